@@ -1,0 +1,22 @@
+//! What a storage request is, and the files that hold requests.
+//!
+//! A *load* is a table of [`Request`]s; a *run* is the same table with what happened to each of them ([`Record`]).
+//! Both stream: a reader hands out one row at a time, a writer takes one, and neither holds more than a bounded
+//! piece of the file. `docs/schema.md` is the contract of the tables' columns.
+
+mod error;
+mod metadata;
+mod record;
+mod request;
+mod stream;
+mod units;
+
+pub use error::{Error, Result};
+pub use metadata::{Counts, Device, Kind, Metadata, Source, Span};
+pub use record::{HeldBy, Outcome, Record};
+pub use request::{Comm, DeviceId, Flags, Op, Request};
+pub use stream::{Reader, Writer};
+pub use units::{Nanos, SECTOR_BYTES, Sector, Sectors};
+
+/// The version of the tables that this build reads and writes; `docs/schema.md` says what each version holds.
+pub const SCHEMA_VERSION: u32 = 1;
