@@ -1,1 +1,36 @@
-fn main() {}
+//! `iosonar`: record real storage I/O, replay it on any device, see what the storage did.
+//!
+//! Each subcommand is a file under `commands/`; a name that is none of them is handed to `iosonar-NAME`.
+
+mod commands;
+mod external;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::commands::Command;
+
+/// Record real storage I/O, replay it on any device with microsecond fidelity, and see what the storage did.
+#[derive(Parser)]
+#[command(name = "iosonar", version, propagate_version = true, max_term_width = 100, after_help = commands::AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command.run() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("iosonar: {error:#}");
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}
+
+/// The exit codes, as `iosonar help` and the man page list them.
+mod exit {
+    /// What was asked for could not be done.
+    pub const FAILED: u8 = 1;
+}

@@ -1,0 +1,34 @@
+//! The subcommands: one file and one line here for each.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::external;
+
+mod completions;
+
+/// What stands below the list of commands in `iosonar --help`.
+pub const AFTER_HELP: &str = "\
+Any other NAME runs the program iosonar-NAME from this binary's folder or the path, as git does:
+that is how `report` and your own commands join.
+
+Exit codes: 0 done, 1 failed, 2 the command line was wrong; `iosonar replay --help` lists more.";
+
+#[derive(Subcommand)]
+pub enum Command {
+    Completions(completions::Args),
+    #[command(external_subcommand)]
+    External(Vec<OsString>),
+}
+
+impl Command {
+    pub fn run(self) -> Result<ExitCode> {
+        match self {
+            Self::Completions(args) => args.run(),
+            Self::External(words) => external::run(&words),
+        }
+    }
+}
