@@ -28,6 +28,10 @@ pub struct Record {
     pub issued: Option<Nanos>,
     /// When its completion was seen. `None` if it never was.
     pub completed: Option<Nanos>,
+    /// When it lay ready for the issuing loop, its data built; kept with `--verbose`.
+    pub ready: Option<Nanos>,
+    /// When the call that submitted it returned; kept with `--verbose`.
+    pub submitted: Option<Nanos>,
     /// Bytes that the target says it moved.
     pub bytes_done: u64,
     /// Requests in flight right after its issue, itself included.
