@@ -12,7 +12,7 @@ mod stream;
 mod units;
 
 pub use error::{Error, Result};
-pub use metadata::{Counts, Device, Kind, Metadata, Source, Span};
+pub use metadata::{Counts, Device, FOOTER_KEY, Kind, Metadata, Source, Span};
 pub use record::{HeldBy, Outcome, Record};
 pub use request::{Comm, DeviceId, Flags, Op, Request};
 pub use stream::{Reader, Writer};
