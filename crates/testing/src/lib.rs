@@ -1,0 +1,21 @@
+//! What the tests of several crates need; a dev-dependency only.
+//!
+//! A test that needs something of the machine says so first:
+//!
+//! ```no_run
+//! use iosonar_testing::{LoopDevice, Need, left_out};
+//!
+//! # fn test() {
+//! if left_out(Need::Loop) {
+//!     return;
+//! }
+//! let device = LoopDevice::new(64 << 20);
+//! // … device.path() is /dev/loopN until `device` is dropped
+//! # }
+//! ```
+
+mod loop_device;
+mod needs;
+
+pub use loop_device::LoopDevice;
+pub use needs::{Need, left_out, loads};
