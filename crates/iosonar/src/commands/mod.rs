@@ -9,6 +9,7 @@ use clap::Subcommand;
 use crate::external;
 
 mod completions;
+mod man;
 
 /// What stands below the list of commands in `iosonar --help`.
 pub const AFTER_HELP: &str = "\
@@ -20,6 +21,7 @@ Exit codes: 0 done, 1 failed, 2 the command line was wrong; `iosonar replay --he
 #[derive(Subcommand)]
 pub enum Command {
     Completions(completions::Args),
+    Man(man::Args),
     #[command(external_subcommand)]
     External(Vec<OsString>),
 }
@@ -28,6 +30,7 @@ impl Command {
     pub fn run(self) -> Result<ExitCode> {
         match self {
             Self::Completions(args) => args.run(),
+            Self::Man(args) => args.run(),
             Self::External(words) => external::run(&words),
         }
     }

@@ -1,0 +1,109 @@
+# What people type; `make help` lists it. Each goal does its own set-up: the distribution's packages (named when they are
+# installed), a virtual environment in .venv, the build. A missing Rust toolchain is named, never installed.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+# The folder of the natural loads.
+LOADS ?= ../shared/loads
+# Where `make install` puts the binary, its man pages and its completions.
+PREFIX ?= /usr/local
+# How the binary in .venv is built; see Cargo.toml.
+PROFILE ?= quick
+
+# A toolchain from rustup is there even if this shell has not been told; so is losetup.
+export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
+
+BUILT = $(or $(CARGO_TARGET_DIR),target)/release/iosonar
+SHARE = $(DESTDIR)$(PREFIX)/share
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
+SOURCES := $(shell find crates packaging -type f) Cargo.toml Cargo.lock pyproject.toml
+
+.PHONY: help
+help: ## list the goals
+	@echo 'make GOAL, where GOAL is one of'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: system-for-demo $(VENV)/program ## build, replay a load on a file, draw it; says where the pictures are
+	$(BIN)/iosonar demo
+
+.PHONY: test
+test: lint test-rust test-python ## every check and every test, but those of `acceptance`
+
+.PHONY: build
+build: ## build the binary for release: target/release/iosonar
+	tools/system.sh build
+	cargo build --release --locked --package iosonar
+
+.PHONY: install
+install: build ## install the binary, its man pages and completions under PREFIX (/usr/local)
+	install -D -t $(DESTDIR)$(PREFIX)/bin $(BUILT)
+	$(BUILT) man --out $(SHARE)/man/man1
+	mkdir -p $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
+	$(BUILT) completions bash > $(SHARE)/bash-completion/completions/iosonar
+	$(BUILT) completions zsh > $(SHARE)/zsh/site-functions/_iosonar
+	$(BUILT) completions fish > $(SHARE)/fish/vendor_completions.d/iosonar.fish
+
+.PHONY: acceptance
+acceptance: system-for-test $(VENV)/tools $(VENV)/program ## what needs the natural loads: make acceptance LOADS=DIR
+	@test -d "$(LOADS)" || { echo "no folder $(LOADS); name that of the natural loads: make acceptance LOADS=DIR" >&2; exit 1; }
+	IOSONAR_LOADS="$(abspath $(LOADS))" cargo test --locked --workspace --features acceptance --test 'acceptance*'
+	IOSONAR_LOADS="$(abspath $(LOADS))" $(BIN)/pytest -m acceptance
+
+.PHONY: lint rooms
+lint: system-for-test $(VENV)/tools $(VENV)/program rooms
+	cargo fmt --check
+	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+rooms: | system-for-demo ## check that the arrows between rooms are those of ARCHITECTURE.md
+	"$$(tools/system.sh --python)" tools/check_rooms.py
+
+.PHONY: test-rust test-python
+test-rust: system-for-test ## the tests of the Rust half alone
+	cargo test --locked --workspace
+
+test-python: system-for-test $(VENV)/tools $(VENV)/program ## the tests of the Python half alone
+	$(BIN)/pytest
+
+.PHONY: system-for-demo system-for-test
+system-for-demo:
+	@tools/system.sh build python
+system-for-test:
+	@tools/system.sh build python test
+
+# What the Python half needs, and what its tests do, in the versions that are known to work together.
+$(VENV)/libraries: pyproject.toml python/requirements.lock | system-for-demo
+	"$$(tools/system.sh --python)" -m venv $(VENV)
+	$(BIN)/python tools/requirements.py | $(PIP_INSTALL) --constraint python/requirements.lock --requirement /dev/stdin
+	touch $@
+
+$(VENV)/tools: $(VENV)/libraries
+	$(BIN)/python tools/requirements.py test | $(PIP_INSTALL) --constraint python/requirements.lock --requirement /dev/stdin
+	touch $@
+
+# Both halves, the Python one as it stands in this folder. Cargo goes first by itself, because pip would hide its progress.
+$(VENV)/program: $(VENV)/libraries $(SOURCES)
+	cargo build --profile $(PROFILE) --locked --package iosonar
+	MATURIN_PEP517_ARGS='--profile $(PROFILE) --locked' \
+		$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	touch $@
+
+.PHONY: lock
+lock: | system-for-demo ## write python/requirements.lock anew, with the newest versions
+	rm -rf $(VENV)
+	"$$(tools/system.sh --python)" -m venv $(VENV)
+	$(BIN)/python tools/requirements.py test | $(PIP_INSTALL) --requirement /dev/stdin
+	$(BIN)/pip freeze --exclude iosonar > python/requirements.lock
+
+.PHONY: clean
+clean: ## remove what was built, with the virtual environment and the demo's pictures
+	cargo clean
+	rm -rf $(VENV) demo
