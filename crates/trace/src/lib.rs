@@ -5,16 +5,28 @@
 //! piece of the file. `docs/schema.md` is the contract of the tables' columns.
 
 mod error;
+pub mod formats;
+pub mod input;
+mod lines;
 mod metadata;
+mod open;
+pub mod output;
 mod record;
 mod request;
+mod sort;
 mod stream;
 mod units;
 
 pub use error::{Error, Result};
+pub use formats::{Format, Opened};
 pub use metadata::{Counts, Device, FOOTER_KEY, Kind, Metadata, Source, Span};
+pub use open::{
+    OpenedFile, create_load, create_load_as, create_run, create_run_as, format_for, into_load, open, open_file,
+    open_load,
+};
 pub use record::{HeldBy, Outcome, Record};
 pub use request::{Comm, DeviceId, Flags, Op, Request};
+pub use sort::{LoadOfRun, Sorted, Sorter};
 pub use stream::{Reader, Writer};
 pub use units::{Nanos, SECTOR_BYTES, Sector, Sectors};
 

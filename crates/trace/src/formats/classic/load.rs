@@ -1,0 +1,170 @@
+//! Reads a load.
+
+use crate::error::{Error, Result};
+use crate::input::Input;
+use crate::lines::{LineEnd, Lines};
+use crate::metadata::{Kind as TableKind, Metadata};
+use crate::request::{Op, Request};
+use crate::stream::Reader;
+use crate::units::{Nanos, Sector, Sectors};
+
+use super::row::{self, Columns, Kind, Problem, Row};
+use super::{FORMAT, Preamble, is_replayer_talk, note_damage, shown};
+
+pub struct LoadReader {
+    lines: Lines<Input>,
+    metadata: Metadata,
+    /// The row that ended the preamble, if a row did.
+    first: Option<(Row, u64)>,
+    text: HeldText,
+    /// What is added to every time since the last jump.
+    shift: i64,
+    last: i64,
+}
+
+/// Text whose meaning depends on what follows it.
+#[derive(Default)]
+struct HeldText {
+    lines: u64,
+    shown: Vec<(u64, String)>,
+}
+
+impl LoadReader {
+    /// Reads up to the first row.
+    pub fn new(input: Input) -> Result<Self> {
+        let mut metadata = Metadata::new(TableKind::Load, FORMAT.name);
+        metadata.source.path = Some(input.path().display().to_string());
+        let mut reader = Self {
+            lines: Lines::new(input),
+            metadata,
+            first: None,
+            text: HeldText::default(),
+            shift: 0,
+            last: i64::MIN,
+        };
+        let mut preamble = Preamble::default();
+        reader.first = reader.advance(Some(&mut preamble))?;
+        reader.metadata.source.preamble = preamble.finish();
+        Ok(reader)
+    }
+
+    /// The next row and its line; with a preamble to fill, a line of columns or a row ends it.
+    fn advance(&mut self, mut preamble: Option<&mut Preamble>) -> Result<Option<(Row, u64)>> {
+        loop {
+            let line = match self.lines.next() {
+                Ok(Some(line)) => line,
+                Ok(None) => break,
+                Err(e) => return Err(Error::io(self.lines.source().path(), e)),
+            };
+            let kind = row::classify(line.text, Columns::Four);
+            if line.end == LineEnd::EndOfFile && kind != Kind::Nothing {
+                self.metadata.complete = false;
+                let fate = if matches!(kind, Kind::Row(_)) { "taken as it is" } else { "left out" };
+                self.metadata.notice(format!(
+                    "line {} has no line end: the file was cut short there; the line is {fate}",
+                    line.number
+                ));
+                if !matches!(kind, Kind::Row(_)) {
+                    break;
+                }
+            }
+            match kind {
+                Kind::Row(row) => {
+                    let number = line.number;
+                    self.text.settle(&mut self.metadata);
+                    return Ok(Some((row, number)));
+                }
+                Kind::Bad(problem) => bad_line(&mut self.metadata, line.number, &shown(line.text), problem),
+                Kind::LoadColumns | Kind::ResultColumns => {
+                    self.text = HeldText::default();
+                    preamble = None;
+                }
+                Kind::Nothing | Kind::Text => match &mut preamble {
+                    Some(preamble) => preamble.push(line.text),
+                    None if kind == Kind::Text && !is_replayer_talk(line.text) => {
+                        self.text.push(line.number, line.text);
+                    }
+                    None => {}
+                },
+            }
+        }
+        self.text.settle(&mut self.metadata);
+        note_damage(self.lines.source(), &mut self.metadata);
+        Ok(None)
+    }
+
+    /// When a row is, in a time that never goes back.
+    fn place(&mut self, row: &Row, number: u64) -> Option<i64> {
+        let mut at = row.start.checked_add(self.shift)?;
+        if at < self.last {
+            let back = self.last - at;
+            self.shift = self.shift.checked_add(back)?;
+            self.metadata.counts.time_jumps += 1;
+            self.metadata.notice(format!(
+                "line {number}: time goes back by {}; it and what follows are shifted by {} in all",
+                Nanos(back),
+                Nanos(self.shift)
+            ));
+            at = self.last;
+        }
+        Some(at)
+    }
+}
+
+impl Reader<Request> for LoadReader {
+    fn next(&mut self) -> Result<Option<Request>> {
+        loop {
+            let next = match self.first.take() {
+                Some(first) => Some(first),
+                None => self.advance(None)?,
+            };
+            let Some((row, number)) = next else { return Ok(None) };
+            let Some(at) = self.place(&row, number) else {
+                bad_line(&mut self.metadata, number, "", Problem::TooLarge);
+                continue;
+            };
+            self.last = at;
+            let op = if row.op.eq_ignore_ascii_case(&b'R') { Op::Read } else { Op::Write };
+            let request = Request::new(Nanos(at), op, Sector(row.sector), Sectors(row.sectors));
+            self.metadata.count_request(&request);
+            return Ok(Some(request));
+        }
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn progress(&self) -> Option<f64> {
+        self.lines.source().progress()
+    }
+}
+
+/// Counts and names a line that is no row.
+pub fn bad_line(metadata: &mut Metadata, number: u64, text: &str, problem: impl std::fmt::Display) {
+    metadata.counts.bad_lines += 1;
+    let colon = if text.is_empty() { "" } else { ": " };
+    metadata.notice(format!("line {number} left out, {problem}{colon}{text}"));
+}
+
+impl HeldText {
+    fn push(&mut self, number: u64, text: &[u8]) {
+        self.lines += 1;
+        if self.shown.len() < 100 {
+            self.shown.push((number, shown(text)));
+        }
+    }
+
+    /// No preamble after all.
+    fn settle(&mut self, metadata: &mut Metadata) {
+        if self.lines == 0 {
+            return;
+        }
+        let Self { lines, shown } = std::mem::take(self);
+        metadata.counts.bad_lines += lines;
+        for (number, text) in shown {
+            metadata
+                .notice(format!("line {number} left out, neither a row nor text in front of a column line: {text}"));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The classic text of blkreplay: `*.load.gz`, and its results, `*.replay.gz`.
+//!
+//! The format is described in the manual of blkreplay, chapters 4 and 6. What is a row is told by its beginning with a
+//! digit and holding a `;`. Everything else is either text that belongs there or damage:
+//!
+//! - Text up to the first line of columns, or the first row, is the preamble.
+//! - Later text is held back until it is known what follows: a line of columns makes it another preamble (files are
+//!   often concatenated), a row makes it so many bad lines.
+//! - A line that begins like a row and is none is always a bad line. Empty lines and comments (`#`) never are.
+//! - In a result, text is what the replayer said; see `run`.
+
+mod load;
+mod row;
+mod run;
+mod write;
+
+use crate::error::Result;
+use crate::formats::{Format, Opened, TriedOn};
+use crate::input::Input;
+use crate::metadata::Metadata;
+
+use row::{Columns, Kind};
+
+/// The format's line in the list.
+pub const FORMAT: Format = Format {
+    name: "classic",
+    title: "text of blkreplay (sec.nsec ; sector ; length ; op ; delay ; duration)",
+    tried_on: TriedOn::RealFiles,
+    endings: &[".load", ".replay", ".txt"],
+    recognise,
+    open,
+    create_load: Some(write::create_load),
+    create_run: Some(write::create_run),
+};
+
+fn recognise(head: &[u8]) -> bool {
+    lines(head).any(|kind| matches!(kind, Kind::Row(_) | Kind::LoadColumns | Kind::ResultColumns))
+}
+
+/// Whichever comes first, a row or a line of columns, decides what the file is.
+fn open(input: Input) -> Result<Opened> {
+    let first = lines(input.head()).find(|k| matches!(k, Kind::Row(_) | Kind::LoadColumns | Kind::ResultColumns));
+    Ok(match first {
+        Some(Kind::ResultColumns) => Opened::Run(Box::new(run::RunReader::new(input)?)),
+        _ => Opened::Load(Box::new(load::LoadReader::new(input)?)),
+    })
+}
+
+fn lines(head: &[u8]) -> impl Iterator<Item = Kind> {
+    head.split(|&b| b == b'\n').map(|line| row::classify(line, Columns::Four))
+}
+
+/// A line of the file as it is shown to a person: its beginning, without what a terminal would take for a command.
+fn shown(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&line[..line.len().min(60)]);
+    let text: String = text.trim().chars().map(|c| if c.is_control() { '·' } else { c }).collect();
+    if line.len() > 60 { format!("{text}…") } else { text }
+}
+
+/// Lines that a replayer writes between rows.
+fn is_replayer_talk(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    [&b"INFO"[..], b"WARN", b"ERROR", b"VERIFY"].iter().any(|word| line.starts_with(word))
+}
+
+/// Takes over from the input that it ended before its end.
+fn note_damage(input: &Input, metadata: &mut Metadata) {
+    if let Some(damage) = input.damage() {
+        metadata.complete = false;
+        metadata.notice(damage);
+    }
+}
+
+/// The text in front of the rows, as far as there is room for it.
+#[derive(Default)]
+struct Preamble(String);
+
+const MAX_PREAMBLE_BYTES: usize = 64 * 1024;
+
+impl Preamble {
+    fn push(&mut self, line: &[u8]) {
+        if self.0.len() + line.len() < MAX_PREAMBLE_BYTES {
+            self.0.push_str(&String::from_utf8_lossy(line));
+            self.0.push('\n');
+        }
+    }
+
+    fn finish(self) -> String {
+        self.0.trim_end().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests;

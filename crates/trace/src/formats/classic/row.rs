@@ -1,0 +1,284 @@
+//! One line of the classic text: `seconds ; sector ; length ; op ; delay ; duration`.
+
+use std::fmt;
+
+/// The end of the last sector that an offset in bytes can point behind, as the system calls take it.
+const MAX_END_SECTOR: u64 = i64::MAX as u64 / 512;
+
+/// What a row says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Nanoseconds.
+    pub start: i64,
+    pub sector: u64,
+    pub sectors: u64,
+    /// The operation's first letter as it stands there: `R` `W` `r` `w`.
+    pub op: u8,
+    /// Nanoseconds; only where asked for.
+    pub delay: i64,
+    /// Nanoseconds; only where asked for.
+    pub duration: i64,
+}
+
+/// Whether the fifth and sixth column are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Columns {
+    /// A load: they may be missing or hold anything.
+    Four,
+    /// A result: they must be there.
+    Six,
+}
+
+/// What a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Row(Row),
+    /// Looks like a row, and is wrong.
+    Bad(Problem),
+    /// Names the columns of a load.
+    LoadColumns,
+    /// Names the columns of a result.
+    ResultColumns,
+    /// Empty, or a comment.
+    Nothing,
+    /// Anything else.
+    Text,
+}
+
+/// What is wrong with a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    Columns,
+    Time,
+    NegativeTime,
+    Sector,
+    Length,
+    TooLarge,
+    Op,
+    Delay,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Columns => "fewer than the columns start; sector; length; op (of a result also delay; duration)",
+            Self::Time => "the start is not a number of seconds",
+            Self::NegativeTime => "the start is negative",
+            Self::Sector => "the sector is not a whole number",
+            Self::Length => "the length is not a whole number",
+            Self::TooLarge => "a number is larger than any device or clock",
+            Self::Op => "the operation begins neither with R nor with W",
+            Self::Delay => "the delay or the duration is not a number of seconds",
+        })
+    }
+}
+
+/// Tells what a line is.
+pub fn classify(line: &[u8], columns: Columns) -> Kind {
+    let line = line.trim_ascii();
+    match line.first() {
+        None | Some(b'#') => Kind::Nothing,
+        Some(b'0'..=b'9' | b'.') if line.contains(&b';') => match parse(line, columns) {
+            Ok(row) => Kind::Row(row),
+            Err(problem) => Kind::Bad(problem),
+        },
+        Some(b'-' | b'+') if line.get(1).is_some_and(u8::is_ascii_digit) && line.contains(&b';') => {
+            Kind::Bad(if line[0] == b'-' { Problem::NegativeTime } else { Problem::Time })
+        }
+        Some(b's' | b'S' | b'o' | b'O') => column_line(line),
+        Some(_) => Kind::Text,
+    }
+}
+
+fn column_line(line: &[u8]) -> Kind {
+    let mut fields = line.split(|&b| b == b';').map(|field| field.trim_ascii().to_ascii_lowercase());
+    let kind = match fields.next().as_deref() {
+        Some(b"start") => Kind::LoadColumns,
+        Some(b"orig_start") => Kind::ResultColumns,
+        _ => return Kind::Text,
+    };
+    if fields.next().as_deref() == Some(b"sector") { kind } else { Kind::Text }
+}
+
+fn parse(line: &[u8], columns: Columns) -> Result<Row, Problem> {
+    let mut rest = line;
+    let start = seconds(field(&mut rest).ok_or(Problem::Columns)?).map_err(|e| e.unwrap_or(Problem::Time))?;
+    let sector = whole(field(&mut rest).ok_or(Problem::Columns)?).map_err(|e| e.unwrap_or(Problem::Sector))?;
+    let sectors = whole(field(&mut rest).ok_or(Problem::Columns)?).map_err(|e| e.unwrap_or(Problem::Length))?;
+    if sector.checked_add(sectors).is_none_or(|end| end > MAX_END_SECTOR) {
+        return Err(Problem::TooLarge);
+    }
+    let op = match field(&mut rest).ok_or(Problem::Columns)?.first() {
+        Some(&op @ (b'R' | b'W' | b'r' | b'w')) => op,
+        _ => return Err(Problem::Op),
+    };
+    let mut row = Row { start, sector, sectors, op, delay: 0, duration: 0 };
+    if columns == Columns::Six {
+        for value in [&mut row.delay, &mut row.duration] {
+            let text = field(&mut rest).ok_or(Problem::Columns)?;
+            let (negative, text) = text.strip_prefix(b"-").map_or((false, text), |text| (true, text));
+            let ns = seconds(text).map_err(|e| e.unwrap_or(Problem::Delay))?;
+            *value = if negative { -ns } else { ns };
+        }
+    }
+    Ok(row)
+}
+
+/// The next field, without the white space around it.
+fn field<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    if rest.is_empty() {
+        return None;
+    }
+    let end = rest.iter().position(|&b| b == b';').unwrap_or(rest.len());
+    let field = rest[..end].trim_ascii();
+    *rest = rest.get(end + 1..).unwrap_or_default();
+    Some(field)
+}
+
+/// A whole number. `Err(None)` is not one, `Err(Some(_))` one that does not fit.
+fn whole(text: &[u8]) -> Result<u64, Option<Problem>> {
+    if text.is_empty() {
+        return Err(None);
+    }
+    let mut value = 0_u64;
+    for &b in text {
+        let digit = b.wrapping_sub(b'0');
+        if digit > 9 {
+            return Err(None);
+        }
+        value = value.checked_mul(10).and_then(|v| v.checked_add(digit.into())).ok_or(Some(Problem::TooLarge))?;
+    }
+    Ok(value)
+}
+
+/// Seconds with any number of fraction digits, in nanoseconds, rounded.
+fn seconds(text: &[u8]) -> Result<i64, Option<Problem>> {
+    let point = text.iter().position(|&b| b == b'.').unwrap_or(text.len());
+    let (before, after) = (&text[..point], text.get(point + 1..).unwrap_or_default());
+    if before.is_empty() && after.is_empty() {
+        return Err(None);
+    }
+    let secs = if before.is_empty() { 0 } else { whole(before)? };
+    let mut fraction = 0_u64;
+    let mut unit = 1_000_000_000_u64;
+    for (place, &b) in after.iter().enumerate() {
+        let digit = b.wrapping_sub(b'0');
+        if digit > 9 {
+            return Err(None);
+        }
+        match place {
+            0..=8 => {
+                unit /= 10;
+                fraction += u64::from(digit) * unit;
+            }
+            9 => fraction += u64::from(digit >= 5),
+            _ => {}
+        }
+    }
+    secs.checked_mul(1_000_000_000)
+        .and_then(|ns| ns.checked_add(fraction))
+        .and_then(|ns| i64::try_from(ns).ok())
+        .ok_or(Some(Problem::TooLarge))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn load(line: &str) -> Kind {
+        classify(line.as_bytes(), Columns::Four)
+    }
+
+    fn row(start: i64, sector: u64, sectors: u64, op: u8) -> Kind {
+        Kind::Row(Row { start, sector, sectors, op, delay: 0, duration: 0 })
+    }
+
+    #[test]
+    fn white_space_is_free_and_columns_may_be_missing() {
+        let expected = row(1_500_000_000, 8, 16, b'R');
+        for line in [
+            "1.5;8;16;R",
+            "  1.500000000 ;          8 ;  16 ; R ; 0.0 ; 0.0",
+            "\t1.5 ;8; 16 ;R;",
+            "1.5;8;16;RA;what;ever;more",
+            "01.50;008;16;R;;",
+        ] {
+            assert_eq!(load(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn fractions_have_any_number_of_digits() {
+        for (text, ns) in [
+            ("0.5", 500_000_000),
+            (".5", 500_000_000),
+            ("5.", 5_000_000_000),
+            ("5", 5_000_000_000),
+            ("0.000000001", 1),
+            ("0.0000000014", 1),
+            ("0.0000000015", 2),
+            ("0.99999999999999999999", 1_000_000_000),
+        ] {
+            assert_eq!(load(&format!("{text};0;1;w")), row(ns, 0, 1, b'w'), "{text}");
+        }
+    }
+
+    #[test]
+    fn wrong_rows_say_what_is_wrong() {
+        for (line, problem) in [
+            ("1;2;3", Problem::Columns),
+            ("1x;2;3;R", Problem::Time),
+            (".;2;3;R", Problem::Time),
+            ("1e3;2;3;R", Problem::Time),
+            ("-1;2;3;R", Problem::NegativeTime),
+            ("1;-2;3;R", Problem::Sector),
+            ("1;2;3.5;R", Problem::Length),
+            ("1;;3;R", Problem::Sector),
+            ("1;99999999999999999999;3;R", Problem::TooLarge),
+            ("1;18014398509481983;1;R", Problem::TooLarge),
+            ("99999999999;2;3;R", Problem::TooLarge),
+            ("1;2;3;X", Problem::Op),
+            ("1;2;3;", Problem::Columns),
+            ("1;2;3; ;", Problem::Op),
+        ] {
+            assert_eq!(load(line), Kind::Bad(problem), "{line}");
+        }
+        assert_eq!(classify(b"1;2;3;R;0.1", Columns::Six), Kind::Bad(Problem::Columns));
+        assert_eq!(classify(b"1;2;3;R;x;0.1", Columns::Six), Kind::Bad(Problem::Delay));
+    }
+
+    #[test]
+    fn other_lines_are_told_apart() {
+        assert_eq!(load("start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0"), Kind::LoadColumns);
+        assert_eq!(load("orig_start ; sector; length ; op ;  replay_delay; replay_duration"), Kind::ResultColumns);
+        assert_eq!(load("started at noon; or so"), Kind::Text);
+        assert_eq!(load("# 1;2;3;R"), Kind::Nothing);
+        assert_eq!(load("  "), Kind::Nothing);
+        assert_eq!(load("any medium; without royalty"), Kind::Text);
+        assert_eq!(load("2012"), Kind::Text);
+    }
+
+    proptest! {
+        #[test]
+        fn reads_what_is_written(ns in 0..i64::MAX, sector in 0_u64..1 << 50, sectors in 0_u64..1 << 30, delay in 0_i64..1 << 50) {
+            let line = format!("{}.{:09} ; {sector} ; {sectors} ; W ; {}.{:09} ; 0.25", ns / 1_000_000_000, ns % 1_000_000_000,
+                delay / 1_000_000_000, delay % 1_000_000_000);
+            let expected = Row { start: ns, sector, sectors, op: b'W', delay, duration: 250_000_000 };
+            prop_assert_eq!(classify(line.as_bytes(), Columns::Six), Kind::Row(expected));
+        }
+
+        #[test]
+        fn any_bytes_are_something(line in prop::collection::vec(any::<u8>(), 0..60)) {
+            classify(&line, Columns::Four);
+            classify(&line, Columns::Six);
+        }
+
+        #[test]
+        fn near_rows_are_something(line in "[-+0-9.;RrWw ]{0,60}") {
+            classify(line.as_bytes(), Columns::Four);
+            classify(line.as_bytes(), Columns::Six);
+        }
+    }
+}

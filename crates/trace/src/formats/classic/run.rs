@@ -1,0 +1,295 @@
+//! Reads a result: rows in the order of completion, and what the replayer said around them.
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, Result};
+use crate::input::Input;
+use crate::lines::{LineEnd, Lines};
+use crate::metadata::{Kind as TableKind, Metadata};
+use crate::record::{HeldBy, Outcome, Record};
+use crate::request::{DeviceId, Flags, Op};
+use crate::stream::Reader;
+use crate::units::{Nanos, Sector, Sectors};
+
+use super::load::bad_line;
+use super::row::{self, Columns, Kind, Row};
+use super::{FORMAT, Preamble, note_damage, shown};
+
+pub struct RunReader {
+    lines: Lines<Input>,
+    metadata: Metadata,
+    preamble: Option<Preamble>,
+    first: Option<Row>,
+    said: Said,
+}
+
+impl RunReader {
+    /// Reads up to the first row, so that what was said before it is known from the start.
+    pub fn new(input: Input) -> Result<Self> {
+        let mut metadata = Metadata::new(TableKind::Replay, FORMAT.name);
+        metadata.source.path = Some(input.path().display().to_string());
+        let mut reader = Self {
+            lines: Lines::new(input),
+            metadata,
+            preamble: Some(Preamble::default()),
+            first: None,
+            said: Said::default(),
+        };
+        reader.first = reader.advance()?;
+        reader.said.tell(&mut reader.metadata);
+        Ok(reader)
+    }
+
+    fn advance(&mut self) -> Result<Option<Row>> {
+        loop {
+            let line = match self.lines.next() {
+                Ok(Some(line)) => line,
+                Ok(None) => break,
+                Err(e) => return Err(Error::io(self.lines.source().path(), e)),
+            };
+            let kind = row::classify(line.text, Columns::Six);
+            if line.end == LineEnd::EndOfFile && kind != Kind::Nothing {
+                // The last column may have lost digits, so the row can't be used.
+                self.metadata.notice(format!("line {} has no line end: the file was cut short there", line.number));
+                self.said.cut = true;
+                break;
+            }
+            match kind {
+                Kind::Row(row) => {
+                    self.end_preamble();
+                    return Ok(Some(row));
+                }
+                Kind::Bad(problem) => bad_line(&mut self.metadata, line.number, &shown(line.text), problem),
+                Kind::LoadColumns | Kind::ResultColumns => self.end_preamble(),
+                Kind::Nothing | Kind::Text => {
+                    let understood = self.said.hear(line.text);
+                    match &mut self.preamble {
+                        Some(preamble) if !understood => preamble.push(line.text),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        self.end_preamble();
+        note_damage(self.lines.source(), &mut self.metadata);
+        self.said.conclude(&mut self.metadata);
+        Ok(None)
+    }
+
+    fn end_preamble(&mut self) {
+        if let Some(preamble) = self.preamble.take() {
+            self.metadata.source.preamble = preamble.finish();
+        }
+    }
+}
+
+impl Reader<Record> for RunReader {
+    fn next(&mut self) -> Result<Option<Record>> {
+        let next = match self.first.take() {
+            Some(first) => Some(first),
+            None => self.advance()?,
+        };
+        let Some(row) = next else { return Ok(None) };
+        let record = record(&row, self.metadata.counts.requests);
+        self.metadata.count_record(&record);
+        Ok(Some(record))
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn progress(&self) -> Option<f64> {
+        self.lines.source().progress()
+    }
+}
+
+fn record(row: &Row, place: u64) -> Record {
+    let intended = Nanos(row.start);
+    let issued = intended + Nanos(row.delay);
+    let sectors = Sectors(row.sectors);
+    Record {
+        request: place,
+        round: 0,
+        device: DeviceId(0),
+        source_sector: Sector(row.sector),
+        sector: Sector(row.sector),
+        sectors,
+        op: if row.op.eq_ignore_ascii_case(&b'R') { Op::Read } else { Op::Write },
+        flags: Flags::NONE,
+        intended,
+        issued: Some(issued),
+        completed: Some(issued + Nanos(row.duration)),
+        ready: None,
+        submitted: None,
+        bytes_done: sectors.bytes(),
+        in_flight: 0,
+        waiting: 0,
+        pushed_back: row.op.is_ascii_lowercase(),
+        widened: false,
+        held_by: HeldBy::Nothing,
+        outcome: Outcome::Ok,
+        errno: 0,
+    }
+}
+
+/// What the replayer said around the rows: its options, its complaints, its closing statistics.
+#[derive(Default)]
+struct Said {
+    options: Map<String, Value>,
+    target: Map<String, Value>,
+    statistics: Map<String, Value>,
+    warnings: Vec<String>,
+    started: Option<String>,
+    fake: Option<String>,
+    bad_input: u64,
+    in_bad_input: bool,
+    ended: bool,
+    cut: bool,
+}
+
+/// The lines of the trailer (their text without what fills them up) and our names for them.
+const TRAILER: &[(&str, &str)] = &[
+    ("# total input lines", "input_lines"),
+    ("# total requests", "requests"),
+    ("completed requests", "completed"),
+    ("write requests", "writes"),
+    ("dropped requests", "dropped"),
+    ("pushback requests", "pushed_back"),
+    ("ordered requests (waits)", "ordered_waits"),
+    ("# verify errors during replay", "verify_errors"),
+    ("conflict_mode", "conflict_mode"),
+    ("strong_mode", "strong_mode"),
+    ("verify_mode", "verify_mode"),
+    ("max_submitted", "max_submitted"),
+    ("max_pushback", "max_pushed_back"),
+    ("size of device", "device_sectors"),
+    ("max block# occurred", "max_end_sector"),
+    ("wraparound factor", "wrap_factor"),
+];
+
+const MAX_WARNINGS: usize = 50;
+
+impl Said {
+    /// Takes a line that is no row; false if it is just text.
+    fn hear(&mut self, line: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim();
+        if std::mem::take(&mut self.in_bad_input) && text == "'" {
+            return true;
+        }
+        if text.contains("FAKE RESULT") {
+            self.fake = Some(text.to_owned());
+            return true;
+        }
+        if let Some(said) = text.strip_prefix("INFO:") {
+            self.hear_info(said.trim());
+        } else if text.starts_with("ERROR: bad input") {
+            // The line that it quotes has its own line end.
+            (self.bad_input, self.in_bad_input) = (self.bad_input + 1, true);
+        } else if ["WARN", "ERROR", "VERIFY"].iter().any(|word| text.starts_with(word)) {
+            if self.warnings.len() < MAX_WARNINGS {
+                self.warnings.push(shown(line));
+            }
+        } else if let Some((target, when)) = said_of_program(text, " started at ") {
+            self.target.insert("path".into(), target.into());
+            self.started = Some(when.to_owned());
+        } else if said_of_program(text, " ended at ").is_some() {
+            self.ended = true;
+        } else {
+            return self.hear_trailer(text);
+        }
+        true
+    }
+
+    fn hear_info(&mut self, said: &str) {
+        let Some((name, value)) = said.split_once('=') else { return };
+        if name == "device" {
+            let sectors = value.split_once("has blocks=").and_then(|(_, n)| n.split_whitespace().next()?.parse().ok());
+            if let Some(sectors) = sectors {
+                let sectors: u64 = sectors;
+                self.target.insert("sectors".into(), sectors.into());
+            }
+        } else if self.options.len() < MAX_WARNINGS {
+            self.options.insert(name.trim().into(), number_or_text(value.trim()));
+        }
+    }
+
+    fn hear_trailer(&mut self, text: &str) -> bool {
+        let Some((name, value)) = text.rsplit_once(':') else { return false };
+        let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+        let Some((_, key)) = TRAILER.iter().find(|(said, _)| *said == name) else { return false };
+        let value = value.split_whitespace().next().unwrap_or_default();
+        self.statistics.insert((*key).into(), number_or_text(value));
+        true
+    }
+
+    /// Puts what was said so far into the metadata.
+    fn tell(&self, metadata: &mut Metadata) {
+        let mut run = json!({
+            "load": null, "options": self.options, "target": self.target, "machine": {}, "fake": self.fake_sentence(),
+            "warnings": self.warnings, "statistics": self.statistics,
+        });
+        if let Some(started) = &self.started {
+            // Without a time zone, and so no moment in time.
+            run["machine"]["started_local"] = started.as_str().into();
+        }
+        metadata.run = Some(run);
+    }
+
+    fn fake_sentence(&self) -> Option<String> {
+        let is_set = |name: &str| self.options.get(name).and_then(Value::as_f64).is_some_and(|x| x != 0.0);
+        self.fake.clone().or_else(|| {
+            ["dry_run", "fake_io", "simulate_io"]
+                .into_iter()
+                .find(|name| is_set(name))
+                .map(|name| format!("FAKE RESULT: replayed with {name}"))
+        })
+    }
+
+    /// At the end of the file: whether it is whole.
+    fn conclude(&mut self, metadata: &mut Metadata) {
+        let rows = metadata.counts.requests;
+        let count = |key: &str| self.statistics.get(key).and_then(Value::as_u64);
+        if !self.ended {
+            metadata.notice("the closing statistics are missing: the result was cut short");
+            self.cut = true;
+        } else if let Some(completed) = count("completed").filter(|&completed| completed != rows) {
+            metadata.notice(format!("{completed} requests were completed, but the result holds {rows} rows"));
+            self.cut = true;
+        }
+        metadata.complete &= !self.cut;
+        if let (Some(requests), Some(completed)) = (count("requests"), count("completed"))
+            && requests > completed
+        {
+            let lost = requests - completed;
+            metadata.counts.unmatched = lost;
+            metadata.notice(format!("{lost} of {requests} requests never completed and have no row"));
+        }
+        if self.bad_input > 0 {
+            metadata.notice(format!("the replayer complained of {} bad lines in its input", self.bad_input));
+        }
+        let warnings: Vec<String> = self.warnings.clone();
+        for warning in warnings {
+            metadata.notice(format!("the replayer said: {warning}"));
+        }
+        self.tell(metadata);
+    }
+}
+
+/// `blkreplay on TARGET started at WHEN`.
+fn said_of_program<'a>(text: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
+    let (program, when) = text.split_once(word)?;
+    let (_, target) = program.split_once(" on ")?;
+    Some((target, when))
+}
+
+fn number_or_text(value: &str) -> Value {
+    if let Ok(whole) = value.parse::<u64>() {
+        return whole.into();
+    }
+    match value.parse::<f64>() {
+        Ok(number) if number.is_finite() => number.into(),
+        _ => value.into(),
+    }
+}

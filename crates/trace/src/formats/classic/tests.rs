@@ -1,0 +1,255 @@
+//! The format as a whole: files in, rows and metadata out.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::error::Error;
+use crate::metadata::Metadata;
+use crate::record::Record;
+use crate::request::{Op, Request};
+use crate::units::{Nanos, Sector, Sectors};
+
+fn input(content: &[u8]) -> Input {
+    Input::from_reader(Path::new("x.load"), Box::new(Cursor::new(content.to_vec())), None).unwrap()
+}
+
+fn load(content: &[u8]) -> (Vec<Request>, Metadata) {
+    let Opened::Load(mut reader) = open(input(content)).unwrap() else { panic!("not a load") };
+    let mut rows = Vec::new();
+    while let Some(row) = reader.next().unwrap() {
+        rows.push(row);
+    }
+    (rows, reader.metadata().clone())
+}
+
+fn run(content: &[u8]) -> (Vec<Record>, Metadata) {
+    let Opened::Run(mut reader) = open(input(content)).unwrap() else { panic!("not a run") };
+    let mut rows = Vec::new();
+    while let Some(row) = reader.next().unwrap() {
+        rows.push(row);
+    }
+    (rows, reader.metadata().clone())
+}
+
+fn request(at: i64, op: Op, sector: u64, sectors: u64) -> Request {
+    Request::new(Nanos(at), op, Sector(sector), Sectors(sectors))
+}
+
+const COLUMNS: &str = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n";
+
+#[test]
+fn preambles_are_no_bad_lines_even_inside_the_file() {
+    let preamble = "Copyright nobody\n\nfree; as in text\n####\n";
+    let text = format!("{preamble}{COLUMNS}1;2;3;R\n{preamble}{COLUMNS}2;3;4;W\nstart of a story\n3;4;5;RA\n");
+    let (rows, metadata) = load(text.as_bytes());
+    assert_eq!(
+        rows,
+        [
+            request(1_000_000_000, Op::Read, 2, 3),
+            request(2_000_000_000, Op::Write, 3, 4),
+            request(3_000_000_000, Op::Read, 4, 5)
+        ]
+    );
+    assert_eq!(metadata.source.preamble, preamble.trim_end());
+    assert_eq!(metadata.counts.bad_lines, 1, "{:?}", metadata.notices);
+    assert!(metadata.notices[0].contains("line 13"), "{:?}", metadata.notices);
+    assert!(metadata.complete);
+}
+
+#[test]
+fn bad_lines_are_named_and_counted() {
+    let (rows, metadata) = load(b"1;2;3;R\n2;x;3;R\nINFO: fine\n\n# fine\n3;2;3;Q\n4;2;3;W\n");
+    assert_eq!(rows.len(), 2);
+    assert_eq!(metadata.counts.bad_lines, 2);
+    assert!(metadata.notices[0].starts_with("line 2 "), "{:?}", metadata.notices);
+    assert!(metadata.notices[1].starts_with("line 6 "), "{:?}", metadata.notices);
+    let (_, metadata) = load(&[b"1;2;3;R\n".to_vec(), b"2;x;3;R\n".repeat(5000)].concat());
+    assert_eq!(metadata.counts.bad_lines, 5000);
+    assert!(metadata.notices.len() <= 100);
+}
+
+#[test]
+fn time_that_goes_back_is_shifted() {
+    let (rows, metadata) = load(b"5;0;1;R\n7;0;1;R\n5;0;1;R\n6;0;1;R\n1;0;1;R\n");
+    let seconds: Vec<i64> = rows.iter().map(|r| r.at.0 / 1_000_000_000).collect();
+    assert_eq!(seconds, [5, 7, 7, 8, 8]);
+    assert_eq!(metadata.counts.time_jumps, 2);
+    assert!(metadata.notices[0].contains("line 3"), "{:?}", metadata.notices);
+}
+
+#[test]
+fn a_text_that_is_cut_in_a_line_is_not_complete() {
+    let whole = b"1;2;3;R;0.0;0.0\n2;300;4;W;0.0;0.0\n";
+    assert!(load(whole).1.complete);
+    for cut in 17..whole.len() {
+        let (rows, metadata) = load(&whole[..cut]);
+        assert!(!metadata.complete, "cut at {cut}");
+        assert_eq!(metadata.counts.bad_lines, 0);
+        assert_eq!(rows.len(), if cut < 16 + 8 + 1 { 1 } else { 2 }, "cut at {cut}");
+    }
+}
+
+const RESULT: &str = "\
+Copyright nobody
+
+blkreplay on /dev/loop1 started at Fri Nov 20 16:37:53 2026
+
+INFO: dry_run=0
+INFO: device=/dev/loop1 has blocks=4194304 (2097152 kB).
+orig_start ; sector; length ; op ;  replay_delay; replay_duration
+ERROR: bad input count=0, line='Copyright
+'
+  35.966352168 ;    3227872 ;   8 ; W ;   0.003217746 ;   0.003004786
+VERIFY ERROR: something
+  35.5 ;    2241128 ;  40 ; r ;   0.003382365 ;   0.000847797
+--------------------------------------
+# total     requests          :  3
+completed requests          :  2
+wraparound factor:   15.161
+blkreplay on /dev/loop1 ended at Fri Nov 20 16:37:53 2026
+
+INFO: dry_run=0
+";
+
+#[test]
+fn a_result_is_a_run() {
+    let (rows, metadata) = run(RESULT.as_bytes());
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[0].delay(), Some(Nanos(3_217_746)));
+    assert_eq!(rows[0].latency(), Some(Nanos(3_004_786)));
+    assert!(!rows[0].pushed_back && rows[1].pushed_back);
+    assert_eq!((rows[1].op, rows[1].request), (Op::Read, 1));
+    assert_eq!(metadata.source.preamble, "Copyright nobody");
+    assert!(metadata.complete, "{:?}", metadata.notices);
+    assert_eq!(metadata.counts.bad_lines, 0, "{:?}", metadata.notices);
+    assert_eq!(metadata.counts.unmatched, 1);
+    let run = metadata.run.unwrap();
+    assert_eq!(run["target"]["path"], "/dev/loop1");
+    assert_eq!(run["target"]["sectors"], 4_194_304);
+    assert_eq!(run["statistics"]["wrap_factor"], 15.161);
+    assert_eq!(run["fake"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_result_without_its_end_is_cut_short() {
+    let end = RESULT.find(" ended at").unwrap();
+    for cut in [end, RESULT.find("-----").unwrap(), RESULT.find("0.000847797").unwrap() + 4] {
+        assert!(!run(&RESULT.as_bytes()[..cut]).1.complete);
+    }
+    let without_a_row = RESULT.replace("  35.5 ;    2241128 ;  40 ; r ;   0.003382365 ;   0.000847797\n", "");
+    assert!(!run(without_a_row.as_bytes()).1.complete);
+}
+
+#[test]
+fn fake_results_say_so() {
+    let (_, metadata) = run(RESULT.replace("dry_run=0", "dry_run=1").as_bytes());
+    assert!(metadata.run.unwrap()["fake"].as_str().unwrap().contains("FAKE"));
+}
+
+#[test]
+fn an_empty_file_is_an_error() {
+    for content in [&b""[..], b"\0\xff\x07garbage", b"just text\n"] {
+        assert!(matches!(crate::formats::of_content(&input(content)), Err(Error::Format { .. })));
+    }
+}
+
+fn written_load(rows: &[Request], metadata: &Metadata) -> (String, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.load");
+    let mut writer = crate::create_load(&path, metadata).unwrap();
+    for row in rows {
+        writer.write(row).unwrap();
+    }
+    let said = writer.finish(metadata).unwrap();
+    (std::fs::read_to_string(path).unwrap(), said)
+}
+
+#[test]
+fn rows_line_up() {
+    let rows = [request(1_500_000_000, Op::Read, 2, 3), request(3_599_890_074_831, Op::Write, 7_971_176, 1024)];
+    let (text, said) = written_load(&rows, &Metadata::new(crate::Kind::Load, "classic"));
+    assert!(
+        text.ends_with(
+            "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n   1.500000000 ;          2 ;   3 ; R ;   \
+             0.000000000 ;   0.000000000\n3599.890074831 ;    7971176 ; 1024 ; W ;   0.000000000 ;   0.000000000\n"
+        ),
+        "{text}"
+    );
+    assert_eq!(said, [""; 0]);
+}
+
+#[test]
+fn what_the_text_cannot_hold_is_said() {
+    let rows = [
+        Request { device: crate::DeviceId(1), ..request(-5, Op::Read, 2, 3) },
+        request(0, Op::Flush, 0, 0),
+        Request { latency: Some(Nanos(1)), ..request(5, Op::Write, 2, 3) },
+    ];
+    let (text, said) = written_load(&rows, &Metadata::new(crate::Kind::Load, "x"));
+    assert_eq!(said.len(), 4, "{said:?}");
+    let back = load(text.as_bytes()).0;
+    assert_eq!(back, [request(0, Op::Read, 2, 3), request(10, Op::Write, 2, 3)]);
+}
+
+#[test]
+fn a_run_is_written_and_read_again() {
+    let (rows, metadata) = run(RESULT.as_bytes());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.replay.gz");
+    let mut writer = crate::create_run(&path, &metadata).unwrap();
+    for row in &rows {
+        writer.write(row).unwrap();
+    }
+    assert_eq!(writer.finish(&metadata).unwrap(), [""; 0]);
+    let Opened::Run(mut reader) = crate::open(&path).unwrap() else { panic!("not a run") };
+    for row in rows {
+        assert_eq!(reader.next().unwrap(), Some(row));
+    }
+    assert_eq!(reader.next().unwrap(), None);
+    assert!(reader.metadata().complete, "{:?}", reader.metadata());
+}
+
+#[test]
+fn a_run_is_a_load_again_when_sorted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.replay");
+    std::fs::write(&path, RESULT).unwrap();
+    let mut reader = crate::open_load(&path).unwrap();
+    let first = reader.next().unwrap().unwrap();
+    assert_eq!((first.at.0, first.sector.0), (35_500_000_000, 2_241_128));
+    assert_eq!(reader.next().unwrap().unwrap().at.0, 35_966_352_168);
+    assert_eq!(reader.next().unwrap(), None);
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_to_the_end(content in prop::collection::vec(any::<u8>(), 0..400), text in "[0-9.;RWx\n #]{0,200}") {
+        for bytes in [content, text.into_bytes()] {
+            load(&bytes);
+            run(&[b"orig_start;sector\n".to_vec(), bytes].concat());
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again(
+        rows in prop::collection::vec((0_i64..1 << 50, any::<bool>(), 0_u64..1 << 53, 0_u64..1 << 40), 0..50),
+        preamble in "[ -~\n]{0,100}",
+    ) {
+        let mut rows: Vec<Request> = rows
+            .into_iter()
+            .map(|(at, read, sector, sectors)| request(at, if read { Op::Read } else { Op::Write }, sector, sectors))
+            .collect();
+        rows.sort_by_key(|r| r.at);
+        let mut metadata = Metadata::new(crate::Kind::Load, "classic");
+        metadata.source.preamble = preamble;
+        let (text, said) = written_load(&rows, &metadata);
+        prop_assert!(said.is_empty());
+        let (back, metadata) = load(text.as_bytes());
+        prop_assert_eq!(back, rows);
+        prop_assert!(metadata.complete);
+        prop_assert_eq!(metadata.counts.bad_lines, 0);
+    }
+}

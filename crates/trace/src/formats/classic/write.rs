@@ -1,0 +1,246 @@
+//! Writes loads and results.
+
+use std::io::Write;
+
+use crate::error::Result;
+use crate::metadata::Metadata;
+use crate::output::Output;
+use crate::record::Record;
+use crate::request::{Flags, Op, Request};
+use crate::stream::Writer;
+use crate::units::Nanos;
+
+use super::row::{self, Columns, Kind};
+
+const LOAD_COLUMNS: &str = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n";
+const RUN_COLUMNS: &str = "orig_start ; sector; length ; op ;  replay_delay; replay_duration\n";
+
+/// What the rows had that this format has no place for.
+#[derive(Default)]
+struct Losses {
+    others: u64,
+    devices: u64,
+    flags: u64,
+    latencies: u64,
+    processes: u64,
+    negative: u64,
+    incomplete: u64,
+    outcomes: u64,
+    wrapped: u64,
+}
+
+impl Losses {
+    fn sentences(&self) -> Vec<String> {
+        [
+            (self.others, "requests that neither read nor write (flushes, discards) were left out"),
+            (self.negative, "rows before the time zero were left out"),
+            (self.incomplete, "rows without a completion were left out"),
+            (self.devices, "requests for other devices than the first are not told from those for the first"),
+            (self.flags, "requests lost their flags (FUA, sync, metadata, …)"),
+            (self.latencies, "requests lost the latency or the queueing time of the original"),
+            (self.processes, "requests lost their process"),
+            (self.outcomes, "rows lost their outcome (short, error, corrupt)"),
+            (self.wrapped, "rows lost their sector in the load; the sector on the target is kept"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("the classic text can't hold everything: {count} {what}"))
+        .collect()
+    }
+}
+
+pub fn create_load(mut output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
+    write_preamble(&mut output, known, LOAD_COLUMNS)?;
+    Ok(Box::new(LoadWriter { output, line: Vec::with_capacity(128), losses: Losses::default(), shift: None }))
+}
+
+pub fn create_run(mut output: Output, known: &Metadata) -> Result<Box<dyn Writer<Record>>> {
+    write_preamble(&mut output, known, RUN_COLUMNS)?;
+    let line = Vec::with_capacity(128);
+    Ok(Box::new(RunWriter { output, line, losses: Losses::default(), written: Metadata::new(known.kind, "classic") }))
+}
+
+/// The text in front of the rows. Lines that would be taken for more than text are made comments.
+fn write_preamble(output: &mut Output, known: &Metadata, columns: &str) -> Result<()> {
+    let mut text = String::new();
+    for line in known.source.preamble.lines() {
+        if !matches!(row::classify(line.as_bytes(), Columns::Four), Kind::Text | Kind::Nothing) {
+            text.push_str("# ");
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    if text.is_empty() {
+        let from = known.source.path.as_deref().unwrap_or("-").replace('\n', " ");
+        text = format!("Converted by iosonar from '{from}' ({})\n\n", known.source.format);
+    }
+    text.push_str(columns);
+    output.write_all(text.as_bytes()).map_err(|e| output.error(e))
+}
+
+struct LoadWriter {
+    output: Output,
+    line: Vec<u8>,
+    losses: Losses,
+    /// What is added to every time, so that the first is not negative; known with the first row.
+    shift: Option<Nanos>,
+}
+
+impl Writer<Request> for LoadWriter {
+    fn write(&mut self, request: &Request) -> Result<()> {
+        let shift = *self.shift.get_or_insert(Nanos(request.at.0.min(0).saturating_neg()));
+        let at = request.at + shift;
+        let Some(op) = letter(request.op) else {
+            self.losses.others += 1;
+            return Ok(());
+        };
+        if at.0 < 0 {
+            self.losses.negative += 1;
+            return Ok(());
+        }
+        self.losses.devices += u64::from(request.device.0 > 0);
+        self.losses.flags += u64::from(request.flags != Flags::NONE);
+        self.losses.latencies += u64::from(request.latency.is_some() || request.queued.is_some());
+        self.losses.processes += u64::from(request.pid.is_some());
+        self.line.clear();
+        put_row(&mut self.line, at, request.sector.0, request.sectors.0, op, Nanos::ZERO, Nanos::ZERO);
+        self.output.write_all(&self.line).map_err(|e| self.output.error(e))
+    }
+
+    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Vec<String>> {
+        let mut said = self.losses.sentences();
+        if !metadata.complete {
+            said.push("the classic text can't say that its source was cut short: nothing in it tells now".into());
+        }
+        if let Some(shift) = self.shift.filter(|s| s.0 > 0) {
+            said.push(format!("the classic text has no negative times: all are shifted by {shift}"));
+        }
+        self.output.finish()?;
+        Ok(said)
+    }
+}
+
+struct RunWriter {
+    output: Output,
+    line: Vec<u8>,
+    losses: Losses,
+    written: Metadata,
+}
+
+impl Writer<Record> for RunWriter {
+    fn write(&mut self, record: &Record) -> Result<()> {
+        let Some(op) = letter(record.op) else {
+            self.losses.others += 1;
+            return Ok(());
+        };
+        let (Some(delay), Some(latency)) = (record.delay(), record.latency()) else {
+            self.losses.incomplete += 1;
+            return Ok(());
+        };
+        if record.intended.0 < 0 {
+            self.losses.negative += 1;
+            return Ok(());
+        }
+        use crate::record::Outcome;
+        self.losses.devices += u64::from(record.device.0 > 0);
+        self.losses.flags += u64::from(record.flags != Flags::NONE);
+        self.losses.outcomes += u64::from(record.outcome != Outcome::Ok);
+        self.losses.wrapped += u64::from(record.source_sector != record.sector);
+        let op = if record.pushed_back { op.to_ascii_lowercase() } else { op };
+        self.line.clear();
+        put_row(&mut self.line, record.intended, record.sector.0, record.sectors.0, op, delay, latency);
+        self.written.count_record(record);
+        self.output.write_all(&self.line).map_err(|e| self.output.error(e))
+    }
+
+    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Vec<String>> {
+        let trailer = trailer(metadata, &self.written);
+        self.output.write_all(trailer.as_bytes()).map_err(|e| self.output.error(e))?;
+        let said = self.losses.sentences();
+        self.output.finish()?;
+        Ok(said)
+    }
+}
+
+/// What blkreplay says at the end. Without its last line the result counts as cut short.
+fn trailer(metadata: &Metadata, written: &Metadata) -> String {
+    let run = metadata.run.as_ref();
+    let statistics = run.and_then(|run| run.get("statistics"));
+    let number = |key: &str| statistics.and_then(|s| s.get(key)).and_then(serde_json::Value::as_u64).unwrap_or(0);
+    let target = run.and_then(|run| run.get("target"));
+    let path = target.and_then(|t| t.get("path")).and_then(|p| p.as_str()).unwrap_or("-");
+    let sectors = target.and_then(|t| t.get("sectors")).and_then(serde_json::Value::as_u64);
+    let rows = &written.counts;
+    let mut text = String::from("--------------------------------------\n");
+    for (name, value) in [
+        ("# total     requests          ", number("requests").max(rows.requests)),
+        ("completed requests          ", rows.requests),
+        ("write     requests          ", rows.writes),
+        ("dropped   requests          ", number("dropped")),
+        ("pushback  requests          ", number("pushed_back")),
+        ("ordered   requests (waits)  ", number("ordered_waits")),
+        ("# verify errors during replay ", number("verify_errors")),
+    ] {
+        text.push_str(&format!("{name}: {value:>6}\n"));
+    }
+    let highest = metadata.span.max_end_sector;
+    if let Some(sectors) = sectors.filter(|&s| s > 0) {
+        text.push_str(&format!("size of device:      {sectors:>12} blocks ({} kB)\n", sectors / 2));
+        text.push_str(&format!("max block# occurred: {highest:>12} blocks ({} kB)\n", highest / 2));
+        text.push_str(&format!("wraparound factor: {:>8.3}\n", highest as f64 / sectors as f64));
+    }
+    let end = if metadata.complete { "ended at an unknown time" } else { "was cut short" };
+    text.push_str(&format!("iosonar on {} {end}\n", path.replace('\n', " ")));
+    text
+}
+
+fn letter(op: Op) -> Option<u8> {
+    match op {
+        Op::Read => Some(b'R'),
+        Op::Write => Some(b'W'),
+        Op::Flush | Op::Discard | Op::WriteZeroes => None,
+    }
+}
+
+/// `%4u.%09u ; %10u ; %3u ; %c ; %3u.%09u ; %3u.%09u`
+fn put_row(line: &mut Vec<u8>, at: Nanos, sector: u64, sectors: u64, op: u8, delay: Nanos, duration: Nanos) {
+    put_seconds(line, at, 4);
+    line.extend_from_slice(b" ; ");
+    put_number(line, sector, 10);
+    line.extend_from_slice(b" ; ");
+    put_number(line, sectors, 3);
+    line.extend_from_slice(&[b' ', b';', b' ', op, b' ', b';', b' ']);
+    put_seconds(line, delay, 3);
+    line.extend_from_slice(b" ; ");
+    put_seconds(line, duration, 3);
+    line.push(b'\n');
+}
+
+fn put_seconds(line: &mut Vec<u8>, time: Nanos, width: usize) {
+    let ns = time.0.unsigned_abs();
+    if time.0 < 0 {
+        line.push(b'-');
+    }
+    put_number(line, ns / 1_000_000_000, width);
+    let mut digits = [b'.'; 10];
+    let mut rest = ns % 1_000_000_000;
+    for digit in digits[1..].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    line.extend_from_slice(&digits);
+}
+
+fn put_number(line: &mut Vec<u8>, mut value: u64, width: usize) {
+    let mut digits = [b' '; 20];
+    let mut from = digits.len();
+    loop {
+        from -= 1;
+        digits[from] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    line.extend_from_slice(&digits[from.min(20 - width)..]);
+}

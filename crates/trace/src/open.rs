@@ -1,0 +1,123 @@
+//! Opens what is read, by its content, and begins what is written, by its name.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::formats::{self, FORMATS, Format, Opened};
+use crate::input::{Compression, Input};
+use crate::metadata::Metadata;
+use crate::output::{Output, split_compression};
+use crate::record::Record;
+use crate::request::Request;
+use crate::sort::LoadOfRun;
+use crate::stream::{Reader, Writer};
+
+/// A file that was opened, and what it was found to be.
+pub struct OpenedFile {
+    /// Its format.
+    pub format: &'static Format,
+    /// How it is packed.
+    pub compression: Compression,
+    /// Its rows.
+    pub rows: Opened,
+}
+
+/// Opens a load or a run, whatever its format; `-` is standard input. The format is told by the content.
+///
+/// # Errors
+/// If the file can't be read, or is of no known format.
+pub fn open(path: &Path) -> Result<Opened> {
+    Ok(open_file(path, None)?.rows)
+}
+
+/// Opens a load. A run is taken for the load that it replayed: its requests at their intended times, in that order.
+///
+/// # Errors
+/// If the file can't be read, or is of no known format.
+pub fn open_load(path: &Path) -> Result<Box<dyn Reader<Request>>> {
+    into_load(open(path)?)
+}
+
+/// The same on what was opened already.
+///
+/// # Errors
+/// If the run can't be read, or there is no room to sort it.
+pub fn into_load(opened: Opened) -> Result<Box<dyn Reader<Request>>> {
+    match opened {
+        Opened::Load(load) => Ok(load),
+        Opened::Run(run) => Ok(Box::new(LoadOfRun::new(run)?)),
+    }
+}
+
+/// Opens a file, and tells what it is. `from` names the format where the content is not to be asked.
+///
+/// # Errors
+/// If the file can't be read, or is of no known format.
+pub fn open_file(path: &Path, from: Option<&'static Format>) -> Result<OpenedFile> {
+    let input = Input::open(path)?;
+    let format = match from {
+        Some(format) => format,
+        None => formats::of_content(&input)?,
+    };
+    let compression = input.compression();
+    Ok(OpenedFile { format, compression, rows: (format.open)(input)? })
+}
+
+/// Begins a load under that name; `-` is standard output. The format is told by the name's ending: there is no content
+/// yet. `known` is what is known before the first row; [`Writer::finish`] takes the rest.
+///
+/// # Errors
+/// If the name asks for no format that can be written, or the system refuses.
+pub fn create_load(path: &Path, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
+    create_load_as(path, format_for(path)?, known)
+}
+
+/// The same in a given format.
+///
+/// # Errors
+/// If that format can't be written, or the system refuses.
+pub fn create_load_as(path: &Path, format: &Format, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
+    let create = format.create_load.ok_or_else(|| cannot_hold(path, format, "loads", |f| f.create_load.is_some()))?;
+    create(Output::create(path)?, known)
+}
+
+/// Begins a run under that name; else like [`create_load`].
+///
+/// # Errors
+/// If the name asks for no format that holds runs, or the system refuses.
+pub fn create_run(path: &Path, known: &Metadata) -> Result<Box<dyn Writer<Record>>> {
+    create_run_as(path, format_for(path)?, known)
+}
+
+/// The same in a given format.
+///
+/// # Errors
+/// If that format holds no runs, or the system refuses.
+pub fn create_run_as(path: &Path, format: &Format, known: &Metadata) -> Result<Box<dyn Writer<Record>>> {
+    let create = format.create_run.ok_or_else(|| cannot_hold(path, format, "runs", |f| f.create_run.is_some()))?;
+    create(Output::create(path)?, known)
+}
+
+/// The format that a name asks for.
+///
+/// # Errors
+/// If it asks for none.
+pub fn format_for(path: &Path) -> Result<&'static Format> {
+    let name = split_compression(path).0.to_string_lossy().to_ascii_lowercase();
+    FORMATS.iter().copied().find(|format| format.endings.iter().any(|ending| name.ends_with(ending))).ok_or_else(|| {
+        let endings: Vec<&str> = FORMATS.iter().flat_map(|format| format.endings).copied().collect();
+        Error::format(
+            path,
+            format!(
+                "its name does not tell the format to write: let it end in one of {} (text also with .gz or .zst), or \
+                 name the format with --to",
+                endings.join(" ")
+            ),
+        )
+    })
+}
+
+fn cannot_hold(path: &Path, format: &Format, what: &str, can: fn(&Format) -> bool) -> Error {
+    let names: Vec<&str> = FORMATS.iter().copied().filter(|f| can(f)).map(|f| f.name).collect();
+    Error::format(path, format!("the format {} is not written for {what}; these are: {}", format.name, names.join(" ")))
+}

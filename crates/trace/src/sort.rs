@@ -1,0 +1,308 @@
+//! Puts requests in the order of time, in bounded memory: sorted pieces on disk, merged as they are read.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
+
+use crate::error::{Error, Result};
+use crate::metadata::Metadata;
+use crate::record::Record;
+use crate::request::{Comm, DeviceId, Flags, Op, Request};
+use crate::stream::Reader;
+use crate::units::{Nanos, Sector, Sectors};
+
+/// Requests that are sorted in memory at a time: about 100 MB of them.
+const PIECE: usize = 1 << 20;
+
+/// Takes requests in any order, hands them out in the order of time; equal times stay in the order of arrival.
+pub struct Sorter {
+    piece: Vec<Request>,
+    piece_size: usize,
+    spilled: Option<File>,
+    spilled_bytes: u64,
+    /// Where the pieces stand in the spilled file.
+    extents: Vec<Extent>,
+}
+
+#[derive(Clone, Copy)]
+struct Extent {
+    from: u64,
+    to: u64,
+}
+
+impl Default for Sorter {
+    fn default() -> Self {
+        Self::with_piece(PIECE)
+    }
+}
+
+impl Sorter {
+    fn with_piece(piece_size: usize) -> Self {
+        Self { piece: Vec::new(), piece_size, spilled: None, spilled_bytes: 0, extents: Vec::new() }
+    }
+
+    /// Takes a request.
+    ///
+    /// # Errors
+    /// If the folder for temporary files has no room.
+    pub fn push(&mut self, request: Request) -> Result<()> {
+        if self.piece.len() == self.piece_size {
+            self.spill().map_err(Self::error)?;
+        }
+        self.piece.push(request);
+        Ok(())
+    }
+
+    fn error(source: io::Error) -> Error {
+        Error::io(std::env::temp_dir().join("(temporary file for sorting; TMPDIR names the folder)"), source)
+    }
+
+    fn spill(&mut self) -> io::Result<()> {
+        let file = match self.spilled.take() {
+            Some(file) => file,
+            None => tempfile::tempfile()?,
+        };
+        self.piece.sort_by_key(|request| request.at);
+        let mut writer = BufWriter::with_capacity(1 << 20, &file);
+        for request in self.piece.drain(..) {
+            writer.write_all(&pack(&request))?;
+        }
+        writer.flush()?;
+        drop(writer);
+        let from = self.spilled_bytes;
+        self.spilled_bytes = file.metadata()?.len();
+        self.extents.push(Extent { from, to: self.spilled_bytes });
+        self.spilled = Some(file);
+        Ok(())
+    }
+
+    /// Ends the intake.
+    ///
+    /// # Errors
+    /// If the temporary file can't be read back.
+    pub fn finish(mut self) -> Result<Sorted> {
+        self.piece.sort_by_key(|request| request.at);
+        let mut pieces: Vec<Piece> = self.extents.iter().map(|&extent| Piece::on_disk(extent)).collect();
+        pieces.push(Piece { extent: Extent { from: 0, to: 0 }, buffer: Vec::new(), next: self.piece.into_iter() });
+        let mut sorted = Sorted { file: self.spilled, pieces, heads: BinaryHeap::new() };
+        for index in 0..sorted.pieces.len() {
+            sorted.advance(index).map_err(Self::error)?;
+        }
+        Ok(sorted)
+    }
+}
+
+/// Requests in the order of time.
+pub struct Sorted {
+    file: Option<File>,
+    pieces: Vec<Piece>,
+    heads: BinaryHeap<Reverse<Head>>,
+}
+
+/// A sorted piece: what is left of it on disk, and what was read ahead.
+struct Piece {
+    extent: Extent,
+    buffer: Vec<u8>,
+    next: std::vec::IntoIter<Request>,
+}
+
+/// The earliest request of a piece. Pieces are numbered in the order of arrival, which makes the merge stable.
+struct Head {
+    at: Nanos,
+    piece: usize,
+    request: Request,
+}
+
+impl PartialEq for Head {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.piece) == (other.at, other.piece)
+    }
+}
+impl Eq for Head {}
+impl PartialOrd for Head {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Head {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.piece).cmp(&(other.at, other.piece))
+    }
+}
+
+impl Piece {
+    fn on_disk(extent: Extent) -> Self {
+        Self { extent, buffer: Vec::new(), next: Vec::new().into_iter() }
+    }
+
+    fn next(&mut self, file: Option<&File>) -> io::Result<Option<Request>> {
+        if let Some(request) = self.next.next() {
+            return Ok(Some(request));
+        }
+        let left = self.extent.to - self.extent.from;
+        let (Some(file), true) = (file, left > 0) else { return Ok(None) };
+        let bytes = left.min(PACKED_BYTES as u64 * 512) as usize;
+        self.buffer.resize(bytes, 0);
+        file.read_exact_at(&mut self.buffer, self.extent.from)?;
+        self.extent.from += bytes as u64;
+        let requests: Vec<Request> =
+            self.buffer.as_chunks::<PACKED_BYTES>().0.iter().map(unpack).collect::<Option<_>>().ok_or_else(|| {
+                io::Error::new(io::ErrorKind::InvalidData, "what was read back is not what was written")
+            })?;
+        self.next = requests.into_iter();
+        Ok(self.next.next())
+    }
+}
+
+impl Sorted {
+    /// The next request; `None` at the end.
+    ///
+    /// # Errors
+    /// If the temporary file can't be read back.
+    #[expect(clippy::should_implement_trait, reason = "rows are handed out as every reader does")]
+    pub fn next(&mut self) -> Result<Option<Request>> {
+        let Some(Reverse(head)) = self.heads.pop() else { return Ok(None) };
+        self.advance(head.piece).map_err(Sorter::error)?;
+        Ok(Some(head.request))
+    }
+
+    fn advance(&mut self, piece: usize) -> io::Result<()> {
+        if let Some(request) = self.pieces[piece].next(self.file.as_ref())? {
+            self.heads.push(Reverse(Head { at: request.at, piece, request }));
+        }
+        Ok(())
+    }
+}
+
+const PACKED_BYTES: usize = 72;
+
+/// A request as bytes, for the temporary file only: what it looks like matters to nobody else.
+fn pack(request: &Request) -> [u8; PACKED_BYTES] {
+    let mut bytes = [0; PACKED_BYTES];
+    let known = u8::from(request.latency.is_some())
+        | u8::from(request.queued.is_some()) << 1
+        | u8::from(request.pid.is_some()) << 2;
+    bytes[0..8].copy_from_slice(&request.at.0.to_le_bytes());
+    bytes[8..16].copy_from_slice(&request.sector.0.to_le_bytes());
+    bytes[16..24].copy_from_slice(&request.sectors.0.to_le_bytes());
+    bytes[24..32].copy_from_slice(&request.latency.unwrap_or_default().0.to_le_bytes());
+    bytes[32..40].copy_from_slice(&request.queued.unwrap_or_default().0.to_le_bytes());
+    bytes[40..44].copy_from_slice(&request.pid.unwrap_or_default().to_le_bytes());
+    bytes[44..46].copy_from_slice(&request.device.0.to_le_bytes());
+    bytes[46..48].copy_from_slice(&request.flags.0.to_le_bytes());
+    bytes[48..64].copy_from_slice(&request.comm.0);
+    bytes[64] = request.op as u8;
+    bytes[65] = known;
+    bytes
+}
+
+fn unpack(bytes: &[u8; PACKED_BYTES]) -> Option<Request> {
+    let eight = |at: usize| <[u8; 8]>::try_from(&bytes[at..at + 8]).unwrap_or_default();
+    let known = |bit: u8| bytes[65] & bit != 0;
+    let time = |at| Nanos(i64::from_le_bytes(eight(at)));
+    Some(Request {
+        at: time(0),
+        sector: Sector(u64::from_le_bytes(eight(8))),
+        sectors: Sectors(u64::from_le_bytes(eight(16))),
+        latency: known(1).then(|| time(24)),
+        queued: known(2).then(|| time(32)),
+        pid: known(4).then(|| u32::from_le_bytes([bytes[40], bytes[41], bytes[42], bytes[43]])),
+        device: DeviceId(u16::from_le_bytes([bytes[44], bytes[45]])),
+        flags: Flags(u16::from_le_bytes([bytes[46], bytes[47]])),
+        comm: Comm(bytes[48..64].try_into().ok()?),
+        op: Op::from_number(bytes[64])?,
+    })
+}
+
+/// The load that a run replayed: its requests at their intended times, in that order.
+pub struct LoadOfRun {
+    sorted: Sorted,
+    metadata: Metadata,
+}
+
+impl LoadOfRun {
+    /// Reads the whole run.
+    ///
+    /// # Errors
+    /// If the run can't be read, or there is no room to sort it.
+    pub fn new(mut run: Box<dyn Reader<Record>>) -> Result<Self> {
+        let mut sorter = Sorter::default();
+        let mut metadata = Metadata { kind: crate::Kind::Load, ..run.metadata().clone() };
+        (metadata.counts, metadata.span) = Default::default();
+        while let Some(record) = run.next()? {
+            let request = Request {
+                device: record.device,
+                flags: record.flags,
+                latency: record.latency(),
+                ..Request::new(record.intended, record.op, record.source_sector, record.sectors)
+            };
+            metadata.count_request(&request);
+            sorter.push(request)?;
+        }
+        let after = run.metadata();
+        metadata.complete = after.complete;
+        metadata.counts.bad_lines = after.counts.bad_lines;
+        metadata.notices = after.notices.clone();
+        metadata.notice("this load was made from a run: its requests at their intended times");
+        metadata.run = None;
+        Ok(Self { sorted: sorter.finish()?, metadata })
+    }
+}
+
+impl Reader<Request> for LoadOfRun {
+    fn next(&mut self) -> Result<Option<Request>> {
+        self.sorted.next()
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn is_surveyed(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn request() -> impl Strategy<Value = Request> {
+        (0_i64..50, 0_usize..5, any::<u64>(), any::<u64>(), any::<(u16, u16)>(), any::<[Option<u32>; 3]>(), ".{0,15}")
+            .prop_map(|(at, op, sector, sectors, (device, flags), [latency, queued, pid], comm)| Request {
+                device: DeviceId(device),
+                flags: Flags(flags),
+                latency: latency.map(|x| Nanos(x.into())),
+                queued: queued.map(|x| Nanos(x.into())),
+                pid,
+                comm: Comm::new(&comm),
+                ..Request::new(Nanos(at), Op::ALL[op], Sector(sector), Sectors(sectors))
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn packing_keeps_everything(request in request()) {
+            prop_assert_eq!(unpack(&pack(&request)), Some(request));
+        }
+
+        #[test]
+        fn sorts_as_the_standard_library_does(mut requests in prop::collection::vec(request(), 0..200), piece in 1_usize..70) {
+            let mut sorter = Sorter::with_piece(piece);
+            for &request in &requests {
+                sorter.push(request).unwrap();
+            }
+            let mut sorted = sorter.finish().unwrap();
+            let mut got = Vec::new();
+            while let Some(request) = sorted.next().unwrap() {
+                got.push(request);
+            }
+            requests.sort_by_key(|r| r.at);
+            prop_assert_eq!(got, requests);
+        }
+    }
+}
