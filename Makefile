@@ -92,7 +92,7 @@ $(VENV)/tools: $(VENV)/libraries
 # Both halves, the Python one as it stands in this folder. Cargo goes first by itself, because pip would hide its progress.
 $(VENV)/program: $(VENV)/libraries $(SOURCES)
 	cargo build --profile $(PROFILE) --locked --package iosonar
-	MATURIN_PEP517_ARGS='--profile $(PROFILE) --locked' \
+	PATH="$(abspath $(BIN)):$$PATH" MATURIN_PEP517_ARGS='--profile $(PROFILE) --locked' \
 		$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	touch $@
 
