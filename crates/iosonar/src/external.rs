@@ -38,9 +38,7 @@ fn is_executable(file: &std::path::Path) -> bool {
 }
 
 fn unknown(name: &str) -> String {
-    let cli = crate::Cli::command();
-    let known: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).chain(PYTHON_HALF).collect();
-    let near: Vec<&str> = known.into_iter().filter(|known| strsim::jaro_winkler(name, known) >= 0.8).collect();
+    let near = nearest(name);
     if PYTHON_HALF.contains(&name) {
         format!(
             "`{name}` belongs to iosonar's Python half, and iosonar-{name} is neither beside this binary nor on the \
@@ -56,6 +54,16 @@ fn unknown(name: &str) -> String {
             near.join(" or ")
         )
     }
+}
+
+/// The known names that are most like this one, the likeliest first.
+fn nearest(name: &str) -> Vec<String> {
+    let cli = crate::Cli::command();
+    let known = cli.get_subcommands().map(clap::Command::get_name).chain(PYTHON_HALF);
+    let mut rated: Vec<_> = known.map(|known| (strsim::jaro_winkler(name, known), known.to_owned())).collect();
+    rated.retain(|(likeness, _)| *likeness >= 0.8);
+    rated.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    rated.into_iter().map(|(_, known)| known).collect()
 }
 
 /// Subcommands that the Python half brings.

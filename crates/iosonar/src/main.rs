@@ -5,6 +5,7 @@
 mod commands;
 mod external;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -22,11 +23,18 @@ struct Cli {
 fn main() -> ExitCode {
     match Cli::parse().command.run() {
         Ok(code) => code,
+        // Whoever reads our output, `head` for example, has had enough: nothing to complain about.
+        Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::FAILED),
         Err(error) => {
             eprintln!("iosonar: {error:#}");
             ExitCode::from(exit::FAILED)
         }
     }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// The exit codes, as `iosonar help` and the man page list them.

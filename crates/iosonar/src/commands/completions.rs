@@ -1,6 +1,6 @@
 //! `iosonar completions`: what the shell needs to complete its words.
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -17,7 +17,10 @@ pub struct Args {
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        clap_complete::generate(self.shell, &mut crate::Cli::command(), "iosonar", &mut io::stdout());
+        // Not straight to standard output: clap panics when a reader like `head` has had enough.
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut crate::Cli::command(), "iosonar", &mut script);
+        io::stdout().write_all(&script)?;
         Ok(ExitCode::SUCCESS)
     }
 }

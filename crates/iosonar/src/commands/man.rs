@@ -24,7 +24,11 @@ pub struct Args {
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
         match self.out {
-            Some(folder) => write_all(&folder)?,
+            Some(folder) => {
+                for file in write_all(&folder)? {
+                    writeln!(io::stdout(), "{}", file.display())?;
+                }
+            }
             None => io::stdout().write_all(page(cli()).as_bytes()).context("can't print the man page")?,
         }
         Ok(ExitCode::SUCCESS)
@@ -38,16 +42,17 @@ fn cli() -> clap::Command {
     cli
 }
 
-fn write_all(folder: &Path) -> Result<()> {
+fn write_all(folder: &Path) -> Result<Vec<PathBuf>> {
     let cli = cli();
     fs::create_dir_all(folder).with_context(|| format!("can't make the folder {}", folder.display()))?;
     let subcommands: Vec<clap::Command> = cli.get_subcommands().filter(|of| !of.is_hide_set()).cloned().collect();
+    let mut files = Vec::new();
     for command in subcommands.into_iter().chain([cli]) {
         let file = folder.join(Man::new(command.clone()).get_filename());
         fs::write(&file, page(command)).with_context(|| format!("can't write {}", file.display()))?;
-        writeln!(io::stdout(), "{}", file.display())?;
+        files.push(file);
     }
-    Ok(())
+    Ok(files)
 }
 
 /// The page of one command; what stands below its help keeps its lines as they are.

@@ -1,0 +1,118 @@
+//! `iosonar NAME` runs `iosonar-NAME`: where it is looked for, what it is told, what is said if there is none.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+/// A copy of the binary in a folder of its own, and another folder that is all of the path.
+struct Installation {
+    folders: TempDir,
+}
+
+impl Installation {
+    fn new() -> Self {
+        let folders = tempfile::tempdir().expect("a folder");
+        for name in ["own", "path"] {
+            fs::create_dir(folders.path().join(name)).expect("a folder within");
+        }
+        fs::copy(env!("CARGO_BIN_EXE_iosonar"), folders.path().join("own/iosonar")).expect("a copy of the binary");
+        Self { folders }
+    }
+
+    fn program(&self, folder: &str, name: &str, script: &str) -> PathBuf {
+        let file = self.folders.path().join(folder).join(name);
+        fs::write(&file, format!("#!/bin/sh\n{script}\n")).expect("a script");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("it may be run");
+        file
+    }
+
+    fn iosonar(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.folders.path().join("own/iosonar"));
+        command.args(arguments).env("PATH", self.folders.path().join("path"));
+        command
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What is said on standard error by a command that must fail with this code.
+fn complaint(command: &mut Command, code: i32) -> String {
+    text(&command.assert().code(code).get_output().stderr)
+}
+
+#[test]
+fn the_folder_of_the_binary_comes_before_the_path() {
+    let installation = Installation::new();
+    installation.program("path", "iosonar-hello", "echo from the path");
+    installation.iosonar(&["hello"]).assert().success().stdout("from the path\n");
+    installation.program("own", "iosonar-hello", "echo from beside the binary");
+    installation.iosonar(&["hello"]).assert().success().stdout("from beside the binary\n");
+}
+
+#[test]
+fn it_gets_the_arguments_as_they_are_and_its_exit_code_is_ours() {
+    let installation = Installation::new();
+    installation.program("path", "iosonar-hello", "printf '%s|' \"$@\"; exit 7");
+    installation.iosonar(&["hello", "--help", "two words", "-x"]).assert().code(7).stdout("--help|two words|-x|");
+}
+
+#[test]
+fn it_is_told_which_version_of_the_tables_this_half_speaks() {
+    let installation = Installation::new();
+    installation.program("path", "iosonar-hello", "echo $IOSONAR_SCHEMA_VERSION");
+    let version = format!("{}\n", iosonar_trace::SCHEMA_VERSION);
+    installation.iosonar(&["hello"]).assert().success().stdout(version);
+}
+
+#[test]
+fn a_file_that_may_not_be_run_is_no_program() {
+    let installation = Installation::new();
+    let file = installation.program("own", "iosonar-hello", "echo never");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("it may not be run");
+    installation.program("path", "iosonar-hello", "echo from the path");
+    installation.iosonar(&["hello"]).assert().success().stdout("from the path\n");
+}
+
+#[test]
+fn a_program_that_cannot_start_is_named() {
+    let installation = Installation::new();
+    let file = installation.program("own", "iosonar-hello", "");
+    fs::write(&file, "#!/no/such/interpreter\n").expect("a script without its interpreter");
+    let said = complaint(&mut installation.iosonar(&["hello"]), 1);
+    assert!(said.contains("can't run") && said.contains("own/iosonar-hello"), "{said}");
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_the_nearest_ones() {
+    let installation = Installation::new();
+    let said = complaint(&mut installation.iosonar(&["complete"]), 1);
+    assert!(said.contains("no subcommand `complete`") && said.contains("did you mean completions"), "{said}");
+    let said = complaint(&mut installation.iosonar(&["reprot"]), 1);
+    assert!(said.contains("did you mean report"), "the Python half's names count as well: {said}");
+    let said = complaint(&mut installation.iosonar(&["xyzzy"]), 1);
+    assert!(said.contains("`iosonar --help` lists what there is"), "{said}");
+}
+
+#[test]
+fn a_missing_python_half_is_named_with_the_way_to_get_it() {
+    let installation = Installation::new();
+    let said = complaint(&mut installation.iosonar(&["report"]), 1);
+    assert!(said.contains("pip install") && said.contains("iosonar-report"), "{said}");
+}
+
+#[test]
+fn every_program_of_the_python_half_is_known_by_name() {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/scripts");
+    let installation = Installation::new();
+    for script in fs::read_dir(scripts).expect("the Python half's programs") {
+        let file = script.expect("a program").file_name();
+        let name = file.to_string_lossy().strip_prefix("iosonar-").expect("iosonar-NAME").to_owned();
+        let said = complaint(&mut installation.iosonar(&[&name]), 1);
+        assert!(said.contains("belongs to iosonar's Python half"), "add {name} to PYTHON_HALF: {said}");
+    }
+}

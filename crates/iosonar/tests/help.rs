@@ -1,0 +1,44 @@
+//! What `--help` says, of the command and of each subcommand, as snapshots.
+//!
+//! After a change of the help, look at what changed and accept it:
+//! `INSTA_UPDATE=always cargo test -p iosonar --test help`, then `git diff`.
+
+use assert_cmd::Command;
+
+fn help(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_iosonar")).args(arguments).arg("--help").output().expect("it runs");
+    assert!(output.status.success(), "iosonar {arguments:?} --help failed");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// The names in the list of commands.
+fn subcommands(help: &str) -> Vec<&str> {
+    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // A name starts in the third column; what is further in continues a description.
+    let names = list.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()
+}
+
+#[test]
+fn help_of_every_subcommand() {
+    let main = help(&[]);
+    insta::assert_snapshot!("iosonar", main);
+    let names = subcommands(&main);
+    assert!(names.contains(&"completions"), "the list of commands was not understood: {names:?}");
+    for name in names {
+        insta::assert_snapshot!(format!("iosonar-{name}"), help(&[name]));
+    }
+}
+
+#[test]
+fn every_subcommand_shows_examples() {
+    for name in subcommands(&help(&[])) {
+        let said = help(&[name]);
+        assert!(said.contains("Example"), "`iosonar {name} --help` shows no example:\n{said}");
+    }
+}
+
+#[test]
+fn the_exit_codes_are_in_the_help() {
+    assert!(help(&[]).contains("Exit codes:"));
+}
