@@ -26,7 +26,7 @@ pub use open::{
 };
 pub use record::{HeldBy, Outcome, Record};
 pub use request::{Comm, DeviceId, Flags, Op, Request};
-pub use sort::{LoadOfRun, Sorted, Sorter};
+pub use sort::{Sorted, SortedLoad, Sorter};
 pub use stream::{Reader, Writer};
 pub use units::{Nanos, SECTOR_BYTES, Sector, Sectors};
 

@@ -9,7 +9,7 @@ use crate::metadata::Metadata;
 use crate::output::{Output, split_compression};
 use crate::record::Record;
 use crate::request::Request;
-use crate::sort::LoadOfRun;
+use crate::sort::SortedLoad;
 use crate::stream::{Reader, Writer};
 
 /// A file that was opened, and what it was found to be.
@@ -45,7 +45,7 @@ pub fn open_load(path: &Path) -> Result<Box<dyn Reader<Request>>> {
 pub fn into_load(opened: Opened) -> Result<Box<dyn Reader<Request>>> {
     match opened {
         Opened::Load(load) => Ok(load),
-        Opened::Run(run) => Ok(Box::new(LoadOfRun::new(run)?)),
+        Opened::Run(run) => Ok(Box::new(SortedLoad::of_run(run)?)),
     }
 }
 

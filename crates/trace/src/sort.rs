@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 
 use crate::error::{Error, Result};
-use crate::metadata::Metadata;
+use crate::metadata::{Kind, Metadata};
 use crate::record::Record;
 use crate::request::{Comm, DeviceId, Flags, Op, Request};
 use crate::stream::Reader;
@@ -216,21 +216,28 @@ fn unpack(bytes: &[u8; PACKED_BYTES]) -> Option<Request> {
     })
 }
 
-/// The load that a run replayed: its requests at their intended times, in that order.
-pub struct LoadOfRun {
+/// A load that had to be read as a whole and sorted.
+pub struct SortedLoad {
     sorted: Sorted,
     metadata: Metadata,
 }
 
-impl LoadOfRun {
-    /// Reads the whole run.
+impl SortedLoad {
+    /// Of everything that the sorter took; `metadata` describes it.
+    ///
+    /// # Errors
+    /// If the temporary file can't be read back.
+    pub fn new(sorter: Sorter, metadata: Metadata) -> Result<Self> {
+        Ok(Self { sorted: sorter.finish()?, metadata })
+    }
+
+    /// The load that a run replayed: its requests at their intended times, in that order.
     ///
     /// # Errors
     /// If the run can't be read, or there is no room to sort it.
-    pub fn new(mut run: Box<dyn Reader<Record>>) -> Result<Self> {
+    pub fn of_run(mut run: Box<dyn Reader<Record>>) -> Result<Self> {
         let mut sorter = Sorter::default();
-        let mut metadata = Metadata { kind: crate::Kind::Load, ..run.metadata().clone() };
-        (metadata.counts, metadata.span) = Default::default();
+        let mut counted = Metadata::new(Kind::Load, "");
         while let Some(record) = run.next()? {
             let request = Request {
                 device: record.device,
@@ -238,20 +245,18 @@ impl LoadOfRun {
                 latency: record.latency(),
                 ..Request::new(record.intended, record.op, record.source_sector, record.sectors)
             };
-            metadata.count_request(&request);
+            counted.count_request(&request);
             sorter.push(request)?;
         }
-        let after = run.metadata();
-        metadata.complete = after.complete;
-        metadata.counts.bad_lines = after.counts.bad_lines;
-        metadata.notices = after.notices.clone();
+        let Metadata { counts, span, .. } = counted;
+        let mut metadata = Metadata { kind: Kind::Load, counts, span, run: None, ..run.metadata().clone() };
+        metadata.counts.bad_lines = run.metadata().counts.bad_lines;
         metadata.notice("this load was made from a run: its requests at their intended times");
-        metadata.run = None;
-        Ok(Self { sorted: sorter.finish()?, metadata })
+        Self::new(sorter, metadata)
     }
 }
 
-impl Reader<Request> for LoadOfRun {
+impl Reader<Request> for SortedLoad {
     fn next(&mut self) -> Result<Option<Request>> {
         self.sorted.next()
     }

@@ -9,9 +9,10 @@ use crate::request::Request;
 use crate::stream::{Reader, Writer};
 
 pub mod classic;
+pub mod parquet;
 
 /// Every format, in the order in which they are asked whether a file is theirs: those with a magic number first.
-pub const FORMATS: &[&Format] = &[&classic::FORMAT];
+pub const FORMATS: &[&Format] = &[&parquet::FORMAT, &classic::FORMAT];
 
 /// A format: how its files are told from others, read and written.
 pub struct Format {

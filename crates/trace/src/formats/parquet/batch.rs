@@ -1,0 +1,152 @@
+//! A stretch of rows, read column by column and brought to one type, whatever the producer's types were.
+
+use ::parquet::basic::{ConvertedType, Type as Physical};
+use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use ::parquet::data_type::{ByteArray, DataType};
+use ::parquet::errors::{ParquetError, Result as ParquetResult};
+use ::parquet::file::reader::RowGroupReader;
+use ::parquet::schema::types::ColumnDescriptor;
+
+use crate::request::Comm;
+
+use super::table::{Column, Holds};
+
+/// Rows that are read at a time.
+pub const BATCH_ROWS: usize = 4096;
+
+/// What stands for a name that is not in the column's set.
+const UNKNOWN_NAME: i64 = -1;
+
+/// A column of the file, in the row group that is being read.
+pub struct ColumnBatch {
+    holds: Holds,
+    unsigned: bool,
+    reader: ColumnReader,
+    levels: Vec<i16>,
+    cells: Vec<Option<i64>>,
+    comms: Vec<Comm>,
+}
+
+/// Why a column of the file can't stand for ours, if it can't.
+pub fn mismatch(column: &Column, found: &ColumnDescriptor) -> Option<String> {
+    let number =
+        matches!(found.physical_type(), Physical::INT32 | Physical::INT64 | Physical::FLOAT | Physical::DOUBLE);
+    let fits = match column.holds {
+        Holds::Time | Holds::Wide | Holds::Narrow => number,
+        Holds::Truth => number || found.physical_type() == Physical::BOOLEAN,
+        Holds::Name(_) | Holds::Comm => found.physical_type() == Physical::BYTE_ARRAY,
+    };
+    let flat = found.max_rep_level() == 0 && found.max_def_level() <= 1;
+    (!fits || !flat).then(|| {
+        let kind = if flat { "" } else { "nested " };
+        format!("its column {} is of the {kind}type {}", column.name, found.physical_type())
+    })
+}
+
+impl ColumnBatch {
+    /// The column of that number in a row group.
+    pub fn open(column: &Column, group: &dyn RowGroupReader, index: usize) -> ParquetResult<Self> {
+        let description = group.metadata().column(index).column_descr();
+        let unsigned = description.converted_type() == ConvertedType::UINT_32;
+        let reader = group.get_column_reader(index)?;
+        Ok(Self { holds: column.holds, unsigned, reader, levels: Vec::new(), cells: Vec::new(), comms: Vec::new() })
+    }
+
+    /// Reads the next rows; returns how many.
+    pub fn fill(&mut self) -> ParquetResult<usize> {
+        let Self { holds, unsigned, reader, levels, cells, comms } = self;
+        levels.clear();
+        cells.clear();
+        comms.clear();
+        match reader {
+            ColumnReader::Int64ColumnReader(reader) => read(reader, levels, cells, |v| Some(*v)),
+            ColumnReader::Int32ColumnReader(reader) if *unsigned => {
+                read(reader, levels, cells, |v| Some(i64::from(*v as u32)))
+            }
+            ColumnReader::Int32ColumnReader(reader) => read(reader, levels, cells, |v| Some(i64::from(*v))),
+            ColumnReader::BoolColumnReader(reader) => read(reader, levels, cells, |v| Some(i64::from(*v))),
+            // What pandas makes of whole numbers with gaps.
+            ColumnReader::DoubleColumnReader(reader) => read(reader, levels, cells, |v| from_float(*v)),
+            ColumnReader::FloatColumnReader(reader) => read(reader, levels, cells, |v| from_float((*v).into())),
+            ColumnReader::ByteArrayColumnReader(reader) => match holds {
+                Holds::Name(number) => {
+                    let mut last = (ByteArray::from(""), UNKNOWN_NAME);
+                    read(reader, levels, cells, |v: &ByteArray| {
+                        if v.data() != last.0.data() {
+                            let name = v.as_utf8().unwrap_or_default();
+                            last = (v.clone(), number(name).map_or(UNKNOWN_NAME, i64::from));
+                        }
+                        Some(last.1)
+                    })
+                }
+                _ => {
+                    let rows = read(reader, levels, cells, |v: &ByteArray| {
+                        comms.push(Comm::new(&String::from_utf8_lossy(v.data())));
+                        Some(0)
+                    })?;
+                    spread(comms, cells);
+                    Ok(rows)
+                }
+            },
+            _ => Err(ParquetError::General("a column of a type that can't be read".to_owned())),
+        }
+    }
+}
+
+/// Reads a batch and puts each value into its row.
+fn read<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    levels: &mut Vec<i16>,
+    cells: &mut Vec<Option<i64>>,
+    mut convert: impl FnMut(&T::T) -> Option<i64>,
+) -> ParquetResult<usize> {
+    let mut values = Vec::with_capacity(BATCH_ROWS);
+    let (rows, _, _) = reader.read_records(BATCH_ROWS, Some(levels), None, &mut values)?;
+    if levels.is_empty() {
+        cells.extend(values.iter().map(convert));
+    } else {
+        let mut values = values.iter();
+        cells.extend(levels.iter().map(|&level| if level == 1 { values.next().and_then(&mut convert) } else { None }));
+    }
+    if cells.len() == rows { Ok(rows) } else { Err(ParquetError::General("fewer values than rows".to_owned())) }
+}
+
+/// Puts each text into its row, from the last one on, as they lie in front of their places.
+fn spread(comms: &mut Vec<Comm>, cells: &[Option<i64>]) {
+    let mut values = std::mem::take(comms).into_iter();
+    comms.extend(cells.iter().map(|cell| match cell {
+        Some(_) => values.next().unwrap_or_default(),
+        None => Comm::default(),
+    }));
+}
+
+fn from_float(value: f64) -> Option<i64> {
+    value.is_finite().then_some(value.round() as i64)
+}
+
+/// The cells of one row, handed out in the order of the table's columns.
+pub struct Cells<'a> {
+    columns: std::slice::Iter<'a, Option<ColumnBatch>>,
+    row: usize,
+}
+
+impl<'a> Cells<'a> {
+    /// Of that row of the batch.
+    pub fn new(columns: &'a [Option<ColumnBatch>], row: usize) -> Self {
+        Self { columns: columns.iter(), row }
+    }
+
+    fn next(&mut self) -> Option<&'a ColumnBatch> {
+        self.columns.next()?.as_ref()
+    }
+
+    /// The next cell: a number, a truth (0 or 1), or the number of a name.
+    pub fn number(&mut self) -> Option<i64> {
+        self.next()?.cells.get(self.row).copied()?
+    }
+
+    /// The next cell, of a column of processes.
+    pub fn comm(&mut self) -> Comm {
+        self.next().and_then(|column| column.comms.get(self.row)).copied().unwrap_or_default()
+    }
+}

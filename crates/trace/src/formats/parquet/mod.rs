@@ -1,0 +1,63 @@
+//! Parquet: the tables of `docs/schema.md`.
+//!
+//! What is written has all the columns, in row groups of bounded size, and the metadata in its footer. What is read may
+//! come from any producer: columns in any order, 32 or 64 bits wide, nullable or not, optional ones missing, without
+//! our metadata. Such a file is surveyed once before its rows are handed out.
+
+mod batch;
+mod read;
+mod table;
+mod write;
+
+use ::parquet::errors::ParquetError;
+
+use crate::error::{Error, Result};
+use crate::formats::{Format, Opened, TriedOn};
+use crate::input::Input;
+use crate::metadata::{Kind, Metadata};
+use crate::record::Record;
+use crate::request::Request;
+
+/// The format's line in the list.
+pub const FORMAT: Format = Format {
+    name: "parquet",
+    title: "Parquet table of iosonar (docs/schema.md)",
+    tried_on: TriedOn::RealFiles,
+    endings: &[".parquet"],
+    recognise: |head| head.starts_with(MAGIC),
+    open,
+    create_load: Some(|output, _| Ok(Box::new(write::TableWriter::<Request>::new(output)?))),
+    create_run: Some(|output, _| Ok(Box::new(write::TableWriter::<Record>::new(output)?))),
+};
+
+const MAGIC: &[u8] = b"PAR1";
+
+fn open(input: Input) -> Result<Opened> {
+    let path = input.path().to_owned();
+    let file = read::TableFile::open(&path, input.into_file()?)?;
+    Ok(match file.kind() {
+        Kind::Load => read::open_load(file)?,
+        Kind::Replay => Opened::Run(Box::new(read::TableReader::<Record>::new(file, |_| {})?)),
+    })
+}
+
+/// An error of the library, as far as it goes back to the system or to the file.
+fn wrap(path: &std::path::Path, error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(cause) => match cause.downcast::<std::io::Error>() {
+            Ok(cause) => Error::io(path, *cause),
+            Err(cause) => Error::format(path, format!("Parquet: {cause}")),
+        },
+        other => Error::format(path, format!("damaged Parquet: {other}")),
+    }
+}
+
+/// A table for rows of that kind that are counted elsewhere.
+fn empty_metadata(kind: Kind, path: &std::path::Path) -> Metadata {
+    let mut metadata = Metadata::new(kind, FORMAT.name);
+    metadata.source.path = Some(path.display().to_string());
+    metadata
+}
+
+#[cfg(test)]
+mod tests;

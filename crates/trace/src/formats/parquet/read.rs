@@ -1,0 +1,306 @@
+//! Reads a table.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use ::parquet::errors::Result as ParquetResult;
+use ::parquet::file::reader::FileReader;
+use ::parquet::file::serialized_reader::SerializedFileReader;
+
+use crate::SCHEMA_VERSION;
+use crate::error::{Error, Result};
+use crate::formats::Opened;
+use crate::metadata::{Device, FOOTER_KEY, Kind, Metadata};
+use crate::request::Request;
+use crate::sort::{SortedLoad, Sorter};
+use crate::stream::Reader;
+use crate::units::Nanos;
+
+use super::batch::{BATCH_ROWS, Cells, ColumnBatch, mismatch};
+use super::table::{Missing, Table};
+use super::{MAGIC, empty_metadata, wrap};
+
+/// A file, and what its footer says.
+pub struct TableFile {
+    path: PathBuf,
+    reader: SerializedFileReader<File>,
+    /// Our own footer, if the file has one that describes it.
+    footer: Option<Metadata>,
+    kind: Kind,
+    notice: Option<String>,
+}
+
+impl TableFile {
+    /// Reads the footer.
+    pub fn open(path: &Path, mut file: File) -> Result<Self> {
+        if !ends_with_magic(&mut file).map_err(|e| Error::io(path, e))? {
+            return Err(Error::format(
+                path,
+                "cut short: a Parquet file ends with its table of contents, and this one does not, so that nothing in \
+                 it can be read; copy or convert it again from its source",
+            ));
+        }
+        let reader = SerializedFileReader::new(file).map_err(|e| wrap(path, e))?;
+        let metadata = reader.metadata().file_metadata();
+        let rows = metadata.num_rows();
+        let json = metadata.key_value_metadata().and_then(|pairs| pairs.iter().find(|pair| pair.key == FOOTER_KEY));
+        let (mut footer, mut notice) = (None, None);
+        if let Some(json) = json.and_then(|pair| pair.value.as_ref()) {
+            let found: Metadata = serde_json::from_str(json).map_err(|e| {
+                // A newer version may have changed anything, so ask for that first.
+                let version =
+                    serde_json::from_str::<serde_json::Value>(json).ok().and_then(|v| v["schema_version"].as_u64());
+                version.filter(|&v| v > SCHEMA_VERSION.into()).map_or_else(
+                    || Error::format(path, format!("its footer's `{FOOTER_KEY}` is not what docs/schema.md says: {e}")),
+                    |version| too_new(path, version),
+                )
+            })?;
+            if found.schema_version > SCHEMA_VERSION {
+                return Err(too_new(path, found.schema_version.into()));
+            }
+            if i64::try_from(found.counts.requests) == Ok(rows) {
+                footer = Some(found);
+            } else {
+                notice = Some(format!(
+                    "the footer counts {} rows, but there are {rows}: another program changed the table, and it was \
+                     counted anew",
+                    found.counts.requests
+                ));
+                // What is not a sum over rows stays true.
+                footer = Some(Metadata { counts: Default::default(), span: Default::default(), ..found });
+            }
+        }
+        let has = |name: &str| metadata.schema_descr().columns().iter().any(|c| c.path().string() == name);
+        let kind = match &footer {
+            Some(footer) => footer.kind,
+            None if has("at_ns") => Kind::Load,
+            None if has("intended_ns") => Kind::Replay,
+            None => {
+                return Err(Error::format(
+                    path,
+                    "a Parquet file, but neither a load (column at_ns) nor a run (column intended_ns); docs/schema.md \
+                     lists the columns",
+                ));
+            }
+        };
+        Ok(Self { path: path.to_owned(), reader, footer, kind, notice })
+    }
+
+    /// Load or run.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn rows(&self) -> u64 {
+        u64::try_from(self.reader.metadata().file_metadata().num_rows()).unwrap_or(0)
+    }
+}
+
+fn too_new(path: &Path, version: u64) -> Error {
+    let problem =
+        format!("of version {version} of the tables; this iosonar reads up to {SCHEMA_VERSION}: use a newer one");
+    Error::format(path, problem)
+}
+
+fn ends_with_magic(file: &mut File) -> std::io::Result<bool> {
+    let length = file.metadata()?.len();
+    if length < 12 {
+        return Ok(false);
+    }
+    let mut magic = [0; 4];
+    file.seek(SeekFrom::End(-4))?;
+    file.read_exact(&mut magic)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(magic == MAGIC)
+}
+
+/// Hands out the rows of a table.
+pub struct TableReader<Row> {
+    file: TableFile,
+    metadata: Metadata,
+    /// For each of our columns, its number in the file.
+    places: Vec<Option<usize>>,
+    columns: Vec<Option<ColumnBatch>>,
+    next_group: usize,
+    batch_rows: usize,
+    next_in_batch: usize,
+    next_row: u64,
+    survey: Survey,
+    row: std::marker::PhantomData<fn() -> Row>,
+}
+
+/// Who counted the rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Survey {
+    /// This reader is about it.
+    Counting,
+    /// This reader did.
+    Counted,
+    /// The program that wrote the file, as its footer says.
+    Trusted,
+}
+
+impl<Row: Table> TableReader<Row> {
+    /// Of that file. Where its footer does not describe it, all of it is read once and each row shown to `look`.
+    pub fn new(mut file: TableFile, mut look: impl FnMut(&Row)) -> Result<Self> {
+        let places = places::<Row>(&file)?;
+        let footer = file.footer.take();
+        let counted = footer.as_ref().is_some_and(|f| f.counts.requests == file.rows());
+        let mut metadata = footer.unwrap_or_else(|| empty_metadata(file.kind, &file.path));
+        if let Some(notice) = file.notice.take() {
+            metadata.notice(notice);
+        }
+        let mut reader = Self {
+            file,
+            metadata,
+            places,
+            columns: Vec::new(),
+            next_group: 0,
+            batch_rows: 0,
+            next_in_batch: 0,
+            next_row: 0,
+            survey: if counted { Survey::Trusted } else { Survey::Counting },
+            row: std::marker::PhantomData,
+        };
+        if !counted {
+            while let Some(row) = reader.advance()? {
+                look(&row);
+            }
+            reader.rewind();
+        }
+        Ok(reader)
+    }
+
+    fn rewind(&mut self) {
+        self.columns.clear();
+        (self.next_group, self.batch_rows, self.next_in_batch, self.next_row) = (0, 0, 0, 0);
+        self.survey = Survey::Counted;
+    }
+
+    /// The next row that is one.
+    fn advance(&mut self) -> Result<Option<Row>> {
+        loop {
+            if self.next_in_batch == self.batch_rows && !self.next_batch()? {
+                return Ok(None);
+            }
+            let row = Row::take(&mut Cells::new(&self.columns, self.next_in_batch), self.next_row);
+            let number = self.next_row;
+            self.next_in_batch += 1;
+            self.next_row += 1;
+            match row {
+                Ok(row) => {
+                    if self.survey == Survey::Counting {
+                        row.count(&mut self.metadata);
+                    }
+                    return Ok(Some(row));
+                }
+                Err(_) if self.survey == Survey::Counted => {}
+                Err(problem) => {
+                    self.metadata.counts.bad_lines += 1;
+                    self.metadata.notice(format!("row {number} left out: {problem}"));
+                }
+            }
+        }
+    }
+
+    fn next_batch(&mut self) -> Result<bool> {
+        loop {
+            if let Some(rows) = self.fill()?.filter(|&rows| rows > 0) {
+                (self.batch_rows, self.next_in_batch) = (rows, 0);
+                return Ok(true);
+            }
+            if self.next_group == self.file.reader.num_row_groups() {
+                return Ok(false);
+            }
+            let open = || -> ParquetResult<Vec<Option<ColumnBatch>>> {
+                let group = self.file.reader.get_row_group(self.next_group)?;
+                let of_column = |(column, place): (_, &Option<usize>)| {
+                    place.map(|place| ColumnBatch::open(column, group.as_ref(), place)).transpose()
+                };
+                Row::COLUMNS.iter().zip(&self.places).map(of_column).collect()
+            };
+            self.columns = open().map_err(|e| wrap(&self.file.path, e))?;
+            self.next_group += 1;
+        }
+    }
+
+    /// Reads on in every column; `None` before the first row group.
+    fn fill(&mut self) -> Result<Option<usize>> {
+        let mut rows = None;
+        for column in self.columns.iter_mut().flatten() {
+            let read = column.fill().map_err(|e| wrap(&self.file.path, e))?;
+            if rows.is_some_and(|rows| rows != read) {
+                return Err(Error::format(&self.file.path, "damaged Parquet: columns of different lengths"));
+            }
+            rows = Some(read);
+        }
+        Ok(rows)
+    }
+}
+
+/// Where our columns are in the file.
+fn places<Row: Table>(file: &TableFile) -> Result<Vec<Option<usize>>> {
+    let found = file.reader.metadata().file_metadata().schema_descr().columns();
+    let mut problems = Vec::new();
+    let places = Row::COLUMNS
+        .iter()
+        .map(|column| {
+            let place = found.iter().position(|f| f.path().string() == column.name);
+            match place {
+                Some(place) => problems.extend(mismatch(column, &found[place])),
+                None if column.missing == Missing::Refused => {
+                    problems.push(format!("its column {} is missing", column.name))
+                }
+                None => {}
+            }
+            place
+        })
+        .collect();
+    if problems.is_empty() {
+        return Ok(places);
+    }
+    Err(Error::format(&file.path, format!("{}; docs/schema.md lists the columns", problems.join(", "))))
+}
+
+impl<Row: Table> Reader<Row> for TableReader<Row> {
+    fn next(&mut self) -> Result<Option<Row>> {
+        self.advance()
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn is_surveyed(&self) -> bool {
+        true
+    }
+
+    fn progress(&self) -> Option<f64> {
+        let rows = self.file.rows().max(1) as f64;
+        Some((self.next_row.saturating_sub(BATCH_ROWS as u64 / 2) as f64 / rows).min(1.0))
+    }
+}
+
+/// Opens a load. One of another producer may name devices that no footer lists, and may be out of order.
+pub fn open_load(file: TableFile) -> Result<Opened> {
+    let (mut last, mut sorted, mut devices) = (Nanos(i64::MIN), true, 0);
+    let mut reader = TableReader::new(file, |request: &Request| {
+        sorted &= last <= request.at;
+        last = request.at;
+        devices = devices.max(usize::from(request.device.0) + 1);
+    })?;
+    for number in reader.metadata.devices.len()..devices {
+        reader.metadata.devices.push(Device { name: format!("device {number}"), sectors: None });
+    }
+    if sorted {
+        return Ok(Opened::Load(Box::new(reader)));
+    }
+    let mut sorter = Sorter::default();
+    while let Some(request) = reader.advance()? {
+        sorter.push(request)?;
+    }
+    let mut metadata = reader.metadata;
+    metadata.notice("the rows were not in the order of time, and were sorted");
+    Ok(Opened::Load(Box::new(SortedLoad::new(sorter, metadata)?)))
+}

@@ -1,0 +1,259 @@
+//! The format as a whole: what is written is read again, and foreign, cut and wrong files are dealt with.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
+use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::writer::SerializedFileWriter;
+use ::parquet::schema::parser::parse_message_type;
+use proptest::prelude::*;
+
+use crate::formats::Opened;
+use crate::metadata::{Counts, Device, Metadata};
+use crate::record::{HeldBy, Outcome, Record};
+use crate::request::{Comm, DeviceId, Flags, Op, Request};
+use crate::units::{Nanos, Sector, Sectors};
+use crate::{Kind, Reader};
+
+fn rows<Row>(reader: &mut dyn Reader<Row>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    while let Some(row) = reader.next().unwrap() {
+        rows.push(row);
+    }
+    rows
+}
+
+fn open_load(path: &Path) -> (Vec<Request>, Metadata) {
+    let Opened::Load(mut reader) = crate::open(path).unwrap() else { panic!("not a load") };
+    assert!(reader.is_surveyed());
+    let rows = rows(reader.as_mut());
+    (rows, reader.metadata().clone())
+}
+
+fn error(path: &Path) -> String {
+    match crate::open(path) {
+        Ok(_) => panic!("opened"),
+        Err(e) => e.to_string(),
+    }
+}
+
+prop_compose! {
+    fn any_request()(
+        at in any::<i64>(), device in any::<u16>(), sector in 0_u64..1 << 53, sectors in 0_u64..1 << 40, op in 0_usize..5,
+        flags in any::<u16>(), latency in any::<Option<i64>>(), queued in any::<Option<i64>>(), pid in any::<Option<u32>>(),
+        comm in "[^\0]{0,15}",
+    ) -> Request {
+        Request {
+            at: Nanos(at), device: DeviceId(device), sector: Sector(sector), sectors: Sectors(sectors), op: Op::ALL[op],
+            flags: Flags(flags), latency: latency.map(Nanos), queued: queued.map(Nanos), pid, comm: Comm::new(&comm),
+        }
+    }
+}
+
+prop_compose! {
+    fn any_record()(
+        request in any_request(), number in 0..u64::MAX >> 1, round in 0..u32::MAX >> 1, target in 0_u64..1 << 53,
+        times in any::<[Option<i64>; 4]>(), bytes_done in 0..u64::MAX >> 1, counted in any::<Option<(u16, u16)>>(),
+        (pushed_back, widened) in any::<(bool, bool)>(), held_by in 0..HeldBy::ALL.len(), outcome in 0..Outcome::ALL.len(),
+        errno in any::<i32>(),
+    ) -> Record {
+        let [issued, completed, ready, submitted] = times.map(|t| t.map(Nanos));
+        Record {
+            request: number, round, device: request.device, source_sector: request.sector, sector: Sector(target),
+            sectors: request.sectors, op: request.op, flags: request.flags, intended: request.at, issued, completed,
+            ready, submitted, bytes_done, in_flight: counted.map_or(0, |c| u32::from(c.0) + 1),
+            waiting: counted.map_or(0, |c| c.1.into()), pushed_back, widened, held_by: HeldBy::ALL[held_by],
+            outcome: Outcome::ALL[outcome], errno,
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn loads_are_read_as_written(written in prop::collection::vec(any_request(), 0..50)) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.load.parquet");
+        let mut metadata = Metadata::new(Kind::Load, "classic");
+        metadata.counts = Counts { bad_lines: 3, lost_events: 4, ..Counts::default() };
+        metadata.devices.push(Device { name: "sdb".into(), sectors: Some(7) });
+        metadata.complete = false;
+        metadata.notice("oh");
+        let mut writer = crate::create_load(&path, &metadata).unwrap();
+        for row in &written {
+            writer.write(row).unwrap();
+            metadata.count_request(row);
+        }
+        prop_assert!(writer.finish(&metadata).unwrap().is_empty());
+        let (read, footer) = open_load(&path);
+        prop_assert_eq!(read, written);
+        prop_assert_eq!(footer, metadata);
+    }
+
+    #[test]
+    fn runs_are_read_as_written(written in prop::collection::vec(any_record(), 0..50)) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.replay.parquet");
+        let mut metadata = Metadata::new(Kind::Replay, "classic");
+        metadata.run = Some(serde_json::json!({"statistics": {"iops": 1.5}}));
+        let mut writer = crate::create_run(&path, &metadata).unwrap();
+        for row in &written {
+            writer.write(row).unwrap();
+            metadata.count_record(row);
+        }
+        writer.finish(&metadata).unwrap();
+        let Opened::Run(mut reader) = crate::open(&path).unwrap() else { panic!("not a run") };
+        prop_assert_eq!(rows(reader.as_mut()), written);
+        prop_assert_eq!(reader.metadata(), &metadata);
+    }
+}
+
+#[test]
+fn row_groups_are_bounded_and_joined() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.load.parquet");
+    let metadata = Metadata::new(Kind::Load, "classic");
+    let mut writer = crate::create_load(&path, &metadata).unwrap();
+    let request = |i: i64| Request::new(Nanos(i * 1000), Op::Read, Sector(i as u64 * 8 % 9999), Sectors(8));
+    let count = 600_000;
+    for i in 0..count {
+        writer.write(&request(i)).unwrap();
+    }
+    writer.finish(&metadata).unwrap();
+    let Opened::Load(mut reader) = crate::open(&path).unwrap() else { panic!("not a load") };
+    assert_eq!(reader.metadata().counts.reads, count as u64);
+    for i in 0..count {
+        assert_eq!(reader.next().unwrap(), Some(request(i)));
+    }
+    assert_eq!(reader.next().unwrap(), None);
+    let file = ::parquet::file::serialized_reader::SerializedFileReader::new(fs::File::open(&path).unwrap()).unwrap();
+    assert_eq!(::parquet::file::reader::FileReader::num_row_groups(&file), 3);
+}
+
+/// A load as another program may write it: other widths, another order, nulls, no metadata.
+fn foreign(path: &Path, times: &[i64], footer: Option<&str>) {
+    let schema = parse_message_type(
+        "message m { optional binary op (UTF8); optional int32 sectors; optional double sector; optional int64 at_ns;
+                     optional int32 extra; optional int64 device; }",
+    );
+    let properties = Arc::new(WriterProperties::builder().build());
+    let mut writer =
+        SerializedFileWriter::new(fs::File::create(path).unwrap(), Arc::new(schema.unwrap()), properties).unwrap();
+    for group in times.chunks(2) {
+        let mut groups = writer.next_row_group().unwrap();
+        let all = vec![1; group.len()];
+        let mut column = groups.next_column().unwrap().unwrap();
+        let ops = vec![ByteArray::from("write"); group.len()];
+        column.typed::<ByteArrayType>().write_batch(&ops, Some(&all), None).unwrap();
+        column.close().unwrap();
+        let mut column = groups.next_column().unwrap().unwrap();
+        column.typed::<Int32Type>().write_batch(&vec![8; group.len()], Some(&all), None).unwrap();
+        column.close().unwrap();
+        let mut column = groups.next_column().unwrap().unwrap();
+        let mut levels = all.clone();
+        let mut sectors = vec![64.0; group.len()];
+        if group[0] == 13 {
+            (levels[0], sectors[0]) = (0, 72.0);
+            sectors.pop();
+        }
+        column.typed::<DoubleType>().write_batch(&sectors, Some(&levels), None).unwrap();
+        column.close().unwrap();
+        let mut column = groups.next_column().unwrap().unwrap();
+        column.typed::<Int64Type>().write_batch(group, Some(&all), None).unwrap();
+        column.close().unwrap();
+        let mut column = groups.next_column().unwrap().unwrap();
+        column.typed::<Int32Type>().write_batch(&[], Some(&vec![0; group.len()]), None).unwrap();
+        column.close().unwrap();
+        let mut column = groups.next_column().unwrap().unwrap();
+        let devices: Vec<i64> = group.iter().map(|at| at % 3).collect();
+        column.typed::<Int64Type>().write_batch(&devices, Some(&all), None).unwrap();
+        column.close().unwrap();
+        groups.close().unwrap();
+    }
+    if let Some(json) = footer {
+        let pair = ::parquet::file::metadata::KeyValue::new("iosonar".to_owned(), json.to_owned());
+        writer.append_key_value_metadata(pair);
+    }
+    writer.close().unwrap();
+}
+
+#[test]
+fn foreign_tables_are_surveyed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    foreign(&path, &[3, 4, 13, 14, 20], None);
+    let (rows, metadata) = open_load(&path);
+    assert_eq!(rows.len(), 4);
+    assert_eq!(rows[2].at, Nanos(14));
+    assert_eq!((rows[2].sector.0, rows[2].sectors.0, rows[2].op), (72, 8, Op::Write));
+    assert_eq!((metadata.counts.requests, metadata.counts.bad_lines), (4, 1));
+    assert_eq!((metadata.span.first_ns, metadata.span.last_ns), (3, 20));
+    assert_eq!(metadata.devices.len(), 3);
+    assert!(metadata.notices[0].contains("row 2"), "{:?}", metadata.notices);
+}
+
+#[test]
+fn foreign_tables_are_sorted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    foreign(&path, &[30, 4, 15, 14, 20], None);
+    let (rows, metadata) = open_load(&path);
+    assert_eq!(rows.iter().map(|r| r.at.0).collect::<Vec<_>>(), [4, 14, 15, 20, 30]);
+    assert!(metadata.notices.iter().any(|n| n.contains("sorted")), "{:?}", metadata.notices);
+}
+
+#[test]
+fn a_stale_footer_is_not_trusted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    let mut metadata = Metadata::new(Kind::Load, "classic");
+    metadata.counts.requests = 99;
+    metadata.source.preamble = "kept".into();
+    foreign(&path, &[1, 2, 3], Some(&serde_json::to_string(&metadata).unwrap()));
+    let (_, metadata) = open_load(&path);
+    assert_eq!(metadata.counts.requests, 3);
+    assert_eq!(metadata.source.preamble, "kept");
+    assert!(metadata.notices[0].contains("99"), "{:?}", metadata.notices);
+}
+
+#[test]
+fn a_newer_version_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    foreign(&path, &[1, 2, 3], Some(r#"{"schema_version": 99, "wholly": "different"}"#));
+    assert!(error(&path).contains("version 99"), "{}", error(&path));
+}
+
+#[test]
+fn a_cut_file_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    foreign(&path, &[1, 2, 3], None);
+    let whole = fs::read(&path).unwrap();
+    for length in [4, 11, whole.len() / 2, whole.len() - 1] {
+        fs::write(&path, &whole[..length]).unwrap();
+        assert!(error(&path).contains("cut short"), "{}", error(&path));
+    }
+}
+
+#[test]
+fn a_table_of_something_else_says_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    for (schema, what) in [
+        ("message m { required int64 x; }", "neither a load"),
+        ("message m { required int64 at_ns; required int64 sector; required binary op (UTF8); }", "sectors is missing"),
+        (
+            "message m { required binary at_ns; required int64 sector; required int64 sectors; required binary op; }",
+            "at_ns",
+        ),
+    ] {
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let properties = Arc::new(WriterProperties::builder().build());
+        SerializedFileWriter::new(fs::File::create(&path).unwrap(), schema, properties).unwrap().close().unwrap();
+        assert!(error(&path).contains(what), "{}", error(&path));
+    }
+}

@@ -1,0 +1,259 @@
+//! Writes a table: rows gather in columns, and every so many of them make a row group.
+
+use std::sync::Arc;
+
+use ::parquet::basic::{Compression, ConvertedType, Encoding, Repetition, Type as Physical, ZstdLevel};
+use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
+use ::parquet::errors::Result as ParquetResult;
+use ::parquet::file::metadata::KeyValue;
+use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::writer::SerializedFileWriter;
+use ::parquet::schema::types::{ColumnPath, Type};
+
+use crate::SCHEMA_VERSION;
+use crate::error::{Error, Result};
+use crate::metadata::{FOOTER_KEY, Metadata};
+use crate::output::Output;
+use crate::request::Comm;
+use crate::stream::Writer;
+
+use super::table::{Column, Holds, Nulls, Table, comm_or_null};
+use super::{empty_metadata, wrap};
+
+/// Rows in a row group: some 20 MB in memory, and enough groups for a query engine to read them in parallel.
+const GROUP_ROWS: usize = 1 << 18;
+
+/// Writes rows of one of the tables.
+pub struct TableWriter<Row> {
+    writer: SerializedFileWriter<Output>,
+    buffers: Buffers,
+    rows: usize,
+    /// Counts and span of what was written.
+    written: Metadata,
+    row: std::marker::PhantomData<fn(Row)>,
+}
+
+impl<Row: Table> TableWriter<Row> {
+    /// Begins a table.
+    pub fn new(output: Output) -> Result<Self> {
+        let path = output.path().to_owned();
+        let properties = Arc::new(properties(Row::COLUMNS));
+        let make = || SerializedFileWriter::new(output, Arc::new(schema(Row::COLUMNS)?), properties);
+        let writer = make().map_err(|e| wrap(&path, e))?;
+        Ok(Self {
+            writer,
+            buffers: Buffers::new(Row::COLUMNS),
+            rows: 0,
+            written: empty_metadata(Row::KIND, &path),
+            row: std::marker::PhantomData,
+        })
+    }
+
+    fn end_group(&mut self) -> Result<()> {
+        self.rows = 0;
+        self.buffers.write(&mut self.writer).map_err(|e| wrap(self.writer.inner().path(), e))
+    }
+}
+
+impl<Row: Table> Writer<Row> for TableWriter<Row> {
+    fn write(&mut self, row: &Row) -> Result<()> {
+        row.count(&mut self.written);
+        self.buffers.next = 0;
+        row.put(&mut self.buffers);
+        self.rows += 1;
+        if self.rows == GROUP_ROWS { self.end_group() } else { Ok(()) }
+    }
+
+    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Vec<String>> {
+        if self.rows > 0 {
+            self.end_group()?;
+        }
+        let footer = footer(metadata, &self.written);
+        let path = self.writer.inner().path().to_owned();
+        let json = serde_json::to_string(&footer).map_err(|e| Error::format(&path, e.to_string()))?;
+        self.writer.append_key_value_metadata(KeyValue::new(FOOTER_KEY.to_owned(), json));
+        self.writer.into_inner().map_err(|e| wrap(&path, e))?.finish()?;
+        Ok(Vec::new())
+    }
+}
+
+/// Counts and span of what was written, everything else as it was given.
+fn footer(metadata: &Metadata, written: &Metadata) -> Metadata {
+    let mut footer = metadata.clone();
+    footer.schema_version = SCHEMA_VERSION;
+    footer.kind = written.kind;
+    footer.span = written.span;
+    let counts = &mut footer.counts;
+    counts.requests = written.counts.requests;
+    counts.reads = written.counts.reads;
+    counts.writes = written.counts.writes;
+    counts.others = written.counts.others;
+    footer
+}
+
+fn schema(columns: &[Column]) -> ParquetResult<Type> {
+    let field = |column: &Column| {
+        let (physical, converted) = match column.holds {
+            Holds::Time | Holds::Wide => (Physical::INT64, ConvertedType::NONE),
+            Holds::Narrow => (Physical::INT32, ConvertedType::NONE),
+            Holds::Truth => (Physical::BOOLEAN, ConvertedType::NONE),
+            Holds::Name(_) | Holds::Comm => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
+        };
+        let repetition = match column.nulls {
+            Nulls::Never => Repetition::REQUIRED,
+            Nulls::MeanUnknown => Repetition::OPTIONAL,
+        };
+        Type::primitive_type_builder(column.name, physical)
+            .with_repetition(repetition)
+            .with_converted_type(converted)
+            .build()
+            .map(Arc::new)
+    };
+    let fields = columns.iter().map(field).collect::<ParquetResult<Vec<_>>>()?;
+    Type::group_type_builder("iosonar").with_fields(fields).build()
+}
+
+fn properties(columns: &[Column]) -> WriterProperties {
+    let mut properties = WriterProperties::builder()
+        .set_created_by(concat!("iosonar ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::default()));
+    for column in columns.iter().filter(|column| matches!(column.holds, Holds::Time)) {
+        // Times differ little from row to row: their differences take a fraction of their own size.
+        let path = ColumnPath::from(column.name);
+        properties = properties
+            .set_column_dictionary_enabled(path.clone(), false)
+            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+    }
+    properties.build()
+}
+
+/// The columns of the row group that is being gathered; a row's cells are put in their order.
+pub struct Buffers {
+    columns: Vec<Buffer>,
+    next: usize,
+}
+
+struct Buffer {
+    values: Values,
+    /// 1 for a value, 0 for a null; empty where a column has no nulls.
+    levels: Vec<i16>,
+    /// The name that was put last: mostly the next one is the same.
+    last: ByteArray,
+}
+
+enum Values {
+    Wide(Vec<i64>),
+    Narrow(Vec<i32>),
+    Truth(Vec<bool>),
+    Text(Vec<ByteArray>),
+}
+
+impl Buffers {
+    fn new(columns: &[Column]) -> Self {
+        let buffer = |column: &Column| Buffer {
+            values: match column.holds {
+                Holds::Time | Holds::Wide => Values::Wide(Vec::new()),
+                Holds::Narrow => Values::Narrow(Vec::new()),
+                Holds::Truth => Values::Truth(Vec::new()),
+                Holds::Name(_) | Holds::Comm => Values::Text(Vec::new()),
+            },
+            levels: Vec::new(),
+            last: ByteArray::from(""),
+        };
+        Self { columns: columns.iter().map(buffer).collect(), next: 0 }
+    }
+
+    fn column(&mut self) -> &mut Buffer {
+        self.next += 1;
+        &mut self.columns[self.next - 1]
+    }
+
+    pub fn wide(&mut self, value: i64) {
+        if let Values::Wide(values) = &mut self.column().values {
+            values.push(value);
+        }
+    }
+
+    pub fn wide_or_null(&mut self, value: Option<i64>) {
+        let column = self.column();
+        column.levels.push(value.is_some().into());
+        if let (Values::Wide(values), Some(value)) = (&mut column.values, value) {
+            values.push(value);
+        }
+    }
+
+    pub fn narrow(&mut self, value: i32) {
+        if let Values::Narrow(values) = &mut self.column().values {
+            values.push(value);
+        }
+    }
+
+    pub fn narrow_or_null(&mut self, value: Option<i32>) {
+        let column = self.column();
+        column.levels.push(value.is_some().into());
+        if let (Values::Narrow(values), Some(value)) = (&mut column.values, value) {
+            values.push(value);
+        }
+    }
+
+    pub fn truth(&mut self, value: bool) {
+        if let Values::Truth(values) = &mut self.column().values {
+            values.push(value);
+        }
+    }
+
+    pub fn name(&mut self, value: &str) {
+        self.column().text(value);
+    }
+
+    pub fn comm(&mut self, comm: Comm) {
+        let column = self.column();
+        let name = comm_or_null(&comm);
+        column.levels.push(name.is_some().into());
+        if let Some(name) = name {
+            column.text(name);
+        }
+    }
+
+    /// Writes a row group, and is empty again.
+    fn write(&mut self, writer: &mut SerializedFileWriter<Output>) -> ParquetResult<()> {
+        let mut group = writer.next_row_group()?;
+        for buffer in &mut self.columns {
+            let Some(mut column) = group.next_column()? else { break };
+            let levels = Some(buffer.levels.as_slice()).filter(|levels| !levels.is_empty());
+            match &mut buffer.values {
+                Values::Wide(values) => {
+                    column.typed::<Int64Type>().write_batch(values, levels, None)?;
+                    values.clear();
+                }
+                Values::Narrow(values) => {
+                    column.typed::<Int32Type>().write_batch(values, levels, None)?;
+                    values.clear();
+                }
+                Values::Truth(values) => {
+                    column.typed::<BoolType>().write_batch(values, levels, None)?;
+                    values.clear();
+                }
+                Values::Text(values) => {
+                    column.typed::<ByteArrayType>().write_batch(values, levels, None)?;
+                    values.clear();
+                }
+            }
+            buffer.levels.clear();
+            column.close()?;
+        }
+        group.close()?;
+        Ok(())
+    }
+}
+
+impl Buffer {
+    fn text(&mut self, text: &str) {
+        if self.last.data() != text.as_bytes() {
+            self.last = ByteArray::from(text);
+        }
+        if let Values::Text(values) = &mut self.values {
+            values.push(self.last.clone());
+        }
+    }
+}
