@@ -36,9 +36,7 @@ pub enum Error {
     )]
     NotBuilt,
     /// Not allowed to load eBPF programs.
-    #[error(
-        "the kernel does not let this process load eBPF programs ({source}): {}", advice_on_rights()
-    )]
+    #[error("the kernel does not let this process load eBPF programs ({source}): {}", advice_on_rights())]
     Rights {
         /// What the kernel said.
         source: io::Error,
@@ -47,7 +45,8 @@ pub enum Error {
     #[error(
         "this kernel does not describe its own types (there is no {}): it was built without CONFIG_DEBUG_INFO_BTF. \
          Distributions' kernels have it since about 2021; until then blktrace records, and `iosonar convert` reads \
-         what it writes", BTF
+         what it writes",
+        BTF
     )]
     NoBtf,
     /// A kernel that has not what is needed.

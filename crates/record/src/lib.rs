@@ -25,4 +25,4 @@ mod recorder;
 pub use device::{BlockDevice, DeviceNumber, Layer, Partition, refuse_overlaps};
 pub use error::{Error, Result};
 pub use place::refuse_output_on;
-pub use recorder::{Level, Options, Progress, Recorder};
+pub use recorder::{Level, Options, Progress, Recorder, known};

@@ -69,9 +69,9 @@ pub struct Recorder {
     devices: Vec<BlockDevice>,
     level: Level,
     zero_ns: u64,
-    epoch_unix_ns: i64,
     strange_events: u64,
     rows: Vec<Request>,
+    counted: Metadata,
 }
 
 impl Recorder {
@@ -86,17 +86,14 @@ impl Recorder {
         let kernel = Kernel::load(&devices, options)?;
         let recorded = devices.iter().map(|d| Recorded { layer: d.layer, first: d.first() }).collect();
         let pairing = Pairing::new(options.level, recorded, zero_ns);
+        let counted = known(&devices, Some(epoch_unix_ns));
         let level = options.level;
-        Ok(Self { kernel, pairing, devices, level, zero_ns, epoch_unix_ns, strange_events: 0, rows: Vec::new() })
+        Ok(Self { kernel, pairing, devices, level, zero_ns, strange_events: 0, rows: Vec::new(), counted })
     }
 
-    /// What is known of the recording by now: all that a footer holds but counts of rows and span, which the writer
-    /// counts.
-    pub fn metadata(&self) -> Metadata {
-        let mut metadata = Metadata::new(Kind::Load, "record");
-        metadata.epoch_unix_ns = Some(self.epoch_unix_ns);
-        metadata.devices =
-            self.devices.iter().map(|d| Device { name: d.name.clone(), sectors: Some(d.sectors.0) }).collect();
+    /// What is known of the recording by now.
+    fn metadata(&self) -> Metadata {
+        let mut metadata = self.counted.clone();
         metadata.counts.lost_events = self.lost_events();
         metadata.counts.unmatched = self.pairing.order().given_up();
         for notice in self.notices() {
@@ -105,10 +102,11 @@ impl Recorder {
         metadata
     }
 
-    /// Records into `writer` until `go_on` says no; it is asked many times a second.
+    /// Records into `writer` until `go_on` says no; it is asked many times a second. Returns what the footer says, and
+    /// what `writer` could not hold, one sentence each.
     ///
     /// # Errors
-    /// If the file can't be written. What `writer` could not hold is returned, one sentence each.
+    /// If the file can't be written.
     pub fn run(
         mut self,
         writer: Box<dyn Writer<Request>>,
@@ -119,17 +117,24 @@ impl Recorder {
             self.kernel.wait(TICK)?;
             self.drain();
             self.pairing.release(&mut self.rows);
-            if writer.take(&mut self.rows, BATCH) == Writing::Over {
+            if self.rows.len() >= BATCH && self.hand_over(&writer) == Writing::Over {
                 break;
             }
         }
         self.await_the_last()?;
         self.pairing.finish(&mut self.rows);
-        writer.take(&mut self.rows, 1);
+        self.hand_over(&writer);
         let metadata = self.metadata();
         drop(self.kernel);
         let notes = writer.finish(metadata.clone())?;
         Ok((metadata, notes))
+    }
+
+    fn hand_over(&mut self, writer: &WriterThread) -> Writing {
+        for row in &self.rows {
+            self.counted.count_request(row);
+        }
+        writer.take(std::mem::take(&mut self.rows))
     }
 
     /// Lets the requests end that began in time.
@@ -198,12 +203,26 @@ impl Recorder {
                 notices.push(format!("{number} {what}"));
             }
         };
-        count(self.lost_events(), "events were lost because the ring was full: requests are missing, or their ends are");
+        count(
+            self.lost_events(),
+            "events were lost because the ring was full: requests are missing, or their ends are",
+        );
         count(self.pairing.order().late(), "requests were told too late to be put in order, and took a later time");
         count(self.pairing.counts().failed, "requests were ended by the device with an error; they are kept");
-        count(self.kernel.other_commands(), "commands have no place in a load (zones, the drive's own), and are left out");
+        count(
+            self.kernel.other_commands(),
+            "commands have no place in a load (zones, the drive's own), and are left out",
+        );
         notices
     }
+}
+
+/// What is known of a recording of these devices before its first row.
+pub fn known(devices: &[BlockDevice], epoch_unix_ns: Option<i64>) -> Metadata {
+    let mut metadata = Metadata::new(Kind::Load, "record");
+    metadata.epoch_unix_ns = epoch_unix_ns;
+    metadata.devices = devices.iter().map(|d| Device { name: d.name.clone(), sectors: Some(d.sectors.0) }).collect();
+    metadata
 }
 
 /// Encoding never competes with reading the ring.
@@ -227,12 +246,9 @@ impl WriterThread {
         Self { rows, footer, thread: std::thread::spawn(move || write(writer, &take_rows, &take_footer)) }
     }
 
-    /// Sends the rows if there are so many. Waits if the writer lags behind: then the ring is the room that is left.
-    fn take(&self, rows: &mut Vec<Request>, at_least: usize) -> Writing {
-        if rows.len() < at_least {
-            return Writing::GoesOn;
-        }
-        match self.rows.send(std::mem::take(rows)) {
+    /// Waits if the writer lags behind: then the ring is the room that is left.
+    fn take(&self, rows: Vec<Request>) -> Writing {
+        match self.rows.send(rows) {
             Ok(()) => Writing::GoesOn,
             Err(_) => Writing::Over,
         }
