@@ -8,10 +8,8 @@ use clap::Subcommand;
 
 use crate::external;
 
-mod check;
 mod completions;
 mod man;
-mod record;
 
 /// What stands below the list of commands in `iosonar --help`.
 pub const AFTER_HELP: &str = "\
@@ -22,8 +20,6 @@ Exit codes: 0 done, 1 failed, 2 the command line was wrong; `iosonar replay --he
 
 #[derive(Subcommand)]
 pub enum Command {
-    Record(record::Args),
-    Check(check::Args),
     Completions(completions::Args),
     Man(man::Args),
     #[command(external_subcommand)]
@@ -33,8 +29,6 @@ pub enum Command {
 impl Command {
     pub fn run(self) -> Result<ExitCode> {
         match self {
-            Self::Record(args) => args.run(),
-            Self::Check(args) => args.run(),
             Self::Completions(args) => args.run(),
             Self::Man(args) => args.run(),
             Self::External(words) => external::run(&words),

@@ -1,0 +1,1 @@
+"""The programs `iosonar-NAME`, which `iosonar NAME` runs: one file for each."""

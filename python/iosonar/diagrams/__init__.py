@@ -1,0 +1,15 @@
+"""What is drawn: one file for each family of diagrams, each with its list `DIAGRAMS`.
+
+A new diagram is a function in a family's file and a line in its list; a new family is a file and a line here.
+"""
+
+from iosonar.diagrams import overview, sonar
+from iosonar.diagrams.catalogue import Diagram, Group
+from iosonar.diagrams.study import Options, Study
+
+CATALOGUE: tuple[Diagram, ...] = tuple(
+    sorted((*overview.DIAGRAMS, *sonar.DIAGRAMS), key=lambda diagram: (diagram.rank, diagram.name))
+)
+"""Every diagram there is, the most interesting first."""
+
+__all__ = ["CATALOGUE", "Diagram", "Group", "Options", "Study"]

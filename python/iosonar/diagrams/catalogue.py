@@ -1,0 +1,32 @@
+"""What a diagram is: a name, a rank, and a function that builds its figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from iosonar.diagrams.study import Study
+from iosonar.figures.model import Empty, Figure
+
+
+class Group(Enum):
+    """When a diagram is made."""
+
+    ALWAYS = "always"
+    STATIC = "static"
+    """Describes a load: where it goes, how large, how often."""
+    DYNAMIC = "dynamic"
+    """Describes a run: what the storage did."""
+    VERBOSE = "verbose"
+    """Describes the replayer itself."""
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """A diagram that can be asked for. Files are listed by `rank`: the most interesting come first."""
+
+    name: str
+    rank: str
+    group: Group
+    build: Callable[[Study], Figure | Empty]

@@ -1,0 +1,5 @@
+"""What can go wrong for a user, as opposed to what is a bug of ours."""
+
+
+class UserError(Exception):
+    """Something that the user can mend; its text says what it is and what to do. Printed without a traceback."""

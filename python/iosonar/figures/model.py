@@ -1,0 +1,228 @@
+"""A figure as data: axes, layers, legend, notes and the numbers behind it.
+
+Diagrams build a `Figure`; drawers (`matplotlib` for files, another for pages) show it; `numbers` writes it as a table.
+Nothing here knows how a picture is made, and nothing that draws computes anything but places and colours.
+
+Units: every position on an axis is in the unit of that axis (`Axis.unit`): times in seconds, whatever the labels say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Unit(StrEnum):
+    """What an axis counts in, and so how its ticks are labelled."""
+
+    SECONDS = "s"
+    TIMELINE = "time"
+    """Seconds since the start of a run or trace: labelled in ms, s, min or h, whatever suits its length."""
+    REQUESTS = "requests"
+    REQUESTS_PER_S = "IO/s"
+    SECTORS = "sectors"
+    SECTORS_PER_S = "sectors/s"
+    BYTES = "bytes"
+    GIB = "GiB"
+    PERCENT = "%"
+    RANK = "rank"
+
+
+class Scale(Enum):
+    """How an axis maps its values."""
+
+    LINEAR = "linear"
+    LOG = "log"
+
+
+class Role(StrEnum):
+    """What something in a figure stands for. A palette gives each role its colour."""
+
+    READ = "read"
+    WRITE = "write"
+    PUSHED_READ = "pushed read"
+    PUSHED_WRITE = "pushed write"
+    OTHER = "other"
+    FAILED = "failed"
+    ALL = "all"
+    DEMAND = "demand"
+    ACTUAL = "actual"
+    GOOD = "good"
+    BAD = "bad"
+    FAINT = "faint"
+    ORDER_1 = "order 1"
+    """The first of a family of lines with an order, such as windows of growing length; ORDER_2 is the next."""
+    ORDER_2 = "order 2"
+    ORDER_3 = "order 3"
+    ORDER_4 = "order 4"
+    ORDER_5 = "order 5"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis, from `low` to `high` in its unit."""
+
+    label: str
+    unit: Unit
+    low: float
+    high: float
+    scale: Scale = Scale.LINEAR
+
+
+@dataclass(frozen=True)
+class CloudPart:
+    """One series of a cloud: the cells that hold anything, by column, row (both from the lower left) and count."""
+
+    role: Role
+    label: str
+    columns: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    counts: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """A density: the figure's area cut into `across` × `up` equal cells (equal in the axes' scales), counted.
+
+    Later parts lie over earlier ones; reads and writes (the first two) mix where they meet.
+    """
+
+    across: int
+    up: int
+    parts: tuple[CloudPart, ...]
+
+
+class Stroke(Enum):
+    """How a line is drawn."""
+
+    SOLID = "solid"
+    DASHED = "dashed"
+    DOTTED = "dotted"
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points joined by straight lines; a point that is not a number leaves a gap."""
+
+    role: Role
+    label: str
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    stroke: Stroke = Stroke.SOLID
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A value for each interval between `edges` (one more than `y`); not a number leaves a gap.
+
+    The last `partial` intervals are incomplete and drawn as such.
+    """
+
+    role: Role
+    label: str
+    edges: NDArray[np.float64]
+    y: NDArray[np.float64]
+    stroke: Stroke = Stroke.SOLID
+    filled: bool = False
+    partial: int = 0
+
+
+class Direction(Enum):
+    """How a rule runs."""
+
+    HORIZONTAL = "horizontal"
+    VERTICAL = "vertical"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A straight line across the whole figure, such as a limit or the time of the first offender, with its name."""
+
+    role: Role
+    direction: Direction
+    at: float
+    label: str
+
+
+Layer = Cloud | Line | Steps | Rule
+
+
+@dataclass(frozen=True)
+class LegendRow:
+    """A line of the legend: what, and a text for each of the legend's columns."""
+
+    role: Role
+    label: str
+    cells: tuple[str, ...] = ()
+    stroke: Stroke | None = None
+    """Of a line; None for an area or a cloud."""
+
+
+@dataclass(frozen=True)
+class Legend:
+    """A small table: a row for each series, a column for each key number."""
+
+    columns: tuple[str, ...] = ()
+    rows: tuple[LegendRow, ...] = ()
+
+
+class NoteKind(StrEnum):
+    """What a note is about, and so where it stands and how loud it is."""
+
+    FIDELITY = "fidelity"
+    """Whether the replay itself was faithful. Stands first."""
+    VERDICT = "verdict"
+    WRAP = "wrap"
+    """The wrap-around factor."""
+    WARNING = "warning"
+    INFO = "info"
+    STAMP = "stamp"
+    """Across the whole picture: the result is not what it seems to be."""
+
+
+class Mood(StrEnum):
+    """How a note is to be taken."""
+
+    NEUTRAL = "neutral"
+    GOOD = "good"
+    BAD = "bad"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something said beside the diagram."""
+
+    kind: NoteKind
+    text: str
+    mood: Mood = Mood.NEUTRAL
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A diagram, ready to be drawn.
+
+    `name` is the manual's (`latency.realtime`); `rank` orders the files by interest (`g01`); `of` says which files it
+    shows; `title` says in words what it shows.
+    """
+
+    name: str
+    rank: str
+    title: str
+    of: str
+    x: Axis
+    y: Axis
+    layers: tuple[Layer, ...]
+    legend: Legend = field(default_factory=Legend)
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True)
+class Empty:
+    """A diagram that has nothing to show, and why: it is named, not drawn."""
+
+    name: str
+    reason: str

@@ -1,0 +1,102 @@
+"""Where the ticks of an axis are, and what they say."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from iosonar import units
+from iosonar.figures.model import Axis, Scale, Unit
+
+_TIMELINES = (
+    # longest axis in seconds that is labelled in this unit, the unit's seconds, its name, steps between ticks
+    (0.5, 1e-3, "ms", (1, 2, 5, 10, 20, 50, 100)),
+    (900.0, 1.0, "s", (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120)),
+    (4 * 3600.0, 60.0, "min", (1, 2, 5, 10, 15, 20, 30, 60)),
+    (math.inf, 3600.0, "h", (0.5, 1, 2, 3, 6, 12, 24, 48, 96, 168, 336, 720)),
+)
+MOST_TICKS = 12
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """Ticks with their texts, places of those without, and the unit to be added to the axis' label."""
+
+    at: list[float]
+    texts: list[str]
+    minor: list[float]
+    unit: str
+
+
+def ticks(axis: Axis) -> Ticks:
+    """The ticks of an axis, all within its range."""
+    if axis.unit is Unit.TIMELINE:
+        return _timeline(axis)
+    if axis.scale is Scale.LOG:
+        return _logarithmic(axis)
+    return _linear(axis)
+
+
+def text(unit: Unit, value: float) -> str:
+    """A value of an axis as people read it."""
+    if unit in (Unit.SECONDS, Unit.TIMELINE):
+        return units.seconds(value)
+    if unit is Unit.BYTES:
+        return units.binary_bytes(value)
+    if unit is Unit.PERCENT:
+        return f"{units.number(value)} %"
+    return units.count(value)
+
+
+def _logarithmic(axis: Axis) -> Ticks:
+    lowest, highest = math.floor(math.log10(axis.low) + 1e-9), math.ceil(math.log10(axis.high) - 1e-9)
+    decades = [10.0**power for power in range(lowest, highest + 1)]
+    at = [value for value in decades if _within(axis, value)]
+    minor = [step * value for value in decades for step in range(2, 10) if _within(axis, step * value)]
+    if len(at) < 2:
+        # Less than two decades have room for more labels.
+        at = sorted([*at, *(value for value in minor if _first_digit(value) in (2, 5))])
+    return Ticks(at, [text(axis.unit, value) for value in at], minor, _unit_name(axis.unit))
+
+
+def _timeline(axis: Axis) -> Ticks:
+    length = axis.high - axis.low
+    _, seconds, name, steps = next(row for row in _TIMELINES if length <= row[0])
+    step = next((step for step in steps if length / (step * seconds) <= MOST_TICKS), steps[-1])
+    while length / (step * seconds) > MOST_TICKS:
+        step *= 2
+    at = _multiples(axis, step * seconds)
+    return Ticks(at, [units.number(value / seconds, 6) for value in at], [], name)
+
+
+def _linear(axis: Axis) -> Ticks:
+    rough = (axis.high - axis.low) / 8
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= rough * (1 - 1e-9))
+    at = _multiples(axis, step)
+    if axis.unit is Unit.BYTES:
+        binary = 2.0 ** math.ceil(math.log2(rough))
+        at = _multiples(axis, binary)
+    return Ticks(at, [_exact_text(axis.unit, value) for value in at], [], _unit_name(axis.unit))
+
+
+def _exact_text(unit: Unit, value: float) -> str:
+    return units.seconds(value, 6) if unit is Unit.SECONDS else text(unit, value)
+
+
+def _multiples(axis: Axis, step: float) -> list[float]:
+    first, last = math.ceil(axis.low / step - 1e-9), math.floor(axis.high / step + 1e-9)
+    return [number * step for number in range(first, last + 1)]
+
+
+def _within(axis: Axis, value: float) -> bool:
+    return axis.low * (1 - 1e-9) <= value <= axis.high * (1 + 1e-9)
+
+
+def _first_digit(value: float) -> int:
+    return round(value / 10.0 ** math.floor(math.log10(value) + 1e-9))
+
+
+def _unit_name(unit: Unit) -> str:
+    """What to write behind the axis' label; nothing where the ticks carry their unit."""
+    return "" if unit in (Unit.SECONDS, Unit.BYTES, Unit.PERCENT, Unit.RANK) else str(unit)

@@ -1,0 +1,66 @@
+"""A cloud of points as counts in the cells of a grid: what a hundred million points cost is one GROUP BY."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iosonar.quantities.series import Series, series_of
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+@dataclass(frozen=True)
+class Cells:
+    """An axis cut into `count` cells of equal size, from `low` to `high` in the axis' unit; logarithmic or linear."""
+
+    low: float
+    high: float
+    count: int
+    logarithmic: bool = False
+
+    def of(self, value: ir.NumericColumn) -> ir.IntegerColumn:
+        """The cell of each value; what lies outside counts in the cell at that end, so that nothing gets lost."""
+        import ibis
+
+        low, high = self.low, self.high
+        place = value.cast("float64")
+        if self.logarithmic:
+            # Zero and negative values have no logarithm: they belong to the lowest cell.
+            place, low, high = ibis.greatest(place, self.low).log10(), math.log10(low), math.log10(high)
+        cell = ((place - low) * (self.count / (high - low))).floor().cast("int32")
+        return cell.clip(0, self.count - 1)
+
+    def edges(self) -> NDArray[np.float64]:
+        """The `count` + 1 borders of the cells."""
+        if self.logarithmic:
+            return np.logspace(math.log10(self.low), math.log10(self.high), self.count + 1)
+        return np.linspace(self.low, self.high, self.count + 1)
+
+
+@dataclass(frozen=True)
+class Density:
+    """The cells of one series that hold any request: column, row and number of requests of each."""
+
+    columns: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    counts: NDArray[np.int64]
+
+
+def density(
+    table: ir.Table, x: ir.NumericColumn, y: ir.NumericColumn, across: Cells, up: Cells
+) -> dict[Series, Density]:
+    """Counts the requests in each cell, for each series; requests where x or y is null are left out."""
+    counted = table.filter(x.notnull() & y.notnull())
+    grouped = counted.group_by(series=series_of(table), column=across.of(x), row=up.of(y)).aggregate(n=counted.count())
+    cells = grouped.to_pyarrow()
+    series, column, row, counts = (cells[name].to_numpy() for name in ("series", "column", "row", "n"))
+    return {
+        Series(number): Density(column[series == number], row[series == number], counts[series == number])
+        for number in np.unique(series)
+    }

@@ -1,0 +1,55 @@
+"""The series that diagrams tell apart: reads, writes, pushed-back ones of both, and the rest."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+class Series(IntEnum):
+    """To which series a request belongs. Later ones are drawn over earlier ones."""
+
+    READ = 0
+    WRITE = 1
+    PUSHED_READ = 2
+    PUSHED_WRITE = 3
+    OTHER = 4
+    FAILED = 5
+
+    @property
+    def title(self) -> str:
+        """As legends call it."""
+        return _TITLES[self]
+
+
+_TITLES = {
+    Series.READ: "Reads",
+    Series.WRITE: "Writes",
+    Series.PUSHED_READ: "Pushed-back reads",
+    Series.PUSHED_WRITE: "Pushed-back writes",
+    Series.OTHER: "Flushes, discards",
+    Series.FAILED: "Failed",
+}
+
+FAILURES = ("error", "short", "corrupt")
+"""Outcomes of requests that were given to the target and went wrong."""
+
+
+def series_of(table: ir.Table) -> ir.IntegerColumn:
+    """The number of each request's series, as int8."""
+    import ibis
+
+    pushed = table.pushed_back.fill_null(False)
+    op = table["op"]  # `table.op` is a method of Ibis tables
+    number = ibis.cases(
+        (table.outcome.isin(FAILURES), int(Series.FAILED)),
+        ((op == "read") & ~pushed, int(Series.READ)),
+        ((op == "write") & ~pushed, int(Series.WRITE)),
+        (op == "read", int(Series.PUSHED_READ)),
+        (op == "write", int(Series.PUSHED_WRITE)),
+        else_=int(Series.OTHER),
+    )
+    return number.cast("int8")

@@ -1,0 +1,44 @@
+"""How many requests, and from when to when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+@dataclass(frozen=True)
+class Span:
+    """The extent of a table of requests; times in seconds, those without any request are None."""
+
+    requests: int
+    issued: int
+    completed: int
+    first_intended_s: float | None
+    last_intended_s: float | None
+    last_issued_s: float | None
+    last_completed_s: float | None
+
+
+def span(table: ir.Table) -> Span:
+    """Counts the requests and finds the earliest and latest times."""
+    row = (
+        table.aggregate(
+            requests=table.count(),
+            issued=table.issued_ns.count(),
+            completed=table.completed_ns.count(),
+            first_intended=table.intended_ns.min(),
+            last_intended=table.intended_ns.max(),
+            last_issued=table.issued_ns.max(),
+            last_completed=table.completed_ns.max(),
+        )
+        .to_pyarrow()
+        .to_pylist()[0]
+    )
+    seconds = [
+        None if row[name] is None else row[name] / 1e9
+        for name in ("first_intended", "last_intended", "last_issued", "last_completed")
+    ]
+    return Span(row["requests"], row["issued"], row["completed"], *seconds)

@@ -1,0 +1,87 @@
+"""Requests and sectors for each window of time, as demanded and as delivered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iosonar.quantities.series import Series, series_of
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+DEFAULT_WINDOW_S = 3.0
+LEAST_WINDOWS = 10
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Counts in consecutive windows of `window_s` seconds.
+
+    `first` is the number of the first window: it begins at `first` × `window_s`. `end_s` is the time of the last event;
+    the window that holds it is partial.
+    """
+
+    window_s: float
+    first: int
+    end_s: float
+    requests: dict[Series, NDArray[np.int64]]
+    sectors: dict[Series, NDArray[np.int64]]
+
+    @property
+    def windows(self) -> int:
+        """How many windows there are, the partial one at the end included."""
+        return len(next(iter(self.requests.values()), ()))
+
+    @property
+    def edges_s(self) -> NDArray[np.float64]:
+        """The borders of the windows in seconds; the last one is where the events end."""
+        edges = (self.first + np.arange(self.windows + 1, dtype=np.float64)) * self.window_s
+        edges[-1] = min(edges[-1], max(self.end_s, edges[-2])) if self.windows else 0.0
+        return edges
+
+    @property
+    def whole(self) -> int:
+        """How many of the windows are whole."""
+        covered = self.end_s - (self.first + self.windows - 1) * self.window_s
+        return self.windows if covered >= self.window_s else max(self.windows - 1, 0)
+
+
+def window_for(duration_s: float) -> float:
+    """The window for a run of that duration, in seconds: three, less where that leaves under ten."""
+    if duration_s >= DEFAULT_WINDOW_S * LEAST_WINDOWS or duration_s <= 0:
+        return DEFAULT_WINDOW_S
+    most = duration_s / LEAST_WINDOWS
+    power = 10.0 ** np.floor(np.log10(most))
+    return float(power * max(step for step in (1, 2, 5) if step * power <= most * (1 + 1e-9)))
+
+
+def throughput(table: ir.Table, at_ns: ir.IntegerColumn, window_s: float) -> Throughput:
+    """Counts requests and their sectors by the time `at_ns`, a column of `table`; null ones don't count."""
+    window_ns = round(window_s * 1e9)
+    counted = table.filter(at_ns.notnull())
+    grouped = counted.group_by(
+        series=series_of(table), window=(at_ns.cast("float64") / window_ns).floor().cast("int64")
+    ).aggregate(n=counted.count(), sectors=counted.sectors.sum(), last=at_ns.max())
+    found = grouped.to_pyarrow()
+    if not found.num_rows:
+        return Throughput(window_s, 0, 0.0, {}, {})
+    series, window, n, sectors, last = (found[name].to_numpy() for name in ("series", "window", "n", "sectors", "last"))
+    first, count = int(window.min()), int(window.max() - window.min()) + 1
+
+    def spread(values: NDArray[np.int64], number: int) -> NDArray[np.int64]:
+        dense = np.zeros(count, np.int64)
+        dense[window[series == number] - first] = values[series == number]
+        return dense
+
+    numbers = [Series(number) for number in np.unique(series)]
+    return Throughput(
+        window_s,
+        first,
+        float(last.max()) / 1e9,
+        {number: spread(n, number) for number in numbers},
+        {number: spread(sectors, number) for number in numbers},
+    )

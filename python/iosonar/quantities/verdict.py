@@ -1,0 +1,38 @@
+"""Whether a quantity stayed within its limit, and where it first did not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How many values exceeded the limit (seconds), and the time (seconds) of the first request that did."""
+
+    limit_s: float
+    beyond: int
+    first_at_s: float | None
+    maximum_s: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether none did."""
+        return self.beyond == 0
+
+
+def verdict(table: ir.Table, value_ns: ir.IntegerColumn, at_ns: ir.IntegerColumn, limit_s: float) -> Verdict:
+    """Holds `value_ns` against a limit; `at_ns` is the time that an offender is found at."""
+    beyond = value_ns > round(limit_s * 1e9)
+    row = (
+        table.aggregate(beyond=beyond.sum(), first=at_ns.min(where=beyond), maximum=value_ns.max())
+        .to_pyarrow()
+        .to_pylist()[0]
+    )
+    first, maximum = row["first"], row["maximum"]
+    return Verdict(
+        limit_s, row["beyond"] or 0, None if first is None else first / 1e9, 0.0 if maximum is None else maximum / 1e9
+    )

@@ -1,0 +1,46 @@
+"""Which diagrams a report has."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from iosonar.diagrams import Diagram, Group
+from iosonar.errors import UserError
+from iosonar.table import Kind, Requests
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What the user asked for. Without anything: the static ones for loads, the dynamic ones for runs."""
+
+    static: bool = False
+    dynamic: bool = False
+    only: tuple[str, ...] = ()
+
+    def choose(self, catalogue: Sequence[Diagram], requests: Requests) -> list[Diagram]:
+        """The diagrams of the catalogue that are to be made of these requests."""
+        if self.only:
+            return self._named(catalogue)
+        groups = {Group.ALWAYS}
+        kinds = {file.kind for file in requests.files}
+        if self.static or Kind.LOAD in kinds:
+            groups.add(Group.STATIC)
+        if self.dynamic or Kind.REPLAY in kinds:
+            groups.add(Group.DYNAMIC)
+        return [diagram for diagram in catalogue if diagram.group in groups]
+
+    def _named(self, catalogue: Sequence[Diagram]) -> list[Diagram]:
+        for name in self.only:
+            if not any(_is_named(diagram, name) for diagram in catalogue):
+                names = [diagram.name for diagram in catalogue]
+                near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+                hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
+                raise UserError(f"no diagram {name!r}; {hint}")
+        return [diagram for diagram in catalogue if any(_is_named(diagram, name) for name in self.only)]
+
+
+def _is_named(diagram: Diagram, name: str) -> bool:
+    """Whether the diagram has that name or belongs to that family."""
+    return diagram.name == name or diagram.name.startswith(f"{name}.")

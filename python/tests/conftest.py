@@ -1,0 +1,45 @@
+"""What several tests need."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from factory import write_run
+
+from iosonar.diagrams import Options, Study
+from iosonar.table import Requests, open_requests
+
+os.environ.setdefault("MPLBACKEND", "agg")
+
+OpenRun = Callable[..., AbstractContextManager[Requests]]
+OpenStudy = Callable[..., AbstractContextManager[Study]]
+
+
+@pytest.fixture
+def open_run(tmp_path: Path) -> OpenRun:
+    """Opens rows as the run that they make."""
+
+    @contextmanager
+    def opened(rows: list[dict[str, Any]], **footer: Any) -> Iterator[Requests]:
+        path = write_run(tmp_path / "made.replay.parquet", rows, **footer)
+        with open_requests([path]) as requests:
+            yield requests
+
+    return opened
+
+
+@pytest.fixture
+def open_study(open_run: OpenRun) -> OpenStudy:
+    """Opens rows as a study of the run that they make."""
+
+    @contextmanager
+    def opened(rows: list[dict[str, Any]], options: Options | None = None, **footer: Any) -> Iterator[Study]:
+        with open_run(rows, **footer) as requests:
+            yield Study(requests, options or Options())
+
+    return opened

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+from factory import MS, run_row, write_run
+from made_run import made_run
+
+from iosonar.cli.report import app
+
+
+def report(*words: object) -> int:
+    """Runs `iosonar report` and returns its exit code."""
+    with pytest.raises(SystemExit) as ended:
+        app([str(word) for word in words], prog_name="iosonar report")
+    return int(ended.value.code or 0)
+
+
+def png_size(path: Path) -> tuple[int, int]:
+    content = path.read_bytes()
+    assert content.startswith(b"\x89PNG")
+    width, height = struct.unpack(">II", content[16:24])
+    return width, height
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "db.replay.parquet", made_run(2000, seconds=10))
+
+
+def test_pictures_of_a_run(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(run, "--out", tmp_path / "out", "--format", "png") == 0
+    written = [Path(line) for line in capsys.readouterr().out.splitlines()]
+    names = [path.name for path in written]
+    assert names == sorted(names)
+    assert {"db.g000.overview.thrp.png", "db.g01.latency.realtime.png", "db.g04.delay.setpoint.png"} <= set(names)
+    assert {png_size(path) for path in written} == {(1200, 800)}
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(names)
+
+
+def test_svg_in_another_theme_and_size(run: Path, tmp_path: Path) -> None:
+    words = ("--only", "latency.realtime", "--format", "svg", "--theme", "dark", "--size", "800x500")
+    assert report(run, "--out", tmp_path, *words) == 0
+    text = (tmp_path / "db.g01.latency.realtime.svg").read_text()
+    assert "Latency over real time" in text and "#0f1318" in text
+
+
+def test_an_unknown_diagram_is_answered_with_near_ones(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(run, "--only", "latency.realtim") == 1
+    assert "did you mean latency.realtime" in capsys.readouterr().err
+
+
+def test_empty_diagrams_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_run(tmp_path / "a.replay.parquet", [run_row(latency=None), run_row(intended=MS, latency=None)])
+    assert report(path, "--out", tmp_path, "--only", "latency.realtime") == 0
+    assert capsys.readouterr().err == "no latency.realtime: no request has a latency\n"
+
+
+@pytest.mark.parametrize("rows", [[], [run_row()], [run_row(issued_ns=None, completed_ns=None, outcome="dropped")]])
+def test_next_to_nothing_is_no_error(tmp_path: Path, rows: list[dict[str, object]]) -> None:
+    assert report(write_run(tmp_path / "a.replay.parquet", rows), "--out", tmp_path) == 0
+
+
+def test_the_other_half_must_speak_the_same_version(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("IOSONAR_SCHEMA_VERSION", "2")
+    assert report(run) == 1
+    assert "speaks version 2" in capsys.readouterr().err
+
+
+def test_a_folder_that_can_not_be_written_is_an_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(run, "--out", "/proc/none") == 1
+    assert capsys.readouterr().err.startswith("iosonar report: ")

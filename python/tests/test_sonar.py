@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import OpenStudy
+from factory import MS, STATISTICS, S, run_row
+
+from iosonar.diagrams import CATALOGUE, Study
+from iosonar.figures.model import Cloud, Direction, Empty, Figure, Mood, NoteKind, Role, Rule, Steps
+
+
+def build(study: Study, name: str) -> Figure:
+    figure = next(diagram for diagram in CATALOGUE if diagram.name == name).build(study)
+    assert isinstance(figure, Figure)
+    return figure
+
+
+def notes(figure: Figure, kind: NoteKind) -> list[tuple[str, Mood]]:
+    return [(note.text, note.mood) for note in figure.notes if note.kind is kind]
+
+
+ROWS = [
+    run_row(0, intended=0, latency=2 * MS),
+    run_row(1, intended=1 * S, latency=4 * MS),
+    run_row(2, intended=2 * S, delay=3 * MS, latency=1 * MS, op="write"),
+    run_row(3, intended=3 * S, delay=5 * MS, latency=1 * MS, op="write", pushed_back=True),
+    run_row(4, intended=4 * S, latency=None),
+]
+
+
+def test_the_sonar_diagram(open_study: OpenStudy) -> None:
+    with open_study(ROWS) as study:
+        figure = build(study, "latency.realtime")
+    cloud = figure.layers[0]
+    assert isinstance(cloud, Cloud)
+    assert [(part.role, int(part.counts.sum())) for part in cloud.parts] == [
+        (Role.READ, 2),
+        (Role.WRITE, 1),
+        (Role.PUSHED_WRITE, 1),
+    ]
+    assert [row.cells for row in figure.legend.rows] == [
+        ("2", "3 ms", "4 ms", "4 ms"),
+        ("1", "1 ms", "1 ms", "1 ms"),
+        ("1", "1 ms", "1 ms", "1 ms"),
+    ]
+    assert notes(figure, NoteKind.VERDICT) == [("Passed: no latencies beyond 5 s (max = 4 ms)", Mood.GOOD)]
+    assert figure.y.low <= 1e-3 and figure.y.high >= 4e-3
+
+
+def test_a_failed_verdict_marks_the_first_offender(open_study: OpenStudy) -> None:
+    rows = [*ROWS, run_row(5, intended=5 * S, latency=6 * S), run_row(6, intended=6 * S, latency=7 * S)]
+    with open_study(rows) as study:
+        figure = build(study, "latency.realtime")
+    assert notes(figure, NoteKind.VERDICT) == [("Failed: 2 latencies beyond 5 s (max = 7 s)", Mood.BAD)]
+    rules = [layer for layer in figure.layers if isinstance(layer, Rule)]
+    assert [(rule.direction, rule.at) for rule in rules] == [(Direction.HORIZONTAL, 5), (Direction.VERTICAL, 5)]
+
+
+def test_delays_have_a_limit_of_their_own(open_study: OpenStudy) -> None:
+    with open_study([*ROWS, run_row(5, intended=5 * S, delay=6 * S)]) as study:
+        figure = build(study, "delay.setpoint")
+    assert notes(figure, NoteKind.VERDICT) == [("Passed: no delays beyond 10 s (max = 6 s)", Mood.GOOD)]
+
+
+def test_a_run_without_latencies_is_named(open_study: OpenStudy) -> None:
+    with open_study([run_row(latency=None)]) as study:
+        empty = next(diagram for diagram in CATALOGUE if diagram.name == "latency.realtime").build(study)
+    assert empty == Empty("latency.realtime", "no request has a latency")
+
+
+def test_fidelity_comes_first(open_study: OpenStudy) -> None:
+    with open_study(ROWS) as study:
+        first = build(study, "latency.realtime").notes[0]
+    assert (first.kind, first.mood) == (NoteKind.FIDELITY, Mood.GOOD)
+    assert first.text == "Replay faithful: 97.5 % within 10 µs of their time, 99.70 % within 100 µs (p99 21 µs)"
+
+
+def test_a_run_that_missed_its_times_is_no_verdict(open_study: OpenStudy) -> None:
+    late = STATISTICS | {"within_pct": {"10": 3.0, "100": 40.0}}
+    with open_study(ROWS, run={"statistics": late}) as study:
+        first = build(study, "latency.realtime").notes[0]
+    assert first.mood is Mood.BAD
+    assert "no verdict on the device" in first.text
+
+
+def test_fake_and_cut_short_are_stamped(open_study: OpenStudy) -> None:
+    with open_study(ROWS, complete=False, run={"fake": "no O_DIRECT"}) as study:
+        figure = build(study, "overview.thrp")
+    assert [text for text, _ in notes(figure, NoteKind.STAMP)] == ["FAKE RESULT", "CUT SHORT"]
+    assert ("Fake: no O_DIRECT", Mood.BAD) in notes(figure, NoteKind.WARNING)
+
+
+@pytest.mark.parametrize(
+    ("factor", "mood"), [(15.161, Mood.WARNING), (1.0, Mood.NEUTRAL), (0.166, Mood.WARNING), (2.0, Mood.WARNING)]
+)
+def test_the_wrap_around_factor_warns(open_study: OpenStudy, factor: float, mood: Mood) -> None:
+    with open_study(ROWS, run={"statistics": STATISTICS | {"wrap_factor": factor}}) as study:
+        ((text, found),) = notes(build(study, "delay.setpoint"), NoteKind.WRAP)
+    assert found is mood
+    assert text.startswith("wrap-around factor ")
+
+
+def test_the_overview_has_demand_and_actual(open_study: OpenStudy) -> None:
+    rows = [run_row(n, intended=n * S, delay=n * S, latency=MS) for n in range(40)]
+    with open_study(rows) as study:
+        figure = build(study, "overview.thrp")
+    lines = {layer.role: layer for layer in figure.layers if isinstance(layer, Steps)}
+    assert lines[Role.DEMAND].y[:-1].tolist() == [1.0] * 13
+    assert np.isnan(lines[Role.DEMAND].y[-1])  # holds nothing but the last request, at its very beginning
+    assert lines[Role.ACTUAL].y[0] == pytest.approx(2 / 3)
+    assert lines[Role.ACTUAL].edges[-1] == pytest.approx(78.001)
+    ((text, mood),) = notes(figure, NoteKind.VERDICT)
+    assert mood is Mood.WARNING and "78.001 s for 39 s" in text
