@@ -4,6 +4,9 @@
 
 mod commands;
 mod external;
+mod human;
+mod progress;
+mod survey;
 
 use std::io;
 use std::process::ExitCode;

@@ -9,6 +9,8 @@ use clap::Subcommand;
 use crate::external;
 
 mod completions;
+mod convert;
+mod info;
 mod man;
 
 /// What stands below the list of commands in `iosonar --help`.
@@ -21,6 +23,8 @@ Exit codes: 0 done, 1 failed, 2 the command line was wrong; `iosonar replay --he
 #[derive(Subcommand)]
 pub enum Command {
     Completions(completions::Args),
+    Convert(convert::Args),
+    Info(info::Args),
     Man(man::Args),
     #[command(external_subcommand)]
     External(Vec<OsString>),
@@ -30,6 +34,8 @@ impl Command {
     pub fn run(self) -> Result<ExitCode> {
         match self {
             Self::Completions(args) => args.run(),
+            Self::Convert(args) => args.run(),
+            Self::Info(args) => args.run(),
             Self::Man(args) => args.run(),
             Self::External(words) => external::run(&words),
         }

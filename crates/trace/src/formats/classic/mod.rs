@@ -52,9 +52,13 @@ fn lines(head: &[u8]) -> impl Iterator<Item = Kind> {
 
 /// A line of the file as it is shown to a person: its beginning, without what a terminal would take for a command.
 fn shown(line: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&line[..line.len().min(60)]);
+    shown_up_to(line, 60)
+}
+
+fn shown_up_to(line: &[u8], bytes: usize) -> String {
+    let text = String::from_utf8_lossy(&line[..line.len().min(bytes)]);
     let text: String = text.trim().chars().map(|c| if c.is_control() { '·' } else { c }).collect();
-    if line.len() > 60 { format!("{text}…") } else { text }
+    if line.len() > bytes { format!("{text}…") } else { text }
 }
 
 /// Lines that a replayer writes between rows.

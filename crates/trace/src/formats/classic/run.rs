@@ -13,7 +13,7 @@ use crate::units::{Nanos, Sector, Sectors};
 
 use super::load::bad_line;
 use super::row::{self, Columns, Kind, Row};
-use super::{FORMAT, Preamble, note_damage, shown};
+use super::{FORMAT, Preamble, note_damage, shown, shown_up_to};
 
 pub struct RunReader {
     lines: Lines<Input>,
@@ -148,16 +148,16 @@ struct Said {
     cut: bool,
 }
 
-/// The lines of the trailer (their text without what fills them up) and our names for them.
+/// The lines of the trailer (without a `#` in front and what fills them up) and our names for them.
 const TRAILER: &[(&str, &str)] = &[
-    ("# total input lines", "input_lines"),
-    ("# total requests", "requests"),
+    ("total input lines", "input_lines"),
+    ("total requests", "requests"),
     ("completed requests", "completed"),
     ("write requests", "writes"),
     ("dropped requests", "dropped"),
     ("pushback requests", "pushed_back"),
     ("ordered requests (waits)", "ordered_waits"),
-    ("# verify errors during replay", "verify_errors"),
+    ("verify errors during replay", "verify_errors"),
     ("conflict_mode", "conflict_mode"),
     ("strong_mode", "strong_mode"),
     ("verify_mode", "verify_mode"),
@@ -189,7 +189,7 @@ impl Said {
             (self.bad_input, self.in_bad_input) = (self.bad_input + 1, true);
         } else if ["WARN", "ERROR", "VERIFY"].iter().any(|word| text.starts_with(word)) {
             if self.warnings.len() < MAX_WARNINGS {
-                self.warnings.push(shown(line));
+                self.warnings.push(shown_up_to(line, 300));
             }
         } else if let Some((target, when)) = said_of_program(text, " started at ") {
             self.target.insert("path".into(), target.into());
@@ -217,7 +217,7 @@ impl Said {
 
     fn hear_trailer(&mut self, text: &str) -> bool {
         let Some((name, value)) = text.rsplit_once(':') else { return false };
-        let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = name.trim_start_matches('#').split_whitespace().collect::<Vec<_>>().join(" ");
         let Some((_, key)) = TRAILER.iter().find(|(said, _)| *said == name) else { return false };
         let value = value.split_whitespace().next().unwrap_or_default();
         self.statistics.insert((*key).into(), number_or_text(value));

@@ -107,7 +107,7 @@ VERIFY ERROR: something
   35.5 ;    2241128 ;  40 ; r ;   0.003382365 ;   0.000847797
 --------------------------------------
 # total     requests          :  3
-completed requests          :  2
+# completed requests          :  2
 wraparound factor:   15.161
 blkreplay on /dev/loop1 ended at Fri Nov 20 16:37:53 2026
 

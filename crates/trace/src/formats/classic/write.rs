@@ -174,11 +174,11 @@ fn trailer(metadata: &Metadata, written: &Metadata) -> String {
     let mut text = String::from("--------------------------------------\n");
     for (name, value) in [
         ("# total     requests          ", number("requests").max(rows.requests)),
-        ("completed requests          ", rows.requests),
-        ("write     requests          ", rows.writes),
-        ("dropped   requests          ", number("dropped")),
-        ("pushback  requests          ", number("pushed_back")),
-        ("ordered   requests (waits)  ", number("ordered_waits")),
+        ("# completed requests          ", rows.requests),
+        ("# write     requests          ", rows.writes),
+        ("# dropped   requests          ", number("dropped")),
+        ("# pushback  requests          ", number("pushed_back")),
+        ("# ordered   requests (waits)  ", number("ordered_waits")),
         ("# verify errors during replay ", number("verify_errors")),
     ] {
         text.push_str(&format!("{name}: {value:>6}\n"));

@@ -1,0 +1,218 @@
+//! `iosonar info`: what a file holds.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use iosonar_trace::formats::{Opened, TriedOn};
+use iosonar_trace::{Metadata, Nanos, OpenedFile, Reader};
+use serde_json::{Map, Value, json};
+
+use crate::commands::convert::described;
+use crate::human;
+use crate::progress::Rows;
+use crate::survey::{RunSurvey, Survey};
+
+/// Say what a load or a run is: how long, how many, how large, where from, and whether it is complete
+///
+/// All of the file is read, so that what is said holds for all of it.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// The file; `-` is standard input
+    file: PathBuf,
+
+    /// Print one JSON object instead (docs/info.md describes it)
+    #[arg(long)]
+    json: bool,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  iosonar info mysql.load.gz
+  iosonar info run.replay.parquet --json | jq .latency_us.p99";
+
+impl Args {
+    pub fn run(self) -> Result<ExitCode> {
+        let file = iosonar_trace::open_file(&self.file, None)?;
+        let described = described(&file);
+        let mut object = of_file(&file, &self.file);
+        let what = format!("reading {}", self.file.display());
+        let metadata = match file.rows {
+            Opened::Load(rows) => {
+                let mut survey = Survey::default();
+                let metadata = read(&what, rows, |row| survey.request(row))?;
+                object.extend(survey.json());
+                metadata
+            }
+            Opened::Run(rows) => {
+                let mut survey = RunSurvey::new();
+                let metadata = read(&what, rows, |row| survey.record(row))?;
+                object.extend(survey.sizes.json());
+                object.extend(survey.json());
+                metadata
+            }
+        };
+        add_metadata(&mut object, &metadata);
+        let object = Value::Object(object);
+        let mut out = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer_pretty(&mut out, &object).map_err(io::Error::from)?;
+            writeln!(out)?;
+        } else {
+            out.write_all(for_people(&object, &described).as_bytes())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn read<Row>(what: &str, mut rows: Box<dyn Reader<Row>>, mut look: impl FnMut(&Row)) -> Result<Metadata> {
+    let mut progress = Rows::new(what);
+    while let Some(row) = rows.next()? {
+        look(&row);
+        progress.row(|| rows.progress());
+    }
+    progress.finish();
+    Ok(rows.metadata().clone())
+}
+
+fn of_file(file: &OpenedFile, path: &std::path::Path) -> Map<String, Value> {
+    let tried_on = match file.format.tried_on {
+        TriedOn::RealFiles => "real_files",
+        TriedOn::DescriptionOnly => "description_only",
+    };
+    let mut map = Map::new();
+    map.insert("path".into(), path.display().to_string().into());
+    map.insert("file_bytes".into(), json!(std::fs::metadata(path).ok().filter(|m| m.is_file()).map(|m| m.len())));
+    map.insert(
+        "format".into(),
+        json!({"name": file.format.name, "title": file.format.title, "tried_on": tried_on,
+               "compression": file.compression.name()}),
+    );
+    map
+}
+
+fn add_metadata(object: &mut Map<String, Value>, metadata: &Metadata) {
+    if let Ok(Value::Object(footer)) = serde_json::to_value(metadata) {
+        object.extend(footer);
+    }
+    let duration = (Nanos(metadata.span.last_ns) - Nanos(metadata.span.first_ns)).as_secs();
+    object.insert("duration_s".into(), duration.into());
+    let rate = if duration > 0.0 { Some(metadata.counts.requests as f64 / duration) } else { None };
+    object.insert("requests_per_s".into(), json!(rate));
+    object.entry("notices").or_insert_with(|| json!([]));
+}
+
+/// The same object, for people.
+fn for_people(object: &Value, described: &str) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        if !value.is_empty() {
+            _ = writeln!(text, "{name:<11} {value}");
+        }
+    };
+    let text_of = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let number = |value: &Value| value.as_u64().unwrap_or(0);
+    let (counts, span, sizes) = (&object["counts"], &object["span"], &object["request_bytes"]);
+
+    line("file", text_of(&object["path"]));
+    let size = object["file_bytes"].as_u64().map_or(String::new(), |bytes| format!(", {}", human::bytes(bytes)));
+    line("is", format!("{described}{size}"));
+    line("complete", if object["complete"] == true { "yes".into() } else { "NO: it was cut short".into() });
+    if let Some(fake) = object["run"]["fake"].as_str() {
+        line("FAKE", fake.to_owned());
+    }
+    let source = &object["source"];
+    if source["path"] != object["path"] && source["path"].is_string() {
+        line("made from", format!("{} ({})", text_of(&source["path"]), text_of(&source["format"])));
+    }
+    if let Some(first) = source["preamble"].as_str().and_then(|text| text.lines().find(|l| !l.trim().is_empty())) {
+        line("preamble", format!("{first} …"));
+    }
+    let requests = number(&counts["requests"]);
+    let share = |key: &str| {
+        let count = number(&counts[key]);
+        format!("{count} {key} ({:.1} %)", 100.0 * count as f64 / requests.max(1) as f64)
+    };
+    let others = if number(&counts["others"]) > 0 { format!(", {}", share("others")) } else { String::new() };
+    line("requests", format!("{requests}: {}, {}{others}", share("reads"), share("writes")));
+    line("length", human::span(object["duration_s"].as_f64().unwrap_or(0.0)));
+    if let Some(rate) = object["requests_per_s"].as_f64() {
+        let peak = object["busiest_second_requests"].as_u64();
+        let peak = peak.map_or(String::new(), |peak| format!(", {peak} in the busiest second"));
+        line("rate", format!("{rate:.1} requests/s on average{peak}"));
+    }
+    let bytes = &object["bytes"];
+    line(
+        "data",
+        format!("{} read, {} written", human::bytes(number(&bytes["read"])), human::bytes(number(&bytes["written"]))),
+    );
+    let common: Vec<String> = sizes["common"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .take(3)
+        .map(|size| {
+            let share = 100.0 * number(&size["requests"]) as f64 / requests.max(1) as f64;
+            format!("{} ({share:.0} %)", human::block(number(&size["bytes"])))
+        })
+        .collect();
+    if !common.is_empty() {
+        line(
+            "sizes",
+            format!(
+                "{} to {}, {} on average; most often {}",
+                human::block(number(&sizes["min"])),
+                human::block(number(&sizes["max"])),
+                human::bytes(sizes["mean"].as_f64().unwrap_or(0.0) as u64),
+                common.join(", ")
+            ),
+        );
+    }
+    let end = number(&span["max_end_sector"]);
+    line("reaches", format!("sector {end} ({})", human::bytes(end.saturating_mul(512))));
+    line("devices", devices(&object["devices"]));
+    for (key, name) in [("latency_us", "latency"), ("delay_us", "delay")] {
+        if let Some(q) = object[key].as_object() {
+            let us = |key: &str| human::span(q[key].as_f64().unwrap_or(0.0) / 1e6);
+            let all: Vec<String> = ["p50", "p90", "p99", "max"].iter().map(|q| format!("{q} {}", us(q))).collect();
+            line(name, format!("{} on average, {}", us("mean"), all.join(", ")));
+        }
+    }
+    if let Some(outcomes) = object["outcomes"].as_object() {
+        let all: Vec<String> = outcomes.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        line("outcomes", format!("{}; {} pushed back", all.join(", "), number(&object["pushed_back"])));
+    }
+    for (key, name) in [
+        ("bad_lines", "bad lines"),
+        ("time_jumps", "time jumps"),
+        ("lost_events", "lost events"),
+        ("unmatched", "unmatched"),
+    ] {
+        let count = number(&counts[key]);
+        line(name, if count > 0 { count.to_string() } else { String::new() });
+    }
+    for notice in object["notices"].as_array().into_iter().flatten() {
+        line("note", text_of(notice));
+    }
+    text
+}
+
+fn devices(devices: &Value) -> String {
+    let names: Vec<String> = devices
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|device| {
+            let name = device["name"].as_str().filter(|name| !name.is_empty()).unwrap_or("unnamed");
+            let size = device["sectors"].as_u64();
+            size.map_or(name.to_owned(), |s| format!("{name} ({})", human::bytes(s.saturating_mul(512))))
+        })
+        .collect();
+    let more = names.len().saturating_sub(8);
+    let shown = names[..names.len() - more].join(", ");
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}: {shown}{more}", names.len())
+}

@@ -1,0 +1,59 @@
+//! How far a long piece of work has come, on standard error where that is a terminal.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Rows between two looks at the clock.
+const ROWS: u64 = 1 << 14;
+
+/// A bar over the rows of a file. It appears only if the work takes longer than a moment.
+pub struct Rows {
+    bar: ProgressBar,
+    rows: u64,
+    started: Instant,
+}
+
+impl Rows {
+    /// At the beginning of the work that these words name.
+    pub fn new(what: &str) -> Self {
+        let bar = ProgressBar::hidden();
+        bar.set_message(what.to_owned());
+        Self { bar, rows: 0, started: Instant::now() }
+    }
+
+    /// Takes one more row into account; `progress` (0 to 1) is asked for now and then.
+    pub fn row(&mut self, progress: impl Fn() -> Option<f64>) {
+        self.rows += 1;
+        if self.rows.is_multiple_of(ROWS) && self.started.elapsed() > Duration::from_millis(500) {
+            self.show(progress());
+        }
+    }
+
+    fn show(&mut self, progress: Option<f64>) {
+        const STEPS: f64 = 1000.0;
+        if self.bar.length().is_none() && self.bar.is_hidden() {
+            let template = match progress {
+                Some(_) => "{msg} [{bar:40}] {percent} % · {prefix} requests · {eta} left",
+                None => "{spinner} {msg}: {prefix} requests",
+            };
+            let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+            self.bar.set_style(style.progress_chars("=> "));
+            self.bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+            if progress.is_some() {
+                self.bar.set_length(STEPS as u64);
+            }
+        }
+        self.bar.set_prefix(self.rows.to_string());
+        match progress {
+            Some(done) => self.bar.set_position((done * STEPS) as u64),
+            None => self.bar.tick(),
+        }
+    }
+
+    /// Removes the bar; returns the number of rows.
+    pub fn finish(self) -> u64 {
+        self.bar.finish_and_clear();
+        self.rows
+    }
+}

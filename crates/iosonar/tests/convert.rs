@@ -1,0 +1,152 @@
+//! `iosonar convert` and `iosonar info`, as a user runs them.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+const LOAD: &str = "\
+Some preamble
+
+start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0
+0.5 ; 8 ; 16 ; RA ; 0.0 ; 0.0
+0.75 ; 800 ; 8 ; W ; 0.0 ; 0.0
+oops
+1.5 ; 0 ; 1 ; w ; 0.0 ; 0.0
+";
+
+const RESULT: &str = "\
+orig_start ; sector; length ; op ;  replay_delay; replay_duration
+   1.000000000 ;          8 ;   8 ; W ;   0.000003000 ;   0.000100000
+   0.000000000 ;         16 ;   8 ; r ;   0.000001000 ;   2.000000000
+# completed requests          :      2
+blkreplay on /dev/null ended at noon
+";
+
+fn iosonar(folder: &TempDir, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+    command.current_dir(folder).args(arguments);
+    command
+}
+
+/// What it says on standard error; it must succeed or fail as expected.
+fn said(folder: &TempDir, arguments: &[&str], success: bool) -> String {
+    let output = iosonar(folder, arguments).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.success(), success, "iosonar {arguments:?}: {said}");
+    said
+}
+
+fn info(folder: &TempDir, file: &str) -> Value {
+    let output = iosonar(folder, &["info", file, "--json"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in files {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn text_to_parquet_and_back_gives_the_same_rows() {
+    let folder = folder(&[("a.load", LOAD)]);
+    let words = said(&folder, &["convert", "a.load", "b.load.parquet"], true);
+    assert!(words.contains("line 6 left out") && words.contains("1 bad lines"), "{words}");
+    said(&folder, &["convert", "b.load.parquet", "c.load.gz"], true);
+    said(&folder, &["convert", "c.load.gz", "d.load.zst"], true);
+    said(&folder, &["convert", "d.load.zst", "e.txt"], true);
+    let text = fs::read_to_string(folder.path().join("e.txt")).unwrap();
+    let columns = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0";
+    let rows = [
+        "   0.500000000 ;          8 ;  16 ; R ;   0.000000000 ;   0.000000000",
+        "   0.750000000 ;        800 ;   8 ; W ;   0.000000000 ;   0.000000000",
+        "   1.500000000 ;          0 ;   1 ; W ;   0.000000000 ;   0.000000000",
+    ];
+    assert_eq!(text, format!("Some preamble\n{columns}\n{}\n", rows.join("\n")));
+}
+
+#[test]
+fn the_format_is_told_by_content_not_by_name() {
+    let folder = folder(&[("a.parquet", LOAD)]);
+    let words = said(&folder, &["convert", "a.parquet", "b.load"], true);
+    assert!(words.contains("[classic]"), "{words}");
+    let words = said(&folder, &["convert", "a.parquet", "c.load", "--from", "parquet"], false);
+    assert!(words.contains("cut short"), "{words}");
+}
+
+#[test]
+fn pipes_carry_every_format() {
+    let folder = folder(&[]);
+    let parquet = iosonar(&folder, &["convert", "-", "-", "--to", "parquet"]).write_stdin(LOAD).output().unwrap();
+    assert!(parquet.stdout.starts_with(b"PAR1"));
+    let text =
+        iosonar(&folder, &["convert", "-", "-", "--to", "classic"]).write_stdin(parquet.stdout).output().unwrap();
+    assert!(String::from_utf8(text.stdout).unwrap().contains("   0.500000000 ;          8 ;  16 ; R ;"));
+}
+
+#[test]
+fn a_run_is_converted_or_made_a_load() {
+    let folder = folder(&[("a.replay", RESULT)]);
+    said(&folder, &["convert", "a.replay", "b.replay.parquet"], true);
+    let run = info(&folder, "b.replay.parquet");
+    assert_eq!(run["kind"], "replay");
+    assert_eq!(run["latency_us"]["max"].as_f64().unwrap().round(), 2_000_000.0);
+    assert_eq!((&run["pushed_back"], &run["outcomes"]["ok"]), (&1.into(), &2.into()));
+    said(&folder, &["convert", "b.replay.parquet", "c.load"], true);
+    let text = fs::read_to_string(folder.path().join("c.load")).unwrap();
+    let first = text.lines().find(|line| line.contains("0.000000000 ;         16 ;")).expect("sorted by time");
+    assert!(text.ends_with("   1.000000000 ;          8 ;   8 ; W ;   0.000000000 ;   0.000000000\n"), "{first}");
+}
+
+#[test]
+fn info_counts() {
+    let folder = folder(&[("a.load", LOAD)]);
+    let load = info(&folder, "a.load");
+    assert_eq!(load["counts"]["requests"], 3);
+    assert_eq!(load["counts"]["bad_lines"], 1);
+    assert_eq!(load["span"]["max_end_sector"], 808);
+    assert_eq!(load["duration_s"], 1.0);
+    assert_eq!(load["requests_per_s"], 3.0);
+    assert_eq!(load["bytes"]["read"], 8192);
+    assert_eq!(load["format"]["name"], "classic");
+    assert_eq!(load["complete"], true);
+    let text = iosonar(&folder, &["info", "a.load"]).output().unwrap().stdout;
+    insta::assert_snapshot!(String::from_utf8(text).unwrap());
+}
+
+#[test]
+fn a_cut_file_is_called_cut() {
+    let folder = folder(&[("a.load", &LOAD[..LOAD.len() - 20])]);
+    assert_eq!(info(&folder, "a.load")["complete"], false);
+    let words = said(&folder, &["convert", "a.load", "b.load.parquet"], true);
+    assert!(words.contains("cut short"), "{words}");
+    assert_eq!(info(&folder, "b.load.parquet")["complete"], false);
+}
+
+#[test]
+fn mistakes_get_an_answer() {
+    let folder = folder(&[("a.load", LOAD), ("empty", ""), ("noise", "\u{1}\u{2}nothing of the kind\n")]);
+    fs::hard_link(folder.path().join("a.load"), folder.path().join("link.load")).unwrap();
+    for (arguments, answer) in [
+        (&["convert", "a.load", "link.load"][..], "the same file"),
+        (&["convert", "a.load", "x.csv"], "--to"),
+        (&["convert", "a.load", "x.replay.gz"], "iosonar replay"),
+        (&["convert", "a.load", "x.load", "--from", "nonsense"], "classic"),
+        (&["convert", "missing", "x.load"], "missing: No such file"),
+        (&["convert", "a.load", "nowhere/x.load"], "nowhere"),
+        (&["info", "empty"], "empty"),
+        (&["info", "noise"], "not recognised"),
+        (&["info", "."], "folder"),
+    ] {
+        let words = said(&folder, arguments, false);
+        assert!(words.contains(answer), "{arguments:?}: {words}");
+    }
+    assert_eq!(fs::read_to_string(folder.path().join("a.load")).unwrap(), LOAD);
+    assert!(!Path::new(&folder.path().join("x.load")).exists());
+}

@@ -1,0 +1,124 @@
+//! Files of each version of the tables stay readable, with the same rows.
+//!
+//! For a new version: `IOSONAR_WRITE_GOLDEN=1 cargo test -p iosonar-trace --test golden` adds its files; those of the
+//! versions before it stay as they are.
+
+use std::path::PathBuf;
+
+use iosonar_trace::{
+    Comm, Device, DeviceId, Flags, HeldBy, Kind, Metadata, Nanos, Op, Opened, Outcome, Reader, Record, Request,
+    SCHEMA_VERSION, Sector, Sectors,
+};
+
+fn file(version: u32, kind: &str) -> PathBuf {
+    PathBuf::from(format!("{}/tests/golden/v{version}.{kind}.parquet", env!("CARGO_MANIFEST_DIR")))
+}
+
+fn requests() -> Vec<Request> {
+    let bare = |at, op, sector, sectors| Request::new(Nanos(at), op, Sector(sector), Sectors(sectors));
+    vec![
+        bare(0, Op::Read, 0, 1),
+        Request {
+            device: DeviceId(1),
+            flags: Flags::FUA.with(Flags::SYNC),
+            latency: Some(Nanos(123_456)),
+            queued: Some(Nanos(789)),
+            pid: Some(4_000_000_000),
+            comm: Comm::new("postgres"),
+            ..bare(1_500, Op::Write, 1 << 40, 2048)
+        },
+        Request { flags: Flags::PREFLUSH, ..bare(1_500, Op::Flush, 0, 0) },
+        bare(2_000, Op::Discard, 8, 1 << 30),
+        bare(i64::MAX, Op::WriteZeroes, 16, 8),
+    ]
+}
+
+fn records() -> Vec<Record> {
+    let mut records: Vec<Record> =
+        requests().iter().zip(0..).map(|(request, number)| record(request, number)).collect();
+    records[1].outcome = Outcome::Error;
+    records[1].errno = 5;
+    records[2] =
+        Record { issued: None, completed: None, in_flight: 0, waiting: 0, outcome: Outcome::Dropped, ..records[2] };
+    records
+}
+
+fn record(request: &Request, number: u64) -> Record {
+    Record {
+        request: number,
+        round: 2,
+        device: request.device,
+        source_sector: request.sector,
+        sector: Sector(number * 8),
+        sectors: request.sectors,
+        op: request.op,
+        flags: request.flags,
+        intended: request.at,
+        issued: Some(request.at + Nanos(7)),
+        completed: Some(request.at + Nanos(70)),
+        ready: Some(request.at - Nanos(1000)),
+        submitted: None,
+        bytes_done: request.sectors.bytes(),
+        in_flight: 3,
+        waiting: 1,
+        pushed_back: number == 1,
+        widened: number == 3,
+        held_by: HeldBy::Depth,
+        outcome: Outcome::Ok,
+        errno: 0,
+    }
+}
+
+fn metadata(kind: Kind) -> Metadata {
+    let mut metadata = Metadata::new(kind, "classic");
+    metadata.source.path = Some("x.load.gz".into());
+    metadata.source.preamble = "free text\nof two lines".into();
+    metadata.devices = vec![Device { name: "sda".into(), sectors: Some(1 << 41) }, Device::default()];
+    metadata.epoch_unix_ns = Some(1_336_140_000_000_000_000);
+    metadata.counts.bad_lines = 1;
+    metadata.notice("line 17 left out");
+    if kind == Kind::Replay {
+        metadata.run = Some(serde_json::json!({"load": "x.load.gz", "fake": null, "statistics": {"iops": 1.5}}));
+    }
+    metadata
+}
+
+fn rows<Row>(mut reader: Box<dyn Reader<Row>>) -> (Vec<Row>, Metadata) {
+    let mut rows = Vec::new();
+    while let Some(row) = reader.next().unwrap() {
+        rows.push(row);
+    }
+    (rows, reader.metadata().clone())
+}
+
+#[test]
+fn every_version_is_read() {
+    if std::env::var_os("IOSONAR_WRITE_GOLDEN").is_some() {
+        write();
+    }
+    for version in 1..=SCHEMA_VERSION {
+        let Opened::Load(load) = iosonar_trace::open(&file(version, "load")).unwrap() else { panic!("not a load") };
+        let (read, footer) = rows(load);
+        assert_eq!(read, requests());
+        let mut expected = metadata(Kind::Load);
+        read.iter().for_each(|row| expected.count_request(row));
+        assert_eq!(footer, Metadata { schema_version: version, ..expected });
+
+        let Opened::Run(run) = iosonar_trace::open(&file(version, "replay")).unwrap() else { panic!("not a run") };
+        let (read, footer) = rows(run);
+        assert_eq!(read, records());
+        let mut expected = metadata(Kind::Replay);
+        read.iter().for_each(|row| expected.count_record(row));
+        assert_eq!(footer, Metadata { schema_version: version, ..expected });
+    }
+}
+
+fn write() {
+    let (load, run) = (metadata(Kind::Load), metadata(Kind::Replay));
+    let mut writer = iosonar_trace::create_load(&file(SCHEMA_VERSION, "load"), &load).unwrap();
+    requests().iter().for_each(|row| writer.write(row).unwrap());
+    writer.finish(&load).unwrap();
+    let mut writer = iosonar_trace::create_run(&file(SCHEMA_VERSION, "replay"), &run).unwrap();
+    records().iter().for_each(|row| writer.write(row).unwrap());
+    writer.finish(&run).unwrap();
+}
