@@ -56,7 +56,7 @@ check_rust() {
     if [ -z "$found" ] || [ "$(printf '%s\n' "$wanted" "$found" | sort -V | head -n 1)" != "$wanted" ]; then
         cat >&2 <<EOF
 iosonar needs a Rust toolchain, version $wanted or newer; this machine has ${found:-none}.
-Get it for yourself, no root needed, from https://rustup.rs, or with your distribution's package:
+Get it for yourself, no root needed, from https://rustup.rs, or, where your distribution has it, with its package:
     apt-get install rustup && rustup default stable        (dnf, zypper and pacman call it rustup as well)
 then run this again. It is not installed for you: which toolchain you use is your choice.
 EOF

@@ -15,12 +15,19 @@ const VERSION_VARIABLE: &str = "IOSONAR_SCHEMA_VERSION";
 /// Runs the program in place of this one, so that its exit code and signals are its own.
 pub fn run(words: &[OsString]) -> Result<ExitCode> {
     let (name, arguments) = words.split_first().context("no subcommand")?;
+    let mut program = command(name)?;
+    let error = program.args(arguments).exec();
+    Err(error).with_context(|| format!("can't run {}", program.get_program().display()))
+}
+
+/// The program for the subcommand `name`, ready to be given its arguments.
+pub fn command(name: &OsStr) -> Result<Command> {
     let Some(program) = find(name) else {
         bail!("{}", unknown(&name.to_string_lossy()));
     };
-    let error =
-        Command::new(&program).args(arguments).env(VERSION_VARIABLE, iosonar_trace::SCHEMA_VERSION.to_string()).exec();
-    Err(error).with_context(|| format!("can't run {}", program.display()))
+    let mut command = Command::new(program);
+    command.env(VERSION_VARIABLE, iosonar_trace::SCHEMA_VERSION.to_string());
+    Ok(command)
 }
 
 /// This binary's own folder first: sudo drops a virtual environment from the path.

@@ -3,6 +3,7 @@
 //! Each subcommand is a file under `commands/`; a name that is none of them is handed to `iosonar-NAME`.
 
 mod commands;
+mod duration;
 mod external;
 mod human;
 mod progress;
@@ -44,4 +45,6 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 mod exit {
     /// What was asked for could not be done.
     pub const FAILED: u8 = 1;
+    /// Two things that were compared are not the same.
+    pub const DIFFERS: u8 = 3;
 }

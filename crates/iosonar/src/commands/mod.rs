@@ -8,10 +8,12 @@ use clap::Subcommand;
 
 use crate::external;
 
+mod check;
 mod completions;
 mod convert;
 mod info;
 mod man;
+mod record;
 
 /// What stands below the list of commands in `iosonar --help`.
 pub const AFTER_HELP: &str = "\
@@ -22,6 +24,8 @@ Exit codes: 0 done, 1 failed, 2 the command line was wrong; `iosonar replay --he
 
 #[derive(Subcommand)]
 pub enum Command {
+    Record(record::Args),
+    Check(check::Args),
     Completions(completions::Args),
     Convert(convert::Args),
     Info(info::Args),
@@ -33,6 +37,8 @@ pub enum Command {
 impl Command {
     pub fn run(self) -> Result<ExitCode> {
         match self {
+            Self::Record(args) => args.run(),
+            Self::Check(args) => args.run(),
             Self::Completions(args) => args.run(),
             Self::Convert(args) => args.run(),
             Self::Info(args) => args.run(),

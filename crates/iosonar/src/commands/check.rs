@@ -1,0 +1,190 @@
+//! `iosonar check`: whether a replay's requests all reached the device, by a recording that was made meanwhile.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use iosonar_record::check::{Comparison, Difference, compare};
+use iosonar_trace::{Metadata, Opened, Reader, Record, Request};
+
+use crate::exit;
+
+/// Check that every request of a replay is in a recording made during it
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  iosonar record --device /dev/sdb --output seen.load.parquet -- \\
+      iosonar replay pg.load.parquet --device /dev/sdb --output pg.replay.parquet
+  iosonar check pg.replay.parquet seen.load.parquet
+
+Requests are compared as multisets of (operation, sector, length), then their issue times, with the
+constant difference of the two clocks taken out. What the kernel split or merged counts as found.
+Requests in the recording that are not of the replay are counted and shown; they are no fault:
+others may have used the device meanwhile (udev looks at a device that was written to, for example).
+
+Exit codes: 0 every request is there, 1 failed, 2 the command line was wrong, 3 requests are missing.")]
+pub struct Args {
+    /// What `iosonar replay` wrote
+    run: PathBuf,
+    /// What `iosonar record` wrote meanwhile, or any other trace of the device
+    recorded: PathBuf,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    /// How many differences to show
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    show: usize,
+}
+
+impl Args {
+    pub fn run(self) -> Result<ExitCode> {
+        let notes = self.notes()?;
+        let found = compare(&mut || open_run(&self.run), &mut || open_recording(&self.recorded))?;
+        if self.json {
+            self.print_json(found.clone(), &notes)?;
+        } else {
+            self.print(&found, &notes)?;
+        }
+        Ok(if found.complete { ExitCode::SUCCESS } else { ExitCode::from(exit::DIFFERS) })
+    }
+
+    /// What the reader should know of the two files before the result.
+    fn notes(&self) -> Result<Vec<String>> {
+        let run = open(&self.run)?;
+        let Opened::Run(run) = run else {
+            bail!("{} is a load; first comes the run, what `iosonar replay` wrote", self.run.display());
+        };
+        let recording = open(&self.recorded)?;
+        let Opened::Load(recording) = recording else {
+            bail!("{} is a run; second comes the recording, what `iosonar record` wrote", self.recorded.display());
+        };
+        let (run, recording) = (run.metadata(), recording.metadata());
+        let mut notes = Vec::new();
+        if target_kind(run) == Some("file") {
+            notes.push("the replay went to a file: its positions are those in the file, not those on a device".into());
+        }
+        if recording.devices.len() > 1 {
+            let names: Vec<&str> = recording.devices.iter().map(|device| device.name.as_str()).collect();
+            notes.push(format!("the recording has {} devices, taken together: {}", names.len(), names.join(" ")));
+        }
+        let counts = &recording.counts;
+        if counts.lost_events > 0 {
+            notes.push(format!("the recording lost {} events: what is missing may be among them", counts.lost_events));
+        }
+        for (path, metadata) in [(&self.run, run), (&self.recorded, recording)] {
+            if !metadata.complete {
+                notes.push(format!("{} was cut short", path.display()));
+            }
+        }
+        Ok(notes)
+    }
+
+    fn print_json(&self, mut found: Comparison, notes: &[String]) -> Result<()> {
+        found.missing_requests.truncate(self.show);
+        found.extra_requests.truncate(self.show);
+        let mut json = serde_json::to_value(&found)?;
+        json["notes"] = notes.into();
+        writeln!(io::stdout(), "{json:#}")?;
+        Ok(())
+    }
+
+    fn print(&self, found: &Comparison, notes: &[String]) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        for note in notes {
+            writeln!(out, "note: {note}")?;
+        }
+        writeln!(out, "issued by the replay  {:>12}", found.issued)?;
+        let mut line = |what: &str, number: u64| match number {
+            0 => Ok(()),
+            number => writeln!(out, "  {what:<20}{number:>12}"),
+        };
+        line("recorded as issued", found.same)?;
+        line("split by the kernel", found.split)?;
+        line("merged by the kernel", found.merged)?;
+        line("missing", found.missing)?;
+        writeln!(out, "in the recording      {:>12}", found.recorded)?;
+        if found.extra > 0 {
+            writeln!(out, "  not of the replay   {:>12}", found.extra)?;
+        }
+        if found.never_issued > 0 {
+            writeln!(out, "never issued by the replay, and not looked for: {}", found.never_issued)?;
+        }
+        if let Some(times) = found.times {
+            writeln!(
+                out,
+                "issue times of {} requests: they differ by {} µs in the median, {} µs for 99 %, {} µs at most\n  \
+                 (after {:.6} s, the constant distance of the two zeros)",
+                times.compared,
+                microseconds(times.median_ns),
+                microseconds(times.p99_ns),
+                microseconds(times.max_ns),
+                times.offset_ns as f64 / 1e9
+            )?;
+        }
+        self.print_differences(&mut out, found)?;
+        let verdict = if found.complete {
+            "complete: every request of the replay is in the recording"
+        } else {
+            "NOT complete: requests of the replay are missing from the recording"
+        };
+        writeln!(out, "{verdict}")
+    }
+
+    /// Both sides' differences beside one another, by position.
+    fn print_differences(&self, out: &mut impl Write, found: &Comparison) -> io::Result<()> {
+        let (missing, extra) = (&found.missing_requests, &found.extra_requests);
+        if missing.is_empty() && extra.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\n{:<46}   only in the recording", "only in the replay")?;
+        let (mut m, mut e) = (missing.iter().peekable(), extra.iter().peekable());
+        for _ in 0..self.show {
+            let left_first = match (m.peek(), e.peek()) {
+                (None, None) => break,
+                (Some(left), Some(right)) => left.sector <= right.sector,
+                (left, _) => left.is_some(),
+            };
+            if left_first {
+                writeln!(out, "{:<46} <", m.next().map(difference).unwrap_or_default())?;
+            } else {
+                writeln!(out, "{:<46} > {}", "", e.next().map(difference).unwrap_or_default())?;
+            }
+        }
+        let left = (found.missing + found.extra).saturating_sub(self.show as u64);
+        if left > 0 {
+            writeln!(out, "and {left} more: --show N shows more of them")?;
+        }
+        writeln!(out)
+    }
+}
+
+fn difference(of: &Difference) -> String {
+    format!("{:<12} {:>13} + {:<5} {:>9.6} s", of.op.name(), of.sector, of.sectors, of.at_ns as f64 / 1e9)
+}
+
+fn microseconds(ns: u64) -> String {
+    format!("{:.1}", ns as f64 / 1e3)
+}
+
+fn target_kind(run: &Metadata) -> Option<&str> {
+    run.run.as_ref()?.get("target")?.get("kind")?.as_str()
+}
+
+fn open(path: &Path) -> iosonar_trace::Result<Opened> {
+    iosonar_trace::open(path)
+}
+
+fn open_run(path: &Path) -> iosonar_record::Result<Box<dyn Reader<Record>>> {
+    match open(path)? {
+        Opened::Run(rows) => Ok(rows),
+        Opened::Load(_) => Err(iosonar_trace::Error::format(path, "it was a run a moment ago").into()),
+    }
+}
+
+fn open_recording(path: &Path) -> iosonar_record::Result<Box<dyn Reader<Request>>> {
+    match open(path)? {
+        Opened::Load(rows) => Ok(rows),
+        Opened::Run(_) => Err(iosonar_trace::Error::format(path, "it was a load a moment ago").into()),
+    }
+}

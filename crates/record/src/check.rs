@@ -1,0 +1,372 @@
+//! Whether every request of a replay is in a recording that was made during it.
+//!
+//! Two multisets of (operation, sector, length) are compared; then, for the requests that are in both, the issue times.
+//! A constant difference of the two clocks' zeros is taken out. Files may be of any size: what does not fit into memory
+//! is compared in several passes, each over the requests whose position falls into its share.
+
+mod pieces;
+mod times;
+
+use iosonar_trace::{Op, Reader, Record, Request, Sector, Sectors};
+use serde::Serialize;
+
+use crate::error::Result;
+use pieces::Tiling;
+pub use times::Times;
+
+/// Requests of one side that are compared in one pass, some 200 MB of them.
+const PASS: u64 = 8 << 20;
+
+/// Differences that are kept, of each side; all are counted.
+const KEPT: usize = 100_000;
+
+/// What a comparison found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Whether every request that the run issued is in the recording.
+    pub complete: bool,
+    /// Requests that the run issued.
+    pub issued: u64,
+    /// Requests of the run that were never issued: they are not looked for.
+    pub never_issued: u64,
+    /// Requests in the recording.
+    pub recorded: u64,
+    /// Requests that are in both as they are.
+    pub same: u64,
+    /// Requests of the run that are in the recording as several adjacent ones: the kernel split them.
+    pub split: u64,
+    /// Requests of the run that are in the recording as a part of a larger one: the kernel merged them.
+    pub merged: u64,
+    /// Requests of the run that are not in the recording.
+    pub missing: u64,
+    /// Requests in the recording that are not of the run.
+    pub extra: u64,
+    /// Issue times: recorded minus run's; `None` if nothing is in both.
+    pub times: Option<Times>,
+    /// The first of those missing, by position.
+    pub missing_requests: Vec<Difference>,
+    /// The first of those that are not of the run, by position.
+    pub extra_requests: Vec<Difference>,
+}
+
+/// A request that one side has more often than the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Difference {
+    /// Where it starts, in sectors.
+    pub sector: u64,
+    /// How long it is, in sectors.
+    pub sectors: u64,
+    /// What it does.
+    #[serde(serialize_with = "by_name")]
+    pub op: Op,
+    /// Its time in its own file, in ns.
+    pub at_ns: i64,
+}
+
+fn by_name<S: serde::Serializer>(op: &Op, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.serialize_str(op.name())
+}
+
+/// Opens a side anew for each pass.
+pub type Open<'a, Row> = &'a mut dyn FnMut() -> Result<Box<dyn Reader<Row>>>;
+
+/// Compares a run with a recording.
+///
+/// # Errors
+/// If one of them can't be read.
+pub fn compare(run: Open<Record>, recording: Open<Request>) -> Result<Comparison> {
+    compare_in_passes(run, recording, PASS)
+}
+
+fn compare_in_passes(run: Open<Record>, recording: Open<Request>, pass_size: u64) -> Result<Comparison> {
+    let passes = rows_of(run)?.max(rows_of(recording)?).div_ceil(pass_size).max(1);
+    let mut found = Found::default();
+    for pass in 0..passes {
+        let issued = side(run()?.as_mut(), passes, pass, |row| {
+            row.issued.map(|at| Entry::new(row.op, row.sector, row.sectors, at.0))
+        })?;
+        let recorded = side(recording()?.as_mut(), passes, pass, |row| {
+            Some(Entry::new(row.op, row.sector, row.sectors, row.at.0))
+        })?;
+        if pass == 0 {
+            found.never_issued = issued.without_time;
+        }
+        found.join(&issued.entries, &recorded.entries);
+    }
+    Ok(found.conclude())
+}
+
+/// The number of rows, from the footer or by counting.
+fn rows_of<Row>(open: Open<Row>) -> Result<u64> {
+    let mut reader = open()?;
+    if !reader.is_surveyed() {
+        while reader.next()?.is_some() {}
+    }
+    Ok(reader.metadata().counts.requests)
+}
+
+/// What is compared, then the time: the order of the fields is the order in which both sides are walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    sector: u64,
+    /// The length, with the operation's number in its highest bits.
+    sectors_and_op: u64,
+    at_ns: i64,
+}
+
+/// No length reaches these bits: 2^56 sectors are more than any file can hold.
+const OP_SHIFT: u32 = 56;
+
+impl Entry {
+    fn new(op: Op, sector: Sector, sectors: Sectors, at_ns: i64) -> Self {
+        let sectors = sectors.0.min((1 << OP_SHIFT) - 1);
+        Self { sector: sector.0, sectors_and_op: (op as u64) << OP_SHIFT | sectors, at_ns }
+    }
+
+    fn key(self) -> (u64, u64) {
+        (self.sector, self.sectors_and_op)
+    }
+
+    /// The pass that it belongs to. (The multiplier is 2^64 divided by the golden ratio: Knuth, The Art of Computer
+    /// Programming 3, 6.4.)
+    fn share(self, passes: u64) -> u64 {
+        ((self.sector ^ self.sectors_and_op).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % passes
+    }
+
+    fn difference(self) -> Difference {
+        Difference {
+            sector: self.sector,
+            sectors: self.sectors_and_op & ((1 << OP_SHIFT) - 1),
+            op: Op::from_number((self.sectors_and_op >> OP_SHIFT) as u8).expect("it was made from one"),
+            at_ns: self.at_ns,
+        }
+    }
+}
+
+struct Side {
+    entries: Vec<Entry>,
+    without_time: u64,
+}
+
+/// One pass' share of a side, sorted.
+fn side<Row>(
+    reader: &mut dyn Reader<Row>,
+    passes: u64,
+    pass: u64,
+    entry: impl Fn(&Row) -> Option<Entry>,
+) -> Result<Side> {
+    let mut side = Side { entries: Vec::new(), without_time: 0 };
+    while let Some(row) = reader.next()? {
+        match entry(&row) {
+            Some(entry) if entry.share(passes) == pass => side.entries.push(entry),
+            Some(_) => {}
+            None => side.without_time += 1,
+        }
+    }
+    side.entries.sort_unstable();
+    Ok(side)
+}
+
+/// What the passes found so far.
+#[derive(Default)]
+struct Found {
+    issued: u64,
+    never_issued: u64,
+    recorded: u64,
+    same: u64,
+    missing: Vec<Difference>,
+    missing_beyond: u64,
+    extra: Vec<Difference>,
+    extra_beyond: u64,
+    times: times::Collected,
+}
+
+impl Found {
+    /// Walks both sides, sorted: the n-th time that a request occurs in one belongs to the n-th time in the other.
+    fn join(&mut self, issued: &[Entry], recorded: &[Entry]) {
+        self.issued += issued.len() as u64;
+        self.recorded += recorded.len() as u64;
+        let (mut i, mut r) = (0, 0);
+        let mut differences = Vec::new();
+        while i < issued.len() || r < recorded.len() {
+            match (issued.get(i), recorded.get(r)) {
+                (Some(a), Some(b)) if a.key() == b.key() => {
+                    differences.push(b.at_ns.saturating_sub(a.at_ns));
+                    (i, r) = (i + 1, r + 1);
+                }
+                (Some(a), b) if b.is_none_or(|b| a.key() < b.key()) => {
+                    keep(&mut self.missing, &mut self.missing_beyond, *a);
+                    i += 1;
+                }
+                (_, Some(b)) => {
+                    keep(&mut self.extra, &mut self.extra_beyond, *b);
+                    r += 1;
+                }
+                (_, None) => unreachable!("one side has more"),
+            }
+        }
+        self.same += differences.len() as u64;
+        self.times.add(differences);
+    }
+
+    fn conclude(mut self) -> Comparison {
+        let mut tiling = Tiling::default();
+        if self.missing_beyond == 0 && self.extra_beyond == 0 {
+            tiling = pieces::take_tiled(&mut self.missing, &mut self.extra);
+        }
+        self.missing.sort_unstable();
+        self.extra.sort_unstable();
+        let missing = self.missing.len() as u64 + self.missing_beyond;
+        Comparison {
+            complete: missing == 0,
+            issued: self.issued,
+            never_issued: self.never_issued,
+            recorded: self.recorded,
+            same: self.same,
+            split: tiling.split,
+            merged: tiling.merged,
+            missing,
+            extra: self.extra.len() as u64 + self.extra_beyond,
+            times: self.times.conclude(),
+            missing_requests: self.missing,
+            extra_requests: self.extra,
+        }
+    }
+}
+
+fn keep(kept: &mut Vec<Difference>, beyond: &mut u64, entry: Entry) {
+    if kept.len() < KEPT {
+        kept.push(entry.difference());
+    } else {
+        *beyond += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use iosonar_trace::{DeviceId, Flags, HeldBy, Kind, Metadata, Nanos, Outcome};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    struct Rows<Row> {
+        rows: std::vec::IntoIter<Row>,
+        metadata: Metadata,
+    }
+
+    impl<Row: Send> Reader<Row> for Rows<Row> {
+        fn next(&mut self) -> iosonar_trace::Result<Option<Row>> {
+            let row = self.rows.next();
+            self.metadata.counts.requests += u64::from(row.is_some());
+            Ok(row)
+        }
+
+        fn metadata(&self) -> &Metadata {
+            &self.metadata
+        }
+    }
+
+    fn reader<Row: Send + 'static>(rows: Vec<Row>) -> Result<Box<dyn Reader<Row>>> {
+        Ok(Box::new(Rows { rows: rows.into_iter(), metadata: Metadata::new(Kind::Load, "test") }))
+    }
+
+    fn issued(sector: u64, sectors: u64, op: Op, issued: Option<i64>) -> Record {
+        Record {
+            request: 0,
+            round: 0,
+            device: DeviceId(0),
+            source_sector: Sector(0),
+            sector: Sector(sector),
+            sectors: Sectors(sectors),
+            op,
+            flags: Flags::NONE,
+            intended: Nanos(0),
+            ready: None,
+            issued: issued.map(Nanos),
+            submitted: None,
+            completed: None,
+            bytes_done: 0,
+            in_flight: 1,
+            waiting: 0,
+            pushed_back: false,
+            widened: false,
+            held_by: HeldBy::Nothing,
+            outcome: Outcome::Ok,
+            errno: 0,
+        }
+    }
+
+    fn recorded(sector: u64, sectors: u64, op: Op, at: i64) -> Request {
+        Request::new(Nanos(at), op, Sector(sector), Sectors(sectors))
+    }
+
+    fn compared(run: &[Record], recording: &[Request], pass_size: u64) -> Comparison {
+        compare_in_passes(&mut || reader(run.to_vec()), &mut || reader(recording.to_vec()), pass_size).unwrap()
+    }
+
+    #[test]
+    fn a_complete_recording_is_called_so_and_its_times_are_compared() {
+        let run =
+            [issued(0, 8, Op::Read, Some(100)), issued(8, 8, Op::Write, Some(300)), issued(0, 8, Op::Read, Some(200))];
+        let recording =
+            [recorded(0, 8, Op::Read, 1101), recorded(0, 8, Op::Read, 1203), recorded(8, 8, Op::Write, 1302)];
+        let found = compared(&run, &recording, 100);
+        assert!(found.complete);
+        assert_eq!((found.issued, found.recorded, found.same, found.extra), (3, 3, 3, 0));
+        let times = Times { compared: 3, offset_ns: 1002, median_ns: 1, p99_ns: 1, max_ns: 1 };
+        assert_eq!(found.times, Some(times));
+    }
+
+    #[test]
+    fn a_request_that_occurs_once_too_little_is_missing() {
+        let run = [issued(0, 8, Op::Read, Some(1)), issued(0, 8, Op::Read, Some(2)), issued(0, 8, Op::Read, None)];
+        let recording = [recorded(0, 8, Op::Read, 1), recorded(0, 8, Op::Write, 1)];
+        let found = compared(&run, &recording, 100);
+        assert!(!found.complete);
+        assert_eq!((found.issued, found.never_issued, found.missing, found.extra), (2, 1, 1, 1));
+        assert_eq!(found.missing_requests, [Difference { sector: 0, sectors: 8, op: Op::Read, at_ns: 2 }]);
+        assert_eq!(found.extra_requests, [Difference { sector: 0, sectors: 8, op: Op::Write, at_ns: 1 }]);
+    }
+
+    #[test]
+    fn what_the_kernel_split_or_merged_is_not_missing() {
+        let run =
+            [issued(0, 16, Op::Write, Some(1)), issued(50, 8, Op::Read, Some(2)), issued(58, 8, Op::Read, Some(2))];
+        let recording = [recorded(0, 8, Op::Write, 1), recorded(8, 8, Op::Write, 1), recorded(50, 16, Op::Read, 1)];
+        let found = compared(&run, &recording, 100);
+        assert!(found.complete);
+        assert_eq!((found.same, found.split, found.merged, found.missing, found.extra), (0, 1, 2, 0, 0));
+    }
+
+    /// Few positions and lengths that never cover one another, so that many requests occur several times.
+    fn key() -> impl Strategy<Value = (u64, u64, Op)> {
+        (0..20_u64, prop_oneof![Just(1_u64), Just(2)], prop_oneof![Just(Op::Read), Just(Op::Write)])
+            .prop_map(|(place, sectors, op)| (place * 10, sectors, op))
+    }
+
+    proptest! {
+        #[test]
+        fn counts_are_those_of_a_count_for_each_request(
+            run in prop::collection::vec(key(), 0..80),
+            recording in prop::collection::vec(key(), 0..80),
+            pass_size in 1..100_u64,
+        ) {
+            let mut balance: BTreeMap<(u64, u64, Op), i64> = BTreeMap::new();
+            run.iter().for_each(|&key| *balance.entry(key).or_default() += 1);
+            recording.iter().for_each(|&key| *balance.entry(key).or_default() -= 1);
+            let missing: i64 = balance.values().filter(|&&n| n > 0).sum();
+            let extra: i64 = -balance.values().filter(|&&n| n < 0).sum::<i64>();
+
+            let run: Vec<_> = run.into_iter().enumerate().map(|(i, (a, b, c))| issued(a, b, c, Some(i as i64))).collect();
+            let recording: Vec<_> = recording.into_iter().enumerate().map(|(i, (a, b, c))| recorded(a, b, c, i as i64)).collect();
+            let found = compared(&run, &recording, pass_size);
+            prop_assert_eq!((found.missing, found.extra), (missing as u64, extra as u64));
+            prop_assert_eq!(found.same + found.missing, run.len() as u64);
+            prop_assert_eq!(found.complete, missing == 0);
+            let whole = compared(&run, &recording, 1000);
+            prop_assert_eq!((found.missing_requests, found.extra_requests), (whole.missing_requests, whole.extra_requests));
+        }
+    }
+}

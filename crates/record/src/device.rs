@@ -1,0 +1,224 @@
+//! Finds out what a device that is to be recorded is: a disk, or a partition of one.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use iosonar_trace::{Sector, Sectors};
+
+use crate::error::{Error, Result};
+
+/// A block device's number as the kernel's tracepoints have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DeviceNumber {
+    major: u32,
+    minor: u32,
+}
+
+impl DeviceNumber {
+    /// From the number in a file's status.
+    pub fn from_status(number: u64) -> Self {
+        Self { major: rustix::fs::major(number), minor: rustix::fs::minor(number) }
+    }
+
+    /// From `MAJOR:MINOR`, as files in sysfs have it.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let (major, minor) = text.trim().split_once(':')?;
+        Some(Self { major: major.parse().ok()?, minor: minor.parse().ok()? })
+    }
+
+    /// As the kernel keeps it in memory (`MKDEV`).
+    pub fn in_kernel(self) -> u32 {
+        self.major << 20 | self.minor
+    }
+
+    /// The device's folder in sysfs; of a file system without a block device there is none.
+    pub fn in_sysfs(self) -> Option<PathBuf> {
+        fs::canonicalize(format!("/sys/dev/block/{self}")).ok()
+    }
+}
+
+impl fmt::Display for DeviceNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.major, self.minor)
+    }
+}
+
+/// What the kernel works with on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// Bios are made into requests, and those go to the driver.
+    Requests,
+    /// The driver takes bios as they are: zram, and what is stacked on other devices (dm, md).
+    Bios,
+}
+
+/// A device that can be recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockDevice {
+    /// Its name without `/dev/`.
+    pub name: String,
+    /// Its size.
+    pub sectors: Sectors,
+    /// The disk that it is, or is a part of.
+    pub disk: DeviceNumber,
+    /// That disk's name.
+    pub disk_name: String,
+    /// Where it lies there, if it is a partition.
+    pub partition: Option<Partition>,
+    /// What the kernel works with on it.
+    pub layer: Layer,
+}
+
+/// A part of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// Its own number.
+    pub number: DeviceNumber,
+    /// Its first sector on the disk.
+    pub first: Sector,
+}
+
+impl BlockDevice {
+    /// Looks at the device of that name.
+    ///
+    /// # Errors
+    /// If it is none, with what it is instead.
+    pub fn open(path: &Path) -> Result<Self> {
+        let status = fs::metadata(path).map_err(|e| Error::device(path, missing(path, &e)))?;
+        if !status.file_type().is_block_device() {
+            return Err(Error::device(path, not_a_device(path, &status)));
+        }
+        let number = DeviceNumber::from_status(status.rdev());
+        let folder = number
+            .in_sysfs()
+            .ok_or_else(|| Error::device(path, format!("the kernel knows no device {number} (any more)")))?;
+        Self::from_sysfs(number, &folder)
+            .ok_or_else(|| Error::device(path, format!("{} does not describe it as expected", folder.display())))
+    }
+
+    fn from_sysfs(number: DeviceNumber, folder: &Path) -> Option<Self> {
+        let is_partition = folder.join("partition").exists();
+        let disk_folder = if is_partition { folder.parent()? } else { folder };
+        let partition = match is_partition {
+            true => Some(Partition { number, first: Sector(read_number(&folder.join("start"))?) }),
+            false => None,
+        };
+        Some(Self {
+            name: name_of(folder),
+            sectors: Sectors(read_number(&folder.join("size"))?),
+            disk: DeviceNumber::from_text(&fs::read_to_string(disk_folder.join("dev")).ok()?)?,
+            disk_name: name_of(disk_folder),
+            partition,
+            layer: if disk_folder.join("mq").is_dir() { Layer::Requests } else { Layer::Bios },
+        })
+    }
+
+    /// Its first sector on its disk.
+    pub fn first(&self) -> Sector {
+        self.partition.map_or(Sector(0), |partition| partition.first)
+    }
+}
+
+/// Refuses devices of which one holds the other: a request would belong to both.
+///
+/// # Errors
+/// If two of them overlap.
+pub fn refuse_overlaps(devices: &[BlockDevice]) -> Result<()> {
+    for (index, one) in devices.iter().enumerate() {
+        for other in &devices[..index] {
+            let both_parts = one.partition.is_some() && other.partition.is_some();
+            if one.disk == other.disk && (!both_parts || one.partition == other.partition) {
+                let problem = if one.name == other.name {
+                    "it is named twice".to_owned()
+                } else {
+                    format!("{} lies on {}: record one of them", part_first(one, other).0, part_first(one, other).1)
+                };
+                return Err(Error::device(Path::new("/dev").join(&one.name), problem));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn part_first<'a>(one: &'a BlockDevice, other: &'a BlockDevice) -> (&'a str, &'a str) {
+    if one.partition.is_some() { (&one.name, &other.name) } else { (&other.name, &one.name) }
+}
+
+fn name_of(folder: &Path) -> String {
+    // In sysfs a slash in a device's name is written as an exclamation mark.
+    folder.file_name().unwrap_or_default().to_string_lossy().replace('!', "/")
+}
+
+fn read_number(file: &Path) -> Option<u64> {
+    fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
+fn missing(path: &Path, error: &std::io::Error) -> String {
+    let below_dev = Path::new("/dev").join(path);
+    if error.kind() == std::io::ErrorKind::NotFound && path.is_relative() && below_dev.exists() {
+        return format!("there is no such file; did you mean {}?", below_dev.display());
+    }
+    format!("{error}; `lsblk` lists the devices that there are")
+}
+
+fn not_a_device(path: &Path, status: &fs::Metadata) -> String {
+    let kind = match status.file_type() {
+        kind if kind.is_dir() => "a folder",
+        kind if kind.is_char_device() => "a character device",
+        kind if kind.is_file() => "a regular file",
+        _ => "no block device",
+    };
+    let holder = crate::place::disks_below(path).unwrap_or_default();
+    let advice = match holder.first() {
+        Some(disk) => format!("record the device that it lies on: /dev/{disk}"),
+        None => "no block device lies below it".to_owned(),
+    };
+    format!("it is {kind}, and only block devices are recorded; {advice}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device(name: &str, first: Option<u64>) -> BlockDevice {
+        let disk = DeviceNumber { major: 8, minor: 0 };
+        BlockDevice {
+            name: name.to_owned(),
+            sectors: Sectors(1000),
+            disk,
+            disk_name: "sda".to_owned(),
+            partition: first
+                .map(|first| Partition { number: DeviceNumber { major: 8, minor: 1 }, first: Sector(first) }),
+            layer: Layer::Requests,
+        }
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_kernel() {
+        let number = DeviceNumber::from_text("259:3\n").unwrap();
+        assert_eq!(number.in_kernel(), (259 << 20) + 3);
+        assert_eq!(number.to_string(), "259:3");
+        assert_eq!(DeviceNumber::from_text("x"), None);
+    }
+
+    #[test]
+    fn a_disk_and_its_partition_are_not_recorded_together() {
+        let problem = refuse_overlaps(&[device("sda1", Some(8)), device("sda", None)]).unwrap_err().to_string();
+        assert!(problem.contains("sda1 lies on sda"), "{problem}");
+        let problem = refuse_overlaps(&[device("sda", None), device("sda", None)]).unwrap_err().to_string();
+        assert!(problem.contains("twice"), "{problem}");
+        refuse_overlaps(&[device("sda1", Some(8)), device("sda2", Some(1008))]).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_device_is_named() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let problem = |path: &Path| BlockDevice::open(path).unwrap_err().to_string();
+        assert!(problem(file.path()).contains("a regular file"));
+        assert!(problem(Path::new("/proc")).contains("a folder"));
+        assert!(problem(Path::new("/dev/null")).contains("a character device"));
+        assert!(problem(Path::new("/dev/nosuchdisk")).contains("lsblk"));
+    }
+}

@@ -1,0 +1,153 @@
+//! What the kernel's half tells: one fixed record for each event. `src/bpf/record.bpf.c` holds the other description
+//! of it; both are built into one binary, so it needs no version.
+
+use iosonar_trace::{Comm, Flags, Op};
+
+/// Bytes of an event.
+pub const EVENT_BYTES: usize = 64;
+
+/// One event, as it comes out of the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// `CLOCK_MONOTONIC`.
+    pub time_ns: u64,
+    /// The address of the bio or the request: its identity until it is done.
+    pub id: Id,
+    /// What happened.
+    pub kind: Kind,
+}
+
+/// The address of a bio or a request in the kernel. One that is done makes room for the next at the same address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Id(pub u64);
+
+/// What happened to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A bio was asked for, by that process.
+    Queued(What, Process),
+    /// A request goes to the driver; its first bio is this.
+    Issued(What, Id),
+    /// The request that holds this bio goes to the driver.
+    BioIssued,
+    /// It was completed; with that error of the driver, 0 for success.
+    Done(i32),
+    /// It is a new bio, the first part of this one.
+    SplitFrom(Id),
+    /// The driver did not take the request.
+    Requeued,
+}
+
+/// What a bio or a request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct What {
+    /// Which of the recorded devices.
+    pub device: u8,
+    /// The operation.
+    pub op: Op,
+    /// How.
+    pub flags: Flags,
+    /// Where, on the whole disk.
+    pub sector: u64,
+    /// How much.
+    pub bytes: u32,
+}
+
+/// Who asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// The name of the thread.
+    pub comm: Comm,
+}
+
+impl Event {
+    /// From the bytes of the ring; `None` if they are not what the kernel's half writes.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; EVENT_BYTES] = bytes.try_into().ok()?;
+        let eight = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let four = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let link = Id(eight(16));
+        let what = || {
+            Some(What {
+                device: bytes[41],
+                op: op(bytes[42])?,
+                flags: Flags(bytes[43].into()),
+                sector: eight(24),
+                bytes: four(32),
+            })
+        };
+        let kind = match bytes[40] {
+            1 => Kind::Queued(what()?, Process { pid: four(36), comm: comm(bytes[48..64].try_into().ok()?) }),
+            2 => Kind::Issued(what()?, link),
+            3 => Kind::BioIssued,
+            4 => Kind::Done(four(44) as i32),
+            5 => Kind::SplitFrom(link),
+            6 => Kind::Requeued,
+            _ => return None,
+        };
+        Some(Self { time_ns: eight(0), id: Id(eight(8)), kind })
+    }
+}
+
+/// The block layer's numbers (`enum req_op`). Erasing securely is a discard with a promise that a load can't hold.
+fn op(number: u8) -> Option<Op> {
+    Some(match number {
+        0 => Op::Read,
+        1 => Op::Write,
+        2 => Op::Flush,
+        3 | 5 => Op::Discard,
+        9 => Op::WriteZeroes,
+        _ => return None,
+    })
+}
+
+/// What stands behind the terminating zero is left over from another name.
+fn comm(mut bytes: [u8; 16]) -> Comm {
+    let end = bytes.iter().position(|&b| b == 0).unwrap_or(15);
+    bytes[end..].fill(0);
+    Comm(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As clang lays `struct event` out.
+    fn bytes(kind: u8, op: u8) -> [u8; EVENT_BYTES] {
+        let mut bytes = [0; EVENT_BYTES];
+        bytes[0..8].copy_from_slice(&1_000_u64.to_ne_bytes());
+        bytes[8..16].copy_from_slice(&0xffff_8881_0000_0000_u64.to_ne_bytes());
+        bytes[16..24].copy_from_slice(&7_u64.to_ne_bytes());
+        bytes[24..32].copy_from_slice(&2048_u64.to_ne_bytes());
+        bytes[32..36].copy_from_slice(&4096_u32.to_ne_bytes());
+        bytes[36..40].copy_from_slice(&42_u32.to_ne_bytes());
+        (bytes[40], bytes[41], bytes[42], bytes[43]) = (kind, 3, op, 17);
+        bytes[44..48].copy_from_slice(&(-5_i32).to_ne_bytes());
+        bytes[48..64].copy_from_slice(b"fio\0rubbish\0\0\0\0\0");
+        bytes
+    }
+
+    #[test]
+    fn every_field_is_found() {
+        let what =
+            What { device: 3, op: Op::Write, flags: Flags::FUA.with(Flags::PREFLUSH), sector: 2048, bytes: 4096 };
+        let kind = |number| Event::from_bytes(&bytes(number, 1)).map(|event| event.kind);
+        assert_eq!(kind(1), Some(Kind::Queued(what, Process { pid: 42, comm: Comm::new("fio") })));
+        assert_eq!(kind(2), Some(Kind::Issued(what, Id(7))));
+        assert_eq!(kind(3), Some(Kind::BioIssued));
+        assert_eq!(kind(4), Some(Kind::Done(-5)));
+        assert_eq!(kind(5), Some(Kind::SplitFrom(Id(7))));
+        assert_eq!(kind(6), Some(Kind::Requeued));
+        let event = Event::from_bytes(&bytes(6, 1)).unwrap();
+        assert_eq!((event.time_ns, event.id), (1_000, Id(0xffff_8881_0000_0000)));
+    }
+
+    #[test]
+    fn what_the_kernels_half_never_writes_is_refused() {
+        assert_eq!(Event::from_bytes(&bytes(7, 1)), None);
+        assert_eq!(Event::from_bytes(&bytes(1, 4)), None);
+        assert_eq!(Event::from_bytes(&bytes(1, 1)[1..]), None);
+    }
+}

@@ -1,0 +1,172 @@
+//! Loads the kernel's half, and reads what it tells.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::Duration;
+
+use aya::maps::{Array, MapData, RingBuf};
+use aya::programs::BtfTracePoint;
+use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+use crate::device::BlockDevice;
+use crate::error::{BTF, Error, Result};
+use crate::event::Event;
+use crate::recorder::{Drained, Level, Options};
+
+static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/record.bpf.o"));
+
+/// The functions and their tracepoints. Ends first: whatever is seen to begin will be seen to end.
+const PROGRAMS: [(&str, &str); 6] = [
+    ("rq_complete", "block_rq_complete"),
+    ("bio_complete", "block_bio_complete"),
+    ("rq_requeue", "block_rq_requeue"),
+    ("rq_issue", "block_rq_issue"),
+    ("split", "block_split"),
+    ("bio_queue", "block_bio_queue"),
+];
+
+/// Devices that one recording can hold: `DEVICES` of the kernel's half.
+const DEVICES: usize = 16;
+
+/// Counters of the kernel's half.
+type Counters = [u64; 2];
+
+/// Their places in it: `enum counter`.
+const LOST_EVENTS: usize = 0;
+const OTHER_COMMANDS: usize = 1;
+
+/// The kernel's half at work; dropping it takes it out of the kernel.
+pub struct Kernel {
+    ring: RingBuf<MapData>,
+    counters: Array<MapData, Counters>,
+    _programs: Ebpf,
+}
+
+impl Kernel {
+    /// Loads it and lets it tell of those devices.
+    pub fn load(devices: &[BlockDevice], options: &Options) -> Result<Self> {
+        if !Path::new(BTF).exists() {
+            return Err(Error::NoBtf);
+        }
+        if devices.len() > DEVICES {
+            return Err(Error::device(
+                &devices[DEVICES].name,
+                format!("at most {DEVICES} devices are recorded at a time"),
+            ));
+        }
+        let btf = Btf::from_sys_fs().map_err(|e| refusal(&e))?;
+        let filter = Filter::new(devices);
+        let mut programs = EbpfLoader::new()
+            .btf(Some(&btf))
+            .override_global("device_count", &filter.count, true)
+            .override_global("disk", &filter.disk[..], true)
+            .override_global("part", &filter.part[..], true)
+            .override_global("first_sector", &filter.first_sector[..], true)
+            .override_global("end_sector", &filter.end_sector[..], true)
+            .override_global("each_bio", &u32::from(options.level == Level::Queue), true)
+            .override_global("wake_bytes", &(u64::from(options.ring_bytes) / 4), true)
+            .map_max_entries("events", options.ring_bytes)
+            .load(OBJECT)
+            .map_err(|e| refusal(&e))?;
+        for (function, tracepoint) in PROGRAMS {
+            let program = programs.program_mut(function).expect("in the object that was built with this");
+            let program: &mut BtfTracePoint = program.try_into().map_err(|e| refusal(&e))?;
+            program.load(tracepoint, &btf).map_err(|e| refusal(&e))?;
+            program.attach().map_err(|e| refusal(&e))?;
+        }
+        let mut map = |name| programs.take_map(name).expect("in the object that was built with this");
+        Ok(Self {
+            ring: RingBuf::try_from(map("events")).map_err(|e| refusal(&e))?,
+            counters: Array::try_from(map(".bss")).map_err(|e| refusal(&e))?,
+            _programs: programs,
+        })
+    }
+
+    /// Waits until the ring is filling up, or that long.
+    pub fn wait(&self, at_most: Duration) -> Result<()> {
+        let timeout = Timespec::try_from(at_most).expect("a fraction of a second");
+        match rustix::event::poll(&mut [PollFd::from_borrowed_fd(self.ring.as_fd(), PollFlags::IN)], Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(e) => Err(Error::system("waiting for events of the kernel", e)),
+        }
+    }
+
+    /// Hands over so many events at most, in the order of the ring.
+    pub fn drain(&mut self, at_most: usize, mut take: impl FnMut(&Event)) -> Drained {
+        let mut strange = 0;
+        for _ in 0..at_most {
+            let Some(bytes) = self.ring.next() else { return Drained { empty: true, strange } };
+            match Event::from_bytes(&bytes) {
+                Some(event) => take(&event),
+                None => strange += 1,
+            }
+        }
+        Drained { empty: false, strange }
+    }
+
+    /// Events for which the ring had no room.
+    pub fn lost_events(&self) -> u64 {
+        self.counter(LOST_EVENTS)
+    }
+
+    /// Commands that have no place in a load.
+    pub fn other_commands(&self) -> u64 {
+        self.counter(OTHER_COMMANDS)
+    }
+
+    fn counter(&self, index: usize) -> u64 {
+        self.counters.get(&0, 0).map_or(0, |counters| counters[index])
+    }
+}
+
+/// What to record, as the kernel's half wants it.
+struct Filter {
+    count: u32,
+    disk: [u32; DEVICES],
+    part: [u32; DEVICES],
+    first_sector: [u64; DEVICES],
+    end_sector: [u64; DEVICES],
+}
+
+impl Filter {
+    fn new(devices: &[BlockDevice]) -> Self {
+        let mut filter = Self {
+            count: devices.len() as u32,
+            disk: [0; DEVICES],
+            part: [0; DEVICES],
+            first_sector: [0; DEVICES],
+            end_sector: [0; DEVICES],
+        };
+        for (i, device) in devices.iter().enumerate() {
+            filter.disk[i] = device.disk.in_kernel();
+            filter.part[i] = device.partition.map_or(0, |partition| partition.number.in_kernel());
+            filter.first_sector[i] = device.first().0;
+            // A disk may grow while it is recorded.
+            filter.end_sector[i] = device.partition.map_or(u64::MAX, |p| (p.first + device.sectors).0);
+        }
+        filter
+    }
+}
+
+/// What a refusal of the kernel means for the user.
+fn refusal(error: &(dyn std::error::Error + 'static)) -> Error {
+    let mut cause = Some(error);
+    while let Some(inner) = cause {
+        if let Some(io) = inner.downcast_ref::<io::Error>()
+            && io.kind() == io::ErrorKind::PermissionDenied
+        {
+            return Error::Rights { source: io::Error::from(io.kind()) };
+        }
+        cause = inner.source();
+    }
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    // The verifier's log runs to thousands of lines; its end says why.
+    let said = error.to_string();
+    let problem = match said.char_indices().rev().nth(500) {
+        Some((start, _)) => format!("… {}", &said[start..]),
+        None => said,
+    };
+    Error::Kernel { release, problem }
+}

@@ -1,0 +1,33 @@
+//! In the place of `kernel.rs` in a build without clang: there is nothing to load.
+
+use std::time::Duration;
+
+use crate::device::BlockDevice;
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::recorder::{Drained, Options};
+
+/// Can't be made.
+pub enum Kernel {}
+
+impl Kernel {
+    pub fn load(_: &[BlockDevice], _: &Options) -> Result<Self> {
+        Err(Error::NotBuilt)
+    }
+
+    pub fn wait(&self, _: Duration) -> Result<()> {
+        match *self {}
+    }
+
+    pub fn drain(&mut self, _: usize, _: impl FnMut(&Event)) -> Drained {
+        match *self {}
+    }
+
+    pub fn lost_events(&self) -> u64 {
+        match *self {}
+    }
+
+    pub fn other_commands(&self) -> u64 {
+        match *self {}
+    }
+}

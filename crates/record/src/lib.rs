@@ -1,0 +1,28 @@
+//! Records the requests of block devices from a running kernel, and compares a recording with a replay.
+//!
+//! ```text
+//!  tracepoints ─▶ bpf/record.bpf.c ─▶ ring ─▶ kernel.rs ─▶ pairing.rs ─▶ order.rs ─▶ writer (a thread of its own)
+//!    (kernel)      one event each              events       beginnings     rows in      a load
+//!                                                           find ends      time order
+//! ```
+//!
+//! `docs/recording.md` tells users what is recorded and what it costs.
+
+pub mod check;
+mod device;
+mod error;
+mod event;
+#[cfg(has_bpf)]
+mod kernel;
+#[cfg(not(has_bpf))]
+#[path = "kernel_absent.rs"]
+mod kernel;
+mod order;
+mod pairing;
+mod place;
+mod recorder;
+
+pub use device::{BlockDevice, DeviceNumber, Layer, Partition, refuse_overlaps};
+pub use error::{Error, Result};
+pub use place::refuse_output_on;
+pub use recorder::{Level, Options, Progress, Recorder, known};

@@ -1,0 +1,281 @@
+//! A recording: from the kernel's events to the file.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use iosonar_trace::{Device, Kind, Metadata, Request, Writer};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::device::{BlockDevice, Layer, refuse_overlaps};
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::pairing::{Pairing, Recorded};
+
+/// How often the ring is emptied when there is no hurry.
+const TICK: Duration = Duration::from_millis(20);
+
+/// How long the end of the recording waits for requests that are still out.
+const PATIENCE_NS: u64 = 2_000_000_000;
+
+/// Rows that go to the writer together, and how many such batches it may lag behind.
+const BATCH: usize = 4096;
+const BATCHES: usize = 256;
+
+/// Events that are taken before anything else is looked at.
+const DRAIN: usize = 1 << 18;
+
+/// At which point of its way a request is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// What was asked of the device: before splitting, merging and waiting in its queue (blktrace's Q).
+    Queue,
+    /// What reached the device: after all of that (blktrace's D).
+    Driver,
+}
+
+/// How to record.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// At which point.
+    pub level: Level,
+    /// Room for events that were not read yet: a power of two, at least a page.
+    pub ring_bytes: u32,
+}
+
+/// How far a recording is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Since its start.
+    pub elapsed: Duration,
+    /// Requests that were seen.
+    pub requests: u64,
+    /// Events that were lost because the ring was full.
+    pub lost_events: u64,
+}
+
+/// What came of emptying the ring.
+pub(crate) struct Drained {
+    /// Whether it was found empty.
+    pub empty: bool,
+    /// Events that could not be understood.
+    pub strange: u64,
+}
+
+/// A recording that is going on.
+pub struct Recorder {
+    kernel: Kernel,
+    pairing: Pairing,
+    devices: Vec<BlockDevice>,
+    level: Level,
+    zero_ns: u64,
+    strange_events: u64,
+    rows: Vec<Request>,
+    counted: Metadata,
+}
+
+impl Recorder {
+    /// Starts to record those devices.
+    ///
+    /// # Errors
+    /// If they overlap, or the kernel does not let it.
+    pub fn start(devices: Vec<BlockDevice>, options: &Options) -> Result<Self> {
+        refuse_overlaps(&devices)?;
+        let zero_ns = now(ClockId::Monotonic);
+        let epoch_unix_ns = now(ClockId::Realtime).cast_signed();
+        let kernel = Kernel::load(&devices, options)?;
+        let recorded = devices.iter().map(|d| Recorded { layer: d.layer, first: d.first() }).collect();
+        let pairing = Pairing::new(options.level, recorded, zero_ns);
+        let counted = known(&devices, Some(epoch_unix_ns));
+        let level = options.level;
+        Ok(Self { kernel, pairing, devices, level, zero_ns, strange_events: 0, rows: Vec::new(), counted })
+    }
+
+    /// What is known of the recording by now.
+    fn metadata(&self) -> Metadata {
+        let mut metadata = self.counted.clone();
+        metadata.counts.lost_events = self.lost_events();
+        metadata.counts.unmatched = self.pairing.order().given_up();
+        for notice in self.notices() {
+            metadata.notice(notice);
+        }
+        metadata
+    }
+
+    /// Records into `writer` until `go_on` says no; it is asked many times a second. Returns what the footer says, and
+    /// what `writer` could not hold, one sentence each.
+    ///
+    /// # Errors
+    /// If the file can't be written.
+    pub fn run(
+        mut self,
+        writer: Box<dyn Writer<Request>>,
+        mut go_on: impl FnMut(&Progress) -> bool,
+    ) -> Result<(Metadata, Vec<String>)> {
+        let writer = WriterThread::start(writer);
+        while go_on(&self.progress()) {
+            self.kernel.wait(TICK)?;
+            self.drain();
+            self.pairing.release(&mut self.rows);
+            if self.rows.len() >= BATCH && self.hand_over(&writer) == Writing::Over {
+                break;
+            }
+        }
+        self.await_the_last()?;
+        self.pairing.finish(&mut self.rows);
+        self.hand_over(&writer);
+        let metadata = self.metadata();
+        drop(self.kernel);
+        let notes = writer.finish(metadata.clone())?;
+        Ok((metadata, notes))
+    }
+
+    fn hand_over(&mut self, writer: &WriterThread) -> Writing {
+        for row in &self.rows {
+            self.counted.count_request(row);
+        }
+        writer.take(std::mem::take(&mut self.rows))
+    }
+
+    /// Lets the requests end that began in time.
+    fn await_the_last(&mut self) -> Result<()> {
+        let end = now(ClockId::Monotonic);
+        self.pairing.end_at(end);
+        self.drain();
+        while self.pairing.order().awaited() > 0 && now(ClockId::Monotonic) < end + PATIENCE_NS {
+            self.kernel.wait(TICK)?;
+            self.drain();
+        }
+        Ok(())
+    }
+
+    fn drain(&mut self) {
+        // The time is taken before: an event that is not in the ring by then can be older only by a little.
+        let before = now(ClockId::Monotonic);
+        let drained = self.kernel.drain(DRAIN, |event| self.pairing.take(event));
+        self.strange_events += drained.strange;
+        if drained.empty {
+            self.pairing.found_empty(before);
+        }
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            elapsed: Duration::from_nanos(now(ClockId::Monotonic) - self.zero_ns),
+            requests: self.pairing.counts().begun,
+            lost_events: self.lost_events(),
+        }
+    }
+
+    fn lost_events(&self) -> u64 {
+        self.kernel.lost_events() + self.strange_events
+    }
+
+    fn notices(&self) -> Vec<String> {
+        let level = match self.level {
+            Level::Queue => "at level Q: what was asked for, before splitting and merging",
+            Level::Driver => "at level D: what reached the device",
+        };
+        let mut notices = vec![format!(
+            "recorded {level}; at_ns 0 is {} ns of CLOCK_MONOTONIC; kernel {}",
+            self.zero_ns,
+            rustix::system::uname().release().to_string_lossy()
+        )];
+        for device in &self.devices {
+            if device.layer == Layer::Bios && self.level == Level::Driver {
+                notices.push(format!("{} has no requests: what was asked for is what reached it", device.name));
+            }
+            if let Some(partition) = device.partition {
+                notices.push(format!(
+                    "{} is a partition: sectors count from its first, {} on {}{}",
+                    device.name,
+                    partition.first.0,
+                    device.disk_name,
+                    match self.level {
+                        Level::Queue => "",
+                        Level::Driver => "; flushes are those of the whole disk",
+                    }
+                ));
+            }
+        }
+        let mut count = |number: u64, what: &str| {
+            if number > 0 {
+                notices.push(format!("{number} {what}"));
+            }
+        };
+        count(
+            self.lost_events(),
+            "events were lost because the ring was full: requests are missing, or their ends are",
+        );
+        count(self.pairing.order().late(), "requests were told too late to be put in order, and took a later time");
+        count(self.pairing.counts().failed, "requests were ended by the device with an error; they are kept");
+        count(
+            self.kernel.other_commands(),
+            "commands have no place in a load (zones, the drive's own), and are left out",
+        );
+        notices
+    }
+}
+
+/// What is known of a recording of these devices before its first row.
+pub fn known(devices: &[BlockDevice], epoch_unix_ns: Option<i64>) -> Metadata {
+    let mut metadata = Metadata::new(Kind::Load, "record");
+    metadata.epoch_unix_ns = epoch_unix_ns;
+    metadata.devices = devices.iter().map(|d| Device { name: d.name.clone(), sectors: Some(d.sectors.0) }).collect();
+    metadata
+}
+
+/// Encoding never competes with reading the ring.
+struct WriterThread {
+    rows: SyncSender<Vec<Request>>,
+    footer: SyncSender<Metadata>,
+    thread: JoinHandle<Result<Vec<String>>>,
+}
+
+/// Whether the writer takes rows; if not, `finish` says why.
+#[derive(PartialEq)]
+enum Writing {
+    GoesOn,
+    Over,
+}
+
+impl WriterThread {
+    fn start(writer: Box<dyn Writer<Request>>) -> Self {
+        let (rows, take_rows) = sync_channel(BATCHES);
+        let (footer, take_footer) = sync_channel(1);
+        Self { rows, footer, thread: std::thread::spawn(move || write(writer, &take_rows, &take_footer)) }
+    }
+
+    /// Waits if the writer lags behind: then the ring is the room that is left.
+    fn take(&self, rows: Vec<Request>) -> Writing {
+        match self.rows.send(rows) {
+            Ok(()) => Writing::GoesOn,
+            Err(_) => Writing::Over,
+        }
+    }
+
+    fn finish(self, metadata: Metadata) -> Result<Vec<String>> {
+        self.footer.send(metadata).ok();
+        drop(self.rows);
+        self.thread.join().map_err(|_| Error::WriterGone)?
+    }
+}
+
+fn write(
+    mut writer: Box<dyn Writer<Request>>,
+    rows: &Receiver<Vec<Request>>,
+    footer: &Receiver<Metadata>,
+) -> Result<Vec<String>> {
+    for batch in rows {
+        for row in &batch {
+            writer.write(row)?;
+        }
+    }
+    let metadata = footer.recv().map_err(|_| Error::WriterGone)?;
+    Ok(writer.finish(&metadata)?)
+}
+
+fn now(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
