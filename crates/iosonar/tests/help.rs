@@ -31,14 +31,6 @@ fn help_of_every_subcommand() {
 }
 
 #[test]
-fn every_subcommand_shows_examples() {
-    for name in subcommands(&help(&[])) {
-        let said = help(&[name]);
-        assert!(said.contains("Example"), "`iosonar {name} --help` shows no example:\n{said}");
-    }
-}
-
-#[test]
 fn the_exit_codes_are_in_the_help() {
     assert!(help(&[]).contains("Exit codes:"));
 }

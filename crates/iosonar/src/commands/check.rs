@@ -15,7 +15,7 @@ use crate::exit;
 #[command(after_help = "\
 Examples:
   iosonar record --device /dev/sdb --output seen.load.parquet -- \\
-      iosonar replay pg.load.parquet --device /dev/sdb --output pg.replay.parquet
+      iosonar replay pg.load.parquet --target /dev/sdb --output pg.replay.parquet
   iosonar check pg.replay.parquet seen.load.parquet
 
 Requests are compared as multisets of (operation, sector, length), then their issue times, with the
