@@ -32,7 +32,7 @@ impl LoopDevice {
         let file = tempfile::Builder::new().prefix("iosonar-loop-").tempfile_in(folder).expect("a file for the device");
         file.as_file().set_len(bytes).expect("its length");
         let output = Command::new("losetup")
-            .args(["--find", "--show", "--direct-io=on", "--sector-size", &block_bytes.to_string()])
+            .args(["--find", "--show", "--partscan", "--direct-io=on", "--sector-size", &block_bytes.to_string()])
             .arg(file.path())
             .output()
             .expect("losetup runs");

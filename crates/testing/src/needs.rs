@@ -19,6 +19,8 @@ pub enum Need {
     Loop,
     /// The kernel's tracing: eBPF programs and the block layer's tracepoints.
     Bpf,
+    /// Compressed block devices in memory, and the right to add one.
+    Zram,
 }
 
 impl Need {
@@ -27,6 +29,7 @@ impl Need {
             Self::Root => "root",
             Self::Loop => "loop",
             Self::Bpf => "bpf",
+            Self::Zram => "zram",
         }
     }
 
@@ -35,6 +38,7 @@ impl Need {
             Self::Root => is_root(),
             Self::Loop => is_root() && Path::new("/dev/loop-control").exists(),
             Self::Bpf => is_root() && Path::new("/sys/kernel/btf/vmlinux").exists(),
+            Self::Zram => is_root() && Path::new("/sys/class/zram-control").exists(),
         }
     }
 }

@@ -1,0 +1,112 @@
+//! `iosonar check` on a recording of what the test itself did to a device, as a replay would have.
+
+#[allow(dead_code, reason = "each file of tests uses a part of it")]
+mod recording;
+
+use std::path::Path;
+use std::time::Instant;
+
+use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_trace::{DeviceId, Flags, HeldBy, Kind, Metadata, Nanos, Op, Outcome, Record, Sector, Sectors};
+
+use recording::{Direct, Recording, iosonar};
+
+fn issued(op: Op, sector: u64, sectors: u64, at: Nanos) -> Record {
+    Record {
+        request: 0,
+        round: 0,
+        device: DeviceId(0),
+        source_sector: Sector(sector),
+        sector: Sector(sector),
+        sectors: Sectors(sectors),
+        op,
+        flags: Flags::NONE,
+        intended: at,
+        issued: Some(at),
+        completed: Some(at + Nanos(1)),
+        ready: None,
+        submitted: None,
+        bytes_done: sectors * 512,
+        in_flight: 1,
+        waiting: 0,
+        pushed_back: false,
+        widened: false,
+        held_by: HeldBy::Nothing,
+        outcome: Outcome::Ok,
+        errno: 0,
+    }
+}
+
+fn write_run(path: &Path, rows: &[Record]) {
+    let metadata = Metadata::new(Kind::Replay, "test");
+    let mut writer = iosonar_trace::create_run(path, &metadata).unwrap();
+    for row in rows {
+        writer.write(row).unwrap();
+    }
+    writer.finish(&metadata).unwrap();
+}
+
+#[test]
+fn a_recording_holds_what_was_issued_and_a_lost_request_is_found() {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return;
+    }
+    let device = LoopDevice::new(64 << 20);
+    let recording = Recording::start(&["--device", &device.path().to_string_lossy()]);
+    let direct = Direct::open(device.path());
+    let start = Instant::now();
+    let mut rows = Vec::new();
+    for i in 0..200_u64 {
+        let at = Nanos(start.elapsed().as_nanos() as i64);
+        // Every place twice, so that the number of times counts.
+        let sector = i % 100 * 16;
+        if i % 3 == 0 {
+            direct.read(sector * 512, 4096);
+            rows.push(issued(Op::Read, sector, 8, at));
+        } else {
+            direct.write(sector * 512, 8192);
+            rows.push(issued(Op::Write, sector, 16, at));
+        }
+    }
+    let at = Nanos(start.elapsed().as_nanos() as i64);
+    direct.flush();
+    rows.push(issued(Op::Flush, 0, 0, at));
+    let folder = recording.keep();
+    let (run, seen) = (folder.path().join("a.replay.parquet"), folder.path().join("a.load.parquet"));
+    write_run(&run, &rows);
+    let (run, seen) = (run.to_string_lossy().into_owned(), seen.to_string_lossy().into_owned());
+
+    let found = iosonar(&["check", &run, &seen]);
+    let said = String::from_utf8_lossy(&found.stdout);
+    assert_eq!(found.status.code(), Some(0), "{said}");
+    assert!(said.contains("complete: every request"), "{said}");
+    assert!(said.contains("issue times of 201 requests"), "{said}");
+
+    // The kernel was never asked for this one.
+    rows.push(issued(Op::Write, 4000, 8, at));
+    write_run(Path::new(&run), &rows);
+    let found = iosonar(&["check", &run, &seen]);
+    let said = String::from_utf8_lossy(&found.stdout);
+    assert_eq!(found.status.code(), Some(3), "{said}");
+    assert!(said.contains("NOT complete"), "{said}");
+
+    let found = iosonar(&["check", "--json", &run, &seen]);
+    assert_eq!(found.status.code(), Some(3));
+    let json: serde_json::Value = serde_json::from_slice(&found.stdout).unwrap();
+    assert_eq!(json["complete"], false);
+    assert_eq!((&json["issued"], &json["same"], &json["missing"]), (&202.into(), &201.into(), &1.into()));
+    assert_eq!(json["missing_requests"][0]["sector"], 4000);
+    assert_eq!(json["missing_requests"][0]["op"], "write");
+    assert!(json["times"]["p99_ns"].is_u64());
+}
+
+#[test]
+fn files_in_the_wrong_order_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("a.replay.parquet").to_string_lossy().into_owned();
+    write_run(Path::new(&run), &[issued(Op::Read, 0, 8, Nanos(0))]);
+    let found = iosonar(&["check", &run, &run]);
+    assert_eq!(found.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&found.stderr);
+    assert!(said.contains("second comes the recording"), "{said}");
+}

@@ -1,0 +1,310 @@
+//! `iosonar record` on real devices of the kernel: what it writes is compared with what the test did, and with what the
+//! kernel's own tracepoints say. No time is asserted but that it is there.
+
+#[allow(dead_code, reason = "each file of tests uses a part of it")]
+mod recording;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_trace::{Flags, Op, Request};
+
+use recording::{Direct, Mount, Recording, Zram, iosonar, run};
+
+const MIB: u64 = 1 << 20;
+
+/// What is compared of a request: the rest depends on the machine.
+fn shape(request: &Request) -> (Op, u64, u64) {
+    (request.op, request.sector.0, request.sectors.0)
+}
+
+fn shapes(requests: &[Request]) -> Vec<(Op, u64, u64)> {
+    requests.iter().map(shape).collect()
+}
+
+/// Reads, writes, a flush and discards, and what a recording of them must say.
+fn exercise(path: &Path) -> Vec<(Op, u64, u64)> {
+    let device = Direct::open(path);
+    device.write(0, 4096);
+    device.write(100 * 4096, 65536);
+    device.read(100 * 4096, 8192);
+    device.flush();
+    run("blkdiscard", &["--force", "--offset", "1048576", "--length", "131072", &path.to_string_lossy()]);
+    run("blkdiscard", &["--force", "--zeroout", "--offset", "2097152", "--length", "65536", &path.to_string_lossy()]);
+    device.read(0, 4096);
+    vec![
+        (Op::Write, 0, 8),
+        (Op::Write, 800, 128),
+        (Op::Read, 800, 16),
+        (Op::Flush, 0, 0),
+        (Op::Discard, 2048, 256),
+        (Op::WriteZeroes, 4096, 128),
+        (Op::Read, 0, 8),
+    ]
+}
+
+/// Only what the test asked for: others look at devices, too (udev), and where a device can't write zeros by itself the
+/// kernel writes them after its refusal.
+fn own(rows: Vec<Request>) -> Vec<Request> {
+    let thread = recording::thread_name();
+    let is_own = |row: &Request| match row.comm.as_str() {
+        "blkdiscard" => matches!(row.op, Op::Discard | Op::WriteZeroes),
+        name => name == thread,
+    };
+    rows.into_iter().filter(is_own).collect()
+}
+
+#[test]
+fn what_was_asked_for_is_recorded_as_it_was() {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return;
+    }
+    let device = LoopDevice::new(64 * MIB);
+    let recording = Recording::start(&["--device", &device.path().to_string_lossy()]);
+    let expected = exercise(device.path());
+    let (rows, footer) = recording.stop();
+
+    let name = device.path().file_name().unwrap().to_string_lossy().into_owned();
+    assert_eq!(footer.devices.len(), 1);
+    assert_eq!((footer.devices[0].name.as_str(), footer.devices[0].sectors), (name.as_str(), Some(131_072)));
+    assert_eq!((footer.counts.lost_events, footer.counts.unmatched), (0, 0));
+    assert!(footer.epoch_unix_ns.is_some() && footer.complete);
+    assert!(rows.is_sorted_by_key(|row| row.at), "rows are in the order of time");
+
+    let rows = own(rows);
+    assert_eq!(shapes(&rows), expected);
+    for row in &rows {
+        assert!(row.latency.is_some_and(|latency| latency.0 > 0), "no latency: {row:?}");
+        let is_direct = matches!(row.op, Op::Read | Op::Write);
+        assert_eq!(row.queued.is_some(), row.op != Op::Flush, "{row:?}");
+        if is_direct {
+            assert_eq!(row.pid, Some(std::process::id()));
+        }
+    }
+    assert!(rows[0].flags.has(Flags::SYNC), "direct writes are waited for: {:?}", rows[0].flags);
+    assert!(rows[3].flags.has(Flags::PREFLUSH));
+}
+
+#[test]
+fn what_reached_the_device_is_what_the_kernel_made_of_it() {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return;
+    }
+    let device = LoopDevice::new(64 * MIB);
+    let path = device.path();
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    let limit = |of: &str| {
+        let file = format!("/sys/block/{name}/queue/{of}");
+        fs::read_to_string(file).unwrap().trim().parse::<u64>().unwrap()
+    };
+    let split_at = limit("max_sectors_kb") * 2;
+    let recording = Recording::start(&["--level", "D", "--device", &path.to_string_lossy()]);
+    let direct = Direct::open(path);
+    direct.read(0, 8 * MIB as usize);
+    direct.write(16 * MIB, 512);
+    direct.flush();
+    let (rows, footer) = recording.stop();
+
+    assert_eq!((footer.counts.lost_events, footer.counts.unmatched), (0, 0));
+    let reads: Vec<_> =
+        rows.iter().filter(|row| row.op == Op::Read && row.comm.as_str() == recording::thread_name()).collect();
+    assert!(reads.len() as u64 >= 16_384 / split_at, "one request of 8 MiB can't be: {} reads", reads.len());
+    let mut end = 0;
+    let mut by_sector = reads.clone();
+    by_sector.sort_by_key(|row| row.sector);
+    for read in by_sector {
+        assert_eq!(read.sector.0, end, "the pieces lie side by side");
+        assert!(read.sectors.0 <= split_at);
+        assert!(read.latency.is_some() && read.queued.is_some() && read.pid == Some(std::process::id()));
+        end = read.end().0;
+    }
+    assert_eq!(end, 16_384);
+    assert!(rows.iter().any(|row| shape(row) == (Op::Write, 32_768, 1)));
+    assert!(rows.iter().any(|row| shape(row) == (Op::Flush, 0, 0)), "the flush reached the device: {rows:?}");
+}
+
+#[test]
+fn requests_are_those_that_the_kernels_tracepoint_tells() {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return;
+    }
+    let device = LoopDevice::new(64 * MIB);
+    let tracing = recording::Tracing::of("block_rq_issue", device.path());
+    let recording = Recording::start(&["--level", "D", "--device", &device.path().to_string_lossy()]);
+    let before = tracing.lines().len();
+    // A file system makes requests of many kinds, from several processes.
+    run("mkfs.ext4", &["-q", &device.path().to_string_lossy()]);
+    {
+        let mount = Mount::new(device.path());
+        for i in 0..20 {
+            fs::write(mount.path().join(format!("file{i}")), vec![i as u8; 50_000 * (i + 1)]).unwrap();
+        }
+        run("sync", &[]);
+    }
+    let told: Vec<(String, u64, u64)> = tracing.lines().split_off(before);
+    let (rows, footer) = recording.stop();
+    assert_eq!(footer.counts.lost_events, 0);
+    let mut count: BTreeMap<(char, u64, u64), i64> = BTreeMap::new();
+    for row in &rows {
+        let letter = match row.op {
+            Op::Read => 'R',
+            Op::Write => 'W',
+            Op::Flush => 'F',
+            Op::Discard => 'D',
+            // The tracepoint writes no letter of its own for it.
+            Op::WriteZeroes => 'N',
+        };
+        *count.entry((letter, row.sector.0, row.sectors.0)).or_default() += 1;
+    }
+    for (rwbs, sector, sectors) in &told {
+        // A flush without data is `FF`; a write after a flush is `FW`.
+        let mut letters = rwbs.chars();
+        let first = letters.next().unwrap();
+        let letter = if first == 'F' && *sectors > 0 { letters.next().unwrap() } else { first };
+        *count.entry((letter, *sector, *sectors)).or_default() -= 1;
+    }
+    assert!(told.len() > 20, "the tracepoint told of {} requests only", told.len());
+    count.retain(|_, difference| *difference != 0);
+    assert!(count.is_empty(), "recorded more (+) or less (-) often than told: {count:?}");
+}
+
+#[test]
+fn a_device_without_requests_is_recorded_by_its_bios() {
+    if left_out(Need::Zram) || left_out(Need::Bpf) {
+        return;
+    }
+    for level in ["Q", "D"] {
+        let device = Zram::new(16 * MIB);
+        let recording = Recording::start(&["--level", level, "--device", &device.path().to_string_lossy()]);
+        let direct = Direct::open(device.path());
+        direct.write(0, 4096);
+        direct.write(8192, 65536);
+        direct.read(8192, 4096);
+        let (rows, footer) = recording.stop();
+        assert_eq!((footer.counts.lost_events, footer.counts.unmatched), (0, 0));
+        let rows = own(rows);
+        assert_eq!(shapes(&rows), [(Op::Write, 0, 8), (Op::Write, 16, 128), (Op::Read, 16, 8)]);
+        assert!(rows.iter().all(|row| row.latency.is_some() && row.queued.is_none()), "{rows:?}");
+    }
+}
+
+#[test]
+fn a_partition_has_sectors_of_its_own_and_others_are_not_seen() {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return;
+    }
+    let device = LoopDevice::new(64 * MIB);
+    let disk = device.path().to_string_lossy().into_owned();
+    run("addpart", &[&disk, "1", "2048", "8192"]);
+    run("addpart", &[&disk, "2", "16384", "8192"]);
+    let (first, second) = (format!("{disk}p1"), format!("{disk}p2"));
+    for level in ["Q", "D"] {
+        let recording = Recording::start(&["--level", level, "--device", &second]);
+        for path in [&first, &second] {
+            let direct = Direct::open(Path::new(path));
+            direct.write(4096, 8192);
+        }
+        // The same place, by the disk's own sectors.
+        Direct::open(Path::new(&disk)).read(16384 * 512 + 512, 512);
+        let (rows, footer) = recording.stop();
+        assert_eq!(footer.devices[0].sectors, Some(8192));
+        assert_eq!(shapes(&own(rows)), [(Op::Write, 8, 16), (Op::Read, 1, 1)], "level {level}");
+    }
+    let refused = iosonar(&["record", "--device", &disk, "--device", &first, "--output", "/dev/shm/refused.load"]);
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("lies on"), "{refused:?}");
+    run("delpart", &[&disk, "1"]);
+    run("delpart", &[&disk, "2"]);
+}
+
+#[test]
+fn several_devices_stay_several() {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return;
+    }
+    let devices = [LoopDevice::new(16 * MIB), LoopDevice::new(16 * MIB), LoopDevice::new(16 * MIB)];
+    let [one, other, unseen] = devices.each_ref().map(|device| device.path().to_string_lossy().into_owned());
+    let recording = Recording::start(&["--device", &one, &other]);
+    for path in [&other, &unseen, &one] {
+        Direct::open(Path::new(path)).write(0, 512);
+    }
+    let (rows, footer) = recording.stop();
+    assert_eq!(footer.devices.len(), 2);
+    assert_eq!(own(rows).iter().map(|row| row.device.0).collect::<Vec<_>>(), [1, 0]);
+}
+
+#[test]
+fn a_recording_never_records_itself() {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return;
+    }
+    let device = LoopDevice::new(64 * MIB);
+    let disk = device.path().to_string_lossy().into_owned();
+    run("mkfs.ext4", &["-q", &disk]);
+    let mount = Mount::new(device.path());
+    let output = mount.path().join("own.load.parquet");
+    let refused = iosonar(&["record", "--device", &disk, "--duration", "1", "--output", &output.to_string_lossy()]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("is being recorded"), "{said}");
+    assert_eq!(fs::read_dir(mount.path()).unwrap().count(), 1, "nothing but lost+found");
+}
+
+#[test]
+fn the_exit_code_is_the_commands() {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return;
+    }
+    let device = LoopDevice::new(16 * MIB);
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let code = |name: &str, command: &str| {
+        let output = folder.path().join(name).to_string_lossy().into_owned();
+        let device = device.path().to_string_lossy();
+        iosonar(&["record", "--device", &device, "--output", &output, "--", "sh", "-c", command]).status.code()
+    };
+    assert_eq!(code("a.load", "exit 0"), Some(0));
+    assert_eq!(code("b.load", "exit 7"), Some(7));
+    assert_eq!(code("c.load", "kill -TERM $$"), Some(128 + 15));
+    assert_eq!(code("a.load", "exit 0"), Some(1), "a recording is not overwritten");
+    assert!(folder.path().join("b.load").exists(), "a command that fails was recorded all the same");
+}
+
+#[test]
+fn ctrl_c_ends_the_recording_with_all_of_it() {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return;
+    }
+    let device = LoopDevice::new(16 * MIB);
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let output = folder.path().join("a.load");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_iosonar"))
+        .args(["record", "--device"])
+        .arg(device.path())
+        .arg("--output")
+        .arg(&output)
+        .spawn()
+        .unwrap();
+    // There is no telling from outside when it has begun: requests are made until it has seen some.
+    let direct = Direct::open(device.path());
+    for i in 0..100 {
+        direct.write(i % 64 * 4096, 4096);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    run("kill", &["-INT", &child.id().to_string()]);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let (rows, footer) = recording::read_load(&output);
+    assert!(!rows.is_empty() && footer.counts.unmatched == 0);
+}
+
+#[test]
+fn what_is_no_device_is_refused_with_advice() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("image");
+    fs::write(&file, "").unwrap();
+    let refused = iosonar(&["record", "--device", &file.to_string_lossy(), "--duration", "1"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("it is a regular file"), "{refused:?}");
+}

@@ -1,0 +1,211 @@
+//! What the tests of `record` and `check` have in common: devices, requests, and a recording around them.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use iosonar_trace::{Metadata, Opened, Request};
+use tempfile::TempDir;
+
+/// Runs iosonar to its end.
+pub fn iosonar(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_iosonar")).args(arguments).output().expect("it runs")
+}
+
+/// Runs a program of the system, which must succeed.
+pub fn run(program: &str, arguments: &[&str]) {
+    let output = Command::new(program).args(arguments).output().unwrap_or_else(|e| panic!("{program}: {e}"));
+    assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
+}
+
+/// All rows of a load, and its footer.
+pub fn read_load(path: &Path) -> (Vec<Request>, Metadata) {
+    let Opened::Load(mut reader) = iosonar_trace::open(path).expect("a load was written") else {
+        panic!("{} is no load", path.display());
+    };
+    let mut rows = Vec::new();
+    while let Some(row) = reader.next().expect("it is whole") {
+        rows.push(row);
+    }
+    (rows, reader.metadata().clone())
+}
+
+/// The name that the kernel knows this thread by.
+pub fn thread_name() -> String {
+    fs::read_to_string("/proc/thread-self/comm").expect("every thread has a name").trim_end().to_owned()
+}
+
+/// A recording that goes on around what the test does.
+pub struct Recording {
+    child: Child,
+    folder: TempDir,
+}
+
+impl Recording {
+    /// Comes back when the recording has begun: the command that it records says so.
+    pub fn start(arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_iosonar"))
+            .arg("record")
+            .args(arguments)
+            .arg("--output")
+            .arg(folder.path().join("a.load.parquet"))
+            .args(["--", "sh", "-c", "echo begun; read -r end"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it runs");
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().expect("a pipe")).read_line(&mut line).expect("a line");
+        if line != "begun\n" {
+            panic!("the recording did not begin: {:?}", child.wait_with_output());
+        }
+        Self { child, folder }
+    }
+
+    /// Ends it and reads what was written.
+    pub fn stop(self) -> (Vec<Request>, Metadata) {
+        read_load(&self.keep().path().join("a.load.parquet"))
+    }
+
+    /// Ends it and hands over the folder in which `a.load.parquet` is.
+    pub fn keep(mut self) -> TempDir {
+        drop(self.child.stdin.take());
+        let output = self.child.wait_with_output().expect("it ends");
+        // `read` at the end of its input says 1.
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        self.folder
+    }
+}
+
+/// A device that is read and written past the page cache, one request at a time.
+pub struct Direct {
+    file: File,
+}
+
+impl Direct {
+    pub fn open(path: &Path) -> Self {
+        let file = File::options().read(true).write(true).custom_flags(libc::O_DIRECT).open(path);
+        Self { file: file.unwrap_or_else(|e| panic!("{}: {e}", path.display())) }
+    }
+
+    pub fn read(&self, offset: u64, bytes: usize) {
+        let mut memory = vec![0; bytes + 4096];
+        self.file.read_exact_at(aligned(&mut memory, bytes), offset).expect("the device reads");
+    }
+
+    pub fn write(&self, offset: u64, bytes: usize) {
+        let mut memory = vec![7; bytes + 4096];
+        self.file.write_all_at(aligned(&mut memory, bytes), offset).expect("the device writes");
+    }
+
+    pub fn flush(&self) {
+        self.file.sync_all().expect("the device flushes");
+    }
+}
+
+/// Direct requests want memory at the border of a page.
+fn aligned(memory: &mut [u8], bytes: usize) -> &mut [u8] {
+    let skip = memory.as_ptr().align_offset(4096);
+    &mut memory[skip..skip + bytes]
+}
+
+/// A file system that is mounted until it is dropped.
+pub struct Mount {
+    folder: TempDir,
+}
+
+impl Mount {
+    pub fn new(device: &Path) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        run("mount", &[&device.to_string_lossy(), &folder.path().to_string_lossy()]);
+        Self { folder }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        Command::new("umount").arg(self.folder.path()).status().ok();
+    }
+}
+
+/// A compressed device in memory, which takes bios as they are; removed when dropped.
+pub struct Zram {
+    number: u32,
+    path: PathBuf,
+}
+
+impl Zram {
+    pub fn new(bytes: u64) -> Self {
+        let number = fs::read_to_string("/sys/class/zram-control/hot_add").expect("a new device");
+        let number = number.trim().parse().expect("its number");
+        fs::write(format!("/sys/block/zram{number}/disksize"), bytes.to_string()).expect("its size");
+        Self { number, path: PathBuf::from(format!("/dev/zram{number}")) }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Zram {
+    fn drop(&mut self) {
+        fs::write(format!("/sys/block/zram{}/reset", self.number), "1").ok();
+        fs::write("/sys/class/zram-control/hot_remove", self.number.to_string()).ok();
+    }
+}
+
+/// The kernel's own trace of one tracepoint of the block layer, for one device.
+pub struct Tracing {
+    tracefs: TempDir,
+    instance: PathBuf,
+}
+
+impl Tracing {
+    pub fn of(tracepoint: &str, device: &Path) -> Self {
+        let tracefs = tempfile::tempdir().expect("a folder");
+        run("mount", &["-t", "tracefs", "tracefs", &tracefs.path().to_string_lossy()]);
+        let instance = tracefs.path().join("instances").join(format!("iosonar-test-{}", std::process::id()));
+        let tracing = Self { tracefs, instance };
+        fs::create_dir(&tracing.instance).expect("an instance of its own");
+        let write = |file: &str, text: &str| {
+            fs::write(tracing.instance.join(file), text).unwrap_or_else(|e| panic!("tracefs: {file}: {e}"));
+        };
+        let number = fs::metadata(device).expect("a device").rdev();
+        let number = (libc::major(number) << 20) | libc::minor(number);
+        let event = format!("events/block/{tracepoint}");
+        write("buffer_size_kb", "8192");
+        write(&format!("{event}/filter"), &format!("dev == {number}"));
+        write(&format!("{event}/enable"), "1");
+        tracing
+    }
+
+    /// RWBS, sector and length of each line: `… block_rq_issue: 7,0 WS 4096 () 800 + 8 none,0,0 [comm]`.
+    pub fn lines(&self) -> Vec<(String, u64, u64)> {
+        let text = fs::read(self.instance.join("trace")).expect("the trace");
+        let text = String::from_utf8_lossy(&text);
+        let line = |line: &str| {
+            let (_, fields) = line.split_once(": block_rq_issue: ")?;
+            let (what, place) = fields.split_once(") ")?;
+            let rwbs = what.split(' ').nth(1)?.to_owned();
+            let mut place = place.split(' ');
+            let sector = place.next()?.parse().ok()?;
+            Some((rwbs, sector, place.nth(1)?.parse().ok()?))
+        };
+        text.lines().filter_map(line).collect()
+    }
+}
+
+impl Drop for Tracing {
+    fn drop(&mut self) {
+        fs::remove_dir(&self.instance).ok();
+        Command::new("umount").arg(self.tracefs.path()).status().ok();
+    }
+}
