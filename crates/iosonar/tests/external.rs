@@ -3,23 +3,31 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use assert_cmd::Command;
 use tempfile::TempDir;
 
-/// A copy of the binary in a folder of its own, and another folder that is all of the path.
+/// The binary in a folder of its own, and another folder that is all of the path.
 struct Installation {
     folders: TempDir,
+    /// One at a time: a process that another test starts would inherit a script that is just being written, and the
+    /// kernel runs no file that somebody may write to ("text file busy").
+    _turn: MutexGuard<'static, ()>,
 }
+
+static TURN: Mutex<()> = Mutex::new(());
 
 impl Installation {
     fn new() -> Self {
-        let folders = tempfile::tempdir().expect("a folder");
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        // Beside the binary, so that a link will do.
+        let folders = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
         for name in ["own", "path"] {
             fs::create_dir(folders.path().join(name)).expect("a folder within");
         }
-        fs::copy(env!("CARGO_BIN_EXE_iosonar"), folders.path().join("own/iosonar")).expect("a copy of the binary");
-        Self { folders }
+        fs::hard_link(env!("CARGO_BIN_EXE_iosonar"), folders.path().join("own/iosonar")).expect("a link to the binary");
+        Self { folders, _turn: turn }
     }
 
     fn program(&self, folder: &str, name: &str, script: &str) -> PathBuf {
