@@ -98,10 +98,11 @@ $(VENV)/program: $(VENV)/libraries $(SOURCES)
 
 .PHONY: lock
 lock: | system-for-demo ## write python/requirements.lock anew, with the newest versions
-	rm -rf $(VENV)
-	"$$(tools/system.sh --python)" -m venv $(VENV)
-	$(BIN)/python tools/requirements.py test | $(PIP_INSTALL) --requirement /dev/stdin
-	$(BIN)/pip freeze --exclude iosonar > python/requirements.lock
+	rm -rf $(VENV)-lock
+	"$$(tools/system.sh --python)" -m venv $(VENV)-lock
+	$(VENV)-lock/bin/python tools/requirements.py test | $(VENV)-lock/bin/pip install --quiet --requirement /dev/stdin
+	$(VENV)-lock/bin/pip freeze > python/requirements.lock
+	rm -rf $(VENV)-lock
 
 .PHONY: clean
 clean: ## remove what was built, with the virtual environment and the demo's pictures
