@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,8 +36,8 @@ def colour(text: str) -> NDArray[np.float64]:
 
 def strength(counts: NDArray[np.int64], most: int) -> NDArray[np.float64]:
     """How strong a count looks, from 0 (one request) to 1 (as many as in the fullest cell), by its logarithm."""
-    logarithms: NDArray[np.float64] = np.log(np.maximum(counts, 1).astype(np.float64))
-    return logarithms / np.log(max(most, 2))
+    logarithms: NDArray[np.float64] = np.log(np.maximum(counts, 1))
+    return logarithms / math.log(max(most, 2))
 
 
 def shade(base: NDArray[np.float64], how_strong: NDArray[np.float64], palette: Palette) -> NDArray[np.float64]:
