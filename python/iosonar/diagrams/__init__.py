@@ -3,12 +3,17 @@
 A new diagram is a function in a family's file and a line in its list; a new family is a file and a line here.
 """
 
-from iosonar.diagrams import overview, sonar
+from iosonar.diagrams import correlation, flying, histograms, overview, sonar, throughput
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.study import Options, Study
 
+FAMILIES = (overview, throughput, sonar, histograms, flying, correlation)
+
 CATALOGUE: tuple[Diagram, ...] = tuple(
-    sorted((*overview.DIAGRAMS, *sonar.DIAGRAMS), key=lambda diagram: (diagram.rank, diagram.name))
+    sorted(
+        (diagram for family in FAMILIES for diagram in family.DIAGRAMS),
+        key=lambda diagram: (diagram.rank, diagram.name),
+    )
 )
 """Every diagram there is, the most interesting first."""
 

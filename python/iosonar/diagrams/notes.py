@@ -6,22 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 from iosonar import units
 from iosonar.figures.model import Mood, Note, NoteKind
+from iosonar.quantities.fidelity import Fidelity, fidelity
 from iosonar.table import Kind, SourceFile
 
 if TYPE_CHECKING:
     from iosonar.diagrams.study import Study
 
-FAITHFUL_PCT = 99.0
+FAITHFUL = 0.99
 """A run is called faithful if at least this share of its free requests went out within 100 µs of their time."""
 
-ROUGHLY_PCT = 90.0
+ROUGHLY = 0.9
 WRAP_HIGH, WRAP_LOW = 2.0, 0.5
 
 
 def common_notes(study: Study) -> tuple[Note, ...]:
     """The notes of all files of a study, the most important kinds first."""
     files = study.requests.files
-    notes = [note for file in files for note in (*_fidelity(file), *_stamps(file), *_wrap(file), *_warnings(file))]
+    notes = [
+        note
+        for index, file in enumerate(files)
+        for note in (*_fidelity(study, index, file), *_stamps(file), *_wrap(file), *_warnings(file))
+    ]
     if len(files) > 1:
         notes = _one_fidelity(notes)
     return tuple(dict.fromkeys(notes))
@@ -41,33 +46,42 @@ def _statistics(file: SourceFile) -> dict[str, Any]:
     return file.run.get("statistics") or {}
 
 
-def _fidelity(file: SourceFile) -> list[Note]:
-    """The replay's own fidelity, of the statistics that it wrote into its footer."""
+def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
+    """The replay's own fidelity: by the statistics in its footer, else by its delays."""
     if file.kind is not Kind.REPLAY:
         return []
-    statistics = _statistics(file)
+    found = stated_fidelity(_statistics(file))
+    if found is None:
+        table = study.table
+        found = fidelity(table.filter(table.source == index))
+    if not found.requests:
+        return [Note(NoteKind.FIDELITY, "Replay fidelity: unknown, no request was free to go", Mood.NEUTRAL)]
+    grade, mood = (
+        ("faithful", Mood.GOOD)
+        if found.within_100_us >= FAITHFUL
+        else ("roughly faithful", Mood.WARNING)
+        if found.within_100_us >= ROUGHLY
+        else ("NOT faithful", Mood.BAD)
+    )
+    text = (
+        f"Replay {grade}: {units.percent(found.within_10_us)} within 10 µs of their time, "
+        f"{units.percent(found.within_100_us)} within 100 µs (p99 {units.seconds(found.p99_s)})"
+    )
+    return [Note(NoteKind.FIDELITY, text if mood is not Mood.BAD else f"{text}. No verdict on the device.", mood)]
+
+
+def stated_fidelity(statistics: dict[str, Any]) -> Fidelity | None:
+    """What a run says about itself, of its free requests if it tells them apart."""
     within = statistics.get("within_pct_free") or statistics.get("within_pct")
     error = statistics.get("issue_error_us_free") or statistics.get("issue_error_us")
     if not within or not error:
-        return [
-            Note(NoteKind.FIDELITY, "Replay fidelity: unknown, the file has no statistics of its own", Mood.NEUTRAL)
-        ]
-    share = float(within["100"])
-    grade, mood = (
-        ("faithful", Mood.GOOD)
-        if share >= FAITHFUL_PCT
-        else ("roughly faithful", Mood.WARNING)
-        if share >= ROUGHLY_PCT
-        else ("NOT faithful, so no verdict on the device", Mood.BAD)
+        return None
+    return Fidelity(
+        int(statistics.get("requests", 1)),
+        float(within["10"]) / 100,
+        float(within["100"]) / 100,
+        float(error["p99"]) / 1e6,
     )
-    return [
-        Note(
-            NoteKind.FIDELITY,
-            f"Replay {grade}: {units.percent(float(within['10']) / 100)} within 10 µs of their time, "
-            f"{units.percent(share / 100)} within 100 µs (p99 {units.seconds(float(error['p99']) / 1e6)})",
-            mood,
-        )
-    ]
 
 
 def _one_fidelity(notes: list[Note]) -> list[Note]:

@@ -13,7 +13,7 @@ from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.parts import linear_axis, rate_row, time_axis
 from iosonar.diagrams.study import Study
 from iosonar.figures.model import Empty, Figure, Legend, LegendRow, Mood, Note, NoteKind, Role, Steps, Stroke, Unit
-from iosonar.quantities.throughput import Throughput, throughput
+from iosonar.quantities.throughput import Throughput
 
 RATE_COLUMNS = ("avg", "max")
 
@@ -22,11 +22,11 @@ def overview(study: Study, name: str, rank: str, unit: Unit) -> Figure | Empty:
     """Demanded and actual throughput, in requests or sectors per second."""
     if not study.span.requests:
         return Empty(name, "no requests")
-    demand = throughput(study.table, study.table.intended_ns, study.window_s)
+    demand = study.throughput("intended_ns")
     found = [_line(demand, unit, Role.DEMAND, "Demand", Stroke.DASHED)]
     notes = list(study.notes)
     if study.requests.is_run:
-        actual = throughput(study.table, study.table.completed_ns, study.window_s)
+        actual = study.throughput("completed_ns")
         found.insert(0, _line(actual, unit, Role.ACTUAL, "Actual", Stroke.SOLID))
         notes.append(_ratio(study))
     lines = [line for line in found if line is not None]

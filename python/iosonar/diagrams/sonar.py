@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from iosonar.diagrams.catalogue import Diagram, Group
@@ -17,31 +18,38 @@ from iosonar.diagrams.parts import (
     verdict_rules,
 )
 from iosonar.diagrams.study import DELAY, LATENCY, Measure, Study
-from iosonar.figures.model import Cloud, Empty, Figure, Legend
+from iosonar.figures.model import Axis, Cloud, Empty, Figure, Legend, Unit
 from iosonar.quantities.density import density
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-TIMES = {
+ORDERS = {
     "realtime": ("issued_ns", "Real time of issue", "real time"),
     "setpoint": ("intended_ns", "Intended time", "intended time"),
     "completed": ("completed_ns", "Time of completion", "time of completion"),
+    "points": ("", "Request", "requests"),
 }
-"""Orders of requests by time: the table's column, the axis' label, and a title's words."""
+"""Orders of requests: the table's column of its time, the axis' label, and a title's words. Points are the requests in
+the order of completion, at equal distances; several files follow one another."""
 
 
-def cloud_over_time(study: Study, measure: Measure, order: str, name: str, rank: str) -> Figure | Empty:
-    """A cloud of latencies or delays over one of the times of a request."""
+def cloud(study: Study, measure: Measure, order: str, name: str, rank: str) -> Figure | Empty:
+    """A cloud of latencies or delays over one of the times of a request, or over its place."""
     found = study.distribution(measure)
     if not found:
         return Empty(name, f"no request has a {measure.name}")
-    column, label, words = TIMES[order]
-    x, y = time_axis(study, label), measure_axis(study, measure)
+    column, label, words = ORDERS[order]
+    y = measure_axis(study, measure)
+    if order == "points":
+        x = Axis(label, Unit.REQUESTS, 0, max(sum(file.rows for file in study.requests.files), 1))
+        at = study.table.place + _requests_before(study)
+    else:
+        x = time_axis(study, label)
+        at = study.table[column] / 1e9
     across, up = study.options.size.cells
-    at_s: ir.NumericColumn = study.table[column] / 1e9
     value_s: ir.NumericColumn = study.table[measure.column] / 1e9
-    cells = density(study.table, at_s, value_s, cells_of(x, across), cells_of(y, up))
+    cells = density(study.table, at, value_s, cells_of(x, across), cells_of(y, up))
     verdict = study.verdict(measure)
     return Figure(
         name,
@@ -50,18 +58,31 @@ def cloud_over_time(study: Study, measure: Measure, order: str, name: str, rank:
         study.of,
         x,
         y,
-        (Cloud(across, up, cloud_parts(cells)), *verdict_rules(verdict, measure, y, at_times=True)),
+        (
+            Cloud(across, up, cloud_parts(cells)),
+            *verdict_rules(verdict, measure, y, at_times=order in ("realtime", "setpoint")),
+        ),
         Legend(VALUE_COLUMNS, measure_legend(found)),
         (*study.notes, verdict_note(verdict, measure)),
     )
 
 
+def _requests_before(study: Study) -> ir.IntegerColumn:
+    """How many requests the files before a request's own hold."""
+    import ibis
+
+    *before, _ = accumulate((file.rows for file in study.requests.files), initial=0)
+    return ibis.cases(*((study.table.source == index, number) for index, number in enumerate(before)))
+
+
 DIAGRAMS = [
-    Diagram(name, rank, Group.DYNAMIC, partial(cloud_over_time, measure=measure, order=order, name=name, rank=rank))
+    Diagram(name, rank, Group.DYNAMIC, partial(cloud, measure=measure, order=order, name=name, rank=rank))
     for name, rank, measure, order in (
         ("latency.realtime", "g01", LATENCY, "realtime"),
         ("latency.setpoint", "g02", LATENCY, "setpoint"),
         ("latency.completed", "g03", LATENCY, "completed"),
+        ("latency.points", "g03", LATENCY, "points"),
         ("delay.setpoint", "g04", DELAY, "setpoint"),
+        ("delay.points", "g05", DELAY, "points"),
     )
 ]

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from iosonar.figures.model import Note
 from iosonar.figures.size import Size
 from iosonar.quantities.distribution import Distribution, distributions, pooled
 from iosonar.quantities.series import Series
 from iosonar.quantities.span import Span, span
-from iosonar.quantities.throughput import window_for
+from iosonar.quantities.throughput import Throughput, throughput, window_for
 from iosonar.quantities.verdict import Verdict, verdict
 from iosonar.table import Requests
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,7 @@ class Study:
     def __init__(self, requests: Requests, options: Options) -> None:
         self.requests = requests
         self.options = options
-        self._distributions: dict[Measure, dict[Series, Distribution]] = {}
-        self._verdicts: dict[Measure, Verdict] = {}
+        self._known: dict[Hashable, Any] = {}
 
     @property
     def table(self) -> ir.Table:
@@ -97,23 +99,30 @@ class Study:
         ends = (self.span.last_intended_s, self.span.last_issued_s, self.span.last_completed_s)
         return max((end for end in ends if end is not None), default=0.0)
 
+    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """What `compute` returns, computed for the first that asks for `key`."""
+        if key not in self._known:
+            self._known[key] = compute()
+        found: T = self._known[key]
+        return found
+
     def distribution(self, measure: Measure) -> dict[Series, Distribution]:
         """How latency or delay is distributed, in ns, for each series."""
-        if measure not in self._distributions:
-            self._distributions[measure] = distributions(self.table, self.table[measure.column])
-        return self._distributions[measure]
+        return self.once(("distribution", measure), lambda: distributions(self.table, self.table[measure.column]))
 
     def pooled(self, measure: Measure) -> Distribution:
         """The same for all requests."""
-        return pooled(list(self.distribution(measure).values()))
+        return self.once(("pooled", measure), lambda: pooled(list(self.distribution(measure).values())))
+
+    def throughput(self, column: str) -> Throughput:
+        """Throughput by one of the times of a request, such as `intended_ns`."""
+        return self.once(("throughput", column), lambda: throughput(self.table, self.table[column], self.window_s))
 
     def verdict(self, measure: Measure) -> Verdict:
         """Whether latencies or delays stayed within their limit."""
-        if measure not in self._verdicts:
-            limit, at = (
-                (self.options.bad_latency_s, self.table.issued_ns)
-                if measure is LATENCY
-                else (self.options.bad_delay_s, self.table.intended_ns)
-            )
-            self._verdicts[measure] = verdict(self.table, self.table[measure.column], at, limit)
-        return self._verdicts[measure]
+        limit, at = (
+            (self.options.bad_latency_s, self.table.issued_ns)
+            if measure is LATENCY
+            else (self.options.bad_delay_s, self.table.intended_ns)
+        )
+        return self.once(("verdict", measure), lambda: verdict(self.table, self.table[measure.column], at, limit))

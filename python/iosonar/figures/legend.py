@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 DPI = 100
 POINT = 72 / DPI
 ROW = 17
+MOST_HEIGHT = 134
+"""Between the picture's upper edge and the diagram."""
 COLUMN = 76
 PIXELS = 12
 
@@ -40,9 +42,10 @@ class LegendDrawer:
         left = (columns[0] - COLUMN if columns else right) - longest * 6.7 - 4
         for x, title in zip(columns, legend.columns, strict=True):
             self._text(x, 20, title, "right", self.palette.soft_ink)
-        top = 20 + (ROW if legend.columns else 0)
+        row_height = min(ROW, (MOST_HEIGHT - 20) / (len(legend.rows) + 1))
+        top = 20 + (row_height if legend.columns else 0)
         for number, row in enumerate(legend.rows):
-            y = top + number * ROW
+            y = top + number * row_height
             self._swatch(left - 26, y + 7, row)
             self._text(left, y, row.label, "left", self.palette.ink)
             for x, cell in zip(columns, row.cells, strict=False):

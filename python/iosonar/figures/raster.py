@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from iosonar.figures.model import Cloud, CloudPart, Role
 from iosonar.figures.palette import Palette
 
-FAINTEST = 0.5
+FAINTEST = 0.6
 """Opacity of a cell that holds one request."""
 
 LONELY_REACH = 3

@@ -103,7 +103,7 @@ class _Drawing:
             self.axes.scatter(
                 (dots.columns + 0.5) / cloud.across,
                 (dots.rows + 0.5) / cloud.up,
-                s=(3.4 * POINT) ** 2,
+                s=(3.0 * POINT) ** 2,
                 color=self.palette.roles[dots.role],
                 linewidths=0,
                 transform=within,

@@ -35,6 +35,7 @@ class SourceFile:
     parquet: Path
     kind: Kind
     footer: dict[str, Any]
+    rows: int
 
     @property
     def name(self) -> str:
@@ -53,11 +54,6 @@ class SourceFile:
     def complete(self) -> bool:
         """Whether neither the file nor what it was made from was cut short."""
         return bool(self.footer.get("complete", True))
-
-    @property
-    def rows(self) -> int:
-        """How many requests the file holds."""
-        return int(self.footer.get("counts", {}).get("requests", 0))
 
 
 def is_parquet(path: Path) -> bool:
@@ -78,13 +74,13 @@ def read_source(given: Path, parquet: Path) -> SourceFile:
     import pyarrow.parquet as pq
 
     try:
-        # The classic names, not the schema: for a file of ours both are in the same footer, read once.
-        metadata = pq.read_metadata(parquet).metadata or {}
+        parquet_footer = pq.read_metadata(parquet)
     except pa.ArrowInvalid as error:
         raise UserError(
             f"{given}: Parquet without a readable footer, so it was cut short ({error}). If a replay was killed, "
             "`iosonar recover` makes a whole file of its record."
         ) from error
+    metadata = parquet_footer.metadata or {}
     if FOOTER_KEY not in metadata:
         raise UserError(f"{given}: Parquet, but not a table of requests: its footer has no key `iosonar`")
     footer = json.loads(metadata[FOOTER_KEY])
@@ -94,4 +90,4 @@ def read_source(given: Path, parquet: Path) -> SourceFile:
             f"{given}: written with version {version} of the table, but this is version {SCHEMA_VERSION}; "
             "install both halves of iosonar from the same source"
         )
-    return SourceFile(given, parquet, Kind(footer["kind"]), footer)
+    return SourceFile(given, parquet, Kind(footer["kind"]), footer, parquet_footer.num_rows)

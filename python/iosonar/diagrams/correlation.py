@@ -1,0 +1,69 @@
+"""Clouds without time: latency and delay over the queue's depth, and over each other."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from iosonar.diagrams.catalogue import Diagram, Group
+from iosonar.diagrams.parts import VALUE_COLUMNS, cells_of, cloud_parts, measure_axis, measure_legend
+from iosonar.diagrams.study import DELAY, LATENCY, Measure, Study
+from iosonar.figures.model import Axis, Cloud, Empty, Figure, Legend, Unit
+from iosonar.quantities.density import Cells, density
+from iosonar.quantities.depth import with_depth
+
+
+def over_depth(study: Study, measure: Measure, name: str, rank: str) -> Figure | Empty:
+    """Latency or delay over how many requests were in flight at the request's own issue."""
+    found = study.distribution(measure)
+    if not found:
+        return Empty(name, f"no request has a {measure.name}")
+    table = study.once("depth", lambda: with_depth(study.table))
+    deepest = study.once("deepest", lambda: table.aggregate(most=table.depth.max()).to_pyarrow()["most"][0].as_py())
+    across, up = study.options.size.cells
+    # A cell for each depth while there is room, so that none falls between two.
+    across = min(across, deepest)
+    # With wide cells, no flat ones.
+    up = min(up, max(2 * across, 60))
+    x = Axis("In flight at its issue", Unit.REQUESTS, 0.5, deepest + 0.5)
+    y = measure_axis(study, measure)
+    cells = density(table, table.depth, table[measure.column] / 1e9, Cells(x.low, x.high, across), cells_of(y, up))
+    return Figure(
+        name,
+        rank,
+        f"{measure.name.capitalize()} over requests in flight",
+        study.of,
+        x,
+        y,
+        (Cloud(across, up, cloud_parts(cells)),),
+        Legend(VALUE_COLUMNS, measure_legend(found)),
+        study.notes,
+    )
+
+
+def latency_over_delay(study: Study, name: str, rank: str) -> Figure | Empty:
+    """Whether requests that had to wait were slow as well."""
+    found = study.distribution(LATENCY)
+    if not found:
+        return Empty(name, "no request has a latency")
+    table = study.table
+    across, up = study.options.size.cells
+    x, y = measure_axis(study, DELAY), measure_axis(study, LATENCY)
+    cells = density(table, table.delay_ns / 1e9, table.latency_ns / 1e9, cells_of(x, across), cells_of(y, up))
+    return Figure(
+        name,
+        rank,
+        "Latency over delay",
+        study.of,
+        x,
+        y,
+        (Cloud(across, up, cloud_parts(cells)),),
+        Legend(VALUE_COLUMNS, measure_legend(found)),
+        study.notes,
+    )
+
+
+DIAGRAMS = [
+    Diagram("latency.xy", "g10", Group.DYNAMIC, partial(over_depth, measure=LATENCY, name="latency.xy", rank="g10")),
+    Diagram("delay.xy", "g11", Group.DYNAMIC, partial(over_depth, measure=DELAY, name="delay.xy", rank="g11")),
+    Diagram("latency.delay.xy", "g12", Group.DYNAMIC, partial(latency_over_delay, name="latency.delay.xy", rank="g12")),
+]

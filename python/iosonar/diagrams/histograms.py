@@ -1,0 +1,66 @@
+"""Histograms of latency and delay: ten bins to a decade, as the manual has them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iosonar.diagrams.catalogue import Diagram, Group
+from iosonar.diagrams.parts import ROLES, VALUE_COLUMNS, log_axis, measure_axis, measure_legend, verdict_note
+from iosonar.diagrams.study import DELAY, LATENCY, Measure, Study
+from iosonar.figures.model import Empty, Figure, Legend, LegendRow, Role, Steps, Stroke, Unit
+from iosonar.quantities.distribution import BINS_PER_DECADE, Distribution
+
+DRAWN_PER_DECADE = 10
+
+
+def histogram(study: Study, measure: Measure, name: str, rank: str) -> Figure | Empty:
+    """How many requests had which latency or delay."""
+    found = study.distribution(measure)
+    if not found:
+        return Empty(name, f"no request has a {measure.name}")
+    x = measure_axis(study, measure)
+    lines = [(ROLES[series], series.title, values) for series, values in sorted(found.items())]
+    rows = [LegendRow(row.role, row.label, row.cells, Stroke.SOLID) for row in measure_legend(found)]
+    if len(lines) > 1:
+        lines.insert(0, (Role.ALL, "All", study.pooled(measure)))
+    layers = [Steps(role, label, *decade_bins(values, x.low, x.high)) for role, label, values in lines]
+    most = max(float(np.nanmax(layer.y)) for layer in layers)
+    return Figure(
+        name,
+        rank,
+        f"{measure.name.capitalize()}: how often",
+        f"{study.of} · {DRAWN_PER_DECADE} bins to a decade",
+        x,
+        log_axis("Requests in a bin", Unit.REQUESTS, 1, most * 1.2),
+        tuple(layers),
+        Legend(VALUE_COLUMNS, tuple(rows)),
+        (*study.notes, verdict_note(study.verdict(measure), measure)),
+    )
+
+
+def decade_bins(values: Distribution, low_s: float, high_s: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Edges in seconds and counts of the bins from `low_s` to `high_s`.
+
+    Empty bins are not numbers, as on a log axis nothing can be drawn for them. Values below the lowest bin are counted
+    in it, so that none is missing.
+    """
+    first = int(np.floor(np.log10(low_s) * DRAWN_PER_DECADE + 1e-6))
+    last = int(np.ceil(np.log10(high_s) * DRAWN_PER_DECADE - 1e-6))
+    # Distributions count nanoseconds.
+    place = values.bins // (BINS_PER_DECADE // DRAWN_PER_DECADE) - 9 * DRAWN_PER_DECADE - first
+    counts = np.bincount(np.clip(place, 0, last - first - 1), values.counts, minlength=last - first)
+    return 10.0 ** (np.arange(first, last + 1) / DRAWN_PER_DECADE), np.where(counts > 0, counts, np.nan)
+
+
+DIAGRAMS = [
+    Diagram(
+        f"{measure.name}.bins",
+        rank,
+        Group.DYNAMIC,
+        partial(histogram, measure=measure, name=f"{measure.name}.bins", rank=rank),
+    )
+    for measure, rank in ((LATENCY, "g06"), (DELAY, "g07"))
+]

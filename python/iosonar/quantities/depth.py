@@ -1,0 +1,36 @@
+"""The number of requests in flight that each request sees at its own issue, itself included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+def with_depth(table: ir.Table) -> ir.Table:
+    """The issued requests with the column `depth`: what the replayer noted, else what the times say.
+
+    Where only the times are known, each request's issue counts one up and its completion one down; of several at the
+    same nanosecond issues count first. The columns that a diagram may need are kept, others are not.
+    """
+    issued = table.filter(table.issued_ns.notnull())
+    if issued.aggregate(unknown=issued.in_flight.isnull().any()).to_pyarrow()["unknown"][0].as_py():
+        return _counted(issued)
+    return issued.mutate(depth=issued.in_flight.cast("int64"))
+
+
+def _counted(issued: ir.Table) -> ir.Table:
+    import ibis
+
+    ends = issued.filter(issued.completed_ns.notnull())
+    kept = ("op", "outcome", "pushed_back", "latency_ns", "delay_ns", "sectors")
+    events = issued.select(*kept, at=issued.issued_ns, step=ibis.literal(1)).union(
+        ends.select(
+            *(ibis.null().cast(ends[name].type()).name(name) for name in kept),
+            at=ends.completed_ns,
+            step=ibis.literal(-1),
+        )
+    )
+    upto = ibis.window(order_by=[events.at, events.step.desc()], preceding=None, following=0)
+    return events.mutate(depth=events.step.sum().over(upto)).filter(lambda counted: counted.step == 1)

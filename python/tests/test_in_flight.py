@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import OpenRun
+from factory import S, run_row, write_run
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from iosonar.quantities.density import Cells
+from iosonar.quantities.depth import with_depth
+from iosonar.quantities.in_flight import mean_levels, peaks
+from iosonar.quantities.series import Series
+from iosonar.table import open_requests
+
+SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 25)), min_size=1, max_size=30)
+
+
+def level_at(spans: list[tuple[int, int]], moment: int) -> int:
+    """The slow, obvious level between `moment` and the next nanosecond."""
+    return sum(begin <= moment < begin + length for begin, length in spans)
+
+
+def test_means_of_known_spans(open_run: OpenRun) -> None:
+    # 0 to 4 s one read, 1 to 2 s a second one; a write from 3 s that never completes.
+    rows = [run_row(latency=4 * S), run_row(intended=S, latency=S), run_row(intended=3 * S, latency=None, op="write")]
+    with open_run(rows) as requests:
+        table = requests.table
+        found = mean_levels(table, table.issued_ns, table.completed_ns, Cells(0, 6, 3))
+    assert found.mean[Series.READ].tolist() == pytest.approx([1.5, 1, 0])
+    assert found.mean[Series.WRITE].tolist() == pytest.approx([0, 0.5, 1])
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(SPANS)
+def test_means_and_peaks_are_those_of_counting(tmp_path: Path, spans: list[tuple[int, int]]) -> None:
+    rows = [run_row(intended=begin * S, latency=length * S) for begin, length in spans]
+    with open_requests([write_run(tmp_path / "a.parquet", rows)]) as requests:
+        table = requests.table
+        across = Cells(0, 70, 14)
+        mean = mean_levels(table, table.issued_ns, table.completed_ns, across).mean[Series.READ]
+        highest = peaks(table, table.issued_ns, table.completed_ns, across)
+    levels = [level_at(spans, moment) for moment in range(70)]
+    assert mean.tolist() == pytest.approx([np.mean(levels[cell * 5 : cell * 5 + 5]) for cell in range(14)], abs=1e-6)
+    # A begin counts before an end of the same moment, so the peak may be that of both at once.
+    at_begins = [(begin, sum(b <= begin <= b + length for b, length in spans)) for begin, _ in spans]
+    for cell in range(14):
+        seen = [level for begin, level in at_begins if cell * 5 <= begin < cell * 5 + 5]
+        assert highest[cell] >= max(levels[cell * 5 : cell * 5 + 5])
+        assert highest[cell] <= max([*seen, sum(b <= cell * 5 <= b + length for b, length in spans)])
+
+
+def test_depth_is_what_the_replayer_noted(open_run: OpenRun) -> None:
+    with open_run([run_row(in_flight=7), run_row(in_flight=9), run_row(in_flight=None, issued_ns=None)]) as requests:
+        assert sorted(with_depth(requests.table).to_pyarrow()["depth"].to_pylist()) == [7, 9]
+
+
+def test_depth_is_counted_where_it_was_not_noted(open_run: OpenRun) -> None:
+    # A: 0..10, B: 2..4, C: 4..5 (B ends as C begins: still there), D: 6..
+    spans = [(0, 10), (2, 2), (4, 1), (6, 1)]
+    rows = [
+        run_row(intended=begin, latency=length, in_flight=None, sectors=number)
+        for number, (begin, length) in enumerate(spans)
+    ]
+    with open_run(rows) as requests:
+        found = with_depth(requests.table).order_by("sectors").to_pyarrow()
+    assert found["depth"].to_pylist() == [1, 2, 3, 2]
+    assert found["latency_ns"].to_pylist() == [10, 2, 1, 1]
