@@ -43,15 +43,16 @@ fn cli() -> clap::Command {
 }
 
 fn write_all(folder: &Path) -> Result<Vec<PathBuf>> {
-    let cli = cli();
     fs::create_dir_all(folder).with_context(|| format!("can't make the folder {}", folder.display()))?;
-    let subcommands: Vec<clap::Command> = cli.get_subcommands().filter(|of| !of.is_hide_set()).cloned().collect();
     let mut files = Vec::new();
-    for command in subcommands.into_iter().chain([cli]) {
+    let mut commands = vec![cli()];
+    while let Some(command) = commands.pop() {
+        commands.extend(command.get_subcommands().filter(|of| !of.is_hide_set()).cloned());
         let file = folder.join(Man::new(command.clone()).get_filename());
         fs::write(&file, page(command)).with_context(|| format!("can't write {}", file.display()))?;
         files.push(file);
     }
+    files.sort();
     Ok(files)
 }
 
