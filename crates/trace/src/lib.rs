@@ -11,11 +11,13 @@ mod lines;
 mod metadata;
 mod open;
 pub mod output;
+pub mod permutation;
 mod record;
 mod request;
 mod sort;
 mod stream;
 mod units;
+pub mod words;
 
 pub use error::{Error, Result};
 pub use formats::{Format, Opened};

@@ -1,0 +1,131 @@
+//! What people type to name a thing and set its values: `select from=0 to=5m`.
+//!
+//! Whatever can be named so is described once, by a [`Form`]: the command line, its help, the documentation and the
+//! messages about what was mistyped all come from there.
+
+mod quantity;
+mod settings;
+mod split;
+
+pub use quantity::{parse_count, parse_rate, parse_sectors, parse_share, parse_time};
+pub use settings::{Setting, Settings, Value};
+pub use split::{Phrase, split};
+
+/// Something that can be named and set: a transform of a load, a way to choose positions.
+#[derive(Debug)]
+pub struct Form {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in one sentence without a full stop.
+    pub about: &'static str,
+    /// What a person should know beyond that; empty if nothing.
+    pub details: &'static str,
+    /// What can be set.
+    pub params: &'static [Param],
+    /// How it may be typed.
+    pub example: &'static str,
+}
+
+/// One value that can be set.
+#[derive(Debug)]
+pub struct Param {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is set to.
+    pub takes: Takes,
+    /// What holds where it is not set.
+    pub unset: Unset,
+    /// What it means, in one phrase without a full stop.
+    pub help: &'static str,
+}
+
+/// What kind of value is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// A whole number: `32768`, `10k` (10 000), `2M`.
+    Count,
+    /// A number: `2.5`.
+    Number,
+    /// A number above zero.
+    Positive,
+    /// A part of the whole, from 0 to 1: `0.7`, `70%`.
+    Share,
+    /// Requests per second, above zero: `500`, `2k`.
+    Rate,
+    /// A time: seconds (`300`, `0.5`) or with a unit (`20ms`, `5m`, `1h`).
+    Time,
+    /// A length or a position: sectors of 512 bytes (`256`) or with a unit, bytes (`4k`, `64M`, `2G`).
+    Sectors,
+    /// One of a few words.
+    Word(&'static [&'static str]),
+    /// Any text; in quotes if it has spaces or bars.
+    Text,
+    /// A text that is not to be repeated, not even in the file that it helped to make.
+    Secret,
+    /// Several texts, separated by commas.
+    List,
+}
+
+/// What holds where a value is not set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unset {
+    /// This, in the way in which it would be typed.
+    Default(&'static str),
+    /// It must be set.
+    Refused,
+    /// This, which can't be typed.
+    Means(&'static str),
+}
+
+impl Takes {
+    /// What stands for the value in help.
+    pub fn placeholder(self) -> String {
+        match self {
+            Self::Count => "COUNT".into(),
+            Self::Number | Self::Positive => "NUMBER".into(),
+            Self::Share => "SHARE".into(),
+            Self::Rate => "RATE".into(),
+            Self::Time => "TIME".into(),
+            Self::Sectors => "LENGTH".into(),
+            Self::Word(words) => words.join("|"),
+            Self::Text | Self::Secret => "TEXT".into(),
+            Self::List => "A,B,…".into(),
+        }
+    }
+}
+
+impl Form {
+    /// How it is typed, and what it takes: several lines of plain text.
+    pub fn help(&self) -> String {
+        let mut text = format!("{}: {}", self.name, self.about);
+        if !self.details.is_empty() {
+            text += &format!("\n  {}", self.details.replace('\n', "\n  "));
+        }
+        for param in self.params {
+            let left = format!("{}={}", param.name, param.takes.placeholder());
+            text += &format!("\n  {left:<24} {} ({})", param.help, param.unset.described());
+        }
+        text + &format!("\n  Example: {}", self.example)
+    }
+}
+
+impl Unset {
+    /// What is said of it in parentheses.
+    pub fn described(self) -> String {
+        match self {
+            Self::Default(text) => format!("default {text}"),
+            Self::Refused => "must be set".into(),
+            Self::Means(what) => format!("default: {what}"),
+        }
+    }
+}
+
+/// The name among `known` that `typed` is likely to mean, as a question to append to a message; else what there is.
+pub fn did_you_mean<'a>(typed: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    let likeness = |name: &str| strsim::jaro_winkler(&typed.to_lowercase(), name);
+    let nearest = known.clone().max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+    match nearest.filter(|name| likeness(name) >= 0.75) {
+        Some(name) => format!("did you mean {name}?"),
+        None => format!("there are: {}", known.collect::<Vec<_>>().join(" ")),
+    }
+}

@@ -1,0 +1,129 @@
+//! Numbers with units, as people type them. Each function says in its error what would have been understood.
+
+use crate::units::{Nanos, SECTOR_BYTES, Sectors};
+
+/// A whole number: `32768`, `32_768`, `10k` (10 000), `2M`.
+pub fn parse_count(text: &str) -> Result<u64, String> {
+    let wrong = || format!("`{text}` is not a whole number; say for example 32768 or 10k");
+    whole(scaled(text, &DECIMAL).ok_or_else(wrong)?).ok_or_else(wrong)
+}
+
+/// Requests per second: `500`, `500/s`, `2k`.
+pub fn parse_rate(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix("/s").unwrap_or(text);
+    scaled(number, &DECIMAL)
+        .filter(|rate| *rate > 0.0 && *rate <= 1e9)
+        .ok_or_else(|| format!("`{text}` is not a rate; say requests per second, for example 500 or 2k"))
+}
+
+/// A part of the whole: `0.7`, `70%`.
+pub fn parse_share(text: &str) -> Result<f64, String> {
+    let number = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().ok().map(|p| p / 100.0),
+        None => text.parse().ok(),
+    };
+    number
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| format!("`{text}` is not a share; say a number from 0 to 1, for example 0.7, or 70%"))
+}
+
+/// A time: seconds, or a number with a unit.
+pub fn parse_time(text: &str) -> Result<Nanos, String> {
+    scaled(text, &TIMES)
+        .map(|seconds| seconds * 1e9)
+        .filter(|nanos| nanos.abs() < i64::MAX as f64)
+        .map(|nanos| Nanos(nanos.round() as i64))
+        .ok_or_else(|| format!("`{text}` is not a time; say seconds (300, 0.5) or a unit: 20ms 30s 5m 1h"))
+}
+
+/// A length or a position: sectors, or bytes with a unit.
+pub fn parse_sectors(text: &str) -> Result<Sectors, String> {
+    let wrong = || format!("`{text}` is not a length; say sectors of 512 bytes (256), or bytes with a unit: 4k 64M 2G");
+    if let Ok(sectors) = text.replace('_', "").parse() {
+        return Ok(Sectors(sectors));
+    }
+    let bytes = whole(scaled(text, &BYTES).ok_or_else(wrong)?).ok_or_else(wrong)?;
+    if bytes % SECTOR_BYTES != 0 {
+        return Err(format!("`{text}` is not a whole number of sectors of 512 bytes"));
+    }
+    Ok(Sectors(bytes / SECTOR_BYTES))
+}
+
+type Units = [(&'static str, f64)];
+
+const DECIMAL: [(&str, f64); 4] = [("", 1.0), ("k", 1e3), ("m", 1e6), ("g", 1e9)];
+
+const TIMES: [(&str, f64); 9] = [
+    ("", 1.0),
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("µs", 1e-6),
+    ("ms", 1e-3),
+    ("s", 1.0),
+    ("m", 60.0),
+    ("min", 60.0),
+    ("h", 3600.0),
+];
+
+const BYTES: [(&str, f64); 5] =
+    [("b", 1.0), ("k", 1024.0), ("m", 1_048_576.0), ("g", 1_073_741_824.0), ("t", 1_099_511_627_776.0)];
+
+/// A number times its unit. Units of bytes may end in `iB`, or in `B`; all may be written large.
+fn scaled(text: &str, units: &Units) -> Option<f64> {
+    let text = text.trim().replace('_', "");
+    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number: f64 = number.parse().ok()?;
+    let unit = unit.trim().to_lowercase();
+    let short = unit.strip_suffix("ib").or_else(|| unit.strip_suffix('b')).filter(|short| !short.is_empty());
+    let of_bytes = units.iter().any(|(name, _)| *name == "b");
+    let unit = if of_bytes { short.unwrap_or(&unit) } else { &unit };
+    units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| number * factor).filter(|x| x.is_finite())
+}
+
+/// As a whole number, if it is one that a float holds exactly.
+fn whole(number: f64) -> Option<u64> {
+    (number >= 0.0 && number < 2_f64.powi(53) && number.fract() == 0.0).then_some(number as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_understood() {
+        assert_eq!(parse_count("32_768"), Ok(32768));
+        assert_eq!(parse_count("1.5k"), Ok(1500));
+        assert_eq!(parse_rate("500/s"), Ok(500.0));
+        assert_eq!(parse_rate("2k"), Ok(2000.0));
+        assert_eq!(parse_share("70%"), Ok(0.7));
+        assert_eq!(parse_time("300"), Ok(Nanos(300_000_000_000)));
+        assert_eq!(parse_time("1.5ms"), Ok(Nanos(1_500_000)));
+        assert_eq!(parse_time("5m"), Ok(Nanos(300_000_000_000)));
+        assert_eq!(parse_time("2 h"), Ok(Nanos(7_200_000_000_000)));
+        assert_eq!(parse_sectors("256"), Ok(Sectors(256)));
+        for text in ["4k", "4K", "4KiB", "4kb", "4096B", "0.00390625m"] {
+            assert_eq!(parse_sectors(text), Ok(Sectors(8)), "{text}");
+        }
+        assert_eq!(parse_sectors("2G"), Ok(Sectors(4_194_304)));
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_an_example() {
+        for wrong in ["", "x", "1.2.3", "-5", "1e400", "nan", "4kk"] {
+            assert!(parse_count(wrong).unwrap_err().contains("say for example"), "{wrong}");
+        }
+        for wrong in ["0", "-1", "inf", "fast"] {
+            assert!(parse_rate(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["1.1", "-0.1", "101%", "half", "nan"] {
+            assert!(parse_share(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["soon", "10 years", "99999999999h"] {
+            assert!(parse_time(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["100B", "4.1k", "-8", "4q", "b"] {
+            assert!(parse_sectors(wrong).is_err(), "{wrong}");
+        }
+    }
+}

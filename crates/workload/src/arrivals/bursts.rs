@@ -1,0 +1,115 @@
+//! Bursts at whole seconds, each larger than the last: the overload test of the blkreplay manual, chapter 5.1.1.
+//!
+//! ```text
+//!  ||        |||       ||||
+//!  ||        |||       ||||
+//!  0 s       1 s       2 s
+//! ```
+//! A storage that keeps up is idle before each burst; the burst at which it no longer is tells what it can do.
+
+use iosonar_trace::Nanos;
+use iosonar_trace::words::{Form, Param, Settings, Takes, Unset};
+
+use super::{Arrivals, Kind};
+use crate::Chance;
+
+pub static KIND: Kind = Kind {
+    form: Form {
+        name: "bursts",
+        about: "Linearly growing bursts, concentrated at whole seconds",
+        details: "The n-th burst, counted from 0, has first + n·growth requests, evenly spaced over its width. With the\n\
+                  defaults the demand at t seconds is 10·t requests per second: a storage that collapses at 80 s can do\n\
+                  about 800 per second.",
+        params: &[
+            Param {
+                name: "first",
+                takes: Takes::Count,
+                unset: Unset::Default("10"),
+                help: "requests in the first burst",
+            },
+            Param {
+                name: "growth",
+                takes: Takes::Positive,
+                unset: Unset::Default("10"),
+                help: "how many more requests each burst has than the one before",
+            },
+            Param { name: "every", takes: Takes::Time, unset: Unset::Default("1s"), help: "from burst to burst" },
+            Param {
+                name: "width",
+                takes: Takes::Time,
+                unset: Unset::Default("100ms"),
+                help: "how long a burst lasts; 0: all of its requests at once",
+            },
+        ],
+        example: "bursts growth=50 width=20ms",
+    },
+    build,
+};
+
+fn build(settings: &Settings) -> Result<Box<dyn Arrivals>, String> {
+    let (every, width) = (settings.time("every"), settings.time("width"));
+    if every.0 <= 0 {
+        return Err("bursts: every must be above zero".into());
+    }
+    if width.0 < 0 || width > every {
+        return Err("bursts: the width can't be longer than the time from burst to burst".into());
+    }
+    let (first, growth) = (settings.count("first"), settings.number("growth"));
+    if growth < 1e-6 {
+        return Err("bursts: a growth of less than one request in a million bursts is none".into());
+    }
+    let mut bursts = Bursts { first, growth, every, width, burst: 0, size: first, done: 0 };
+    bursts.skip_empty();
+    Ok(Box::new(bursts))
+}
+
+struct Bursts {
+    first: u64,
+    growth: f64,
+    every: Nanos,
+    width: Nanos,
+    /// The number of the current burst, its requests, and how many of them were handed out.
+    burst: i64,
+    size: u64,
+    done: u64,
+}
+
+impl Bursts {
+    fn skip_empty(&mut self) {
+        while self.done >= self.size {
+            self.burst += 1;
+            self.size = self.first + (self.growth * self.burst as f64).round() as u64;
+            self.done = 0;
+        }
+    }
+}
+
+impl Arrivals for Bursts {
+    fn next(&mut self, _: &mut Chance) -> Nanos {
+        let start = self.every.0.saturating_mul(self.burst);
+        let inside = i128::from(self.width.0) * i128::from(self.done) / i128::from(self.size);
+        self.done += 1;
+        self.skip_empty();
+        Nanos(start) + Nanos(inside as i64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::first;
+
+    #[test]
+    fn bursts_grow_linearly_and_stand_at_whole_seconds() {
+        let times = first("bursts first=2 growth=3 width=100ms", 2 + 5 + 8, 1);
+        let of_second = |n: f64| times.iter().filter(|t| t.floor() == n).count();
+        assert_eq!([of_second(0.0), of_second(1.0), of_second(2.0)], [2, 5, 8]);
+        assert!(times.iter().all(|t| t.fract() < 0.1));
+        assert_eq!(times[2..5], [1.0, 1.02, 1.04]);
+    }
+
+    #[test]
+    fn a_burst_may_come_all_at_once_and_the_first_may_be_empty() {
+        assert_eq!(first("bursts first=0 growth=2 width=0", 6, 1), [1.0, 1.0, 2.0, 2.0, 2.0, 2.0]);
+        assert_eq!(first("bursts first=0 growth=0.25 every=2s width=0", 2, 1), [4.0, 6.0]);
+    }
+}

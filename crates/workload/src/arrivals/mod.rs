@@ -1,0 +1,72 @@
+//! When requests come: one file for each kind, and one line in [`KINDS`].
+
+mod bursts;
+mod on_off;
+mod poisson;
+mod ramp;
+mod uniform;
+
+use iosonar_trace::Nanos;
+use iosonar_trace::words::{Form, Settings, did_you_mean, split};
+
+use crate::Chance;
+
+/// Every kind of arrivals; each is a subcommand of `iosonar generate`.
+pub static KINDS: &[&Kind] = &[&bursts::KIND, &ramp::KIND, &uniform::KIND, &poisson::KIND, &on_off::KIND];
+
+/// A kind of arrivals.
+pub struct Kind {
+    /// Its name and what can be set.
+    pub form: Form,
+    build: fn(&Settings) -> Result<Box<dyn Arrivals>, String>,
+}
+
+/// The times of requests, one after the other, without end.
+pub trait Arrivals: Send {
+    /// The next one; never before the last.
+    fn next(&mut self, chance: &mut Chance) -> Nanos;
+}
+
+/// Reads `bursts growth=10`.
+///
+/// # Errors
+/// If the kind is unknown or wrongly set.
+pub fn parse(text: &str) -> Result<Settings, String> {
+    let [phrase] = &split(text)?[..] else { return Err("one kind of arrivals is expected".into()) };
+    let names = KINDS.iter().map(|kind| kind.form.name);
+    let kind = KINDS.iter().find(|kind| kind.form.name == phrase.name);
+    let kind =
+        kind.ok_or_else(|| format!("no arrivals are called {}; {}", phrase.name, did_you_mean(&phrase.name, names)))?;
+    Settings::new(&kind.form, &phrase.settings)
+}
+
+pub(crate) fn build(settings: &Settings) -> Result<Box<dyn Arrivals>, String> {
+    let kind = KINDS.iter().find(|kind| kind.form.name == settings.name());
+    (kind.ok_or_else(|| format!("{} are no arrivals", settings.name()))?.build)(settings)
+}
+
+#[cfg(test)]
+pub(crate) fn first(text: &str, count: usize, seed: u64) -> Vec<f64> {
+    let mut arrivals = build(&parse(text).unwrap()).unwrap();
+    let mut chance = <Chance as rand::SeedableRng>::seed_from_u64(seed);
+    (0..count).map(|_| arrivals.next(&mut chance).as_secs()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_can_be_built_from_its_example() {
+        for kind in KINDS {
+            build(&parse(kind.form.example).unwrap()).unwrap();
+            build(&parse(kind.form.name).unwrap()).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_unknown_kind_is_refused_with_a_suggestion() {
+        assert!(parse("burst").unwrap_err().contains("did you mean bursts?"));
+        assert!(parse("uniform | ramp").is_err());
+    }
+}

@@ -1,0 +1,117 @@
+//! Phases of activity and of silence.
+
+use iosonar_trace::Nanos;
+use iosonar_trace::words::{Form, Param, Settings, Takes, Unset};
+use rand::RngExt;
+use rand_distr::Exp1;
+
+use super::{Arrivals, Kind};
+use crate::Chance;
+
+pub static KIND: Kind = Kind {
+    form: Form {
+        name: "on-off",
+        about: "Phases of activity and of silence, by turns",
+        details: "Within a phase of activity requests come as with `poisson`. On average the rate is that while on times\n\
+                  on / (on + off).",
+        params: &[
+            Param {
+                name: "rate",
+                takes: Takes::Rate,
+                unset: Unset::Default("100"),
+                help: "requests per second while on",
+            },
+            Param { name: "on", takes: Takes::Time, unset: Unset::Default("1s"), help: "how long activity lasts" },
+            Param { name: "off", takes: Takes::Time, unset: Unset::Default("1s"), help: "how long silence lasts" },
+            Param {
+                name: "phases",
+                takes: Takes::Word(&["exponential", "fixed"]),
+                unset: Unset::Default("exponential"),
+                help: "whether phases last as long as said on average (exponentially distributed), or exactly",
+            },
+        ],
+        example: "on-off rate=2k on=200ms off=5s",
+    },
+    build,
+};
+
+fn build(settings: &Settings) -> Result<Box<dyn Arrivals>, String> {
+    let (on, off) = (settings.time("on").as_secs(), settings.time("off").as_secs());
+    if on <= 0.0 || off < 0.0 {
+        return Err("on-off: on must be above zero, and off not below".into());
+    }
+    let phases = match settings.text("phases") {
+        "fixed" => Phases::Fixed,
+        _ => Phases::Exponential,
+    };
+    Ok(Box::new(OnOff { rate: settings.number("rate"), on, off, phases, now: 0.0, until: None }))
+}
+
+enum Phases {
+    Exponential,
+    Fixed,
+}
+
+/// Times in seconds.
+struct OnOff {
+    rate: f64,
+    on: f64,
+    off: f64,
+    phases: Phases,
+    now: f64,
+    /// The end of the current phase of activity; none before the first.
+    until: Option<f64>,
+}
+
+impl OnOff {
+    fn phase(&self, length: f64, chance: &mut Chance) -> f64 {
+        match self.phases {
+            Phases::Fixed => length,
+            Phases::Exponential => length * chance.sample::<f64, _>(Exp1),
+        }
+    }
+}
+
+impl Arrivals for OnOff {
+    fn next(&mut self, chance: &mut Chance) -> Nanos {
+        let mut until = match self.until {
+            Some(until) => until,
+            None => self.phase(self.on, chance),
+        };
+        let mut wait = chance.sample::<f64, _>(Exp1) / self.rate;
+        // Waiting goes on only while on; a Poisson process does not mind being stopped and continued.
+        while self.now + wait >= until {
+            wait -= until - self.now;
+            self.now = until + self.phase(self.off, chance);
+            until = self.now + self.phase(self.on, chance);
+        }
+        self.now += wait;
+        self.until = Some(until);
+        Nanos::from_secs(self.now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::first;
+
+    #[test]
+    fn fixed_phases_are_kept_and_their_rate_holds() {
+        let times = first("on-off rate=1k on=200ms off=800ms phases=fixed", 20_000, 3);
+        assert!(times.iter().all(|t| t.fract() < 0.2 + 1e-9));
+        // 200 in each second, on average: 20 000 requests take 100 s, give or take five standard deviations.
+        let seconds = times.last().unwrap();
+        assert!((seconds - 100.0).abs() < 5.0 * 20_000_f64.sqrt() / 200.0 + 1.0, "{seconds}");
+    }
+
+    #[test]
+    fn exponential_phases_have_the_rate_on_average_and_long_silences() {
+        let times = first("on-off rate=1k on=100ms off=300ms", 200_000, 3);
+        let rate = times.len() as f64 / times.last().unwrap();
+        // About 2000 cycles: their lengths vary by some 2 % on average.
+        assert!((rate / 250.0 - 1.0).abs() < 0.1, "{rate}");
+        let silences = times.windows(2).filter(|w| w[1] - w[0] > 0.1).count() as f64;
+        // exp(-1/3) of all silences, one for each 100 requests on average, are longer than 0.1 s.
+        assert!((silences / 2000.0 / (-1.0_f64 / 3.0).exp() - 1.0).abs() < 0.15, "{silences}");
+    }
+}

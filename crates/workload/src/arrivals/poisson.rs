@@ -1,0 +1,57 @@
+//! A Poisson process: requests that know nothing of each other.
+
+use iosonar_trace::Nanos;
+use iosonar_trace::words::{Form, Param, Takes, Unset};
+use rand::RngExt;
+use rand_distr::Exp1;
+
+use super::{Arrivals, Kind};
+use crate::Chance;
+
+pub static KIND: Kind = Kind {
+    form: Form {
+        name: "poisson",
+        about: "Requests that know nothing of each other: exponentially distributed distances",
+        details: "",
+        params: &[Param {
+            name: "rate",
+            takes: Takes::Rate,
+            unset: Unset::Default("100"),
+            help: "requests per second, on average",
+        }],
+        example: "poisson rate=500",
+    },
+    build: |settings| Ok(Box::new(Poisson { rate: settings.number("rate"), now: 0.0 })),
+};
+
+struct Poisson {
+    rate: f64,
+    /// In seconds.
+    now: f64,
+}
+
+impl Arrivals for Poisson {
+    fn next(&mut self, chance: &mut Chance) -> Nanos {
+        self.now += chance.sample::<f64, _>(Exp1) / self.rate;
+        Nanos::from_secs(self.now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::first;
+
+    #[test]
+    fn distances_have_the_moments_of_an_exponential() {
+        let times = first("poisson rate=1k", 200_000, 7);
+        let gaps: Vec<f64> = times.windows(2).map(|w| w[1] - w[0]).collect();
+        let n = gaps.len() as f64;
+        let mean = gaps.iter().sum::<f64>() / n;
+        let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / n;
+        let longer = gaps.iter().filter(|g| **g > 0.001).count() as f64 / n;
+        // Five standard errors each: of a mean σ/√n; of a variance σ²·√(8/n), the fourth central moment being 9σ⁴.
+        assert!((mean / 1e-3 - 1.0).abs() < 5.0 / n.sqrt(), "mean {mean}");
+        assert!((variance / 1e-6 - 1.0).abs() < 5.0 * (8.0 / n).sqrt(), "variance {variance}");
+        assert!((longer - (-1.0_f64).exp()).abs() < 5.0 * (0.25 / n).sqrt(), "P(gap > mean) {longer}");
+    }
+}

@@ -1,0 +1,64 @@
+//! A rate that grows steadily.
+
+use iosonar_trace::Nanos;
+use iosonar_trace::words::{Form, Param, Takes, Unset};
+
+use super::{Arrivals, Kind};
+use crate::Chance;
+
+pub static KIND: Kind = Kind {
+    form: Form {
+        name: "ramp",
+        about: "A rate that grows steadily: the overload test without bursts",
+        details: "At t seconds the rate is start + growth·t.",
+        params: &[
+            Param {
+                name: "start",
+                takes: Takes::Rate,
+                unset: Unset::Default("1"),
+                help: "requests per second at first",
+            },
+            Param {
+                name: "growth",
+                takes: Takes::Positive,
+                unset: Unset::Default("10"),
+                help: "by how many requests per second the rate grows each second",
+            },
+        ],
+        example: "ramp start=100 growth=20",
+    },
+    build: |settings| {
+        Ok(Box::new(Ramp { start: settings.number("start"), growth: settings.number("growth"), done: 0 }))
+    },
+};
+
+struct Ramp {
+    start: f64,
+    growth: f64,
+    done: u64,
+}
+
+impl Arrivals for Ramp {
+    /// The k-th request comes when ∫(start + growth·t)dt = start·t + growth·t²/2 reaches k. Written so that nothing
+    /// cancels: t = 2k / (start + √(start² + 2·growth·k)).
+    fn next(&mut self, _: &mut Chance) -> Nanos {
+        let k = self.done as f64;
+        self.done += 1;
+        Nanos::from_secs(2.0 * k / (self.start + (self.start * self.start + 2.0 * self.growth * k).sqrt()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::first;
+
+    #[test]
+    fn each_second_has_what_the_rate_says() {
+        let times = first("ramp start=100 growth=20", 20_000, 1);
+        for second in 0..30_u32 {
+            let count = times.iter().filter(|t| t.floor() == f64::from(second)).count() as f64;
+            let demanded = 100.0 + 20.0 * (f64::from(second) + 0.5);
+            assert!((count - demanded).abs() <= 1.0, "second {second}: {count} of {demanded}");
+        }
+    }
+}

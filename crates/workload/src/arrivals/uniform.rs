@@ -1,0 +1,48 @@
+//! Requests at even distances.
+
+use iosonar_trace::Nanos;
+use iosonar_trace::words::{Form, Param, Takes, Unset};
+
+use super::{Arrivals, Kind};
+use crate::Chance;
+
+pub static KIND: Kind = Kind {
+    form: Form {
+        name: "uniform",
+        about: "Requests at even distances",
+        details: "",
+        params: &[Param {
+            name: "rate",
+            takes: Takes::Rate,
+            unset: Unset::Default("100"),
+            help: "requests per second",
+        }],
+        example: "uniform rate=500",
+    },
+    build: |settings| Ok(Box::new(Uniform { rate: settings.number("rate"), done: 0 })),
+};
+
+struct Uniform {
+    rate: f64,
+    done: u64,
+}
+
+impl Arrivals for Uniform {
+    /// Each time from the number of the request, so that rounding never adds up.
+    fn next(&mut self, _: &mut Chance) -> Nanos {
+        let at = Nanos::from_secs(self.done as f64 / self.rate);
+        self.done += 1;
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::first;
+
+    #[test]
+    fn distances_are_even_to_the_end() {
+        let times = first("uniform rate=300", 300_001, 1);
+        assert_eq!((times[0], times[300], times[300_000]), (0.0, 1.0, 1000.0));
+    }
+}

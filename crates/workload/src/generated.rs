@@ -1,0 +1,233 @@
+//! A recipe, and the load that is made after it.
+
+use iosonar_trace::words::Settings;
+use iosonar_trace::{Device, Kind, Metadata, Nanos, Op, Reader, Request, Result, Sectors};
+use rand::RngExt;
+
+use crate::arrivals::{self, Arrivals};
+use crate::positions::{self, Positions, Space};
+use crate::{Chance, Sizes};
+
+/// All that a generated load depends on.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    /// When requests come: the settings of one of [`arrivals::KINDS`].
+    pub arrivals: Settings,
+    /// Where they go: the settings of one of [`positions::KINDS`].
+    pub positions: Settings,
+    /// How large they are.
+    pub sizes: Sizes,
+    /// The share of reads among them, from 0 to 1; the others write.
+    pub reads: f64,
+    /// The device's size: no request goes beyond.
+    pub span: Sectors,
+    /// Every position is a multiple of this.
+    pub align: Sectors,
+    /// The load ends here…
+    pub duration: Nanos,
+    /// …or after this many requests.
+    pub requests: Option<u64>,
+    /// What chance depends on.
+    pub seed: u64,
+}
+
+impl Recipe {
+    /// With those arrivals and positions, and else with what `iosonar generate` takes where nothing is said: 4 KiB, 70 %
+    /// reads, 1 GiB, one minute, seed 1.
+    ///
+    /// # Errors
+    /// If one of the two is unknown or wrongly set; the message says what would be understood.
+    pub fn new(arrivals: &str, positions: &str) -> std::result::Result<Self, String> {
+        Ok(Self {
+            arrivals: arrivals::parse(arrivals)?,
+            positions: positions::parse(positions)?,
+            sizes: "4k".parse()?,
+            reads: 0.7,
+            span: Sectors(1 << 21),
+            align: Sectors(8),
+            duration: Nanos::from_secs(60.0),
+            requests: None,
+            seed: 1,
+        })
+    }
+
+    /// The bursts of the overload tests: in the n-th second n times `growth` requests, uniformly over `span`.
+    ///
+    /// # Errors
+    /// If `growth` is not above zero.
+    pub fn bursts(growth: f64, duration: Nanos, span: Sectors) -> std::result::Result<Self, String> {
+        Ok(Self { duration, span, ..Self::new(&format!("bursts growth={growth}"), "uniform")? })
+    }
+
+    /// The load.
+    ///
+    /// # Errors
+    /// If the parts do not fit together: requests larger than the span, for example.
+    pub fn make(self) -> std::result::Result<Generated, String> {
+        if self.align.0 == 0 {
+            return Err("positions can't be multiples of nothing: let the alignment be at least one sector".into());
+        }
+        let space = Space::new(self.span, self.align, self.sizes.largest())?;
+        let arrivals = arrivals::build(&self.arrivals)?;
+        let positions = positions::build(&self.positions, space, self.seed)?;
+        let mut metadata = Metadata::new(Kind::Load, "generated");
+        metadata.devices = vec![Device { name: "artificial".into(), sectors: Some(self.span.0) }];
+        metadata.source.preamble = format!("Artificial load: {}", self.command());
+        // A sequence of chances for each part, so that a change of one part leaves the others as they were.
+        let chance = |part| Chance::new(u128::from(self.seed), part);
+        Ok(Generated {
+            arrivals,
+            positions,
+            metadata,
+            chance_of_arrival: chance(1),
+            chance_of_position: chance(2),
+            chance_of_kind: chance(3),
+            recipe: self,
+        })
+    }
+
+    /// The command that makes this load, with every value, so that it can be made again.
+    pub fn command(&self) -> String {
+        let mut line = format!("iosonar generate {}", self.arrivals.name());
+        for (name, value) in self.arrivals.all() {
+            line += &format!(" --{name} {value}");
+        }
+        let positions: Vec<String> = self.positions.all().map(|(name, value)| format!(" {name}={value}")).collect();
+        line += &format!(
+            " --positions '{}{}' --size {} --reads {} --span {} --align {} --duration {}",
+            self.positions.name(),
+            positions.concat(),
+            self.sizes,
+            self.reads,
+            self.span.0,
+            self.align.0,
+            self.duration.as_secs(),
+        );
+        if let Some(requests) = self.requests {
+            line += &format!(" --requests {requests}");
+        }
+        line + &format!(" --seed {}", self.seed)
+    }
+}
+
+/// A load that is made as it is read.
+pub struct Generated {
+    recipe: Recipe,
+    arrivals: Box<dyn Arrivals>,
+    positions: Box<dyn Positions>,
+    metadata: Metadata,
+    chance_of_arrival: Chance,
+    chance_of_position: Chance,
+    chance_of_kind: Chance,
+}
+
+impl Reader<Request> for Generated {
+    fn next(&mut self) -> Result<Option<Request>> {
+        if self.recipe.requests == Some(self.metadata.counts.requests) {
+            return Ok(None);
+        }
+        let at = self.arrivals.next(&mut self.chance_of_arrival);
+        if at >= self.recipe.duration {
+            self.recipe.requests = Some(self.metadata.counts.requests);
+            return Ok(None);
+        }
+        let sectors = self.recipe.sizes.pick(&mut self.chance_of_kind);
+        let op = if self.chance_of_kind.random::<f64>() < self.recipe.reads { Op::Read } else { Op::Write };
+        let sector = self.positions.next(sectors, &mut self.chance_of_position);
+        let request = Request::new(at, op, sector, sectors);
+        self.metadata.count_request(&request);
+        Ok(Some(request))
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn progress(&self) -> Option<f64> {
+        let by_time = self.metadata.span.last_ns as f64 / self.recipe.duration.0 as f64;
+        let by_number = self.recipe.requests.map(|n| self.metadata.counts.requests as f64 / n.max(1) as f64);
+        Some(by_number.unwrap_or(0.0).max(by_time).min(1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn all(recipe: Recipe) -> Vec<Request> {
+        let mut load = recipe.make().unwrap();
+        let mut requests = Vec::new();
+        while let Some(request) = load.next().unwrap() {
+            requests.push(request);
+        }
+        assert_eq!(load.metadata().counts.requests, requests.len() as u64);
+        assert!(load.next().unwrap().is_none(), "a load that ended goes on");
+        requests
+    }
+
+    #[test]
+    fn the_same_recipe_makes_the_same_load() {
+        let recipe = Recipe { requests: Some(1000), ..Recipe::new("poisson rate=500", "zipf").unwrap() };
+        assert_eq!(all(recipe.clone()), all(recipe.clone()));
+        assert_ne!(all(recipe.clone()), all(Recipe { seed: 2, ..recipe }));
+    }
+
+    #[test]
+    fn a_change_of_one_part_leaves_the_others_as_they_were() {
+        let recipe = Recipe { requests: Some(1000), ..Recipe::new("poisson rate=500", "uniform").unwrap() };
+        let one = all(recipe.clone());
+        let other = all(Recipe { positions: positions::parse("sequential").unwrap(), reads: 0.0, ..recipe });
+        assert!(one.iter().zip(&other).all(|(a, b)| a.at == b.at));
+        assert!(one.iter().zip(&other).any(|(a, b)| a.sector != b.sector));
+    }
+
+    #[test]
+    fn the_share_of_reads_is_kept() {
+        let recipe =
+            Recipe { reads: 0.3, requests: Some(100_000), ..Recipe::new("uniform rate=1M", "uniform").unwrap() };
+        let reads = all(recipe).iter().filter(|r| r.op == Op::Read).count() as f64;
+        assert!((reads - 30_000.0).abs() < 5.0 * (100_000.0_f64 * 0.3 * 0.7).sqrt(), "{reads}");
+    }
+
+    #[test]
+    fn the_command_says_everything() {
+        let mut recipe = Recipe::new("bursts", "hotspots share=80%").unwrap();
+        recipe.requests = Some(5);
+        let command = recipe.command();
+        for part in
+            ["generate bursts --", "--growth 10", "hotspots", "share=80%", "--size 4k", "--seed 1", "--requests 5"]
+        {
+            assert!(command.contains(part), "{part}: {command}");
+        }
+        assert_eq!(recipe.make().unwrap().metadata().source.preamble, format!("Artificial load: {command}"));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let recipe = Recipe { sizes: "2G".parse().unwrap(), ..Recipe::new("uniform", "uniform").unwrap() };
+        assert!(recipe.make().err().unwrap().contains("larger"));
+    }
+
+    proptest! {
+        #[test]
+        fn every_load_keeps_to_its_bounds(
+            arrivals in 0..arrivals::KINDS.len(), positions in 0..positions::KINDS.len(), seed: u64,
+            span in 4096_u64..1 << 24, align in prop::sample::select(vec![1_u64, 3, 8, 2048]), millis in 1_i64..3000,
+        ) {
+            let (arrivals, positions) = (arrivals::KINDS[arrivals].form.name, positions::KINDS[positions].form.name);
+            let recipe = Recipe {
+                sizes: "4k:5,512B:1,1M:1".parse().unwrap(), span: Sectors(span), align: Sectors(align),
+                duration: Nanos(millis * 1_000_000), seed, ..Recipe::new(arrivals, positions).unwrap()
+            };
+            let mut last = Nanos::ZERO;
+            for request in all(recipe) {
+                prop_assert!(request.at >= last && request.at < Nanos(millis * 1_000_000));
+                prop_assert!(request.end().0 <= span, "{request:?} ends beyond {span}");
+                prop_assert_eq!(request.sector.0 % align, 0);
+                last = request.at;
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Several sequential streams, blended: what a storage sees of several programs that each read a file.
+
+use iosonar_trace::words::{Form, Param, Settings, Takes, Unset};
+use iosonar_trace::{Sector, Sectors};
+use rand::RngExt;
+
+use super::{Kind, Positions, Space};
+use crate::Chance;
+
+pub static KIND: Kind = Kind {
+    form: Form {
+        name: "streams",
+        about: "Several sequential streams, blended",
+        details: "Each stream has an equal part of the space, and goes through it again and again.",
+        params: &[
+            Param { name: "count", takes: Takes::Count, unset: Unset::Default("8"), help: "streams" },
+            Param {
+                name: "run",
+                takes: Takes::Count,
+                unset: Unset::Default("1"),
+                help: "requests that one stream makes before chance chooses the next",
+            },
+        ],
+        example: "streams count=16 run=4",
+    },
+    build,
+};
+
+/// Far more than any machine has programs, and still only some memory.
+const MOST: u64 = 1_000_000;
+
+fn build(settings: &Settings, space: Space, _: u64) -> Result<Box<dyn Positions>, String> {
+    let (count, run) = (settings.count("count"), settings.count("run"));
+    if !(1..=MOST).contains(&count) || run == 0 {
+        return Err(format!("streams: there must be 1 to {MOST}, and their runs at least 1 long"));
+    }
+    let count = count.min(space.places);
+    let part = space.places / count;
+    Ok(Box::new(Streams { space, part, run, next: vec![0; count as usize], current: 0, left: 0 }))
+}
+
+struct Streams {
+    space: Space,
+    part: u64,
+    run: u64,
+    /// For each stream its next place within its part.
+    next: Vec<u64>,
+    current: usize,
+    /// Requests left in the current run.
+    left: u64,
+}
+
+impl Positions for Streams {
+    fn next(&mut self, sectors: Sectors, chance: &mut Chance) -> Sector {
+        if self.left == 0 {
+            self.current = chance.random_range(0..self.next.len());
+            self.left = self.run;
+        }
+        self.left -= 1;
+        let next = &mut self.next[self.current];
+        let inside = if *next < self.part { *next } else { 0 };
+        *next = inside + self.space.taken(sectors);
+        self.space.sector(self.current as u64 * self.part + inside)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::first;
+
+    #[test]
+    fn each_stream_is_sequential_and_they_are_blended() {
+        let places = first("streams count=4", 1000, 400);
+        let mut turns = 0;
+        for stream in 0..4 {
+            let own: Vec<u64> = places.iter().filter(|p| **p / 250 == stream).map(|p| p % 250).collect();
+            // A quarter of 400, give or take five standard deviations.
+            assert!((own.len() as f64 - 100.0).abs() < 5.0 * (400.0_f64 * 0.25 * 0.75).sqrt());
+            assert!(own.iter().enumerate().all(|(n, p)| n as u64 == *p));
+        }
+        places.windows(2).for_each(|w| turns += u64::from(w[0] / 250 != w[1] / 250));
+        assert!(turns > 200, "{turns}");
+    }
+
+    #[test]
+    fn runs_are_as_long_as_said() {
+        let places = first("streams count=4 run=10", 1000, 400);
+        for run in places.chunks(10) {
+            assert!(run.windows(2).all(|w| w[1] == (w[0] / 250) * 250 + (w[0] % 250 + 1) % 250));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! A few places very often, most of them rarely.
+
+use iosonar_trace::permutation::Permutation;
+use iosonar_trace::words::{Form, Param, Settings, Takes, Unset};
+use iosonar_trace::{Sector, Sectors};
+use rand::RngExt;
+use rand_distr::Zipf;
+
+use super::{Kind, Positions, Space};
+use crate::Chance;
+
+pub static KIND: Kind = Kind {
+    form: Form {
+        name: "zipf",
+        about: "A few places very often, most of them rarely: Zipf's law",
+        details: "The n-th most frequent place is chosen in proportion to 1 / n^exponent.",
+        params: &[
+            Param {
+                name: "exponent",
+                takes: Takes::Positive,
+                unset: Unset::Default("1.1"),
+                help: "how uneven; 0.5 little, 1.5 very",
+            },
+            Param {
+                name: "ranks",
+                takes: Takes::Word(&["scattered", "sorted"]),
+                unset: Unset::Default("scattered"),
+                help: "where frequent places are: anywhere, or the most frequent at the beginning",
+            },
+        ],
+        example: "zipf exponent=1.2",
+    },
+    build,
+};
+
+fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<dyn Positions>, String> {
+    let law = Zipf::new(space.places as f64, settings.number("exponent")).map_err(|e| format!("zipf: {e}"))?;
+    let scatter = (settings.text("ranks") == "scattered").then(|| Permutation::new(space.places, (seed, 0)));
+    Ok(Box::new(Ranked { space, law, scatter }))
+}
+
+struct Ranked {
+    space: Space,
+    law: Zipf<f64>,
+    scatter: Option<Permutation>,
+}
+
+impl Positions for Ranked {
+    fn next(&mut self, _: Sectors, chance: &mut Chance) -> Sector {
+        let rank = (chance.sample(self.law) as u64).clamp(1, self.space.places) - 1;
+        self.space.sector(self.scatter.as_ref().map_or(rank, |permutation| permutation.map(rank)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::first;
+
+    fn counts(text: &str) -> Vec<f64> {
+        let mut counts = vec![0.0; 1000];
+        first(text, 1000, 200_000).iter().for_each(|p| counts[*p as usize] += 1.0);
+        counts
+    }
+
+    #[test]
+    fn frequencies_follow_the_law() {
+        let counts = counts("zipf exponent=1.2 ranks=sorted");
+        let weights: Vec<f64> = (1..=1000).map(|n| f64::from(n).powf(-1.2)).collect();
+        let total: f64 = weights.iter().sum();
+        for rank in [0, 1, 9, 99] {
+            let expected = 200_000.0 * weights[rank] / total;
+            assert!((counts[rank] - expected).abs() < 5.0 * expected.sqrt(), "{rank}: {} of {expected}", counts[rank]);
+        }
+    }
+
+    #[test]
+    fn scattering_moves_the_ranks_and_changes_no_frequency() {
+        let (mut sorted, mut scattered) = (counts("zipf ranks=sorted"), counts("zipf"));
+        assert_ne!(sorted, scattered);
+        sorted.sort_by(f64::total_cmp);
+        scattered.sort_by(f64::total_cmp);
+        assert_eq!(sorted, scattered);
+    }
+}
