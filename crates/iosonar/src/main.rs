@@ -8,6 +8,7 @@ mod external;
 mod human;
 mod progress;
 mod survey;
+mod written;
 
 use std::io;
 use std::process::ExitCode;

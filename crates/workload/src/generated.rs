@@ -88,7 +88,7 @@ impl Recipe {
 
     /// The command that makes this load, with every value, so that it can be made again.
     pub fn command(&self) -> String {
-        let mut line = format!("iosonar generate {}", self.arrivals.name());
+        let mut line = format!("iosonar generate {} OUT", self.arrivals.name());
         for (name, value) in self.arrivals.all() {
             line += &format!(" --{name} {value}");
         }
@@ -197,7 +197,7 @@ mod tests {
         recipe.requests = Some(5);
         let command = recipe.command();
         for part in
-            ["generate bursts --", "--growth 10", "hotspots", "share=80%", "--size 4k", "--seed 1", "--requests 5"]
+            ["generate bursts OUT --", "--growth 10", "hotspots", "share=80%", "--size 4k", "--seed 1", "--requests 5"]
         {
             assert!(command.contains(part), "{part}: {command}");
         }

@@ -1,18 +1,14 @@
 //! `iosonar convert`: any trace in, any trace out.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use iosonar_trace::Kind;
 use iosonar_trace::formats::{self, Format, Opened, TriedOn};
 use iosonar_trace::output::split_compression;
-use iosonar_trace::{Kind, Metadata, Nanos, Reader, Writer};
 
-use crate::human;
-use crate::progress::Rows;
+use crate::written;
 
 /// Turn a load or a run into another format
 ///
@@ -47,7 +43,8 @@ Examples:
 
 What the output's format has no place for is said at the end. A file under its final name is always whole.";
 
-fn format_named(name: &str) -> Result<&'static Format, String> {
+/// The format of that name; else what there is.
+pub fn format_named(name: &str) -> Result<&'static Format, String> {
     formats::by_name(name).ok_or_else(|| {
         let names: Vec<&str> = formats::FORMATS.iter().map(|format| format.name).collect();
         format!("no such format; there are: {}", names.join(" "))
@@ -56,7 +53,7 @@ fn format_named(name: &str) -> Result<&'static Format, String> {
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        refuse_same_file(&self.input, &self.output)?;
+        written::refuse_same_file(&self.input, &self.output)?;
         let to = match self.to {
             Some(format) => format,
             None => iosonar_trace::format_for(&self.output)?,
@@ -67,7 +64,7 @@ impl Args {
         let (metadata, losses) = match (input.rows, kind_by_name(&self.output)) {
             (Opened::Run(rows), None | Some(Kind::Replay)) => {
                 let writer = iosonar_trace::create_run_as(&self.output, to, rows.metadata())?;
-                copy(&what, rows, writer)?
+                written::copy(&what, rows, writer)?
             }
             (Opened::Load(_), Some(Kind::Replay)) => bail!(
                 "{} is a load: it becomes a run by replaying it (`iosonar replay`); call the output NAME.load…",
@@ -76,37 +73,11 @@ impl Args {
             (rows, _) => {
                 let rows = iosonar_trace::into_load(rows)?;
                 let writer = iosonar_trace::create_load_as(&self.output, to, rows.metadata())?;
-                copy(&what, rows, writer)?
+                written::copy(&what, rows, writer)?
             }
         };
-        self.say(&metadata, &losses);
+        written::say(&self.output, &metadata, &losses);
         Ok(ExitCode::SUCCESS)
-    }
-
-    fn say(&self, metadata: &Metadata, losses: &[String]) {
-        for notice in &metadata.notices {
-            eprintln!("note: {notice}");
-        }
-        let (counts, span) = (&metadata.counts, &metadata.span);
-        if counts.bad_lines > 0 {
-            eprintln!("warning: {} bad lines were left out", counts.bad_lines);
-        }
-        if !metadata.complete {
-            eprintln!("warning: the input was cut short; what was readable of it was converted");
-        }
-        for loss in losses {
-            eprintln!("warning: {loss}");
-        }
-        let size = fs::metadata(&self.output).map_or(String::new(), |s| format!(", {}", human::bytes(s.len())));
-        eprintln!(
-            "{}: {} requests ({} reads, {} writes, {} others) over {}{size}",
-            self.output.display(),
-            counts.requests,
-            counts.reads,
-            counts.writes,
-            counts.others,
-            human::span((Nanos(span.last_ns) - Nanos(span.first_ns)).as_secs()),
-        );
     }
 }
 
@@ -127,21 +98,6 @@ pub fn described(file: &iosonar_trace::OpenedFile) -> String {
     format!("{kind}, {} [{}]{packed}{unverified}", file.format.title, file.format.name)
 }
 
-fn copy<Row>(
-    what: &str,
-    mut rows: Box<dyn Reader<Row>>,
-    mut writer: Box<dyn Writer<Row>>,
-) -> Result<(Metadata, Vec<String>)> {
-    let mut progress = Rows::new(what);
-    while let Some(row) = rows.next()? {
-        writer.write(&row)?;
-        progress.row(|| rows.progress());
-    }
-    progress.finish();
-    let losses = writer.finish(rows.metadata())?;
-    Ok((rows.metadata().clone(), losses))
-}
-
 /// What a name like `x.load.parquet` or `x.replay.gz` says that the file holds.
 fn kind_by_name(path: &Path) -> Option<Kind> {
     let name = split_compression(path).0.to_string_lossy();
@@ -153,18 +109,4 @@ fn kind_by_name(path: &Path) -> Option<Kind> {
     } else {
         None
     }
-}
-
-fn refuse_same_file(input: &Path, output: &Path) -> Result<()> {
-    let identity = |path: &Path| -> io::Result<_> {
-        let status = fs::metadata(path)?;
-        Ok((status.dev(), status.ino(), status.is_file()))
-    };
-    if let (Ok(one), Ok(other)) = (identity(input), identity(output))
-        && one == other
-        && one.2
-    {
-        bail!("{} and {} are the same file; give the output another name", input.display(), output.display());
-    }
-    Ok(())
 }

@@ -11,6 +11,7 @@ use crate::external;
 mod check;
 mod completions;
 mod convert;
+mod generate;
 mod info;
 mod man;
 mod record;
@@ -28,6 +29,7 @@ pub enum Command {
     Check(check::Args),
     Completions(completions::Args),
     Convert(convert::Args),
+    Generate(generate::Args),
     Info(info::Args),
     Man(man::Args),
     #[command(external_subcommand)]
@@ -41,6 +43,7 @@ impl Command {
             Self::Check(args) => args.run(),
             Self::Completions(args) => args.run(),
             Self::Convert(args) => args.run(),
+            Self::Generate(args) => args.run(),
             Self::Info(args) => args.run(),
             Self::Man(args) => args.run(),
             Self::External(words) => external::run(&words),

@@ -79,17 +79,27 @@ pub enum Unset {
 
 impl Takes {
     /// What stands for the value in help.
-    pub fn placeholder(self) -> String {
+    pub fn placeholder(self) -> &'static str {
         match self {
-            Self::Count => "COUNT".into(),
-            Self::Number | Self::Positive => "NUMBER".into(),
-            Self::Share => "SHARE".into(),
-            Self::Rate => "RATE".into(),
-            Self::Time => "TIME".into(),
-            Self::Sectors => "LENGTH".into(),
-            Self::Word(words) => words.join("|"),
-            Self::Text | Self::Secret => "TEXT".into(),
-            Self::List => "A,B,…".into(),
+            Self::Count => "COUNT",
+            Self::Number | Self::Positive => "NUMBER",
+            Self::Share => "SHARE",
+            Self::Rate => "RATE",
+            Self::Time => "TIME",
+            Self::Sectors => "LENGTH",
+            Self::Word(_) => "WORD",
+            Self::Text | Self::Secret => "TEXT",
+            Self::List => "A,B,…",
+        }
+    }
+}
+
+impl Param {
+    /// How it is typed: `every=COUNT`, `by=request|region`.
+    pub fn usage(&self) -> String {
+        match self.takes {
+            Takes::Word(words) => format!("{}={}", self.name, words.join("|")),
+            takes => format!("{}={}", self.name, takes.placeholder()),
         }
     }
 }
@@ -102,8 +112,7 @@ impl Form {
             text += &format!("\n  {}", self.details.replace('\n', "\n  "));
         }
         for param in self.params {
-            let left = format!("{}={}", param.name, param.takes.placeholder());
-            text += &format!("\n  {left:<24} {} ({})", param.help, param.unset.described());
+            text += &format!("\n  {:<24} {} ({})", param.usage(), param.help, param.unset.described());
         }
         text + &format!("\n  Example: {}", self.example)
     }

@@ -53,7 +53,7 @@ type Units = [(&'static str, f64)];
 
 const DECIMAL: [(&str, f64); 4] = [("", 1.0), ("k", 1e3), ("m", 1e6), ("g", 1e9)];
 
-const TIMES: [(&str, f64); 9] = [
+const TIMES: [(&str, f64); 10] = [
     ("", 1.0),
     ("ns", 1e-9),
     ("us", 1e-6),
@@ -63,6 +63,7 @@ const TIMES: [(&str, f64); 9] = [
     ("m", 60.0),
     ("min", 60.0),
     ("h", 3600.0),
+    ("d", 86_400.0),
 ];
 
 const BYTES: [(&str, f64); 5] =

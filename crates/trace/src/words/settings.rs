@@ -68,10 +68,9 @@ impl Settings {
                 (None, Unset::Means(_)) => None,
                 (None, Unset::Refused) => {
                     return Err(format!(
-                        "{} needs {}={} ({}); for example: {}",
+                        "{} needs {} ({}); for example: {}",
                         form.name,
-                        param.name,
-                        param.takes.placeholder(),
+                        param.usage(),
                         param.help,
                         form.example
                     ));

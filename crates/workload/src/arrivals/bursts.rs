@@ -18,7 +18,7 @@ pub static KIND: Kind = Kind {
         name: "bursts",
         about: "Linearly growing bursts, concentrated at whole seconds",
         details: "The n-th burst, counted from 0, has first + n·growth requests, evenly spaced over its width. With the\n\
-                  defaults the demand at t seconds is 10·t requests per second: a storage that collapses at 80 s can do\n\
+                  defaults the demand at t seconds is about 10·t requests per second: a storage that collapses at 80 s can do\n\
                   about 800 per second.",
         params: &[
             Param {

@@ -18,8 +18,11 @@ pub static KINDS: &[&Kind] = &[&uniform::KIND, &sequential::KIND, &zipf::KIND, &
 pub struct Kind {
     /// Its name and what can be set.
     pub form: Form,
-    build: fn(&Settings, Space, u64) -> Result<Box<dyn Positions>, String>,
+    build: Build,
 }
+
+/// Makes them for a space; the number is the load's seed.
+type Build = fn(&Settings, Space, u64) -> Result<Box<dyn Positions>, String>;
 
 /// The positions of requests, one after the other, without end.
 pub trait Positions: Send {

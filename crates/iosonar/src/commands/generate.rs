@@ -1,0 +1,182 @@
+//! `iosonar generate`: artificial loads. Each kind of arrivals is a subcommand, made from its own description.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches, Command, FromArgMatches};
+use iosonar_trace::formats::Format;
+use iosonar_trace::words::{Param, Settings, Takes, Unset, parse_count, parse_sectors, parse_share, parse_time};
+use iosonar_trace::{Nanos, Sectors};
+use iosonar_workload::arrivals::{self, Kind};
+use iosonar_workload::{Recipe, Sizes, positions};
+
+use crate::written;
+
+/// Make an artificial load: bursts, ramps, Poisson and other arrivals at random, sequential, Zipf and other positions
+pub struct Args {
+    arrivals: Settings,
+    common: Common,
+}
+
+/// What every kind of load takes.
+#[derive(clap::Args)]
+struct Common {
+    /// What to write: NAME.load.parquet, or the classic text as NAME.load.gz
+    #[arg(value_name = "OUT")]
+    output: PathBuf,
+
+    /// The format of OUT, if its name does not tell
+    #[arg(long, value_name = "FORMAT", value_parser = super::convert::format_named, help_heading = COMMON)]
+    to: Option<&'static Format>,
+
+    /// How long the load lasts
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time, help_heading = COMMON)]
+    duration: Nanos,
+
+    /// End it after this many requests, if that is earlier
+    #[arg(long, value_name = "COUNT", value_parser = parse_count, help_heading = COMMON)]
+    requests: Option<u64>,
+
+    /// How large requests are; several sizes with their weights: 4k:70,64k:30
+    #[arg(long, value_name = "SIZES", default_value = "4k", help_heading = COMMON)]
+    size: Sizes,
+
+    /// The share of reads; the others are writes
+    #[arg(long, value_name = "SHARE", default_value = "0.7", value_parser = parse_share, help_heading = COMMON)]
+    reads: f64,
+
+    /// Where requests go: `uniform`, `sequential`, 'zipf exponent=1.2', … (see `iosonar generate --help`)
+    #[arg(long, value_name = "POSITIONS", default_value = "uniform", value_parser = positions::parse, help_heading = COMMON)]
+    positions: Settings,
+
+    /// The size of the device that the load is for: no request goes beyond
+    #[arg(long, value_name = "LENGTH", default_value = "1G", value_parser = parse_sectors, help_heading = COMMON)]
+    span: Sectors,
+
+    /// Every position is a multiple of this
+    #[arg(long, value_name = "LENGTH", default_value = "4k", value_parser = parse_sectors, help_heading = COMMON)]
+    align: Sectors,
+
+    /// What chance depends on: the same seed makes the same load
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = COMMON)]
+    seed: u64,
+}
+
+const COMMON: &str = "Every kind takes";
+
+const EXAMPLES: &str = "\
+Examples:
+  iosonar generate bursts overload.load.parquet --duration 5m --span 100G
+  iosonar generate poisson oltp.load.parquet --rate 500 --size 4k:70,64k:30 --positions 'zipf exponent=1.2'
+  iosonar generate on-off backup.load.gz --rate 2k --on 200ms --off 5s --positions 'streams count=4' --reads 100%
+
+Lengths are sectors of 512 bytes (8), or bytes with a unit (4k 2G); times are seconds (0.5) or have a unit (20ms 5m);
+rates and counts may be large (2k). The file says how it was made, so that it can be made again.";
+
+impl clap::Args for Args {
+    fn augment_args(command: Command) -> Command {
+        let kinds = arrivals::KINDS.iter().map(|kind| subcommand(kind));
+        command
+            .about("Make an artificial load: bursts, ramps, Poisson, on/off; random, sequential, Zipf, hot spots")
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommand_value_name("KIND")
+            .subcommand_help_heading("Kinds")
+            .disable_help_subcommand(true)
+            .subcommands(kinds)
+            .after_help(format!("{}\n{EXAMPLES}", positions_help()))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+fn subcommand(kind: &'static Kind) -> Command {
+    let form = &kind.form;
+    let params = form.params.iter().map(|param: &'static Param| {
+        let arg =
+            Arg::new(param.name).long(param.name).value_name(param.takes.placeholder()).help(capitalised(param.help));
+        let arg = match param.takes {
+            Takes::Word(words) => arg.value_parser(PossibleValuesParser::new(words)),
+            _ => arg.value_parser(move |text: &str| param.parse(text).map(|_| text.to_owned())),
+        };
+        match param.unset {
+            Unset::Default(text) => arg.default_value(text),
+            Unset::Refused => arg.required(true),
+            Unset::Means(_) => arg,
+        }
+    });
+    let command = Command::new(form.name).args(params);
+    let example = form.example.replacen(form.name, &format!("{} x.load.parquet", form.name), 1);
+    let example = example.replace(' ', " --").replacen("--x.load", "x.load", 1).replace('=', " ");
+    let command = <Common as clap::Args>::augment_args(command);
+    // Only now: the common arguments bring a description of their own.
+    let command = if form.details.is_empty() {
+        command.about(form.about)
+    } else {
+        command.about(form.about).long_about(long_about(form))
+    };
+    command.after_help(format!("Example:\n  iosonar generate {example}"))
+}
+
+fn long_about(form: &iosonar_trace::words::Form) -> String {
+    format!("{}\n\n{}", form.about, form.details.replace('\n', " "))
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn positions_help() -> String {
+    let mut text = String::from("Positions, for --positions:\n");
+    for kind in positions::KINDS {
+        let form = &kind.form;
+        text += &format!("  {:<12}{}\n", form.name, form.about);
+        for param in form.params {
+            text += &format!("  {:<12}  {:<22} {} ({})\n", "", param.usage(), param.help, param.unset.described());
+        }
+    }
+    text
+}
+
+impl FromArgMatches for Args {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let wrong = |why: String| clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{why}\n"));
+        let (name, matches) = matches.subcommand().ok_or_else(|| wrong("no kind of load is named".into()))?;
+        let kind = arrivals::KINDS.iter().find(|kind| kind.form.name == name);
+        let kind = kind.ok_or_else(|| wrong(format!("no kind of load is called {name}")))?;
+        let typed = kind.form.params.iter().filter_map(|param| {
+            let text = matches.get_one::<String>(param.name)?;
+            Some((param.name.to_owned(), text.clone()))
+        });
+        let arrivals = Settings::new(&kind.form, &typed.collect::<Vec<_>>()).map_err(wrong)?;
+        Ok(Self { arrivals, common: Common::from_arg_matches(matches)? })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args {
+    pub fn run(self) -> Result<ExitCode> {
+        let Common { output, to, duration, requests, size, reads, positions, span, align, seed } = self.common;
+        if duration.0 <= 0 {
+            bail!("a load of no duration has no requests: give --duration above zero");
+        }
+        let recipe =
+            Recipe { arrivals: self.arrivals, positions, sizes: size, reads, span, align, duration, requests, seed };
+        let load: Box<dyn iosonar_trace::Reader<_>> = Box::new(recipe.make().map_err(|why| anyhow!(why))?);
+        let to = to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
+        let writer = iosonar_trace::create_load_as(&output, to, load.metadata())?;
+        let (metadata, losses) = written::copy(&format!("making {}", output.display()), load, writer)
+            .with_context(|| format!("{} was not made", output.display()))?;
+        written::say(&output, &metadata, &losses);
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,72 @@
+//! `iosonar generate`, as a user runs it.
+
+use std::fs;
+
+use assert_cmd::Command;
+use iosonar_trace::{Op, open_load};
+use tempfile::TempDir;
+
+fn iosonar(folder: &TempDir, arguments: &[&str]) -> (bool, String) {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_iosonar")).current_dir(folder).args(arguments).output().expect("it runs");
+    (output.status.success(), String::from_utf8(output.stderr).expect("UTF-8"))
+}
+
+fn made(folder: &TempDir, arguments: &[&str]) -> String {
+    let (success, said) = iosonar(folder, arguments);
+    assert!(success, "iosonar {arguments:?}: {said}");
+    said
+}
+
+#[test]
+fn bursts_as_they_were_asked_for() {
+    let folder = TempDir::new().unwrap();
+    let arguments = ["generate", "bursts", "x.load.parquet", "--first", "1", "--growth", "2", "--duration", "3s"];
+    let said = made(&folder, &arguments);
+    assert!(said.contains("9 requests"), "{said}");
+    let mut load = open_load(&folder.path().join("x.load.parquet")).unwrap();
+    let mut of_second = [0; 3];
+    while let Some(request) = load.next().unwrap() {
+        of_second[request.at.as_secs() as usize] += 1;
+        assert!(request.end().0 <= 2 << 20 && matches!(request.op, Op::Read | Op::Write));
+    }
+    assert_eq!(of_second, [1, 3, 5]);
+    assert_eq!(load.metadata().devices[0].sectors, Some(2 << 20));
+}
+
+#[test]
+fn what_the_file_says_makes_it_again() {
+    let folder = TempDir::new().unwrap();
+    let positions = "hotspots spots=2 share=80%";
+    let arguments =
+        ["generate", "on-off", "x.load", "--rate", "2k", "--positions", positions, "--size", "4k:70,64k:30"];
+    made(
+        &folder,
+        &[&arguments[..], &["--duration", "5s", "--span", "100M", "--seed", "99", "--reads", "0.25"]].concat(),
+    );
+    let first = fs::read_to_string(folder.path().join("x.load")).unwrap();
+    let line = first.lines().find_map(|line| line.split_once("Artificial load: iosonar ")).expect("it says how").1;
+    let again = line.replace("OUT", "again.load");
+    let (before, rest) = again.split_once('\'').unwrap();
+    let (quoted, after) = rest.split_once('\'').unwrap();
+    let words: Vec<&str> = before.split_whitespace().chain([quoted]).chain(after.split_whitespace()).collect();
+    made(&folder, &words);
+    assert_eq!(first, fs::read_to_string(folder.path().join("again.load")).unwrap());
+}
+
+#[test]
+fn mistakes_are_explained_and_leave_no_file() {
+    let folder = TempDir::new().unwrap();
+    for (arguments, explained) in [
+        (&["generate", "burst", "x.load"][..], "bursts"),
+        (&["generate", "poisson", "x.load", "--rate", "0"], "requests per second"),
+        (&["generate", "poisson", "x.load", "--positions", "zip"], "did you mean zipf?"),
+        (&["generate", "poisson", "x.load", "--size", "2G"], "larger than the span"),
+        (&["generate", "poisson", "x.load", "--duration", "0"], "--duration"),
+        (&["generate", "poisson", "x.unknown"], "let it end in"),
+    ] {
+        let (success, said) = iosonar(&folder, arguments);
+        assert!(!success && said.contains(explained), "iosonar {arguments:?}: {said}");
+    }
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
