@@ -1,12 +1,12 @@
 //! Loads the kernel's half, and reads what it tells.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::time::Duration;
 
 use aya::maps::{Array, MapData, RingBuf};
-use aya::programs::BtfTracePoint;
+use aya::programs::{BtfTracePoint, Program};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
@@ -41,7 +41,7 @@ const OTHER_COMMANDS: usize = 1;
 pub struct Kernel {
     ring: RingBuf<MapData>,
     counters: Array<MapData, Counters>,
-    _programs: Ebpf,
+    programs: Ebpf,
 }
 
 impl Kernel {
@@ -80,7 +80,7 @@ impl Kernel {
         Ok(Self {
             ring: RingBuf::try_from(map("events")).map_err(|e| refusal(&e))?,
             counters: Array::try_from(map(".bss")).map_err(|e| refusal(&e))?,
-            _programs: programs,
+            programs,
         })
     }
 
@@ -116,9 +116,22 @@ impl Kernel {
         self.counter(OTHER_COMMANDS)
     }
 
+    /// Times at which the kernel ran none of the programs because the processor was in the middle of one: at most so
+    /// many events are missing without a trace, fewer where they were of other devices.
+    pub fn skipped_events(&self) -> u64 {
+        self.programs.programs().filter_map(|(_, program)| recursion_misses(program)).sum()
+    }
+
     fn counter(&self, index: usize) -> u64 {
         self.counters.get(&0, 0).map_or(0, |counters| counters[index])
     }
+}
+
+/// The kernel's count in the program's file descriptor (since Linux 5.12).
+fn recursion_misses(program: &Program) -> Option<u64> {
+    let fd = program.fd().ok()?.as_fd().as_raw_fd();
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?;
+    info.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
 }
 
 /// What to record, as the kernel's half wants it.

@@ -27,6 +27,10 @@ impl Kernel {
         match *self {}
     }
 
+    pub fn skipped_events(&self) -> u64 {
+        match *self {}
+    }
+
     pub fn other_commands(&self) -> u64 {
         match *self {}
     }

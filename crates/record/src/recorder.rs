@@ -35,12 +35,14 @@ pub enum Level {
 }
 
 /// How to record.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// At which point.
     pub level: Level,
     /// Room for events that were not read yet: a power of two, at least a page.
     pub ring_bytes: u32,
+    /// Free text for the footer: origin, licence.
+    pub note: String,
 }
 
 /// How far a recording is.
@@ -86,7 +88,7 @@ impl Recorder {
         let kernel = Kernel::load(&devices, options)?;
         let recorded = devices.iter().map(|d| Recorded { layer: d.layer, first: d.first() }).collect();
         let pairing = Pairing::new(options.level, recorded, zero_ns);
-        let counted = known(&devices, Some(epoch_unix_ns));
+        let counted = Metadata { epoch_unix_ns: Some(epoch_unix_ns), ..known(&devices, &options.note) };
         let level = options.level;
         Ok(Self { kernel, pairing, devices, level, zero_ns, strange_events: 0, rows: Vec::new(), counted })
     }
@@ -207,6 +209,10 @@ impl Recorder {
             self.lost_events(),
             "events were lost because the ring was full: requests are missing, or their ends are",
         );
+        count(
+            self.kernel.skipped_events(),
+            "times at most, the kernel skipped the recorder because it was in the middle of another event",
+        );
         count(self.pairing.order().late(), "requests were told too late to be put in order, and took a later time");
         count(self.pairing.counts().failed, "requests were ended by the device with an error; they are kept");
         count(
@@ -217,10 +223,10 @@ impl Recorder {
     }
 }
 
-/// What is known of a recording of these devices before its first row.
-pub fn known(devices: &[BlockDevice], epoch_unix_ns: Option<i64>) -> Metadata {
+/// What is known of a recording of these devices before it starts.
+pub fn known(devices: &[BlockDevice], note: &str) -> Metadata {
     let mut metadata = Metadata::new(Kind::Load, "record");
-    metadata.epoch_unix_ns = epoch_unix_ns;
+    note.clone_into(&mut metadata.source.preamble);
     metadata.devices = devices.iter().map(|d| Device { name: d.name.clone(), sectors: Some(d.sectors.0) }).collect();
     metadata
 }

@@ -49,6 +49,9 @@ pub struct Args {
     /// Memory for events that were not read yet, in MiB; more where events are lost
     #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     buffer: u32,
+    /// Free text that the load keeps: where it comes from, its licence
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    note: String,
     /// Record while this command runs, and end with its exit code
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -72,13 +75,14 @@ impl Args {
             bail!("{} exists already; remove it, or name another file with --output", output.display());
         }
         refuse_output_on(&devices, &output)?;
-        let writer = iosonar_trace::create_load(&output, &iosonar_record::known(&devices, None))?;
+        let writer = iosonar_trace::create_load(&output, &iosonar_record::known(&devices, &self.note))?;
         let options = Options {
             level: match self.level {
                 LevelName::Q => Level::Queue,
                 LevelName::D => Level::Driver,
             },
             ring_bytes: self.buffer.next_power_of_two() << 20,
+            note: self.note,
         };
         let recorder = Recorder::start(devices, &options)?;
         let mut until = Until::start(&self.command, self.duration)?;
@@ -189,7 +193,7 @@ fn report(output: &Path, footer: &Metadata, notes: &[String]) {
         eprintln!("  {note}");
     }
     if counts.unmatched > 0 {
-        eprintln!("  {} requests have no latency: they had not ended when the recording did", counts.unmatched);
+        eprintln!("  {} requests have no latency: their end was not seen", counts.unmatched);
     }
     if counts.lost_events > 0 {
         eprintln!("  record with a larger --buffer to lose no events");

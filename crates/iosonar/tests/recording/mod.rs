@@ -66,6 +66,11 @@ impl Recording {
         Self { child, folder }
     }
 
+    /// Sends the recorder a signal.
+    pub fn signal(&self, name: &str) {
+        run("kill", &[&format!("-{name}"), &self.child.id().to_string()]);
+    }
+
     /// Ends it and reads what was written.
     pub fn stop(self) -> (Vec<Request>, Metadata) {
         read_load(&self.keep().path().join("a.load.parquet"))

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""What recording costs the programs that are recorded: fio on a loop device in memory, with and without.
+
+Run as root on a machine that has nothing else to do: bench/record_overhead.py target/release/iosonar
+Runs come in pairs, one with a recording and one without, in changing order, so that what drifts hits both alike. For
+each kind of work the medians of all pairs are printed, as a table for docs/recording.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+WORK = {
+    "one at a time (4 KiB reads, psync)": ["--ioengine=psync", "--rw=randread", "--bs=4k"],
+    "32 in flight (4 KiB reads, io_uring)": ["--ioengine=io_uring", "--iodepth=32", "--rw=randread", "--bs=4k"],
+    "32 in flight (4 KiB writes, io_uring)": ["--ioengine=io_uring", "--iodepth=32", "--rw=randwrite", "--bs=4k"],
+}
+DEVICE_BYTES = 1 << 30
+
+
+@dataclass
+class Measured:
+    """One run of fio."""
+
+    iops: float
+    mean_ns: float
+    """Mean completion latency."""
+    p99_ns: float
+
+
+def fio(device: str, work: list[str], seconds: float, prefix: list[str]) -> Measured:
+    """Runs fio on the device for so long, behind the words of `prefix`."""
+    with tempfile.NamedTemporaryFile() as report:
+        subprocess.run(
+            [*prefix, "fio", "--name=x", f"--filename={device}", "--direct=1", "--time_based", *work]
+            + [f"--runtime={seconds}", "--output-format=json", f"--output={report.name}"],
+            check=True,
+            stderr=subprocess.DEVNULL,
+        )
+        job = json.loads(Path(report.name).read_text())["jobs"][0]
+    side = job["read"] if job["read"]["total_ios"] else job["write"]
+    return Measured(side["iops"], side["clat_ns"]["mean"], side["clat_ns"]["percentile"]["99.000000"])
+
+
+def children_seconds() -> float:
+    """Processor time of all ended children."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("iosonar", type=Path)
+    parser.add_argument("--pairs", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=2)
+    arguments = parser.parse_args()
+
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        image, output = Path(folder, "image"), Path(folder, "out.load.parquet")
+        image.write_bytes(b"\xa5" * DEVICE_BYTES)
+        losetup = ["losetup", "--find", "--show", "--direct-io=on", str(image)]
+        device = subprocess.run(losetup, check=True, capture_output=True, text=True).stdout.strip()
+        try:
+            print("| work | level | without | with | IOPS | mean latency | p99 latency | processor time for a request |")
+            print("|---|---|---|---|---|---|---|---|")
+            for name, work in WORK.items():
+                for level in ("Q", "D"):
+                    record = [str(arguments.iosonar), "record", "--device", device, "--level", level]
+                    record += ["--output", str(output), "--"]
+                    without, recorded, extra = [], [], []
+                    for pair in range(arguments.pairs):
+                        used = {}
+                        for on in (True, False) if pair % 2 else (False, True):
+                            before = children_seconds()
+                            run = fio(device, work, arguments.seconds, record if on else [])
+                            used[on] = (children_seconds() - before) / (run.iops * arguments.seconds)
+                            (recorded if on else without).append(run)
+                            output.unlink(missing_ok=True)
+                        extra.append(used[True] - used[False])
+                    print(row(name, level, without, recorded, extra), flush=True)
+        finally:
+            subprocess.run(["losetup", "--detach", device], check=True)
+
+
+def row(name: str, level: str, without: list[Measured], recorded: list[Measured], extra: list[float]) -> str:
+    """A line of the table: medians, and the median change of all pairs."""
+    iops = statistics.median(w / o - 1 for w, o in ((r.iops, b.iops) for r, b in zip(recorded, without, strict=True)))
+    mean = statistics.median(r.mean_ns - b.mean_ns for r, b in zip(recorded, without, strict=True))
+    p99 = statistics.median(r.p99_ns - b.p99_ns for r, b in zip(recorded, without, strict=True))
+    before, after = (statistics.median(x.iops for x in runs) for runs in (without, recorded))
+    return (
+        f"| {name} | {level} | {before:,.0f}/s | {after:,.0f}/s | {iops:+.1%} | {mean / 1e3:+.2f} µs "
+        f"| {p99 / 1e3:+.1f} µs | {statistics.median(extra) * 1e6:+.2f} µs |"
+    )
+
+
+if __name__ == "__main__":
+    main()
