@@ -60,7 +60,7 @@ def report(
     from iosonar.table.engine import EngineOptions
 
     def work() -> None:
-        options = Options(bad_latency, bad_delay, window, Size.parse(size))
+        options = Options(bad_latency, bad_delay, window, size=Size.parse(size))
         selection = Selection(static, dynamic, tuple(name for name in only.split(",") if name))
         make_folder(out)
         with open_requests(files, EngineOptions(memory)) as requests:

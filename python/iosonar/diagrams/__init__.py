@@ -3,11 +3,11 @@
 A new diagram is a function in a family's file and a line in its list; a new family is a file and a line here.
 """
 
-from iosonar.diagrams import correlation, flying, histograms, overview, sonar, throughput
+from iosonar.diagrams import correlation, flying, histograms, load, overview, sonar, throughput, working_sets
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.study import Options, Study
 
-FAMILIES = (overview, throughput, sonar, histograms, flying, correlation)
+FAMILIES = (overview, throughput, sonar, histograms, flying, correlation, working_sets, load)
 
 CATALOGUE: tuple[Diagram, ...] = tuple(
     sorted(

@@ -18,6 +18,8 @@ class Group(Enum):
     """Describes a load: where it goes, how large, how often."""
     DYNAMIC = "dynamic"
     """Describes a run: what the storage did."""
+    BOTH = "both"
+    """Describes a load as well as a run."""
     VERBOSE = "verbose"
     """Describes the replayer itself."""
 

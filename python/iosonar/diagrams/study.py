@@ -14,6 +14,7 @@ from iosonar.quantities.series import Series
 from iosonar.quantities.span import Span, span
 from iosonar.quantities.throughput import Throughput, throughput, window_for
 from iosonar.quantities.verdict import Verdict, verdict
+from iosonar.quantities.working_set import DEFAULT_WINDOWS_S
 from iosonar.table import Requests
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Options:
     bad_delay_s: float = 10.0
     window_s: float | None = None
     """Of throughput; None for the default (`window_for`)."""
+    windows_s: tuple[float, ...] = DEFAULT_WINDOWS_S
+    """Of working sets; may hold infinity."""
     size: Size = field(default_factory=Size)
 
 

@@ -33,7 +33,7 @@ def ticks(axis: Axis) -> Ticks:
     if axis.unit is Unit.TIMELINE:
         return _timeline(axis)
     if axis.scale is Scale.LOG:
-        return _logarithmic(axis)
+        return _powers_of_two(axis) if axis.unit is Unit.BYTES else _logarithmic(axis)
     return _linear(axis)
 
 
@@ -57,6 +57,14 @@ def _logarithmic(axis: Axis) -> Ticks:
         # Less than two decades have room for more labels.
         at = sorted([*at, *(value for value in minor if _first_digit(value) in (2, 5))])
     return Ticks(at, [text(axis.unit, value) for value in at], minor, _unit_name(axis.unit))
+
+
+def _powers_of_two(axis: Axis) -> Ticks:
+    lowest, highest = math.ceil(math.log2(axis.low) - 1e-9), math.floor(math.log2(axis.high) + 1e-9)
+    step = max(1, math.ceil((highest - lowest) / MOST_TICKS))
+    at = [2.0**power for power in range(lowest, highest + 1) if power % step == 0]
+    minor = [2.0**power for power in range(lowest, highest + 1) if power % step]
+    return Ticks(at, [text(axis.unit, value) for value in at], minor, "")
 
 
 def _timeline(axis: Axis) -> Ticks:

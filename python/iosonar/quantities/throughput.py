@@ -50,10 +50,10 @@ class Throughput:
         return self.windows if covered >= self.window_s else max(self.windows - 1, 0)
 
 
-def window_for(duration_s: float) -> float:
-    """The window for a run of that duration, in seconds: three, less where that leaves under ten."""
-    if duration_s >= DEFAULT_WINDOW_S * LEAST_WINDOWS or duration_s <= 0:
-        return DEFAULT_WINDOW_S
+def window_for(duration_s: float, usual_s: float = DEFAULT_WINDOW_S) -> float:
+    """The window for a run of that duration, in seconds: the usual one, less where that leaves under ten windows."""
+    if duration_s >= usual_s * LEAST_WINDOWS or duration_s <= 0:
+        return usual_s
     most = duration_s / LEAST_WINDOWS
     power = 10.0 ** np.floor(np.log10(most))
     return float(power * max(step for step in (1, 2, 5) if step * power <= most * (1 + 1e-9)))

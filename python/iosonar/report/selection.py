@@ -23,7 +23,7 @@ class Selection:
         """The diagrams of the catalogue that are to be made of these requests."""
         if self.only:
             return self._named(catalogue)
-        groups = {Group.ALWAYS}
+        groups = {Group.ALWAYS, Group.BOTH}
         kinds = {file.kind for file in requests.files}
         if self.static or Kind.LOAD in kinds:
             groups.add(Group.STATIC)

@@ -1,0 +1,138 @@
+"""Working sets: how many different sectors were touched within the last δ, for several δ at once.
+
+The working set at a moment t is the set of all sectors of all requests in [t−δ, t). It is sampled at the borders of
+equal cells of time, of which every δ is a multiple, so that nothing is rounded: a request counts by the cell it is in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iosonar.quantities.address import transfers
+from iosonar.quantities.pieces import Pieces, pieces
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+DEFAULT_WINDOWS_S = (1.0, 6.0, 60.0, 600.0, math.inf)
+SAMPLES = 500
+MOST_SAMPLES = 60_000
+ROWS_AT_ONCE = 12_000_000
+"""Requests that the kernel takes at once; of more, one range of addresses after the other."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells of time: `count` of `step_s` seconds from `first` × `step_s` on."""
+
+    step_s: float
+    first: int
+    count: int
+
+    @property
+    def times_s(self) -> NDArray[np.float64]:
+        """The ends of the cells, where working sets are sampled."""
+        return (self.first + 1 + np.arange(self.count, dtype=np.float64)) * self.step_s
+
+    def cell(self, at_ns: ir.IntegerColumn) -> ir.IntegerColumn:
+        """The number of the cell that a time lies in."""
+        return (at_ns / round(self.step_s * 1e9)).floor().cast("int32") - self.first
+
+
+@dataclass(frozen=True)
+class WorkingSets:
+    """Sizes in sectors at the sample times, for each window; a window longer than what passed is not a number."""
+
+    grid: Grid
+    sectors: dict[float, NDArray[np.float64]]
+
+
+def grid_for(first_s: float, last_s: float, windows_s: Sequence[float]) -> Grid:
+    """Cells for a stretch of time: a whole number of them to the shortest window, and enough for a smooth line."""
+    shortest = min(windows_s)
+    shortest = shortest if math.isfinite(shortest) else max(last_s - first_s, 1e-3)
+    cells = max(1, math.ceil(SAMPLES * shortest / max(last_s - first_s, 1e-3)))
+    step = shortest / cells
+    step *= max(1, math.ceil((last_s - first_s) / step / MOST_SAMPLES))
+    first = math.floor(first_s / step)
+    return Grid(step, first, math.floor(last_s / step) - first + 1)
+
+
+def working_sets(table: ir.Table, grid: Grid, windows_s: Sequence[float]) -> WorkingSets:
+    """Samples the working sets of all windows, which are multiples of the grid's step, or infinite."""
+    cells = [grid.count if math.isinf(window) else round(window / grid.step_s) for window in windows_s]
+    moved = transfers(table).mutate(cell=lambda moved: grid.cell(moved.intended_ns))
+    sizes = np.zeros((len(cells), grid.count))
+    for low, high in _ranges(moved):
+        sizes += _sampled(_pieces_within(moved, low, high), grid.count, cells)
+    for size, window in zip(sizes, cells, strict=True):
+        # Before a window has passed, it is not full.
+        size[: window - 1 if window < grid.count else 0] = np.nan
+    return WorkingSets(grid, dict(zip(windows_s, sizes, strict=True)))
+
+
+def _sampled(found: Pieces, count: int, windows: Sequence[int]) -> NDArray[np.float64]:
+    """The size of each window (in cells) at the end of each of `count` cells.
+
+    A piece that is touched in cell i, and next in cell j, is in a window of w cells at the ends of the cells from i to
+    min(j, i + w) − 1. So it adds its length at i and takes it away at min(j, i + w). Which of the two that is depends
+    only on which windows are shorter than j − i: two histograms over (cell, that class) serve all windows.
+    """
+    order = np.argsort(windows)
+    ascending = np.asarray(windows)[order]
+    # Of the pieces in class k, the next touch comes later than the k shortest windows.
+    gap = found.next - found.cell
+    class_ = np.searchsorted(ascending, gap, side="left").astype(np.int64)
+    classes = len(windows) + 1
+    weights = found.length.astype(np.float64)
+    touched = np.bincount(found.cell * np.int64(classes) + class_, weights, count * classes).reshape(count, classes)
+    again = found.next < count
+    next_ = found.next[again] * np.int64(classes) + class_[again]
+    renewed = np.bincount(next_, weights[again], count * classes).reshape(count, classes)
+    sizes = np.empty((len(windows), count))
+    for rank, place in enumerate(order):
+        window = windows[place]
+        change = touched.sum(axis=1) - renewed[:, : rank + 1].sum(axis=1)
+        change[window:] -= touched[: max(count - window, 0), rank + 1 :].sum(axis=1)
+        sizes[place] = np.cumsum(change)
+    return sizes
+
+
+def _ranges(moved: ir.Table) -> list[tuple[int, int]]:
+    """Ranges of addresses that together hold everything, each of at most about ROWS_AT_ONCE requests."""
+    import ibis
+
+    width = 1 << 16
+    ends = moved.address + moved.sectors
+    extent = moved.aggregate(low=moved.address.min(), high=ends.max(), n=moved.count()).to_pyarrow().to_pylist()[0]
+    if not extent["n"]:
+        return []
+    if extent["n"] <= ROWS_AT_ONCE:
+        return [(extent["low"], extent["high"])]
+    block = moved.mutate(block=(moved.address / width).floor().cast("int64"))
+    found = block.group_by("block").aggregate(n=ibis._.count()).order_by("block").to_pyarrow()
+    upto = np.cumsum(found["n"].to_numpy())
+    parts = math.ceil(extent["n"] / ROWS_AT_ONCE)
+    cuts = np.searchsorted(upto, upto[-1] * np.arange(1, parts) / parts)
+    borders = sorted({extent["low"], *(found["block"].to_numpy()[cuts] * width).tolist(), extent["high"]})
+    return [(low, high) for low, high in pairwise(borders) if low < high]
+
+
+def _pieces_within(moved: ir.Table, low: int, high: int) -> Pieces:
+    """The pieces of all requests, as far as they lie within a range of addresses."""
+    import ibis
+
+    begin, end = moved.address, moved.address + moved.sectors
+    rows = (
+        moved.filter((begin < high) & (end > low))
+        .select(cell=moved.cell, begin=ibis.greatest(begin, low) - low, end=ibis.least(end, high) - low)
+        .to_pyarrow()
+    )
+    return pieces(*(rows[name].to_numpy() for name in ("begin", "end", "cell")))

@@ -1,0 +1,135 @@
+"""The diagrams of a load, on inputs that are small enough to know the answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from factory import S, load_row, write_load
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_sonar import build
+
+from iosonar.diagrams import Options, Study
+from iosonar.figures.model import Direction, Line, NoteKind, Role, Rule, Steps
+from iosonar.quantities.positions import popularity
+from iosonar.quantities.series import Series
+from iosonar.quantities.turns import turns
+from iosonar.table import Requests, open_requests
+
+GIB = 1 << 21
+
+
+@contextmanager
+def load(folder: Path, rows: list[dict[str, object]], **footer: object) -> Iterator[Requests]:
+    with open_requests([write_load(folder / "a.load.parquet", rows, **footer)]) as requests:
+        yield requests
+
+
+def test_sizes(tmp_path: Path) -> None:
+    rows = [load_row(sectors=length, op=op) for length, op in ((8, "read"), (8, "read"), (11, "read"), (256, "write"))]
+    with load(tmp_path, rows) as requests:
+        figure = build(Study(requests, Options()), "rqsize.bins")
+    lines = {layer.role: layer for layer in figure.layers if isinstance(layer, Steps)}
+    reads = lines[Role.READ]
+    assert reads.y[np.searchsorted(reads.edges, 8, side="right") - 1] == 2
+    assert np.nansum(reads.y) == 3
+    assert [row.cells for row in figure.legend.rows] == [
+        ("3", "4.5 KiB", "4 KiB", "5.5 KiB"),
+        ("1", "128 KiB", "128 KiB", "128 KiB"),
+    ]
+    assert not [note for note in figure.notes if note.kind is NoteKind.FIDELITY]
+
+
+def test_positions_mark_the_end_of_the_device(tmp_path: Path) -> None:
+    rows = [load_row(sector=0), load_row(sector=GIB - 1), load_row(sector=2 * GIB, op="write")]
+    with load(tmp_path, rows, devices=[{"name": "sda", "sectors": 4 * GIB}]) as requests:
+        figure = build(Study(requests, Options()), "rqpos.bins")
+    lines = {layer.role: layer for layer in figure.layers if isinstance(layer, Steps)}
+    assert np.nan_to_num(lines[Role.READ].y).tolist() == [2, 0, 0, 0]
+    assert np.nan_to_num(lines[Role.WRITE].y).tolist() == [0, 0, 1, 0]
+    assert [(rule.direction, rule.at) for rule in figure.layers if isinstance(rule, Rule)] == [
+        (Direction.VERTICAL, 4.0)
+    ]
+
+
+def test_turns_are_requests_below_their_predecessor(tmp_path: Path) -> None:
+    sectors = [10, 20, 15, 15, 5, 30, 1]
+    rows = [
+        load_row(number * S // 2, sector=sector, op="write" if number == 4 else "read")
+        for number, sector in enumerate(sectors)
+    ]
+    with load(tmp_path, rows) as requests:
+        found = turns(requests.table, "intended_ns", 1.0)
+    # Windows: 10 20 | 15 15 | 5 30 | 1
+    assert found.turns[Series.READ].tolist() == [0, 1, 0, 1]
+    assert found.requests[Series.READ].tolist() == [2, 2, 1, 1]
+    assert found.turns[Series.WRITE].tolist() == [0, 0, 1, 0]
+
+
+def test_devices_turn_on_their_own(tmp_path: Path) -> None:
+    rows = [load_row(1, sector=100), load_row(2, sector=50) | {"device": 1}, load_row(3, sector=200)]
+    with load(tmp_path, rows) as requests:
+        found = turns(requests.table, "intended_ns", 1.0)
+    assert found.turns[Series.READ].tolist() == [0]
+
+
+def test_turns_in_percent(tmp_path: Path) -> None:
+    rows = [load_row(number * S // 4, sector=1000 - number) for number in range(80)]
+    with load(tmp_path, rows) as requests:
+        figure = build(Study(requests, Options()), "turns.setpoint")
+    (line,) = (layer for layer in figure.layers if isinstance(layer, Steps))
+    assert line.y.tolist() == [75.0] + [100.0] * 19
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    requests=st.lists(
+        st.tuples(st.integers(0, 200), st.integers(1, 40), st.sampled_from(["read", "write"])), min_size=1, max_size=30
+    )
+)
+def test_popularity_is_that_of_counting_pages(tmp_path: Path, requests: list[tuple[int, int, str]]) -> None:
+    with load(tmp_path, [load_row(sector=first, sectors=length, op=op) for first, length, op in requests]) as opened:
+        found = popularity(opened.table)
+    for kind in ("read", "write", "all"):
+        pages: Counter[int] = Counter()
+        for first, length, op in requests:
+            if kind in (op, "all"):
+                pages.update(range(first // 8, (first + length - 1) // 8 + 1))
+        assert (kind in found) == bool(pages)
+        if pages:
+            accesses = sorted(pages.values(), reverse=True)
+            assert np.repeat(found[kind].accesses, found[kind].pages).tolist() == accesses
+            half = found[kind].pages_for(0.5)
+            assert sum(accesses[: int(half)]) <= sum(accesses) / 2 <= sum(accesses[: int(half) + 1])
+
+
+def test_popularity_marks_the_quantiles_of_a_cache(tmp_path: Path) -> None:
+    # One page with 64 accesses, 64 pages with one: half of all accesses go to one page.
+    rows = [load_row(number, sector=0) for number in range(64)]
+    rows += [load_row(100 + number, sector=8 * (1 + number)) for number in range(64)]
+    with load(tmp_path, rows) as requests:
+        figure = build(Study(requests, Options()), "freq.bins")
+    rules = {rule.label: rule.at for rule in figure.layers if isinstance(rule, Rule)}
+    assert rules["1/2"] == pytest.approx(1.0)
+    (line,) = (layer for layer in figure.layers if isinstance(layer, Line))
+    assert list(zip(line.x.tolist(), line.y.tolist(), strict=True)) == [(1, 64), (1, 64), (2, 1), (65, 1)]
+
+
+def test_working_sets_over_time(tmp_path: Path) -> None:
+    rows = [load_row(number * S, sector=8 * number) for number in range(20)]
+    with load(tmp_path, rows) as requests:
+        study = Study(requests, Options())
+        sizes, distance, each = (build(study, name) for name in ("ws_lin", "sum_dist", "avg_dist"))
+    lines = {layer.label: layer for layer in sizes.layers if isinstance(layer, Line)}
+    assert list(lines) == ["δ = 1 s", "δ = 6 s", "δ = ∞"]
+    assert lines["δ = 6 s"].y[-1] == 6 * 4096
+    assert lines["δ = ∞"].y[-1] == 20 * 4096
+    spread = {layer.label: layer for layer in distance.layers if isinstance(layer, Line)}
+    assert spread["δ = 6 s"].y[-1] == 6 * 8 - 1
+    normal = {layer.label: layer for layer in each.layers if isinstance(layer, Line)}
+    assert normal["δ = 6 s"].y[-1] == pytest.approx((6 * 8 - 1) / 48)
