@@ -7,7 +7,9 @@ mod duration;
 mod external;
 mod human;
 mod progress;
+mod statistics;
 mod survey;
+mod watch;
 mod written;
 
 use std::io;
@@ -48,4 +50,8 @@ mod exit {
     pub const FAILED: u8 = 1;
     /// Two things that were compared are not the same.
     pub const DIFFERS: u8 = 3;
+    /// A replay came to its end, but requests failed or were not done in full.
+    pub const REQUESTS_FAILED: u8 = 4;
+    /// A replay was cut short; what it did is in the result.
+    pub const CUT_SHORT: u8 = 5;
 }

@@ -1,1 +1,37 @@
 //! Issues the requests of a load at their time, and records what happened.
+//!
+//! ```text
+//!            reads, windows, places, builds data          one loop            checks, counts, writes the journal
+//!  load ──▶ feeder ─────────── planned ───────────▶ issuer ───── done ─────▶ recorder ──▶ journal ──▶ result
+//!              ▲                                     │    ▲                      │
+//!              │                                     ▼    │                      │
+//!              │                                     target                      │
+//!              └───────────────────── free buffers ◀─────────────────────────────┘
+//! ```
+//!
+//! The arrows are bounded single-producer queues, each room between them a thread. Only the issuer is in a hurry:
+//! [`issuer`] is the loop, and everything it must not do itself (allocate, lock, format, block) stands elsewhere.
+//! [`target`]s are what it drives, [`conflicts`] what it asks before it lets a request go.
+
+pub mod buffers;
+pub mod clock;
+pub mod conflicts;
+pub mod data;
+pub mod device;
+pub mod feeder;
+pub mod issuer;
+pub mod journal;
+pub mod machine;
+pub mod options;
+pub mod placement;
+pub mod recorder;
+pub mod run;
+pub mod statistics;
+pub mod target;
+
+mod error;
+mod planned;
+
+pub use error::{Error, Result};
+pub use options::Options;
+pub use planned::{Done, Planned};

@@ -15,6 +15,8 @@ mod generate;
 mod info;
 mod man;
 mod record;
+mod recover;
+mod replay;
 
 /// What stands below the list of commands in `iosonar --help`.
 pub const AFTER_HELP: &str = "\
@@ -25,6 +27,8 @@ Exit codes: 0 done, 1 failed, 2 the command line was wrong; `iosonar replay --he
 
 #[derive(Subcommand)]
 pub enum Command {
+    Replay(replay::Args),
+    Recover(recover::Args),
     Record(record::Args),
     Check(check::Args),
     Completions(completions::Args),
@@ -39,6 +43,8 @@ pub enum Command {
 impl Command {
     pub fn run(self) -> Result<ExitCode> {
         match self {
+            Self::Replay(args) => args.run(),
+            Self::Recover(args) => args.run(),
             Self::Record(args) => args.run(),
             Self::Check(args) => args.run(),
             Self::Completions(args) => args.run(),

@@ -1,0 +1,83 @@
+//! The closing statistics of a replay, for people.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use iosonar_replay::statistics::{Quantiles, Statistics, Within};
+
+use crate::{exit, human};
+
+/// One line for each thing that a person asks first.
+pub fn for_people(s: &Statistics) -> String {
+    let mut out = String::new();
+    let mut line = |name: &str, text: String| {
+        if !text.is_empty() {
+            writeln!(out, "{name:<17}{text}").expect("a string takes everything");
+        }
+    };
+    line("requests", format!("{} ({} reads, {} writes, {} others)", s.requests, s.reads, s.writes, s.others));
+    let rate = format!("{:.0} requests/s, {}/s", s.iops, human::bytes(s.bytes_per_s as u64));
+    line("completed", format!("{} in {}: {rate}", s.completed, human::span(s.elapsed_s)));
+    line(
+        "not as asked",
+        list(&[
+            (s.errors, "errors"),
+            (s.short, "short"),
+            (s.unfinished, "unfinished"),
+            (s.verify_errors, "verify errors"),
+            (s.zero_reads, "reads of zeros"),
+            (s.bad_lines, "bad lines"),
+        ]),
+    );
+    line(
+        "left out",
+        list(&[
+            (s.dropped, "dropped"),
+            (s.skipped.beyond_end, "across the target's end"),
+            (s.skipped.unaligned, "unaligned"),
+            (s.skipped.too_large, "too large"),
+            (s.skipped.unsupported, "unsupported"),
+            (s.skipped.excluded, "excluded"),
+        ]),
+    );
+    line(
+        "overlaps",
+        list(&[(s.pushed_back, "pushed back"), (s.ordered_waits, "ordered waits"), (s.widened, "widened to blocks")]),
+    );
+    line("most at once", format!("{} in flight, {} pushed back", s.max_in_flight, s.max_pushed_back));
+    line("wrap-around", format!("factor {:.3}", s.wrap_factor));
+    line("latency", s.latency_us.as_ref().map(quantiles).unwrap_or_default());
+    line("  from deadline", s.latency_intended_us.as_ref().map(quantiles).unwrap_or_default());
+    line("issue error", s.issue_error_us.as_ref().map(quantiles).unwrap_or_default());
+    line("  within", s.within_pct.as_ref().map(within).unwrap_or_default());
+    line("  free to go", s.issue_error_free_us.as_ref().map(quantiles).unwrap_or_default());
+    line("  within", s.within_free_pct.as_ref().map(within).unwrap_or_default());
+    line("  drift", s.drift_us_per_min.map(|d| format!("{d:+.3} µs/min")).unwrap_or_default());
+    line("cut short", if s.complete { String::new() } else { "yes: this run is not complete".into() });
+    out
+}
+
+/// 0 only if every request was done in full.
+pub fn exit_code(s: &Statistics) -> ExitCode {
+    if !s.complete {
+        ExitCode::from(exit::CUT_SHORT)
+    } else if s.errors + s.short + s.unfinished + s.verify_errors > 0 {
+        ExitCode::from(exit::REQUESTS_FAILED)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+fn list(counts: &[(u64, &str)]) -> String {
+    let some: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    some.join(", ")
+}
+
+fn quantiles(q: &Quantiles) -> String {
+    let us = |x: f64| human::span(x / 1e6);
+    format!("median {}, 99 % {}, 99.9 % {}, most {}", us(q.p50), us(q.p99), us(q.p999), us(q.max))
+}
+
+fn within(w: &Within) -> String {
+    format!("{:.2} % within 10 µs, {:.2} % 25 µs, {:.2} % 50 µs, {:.2} % 100 µs", w.us10, w.us25, w.us50, w.us100)
+}

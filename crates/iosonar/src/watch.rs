@@ -1,0 +1,86 @@
+//! Watching a replay from outside its loop: the bar, and the keys that end it.
+
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use iosonar_replay::issuer::Stop;
+use iosonar_replay::recorder::Progress;
+use iosonar_trace::Nanos;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::human;
+
+/// The first signal ends the run gently; a second one doesn't wait for what is in flight.
+pub fn stop_on_signals(stop: &Arc<Stop>) -> io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let stop = Arc::clone(stop);
+    thread::spawn(move || {
+        for (seen, _) in signals.forever().enumerate() {
+            if seen == 0 {
+                stop.gently();
+                eprintln!("stopping: waiting for requests in flight; once more to wait no longer");
+            } else {
+                stop.at_once();
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Shows how far a replay is: a bar on a terminal, else nothing.
+pub struct Bar {
+    over: Arc<AtomicBool>,
+    drawer: Option<JoinHandle<()>>,
+}
+
+impl Bar {
+    /// `requests` and `duration` are what is expected, where known.
+    pub fn start(progress: &Arc<Progress>, requests: Option<u64>, duration: Option<Nanos>) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let drawer = io::stderr().is_terminal().then(|| {
+            let (progress, over) = (Arc::clone(progress), Arc::clone(&over));
+            thread::spawn(move || draw(&progress, &over, requests, duration))
+        });
+        Self { over, drawer }
+    }
+
+    /// Removes it.
+    pub fn finish(self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(drawer) = self.drawer {
+            drawer.thread().unpark();
+            // A bar that failed to draw changes nothing about the run.
+            let _ = drawer.join();
+        }
+    }
+}
+
+fn draw(progress: &Progress, over: &AtomicBool, requests: Option<u64>, duration: Option<Nanos>) {
+    // A timed run is as far as its clock, another as far as its requests.
+    let (length, by_time) = match (duration, requests) {
+        (Some(duration), _) => (duration.0.max(1) as u64, true),
+        (None, requests) => (requests.unwrap_or(0), false),
+    };
+    let style = if length > 0 { "{bar:30} {percent:>3} %  {msg}, {eta} left" } else { "{spinner} {msg}" };
+    let bar = ProgressBar::new(length).with_style(ProgressStyle::with_template(style).expect("a valid template"));
+    let mut before = 0;
+    let tick = Duration::from_millis(250);
+    while !over.load(Ordering::Relaxed) {
+        let done = progress.requests.load(Ordering::Relaxed);
+        let errors = progress.errors.load(Ordering::Relaxed);
+        let rate = (done - before) as f64 / tick.as_secs_f64();
+        let bytes = human::bytes(progress.bytes.load(Ordering::Relaxed));
+        before = done;
+        let failed = if errors > 0 { format!(", {errors} errors") } else { String::new() };
+        bar.set_message(format!("{done} requests, {rate:.0}/s, {bytes}{failed}"));
+        let intended = progress.intended_ns.load(Ordering::Relaxed).max(0) as u64;
+        bar.set_position(if by_time { intended } else { done });
+        thread::park_timeout(tick);
+    }
+    bar.finish_and_clear();
+}

@@ -1,0 +1,121 @@
+//! The storage that is replayed on: what it is, and whether it may be overwritten.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::placement::Geometry;
+
+pub mod safety;
+pub mod sysfs;
+
+/// Block device or regular file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A block device.
+    Block,
+    /// A regular file.
+    File,
+}
+
+/// Storage to replay on, open and claimed.
+#[derive(Debug)]
+pub struct Device {
+    /// What the user called it.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: Kind,
+    /// Its size and blocks.
+    pub geometry: Geometry,
+    /// Open for direct I/O; a block device is claimed exclusively, so that nobody mounts it meanwhile.
+    pub file: File,
+}
+
+impl Device {
+    /// Opens what may be overwritten; see [`safety`] for what may not.
+    pub fn open(path: &Path, force: bool) -> Result<Self> {
+        let meta = path.metadata().map_err(|e| missing(path, e))?;
+        let kind = match meta.file_type() {
+            t if t.is_block_device() => Kind::Block,
+            t if t.is_file() => Kind::File,
+            _ => {
+                let reason = "neither a block device nor a regular file; name one of these as --target".into();
+                return Err(Error::Unsafe { path: path.to_owned(), reason });
+            }
+        };
+        safety::check(path, kind, &meta, force)?;
+        let claim = if kind == Kind::Block { libc::O_EXCL } else { 0 };
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_DIRECT | claim | libc::O_CLOEXEC)
+            .open(path)
+            .map_err(|e| not_opened(path, e))?;
+        let (bytes, block) = match kind {
+            Kind::Block => (sysfs::bytes(meta.rdev())?, sysfs::logical_block_bytes(meta.rdev())?),
+            Kind::File => (meta.len(), direct_io_alignment(&file)?),
+        };
+        let geometry = Geometry::new(bytes, block);
+        if geometry.sectors == 0 {
+            let reason = format!(
+                "has no room for a single block of {block} bytes; give it a size first (for a file: fallocate -l 10G {})",
+                path.display()
+            );
+            return Err(Error::Unsafe { path: path.to_owned(), reason });
+        }
+        Ok(Self { path: path.to_owned(), kind, geometry, file })
+    }
+
+    /// As the run's footer holds it.
+    pub fn describe(&self) -> serde_json::Value {
+        let rdev = self.file.metadata().map(|m| m.rdev()).unwrap_or(0);
+        let block = self.kind == Kind::Block;
+        serde_json::json!({
+            "path": self.path,
+            "kind": self.kind,
+            "sectors": self.geometry.sectors,
+            "logical_block_bytes": self.geometry.block_sectors * iosonar_trace::SECTOR_BYTES,
+            "scheduler": block.then(|| sysfs::scheduler(rdev)).flatten(),
+            "write_cache": block.then(|| sysfs::queue(rdev, "write_cache")).flatten(),
+        })
+    }
+}
+
+fn missing(path: &Path, error: io::Error) -> Error {
+    if error.kind() == io::ErrorKind::NotFound {
+        let reason = format!(
+            "there is no such device or file; `lsblk` lists devices, and `fallocate -l 10G {}` makes a file to replay on",
+            path.display()
+        );
+        return Error::Unsafe { path: path.to_owned(), reason };
+    }
+    Error::file(path, error)
+}
+
+fn not_opened(path: &Path, error: io::Error) -> Error {
+    let reason = match error.raw_os_error() {
+        Some(libc::EBUSY) => "in use: mounted, or held by LVM, RAID, swap or another program".into(),
+        Some(libc::EACCES | libc::EPERM) => format!("{error}; replaying on a device needs root (try sudo)"),
+        Some(libc::EINVAL) => "its file system can't do direct I/O; choose another place".into(),
+        Some(libc::EROFS) => "read-only".into(),
+        _ => error.to_string(),
+    };
+    Error::Unsafe { path: path.to_owned(), reason }
+}
+
+/// What direct I/O on a file must be aligned to, in bytes: asked of the kernel (6.1 or newer), else 4096, which serves
+/// every device.
+fn direct_io_alignment(file: &File) -> Result<u64> {
+    use rustix::fs::{AtFlags, StatxFlags, statx};
+    // STATX_DIOALIGN, which rustix has no name for yet.
+    const DIOALIGN: StatxFlags = StatxFlags::from_bits_retain(0x2000);
+    match statx(file, c"", AtFlags::EMPTY_PATH, DIOALIGN) {
+        Ok(x) if x.stx_mask & 0x2000 != 0 && x.stx_dio_offset_align > 0 => Ok(u64::from(x.stx_dio_offset_align)),
+        _ => Ok(4096),
+    }
+}

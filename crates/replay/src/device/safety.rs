@@ -1,0 +1,130 @@
+//! Destructive by nature, careful by habit: what is in use is never overwritten, and what carries data that someone
+//! would miss only if forced.
+//!
+//! | refused | how it is known |
+//! |---|---|
+//! | mounted, itself or a partition of it | `/proc/self/mountinfo` |
+//! | swap | `/proc/swaps` |
+//! | part of LVM, RAID, multipath, … | holders in sysfs |
+//! | a file behind a loop device | `loop/backing_file` in sysfs |
+//! | anything else that claimed it | opening with `O_EXCL` fails |
+//! | carries a signature (file system, LVM, RAID, partition table, …), unless forced | `wipefs --no-act` of util-linux |
+
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
+
+use super::{Kind, sysfs};
+use crate::error::{Error, Result};
+
+/// Refuses what must not be overwritten.
+pub fn check(path: &Path, kind: Kind, meta: &Metadata, force: bool) -> Result<()> {
+    let refuse = |reason: String| Err(Error::Unsafe { path: path.to_owned(), reason });
+    if let Some(user) = in_use(path, kind, meta) {
+        return refuse(format!("{user}; a target in use is never overwritten, not even with --force"));
+    }
+    if force {
+        return Ok(());
+    }
+    match signatures(path) {
+        Ok(found) if found.is_empty() => Ok(()),
+        Ok(found) => refuse(format!(
+            "carries {}; the replay would destroy that. Use --force if it may go, or `wipefs --all {}` first",
+            found.join(", "),
+            path.display()
+        )),
+        Err(why) => refuse(format!(
+            "can't be searched for file systems and the like ({why}); install util-linux, or use --force if you know that \
+             nothing of value is there"
+        )),
+    }
+}
+
+/// Who uses it, as a sentence; `None` if nobody does.
+pub fn in_use(path: &Path, kind: Kind, meta: &Metadata) -> Option<String> {
+    match kind {
+        Kind::Block => block_in_use(meta.rdev()),
+        Kind::File => file_in_use(path),
+    }
+}
+
+fn block_in_use(rdev: u64) -> Option<String> {
+    let mounted = mounts();
+    let swaps: Vec<u64> = swaps().iter().filter_map(|s| Some(fs::metadata(s).ok()?.rdev())).collect();
+    let parts = sysfs::partitions(rdev).into_iter().map(|(part, name)| (part, format!("its partition {name} is ")));
+    for (device, whose) in std::iter::once((rdev, String::new())).chain(parts) {
+        if let Some((_, place)) = mounted.iter().find(|(number, _)| *number == device) {
+            return Some(format!("{whose}mounted on {place}"));
+        }
+        if swaps.contains(&device) {
+            return Some(format!("{whose}in use as swap"));
+        }
+        if let Some(holder) = sysfs::holders(device).first() {
+            return Some(format!("{whose}held by {holder}"));
+        }
+    }
+    None
+}
+
+fn file_in_use(path: &Path) -> Option<String> {
+    let own = path.canonicalize().ok()?;
+    if swaps().iter().any(|s| Path::new(s) == own) {
+        return Some("in use as swap".into());
+    }
+    for device in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
+        let backing = fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
+        if !backing.is_empty() && Path::new(backing.trim_end()) == own {
+            return Some(format!("behind /dev/{}", device.file_name().to_string_lossy()));
+        }
+    }
+    None
+}
+
+/// Device number and place of everything that is mounted. A file system over several devices (btrfs) has a number of its
+/// own there; its devices are found by their names.
+fn mounts() -> Vec<(u64, String)> {
+    let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let (Some(number), Some(place)) = (fields.get(2).and_then(|s| sysfs::number(s)), fields.get(4)) else {
+            continue;
+        };
+        found.push((number, (*place).to_owned()));
+        let source = fields.iter().position(|f| *f == "-").and_then(|dash| fields.get(dash + 2));
+        if let Some(rdev) = source.and_then(|s| fs::metadata(s).ok()).map(|m| m.rdev()).filter(|&r| r != 0) {
+            found.push((rdev, (*place).to_owned()));
+        }
+    }
+    found
+}
+
+fn swaps() -> Vec<String> {
+    let text = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+/// What is found on it, such as `ext4 "home"`. An error says why that is not known.
+fn signatures(path: &Path) -> std::result::Result<Vec<String>, String> {
+    let output = Command::new("wipefs")
+        .args(["--no-act", "--json", "--output", "TYPE,LABEL"])
+        .arg(path)
+        .output()
+        .map_err(|e| format!("wipefs: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("wipefs: {}", String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    if output.stdout.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Vec::new());
+    }
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).map_err(|e| format!("wipefs: {e}"))?;
+    let list = found["signatures"].as_array().cloned().unwrap_or_default();
+    Ok(list
+        .iter()
+        .map(|s| {
+            let kind = s["type"].as_str().unwrap_or("something unknown");
+            s["label"].as_str().map_or_else(|| kind.to_owned(), |label| format!("{kind} \"{label}\""))
+        })
+        .collect())
+}

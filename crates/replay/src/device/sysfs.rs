@@ -1,0 +1,75 @@
+//! What the kernel says about a block device, from `/sys/dev/block`. All by device number, as `stat` returns it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use iosonar_trace::SECTOR_BYTES;
+use rustix::fs::{major, minor};
+
+use crate::error::{Error, Result};
+
+/// Its folder.
+pub fn folder(rdev: u64) -> PathBuf {
+    format!("/sys/dev/block/{}:{}", major(rdev), minor(rdev)).into()
+}
+
+/// The folder of the whole disk: a partition's own has no queue.
+pub fn disk(rdev: u64) -> PathBuf {
+    let own = folder(rdev);
+    if own.join("partition").exists() { own.canonicalize().unwrap_or(own).join("..") } else { own }
+}
+
+/// One of its attributes, without the line's end.
+pub fn read(rdev: u64, attribute: &str) -> Option<String> {
+    fs::read_to_string(folder(rdev).join(attribute)).ok().map(|s| s.trim().to_owned())
+}
+
+/// An attribute of its queue.
+pub fn queue(rdev: u64, attribute: &str) -> Option<String> {
+    fs::read_to_string(disk(rdev).join("queue").join(attribute)).ok().map(|s| s.trim().to_owned())
+}
+
+/// Its size in bytes.
+pub fn bytes(rdev: u64) -> Result<u64> {
+    let sectors: u64 = read(rdev, "size").and_then(|s| s.parse().ok()).ok_or_else(|| {
+        let what = format!("{}/size is missing; is /sys mounted?", folder(rdev).display());
+        Error::system(what, std::io::ErrorKind::NotFound.into())
+    })?;
+    Ok(sectors * SECTOR_BYTES)
+}
+
+/// Its smallest unit of I/O in bytes.
+pub fn logical_block_bytes(rdev: u64) -> Result<u64> {
+    Ok(queue(rdev, "logical_block_size").and_then(|s| s.parse().ok()).unwrap_or(SECTOR_BYTES))
+}
+
+/// Its active scheduler: the one in brackets.
+pub fn scheduler(rdev: u64) -> Option<String> {
+    let line = queue(rdev, "scheduler")?;
+    Some(line.split('[').nth(1)?.split(']').next()?.to_owned())
+}
+
+/// Names of the devices that are built on it.
+pub fn holders(rdev: u64) -> Vec<String> {
+    names(&folder(rdev).join("holders"))
+}
+
+/// Device numbers and names of its partitions.
+pub fn partitions(rdev: u64) -> Vec<(u64, String)> {
+    names(&folder(rdev))
+        .into_iter()
+        .filter(|name| folder(rdev).join(name).join("partition").exists())
+        .filter_map(|name| Some((number(&fs::read_to_string(folder(rdev).join(&name).join("dev")).ok()?)?, name)))
+        .collect()
+}
+
+fn names(folder: &std::path::Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// A device number from its text, `major:minor`.
+pub fn number(text: &str) -> Option<u64> {
+    let (major, minor) = text.trim().split_once(':')?;
+    Some(rustix::fs::makedev(major.parse().ok()?, minor.parse().ok()?))
+}

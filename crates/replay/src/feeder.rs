@@ -1,0 +1,208 @@
+//! Makes requests ready ahead of the loop: reads the load, cuts the window, places each request on the target, finds it a
+//! buffer and builds its data.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use iosonar_trace::{Nanos, Op, Outcome, Reader, Request};
+use rtrb::{Consumer, Producer};
+
+use crate::buffers::{Arena, Buffer, Pool};
+use crate::clock::Clock;
+use crate::data::Content;
+use crate::error::Result;
+use crate::issuer::Stop;
+use crate::options::Window;
+use crate::placement::{Align, Geometry};
+use crate::planned::Planned;
+
+/// How long it sleeps when there is nothing to do: far less than it works ahead.
+const NAP: Duration = Duration::from_micros(300);
+
+/// Where requests go, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// The part of the load that is replayed.
+    pub window: Window,
+    /// By how much its time is sped up.
+    pub speedup: f64,
+    /// Whether deadlines don't matter.
+    pub asap: bool,
+    /// The target.
+    pub geometry: Geometry,
+    /// What to do with unaligned requests.
+    pub align: Align,
+    /// How far ahead requests are made ready.
+    pub ahead: Nanos,
+}
+
+/// What the feeder says of itself when it is done.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fed {
+    /// Requests in the window.
+    pub requests: u64,
+    /// The first sector behind the highest request of the window.
+    pub max_end_sector: u64,
+    /// Lines of the load that could not be understood.
+    pub bad_lines: u64,
+    /// Whether the load itself was whole, as far as it was read.
+    pub load_complete: bool,
+    /// What the load's reader had to say.
+    pub notices: Vec<String>,
+}
+
+/// The room between the load and the loop.
+pub struct Feeder<'a, C> {
+    clock: C,
+    plan: Plan,
+    stop: &'a Stop,
+    pool: Pool,
+    content: Content,
+    output: Producer<Planned>,
+    returned: Consumer<Buffer>,
+    /// Time of the first request in the window.
+    first: Option<Nanos>,
+    fed: Fed,
+}
+
+impl<'a, C: Clock> Feeder<'a, C> {
+    /// Puts requests into `output`, with buffers from `pool` that come back by `returned`.
+    pub fn new(
+        clock: C,
+        plan: Plan,
+        stop: &'a Stop,
+        pool: Pool,
+        content: Content,
+        output: Producer<Planned>,
+        returned: Consumer<Buffer>,
+    ) -> Self {
+        Self { clock, plan, stop, pool, content, output, returned, first: None, fed: Fed::default() }
+    }
+
+    /// Runs to the end of the window, or until a stop.
+    pub fn run(mut self, load: &mut dyn Reader<Request>) -> Result<Fed> {
+        let arena = Arc::clone(self.pool.arena());
+        let mut number = 0;
+        let outcome = loop {
+            let request = match load.next() {
+                Ok(Some(request)) => request,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error.into()),
+            };
+            number += 1;
+            if request.at < self.plan.window.start {
+                continue;
+            }
+            if request.at >= self.plan.window.end {
+                break Ok(());
+            }
+            self.fed.requests += 1;
+            self.fed.max_end_sector = self.fed.max_end_sector.max(request.end().0);
+            let planned = self.plan(number - 1, &request);
+            let Some(planned) = self.equip(planned, &arena) else { break Ok(()) };
+            if !self.hand_over(planned) {
+                break Ok(());
+            }
+        };
+        let known = load.metadata();
+        self.fed.bad_lines = known.counts.bad_lines;
+        self.fed.load_complete = known.complete;
+        self.fed.notices.clone_from(&known.notices);
+        outcome.map(|()| self.fed)
+    }
+
+    fn plan(&mut self, number: u64, request: &Request) -> Planned {
+        let first = *self.first.get_or_insert(request.at);
+        let deadline = match (self.plan.asap, self.plan.speedup) {
+            (true, _) => Nanos::ZERO,
+            (false, 1.0) => request.at - first,
+            (false, speedup) => Nanos(((request.at - first).0 as f64 / speedup).round() as i64),
+        };
+        let placed = match request.op {
+            Op::Flush => Ok((request.sector, request.sectors, false)),
+            _ => self
+                .plan
+                .geometry
+                .place(request.sector, request.sectors, self.plan.align)
+                .map(|place| (place.sector, place.sectors, place.widened)),
+        };
+        let (sector, sectors, widened) = placed.unwrap_or((request.sector, request.sectors, false));
+        Planned {
+            request: number,
+            round: 0,
+            device: request.device,
+            target: 0,
+            source_sector: request.sector,
+            sector,
+            sectors,
+            op: request.op,
+            flags: request.flags,
+            deadline,
+            ready: Nanos::ZERO,
+            widened,
+            skip: placed.err(),
+            buffer: None,
+        }
+    }
+
+    /// Finds a buffer and builds the data, both of which may have to wait. `None` on a stop.
+    fn equip(&mut self, mut planned: Planned, arena: &Arena) -> Option<Planned> {
+        self.wait_until(planned.deadline - self.plan.ahead)?;
+        let bytes = planned.sectors.bytes();
+        let moves_data = matches!(planned.op, Op::Read | Op::Write) && bytes > 0;
+        if moves_data && planned.skip.is_none() {
+            if bytes > self.pool.largest() {
+                planned.skip = Some(Outcome::TooLarge);
+            } else {
+                let mut buffer = self.take_buffer(bytes)?;
+                if planned.op == Op::Write {
+                    self.content.fill(arena.bytes_mut(&mut buffer, bytes));
+                }
+                planned.buffer = Some(buffer);
+            }
+        }
+        planned.ready = self.clock.now();
+        Some(planned)
+    }
+
+    fn wait_until(&self, at: Nanos) -> Option<()> {
+        while self.clock.now() < at {
+            if self.is_over() {
+                return None;
+            }
+            std::thread::sleep(NAP);
+        }
+        Some(())
+    }
+
+    fn take_buffer(&mut self, bytes: u64) -> Option<Buffer> {
+        loop {
+            while let Ok(buffer) = self.returned.pop() {
+                self.pool.give(buffer);
+            }
+            if let Some(buffer) = self.pool.take(bytes) {
+                return Some(buffer);
+            }
+            if self.is_over() {
+                return None;
+            }
+            std::thread::sleep(NAP);
+        }
+    }
+
+    /// False if nobody wants it any more.
+    fn hand_over(&mut self, mut planned: Planned) -> bool {
+        while let Err(rtrb::PushError::Full(back)) = self.output.push(planned) {
+            if self.is_over() {
+                return false;
+            }
+            planned = back;
+            std::thread::sleep(NAP);
+        }
+        true
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.is_ordered() || self.output.is_abandoned()
+    }
+}

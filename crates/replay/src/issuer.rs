@@ -1,0 +1,504 @@
+//! The loop: it lets each request go at its deadline, never early, and takes back what is through.
+//!
+//! ```text
+//!  input ──▶ due ──▶ [conflicts?] ──▶ staged ──▶ target ──▶ completions ──▶ output
+//!                        │              ▲                        │
+//!                        └─▶ waiting ───┘◀── conflict has gone ──┘
+//! ```
+//!
+//! In here nothing allocates, locks, formats or makes a system call but submission and cheap reaping. While a deadline is
+//! near ([`NEAR`]) not even reaping is done: it could make the request late. Only when nothing can be issued anyway, or
+//! the last look is long ago ([`LOOK`]: a completion is stamped when it is seen), is the rule broken.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use iosonar_trace::{HeldBy, Nanos, Outcome, Record, SECTOR_BYTES};
+use rtrb::{Consumer, Producer};
+
+use crate::clock::Clock;
+use crate::conflicts::{Policy, Range, Tracker, Verdict};
+use crate::planned::{Done, Planned};
+use crate::target::{Completion, Io, Target};
+
+/// A deadline closer than this is not risked for anything else.
+const NEAR: Nanos = Nanos(3_000);
+/// However near deadlines are, completions are looked for at least this often.
+const LOOK: Nanos = Nanos(20_000);
+/// How long a sleeping loop trusts an empty input, which can bring an urgent request at any time.
+const INPUT_POLL: Nanos = Nanos(200_000);
+
+/// What the loop does while there is nothing to do: how exact it is against what it costs.
+pub trait Idle<T> {
+    /// Passes time, at most `left`.
+    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()>;
+}
+
+/// Asks the clock again at once: exact, and takes a processor.
+#[derive(Debug, Default)]
+pub struct Spin;
+
+impl<T> Idle<T> for Spin {
+    #[inline]
+    fn idle(&mut self, _: Nanos, _: &mut T) -> io::Result<()> {
+        std::hint::spin_loop();
+        Ok(())
+    }
+}
+
+/// Sleeps until shortly before the deadline, and spins for the rest.
+#[derive(Debug)]
+pub struct Hybrid {
+    /// How long before the deadline it wakes up: a little more than waking takes.
+    pub margin: Nanos,
+}
+
+impl<T: Target> Idle<T> for Hybrid {
+    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
+        if left > self.margin {
+            // Bounded, so that an order to stop is seen.
+            return target.wait(Nanos((left - self.margin).0.min(100_000_000)));
+        }
+        std::hint::spin_loop();
+        Ok(())
+    }
+}
+
+/// How the load's times are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Each request at its deadline.
+    Timed,
+    /// Each as soon as there is room: a request's deadline is the moment at which it goes.
+    AsFastAsPossible,
+}
+
+/// What the loop is to keep to.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The most requests in flight, revived ones not counted.
+    pub depth: usize,
+    /// The most requests that wait for an overlap, or fly after they did: each has a place of its own, so that a revival
+    /// never waits for an ordinary one.
+    pub pushed_back: usize,
+    /// The most requests handed over in one call.
+    pub batch: usize,
+}
+
+impl Limits {
+    /// Places for requests, in flight or waiting.
+    pub fn slots(&self) -> usize {
+        self.depth + self.pushed_back
+    }
+}
+
+/// An order to the loop, from other threads: it only ever grows.
+#[derive(Debug, Default)]
+pub struct Stop(AtomicU8);
+
+impl Stop {
+    /// Issues nothing more, and waits for what is in flight.
+    pub fn gently(&self) {
+        self.0.fetch_max(1, Ordering::Relaxed);
+    }
+
+    /// Waits for nothing more: what is in flight is recorded as unfinished.
+    pub fn at_once(&self) {
+        self.0.fetch_max(2, Ordering::Relaxed);
+    }
+
+    /// Whether any stop was ordered.
+    pub fn is_ordered(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+
+    fn is_at_once(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 1
+    }
+}
+
+/// What the loop says of itself when it is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Requests left out for an overlap.
+    pub dropped: u64,
+    /// Requests for which everything behind them waited.
+    pub ordered_waits: u64,
+    /// Most requests in flight.
+    pub max_in_flight: u32,
+    /// Most requests waiting for an overlap.
+    pub max_pushed_back: u32,
+    /// Turns in which the recorder's queue was full.
+    pub recorder_stalls: u64,
+    /// Submission calls.
+    pub submissions: u64,
+    /// Submission calls that took more than 50 µs: the kernel or the device held the loop.
+    pub slow_submissions: u64,
+    /// Time spent in those.
+    pub slow_submission_time: Nanos,
+}
+
+/// A request that has a place, from its admission to its end.
+struct Slot {
+    buffer: Option<crate::buffers::Buffer>,
+    target: u16,
+    record: Record,
+}
+
+/// The loop and all that it owns.
+pub struct Issuer<'a, T, C, I> {
+    clock: C,
+    target: T,
+    idle: I,
+    pace: Pace,
+    policy: Policy,
+    limits: Limits,
+    stop: &'a Stop,
+    input: Consumer<Planned>,
+    output: Producer<Done>,
+    tracker: Tracker,
+    slots: Vec<Option<Slot>>,
+    free: Vec<u32>,
+    /// Room in the output when it was last asked for, less what was put there since.
+    room: usize,
+    /// Due, but not yet let go: oldest first.
+    due: VecDeque<Planned>,
+    /// Staged since the last submission.
+    staged: Vec<u32>,
+    in_flight: usize,
+    /// Slots that wait for an overlap, and those that fly after they did.
+    waiting: usize,
+    revived_in_flight: usize,
+    /// What held the head of `due` last, and when it was seen to do so.
+    held: Option<(HeldBy, Nanos)>,
+    last_look: Nanos,
+    tally: Tally,
+}
+
+impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
+    /// Reads from `input`, and puts every request that is through into `output`.
+    #[expect(clippy::too_many_arguments, reason = "the loop's plugs, each once")]
+    pub fn new(
+        clock: C,
+        target: T,
+        idle: I,
+        pace: Pace,
+        policy: Policy,
+        limits: Limits,
+        stop: &'a Stop,
+        input: Consumer<Planned>,
+        output: Producer<Done>,
+        tracker: Tracker,
+    ) -> Self {
+        let slots = limits.slots();
+        Self {
+            clock,
+            target,
+            idle,
+            pace,
+            policy,
+            limits,
+            stop,
+            due: VecDeque::with_capacity(input.buffer().capacity()),
+            input,
+            output,
+            tracker,
+            slots: std::iter::repeat_with(|| None).take(slots).collect(),
+            free: (0..slots as u32).rev().collect(),
+            room: 0,
+            staged: Vec::with_capacity(limits.batch),
+            in_flight: 0,
+            waiting: 0,
+            revived_in_flight: 0,
+            held: None,
+            last_look: Nanos(i64::MIN),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Runs until the input has ended and everything is through, or a stop was ordered. An error is one of the target as
+    /// a whole: what is in flight then is recorded as unfinished.
+    pub fn run(mut self) -> (Tally, T, io::Result<()>) {
+        let outcome = self.turns();
+        self.abandon();
+        (self.tally, self.target, outcome)
+    }
+
+    fn turns(&mut self) -> io::Result<()> {
+        loop {
+            let now = self.clock.now();
+            self.revive();
+            if !self.stop.is_ordered() {
+                self.take_due(now);
+                self.admit(now);
+            }
+            let busy = !self.staged.is_empty();
+            if busy {
+                self.submit()?;
+            } else if self.is_done() {
+                return Ok(());
+            }
+            let now = if busy { self.clock.now() } else { now };
+            let left = self.time_left(now);
+            if left > NEAR || now - self.last_look > LOOK {
+                let found = self.look(left == Nanos::MAX);
+                if !found && !busy && left > NEAR {
+                    self.idle.idle(left, &mut self.target)?;
+                }
+            }
+        }
+    }
+
+    /// Moves what is due from the input, so that it can be counted as waiting.
+    #[inline]
+    fn take_due(&mut self, now: Nanos) {
+        while self.due.len() < self.due.capacity() {
+            match self.input.peek() {
+                Ok(next) if next.deadline <= now => {
+                    let next = self.input.pop().expect("just peeked");
+                    self.due.push_back(next);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Lets go what is due, as far as depth and conflicts allow.
+    #[inline]
+    fn admit(&mut self, now: Nanos) {
+        while self.staged.len() < self.limits.batch {
+            let Some(next) = self.due.front() else { return };
+            let (skipped, deadline) = (next.skip.is_some(), next.deadline);
+            let range = Range {
+                target: next.target,
+                sector: next.sector.0,
+                sectors: next.sectors.0,
+                modifies: next.op.modifies(),
+            };
+            if skipped {
+                let next = self.due.pop_front().expect("just seen");
+                self.put_out(Done { record: next.record(), buffer: next.buffer });
+                continue;
+            }
+            if !self.has_room() {
+                self.tally.recorder_stalls += 1;
+                return self.hold(HeldBy::Recorder, now);
+            }
+            let ordinary = self.in_flight - self.revived_in_flight;
+            if ordinary >= self.limits.depth || self.waiting + self.revived_in_flight >= self.limits.pushed_back {
+                return self.hold(HeldBy::Depth, now);
+            }
+            let slot = *self.free.last().expect("fewer in use than the limits allow");
+            match (self.tracker.admit(slot, range), self.policy) {
+                (Verdict::Go, _) => {
+                    self.occupy(slot);
+                    self.stage(slot, false);
+                }
+                (Verdict::Conflict, Policy::Partial) => {
+                    self.occupy(slot);
+                    self.record_mut(slot).pushed_back = true;
+                    self.waiting += 1;
+                    self.tally.max_pushed_back = self.tally.max_pushed_back.max(self.waiting as u32);
+                }
+                (Verdict::Conflict, Policy::Drop) => {
+                    let next = self.due.pop_front().expect("just seen");
+                    self.tally.dropped += 1;
+                    let record = Record { outcome: Outcome::Dropped, ..next.record() };
+                    self.put_out(Done { record, buffer: next.buffer });
+                }
+                (Verdict::Conflict, _) => {
+                    let first_seen = !matches!(self.held, Some((HeldBy::Order, at)) if at >= deadline);
+                    self.tally.ordered_waits += u64::from(first_seen);
+                    return self.hold(HeldBy::Order, now);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn hold(&mut self, by: HeldBy, now: Nanos) {
+        self.held = Some((by, now));
+    }
+
+    /// Gives the oldest due request its slot.
+    #[inline]
+    fn occupy(&mut self, slot: u32) {
+        let next = self.due.pop_front().expect("the caller saw it");
+        self.free.pop();
+        let mut record = next.record();
+        if self.pace == Pace::Timed {
+            record.held_by = match self.held {
+                Some((by, at)) if at >= next.deadline => by,
+                _ if next.ready > next.deadline => HeldBy::Input,
+                _ => HeldBy::Nothing,
+            };
+        }
+        self.slots[slot as usize] = Some(Slot { buffer: next.buffer, target: next.target, record });
+    }
+
+    /// Lets go what waited for an overlap that has gone, whatever else is due.
+    #[inline]
+    fn revive(&mut self) {
+        while self.staged.len() < self.limits.batch {
+            let Some(slot) = self.tracker.revive() else { return };
+            self.waiting -= 1;
+            self.revived_in_flight += 1;
+            self.stage(slot, true);
+        }
+    }
+
+    #[inline]
+    fn stage(&mut self, slot: u32, revived: bool) {
+        debug_assert!(!revived || self.revived_in_flight > 0);
+        let Some(Slot { buffer, target, record }) = &mut self.slots[slot as usize] else {
+            unreachable!("only occupied slots are staged")
+        };
+        self.in_flight += 1;
+        self.tally.max_in_flight = self.tally.max_in_flight.max(self.in_flight as u32);
+        record.in_flight = self.in_flight as u32;
+        record.waiting = (self.due.len() + self.waiting) as u32;
+        self.target.stage(Io {
+            slot,
+            target: *target,
+            op: record.op,
+            flags: record.flags,
+            offset: record.sector.bytes(),
+            length: record.sectors.bytes(),
+            buffer: buffer.as_ref(),
+        });
+        self.staged.push(slot);
+    }
+
+    #[inline]
+    fn submit(&mut self) -> io::Result<()> {
+        let issued = self.clock.now();
+        for i in 0..self.staged.len() {
+            let pace = self.pace;
+            let record = self.record_mut(self.staged[i]);
+            record.issued = Some(issued);
+            if pace == Pace::AsFastAsPossible {
+                record.intended = issued;
+            }
+        }
+        let outcome = self.target.submit();
+        let submitted = self.clock.now();
+        for i in 0..self.staged.len() {
+            self.record_mut(self.staged[i]).submitted = Some(submitted);
+        }
+        self.staged.clear();
+        self.tally.submissions += 1;
+        let took = submitted - issued;
+        if took > Nanos(50_000) {
+            self.tally.slow_submissions += 1;
+            self.tally.slow_submission_time = self.tally.slow_submission_time + took;
+        }
+        outcome
+    }
+
+    /// Takes completions back while no deadline is near — or all of them, where nothing can be issued anyway. Returns
+    /// whether there were any.
+    #[inline]
+    fn look(&mut self, all: bool) -> bool {
+        let mut found = false;
+        while let Some(completion) = self.target.reap() {
+            let now = self.clock.now();
+            self.last_look = now;
+            self.complete(completion, now);
+            found = true;
+            if !all && self.time_left(now) <= NEAR {
+                return true;
+            }
+        }
+        self.last_look = self.clock.now();
+        found
+    }
+
+    #[inline]
+    fn complete(&mut self, completion: Completion, now: Nanos) {
+        let Some(slot) = self.slots.get_mut(completion.slot as usize).and_then(Option::take) else {
+            // A completion for nothing in flight: a target's fault that must not end the run.
+            debug_assert!(false, "unexpected {completion:?}");
+            return;
+        };
+        let mut record = slot.record;
+        record.completed = Some(now);
+        match u64::try_from(completion.result) {
+            Err(_) => {
+                record.outcome = Outcome::Error;
+                record.errno = -completion.result as i32;
+            }
+            Ok(bytes) => {
+                let asked = record.sectors.0 * SECTOR_BYTES;
+                // Operations without data return 0.
+                record.bytes_done = if slot.buffer.is_some() { bytes } else { asked };
+                record.outcome = if record.bytes_done < asked { Outcome::Short } else { Outcome::Ok };
+            }
+        }
+        self.in_flight -= 1;
+        self.revived_in_flight -= usize::from(record.pushed_back);
+        self.free.push(completion.slot);
+        self.tracker.finish(completion.slot);
+        self.put_out(Done { record, buffer: slot.buffer });
+    }
+
+    /// Whether the recorder's queue has room for one more request when all that are on their way come back.
+    #[inline]
+    fn has_room(&mut self) -> bool {
+        let needed = self.in_flight + self.waiting + 1;
+        if self.room < needed {
+            // Asked only when the last answer is used up: it is the other thread's cache line.
+            self.room = self.output.slots();
+        }
+        self.room >= needed
+    }
+
+    /// Hands a request to the recorder.
+    #[inline]
+    fn put_out(&mut self, mut done: Done) {
+        self.room = self.room.saturating_sub(1);
+        // Only requests that are left out come without a reservation. The recorder never waits for the loop.
+        while let Err(rtrb::PushError::Full(back)) = self.output.push(done) {
+            self.tally.recorder_stalls += 1;
+            done = back;
+            std::thread::yield_now();
+        }
+    }
+
+    /// How long until something can be issued; `MAX` if only a completion can change that.
+    #[inline]
+    fn time_left(&mut self, now: Nanos) -> Nanos {
+        if !self.due.is_empty() || self.stop.is_ordered() {
+            // Due, but held.
+            return Nanos::MAX;
+        }
+        match self.input.peek() {
+            Ok(next) => next.deadline - now,
+            Err(_) if self.input.is_abandoned() => Nanos::MAX,
+            Err(_) => INPUT_POLL,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        if self.in_flight + self.waiting > 0 {
+            // A stop leaves those that wait where they are.
+            return self.stop.is_at_once() || (self.stop.is_ordered() && self.in_flight == 0);
+        }
+        self.stop.is_ordered() || (self.due.is_empty() && self.input.is_abandoned() && self.input.is_empty())
+    }
+
+    /// Puts out what never came back, and what never went.
+    fn abandon(&mut self) {
+        for slot in 0..self.slots.len() {
+            if let Some(Slot { record, .. }) = self.slots[slot].take() {
+                // The buffer of a request in flight still belongs to the kernel: it is not given back.
+                self.put_out(Done { record, buffer: None });
+            }
+        }
+    }
+
+    #[inline]
+    fn record_mut(&mut self, slot: u32) -> &mut Record {
+        &mut self.slots[slot as usize].as_mut().expect("an occupied slot").record
+    }
+}

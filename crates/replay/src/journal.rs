@@ -1,0 +1,225 @@
+//! The record of a run while it goes on: an append-only file of checksummed, fixed-size entries.
+//!
+//! ```text
+//!  magic and version   8 bytes    "iosonar" 1
+//!  header length       4 bytes    little-endian, like everything here
+//!  header checksum     4 bytes    CRC-32 of the header
+//!  header              JSON       the run's footer, as far as it is known at the start
+//!  entries             96 bytes each; the last 4 are the CRC-32 of the others
+//! ```
+//!
+//! It holds no more than what was handed to the system: a killed program loses only its last fraction of a second, and
+//! [`Journal::open`] reads everything up to the first entry that is missing or damaged.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use iosonar_trace::{DeviceId, Flags, HeldBy, Metadata, Nanos, Op, Outcome, Record, Sector, Sectors};
+
+use crate::error::{Error, Result};
+
+/// Bump the version if the layout of an entry changes; old journals are then refused by name.
+const MAGIC: [u8; 8] = *b"iosonar\x01";
+/// Bytes of an entry.
+pub const ENTRY_BYTES: usize = 96;
+/// Stands for a time that there was not.
+const NEVER: i64 = i64::MIN;
+
+/// The journal of a result: beside it, under a name that says so.
+pub fn path_for(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".journal");
+    name.into()
+}
+
+/// Writes a journal.
+pub struct JournalWriter {
+    path: PathBuf,
+    file: BufWriter<File>,
+    entries: u64,
+}
+
+impl JournalWriter {
+    /// Creates it, with room for that many entries if the disk has it. An existing one is never touched: it holds a run
+    /// that nobody has recovered yet.
+    pub fn create(path: &Path, header: &Metadata, expected: u64) -> Result<Self> {
+        let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| match e.kind() {
+            io::ErrorKind::AlreadyExists => Error::Journal {
+                path: path.to_owned(),
+                problem:
+                    "a journal of an earlier run that did not end; make a result of it with `iosonar recover`, or \
+                          remove it"
+                        .into(),
+            },
+            _ => Error::file(path, e),
+        })?;
+        let header = serde_json::to_vec(header).expect("metadata is plain data");
+        let bytes = 16 + header.len() as u64 + expected * ENTRY_BYTES as u64;
+        if let Err(error) = reserve(&file, bytes) {
+            drop(file);
+            let _ = std::fs::remove_file(path);
+            let what = format!(
+                "{}: the record of {expected} requests needs {} MiB; make room, or choose another place with --output",
+                path.display(),
+                bytes.div_ceil(1 << 20)
+            );
+            return Err(Error::system(what, error));
+        }
+        let mut journal = Self { path: path.to_owned(), file: BufWriter::with_capacity(1 << 18, file), entries: 0 };
+        let mut start = MAGIC.to_vec();
+        start.extend((header.len() as u32).to_le_bytes());
+        start.extend(crc32fast::hash(&header).to_le_bytes());
+        start.extend(header);
+        journal.file.write_all(&start).and_then(|()| journal.file.flush()).map_err(|e| Error::file(path, e))?;
+        Ok(journal)
+    }
+
+    /// Adds an entry.
+    pub fn write(&mut self, record: &Record) -> io::Result<()> {
+        self.file.write_all(&encode(record))?;
+        self.entries += 1;
+        Ok(())
+    }
+
+    /// Hands everything so far to the system, where it outlives this program.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+
+    /// How many entries it took.
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Reserves room without changing the length of the file, where the file system can.
+fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    match fallocate(file.as_fd(), FallocateFlags::KEEP_SIZE, 0, bytes) {
+        Err(rustix::io::Errno::NOSPC) => Err(rustix::io::Errno::NOSPC.into()),
+        // Others can't reserve at all: then running out is met when it happens.
+        _ => Ok(()),
+    }
+}
+
+/// Reads a journal: its header, then entry by entry.
+pub struct Journal {
+    file: BufReader<File>,
+    /// The run, as it was known at its start.
+    pub header: Metadata,
+}
+
+impl Journal {
+    /// Opens it and checks its header.
+    pub fn open(path: &Path) -> Result<Self> {
+        let problem = |problem: &str| Error::Journal { path: path.to_owned(), problem: problem.into() };
+        let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(|e| Error::file(path, e))?);
+        let mut start = [0; 16];
+        file.read_exact(&mut start).map_err(|_| problem("too short for a journal: the run ended before it began"))?;
+        if start[..7] != MAGIC[..7] {
+            return Err(problem("not a journal of iosonar"));
+        }
+        if start[7] != MAGIC[7] {
+            return Err(problem("a journal of another version of iosonar; recover it with that version"));
+        }
+        let field = |at: usize| u32::from_le_bytes(start[at..at + 4].try_into().expect("four bytes"));
+        let mut header = Vec::new();
+        let read =
+            file.by_ref().take(u64::from(field(8))).read_to_end(&mut header).map_err(|e| Error::file(path, e))?;
+        if read as u64 != u64::from(field(8)) || crc32fast::hash(&header) != field(12) {
+            return Err(problem("its header is damaged: nothing can be recovered"));
+        }
+        let header = serde_json::from_slice(&header).map_err(|e| problem(&format!("its header is damaged: {e}")))?;
+        Ok(Self { file, header })
+    }
+
+    /// The next entry; `None` at the end or at the first one that is not whole.
+    pub fn read(&mut self) -> io::Result<Option<Record>> {
+        let mut bytes = [0; ENTRY_BYTES];
+        match self.file.read_exact(&mut bytes) {
+            Ok(()) => Ok(decode(&bytes)),
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+}
+
+fn encode(record: &Record) -> [u8; ENTRY_BYTES] {
+    let mut out = [0; ENTRY_BYTES];
+    let mut at = 0;
+    let mut put = |bytes: &[u8]| {
+        out[at..at + bytes.len()].copy_from_slice(bytes);
+        at += bytes.len();
+    };
+    let r = record;
+    // The submission's return and the readiness are kept as distances that fit 32 bits: about 2 s and 4000 s.
+    let issued = r.issued.map_or(NEVER, |t| t.0);
+    let submitted = match (r.issued, r.submitted) {
+        (Some(issued), Some(submitted)) => u32::try_from((submitted - issued).0).unwrap_or(u32::MAX),
+        _ => u32::MAX,
+    };
+    let ready_us =
+        r.ready.map_or(i32::MIN, |t| ((t - r.intended).0 / 1000).clamp(-2_000_000_000, 2_000_000_000) as i32);
+    put(&r.request.to_le_bytes());
+    put(&r.intended.0.to_le_bytes());
+    put(&issued.to_le_bytes());
+    put(&r.completed.map_or(NEVER, |t| t.0).to_le_bytes());
+    put(&r.source_sector.0.to_le_bytes());
+    put(&r.sector.0.to_le_bytes());
+    put(&r.bytes_done.to_le_bytes());
+    put(&r.sectors.0.to_le_bytes()[..6]);
+    put(&r.device.0.to_le_bytes());
+    put(&r.round.to_le_bytes());
+    put(&r.in_flight.to_le_bytes());
+    put(&r.waiting.to_le_bytes());
+    put(&submitted.to_le_bytes());
+    put(&ready_us.to_le_bytes());
+    put(&(r.errno as i16).to_le_bytes());
+    put(&r.flags.0.to_le_bytes());
+    put(&[r.op as u8, r.outcome as u8, r.held_by as u8, u8::from(r.pushed_back) | u8::from(r.widened) << 1]);
+    let crc = crc32fast::hash(&out[..ENTRY_BYTES - 4]);
+    out[ENTRY_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
+    out
+}
+
+fn decode(bytes: &[u8; ENTRY_BYTES]) -> Option<Record> {
+    let crc = u32::from_le_bytes(bytes[ENTRY_BYTES - 4..].try_into().expect("four bytes"));
+    if crc32fast::hash(&bytes[..ENTRY_BYTES - 4]) != crc {
+        return None;
+    }
+    let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    let short = |at: usize| u16::from_le_bytes(bytes[at..at + 2].try_into().expect("two bytes"));
+    let time = |at: usize| Some(long(at) as i64).filter(|&t| t != NEVER).map(Nanos);
+    let (intended, issued) = (Nanos(long(8) as i64), time(16));
+    Some(Record {
+        request: long(0),
+        intended,
+        issued,
+        completed: time(24),
+        source_sector: Sector(long(32)),
+        sector: Sector(long(40)),
+        bytes_done: long(48),
+        sectors: Sectors(long(56) & 0xffff_ffff_ffff),
+        device: DeviceId(short(62)),
+        round: word(64),
+        in_flight: word(68),
+        waiting: word(72),
+        submitted: issued.filter(|_| word(76) != u32::MAX).map(|t| t + Nanos(i64::from(word(76)))),
+        ready: Some(word(80) as i32).filter(|&us| us != i32::MIN).map(|us| intended + Nanos(i64::from(us) * 1000)),
+        errno: i32::from(short(84) as i16),
+        flags: Flags(short(86)),
+        op: Op::from_number(bytes[88])?,
+        outcome: Outcome::from_number(bytes[89])?,
+        held_by: HeldBy::from_number(bytes[90])?,
+        pushed_back: bytes[91] & 1 != 0,
+        widened: bytes[91] & 2 != 0,
+    })
+}

@@ -1,0 +1,118 @@
+//! What a replay is asked to do, as the command line says it.
+
+use std::path::PathBuf;
+
+use iosonar_trace::Nanos;
+use serde::Serialize;
+
+use crate::conflicts::{Policy, Strong};
+use crate::issuer::{Limits, Pace};
+use crate::placement::Align;
+use crate::target::uring::BATCH;
+
+/// The most requests in flight that can be asked for.
+pub const MOST_DEPTH: usize = 65_536;
+
+/// Every option of a run. Kept in the run's footer under the same names.
+#[derive(Clone, Debug, Serialize)]
+pub struct Options {
+    /// The load.
+    pub load: PathBuf,
+    /// The block device or regular file to replay on.
+    pub target: PathBuf,
+    /// The result.
+    pub output: PathBuf,
+    /// The part of the load to replay.
+    pub window: Window,
+    /// By how much the load's time is sped up.
+    pub speedup: f64,
+    /// As fast as possible instead of at the load's times.
+    pub asap: bool,
+    /// The most requests in flight.
+    pub depth: usize,
+    /// What to do with unaligned requests.
+    pub align: Align,
+    /// What to do with overlaps.
+    pub conflicts: Policy,
+    /// Which overlaps count.
+    pub strong: Strong,
+    /// The most bytes for the data of requests, in flight and ahead.
+    pub buffers: u64,
+    /// How many requests are made ready ahead of the loop.
+    pub ahead_requests: usize,
+    /// How far ahead of their deadline requests are made ready.
+    pub ahead: Nanos,
+    /// From the start of the program until virtual zero, for everything to be opened and filled.
+    pub grace: Nanos,
+    /// What the loop does while it waits.
+    pub wait: Wait,
+    /// Whether the record keeps what describes the replayer itself.
+    pub verbose: bool,
+    /// Overwrite a target that carries a file system or the like.
+    pub force: bool,
+    /// Replace an existing result.
+    pub overwrite: bool,
+}
+
+/// A part of the load, in its own time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Window {
+    /// From here on.
+    pub start: Nanos,
+    /// Up to, but not including.
+    pub end: Nanos,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self { start: Nanos::ZERO, end: Nanos::MAX }
+    }
+}
+
+/// What the loop does while it waits for a deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wait {
+    /// Spins: exact, takes a processor.
+    Spin,
+    /// Sleeps until shortly before the deadline, then spins.
+    Hybrid,
+}
+
+impl Options {
+    /// Of a replay with the defaults.
+    pub fn new(load: PathBuf, target: PathBuf, output: PathBuf) -> Self {
+        let alone = std::thread::available_parallelism().is_ok_and(|n| n.get() == 1);
+        Self {
+            load,
+            target,
+            output,
+            window: Window::default(),
+            speedup: 1.0,
+            asap: false,
+            depth: 512,
+            align: Align::default(),
+            conflicts: Policy::default(),
+            strong: Strong::default(),
+            buffers: 256 << 20,
+            ahead_requests: 4096,
+            ahead: Nanos(1_000_000_000),
+            grace: Nanos(200_000_000),
+            // A spinning loop would keep the only processor from the work that it waits for.
+            wait: if alone { Wait::Hybrid } else { Wait::Spin },
+            verbose: false,
+            force: false,
+            overwrite: false,
+        }
+    }
+
+    /// How the loop keeps time.
+    pub fn pace(&self) -> Pace {
+        if self.asap { Pace::AsFastAsPossible } else { Pace::Timed }
+    }
+
+    /// What the loop keeps to. As many places again as the depth are reserved for requests that were pushed back.
+    pub fn limits(&self) -> Limits {
+        Limits { depth: self.depth, pushed_back: self.depth.max(64), batch: BATCH }
+    }
+}

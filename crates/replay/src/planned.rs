@@ -1,0 +1,76 @@
+//! What travels between the rooms: a request on its way to the target, and one that is through.
+
+use iosonar_trace::{DeviceId, Flags, HeldBy, Nanos, Op, Outcome, Record, Sector, Sectors};
+
+use crate::buffers::Buffer;
+
+/// A request that is ready to be issued: placed on the target, its data built.
+#[derive(Debug)]
+pub struct Planned {
+    /// Its number in the load.
+    pub request: u64,
+    /// How many times the load was replayed in full before it.
+    pub round: u32,
+    /// Its device in the load.
+    pub device: DeviceId,
+    /// Which of the run's targets it goes to.
+    pub target: u16,
+    /// Its sector in the load.
+    pub source_sector: Sector,
+    /// Its sector on the target.
+    pub sector: Sector,
+    /// Its length on the target.
+    pub sectors: Sectors,
+    /// What it does.
+    pub op: Op,
+    /// How.
+    pub flags: Flags,
+    /// When it is to be issued, since virtual zero.
+    pub deadline: Nanos,
+    /// When it was ready.
+    pub ready: Nanos,
+    /// Whether it was widened to the target's logical blocks.
+    pub widened: bool,
+    /// Why it is not to be issued at all, if so.
+    pub skip: Option<Outcome>,
+    /// Memory for its data; `None` where it moves none or is not to be issued.
+    pub buffer: Option<Buffer>,
+}
+
+impl Planned {
+    /// Its row, as far as it is known before it is issued.
+    pub fn record(&self) -> Record {
+        Record {
+            request: self.request,
+            round: self.round,
+            device: self.device,
+            source_sector: self.source_sector,
+            sector: self.sector,
+            sectors: self.sectors,
+            op: self.op,
+            flags: self.flags,
+            intended: self.deadline,
+            issued: None,
+            completed: None,
+            ready: Some(self.ready),
+            submitted: None,
+            bytes_done: 0,
+            in_flight: 0,
+            waiting: 0,
+            pushed_back: false,
+            widened: self.widened,
+            held_by: HeldBy::Nothing,
+            outcome: self.skip.unwrap_or(Outcome::Unfinished),
+            errno: 0,
+        }
+    }
+}
+
+/// A request that is through: its row, and the memory that can be used again.
+#[derive(Debug)]
+pub struct Done {
+    /// What happened.
+    pub record: Record,
+    /// Its buffer, for the recorder to look at and to give back.
+    pub buffer: Option<Buffer>,
+}

@@ -1,0 +1,139 @@
+//! Takes requests that are through: looks at their data, counts them, writes them into the journal, gives buffers back.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use iosonar_trace::{Op, Outcome};
+use rtrb::{Consumer, Producer};
+
+use crate::buffers::{Arena, Buffer};
+use crate::issuer::Stop;
+use crate::journal::JournalWriter;
+use crate::planned::Done;
+use crate::statistics::Counter;
+
+/// How long it sleeps when there is nothing to do: the queue holds far more than arrives meanwhile.
+const NAP: Duration = Duration::from_micros(300);
+/// How much of the record a killed program may lose.
+const FLUSH_EVERY: Duration = Duration::from_millis(250);
+
+/// How far the run is, for those who watch.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Requests that are through.
+    pub requests: AtomicU64,
+    /// Bytes that they moved.
+    pub bytes: AtomicU64,
+    /// Errors among them.
+    pub errors: AtomicU64,
+    /// Intended time of the last one, in ns since virtual zero.
+    pub intended_ns: AtomicI64,
+}
+
+/// What the recorder ends with.
+pub struct Recorded {
+    /// All rows, counted.
+    pub counter: Counter,
+    /// The journal, flushed as far as the disk let it.
+    pub journal: JournalWriter,
+    /// Why rows are missing from it, if so.
+    pub failure: Option<io::Error>,
+}
+
+/// The room behind the loop.
+pub struct Recorder<'a> {
+    input: Consumer<Done>,
+    returned: Producer<Buffer>,
+    arena: Arc<Arena>,
+    journal: JournalWriter,
+    stop: &'a Stop,
+    progress: &'a Progress,
+    counter: Counter,
+    failure: Option<io::Error>,
+}
+
+impl<'a> Recorder<'a> {
+    /// Reads from `input` until the loop has gone, and gives buffers back by `returned`. Orders a stop if the journal
+    /// can't be written: measuring what can't be kept helps nobody.
+    pub fn new(
+        input: Consumer<Done>,
+        returned: Producer<Buffer>,
+        arena: Arc<Arena>,
+        journal: JournalWriter,
+        stop: &'a Stop,
+        progress: &'a Progress,
+    ) -> Self {
+        Self { input, returned, arena, journal, stop, progress, counter: Counter::new(), failure: None }
+    }
+
+    /// Runs until the loop has gone.
+    pub fn run(mut self) -> Recorded {
+        let mut flushed = Instant::now();
+        loop {
+            // Asked before the queue is emptied: what the loop put there before it went is seen.
+            let last = self.input.is_abandoned();
+            let mut intended = None;
+            while let Ok(done) = self.input.pop() {
+                intended = Some(done.record.intended.0);
+                self.take(done);
+            }
+            if let Some(intended) = intended {
+                self.show(intended);
+            }
+            if last || flushed.elapsed() > FLUSH_EVERY {
+                let outcome = self.journal.flush();
+                self.note(outcome);
+                flushed = Instant::now();
+            }
+            if last {
+                return Recorded { counter: self.counter, journal: self.journal, failure: self.failure };
+            }
+            std::thread::sleep(NAP);
+        }
+    }
+
+    fn take(&mut self, done: Done) {
+        let Done { record, buffer } = done;
+        if let Some(buffer) = buffer {
+            if record.op == Op::Read && record.outcome == Outcome::Ok {
+                self.counter.zero_reads += u64::from(is_zero(self.arena.bytes(&buffer, record.bytes_done)));
+            }
+            // The queue back holds every buffer that there can be; a feeder that has gone needs none.
+            let _ = self.returned.push(buffer);
+        }
+        self.counter.add(&record);
+        if self.failure.is_some() {
+            self.counter.unrecorded += 1;
+        } else {
+            let outcome = self.journal.write(&record);
+            if outcome.is_err() {
+                self.counter.unrecorded += 1;
+            }
+            self.note(outcome);
+        }
+    }
+
+    fn note(&mut self, outcome: io::Result<()>) {
+        if let Err(error) = outcome
+            && self.failure.is_none()
+        {
+            self.stop.gently();
+            self.failure = Some(error);
+        }
+    }
+
+    fn show(&self, intended: i64) {
+        let (requests, bytes) = self.counter.progress();
+        self.progress.requests.store(requests, Ordering::Relaxed);
+        self.progress.bytes.store(bytes, Ordering::Relaxed);
+        self.progress.errors.store(self.counter.with_outcome(Outcome::Error), Ordering::Relaxed);
+        self.progress.intended_ns.store(intended, Ordering::Relaxed);
+    }
+}
+
+/// Stops at the first byte that isn't: nearly always the first.
+fn is_zero(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && bytes.iter().all(|&b| b == 0)
+}

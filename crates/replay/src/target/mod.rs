@@ -1,0 +1,53 @@
+//! What the issuing loop drives. One file for each kind; the loop does not know which one it has.
+
+use std::io;
+
+use iosonar_trace::{Flags, Nanos, Op};
+
+use crate::buffers::Buffer;
+
+pub mod mock;
+pub mod uring;
+
+/// One request, as a target takes it.
+#[derive(Debug)]
+pub struct Io<'a> {
+    /// Comes back in [`Completion::slot`].
+    pub slot: u32,
+    /// Which of the run's targets.
+    pub target: u16,
+    /// What to do.
+    pub op: Op,
+    /// How.
+    pub flags: Flags,
+    /// Where, in bytes.
+    pub offset: u64,
+    /// How much, in bytes.
+    pub length: u64,
+    /// The data, or where to put it. Stays where it is until the completion was reaped.
+    pub buffer: Option<&'a Buffer>,
+}
+
+/// A request that the target is through with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The slot of its [`Io`].
+    pub slot: u32,
+    /// Bytes moved, or a negated error number.
+    pub result: i64,
+}
+
+/// Something that does I/O in the background.
+pub trait Target {
+    /// Lines a request up; nothing happens before [`Target::submit`].
+    fn stage(&mut self, io: Io<'_>);
+
+    /// Hands over what was staged. An error ends the run; errors of single requests come with their completions.
+    fn submit(&mut self) -> io::Result<()>;
+
+    /// Takes one completion, if there is any. Cheap; never waits.
+    fn reap(&mut self) -> Option<Completion>;
+
+    /// Waits for a completion, but not beyond `timeout`.
+    fn wait(&mut self, timeout: Nanos) -> io::Result<()>;
+}
