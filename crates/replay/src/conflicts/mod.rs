@@ -157,6 +157,7 @@ mod tests {
         fn conflicts_before(&self, place: usize, strong: Strong, range: &Range) -> bool {
             self.0[..place].iter().any(|(_, other, _)| {
                 other.target == range.target
+                    && other.sectors > 0
                     && other.sector < range.sector + range.sectors
                     && range.sector < other.sector + other.sectors
                     && strong.conflict(range.modifies, other.modifies)
