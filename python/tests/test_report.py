@@ -32,11 +32,13 @@ def run(tmp_path: Path) -> Path:
 def test_pictures_of_a_run(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(run, "--out", tmp_path / "out", "--format", "png") == 0
     written = [Path(line) for line in capsys.readouterr().out.splitlines()]
+    verdict = written.pop()
+    assert verdict.name == "db.verdict.json"
     names = [path.name for path in written]
     assert names == sorted(names)
     assert {"db.g000.overview.thrp.png", "db.g01.latency.realtime.png", "db.g04.delay.setpoint.png"} <= set(names)
     assert {png_size(path) for path in written} == {(1200, 800)}
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(names)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted([*names, verdict.name])
 
 
 def test_svg_in_another_theme_and_size(run: Path, tmp_path: Path) -> None:

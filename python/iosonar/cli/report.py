@@ -8,9 +8,11 @@ from typing import Annotated
 
 import typer
 
-from iosonar.cli.run import guarded
+from iosonar.cli.run import VERDICT, guarded
+from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
 from iosonar.report.pictures import PictureFormat
+from iosonar.report.verdict import Grade
 
 EXAMPLES = """
 Examples:
@@ -21,7 +23,11 @@ Examples:
 
   iosonar report a.replay.gz b.replay.gz             two parts of one parallel run as one
 
-  iosonar report run.replay.parquet --only latency.realtime --format svg
+  iosonar report run.replay.parquet --only latency.realtime --format svg --data csv
+
+  iosonar report run.replay.parquet --fail-on bad     exit code 3 if the run was not good, for scripts
+
+Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 the verdict is what --fail-on names.
 """
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -47,6 +53,12 @@ def report(
     ] = None,
     size: Annotated[str, typer.Option(metavar="WxH", help="Size of the pictures in pixels, or 4k.")] = "1200x800",
     theme: Annotated[Theme, typer.Option(help="Light or dark paper.")] = Theme.LIGHT,
+    data: Annotated[
+        DataFormat | None, typer.Option(help="Also write the numbers behind each diagram, in this format.")
+    ] = None,
+    fail_on: Annotated[
+        Grade | None, typer.Option(help="End with exit code 3 if the verdict is as bad as this, or worse.")
+    ] = None,
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="Memory to compute in; more is spilled to TMPDIR.")
     ] = "2GiB",
@@ -54,8 +66,9 @@ def report(
     """Shows what happened in runs, or what loads are like, in pictures."""
     from iosonar.diagrams import CATALOGUE, Options, Study
     from iosonar.figures.size import Size
-    from iosonar.report.pictures import make_folder, write_pictures
+    from iosonar.report.pictures import Wanted, make_folder, prefix, write_pictures
     from iosonar.report.selection import Selection
+    from iosonar.report.verdict import fails, verdict_of, write_verdict
     from iosonar.table import open_requests
     from iosonar.table.engine import EngineOptions
 
@@ -66,11 +79,22 @@ def report(
         with open_requests(files, EngineOptions(memory)) as requests:
             study = Study(requests, options)
             diagrams = selection.choose(CATALOGUE, requests)
-            for done in write_pictures(study, diagrams, out, format_, theme):
-                if done.path is not None:
-                    print(done.path, flush=True)
-                else:
+            for done in write_pictures(study, diagrams, Wanted(out, format_, theme, data)):
+                for path in done.paths:
+                    print(path, flush=True)
+                if not done.paths:
                     print(f"no {done.name}: {done.reason}", file=sys.stderr)
+            if requests.is_run:
+                judge(study)
+
+    def judge(study: Study) -> None:
+        verdict = verdict_of(study)
+        path = out / f"{prefix(study)}.verdict.json"
+        write_verdict(verdict, path)
+        print(path)
+        if fail_on is not None and fails(verdict, fail_on):
+            print(f"verdict: {verdict['grade']}: {'; '.join(verdict['reasons'])}", file=sys.stderr)
+            sys.exit(VERDICT)
 
     guarded("report", work)
 

@@ -13,6 +13,9 @@ VERSION_VARIABLE = "IOSONAR_SCHEMA_VERSION"
 """Set by the Rust half: the version of the tables that it speaks."""
 
 FAILED = 1
+VERDICT = 3
+"""The work was done, and the verdict is what the user asked to fail on."""
+
 INTERRUPTED = 130
 
 
@@ -36,6 +39,10 @@ def guarded(name: str, work: Callable[[], None]) -> None:
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except Exception as error:
+        if "Broken pipe" in str(error):
+            # Whoever read our output had enough of it.
+            sys.stderr.close()
+            sys.exit(FAILED)
         said = _engine_trouble(error)
         if said is None:
             raise

@@ -46,25 +46,35 @@ def _statistics(file: SourceFile) -> dict[str, Any]:
     return file.run.get("statistics") or {}
 
 
-def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
-    """The replay's own fidelity: by the statistics in its footer, else by its delays."""
+def fidelity_of(study: Study, index: int, file: SourceFile) -> Fidelity | None:
+    """How faithful the replay was: by the statistics in the file's footer, else by its delays. None for a load."""
     if file.kind is not Kind.REPLAY:
-        return []
-    found = stated_fidelity(_statistics(file))
+        return None
+    stated = stated_fidelity(_statistics(file))
+    if stated is not None:
+        return stated
+    table = study.table
+    return study.once(("fidelity", index), lambda: fidelity(table.filter(table.source == index)))
+
+
+def grade_of(found: Fidelity) -> tuple[Mood, str]:
+    """The verdict on the replay itself, and in words."""
+    if found.within_100_us >= FAITHFUL:
+        return Mood.GOOD, "faithful"
+    if found.within_100_us >= ROUGHLY:
+        return Mood.WARNING, "roughly faithful"
+    return Mood.BAD, "NOT faithful"
+
+
+def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
+    found = fidelity_of(study, index, file)
     if found is None:
-        table = study.table
-        found = fidelity(table.filter(table.source == index))
+        return []
     if not found.requests:
         return [Note(NoteKind.FIDELITY, "Replay fidelity: unknown, no request was free to go", Mood.NEUTRAL)]
-    grade, mood = (
-        ("faithful", Mood.GOOD)
-        if found.within_100_us >= FAITHFUL
-        else ("roughly faithful", Mood.WARNING)
-        if found.within_100_us >= ROUGHLY
-        else ("NOT faithful", Mood.BAD)
-    )
+    mood, words = grade_of(found)
     text = (
-        f"Replay {grade}: {units.percent(found.within_10_us)} within 10 µs of their time, "
+        f"Replay {words}: {units.percent(found.within_10_us)} within 10 µs of their time, "
         f"{units.percent(found.within_100_us)} within 100 µs (p99 {units.seconds(found.p99_s)})"
     )
     return [Note(NoteKind.FIDELITY, text if mood is not Mood.BAD else f"{text}. No verdict on the device.", mood)]

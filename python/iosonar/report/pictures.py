@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from iosonar.diagrams import Diagram, Study
 from iosonar.errors import UserError
-from iosonar.figures.model import Empty, Figure
+from iosonar.figures.model import Empty
+from iosonar.figures.numbers import DataFormat, write_numbers
 from iosonar.figures.palette import Theme
 
 
@@ -21,26 +23,41 @@ class PictureFormat(StrEnum):
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """What to write, and where."""
+
+    folder: Path
+    format: PictureFormat = PictureFormat.PNG
+    theme: Theme = Theme.LIGHT
+    data: DataFormat | None = None
+    """Also write the numbers behind each diagram."""
+
+
+@dataclass(frozen=True)
 class Done:
-    """A diagram that was dealt with: the file that was written, or why there is none."""
+    """A diagram that was dealt with: the files that were written, or why there are none."""
 
     name: str
-    path: Path | None
+    paths: tuple[Path, ...]
     reason: str = ""
 
 
-def write_pictures(
-    study: Study, diagrams: Sequence[Diagram], folder: Path, format_: PictureFormat, theme: Theme
-) -> Iterator[Done]:
+def write_pictures(study: Study, diagrams: Sequence[Diagram], wanted: Wanted) -> Iterator[Done]:
     """Builds and draws one diagram after the other, and says for each what became of it."""
+    from iosonar.figures.with_matplotlib import draw
+
     for diagram in diagrams:
         figure = diagram.build(study)
         if isinstance(figure, Empty):
-            yield Done(diagram.name, None, figure.reason)
+            yield Done(diagram.name, (), figure.reason)
         else:
-            path = folder / f"{prefix(study)}.{figure.rank}.{figure.name}.{format_}"
-            _draw_whole(figure, path, study, theme)
-            yield Done(diagram.name, path)
+            stem = f"{prefix(study)}.{figure.rank}.{figure.name}"
+            paths = [wanted.folder / f"{stem}.{wanted.format}"]
+            _write_whole(paths[0], partial(draw, figure, size=study.options.size, theme=wanted.theme))
+            if wanted.data is not None:
+                paths.append(wanted.folder / f"{stem}.{wanted.data}")
+                _write_whole(paths[1], partial(write_numbers, figure, format_=wanted.data))
+            yield Done(diagram.name, tuple(paths))
 
 
 def prefix(study: Study) -> str:
@@ -57,13 +74,11 @@ def make_folder(folder: Path) -> None:
         raise UserError(f"can't write to {folder}: {error.strerror}") from error
 
 
-def _draw_whole(figure: Figure, path: Path, study: Study, theme: Theme) -> None:
-    """Under its final name a picture is whole or not there."""
-    from iosonar.figures.with_matplotlib import draw
-
+def _write_whole(path: Path, write: Callable[[Path], None]) -> None:
+    """Under its final name a file is whole or not there."""
     unfinished = path.with_name(f".{path.stem}.unfinished{path.suffix}")
     try:
-        draw(figure, unfinished, study.options.size, theme)
+        write(unfinished)
         unfinished.rename(path)
     except OSError as error:
         unfinished.unlink(missing_ok=True)

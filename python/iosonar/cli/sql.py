@@ -1,0 +1,138 @@
+"""`iosonar sql`: any question about runs and loads, in SQL."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from iosonar.cli.run import guarded
+
+if TYPE_CHECKING:
+    import duckdb
+
+EXAMPLES = """
+The table `requests` has all rows of all files, with the columns of docs/schema.md and four more: `source` (the number
+of the file), `place` (of the row in its file), `delay_ns` and `latency_ns`. The views `reads` and `writes` hold those
+alone, `per_second` counts by second, `files` names the files. The SQL is DuckDB's.
+
+Examples:
+
+  iosonar sql run.replay.parquet "SELECT op, count(*), avg(latency_ns) / 1e3 AS us FROM requests GROUP BY op"
+
+  iosonar sql run.replay.parquet "SELECT * FROM per_second" --format csv
+
+  iosonar sql a.replay.gz b.replay.gz "SELECT source, max(latency_ns) FROM reads GROUP BY source"
+
+  iosonar sql run.replay.parquet "FROM writes WHERE latency_ns > 1e8" --out slow.parquet
+"""
+
+SHOWN_ROWS = 200
+"""Rows of a table for people; other formats have all."""
+
+
+class Format(StrEnum):
+    """How answers are written."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.command(epilog=EXAMPLES)
+def sql(
+    words: Annotated[list[str], typer.Argument(metavar='FILE... "SELECT ..."', help="Runs or loads, then the query.")],
+    format_: Annotated[
+        Format | None,
+        typer.Option("--format", help="Of the answer; by default that of --out's name, else a table."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the answer there.")] = None,
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory to compute in; more goes to TMPDIR.")] = "2GiB",
+) -> None:
+    """Answers a question about runs and loads in SQL."""
+    from iosonar.errors import UserError
+    from iosonar.table import open_requests
+    from iosonar.table.engine import EngineOptions
+    from iosonar.table.views import define_views
+
+    def work() -> None:
+        import duckdb
+
+        *files, query = words
+        if not files:
+            raise UserError('a file and a query are needed: iosonar sql FILE... "SELECT ..."')
+        kind = format_ or _format_of(out)
+        with open_requests([Path(file) for file in files], EngineOptions(memory)) as requests:
+            connection = define_views(requests).con
+            try:
+                kinds = [statement.type for statement in connection.extract_statements(query)]
+                if kinds != [duckdb.StatementType.SELECT]:
+                    raise UserError("one question at a time, a SELECT or FROM: the files are not changed")
+                answer = connection.sql(query)
+            except (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException) as error:
+                raise UserError(str(error)) from error
+            _write(answer, kind, out)
+
+    guarded("sql", work)
+
+
+def _format_of(out: Path | None) -> Format:
+    suffix = out.suffix.lstrip(".") if out else ""
+    return Format(suffix) if suffix in set(Format) else Format.TABLE
+
+
+def _write(answer: duckdb.DuckDBPyRelation, kind: Format, out: Path | None) -> None:
+    """Writes the answer to a file or to standard output; a file is whole or not there."""
+    from iosonar.errors import UserError
+
+    if kind is Format.TABLE:
+        text = _as_table(answer)
+        if out:
+            out.write_text(text)
+        else:
+            print(text, end="")
+        return
+    if out is None and kind is Format.PARQUET:
+        raise UserError("Parquet needs a file: --out FILE")
+    options = {Format.CSV: "FORMAT csv, HEADER", Format.JSON: "FORMAT json, ARRAY", Format.PARQUET: "FORMAT parquet"}
+    target = out.with_name(f".{out.name}.unfinished") if out else Path("/dev/stdout")
+    sys.stdout.flush()
+    answer.query("answer", f"COPY answer TO '{str(target).replace(chr(39), chr(39) * 2)}' ({options[kind]})")
+    if out:
+        target.rename(out)
+
+
+def _as_table(answer: duckdb.DuckDBPyRelation) -> str:
+    """The first rows in columns, numbers to the right."""
+    rows = answer.limit(SHOWN_ROWS + 1).fetchall()
+    cells = [[_text(value) for value in row] for row in rows[:SHOWN_ROWS]]
+    widths = [max(len(text) for text in column) for column in zip(answer.columns, *cells, strict=True)]
+    right = [all(isinstance(row[place], int | float | None) for row in rows) for place in range(len(widths))]
+
+    def line(texts: list[str]) -> str:
+        aligned = zip(texts, widths, right, strict=True)
+        return "  ".join(text.rjust(width) if r else text.ljust(width) for text, width, r in aligned).rstrip() + "\n"
+
+    shown = line(answer.columns) + line(["─" * width for width in widths]) + "".join(line(row) for row in cells)
+    return shown + (
+        f"… more rows: only {SHOWN_ROWS} are shown; --format csv has all\n" if len(rows) > SHOWN_ROWS else ""
+    )
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def main() -> int:
+    """Entry point of `iosonar-sql`."""
+    app(prog_name="iosonar sql")
+    return 0

@@ -1,0 +1,102 @@
+"""The numbers behind a figure, as a table: a row for each cell of a cloud, point of a line or step of a staircase."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iosonar.figures.model import Axis, Cloud, Figure, Line, Rule, Scale, Steps, Unit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SHORT_UNITS = {
+    Unit.TIMELINE: "s",
+    Unit.REQUESTS_PER_S: "io_per_s",
+    Unit.SECTORS_PER_S: "sectors_per_s",
+    Unit.PERCENT: "pct",
+}
+"""What columns are called by, where it isn't the unit's own name."""
+
+
+class DataFormat(StrEnum):
+    """The types of files for numbers."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+def numbers(figure: Figure) -> pa.Table:
+    """All layers of a figure in one table.
+
+    Columns are `series`, the x axis' and the y axis' values, named after their label and unit. What covers a stretch of
+    an axis has its end in a further column, with `_to` behind the name; cells of clouds have `requests`.
+    """
+    import pyarrow as pa
+
+    x, y = column_name(figure.x), column_name(figure.y)
+    y = f"{y}_value" if y == x else y
+    rows: dict[str, list[NDArray[np.float64]]] = {name: [] for name in (x, f"{x}_to", y, f"{y}_to", "requests")}
+    series: list[str] = []
+
+    def add(label: str, count: int, **columns: NDArray[np.float64]) -> None:
+        series.extend([label] * count)
+        for name in rows:
+            rows[name].append(columns.get(name, np.full(count, np.nan)))
+
+    for layer in figure.layers:
+        match layer:
+            case Cloud():
+                across, up = edges(figure.x, layer.across), edges(figure.y, layer.up)
+                for part in layer.parts:
+                    columns = {
+                        x: across[part.columns],
+                        f"{x}_to": across[part.columns + 1],
+                        y: up[part.rows],
+                        f"{y}_to": up[part.rows + 1],
+                        "requests": part.counts.astype(np.float64),
+                    }
+                    add(part.label, len(part.counts), **columns)
+            case Line():
+                add(layer.label, len(layer.x), **{x: layer.x, y: layer.y})
+            case Steps():
+                add(layer.label, len(layer.y), **{x: layer.edges[:-1], f"{x}_to": layer.edges[1:], y: layer.y})
+            case Rule():
+                pass
+    table: dict[str, Any] = {"series": pa.array(series, pa.string())}
+    for name, parts in rows.items():
+        values = np.concatenate(parts) if parts else np.empty(0)
+        if not np.isnan(values).all():
+            whole = name == "requests" and not np.isnan(values).any()
+            table[name] = pa.array(values.astype(np.int64)) if whole else pa.array(values, from_pandas=True)
+    return pa.table(table)
+
+
+def edges(axis: Axis, count: int) -> NDArray[np.float64]:
+    """The borders of the cells that a cloud cuts an axis into."""
+    if axis.scale is Scale.LOG:
+        return np.geomspace(axis.low, axis.high, count + 1)
+    return np.linspace(axis.low, axis.high, count + 1)
+
+
+def column_name(axis: Axis) -> str:
+    """`latency_s` for an axis with the label Latency that counts seconds."""
+    label = re.sub(r"[^a-z0-9]+", "_", axis.label.lower()).strip("_")
+    unit = SHORT_UNITS.get(axis.unit, axis.unit.value.lower())
+    return label if label.endswith(unit) else f"{label}_{unit}"
+
+
+def write_numbers(figure: Figure, path: Path, format_: DataFormat) -> None:
+    """Writes the numbers behind a figure."""
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    if format_ is DataFormat.CSV:
+        pyarrow.csv.write_csv(numbers(figure), path)
+    else:
+        pyarrow.parquet.write_table(numbers(figure), path, compression="zstd")

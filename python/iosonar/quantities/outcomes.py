@@ -1,0 +1,37 @@
+"""How requests ended, and how many there were of each kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """How many requests had which outcome (empty for loads), and did which operation."""
+
+    by_outcome: dict[str, int]
+    by_op: dict[str, int]
+
+    def of(self, *outcomes: str) -> int:
+        """How many had one of these outcomes."""
+        return sum(self.by_outcome.get(outcome, 0) for outcome in outcomes)
+
+
+SKIPPED = ("dropped", "beyond_end", "unaligned", "too_large", "unsupported", "excluded")
+"""Outcomes of requests that were never given to the target."""
+
+
+def outcomes(table: ir.Table) -> Outcomes:
+    """Counts outcomes and operations."""
+    found = table.group_by("outcome", op=table["op"]).aggregate(n=table.count()).to_pyarrow().to_pylist()
+    by_outcome: dict[str, int] = {}
+    by_op: dict[str, int] = {}
+    for row in found:
+        by_op[row["op"]] = by_op.get(row["op"], 0) + row["n"]
+        if row["outcome"] is not None:
+            by_outcome[row["outcome"]] = by_outcome.get(row["outcome"], 0) + row["n"]
+    return Outcomes(by_outcome, by_op)

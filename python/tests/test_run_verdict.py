@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from conftest import OpenStudy
+from factory import MS, STATISTICS, S, run_row, write_run
+from test_report import report
+
+from iosonar.report.verdict import Grade, fails, verdict_of
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "schemas/verdict.json").read_text())
+
+GOOD = [run_row(n, intended=n * S) for n in range(20)]
+SKIPPED: dict[str, Any] = {"issued_ns": None, "completed_ns": None}
+
+
+@pytest.mark.parametrize(
+    ("rows", "footer", "part", "grade"),
+    [
+        ([], {}, "fidelity", "good"),
+        ([run_row(latency=6 * S)], {}, "bad_latency", "bad"),
+        ([run_row(delay=11 * S)], {}, "bad_delay", "bad"),
+        ([run_row(outcome="error", errno=5)], {}, "errors", "bad"),
+        ([run_row(outcome="dropped", **SKIPPED)], {}, "dropped", "warning"),
+        ([run_row(outcome="dropped", **SKIPPED)] * 3, {}, "dropped", "bad"),
+        ([run_row(outcome="beyond_end", **SKIPPED)], {}, "skipped", "warning"),
+        ([], {"complete": False}, "complete", "bad"),
+        ([], {"run": {"fake": "simulated"}}, "real", "bad"),
+        ([], {"run": {"statistics": STATISTICS | {"wrap_factor": 2.5}}}, "wrap_around", "warning"),
+        ([], {"run": {"statistics": STATISTICS | {"zero_reads": 5}}}, "zero_reads", "warning"),
+        ([], {"run": {"statistics": STATISTICS | {"within_pct": {"10": 1, "100": 95}}}}, "fidelity", "warning"),
+        ([run_row(delay=MS)] * 20, {"run": {"statistics": {"wrap_factor": 1}}}, "fidelity", "bad"),
+    ],
+)
+def test_each_verdict(
+    open_study: OpenStudy, rows: list[dict[str, Any]], footer: dict[str, Any], part: str, grade: str
+) -> None:
+    with open_study([*GOOD, *rows], **footer) as study:
+        verdict = json.loads(json.dumps(verdict_of(study)))
+    jsonschema.validate(verdict, SCHEMA)
+    assert verdict[part]["grade"] == grade
+    assert verdict["grade"] == grade
+    assert len(verdict["reasons"]) == (grade != "good")
+    others = [name for name, value in verdict.items() if isinstance(value, dict) and value["grade"] != "good"]
+    assert others == ([] if grade == "good" else [part])
+
+
+def test_as_bad_as_this_or_worse() -> None:
+    assert fails({"grade": Grade.BAD}, Grade.WARNING)
+    assert fails({"grade": Grade.WARNING}, Grade.WARNING)
+    assert not fails({"grade": Grade.WARNING}, Grade.BAD)
+
+
+def test_scripts_get_an_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_run(tmp_path / "a.replay.parquet", [*GOOD, run_row(latency=6 * S)])
+    words = (path, "--out", tmp_path, "--only", "overview.thrp")
+    assert report(*words, "--fail-on", "bad") == 3
+    assert "verdict: bad: 1 latencies beyond 5 s" in capsys.readouterr().err
+    assert report(*words, "--fail-on", "bad", "--bad-latency", "7") == 0
+    jsonschema.validate(json.loads((tmp_path / "a.verdict.json").read_text()), SCHEMA)
