@@ -25,6 +25,9 @@ pub enum Error {
         /// What is wrong, and what to do.
         problem: String,
     },
+    /// What was asked for is unknown, or makes no sense.
+    #[error("{0}")]
+    Request(String),
 }
 
 impl Error {

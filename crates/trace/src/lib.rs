@@ -11,11 +11,13 @@ mod lines;
 mod metadata;
 mod open;
 pub mod output;
+mod packed;
 pub mod permutation;
 mod record;
 mod request;
 mod sort;
 mod stream;
+pub mod transforms;
 mod units;
 pub mod words;
 

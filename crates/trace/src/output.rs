@@ -44,6 +44,12 @@ impl Output {
         Ok(Self { path: path.to_owned(), encoder })
     }
 
+    /// An open file or pipe, which is called `path` in messages, plain.
+    pub fn of_file(path: &Path, file: File) -> Self {
+        let sink = BufWriter::with_capacity(256 * 1024, Sink::Special(file));
+        Self { path: path.to_owned(), encoder: Encoder::Plain(sink) }
+    }
+
     /// Its final name.
     pub fn path(&self) -> &Path {
         &self.path

@@ -6,12 +6,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::metadata::{Kind, Metadata};
+use crate::packed::{self, PACKED_BYTES, pack, unpack};
 use crate::record::Record;
-use crate::request::{Comm, DeviceId, Flags, Op, Request};
+use crate::request::Request;
 use crate::stream::Reader;
-use crate::units::{Nanos, Sector, Sectors};
+use crate::units::Nanos;
 
 /// Requests that are sorted in memory at a time: about 100 MB of them.
 const PIECE: usize = 1 << 20;
@@ -49,14 +50,10 @@ impl Sorter {
     /// If the folder for temporary files has no room.
     pub fn push(&mut self, request: Request) -> Result<()> {
         if self.piece.len() == self.piece_size {
-            self.spill().map_err(Self::error)?;
+            self.spill().map_err(packed::error)?;
         }
         self.piece.push(request);
         Ok(())
-    }
-
-    fn error(source: io::Error) -> Error {
-        Error::io(std::env::temp_dir().join("(temporary file for sorting; TMPDIR names the folder)"), source)
     }
 
     fn spill(&mut self) -> io::Result<()> {
@@ -88,7 +85,7 @@ impl Sorter {
         pieces.push(Piece { extent: Extent { from: 0, to: 0 }, buffer: Vec::new(), next: self.piece.into_iter() });
         let mut sorted = Sorted { file: self.spilled, pieces, heads: BinaryHeap::new() };
         for index in 0..sorted.pieces.len() {
-            sorted.advance(index).map_err(Self::error)?;
+            sorted.advance(index).map_err(packed::error)?;
         }
         Ok(sorted)
     }
@@ -164,7 +161,7 @@ impl Sorted {
     #[expect(clippy::should_implement_trait, reason = "rows are handed out as every reader does")]
     pub fn next(&mut self) -> Result<Option<Request>> {
         let Some(Reverse(head)) = self.heads.pop() else { return Ok(None) };
-        self.advance(head.piece).map_err(Sorter::error)?;
+        self.advance(head.piece).map_err(packed::error)?;
         Ok(Some(head.request))
     }
 
@@ -174,46 +171,6 @@ impl Sorted {
         }
         Ok(())
     }
-}
-
-const PACKED_BYTES: usize = 72;
-
-/// A request as bytes, for the temporary file only: what it looks like matters to nobody else.
-fn pack(request: &Request) -> [u8; PACKED_BYTES] {
-    let mut bytes = [0; PACKED_BYTES];
-    let known = u8::from(request.latency.is_some())
-        | u8::from(request.queued.is_some()) << 1
-        | u8::from(request.pid.is_some()) << 2;
-    bytes[0..8].copy_from_slice(&request.at.0.to_le_bytes());
-    bytes[8..16].copy_from_slice(&request.sector.0.to_le_bytes());
-    bytes[16..24].copy_from_slice(&request.sectors.0.to_le_bytes());
-    bytes[24..32].copy_from_slice(&request.latency.unwrap_or_default().0.to_le_bytes());
-    bytes[32..40].copy_from_slice(&request.queued.unwrap_or_default().0.to_le_bytes());
-    bytes[40..44].copy_from_slice(&request.pid.unwrap_or_default().to_le_bytes());
-    bytes[44..46].copy_from_slice(&request.device.0.to_le_bytes());
-    bytes[46..48].copy_from_slice(&request.flags.0.to_le_bytes());
-    bytes[48..64].copy_from_slice(&request.comm.0);
-    bytes[64] = request.op as u8;
-    bytes[65] = known;
-    bytes
-}
-
-fn unpack(bytes: &[u8; PACKED_BYTES]) -> Option<Request> {
-    let eight = |at: usize| <[u8; 8]>::try_from(&bytes[at..at + 8]).unwrap_or_default();
-    let known = |bit: u8| bytes[65] & bit != 0;
-    let time = |at| Nanos(i64::from_le_bytes(eight(at)));
-    Some(Request {
-        at: time(0),
-        sector: Sector(u64::from_le_bytes(eight(8))),
-        sectors: Sectors(u64::from_le_bytes(eight(16))),
-        latency: known(1).then(|| time(24)),
-        queued: known(2).then(|| time(32)),
-        pid: known(4).then(|| u32::from_le_bytes([bytes[40], bytes[41], bytes[42], bytes[43]])),
-        device: DeviceId(u16::from_le_bytes([bytes[44], bytes[45]])),
-        flags: Flags(u16::from_le_bytes([bytes[46], bytes[47]])),
-        comm: Comm(bytes[48..64].try_into().ok()?),
-        op: Op::from_number(bytes[64])?,
-    })
 }
 
 /// A load that had to be read as a whole and sorted.
@@ -275,26 +232,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn request() -> impl Strategy<Value = Request> {
-        (0_i64..50, 0_usize..5, any::<u64>(), any::<u64>(), any::<(u16, u16)>(), any::<[Option<u32>; 3]>(), ".{0,15}")
-            .prop_map(|(at, op, sector, sectors, (device, flags), [latency, queued, pid], comm)| Request {
-                device: DeviceId(device),
-                flags: Flags(flags),
-                latency: latency.map(|x| Nanos(x.into())),
-                queued: queued.map(|x| Nanos(x.into())),
-                pid,
-                comm: Comm::new(&comm),
-                ..Request::new(Nanos(at), Op::ALL[op], Sector(sector), Sectors(sectors))
-            })
-    }
+    use crate::packed::tests::request;
 
     proptest! {
-        #[test]
-        fn packing_keeps_everything(request in request()) {
-            prop_assert_eq!(unpack(&pack(&request)), Some(request));
-        }
-
         #[test]
         fn sorts_as_the_standard_library_does(mut requests in prop::collection::vec(request(), 0..200), piece in 1_usize..70) {
             let mut sorter = Sorter::with_piece(piece);

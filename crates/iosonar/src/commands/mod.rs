@@ -11,6 +11,7 @@ use crate::external;
 mod check;
 mod completions;
 mod convert;
+mod edit;
 mod generate;
 mod info;
 mod man;
@@ -33,6 +34,7 @@ pub enum Command {
     Check(check::Args),
     Completions(completions::Args),
     Convert(convert::Args),
+    Edit(edit::Args),
     Generate(generate::Args),
     Info(info::Args),
     Man(man::Args),
@@ -49,6 +51,7 @@ impl Command {
             Self::Check(args) => args.run(),
             Self::Completions(args) => args.run(),
             Self::Convert(args) => args.run(),
+            Self::Edit(args) => args.run(),
             Self::Generate(args) => args.run(),
             Self::Info(args) => args.run(),
             Self::Man(args) => args.run(),

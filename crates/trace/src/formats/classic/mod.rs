@@ -20,6 +20,7 @@ use crate::input::Input;
 use crate::metadata::Metadata;
 
 use row::{Columns, Kind};
+pub(crate) use write::create_load;
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {

@@ -1,0 +1,99 @@
+//! `iosonar edit`: a load, changed.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use iosonar_trace::formats::Format;
+use iosonar_trace::transforms::{self, Pipeline, TRANSFORMS};
+use iosonar_trace::words::did_you_mean;
+
+use super::convert::format_named;
+use crate::written;
+
+/// Change a load: select, shift, spread, merge, anonymise, …
+///
+/// The pipeline is one transform or several, separated by bars; what each takes is told by `--help-transform NAME`. IN may
+/// be of any format, or a run (then it is the load that was replayed); OUT is what its name says.
+#[derive(clap::Args)]
+#[command(override_usage = USAGE, after_help = after_help())]
+pub struct Args {
+    /// What to read: a load, or the result of a replay; `-` is standard input
+    #[arg(value_name = "IN", required_unless_present = "help_transform")]
+    input: Option<PathBuf>,
+
+    /// What to write: NAME.load.parquet, or the classic text as NAME.load.gz
+    #[arg(value_name = "OUT", required_unless_present = "help_transform")]
+    output: Option<PathBuf>,
+
+    /// What to do, in quotes: 'select from=0 to=300 | slip every=32768 increase=256'
+    #[arg(value_name = "PIPELINE", required_unless_present = "help_transform", value_parser = parse)]
+    pipeline: Option<std::sync::Arc<Pipeline>>,
+
+    /// The format of OUT, if its name does not tell
+    #[arg(long, value_name = "FORMAT", value_parser = format_named)]
+    to: Option<&'static Format>,
+
+    /// Explain a transform, or `all` of them
+    #[arg(long, value_name = "NAME", exclusive = true)]
+    help_transform: Option<String>,
+}
+
+const USAGE: &str = "iosonar edit [OPTIONS] <IN> <OUT> <PIPELINE>\n       iosonar edit --help-transform <NAME>";
+
+fn parse(text: &str) -> Result<std::sync::Arc<Pipeline>, String> {
+    transforms::parse(text).map(std::sync::Arc::new).map_err(|error| error.to_string())
+}
+
+fn after_help() -> String {
+    let mut text = String::from("Transforms (`iosonar edit --help-transform NAME` says more):\n");
+    for transform in TRANSFORMS {
+        text += &format!("  {:<10} {}\n", transform.form.name, transform.form.about);
+    }
+    text + EXAMPLES
+}
+
+const EXAMPLES: &str = "
+Examples:
+  iosonar edit mysql.load.gz first.load.parquet 'select from=0 to=5m'
+  iosonar edit day.load.parquet peak.load.parquet 'derived snippet=5m | select to=1h'
+  iosonar edit a.load.gz both.load.parquet 'adjacent with=b.load.gz | dense'
+  iosonar edit customer.load.parquet public.load.parquet 'anonymise'
+
+Times are seconds (300) or have a unit (20ms 5m 1h); lengths are sectors of 512 bytes (256), or bytes with a unit (4k 2G).";
+
+impl Args {
+    pub fn run(self) -> Result<ExitCode> {
+        if let Some(name) = self.help_transform {
+            return explain(&name);
+        }
+        let (Some(input), Some(output), Some(pipeline)) = (self.input, self.output, self.pipeline) else {
+            bail!("IN, OUT and PIPELINE are needed; `iosonar edit --help` has examples");
+        };
+        if pipeline.is_endless() {
+            bail!("`{pipeline}` never ends: say how often to repeat (repeat times=5), or put `| select to=1h` behind");
+        }
+        written::refuse_same_file(&input, &output)?;
+        let to = self.to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
+        let rows = pipeline.apply(iosonar_trace::open_load(&input)?)?;
+        let writer = iosonar_trace::create_load_as(&output, to, rows.metadata())?;
+        let (metadata, losses) = written::copy(&format!("editing {}", input.display()), rows, writer)
+            .with_context(|| format!("{} was not made", output.display()))?;
+        written::say(&output, &metadata, &losses);
+        if metadata.counts.requests == 0 {
+            eprintln!("warning: no request is left");
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn explain(name: &str) -> Result<ExitCode> {
+    let named: Vec<_> = TRANSFORMS.iter().filter(|transform| name == "all" || transform.form.name == name).collect();
+    if named.is_empty() {
+        let names = TRANSFORMS.iter().map(|transform| transform.form.name).chain(["all"]);
+        bail!("no transform is called `{name}`; {}", did_you_mean(name, names));
+    }
+    let texts: Vec<String> = named.iter().map(|transform| transform.form.help()).collect();
+    println!("{}", texts.join("\n\n"));
+    Ok(ExitCode::SUCCESS)
+}

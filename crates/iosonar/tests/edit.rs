@@ -1,0 +1,92 @@
+//! `iosonar edit`, as a user runs it.
+
+use std::fs;
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+const LOAD: &str = "\
+Free for all
+
+start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0
+0.5 ; 8 ; 16 ; R ; 0.0 ; 0.0
+1.0 ; 800 ; 8 ; W ; 0.0 ; 0.0
+2.0 ; 4000 ; 8 ; R ; 0.0 ; 0.0
+";
+
+fn folder() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("x.load"), LOAD).unwrap();
+    folder
+}
+
+fn edit(folder: &TempDir, arguments: &[&str]) -> (bool, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+    let output = command.current_dir(folder).arg("edit").args(arguments).output().expect("it runs");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.success(), text(output.stdout), text(output.stderr))
+}
+
+/// The rows of a classic load: second, sector, length, operation.
+fn rows(folder: &TempDir, name: &str) -> Vec<String> {
+    let text = fs::read_to_string(folder.path().join(name)).unwrap();
+    let rows = text.lines().filter(|line| line.matches(';').count() >= 3 && !line.contains("start"));
+    rows.map(|line| line.split(';').take(4).map(str::trim).collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn a_pipeline_changes_a_load() {
+    let folder = folder();
+    let (success, _, said) = edit(&folder, &["x.load", "y.load", "select to=2 | subst | slip every=1 increase=4k"]);
+    assert!(success && said.contains("2 requests"), "{said}");
+    assert_eq!(rows(&folder, "y.load"), ["0.500000000 8 16 W", "1.000000000 808 8 W"]);
+    let text = fs::read_to_string(folder.path().join("y.load")).unwrap();
+    assert!(text.contains("Free for all") && text.contains("Edited by iosonar: select to=2 | subst | slip"), "{text}");
+}
+
+#[test]
+fn several_loads_stand_side_by_side_and_close_up() {
+    let folder = folder();
+    let (success, _, said) = edit(&folder, &["x.load", "y.load", "adjacent with=x.load | dense"]);
+    assert!(success && said.contains("load 2 is at sectors 4008 to 8016"), "{said}");
+    let sectors: Vec<String> =
+        rows(&folder, "y.load").iter().map(|row| row.split(' ').nth(1).unwrap().to_owned()).collect();
+    assert_eq!(sectors, ["0", "32", "16", "48", "24", "56"]);
+}
+
+#[test]
+fn mistakes_are_explained_and_leave_no_file() {
+    let folder = folder();
+    for (arguments, explained) in [
+        (&["x.load", "y.load", "slipp"][..], "did you mean slip?"),
+        (&["x.load", "y.load", "repeat"], "never ends"),
+        (&["x.load", "x.load", "reverse"], "same file"),
+        (&["x.load", "y.load"], "<PIPELINE>"),
+        (&["x.load", "y.what", "reverse"], "let it end in"),
+        (&["z.load", "y.load", "reverse"], "z.load"),
+        (&["--help-transform", "slipp"], "did you mean slip?"),
+    ] {
+        let (success, _, said) = edit(&folder, arguments);
+        assert!(!success && said.contains(explained), "iosonar edit {arguments:?}: {said}");
+    }
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+#[test]
+fn a_temporary_folder_that_fails_is_named() {
+    let folder = folder();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+    let arguments = ["edit", "x.load", "y.load", "reverse"];
+    let output = command.current_dir(&folder).env("TMPDIR", "/nowhere").args(arguments).output().expect("it runs");
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(!output.status.success() && said.contains("TMPDIR"), "{said}");
+}
+
+#[test]
+fn each_transform_explains_itself() {
+    let folder = folder();
+    let (success, text, _) = edit(&folder, &["--help-transform", "slip"]);
+    assert!(success && text.contains("every=COUNT") && text.contains("Example: slip"), "{text}");
+    let (_, all, _) = edit(&folder, &["--help-transform", "all"]);
+    assert!(all.contains(text.trim()) && all.contains("anonymise: "));
+}

@@ -1,0 +1,94 @@
+//! Several loads side by side on one device.
+
+use std::path::Path;
+
+use crate::error::Result;
+use crate::metadata::{Device, Metadata};
+use crate::request::{DeviceId, Request};
+use crate::units::Sectors;
+use crate::words::{Form, Param, Settings, Takes, Unset};
+
+use super::counted::{Counted, PerRow, Step};
+use super::held::{Again, Held};
+use super::merge::Merge;
+use super::{Built, Needs, Rows, Transform, kept};
+
+pub static TRANSFORM: Transform = Transform {
+    form: Form {
+        name: "adjacent",
+        about: "Puts loads, and the devices of each, side by side on one device: each in a region of its own",
+        details: "Times are kept. Regions are as large as what is used of them, in whole blocks of 8 sectors.",
+        params: &[Param {
+            name: "with",
+            takes: Takes::List,
+            unset: Unset::Means("none: only the load's own devices are joined"),
+            help: "files of other loads",
+        }],
+        example: "adjacent with=b.load.gz,c.load.parquet",
+    },
+    needs: Needs::Whole,
+    length: kept,
+    build,
+};
+
+/// Regions begin at multiples of these: 4 KiB, as in the reference.
+const ALIGN: u64 = 8;
+
+fn build(settings: &Settings) -> Built {
+    let files = settings.list("with").to_vec();
+    Ok(Box::new(move |rows| {
+        let mut loads = vec![rows];
+        for file in &files {
+            loads.push(crate::open_load(Path::new(file))?);
+        }
+        apply(loads)
+    }))
+}
+
+fn apply(loads: Vec<Rows>) -> Result<Rows> {
+    let mut shifted = Vec::new();
+    let mut regions = Vec::new();
+    let mut next = 0_u64;
+    for (number, load) in loads.into_iter().enumerate() {
+        let (load, ends) = used_ends(load)?;
+        let mut starts = Vec::new();
+        for (device, end) in load.metadata().devices.iter().zip(ends) {
+            let end = next.saturating_add(end.next_multiple_of(ALIGN));
+            let name = if device.name.is_empty() { "" } else { &format!(", {}", device.name) };
+            regions.push(format!("adjacent: load {}{name} is at sectors {next} to {end}", number + 1));
+            starts.push(Sectors(next));
+            next = end;
+        }
+        let step = move |request: Request| {
+            let shift = starts.get(usize::from(request.device.0)).copied().unwrap_or_default();
+            Step::Emit(Request { device: DeviceId(0), sector: request.sector + shift, ..request })
+        };
+        shifted.push(Counted::on_same_devices(PerRow::new(load, step)));
+    }
+    let merged = Merge::new(shifted)?;
+    Ok(Counted::with_metadata(merged, |metadata| {
+        metadata.devices = vec![Device { name: "adjacent".into(), sectors: Some(next) }];
+        regions.into_iter().for_each(|line| metadata.notice(line));
+    }))
+}
+
+/// For each device, where the last request on it ends.
+fn used_ends(rows: Rows) -> Result<(Rows, Vec<u64>)> {
+    if rows.is_surveyed() && rows.metadata().devices.len() == 1 {
+        let end = rows.metadata().span.max_end_sector;
+        return Ok((rows, vec![end]));
+    }
+    ends_by_reading(rows)
+}
+
+/// The same, by reading all of it.
+pub fn ends_by_reading(rows: Rows) -> Result<(Rows, Vec<u64>)> {
+    let mut ends = vec![0; rows.metadata().devices.len()];
+    let (held, metadata): (Held, Metadata) = Held::of(rows, |_, request| {
+        if let Some(end) = ends.get_mut(usize::from(request.device.0)) {
+            *end = request.end().0.max(*end);
+        }
+        request
+    })?;
+    Ok((Counted::on_same_devices(Again::new(held, metadata, |request| request)), ends))
+}

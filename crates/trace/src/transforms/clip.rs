@@ -1,0 +1,64 @@
+//! A region of the device.
+
+use crate::request::Request;
+use crate::units::{Sector, Sectors};
+use crate::words::{Form, Param, Settings, Takes, Unset};
+
+use super::counted::{Counted, PerRow, Step};
+use super::{Built, Needs, Transform, kept};
+
+pub static TRANSFORM: Transform = Transform {
+    form: Form {
+        name: "clip",
+        about: "Only what touches a region of the device; what crosses its borders is cut there",
+        details: "Flushes without data are kept.",
+        params: &[
+            Param { name: "from", takes: Takes::Sectors, unset: Unset::Default("0"), help: "where the region begins" },
+            Param { name: "to", takes: Takes::Sectors, unset: Unset::Means("no end"), help: "where it ends" },
+            Param {
+                name: "crossing",
+                takes: Takes::Word(&["cut", "drop"]),
+                unset: Unset::Default("cut"),
+                help: "what happens to requests that cross a border",
+            },
+            Param {
+                name: "base",
+                takes: Takes::Word(&["keep", "zero"]),
+                unset: Unset::Default("keep"),
+                help: "what becomes of positions: kept, or counted from the region's beginning",
+            },
+        ],
+        example: "clip from=10G to=20G base=zero",
+    },
+    needs: Needs::Rows,
+    length: kept,
+    build,
+};
+
+fn build(settings: &Settings) -> Built {
+    let from = settings.sectors("from").0;
+    let to = settings.optional_sectors("to").map_or(u64::MAX, |to| to.0);
+    if to <= from {
+        return Err("to must lie behind from".into());
+    }
+    let base = if settings.text("base") == "zero" { from } else { 0 };
+    let drop_crossing = settings.text("crossing") == "drop";
+    Ok(Box::new(move |rows| {
+        let step = move |request: Request| {
+            if request.sectors.0 == 0 {
+                return Step::Emit(request);
+            }
+            let (start, end) = (request.sector.0.max(from), request.end().0.min(to));
+            let is_crossing = (start, end) != (request.sector.0, request.end().0);
+            if start >= end || is_crossing && drop_crossing {
+                return Step::Skip;
+            }
+            Step::Emit(Request { sector: Sector(start - base), sectors: Sectors(end - start), ..request })
+        };
+        Ok(Counted::with_metadata(PerRow::new(rows, step), |metadata| {
+            for device in &mut metadata.devices {
+                device.sectors = device.sectors.map(|sectors| sectors.min(to).saturating_sub(base));
+            }
+        }))
+    }))
+}

@@ -1,0 +1,134 @@
+//! Whatever else a shell can do.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
+
+use crate::error::{Error, Result};
+use crate::formats::classic;
+use crate::input::Input;
+use crate::metadata::Metadata;
+use crate::output::Output;
+use crate::request::Request;
+use crate::words::{Form, Param, Takes, Unset};
+
+use super::counted::{Counted, Source};
+use super::{Needs, Rows, Transform, kept};
+
+pub static TRANSFORM: Transform = Transform {
+    form: Form {
+        name: "cmd",
+        about: "Sends the load through a shell command, as classic text: `seconds ; sector ; sectors ; R or W ; …`",
+        details: "The command reads the text and writes such text again, in the order of time. Only reads and writes of one\n\
+                  device go through, without flags, latencies and processes: that is all the text has room for. The load\n\
+                  ends with an error if the command does.",
+        params: &[Param {
+            name: "command",
+            takes: Takes::Text,
+            unset: Unset::Default("cat"),
+            help: "what sh -c is given",
+        }],
+        example: "cmd command=\"grep -v ' W '\"",
+    },
+    needs: Needs::Rows,
+    length: kept,
+    build: |settings| {
+        let command = settings.text("command").to_owned();
+        Ok(Box::new(move |rows| apply(rows, &command)))
+    },
+};
+
+fn apply(rows: Rows, command: &str) -> Result<Rows> {
+    let name = format!("(output of `{command}`)");
+    let wrap = |e: io::Error| Error::io(&name, e);
+    let (inlet, feed) = io::pipe().map_err(wrap)?;
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .stdin(Stdio::from(inlet))
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(wrap)?;
+    let metadata = rows.metadata().clone();
+    let feeder = thread::spawn(move || feed_all(rows, File::from(OwnedFd::from(feed))));
+    let stdout = child.stdout.take().ok_or_else(|| wrap(io::ErrorKind::BrokenPipe.into()))?;
+    let mut source = Through { name, rows: None, child: Some(child), feeder: Some(feeder), metadata };
+    let input = Input::from_reader(Path::new(&source.name), Box::new(stdout), None)?;
+    source.rows = Some(crate::into_load((classic::FORMAT.open)(input)?)?);
+    Ok(Counted::with_metadata(source, |metadata| metadata.devices.truncate(1)))
+}
+
+/// Gives the command the whole load; returns what is known of the load then.
+fn feed_all(mut rows: Rows, feed: File) -> Result<Metadata> {
+    let mut writer = classic::create_load(Output::of_file(Path::new("(input of the command)"), feed), rows.metadata())?;
+    while let Some(row) = rows.next()? {
+        writer.write(&row)?;
+    }
+    let mut metadata = rows.metadata().clone();
+    writer.finish(&metadata)?.into_iter().for_each(|loss| metadata.notice(format!("cmd: {loss}")));
+    Ok(metadata)
+}
+
+struct Through {
+    name: String,
+    /// What the command says; none before it was started.
+    rows: Option<Rows>,
+    child: Option<Child>,
+    feeder: Option<JoinHandle<Result<Metadata>>>,
+    metadata: Metadata,
+}
+
+impl Source for Through {
+    fn next(&mut self) -> Result<Option<Request>> {
+        let Some(rows) = &mut self.rows else { return Ok(None) };
+        if let Some(mut request) = rows.next()? {
+            request.latency = None;
+            return Ok(Some(request));
+        }
+        self.end()?;
+        Ok(None)
+    }
+
+    fn upstream(&self) -> &Metadata {
+        &self.metadata
+    }
+}
+
+impl Through {
+    /// The command has closed its output: asks how it went.
+    fn end(&mut self) -> Result<()> {
+        if let Some(mut child) = self.child.take() {
+            let status = child.wait().map_err(|e| Error::io(&self.name, e))?;
+            if !status.success() {
+                return Err(Error::format(&self.name, format!("the command failed: {status}")));
+            }
+        }
+        if let Some(feeder) = self.feeder.take() {
+            match feeder.join().unwrap_or_else(|_| Err(Error::format(&self.name, "its input could not be written"))) {
+                Ok(metadata) => self.metadata = metadata,
+                // A command may have seen enough, as `head` does.
+                Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {}
+                Err(error) => return Err(error),
+            }
+            if let Some(rows) = &self.rows {
+                let said = rows.metadata();
+                self.metadata.counts.bad_lines += said.counts.bad_lines;
+                self.metadata.counts.time_jumps += said.counts.time_jumps;
+                self.metadata.complete &= said.complete;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Through {
+    /// Whoever stopped reading early wants the command gone; the thread that feeds it ends with it.
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            _ = child.kill();
+            _ = child.wait();
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What all transforms share: the counting of what they hand out.
+
+use crate::error::Result;
+use crate::metadata::{Counts, Device, Metadata, Span};
+use crate::request::Request;
+use crate::stream::Reader;
+
+use super::Rows;
+
+/// Where changed requests come from.
+pub trait Source: Send {
+    /// The next one.
+    fn next(&mut self) -> Result<Option<Request>>;
+
+    /// What is known of the load that they are made from.
+    fn upstream(&self) -> &Metadata;
+
+    /// How far it is through that load.
+    fn progress(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// A source as a reader: its rows are counted anew, the losses of the load that they are made from stay.
+pub struct Counted<S> {
+    source: S,
+    metadata: Metadata,
+    /// How many notices of the load that they are made from were taken over.
+    notices: usize,
+}
+
+impl<S: Source + 'static> Counted<S> {
+    /// On the same devices as before.
+    pub fn on_same_devices(source: S) -> Rows {
+        let devices = source.upstream().devices.clone();
+        Self::with_metadata(source, |metadata| metadata.devices = devices)
+    }
+
+    /// On the same devices as before, of which requests may now go beyond the end.
+    pub fn on_devices_of_any_size(source: S) -> Rows {
+        Self::with_metadata(source, |metadata| metadata.devices.iter_mut().for_each(|device| device.sectors = None))
+    }
+
+    /// On other devices.
+    pub fn on_devices(source: S, devices: Vec<Device>) -> Rows {
+        Self::with_metadata(source, |metadata| metadata.devices = devices)
+    }
+
+    /// With what is known of the load changed by `change`.
+    pub fn with_metadata(source: S, change: impl FnOnce(&mut Metadata)) -> Rows {
+        let mut metadata = source.upstream().clone();
+        metadata.counts = Counts { requests: 0, reads: 0, writes: 0, others: 0, ..metadata.counts };
+        metadata.span = Span::default();
+        let notices = metadata.notices.len();
+        change(&mut metadata);
+        Box::new(Self { source, metadata, notices })
+    }
+}
+
+impl<S: Source> Reader<Request> for Counted<S> {
+    fn next(&mut self) -> Result<Option<Request>> {
+        let next = self.source.next()?;
+        match &next {
+            Some(request) => self.metadata.count_request(request),
+            None => {
+                let upstream = self.source.upstream();
+                let Counts { requests, reads, writes, others, .. } = self.metadata.counts;
+                self.metadata.counts = Counts { requests, reads, writes, others, ..upstream.counts.clone() };
+                self.metadata.complete = upstream.complete;
+                for notice in upstream.notices.iter().skip(self.notices) {
+                    self.metadata.notice(notice.clone());
+                }
+                self.notices = upstream.notices.len();
+            }
+        }
+        Ok(next)
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn progress(&self) -> Option<f64> {
+        self.source.progress()
+    }
+}
+
+/// What becomes of one request.
+pub enum Step {
+    /// It goes on like this.
+    Emit(Request),
+    /// It is left out.
+    Skip,
+    /// It is left out, and so is everything behind it.
+    End,
+}
+
+/// A source that looks at one request after the other.
+pub struct PerRow<F> {
+    rows: Rows,
+    step: F,
+    ended: bool,
+}
+
+impl<F: FnMut(Request) -> Step + Send> PerRow<F> {
+    /// Does this to each request.
+    pub fn new(rows: Rows, step: F) -> Self {
+        Self { rows, step, ended: false }
+    }
+}
+
+impl<F: FnMut(Request) -> Step + Send> Source for PerRow<F> {
+    fn next(&mut self) -> Result<Option<Request>> {
+        while !self.ended {
+            let Some(request) = self.rows.next()? else { return Ok(None) };
+            match (self.step)(request) {
+                Step::Emit(request) => return Ok(Some(request)),
+                Step::Skip => {}
+                Step::End => self.ended = true,
+            }
+        }
+        Ok(None)
+    }
+
+    fn upstream(&self) -> &Metadata {
+        self.rows.metadata()
+    }
+
+    fn progress(&self) -> Option<f64> {
+        self.rows.progress()
+    }
+}

@@ -1,0 +1,114 @@
+//! The busiest parts first: the derived loads of the blkreplay manual, chapter 5.1.2.
+
+use crate::error::{Error, Result};
+use crate::metadata::Metadata;
+use crate::request::Request;
+use crate::units::Nanos;
+use crate::words::{Form, Param, Settings, Takes, Unset};
+
+use super::counted::{Counted, Source};
+use super::held::Held;
+use super::{Built, Needs, Rows, Transform, kept};
+
+pub static TRANSFORM: Transform = Transform {
+    form: Form {
+        name: "derived",
+        about: "Cuts the load into snippets of equal time and sorts them, the busiest first",
+        details: "So an overload stands at the beginning, and what follows tells how a storage recovers. The last snippet,\n\
+                  a partial one, is left out. The snippets are dealt to several outputs in turn, of which this is one;\n\
+                  the file says how busy each of its snippets is. Several loads are joined by `merge` before.",
+        params: &[
+            Param { name: "snippet", takes: Takes::Time, unset: Unset::Default("300"), help: "how long a snippet is" },
+            Param { name: "outputs", takes: Takes::Count, unset: Unset::Default("1"), help: "among how many to deal" },
+            Param { name: "output", takes: Takes::Count, unset: Unset::Default("1"), help: "which of these, from 1" },
+        ],
+        example: "derived snippet=5m outputs=4 output=2",
+    },
+    needs: Needs::Whole,
+    length: kept,
+    build,
+};
+
+fn build(settings: &Settings) -> Built {
+    let (length, outputs, output) = (settings.time("snippet"), settings.count("outputs"), settings.count("output"));
+    if length.0 < 1_000_000 {
+        return Err("a snippet must last at least a millisecond".into());
+    }
+    if !(1..=outputs).contains(&output) {
+        return Err(format!("there are {outputs} outputs: output must be from 1 to {outputs}"));
+    }
+    Ok(Box::new(move |rows| apply(rows, length, outputs as usize, output as usize)))
+}
+
+/// Requests of an equal span of time, by their numbers.
+struct Snippet {
+    /// Which span, counted from time zero.
+    index: i64,
+    first: u64,
+    count: u64,
+}
+
+fn apply(rows: Rows, length: Nanos, outputs: usize, output: usize) -> Result<Rows> {
+    let mut snippets: Vec<Snippet> = Vec::new();
+    let (requests, metadata) = Held::of(rows, |number, request| {
+        let index = request.at.0.div_euclid(length.0);
+        match snippets.last_mut() {
+            Some(last) if last.index == index => last.count += 1,
+            _ => snippets.push(Snippet { index, first: number, count: 1 }),
+        }
+        Request { latency: None, queued: None, ..request }
+    })?;
+    snippets.pop();
+    if snippets.is_empty() {
+        return Err(Error::Request(format!(
+            "derived: the load is not longer than one snippet of {length}; set a shorter one, for example snippet=10s"
+        )));
+    }
+    // Stable: snippets that are as busy as others stay in the order of time.
+    snippets.sort_by_key(|snippet| std::cmp::Reverse(snippet.count));
+    let own: Vec<Snippet> = snippets.into_iter().skip(output - 1).step_by(outputs).collect();
+    let report: Vec<String> = own
+        .iter()
+        .map(|snippet| {
+            let iops = snippet.count as f64 / length.as_secs();
+            let from = Nanos(snippet.index.saturating_mul(length.0));
+            format!("derived: a snippet of {iops:.1} IOPS, from {from} on")
+        })
+        .collect();
+    let derived = Derived { requests, metadata, length, snippets: own, current: 0, next: 0 };
+    Ok(Counted::with_metadata(derived, |metadata| report.into_iter().for_each(|line| metadata.notice(line))))
+}
+
+struct Derived {
+    requests: Held,
+    metadata: Metadata,
+    length: Nanos,
+    snippets: Vec<Snippet>,
+    current: usize,
+    /// The next request within the current snippet.
+    next: u64,
+}
+
+impl Source for Derived {
+    fn next(&mut self) -> Result<Option<Request>> {
+        let Some(mut snippet) = self.snippets.get(self.current) else { return Ok(None) };
+        if self.next == snippet.count {
+            (self.current, self.next) = (self.current + 1, 0);
+            let Some(next) = self.snippets.get(self.current) else { return Ok(None) };
+            snippet = next;
+        }
+        let mut request = self.requests.get(snippet.first + self.next)?;
+        self.next += 1;
+        let inside = request.at - Nanos(snippet.index.saturating_mul(self.length.0));
+        request.at = Nanos(self.length.0.saturating_mul(self.current as i64)) + inside;
+        Ok(Some(request))
+    }
+
+    fn upstream(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn progress(&self) -> Option<f64> {
+        Some(self.current as f64 / self.snippets.len().max(1) as f64)
+    }
+}

@@ -1,0 +1,133 @@
+//! Transforms one behind the other.
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+use crate::metadata::Metadata;
+use crate::request::Request;
+use crate::stream::Reader;
+use crate::words::{Phrase, Settings, did_you_mean, split};
+
+use super::{Length, Needs, Rows, Stage, TRANSFORMS};
+
+/// Transforms one behind the other, parsed and checked.
+pub struct Pipeline {
+    stages: Vec<(Settings, Stage)>,
+    is_endless: bool,
+}
+
+/// Parses `select from=0 to=300 | slip every=32768 increase=256`.
+///
+/// # Errors
+/// If a name or a value is unknown, or what is asked for makes no sense; the message says what would be understood.
+pub fn parse(pipeline: &str) -> Result<Pipeline> {
+    build(pipeline).map_err(Error::Request)
+}
+
+fn build(text: &str) -> std::result::Result<Pipeline, String> {
+    let mut pipeline = Pipeline { stages: Vec::new(), is_endless: false };
+    for Phrase { name, settings } in split(text)? {
+        let names = TRANSFORMS.iter().map(|transform| transform.form.name);
+        let transform = TRANSFORMS
+            .iter()
+            .find(|transform| transform.form.name == name)
+            .ok_or_else(|| format!("no transform is called `{name}`; {}", did_you_mean(&name, names)))?;
+        let settings = Settings::new(&transform.form, &settings)?;
+        if pipeline.is_endless && transform.needs == Needs::Whole {
+            return Err(format!(
+                "{name} needs the load as a whole, but what it gets never ends: say how often to repeat (times=), or \
+                 put a `select to=` between"
+            ));
+        }
+        match (transform.length)(&settings) {
+            Length::Kept => {}
+            Length::Endless => pipeline.is_endless = true,
+            Length::Ended => pipeline.is_endless = false,
+        }
+        let stage = (transform.build)(&settings).map_err(|why| format!("{name}: {why}"))?;
+        pipeline.stages.push((settings, stage));
+    }
+    Ok(pipeline)
+}
+
+impl Pipeline {
+    /// The load as it comes out at the end.
+    ///
+    /// # Errors
+    /// If another load that is needed can't be read, or there is no room for a temporary file. The rest is told by the
+    /// reader that is returned.
+    pub fn apply(&self, rows: Rows) -> Result<Rows> {
+        let mut rows = rows;
+        for (_, stage) in &self.stages {
+            rows = stage(rows)?;
+        }
+        Ok(Box::new(Edited::new(rows, self)))
+    }
+
+    /// Whether what comes out never ends, even if what goes in does.
+    pub fn is_endless(&self) -> bool {
+        self.is_endless
+    }
+}
+
+/// As it would be typed, without what is secret.
+impl fmt::Display for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stages: Vec<String> = self.stages.iter().map(|(settings, _)| settings.typed()).collect();
+        f.write_str(&stages.join(" | "))
+    }
+}
+
+impl fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pipeline({self})")
+    }
+}
+
+/// The last reader of a pipeline: what it knows of the load says how it was changed.
+struct Edited {
+    rows: Rows,
+    preamble: String,
+    metadata: Metadata,
+}
+
+impl Edited {
+    fn new(rows: Rows, pipeline: &Pipeline) -> Self {
+        let mut preamble = rows.metadata().source.preamble.clone();
+        if !preamble.is_empty() && !preamble.ends_with('\n') {
+            preamble.push('\n');
+        }
+        preamble += &format!("Edited by iosonar: {pipeline}");
+        let mut edited = Self { metadata: rows.metadata().clone(), rows, preamble };
+        edited.update();
+        edited
+    }
+
+    fn update(&mut self) {
+        self.metadata.clone_from(self.rows.metadata());
+        self.metadata.source.preamble.clone_from(&self.preamble);
+    }
+}
+
+impl Reader<Request> for Edited {
+    fn next(&mut self) -> Result<Option<Request>> {
+        let next = self.rows.next()?;
+        match &next {
+            Some(request) => self.metadata.count_request(request),
+            None => self.update(),
+        }
+        Ok(next)
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn is_surveyed(&self) -> bool {
+        false
+    }
+
+    fn progress(&self) -> Option<f64> {
+        self.rows.progress()
+    }
+}

@@ -1,0 +1,145 @@
+//! The same again and again.
+
+use crate::error::Result;
+use crate::metadata::Metadata;
+use crate::request::Request;
+use crate::units::{Nanos, Sectors};
+use crate::words::{Form, Param, Settings, Takes, Unset};
+
+use super::counted::{Counted, Source};
+use super::held::{Held, Holder};
+use super::{Built, Length, Needs, Rows, Transform};
+
+pub static TRANSFORM: Transform = Transform {
+    form: Form {
+        name: "repeat",
+        about: "The load again and again, forever if not told otherwise",
+        details: "The working set does not grow by that, unless each round is shifted (offset), or a `slip` follows. The\n\
+                  load is kept in a temporary file: 72 bytes for each of its requests.",
+        params: &[
+            Param { name: "times", takes: Takes::Count, unset: Unset::Means("forever"), help: "how many rounds" },
+            Param {
+                name: "offset",
+                takes: Takes::Sectors,
+                unset: Unset::Default("0"),
+                help: "by how much each round lies behind the one before",
+            },
+            Param {
+                name: "period",
+                takes: Takes::Time,
+                unset: Unset::Means("from the first request to the last, and the mean distance of two"),
+                help: "time from round to round",
+            },
+        ],
+        example: "repeat times=5 offset=1G",
+    },
+    // Its first round streams: no need to wait for the whole.
+    needs: Needs::Rows,
+    length: |settings| if settings.optional_count("times").is_some() { Length::Kept } else { Length::Endless },
+    build,
+};
+
+fn build(settings: &Settings) -> Built {
+    let (times, offset) = (settings.optional_count("times"), settings.sectors("offset"));
+    let period = settings.optional_time("period");
+    if times == Some(0) {
+        return Err("0 times is nothing: let times be at least 1".into());
+    }
+    if period.is_some_and(|period| period.0 <= 0) {
+        return Err("the period must be above zero".into());
+    }
+    Ok(Box::new(move |rows| {
+        let metadata = rows.metadata().clone();
+        let repeat = Repeat { times, offset, period, metadata, round: 0, phase: Phase::First(rows, Holder::new()?) };
+        Ok(if offset.0 == 0 { Counted::on_same_devices(repeat) } else { Counted::on_devices_of_any_size(repeat) })
+    }))
+}
+
+struct Repeat {
+    times: Option<u64>,
+    offset: Sectors,
+    period: Option<Nanos>,
+    metadata: Metadata,
+    round: u64,
+    phase: Phase,
+}
+
+enum Phase {
+    /// The first round, put aside as it goes.
+    First(Rows, Holder),
+    /// A later round: what was put aside, the next request's number, and the time between rounds.
+    Later(Held, u64, Nanos),
+    Done,
+}
+
+impl Source for Repeat {
+    fn next(&mut self) -> Result<Option<Request>> {
+        loop {
+            match &mut self.phase {
+                Phase::Done => return Ok(None),
+                Phase::First(rows, holder) => {
+                    if let Some(request) = rows.next()? {
+                        holder.push(&request)?;
+                        return Ok(Some(request));
+                    }
+                    self.end_first()?;
+                }
+                Phase::Later(held, next, period) => {
+                    if *next < held.len() {
+                        let mut request = held.get(*next)?;
+                        *next += 1;
+                        let round = self.round;
+                        request.at = request.at + Nanos(period.0.saturating_mul(round as i64));
+                        request.sector = request.sector + Sectors(self.offset.0.saturating_mul(round));
+                        return Ok(Some(request));
+                    }
+                    *next = 0;
+                    self.round += 1;
+                    if Some(self.round) == self.times {
+                        self.phase = Phase::Done;
+                    }
+                }
+            }
+        }
+    }
+
+    fn upstream(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn progress(&self) -> Option<f64> {
+        match (&self.phase, self.times) {
+            (Phase::First(rows, _), Some(times)) => rows.progress().map(|done| done / times as f64),
+            (Phase::Later(held, next, _), Some(times)) => {
+                Some((self.round as f64 + *next as f64 / held.len() as f64) / times as f64)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Repeat {
+    fn end_first(&mut self) -> Result<()> {
+        let Phase::First(rows, holder) = std::mem::replace(&mut self.phase, Phase::Done) else { return Ok(()) };
+        self.metadata = rows.metadata().clone();
+        let mut held = holder.finish()?;
+        self.round = 1;
+        // An empty load stays empty, however often it is repeated.
+        if held.len() == 0 || self.times == Some(1) {
+            return Ok(());
+        }
+        let (first, last) = (held.get(0)?.at, held.get(held.len() - 1)?.at);
+        let span = last - first;
+        // A round must not begin before the last one ended: rows are in the order of time.
+        let mean = Nanos(if held.len() > 1 { span.0 / (held.len() as i64 - 1) } else { 1_000_000_000 });
+        let natural = (span + mean).max(Nanos(1));
+        let period = self.period.unwrap_or(natural);
+        if period < span {
+            let problem =
+                format!("the load lasts {span}, longer than the period of {period} after which it is to begin again");
+            return Err(crate::Error::Request(format!("repeat: {problem}")));
+        }
+        self.phase = Phase::Later(held, 0, period);
+        Ok(())
+    }
+}

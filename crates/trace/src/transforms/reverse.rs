@@ -1,0 +1,57 @@
+//! Backwards.
+
+use crate::error::Result;
+use crate::metadata::Metadata;
+use crate::request::Request;
+use crate::words::Form;
+
+use super::counted::{Counted, Source};
+use super::held::Held;
+use super::{Needs, Transform, kept};
+
+pub static TRANSFORM: Transform = Transform {
+    form: Form {
+        name: "reverse",
+        about: "The times stay, the requests come in reverse order",
+        details: "",
+        params: &[],
+        example: "reverse",
+    },
+    needs: Needs::Whole,
+    length: kept,
+    build: |_| {
+        Ok(Box::new(|rows| {
+            let (requests, metadata) = Held::of(rows, |_, request| request)?;
+            Ok(Counted::on_same_devices(Reverse { next: 0, times: requests.twin()?, requests, metadata }))
+        }))
+    },
+};
+
+/// Read from both ends.
+struct Reverse {
+    next: u64,
+    times: Held,
+    requests: Held,
+    metadata: Metadata,
+}
+
+impl Source for Reverse {
+    fn next(&mut self) -> Result<Option<Request>> {
+        let count = self.requests.len();
+        if self.next == count {
+            return Ok(None);
+        }
+        let at = self.times.get(self.next)?.at;
+        let request = self.requests.get(count - 1 - self.next)?;
+        self.next += 1;
+        Ok(Some(Request { at, ..request }))
+    }
+
+    fn upstream(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn progress(&self) -> Option<f64> {
+        Some(self.next as f64 / self.requests.len().max(1) as f64)
+    }
+}

@@ -1,0 +1,54 @@
+//! A part of the requests.
+
+use std::hash::Hasher;
+
+use siphasher::sip::SipHasher13;
+
+use crate::words::{Form, Param, Settings, Takes, Unset};
+
+use super::counted::{Counted, PerRow, Step};
+use super::{Built, Needs, Transform, kept};
+
+pub static TRANSFORM: Transform = Transform {
+    form: Form {
+        name: "sample",
+        about: "A part of the requests, chosen by chance",
+        details: "by=region keeps all requests to some of the regions, and none to others: what is written is still read\n\
+                  again, and working sets shrink in proportion (spatial sampling: Waldspurger et al., FAST 2015).",
+        params: &[
+            Param { name: "share", takes: Takes::Share, unset: Unset::Default("10%"), help: "how much is kept" },
+            Param {
+                name: "by",
+                takes: Takes::Word(&["request", "region"]),
+                unset: Unset::Default("request"),
+                help: "what chance decides on",
+            },
+            Param { name: "region", takes: Takes::Sectors, unset: Unset::Default("1M"), help: "how large regions are" },
+            Param { name: "seed", takes: Takes::Count, unset: Unset::Default("1"), help: "what chance depends on" },
+        ],
+        example: "sample share=5% by=region",
+    },
+    needs: Needs::Rows,
+    length: kept,
+    build,
+};
+
+fn build(settings: &Settings) -> Built {
+    let (share, seed, region) = (settings.number("share"), settings.count("seed"), settings.sectors("region").0);
+    if region == 0 {
+        return Err("a region must have at least one sector".into());
+    }
+    let by_region = settings.text("by") == "region";
+    Ok(Box::new(move |rows| {
+        let mut number = 0;
+        Ok(Counted::on_same_devices(PerRow::new(rows, move |request| {
+            let subject = if by_region { request.sector.0 / region } else { number };
+            number += 1;
+            let mut hasher = SipHasher13::new_with_keys(seed, u64::from(request.device.0));
+            hasher.write_u64(subject);
+            // The upper 53 bits, as a number from 0 up to, but not including, 1.
+            let chance = (hasher.finish() >> 11) as f64 / (1_u64 << 53) as f64;
+            if chance < share { Step::Emit(request) } else { Step::Skip }
+        })))
+    }))
+}

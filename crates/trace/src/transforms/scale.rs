@@ -1,0 +1,34 @@
+//! Faster, slower.
+
+use crate::units::Nanos;
+use crate::words::{Form, Param, Takes, Unset};
+
+use super::counted::{Counted, PerRow, Step};
+use super::{Needs, Transform, kept};
+
+pub static TRANSFORM: Transform = Transform {
+    form: Form {
+        name: "scale",
+        about: "Stretches or compresses time",
+        details: "A natural load that was compressed is no natural load any more: what was far apart in time, and so\n\
+                  independent, comes together.",
+        params: &[Param {
+            name: "time",
+            takes: Takes::Positive,
+            unset: Unset::Refused,
+            help: "by what all times are multiplied: 0.5 is twice as fast",
+        }],
+        example: "scale time=0.5",
+    },
+    needs: Needs::Rows,
+    length: kept,
+    build: |settings| {
+        let factor = settings.number("time");
+        Ok(Box::new(move |rows| {
+            Ok(Counted::on_same_devices(PerRow::new(rows, move |mut request| {
+                request.at = Nanos((request.at.0 as f64 * factor).round() as i64);
+                Step::Emit(request)
+            })))
+        }))
+    },
+};

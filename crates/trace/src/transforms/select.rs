@@ -1,0 +1,49 @@
+//! A window of time.
+
+use crate::units::Nanos;
+use crate::words::{Form, Param, Settings, Takes, Unset};
+
+use super::counted::{Counted, PerRow, Step};
+use super::{Built, Length, Needs, Transform};
+
+pub static TRANSFORM: Transform = Transform {
+    form: Form {
+        name: "select",
+        about: "Only the requests of a window of time: from ≤ t < to",
+        details: "Times stay as they are, unless base=zero.",
+        params: &[
+            Param { name: "from", takes: Takes::Time, unset: Unset::Default("0"), help: "where the window begins" },
+            Param { name: "to", takes: Takes::Time, unset: Unset::Default("300"), help: "where it ends" },
+            Param {
+                name: "base",
+                takes: Takes::Word(&["keep", "zero"]),
+                unset: Unset::Default("keep"),
+                help: "what becomes of times: kept, or counted from the window's beginning",
+            },
+        ],
+        example: "select from=1h to=65m base=zero",
+    },
+    needs: Needs::Rows,
+    length: |_| Length::Ended,
+    build,
+};
+
+fn build(settings: &Settings) -> Built {
+    let (from, to) = (settings.time("from"), settings.time("to"));
+    if to <= from {
+        return Err("to (300 s, if it is not set) must be later than from".into());
+    }
+    let base = if settings.text("base") == "zero" { from } else { Nanos::ZERO };
+    Ok(Box::new(move |rows| {
+        Ok(Counted::on_same_devices(PerRow::new(rows, move |mut request| {
+            if request.at >= to {
+                return Step::End;
+            }
+            if request.at < from {
+                return Step::Skip;
+            }
+            request.at = request.at - base;
+            Step::Emit(request)
+        })))
+    }))
+}

@@ -1,0 +1,46 @@
+//! Positions that move on slowly.
+
+use crate::units::Sectors;
+use crate::words::{Form, Param, Takes, Unset};
+
+use super::counted::{Counted, PerRow, Step};
+use super::{Needs, Transform, kept};
+
+pub static TRANSFORM: Transform = Transform {
+    form: Form {
+        name: "slip",
+        about: "Moves positions on slowly: after every so many requests all that follow lie further behind",
+        details: "With `repeat` in front, each round goes to slightly different places.",
+        params: &[
+            Param {
+                name: "every",
+                takes: Takes::Count,
+                unset: Unset::Default("32768"),
+                help: "requests until the next step",
+            },
+            Param {
+                name: "increase",
+                takes: Takes::Sectors,
+                unset: Unset::Default("256"),
+                help: "how far each step goes",
+            },
+        ],
+        example: "slip every=32768 increase=256",
+    },
+    needs: Needs::Rows,
+    length: kept,
+    build: |settings| {
+        let (every, increase) = (settings.count("every"), settings.sectors("increase").0);
+        if every == 0 {
+            return Err("every must be at least 1".into());
+        }
+        Ok(Box::new(move |rows| {
+            let mut number = 0_u64;
+            Ok(Counted::on_devices_of_any_size(PerRow::new(rows, move |mut request| {
+                request.sector = request.sector + Sectors((number / every).saturating_mul(increase));
+                number += 1;
+                Step::Emit(request)
+            })))
+        }))
+    },
+};

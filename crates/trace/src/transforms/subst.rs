@@ -1,0 +1,47 @@
+//! Writes for reads, or the other way round.
+
+use crate::request::{Flags, Op};
+use crate::words::{Form, Param, Settings, Takes, Unset, did_you_mean};
+
+use super::counted::{Counted, PerRow, Step};
+use super::{Built, Needs, Transform, kept};
+
+pub static TRANSFORM: Transform = Transform {
+    form: Form {
+        name: "subst",
+        about: "Replaces one operation by another: reads by writes, for example",
+        details: "R and W stand for read and write. Of the flags only `sync` and `metadata` are kept: the others belong to\n\
+                  the operation that is replaced.",
+        params: &[
+            Param { name: "from", takes: Takes::Text, unset: Unset::Default("R"), help: "the operation to replace" },
+            Param { name: "to", takes: Takes::Text, unset: Unset::Default("W"), help: "what it becomes" },
+        ],
+        example: "subst from=write to=read",
+    },
+    needs: Needs::Rows,
+    length: kept,
+    build,
+};
+
+fn build(settings: &Settings) -> Built {
+    let (from, to) = (op(settings.text("from"))?, op(settings.text("to"))?);
+    Ok(Box::new(move |rows| {
+        Ok(Counted::on_same_devices(PerRow::new(rows, move |mut request| {
+            if request.op == from && from != to {
+                request.op = to;
+                request.flags = Flags(request.flags.0 & Flags::SYNC.with(Flags::META).0);
+            }
+            Step::Emit(request)
+        })))
+    }))
+}
+
+fn op(name: &str) -> Result<Op, String> {
+    match name {
+        "R" | "r" => Ok(Op::Read),
+        "W" | "w" => Ok(Op::Write),
+        _ => Op::from_name(name).ok_or_else(|| {
+            format!("there is no operation `{name}`; {}", did_you_mean(name, Op::ALL.into_iter().map(Op::name)))
+        }),
+    }
+}
