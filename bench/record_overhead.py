@@ -39,8 +39,10 @@ def fio(device: str, work: list[str], seconds: float, prefix: list[str]) -> Meas
     """Runs fio on the device for so long, behind the words of `prefix`."""
     with tempfile.NamedTemporaryFile() as report:
         subprocess.run(
-            [*prefix, "fio", "--name=x", f"--filename={device}", "--direct=1", "--time_based", *work]
-            + [f"--runtime={seconds}", "--output-format=json", f"--output={report.name}"],
+            [
+                *(*prefix, "fio", "--name=x", f"--filename={device}", "--direct=1", "--time_based", *work),
+                *(f"--runtime={seconds}", "--output-format=json", f"--output={report.name}"),
+            ],
             check=True,
             stderr=subprocess.DEVNULL,
         )
@@ -69,13 +71,17 @@ def main() -> None:
         losetup = ["losetup", "--find", "--show", "--direct-io=on", str(image)]
         device = subprocess.run(losetup, check=True, capture_output=True, text=True).stdout.strip()
         try:
-            print("| work | level | without | with | IOPS | mean latency | p99 latency | processor time for a request |")
+            print(
+                "| work | level | without | with | IOPS | mean latency | p99 latency | processor time for a request |"
+            )
             print("|---|---|---|---|---|---|---|---|")
             for name, work in WORK.items():
                 for level in ("Q", "D"):
                     record = [str(arguments.iosonar), "record", "--device", device, "--level", level]
                     record += ["--output", str(output), "--"]
-                    without, recorded, extra = [], [], []
+                    without: list[Measured] = []
+                    recorded: list[Measured] = []
+                    extra: list[float] = []
                     for pair in range(arguments.pairs):
                         used = {}
                         for on in (True, False) if pair % 2 else (False, True):

@@ -11,6 +11,7 @@ use crate::external;
 mod check;
 mod completions;
 mod convert;
+mod demo;
 mod edit;
 mod generate;
 mod info;
@@ -22,21 +23,23 @@ mod replay;
 /// What stands below the list of commands in `iosonar --help`.
 pub const AFTER_HELP: &str = "\
 Any other NAME runs the program iosonar-NAME from this binary's folder or the path, as git does:
-that is how `report` and your own commands join.
+that is how `report`, `sql` and your own commands join.
 
 Exit codes: 0 done, 1 failed, 2 the command line was wrong; `iosonar replay --help` lists more.";
 
+/// In the order in which people meet them.
 #[derive(Subcommand)]
 pub enum Command {
-    Replay(replay::Args),
-    Recover(recover::Args),
-    Record(record::Args),
-    Check(check::Args),
-    Completions(completions::Args),
+    Demo(demo::Args),
+    Info(info::Args),
     Convert(convert::Args),
     Edit(edit::Args),
     Generate(generate::Args),
-    Info(info::Args),
+    Record(record::Args),
+    Replay(replay::Args),
+    Recover(recover::Args),
+    Check(check::Args),
+    Completions(completions::Args),
     Man(man::Args),
     #[command(external_subcommand)]
     External(Vec<OsString>),
@@ -45,15 +48,16 @@ pub enum Command {
 impl Command {
     pub fn run(self) -> Result<ExitCode> {
         match self {
-            Self::Replay(args) => args.run(),
-            Self::Recover(args) => args.run(),
-            Self::Record(args) => args.run(),
-            Self::Check(args) => args.run(),
-            Self::Completions(args) => args.run(),
+            Self::Demo(args) => args.run(),
+            Self::Info(args) => args.run(),
             Self::Convert(args) => args.run(),
             Self::Edit(args) => args.run(),
             Self::Generate(args) => args.run(),
-            Self::Info(args) => args.run(),
+            Self::Record(args) => args.run(),
+            Self::Replay(args) => args.run(),
+            Self::Recover(args) => args.run(),
+            Self::Check(args) => args.run(),
+            Self::Completions(args) => args.run(),
             Self::Man(args) => args.run(),
             Self::External(words) => external::run(&words),
         }

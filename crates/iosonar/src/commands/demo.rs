@@ -1,0 +1,145 @@
+//! `iosonar demo`: the whole way from a load to its pictures, on a file of its own.
+//!
+//! It runs the commands that a user would type, through the same definition of the command line, and shows them.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::external;
+
+const MIB: u64 = 1 << 20;
+
+/// See it work: replay an artificial load on a file of its own, and draw what happened
+#[derive(clap::Args)]
+#[command(after_help = "\
+No device is touched: the target is a file in DIR, filled with data that can't be compressed.
+
+Examples:
+  iosonar demo
+  iosonar demo --out /mnt/disk/demo                   on the disk that is mounted there")]
+pub struct Args {
+    /// The folder for the load, the target, the result and the pictures
+    #[arg(long, value_name = "DIR", default_value = "demo")]
+    out: PathBuf,
+    /// The size of the target
+    #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u64).range(64..=1 << 20))]
+    size: u64,
+    /// How long the load lasts
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(2..=3600))]
+    seconds: u64,
+}
+
+impl Args {
+    pub fn run(self) -> Result<ExitCode> {
+        // Whether the end can be reached is better known at the beginning.
+        let mut report = external::command(OsStr::new("report"))?;
+        let pictures = self.out.join("pictures");
+        fs::create_dir_all(&pictures).with_context(|| format!("can't make the folder {}", pictures.display()))?;
+        let [load, target, run] =
+            ["bursts.load.parquet", "target", "bursts.replay.parquet"].map(|of| self.out.join(of));
+        for earlier in [&load, &run] {
+            if earlier.exists() {
+                fs::remove_file(earlier).with_context(|| format!("can't remove {}", earlier.display()))?;
+            }
+        }
+
+        say("Bursts of requests, each a little larger than the one before: when will the storage give in?");
+        // So many at once, in the later bursts, that any storage will have to let some wait.
+        let shape = format!("--growth 100 --width 100ms --duration {}s --span {}M", self.seconds, self.size);
+        run_own(&[words("generate bursts"), vec![path(&load)], words(&shape)].concat())?;
+        say("A file to replay them on, filled with data that can't be compressed.");
+        fill(&target, self.size * MIB)?;
+        say("Every request at its time, with direct I/O.");
+        let on = [words("--target"), vec![path(&target)], words("--output"), vec![path(&run)]].concat();
+        run_own(&[words("replay"), vec![path(&load)], on].concat())?;
+        say("What happened, in pictures.");
+        let arguments = [vec![path(&run)], words("--format png --out"), vec![path(&pictures)]].concat();
+        show(&[words("report"), arguments.clone()].concat());
+        let status = report.args(arguments).status().context("can't run iosonar-report")?;
+        if !status.success() {
+            bail!("iosonar report failed ({status}); the result is in {}", run.display());
+        }
+        print!("{}", closing(&self.out, &pictures));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The words of a command line, but for paths, which may have spaces.
+fn words(text: &str) -> Vec<OsString> {
+    text.split_whitespace().map(OsString::from).collect()
+}
+
+fn path(path: &Path) -> OsString {
+    path.as_os_str().to_owned()
+}
+
+fn say(text: &str) {
+    println!("\n{text}");
+}
+
+fn show(arguments: &[OsString]) {
+    let line: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
+    println!("$ iosonar {}", line.join(" "));
+}
+
+/// Runs a subcommand of this binary as if it had been typed.
+fn run_own(arguments: &[OsString]) -> Result<()> {
+    show(arguments);
+    let typed = [OsString::from("iosonar")].into_iter().chain(arguments.iter().cloned());
+    let code = crate::Cli::try_parse_from(typed).context("the demo and the command line disagree")?.command.run()?;
+    if code != ExitCode::SUCCESS {
+        bail!("`iosonar {}` did not end well; the demo stops here", arguments[0].to_string_lossy());
+    }
+    Ok(())
+}
+
+/// Makes a file of so many random bytes, unless it is there from an earlier demo.
+fn fill(path: &Path, bytes: u64) -> Result<()> {
+    if path.metadata().is_ok_and(|found| found.is_file() && found.len() == bytes) {
+        println!("{} is there from an earlier demo", path.display());
+        return Ok(());
+    }
+    let trouble = || format!("can't fill {} with {} MiB", path.display(), bytes / MIB);
+    // It gets its name when it is full: a later demo trusts what it finds.
+    let half_full = path.with_extension("being-filled");
+    let mut file = File::create(&half_full).with_context(trouble)?;
+    let mut chance = fastrand::Rng::with_seed(bytes);
+    let mut piece = vec![0; MIB as usize];
+    let style = ProgressStyle::with_template("[{bar:40}] {bytes} of {total_bytes} · {bytes_per_sec} · {eta} left");
+    let bar = ProgressBar::new(bytes).with_style(style.expect("a valid template").progress_chars("=> "));
+    for _ in 0..bytes / MIB {
+        chance.fill(&mut piece);
+        file.write_all(&piece).with_context(trouble)?;
+        bar.inc(MIB);
+    }
+    file.sync_all().with_context(trouble)?;
+    bar.finish_and_clear();
+    fs::rename(&half_full, path).with_context(trouble)?;
+    println!("{}: {} MiB", path.display(), bytes / MIB);
+    Ok(())
+}
+
+fn closing(folder: &Path, pictures: &Path) -> String {
+    format!(
+        "
+The pictures are in {pictures}, named by interest. Look first at
+
+  …latency.realtime.png  the sonar diagram. Each request is a dot: when it was issued, and how long it took. The
+                         bursts stand as columns; where they grow upwards, requests waited for those before them.
+  …delay.setpoint.png    how late each request was issued. Low: the latencies are the storage's own. A rising
+                         wall: more was asked for than could be in flight.
+  …overview.thrp.png     what was asked for and what was delivered. Where the lines part, the storage was saturated.
+
+All of it is in {folder}; `rm -r {folder}` removes it. Now try a load of your own: `iosonar replay --help`.
+",
+        pictures = pictures.display(),
+        folder = folder.display()
+    )
+}

@@ -1,0 +1,61 @@
+"""The Rust half, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+
+
+def iosonar(*words: object) -> str:
+    """Runs the binary that stands beside this interpreter, and expects it to succeed; returns its standard output."""
+    binary = Path(sys.executable).with_name("iosonar")
+    assert binary.exists(), f"{binary} is missing: `make .venv/program` builds it"
+    done = subprocess.run([binary, *map(str, words)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.args} ended with {done.returncode}: {done.stderr}"
+    return done.stdout
+
+
+def replay(load: Path, target: Path, run: Path, *words: object) -> dict[str, Any]:
+    """Replays; returns the closing statistics, which keep to their schema."""
+    statistics: dict[str, Any] = json.loads(
+        iosonar("replay", load, "--target", target, "--output", run, "--json", *words)
+    )
+    schema = json.loads((TOP / "docs/schemas/replay-statistics.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(statistics, schema)
+    return statistics
+
+
+@contextmanager
+def loop_device(bytes_: int) -> Iterator[Path]:
+    """A loop device over a sparse file in memory.
+
+    Without the right to have one the test fails, unless the caller leaves such tests out: see CONTRIBUTING.md.
+    """
+    if "loop" in os.environ.get("IOSONAR_WITHOUT", "").split(","):
+        pytest.skip("left out, as IOSONAR_WITHOUT says: needs loop")
+    if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
+        pytest.fail("this test needs root and loop devices; leave such tests out with IOSONAR_WITHOUT=loop")
+    backing = Path("/dev/shm") / f"iosonar-test-{os.getpid()}"
+    backing.touch()
+    try:
+        os.truncate(backing, bytes_)
+        words = ["losetup", "--find", "--show", "--direct-io=on", str(backing)]
+        device = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+        try:
+            yield Path(device)
+        finally:
+            subprocess.run(["losetup", "--detach", device], check=True)
+    finally:
+        backing.unlink()
