@@ -25,7 +25,8 @@ pub const AFTER_HELP: &str = "\
 Any other NAME runs the program iosonar-NAME from this binary's folder or the path, as git does:
 that is how `report`, `sql` and your own commands join.
 
-Exit codes: 0 done, 1 failed, 2 the command line was wrong; `iosonar replay --help` lists more.";
+Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 what was compared differs or was judged bad,
+4 requests of a replay failed, 5 a replay was cut short.";
 
 /// In the order in which people meet them.
 #[derive(Subcommand)]
