@@ -23,8 +23,12 @@ pub fn copy<Row>(
         progress.row(|| rows.progress());
     }
     progress.finish();
-    let losses = writer.finish(rows.metadata())?;
-    Ok((rows.metadata().clone(), losses))
+    let mut metadata = rows.metadata().clone();
+    for question in iosonar_trace::questions(&metadata) {
+        metadata.notice(format!("doubtful: {question}"));
+    }
+    let losses = writer.finish(&metadata)?;
+    Ok((metadata, losses))
 }
 
 /// Says on standard error what was written, and what is to be known of it.
@@ -33,8 +37,14 @@ pub fn say(output: &Path, metadata: &Metadata, losses: &[String]) {
         eprintln!("note: {notice}");
     }
     let (counts, span) = (&metadata.counts, &metadata.span);
-    if counts.bad_lines > 0 {
-        eprintln!("warning: {} bad lines were left out", counts.bad_lines);
+    for (count, what) in [
+        (counts.bad_lines, "bad lines were left out"),
+        (counts.lost_events, "events were lost by whatever recorded the trace"),
+        (counts.unmatched, "requests have no completion in the trace"),
+    ] {
+        if count > 0 {
+            eprintln!("warning: {count} {what}");
+        }
     }
     if !metadata.complete {
         eprintln!("warning: the input was cut short; what was readable of it was taken");

@@ -5,16 +5,21 @@
 //! piece of the file. `docs/schema.md` is the contract of the tables' columns.
 
 mod error;
+mod events;
 pub mod formats;
 pub mod input;
 mod lines;
 mod metadata;
+mod number;
 mod open;
 pub mod output;
 mod packed;
 pub mod permutation;
+mod plausible;
 mod record;
 mod request;
+mod rows;
+mod rwbs;
 mod sort;
 mod stream;
 pub mod transforms;
@@ -22,17 +27,18 @@ mod units;
 pub mod words;
 
 pub use error::{Error, Result};
-pub use formats::{Format, Opened};
+pub use formats::{Format, Opened, Options};
 pub use metadata::{Counts, Device, FOOTER_KEY, Kind, Metadata, Source, Span};
 pub use open::{
     OpenedFile, create_load, create_load_as, create_run, create_run_as, format_for, into_load, open, open_file,
-    open_load,
+    open_files, open_load,
 };
+pub use plausible::questions;
 pub use record::{HeldBy, Outcome, Record};
 pub use request::{Comm, DeviceId, Flags, Op, Request};
 pub use sort::{Sorted, SortedLoad, Sorter};
 pub use stream::{Reader, Writer};
-pub use units::{Nanos, SECTOR_BYTES, Sector, Sectors};
+pub use units::{MAX_END_SECTOR, Nanos, SECTOR_BYTES, Sector, Sectors};
 
 /// The version of the tables that this build reads and writes; `docs/schema.md` says what each version holds.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::formats::{self, FORMATS, Format, Opened};
+use crate::formats::{self, FORMATS, Format, Opened, Options};
 use crate::input::{Compression, Input};
 use crate::metadata::Metadata;
 use crate::output::{Output, split_compression};
@@ -27,7 +27,7 @@ pub struct OpenedFile {
 /// # Errors
 /// If the file can't be read, or is of no known format.
 pub fn open(path: &Path) -> Result<Opened> {
-    Ok(open_file(path, None)?.rows)
+    Ok(open_file(path, None, &Options::default())?.rows)
 }
 
 /// Opens a load. A run is taken for the load that it replayed: its requests at their intended times, in that order.
@@ -53,14 +53,43 @@ pub fn into_load(opened: Opened) -> Result<Box<dyn Reader<Request>>> {
 ///
 /// # Errors
 /// If the file can't be read, or is of no known format.
-pub fn open_file(path: &Path, from: Option<&'static Format>) -> Result<OpenedFile> {
-    let input = Input::open(path)?;
+pub fn open_file(path: &Path, from: Option<&'static Format>, options: &Options) -> Result<OpenedFile> {
+    open_files(&[path], from, options)
+}
+
+/// Opens the files that together are one trace, as the per-CPU files of blktrace.
+///
+/// # Errors
+/// If there is none, one can't be read, they are of different or unknown formats, or the format has no such traces.
+pub fn open_files(paths: &[&Path], from: Option<&'static Format>, options: &Options) -> Result<OpenedFile> {
+    let mut inputs = paths.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
+    if inputs.iter().any(|input| !input.head().is_empty()) {
+        // A CPU on which nothing happened has an empty file.
+        inputs.retain(|input| !input.head().is_empty() || input.damage().is_some());
+    }
+    let Some(first) = inputs.first() else { return Err(Error::format("", "no file to read")) };
     let format = match from {
         Some(format) => format,
-        None => formats::of_content(&input)?,
+        None => formats::of_content(first)?,
     };
-    let compression = input.compression();
-    Ok(OpenedFile { format, compression, rows: (format.open)(input)? })
+    let compression = first.compression();
+    let rows = match (inputs.len(), format.open_parts) {
+        (1, _) => (format.open)(inputs.remove(0), options)?,
+        (_, Some(open_parts)) => {
+            for part in &inputs {
+                if from.is_none() && formats::of_content(part)?.name != format.name {
+                    let problem = format!("not of the format {}, as {}", format.name, paths[0].display());
+                    return Err(Error::format(part.path(), problem));
+                }
+            }
+            open_parts(inputs, options)?
+        }
+        (_, None) => {
+            let problem = format!("a trace of the format {} is one file; convert the others one by one", format.name);
+            return Err(Error::format(paths[0], problem));
+        }
+    };
+    Ok(OpenedFile { format, compression, rows })
 }
 
 /// Begins a load under that name; `-` is standard output. The format is told by the name's ending: there is no content

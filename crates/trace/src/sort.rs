@@ -105,16 +105,16 @@ struct Piece {
     next: std::vec::IntoIter<Request>,
 }
 
-/// The earliest request of a piece. Pieces are numbered in the order of arrival, which makes the merge stable.
-struct Head {
-    at: Nanos,
-    piece: usize,
-    request: Request,
+/// A request in a heap of them. The number is that of its piece or of its arrival: equal times keep that order.
+pub(crate) struct Head {
+    pub at: Nanos,
+    pub number: u64,
+    pub request: Request,
 }
 
 impl PartialEq for Head {
     fn eq(&self, other: &Self) -> bool {
-        (self.at, self.piece) == (other.at, other.piece)
+        (self.at, self.number) == (other.at, other.number)
     }
 }
 impl Eq for Head {}
@@ -125,7 +125,7 @@ impl PartialOrd for Head {
 }
 impl Ord for Head {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.piece).cmp(&(other.at, other.piece))
+        (self.at, self.number).cmp(&(other.at, other.number))
     }
 }
 
@@ -161,13 +161,13 @@ impl Sorted {
     #[expect(clippy::should_implement_trait, reason = "rows are handed out as every reader does")]
     pub fn next(&mut self) -> Result<Option<Request>> {
         let Some(Reverse(head)) = self.heads.pop() else { return Ok(None) };
-        self.advance(head.piece).map_err(packed::error)?;
+        self.advance(head.number as usize).map_err(packed::error)?;
         Ok(Some(head.request))
     }
 
     fn advance(&mut self, piece: usize) -> io::Result<()> {
         if let Some(request) = self.pieces[piece].next(self.file.as_ref())? {
-            self.heads.push(Reverse(Head { at: request.at, piece, request }));
+            self.heads.push(Reverse(Head { at: request.at, number: piece as u64, request }));
         }
         Ok(())
     }

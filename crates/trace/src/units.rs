@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// Bytes in a sector: 512, whatever the device's own blocks are, as everywhere in Linux' block layer.
 pub const SECTOR_BYTES: u64 = 512;
 
+/// The highest end of a request: an offset in bytes has to fit into what the system calls take.
+pub const MAX_END_SECTOR: u64 = i64::MAX as u64 / SECTOR_BYTES;
+
 /// Nanoseconds since the start of the trace or of the run, or a span of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -4,22 +4,23 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use iosonar_trace::Kind;
-use iosonar_trace::formats::{self, Format, Opened, TriedOn};
+use iosonar_trace::formats::{self, Action, Format, Opened, TriedOn};
 use iosonar_trace::output::split_compression;
+use iosonar_trace::{Kind, Options};
 
 use crate::written;
 
 /// Turn a load or a run into another format
 ///
-/// What the input is, is told by its content. What the output is to be, is told by its name: .parquet, or the classic
-/// text of blkreplay as .load, .replay or .txt, which may be compressed (.gz, .zst). `-` is standard input or output.
+/// What the input is, is told by its content. What the output is to be, is told by its name: .parquet, the classic text of
+/// blkreplay as .load, .replay or .txt, .iolog for fio, .blktrace.0 for blkparse, btt and btreplay, .blkparse, .spc; all
+/// of them may be compressed (.gz, .zst). `-` is standard input or output.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// What to read: a load, or the result of a replay
-    #[arg(value_name = "IN")]
-    input: PathBuf,
+    /// What to read: a load, a trace, the result of a replay; several files only if they are one trace (blktrace)
+    #[arg(value_name = "IN", required = true)]
+    inputs: Vec<PathBuf>,
 
     /// What to write; a run becomes the load that it replayed if this is called NAME.load…
     #[arg(value_name = "OUT")]
@@ -32,6 +33,11 @@ pub struct Args {
     /// The format of OUT, if its name does not tell
     #[arg(long, value_name = "FORMAT", value_parser = format_named)]
     to: Option<&'static Format>,
+
+    /// The event that a request's time is taken from, in traces of events: Q asked for, G, I queued, D given to the
+    /// device; the most frequent one if it is not said
+    #[arg(long, value_name = "Q|G|I|D", value_parser = action_named)]
+    action: Option<Action>,
 }
 
 const AFTER_HELP: &str = "\
@@ -39,6 +45,8 @@ Examples:
   iosonar convert mysql.load.gz mysql.load.parquet
   iosonar convert run.replay.parquet run.replay.gz     # a result for the tools of blkreplay
   iosonar convert run.replay.gz again.load.gz          # sorted by time: a load again
+  iosonar convert sda.blktrace.* sda.load.parquet      # the files of all CPUs
+  perf script | iosonar convert - sda.load.gz --action D
   zcat x.load.gz | iosonar convert - - --to parquet > x.load.parquet
 
 What the output's format has no place for is said at the end. A file under its final name is always whole.";
@@ -51,24 +59,36 @@ pub fn format_named(name: &str) -> Result<&'static Format, String> {
     })
 }
 
+fn action_named(letter: &str) -> Result<Action, String> {
+    let mut letters = letter.chars();
+    let action = letters.next().filter(|_| letters.next().is_none()).and_then(Action::from_letter);
+    action.ok_or_else(|| "an action is one of Q G I D".to_owned())
+}
+
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        written::refuse_same_file(&self.input, &self.output)?;
+        for input in &self.inputs {
+            written::refuse_same_file(input, &self.output)?;
+        }
         let to = match self.to {
             Some(format) => format,
             None => iosonar_trace::format_for(&self.output)?,
         };
-        let input = iosonar_trace::open_file(&self.input, self.from)?;
-        eprintln!("{}: {}", self.input.display(), described(&input));
-        let what = format!("converting {}", self.input.display());
+        let paths: Vec<&Path> = self.inputs.iter().map(PathBuf::as_path).collect();
+        let input = iosonar_trace::open_files(&paths, self.from, &Options { action: self.action })?;
+        let name = match paths[..] {
+            [one] => one.display().to_string(),
+            _ => format!("{} and {} more", paths[0].display(), paths.len() - 1),
+        };
+        eprintln!("{name}: {}", described(&input));
+        let what = format!("converting {name}");
         let (metadata, losses) = match (input.rows, kind_by_name(&self.output)) {
             (Opened::Run(rows), None | Some(Kind::Replay)) => {
                 let writer = iosonar_trace::create_run_as(&self.output, to, rows.metadata())?;
                 written::copy(&what, rows, writer)?
             }
             (Opened::Load(_), Some(Kind::Replay)) => bail!(
-                "{} is a load: it becomes a run by replaying it (`iosonar replay`); call the output NAME.load…",
-                self.input.display()
+                "{name} is a load: it becomes a run by replaying it (`iosonar replay`); call the output NAME.load…"
             ),
             (rows, _) => {
                 let rows = iosonar_trace::into_load(rows)?;

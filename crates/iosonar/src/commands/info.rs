@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use iosonar_trace::formats::{Opened, TriedOn};
-use iosonar_trace::{Metadata, Nanos, OpenedFile, Reader};
+use iosonar_trace::{Metadata, Nanos, OpenedFile, Options, Reader};
 use serde_json::{Map, Value, json};
 
 use crate::commands::convert::described;
@@ -36,7 +36,7 @@ Examples:
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        let file = iosonar_trace::open_file(&self.file, None)?;
+        let file = iosonar_trace::open_file(&self.file, None, &Options::default())?;
         let described = described(&file);
         let mut object = of_file(&file, &self.file);
         let what = format!("reading {}", self.file.display());
@@ -102,7 +102,14 @@ fn add_metadata(object: &mut Map<String, Value>, metadata: &Metadata) {
     object.insert("duration_s".into(), duration.into());
     let rate = if duration > 0.0 { Some(metadata.counts.requests as f64 / duration) } else { None };
     object.insert("requests_per_s".into(), json!(rate));
-    object.entry("notices").or_insert_with(|| json!([]));
+    let mut notices = metadata.notices.clone();
+    for question in iosonar_trace::questions(metadata) {
+        let notice = format!("doubtful: {question}");
+        if !notices.contains(&notice) {
+            notices.push(notice);
+        }
+    }
+    object.insert("notices".into(), json!(notices));
 }
 
 /// The same object, for people.

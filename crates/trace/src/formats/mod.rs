@@ -1,6 +1,7 @@
 //! The formats of files: one file for each, and one line in [`FORMATS`].
 
 use crate::error::{Error, Result};
+pub use crate::events::Action;
 use crate::input::Input;
 use crate::metadata::Metadata;
 use crate::output::Output;
@@ -8,11 +9,52 @@ use crate::record::Record;
 use crate::request::Request;
 use crate::stream::{Reader, Writer};
 
+pub mod alibaba;
+pub mod biosnoop;
+pub mod blkparse;
+pub mod blktrace;
 pub mod classic;
+pub mod diskmon;
+pub mod etw;
+pub mod fio_iolog;
+pub mod fio_latency;
+pub mod fiu;
+pub mod msr;
 pub mod parquet;
+pub mod spc;
+pub mod systor;
+pub mod tencent;
+pub mod tracepoints;
+pub mod vscsi;
+
+#[cfg(test)]
+mod check;
+mod losses;
+mod unfold;
+
+pub use losses::Losses;
+pub use unfold::Unfolded;
 
 /// Every format, in the order in which they are asked whether a file is theirs: those with a magic number first.
-pub const FORMATS: &[&Format] = &[&parquet::FORMAT, &classic::FORMAT];
+pub const FORMATS: &[&Format] = &[
+    &parquet::FORMAT,
+    &blktrace::FORMAT,
+    &fio_iolog::FORMAT,
+    &biosnoop::FORMAT,
+    &blkparse::FORMAT,
+    &tracepoints::FORMAT,
+    &classic::FORMAT,
+    &msr::FORMAT,
+    &systor::FORMAT,
+    &alibaba::FORMAT,
+    &spc::FORMAT,
+    &tencent::FORMAT,
+    &fio_latency::FORMAT,
+    &fiu::FORMAT,
+    &diskmon::FORMAT,
+    &etw::FORMAT,
+    &vscsi::FORMAT,
+];
 
 /// A format: how its files are told from others, read and written.
 pub struct Format {
@@ -27,13 +69,41 @@ pub struct Format {
     /// Whether a file that begins like this is of this format.
     pub recognise: fn(head: &[u8]) -> bool,
     /// Reads a file.
-    pub open: fn(Input) -> Result<Opened>,
+    pub open: fn(Input, &Options) -> Result<Opened>,
+    /// Reads several files that are one trace, as the per-CPU files of blktrace, if the format has such.
+    pub open_parts: Option<OpenParts>,
     /// Writes a load, if the format can be written; the metadata is what is known of it before its first row.
     pub create_load: Option<CreateLoad>,
     /// Writes a run, if the format holds runs.
     pub create_run: Option<CreateRun>,
 }
 
+impl Format {
+    /// What most formats have in common: one file, not written. It recognises nothing and reads nothing by itself.
+    const fn named(name: &'static str) -> Self {
+        Self {
+            name,
+            title: name,
+            tried_on: TriedOn::DescriptionOnly,
+            endings: &[],
+            recognise: |_| false,
+            open: |input, _| Err(Error::format(input.path(), "the format has no reader")),
+            open_parts: None,
+            create_load: None,
+            create_run: None,
+        }
+    }
+}
+
+/// What the caller wants of a reader.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Which event of a request's life its time is taken from, in traces of events; else the most frequent one.
+    pub action: Option<Action>,
+}
+
+/// Reads several files as one.
+pub type OpenParts = fn(Vec<Input>, &Options) -> Result<Opened>;
 /// Begins a load.
 pub type CreateLoad = fn(Output, &Metadata) -> Result<Box<dyn Writer<Request>>>;
 /// Begins a run.

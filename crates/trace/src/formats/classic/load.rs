@@ -3,13 +3,14 @@
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::lines::{LineEnd, Lines};
-use crate::metadata::{Kind as TableKind, Metadata};
+use crate::metadata::Metadata;
 use crate::request::{Op, Request};
+use crate::rows::{metadata_of, note_damage, shown};
 use crate::stream::Reader;
 use crate::units::{Nanos, Sector, Sectors};
 
 use super::row::{self, Columns, Kind, Problem, Row};
-use super::{FORMAT, Preamble, is_replayer_talk, note_damage, shown};
+use super::{FORMAT, Preamble, is_replayer_talk};
 
 pub struct LoadReader {
     lines: Lines<Input>,
@@ -32,8 +33,7 @@ struct HeldText {
 impl LoadReader {
     /// Reads up to the first row.
     pub fn new(input: Input) -> Result<Self> {
-        let mut metadata = Metadata::new(TableKind::Load, FORMAT.name);
-        metadata.source.path = Some(input.path().display().to_string());
+        let metadata = metadata_of(&input, FORMAT.name);
         let mut reader = Self {
             lines: Lines::new(input),
             metadata,

@@ -17,7 +17,6 @@ mod write;
 use crate::error::Result;
 use crate::formats::{Format, Opened, TriedOn};
 use crate::input::Input;
-use crate::metadata::Metadata;
 
 use row::{Columns, Kind};
 pub(crate) use write::create_load;
@@ -29,7 +28,8 @@ pub const FORMAT: Format = Format {
     tried_on: TriedOn::RealFiles,
     endings: &[".load", ".replay", ".txt"],
     recognise,
-    open,
+    open: |input, _| open(input),
+    open_parts: None,
     create_load: Some(write::create_load),
     create_run: Some(write::create_run),
 };
@@ -51,29 +51,10 @@ fn lines(head: &[u8]) -> impl Iterator<Item = Kind> {
     head.split(|&b| b == b'\n').map(|line| row::classify(line, Columns::Four))
 }
 
-/// A line of the file as it is shown to a person: its beginning, without what a terminal would take for a command.
-fn shown(line: &[u8]) -> String {
-    shown_up_to(line, 60)
-}
-
-fn shown_up_to(line: &[u8], bytes: usize) -> String {
-    let text = String::from_utf8_lossy(&line[..line.len().min(bytes)]);
-    let text: String = text.trim().chars().map(|c| if c.is_control() { '·' } else { c }).collect();
-    if line.len() > bytes { format!("{text}…") } else { text }
-}
-
 /// Lines that a replayer writes between rows.
 fn is_replayer_talk(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     [&b"INFO"[..], b"WARN", b"ERROR", b"VERIFY"].iter().any(|word| line.starts_with(word))
-}
-
-/// Takes over from the input that it ended before its end.
-fn note_damage(input: &Input, metadata: &mut Metadata) {
-    if let Some(damage) = input.damage() {
-        metadata.complete = false;
-        metadata.notice(damage);
-    }
 }
 
 /// The text in front of the rows, as far as there is room for it.

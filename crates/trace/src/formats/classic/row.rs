@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The end of the last sector that an offset in bytes can point behind, as the system calls take it.
-const MAX_END_SECTOR: u64 = i64::MAX as u64 / 512;
+use crate::number::{Wrong, decimal, whole};
+use crate::units::MAX_END_SECTOR;
 
 /// What a row says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,9 +102,9 @@ fn column_line(line: &[u8]) -> Kind {
 
 fn parse(line: &[u8], columns: Columns) -> Result<Row, Problem> {
     let mut rest = line;
-    let start = seconds(field(&mut rest).ok_or(Problem::Columns)?).map_err(|e| e.unwrap_or(Problem::Time))?;
-    let sector = whole(field(&mut rest).ok_or(Problem::Columns)?).map_err(|e| e.unwrap_or(Problem::Sector))?;
-    let sectors = whole(field(&mut rest).ok_or(Problem::Columns)?).map_err(|e| e.unwrap_or(Problem::Length))?;
+    let start = seconds(field(&mut rest).ok_or(Problem::Columns)?).map_err(|e| or_problem(e, Problem::Time))?;
+    let sector = whole(field(&mut rest).ok_or(Problem::Columns)?).map_err(|e| or_problem(e, Problem::Sector))?;
+    let sectors = whole(field(&mut rest).ok_or(Problem::Columns)?).map_err(|e| or_problem(e, Problem::Length))?;
     if sector.checked_add(sectors).is_none_or(|end| end > MAX_END_SECTOR) {
         return Err(Problem::TooLarge);
     }
@@ -117,7 +117,7 @@ fn parse(line: &[u8], columns: Columns) -> Result<Row, Problem> {
         for value in [&mut row.delay, &mut row.duration] {
             let text = field(&mut rest).ok_or(Problem::Columns)?;
             let (negative, text) = text.strip_prefix(b"-").map_or((false, text), |text| (true, text));
-            let ns = seconds(text).map_err(|e| e.unwrap_or(Problem::Delay))?;
+            let ns = seconds(text).map_err(|e| or_problem(e, Problem::Delay))?;
             *value = if negative { -ns } else { ns };
         }
     }
@@ -135,50 +135,16 @@ fn field<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(field)
 }
 
-/// A whole number. `Err(None)` is not one, `Err(Some(_))` one that does not fit.
-fn whole(text: &[u8]) -> Result<u64, Option<Problem>> {
-    if text.is_empty() {
-        return Err(None);
+/// What is wrong with a row whose field is no number.
+fn or_problem(wrong: Wrong, not_a_number: Problem) -> Problem {
+    match wrong {
+        Wrong::NotANumber => not_a_number,
+        Wrong::TooLarge => Problem::TooLarge,
     }
-    let mut value = 0_u64;
-    for &b in text {
-        let digit = b.wrapping_sub(b'0');
-        if digit > 9 {
-            return Err(None);
-        }
-        value = value.checked_mul(10).and_then(|v| v.checked_add(digit.into())).ok_or(Some(Problem::TooLarge))?;
-    }
-    Ok(value)
 }
 
-/// Seconds with any number of fraction digits, in nanoseconds, rounded.
-fn seconds(text: &[u8]) -> Result<i64, Option<Problem>> {
-    let point = text.iter().position(|&b| b == b'.').unwrap_or(text.len());
-    let (before, after) = (&text[..point], text.get(point + 1..).unwrap_or_default());
-    if before.is_empty() && after.is_empty() {
-        return Err(None);
-    }
-    let secs = if before.is_empty() { 0 } else { whole(before)? };
-    let mut fraction = 0_u64;
-    let mut unit = 1_000_000_000_u64;
-    for (place, &b) in after.iter().enumerate() {
-        let digit = b.wrapping_sub(b'0');
-        if digit > 9 {
-            return Err(None);
-        }
-        match place {
-            0..=8 => {
-                unit /= 10;
-                fraction += u64::from(digit) * unit;
-            }
-            9 => fraction += u64::from(digit >= 5),
-            _ => {}
-        }
-    }
-    secs.checked_mul(1_000_000_000)
-        .and_then(|ns| ns.checked_add(fraction))
-        .and_then(|ns| i64::try_from(ns).ok())
-        .ok_or(Some(Problem::TooLarge))
+fn seconds(text: &[u8]) -> Result<i64, Wrong> {
+    decimal(text, 9)
 }
 
 #[cfg(test)]

@@ -8,12 +8,13 @@ use crate::lines::{LineEnd, Lines};
 use crate::metadata::{Kind as TableKind, Metadata};
 use crate::record::{HeldBy, Outcome, Record};
 use crate::request::{DeviceId, Flags, Op};
+use crate::rows::{metadata_of, note_damage, shown, shown_up_to};
 use crate::stream::Reader;
 use crate::units::{Nanos, Sector, Sectors};
 
 use super::load::bad_line;
 use super::row::{self, Columns, Kind, Row};
-use super::{FORMAT, Preamble, note_damage, shown, shown_up_to};
+use super::{FORMAT, Preamble};
 
 pub struct RunReader {
     lines: Lines<Input>,
@@ -26,8 +27,7 @@ pub struct RunReader {
 impl RunReader {
     /// Reads up to the first row, so that what was said before it is known from the start.
     pub fn new(input: Input) -> Result<Self> {
-        let mut metadata = Metadata::new(TableKind::Replay, FORMAT.name);
-        metadata.source.path = Some(input.path().display().to_string());
+        let metadata = Metadata { kind: TableKind::Replay, ..metadata_of(&input, FORMAT.name) };
         let mut reader = Self {
             lines: Lines::new(input),
             metadata,

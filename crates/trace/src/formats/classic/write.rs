@@ -3,10 +3,11 @@
 use std::io::Write;
 
 use crate::error::Result;
+use crate::formats::Losses;
 use crate::metadata::Metadata;
 use crate::output::Output;
-use crate::record::Record;
-use crate::request::{Flags, Op, Request};
+use crate::record::{Outcome, Record};
+use crate::request::{Op, Request};
 use crate::stream::Writer;
 use crate::units::Nanos;
 
@@ -15,49 +16,43 @@ use super::row::{self, Columns, Kind};
 const LOAD_COLUMNS: &str = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n";
 const RUN_COLUMNS: &str = "orig_start ; sector; length ; op ;  replay_delay; replay_duration\n";
 
-/// What the rows had that this format has no place for.
+/// What only the rows of a run have, and this format has no place for.
 #[derive(Default)]
-struct Losses {
-    others: u64,
-    devices: u64,
-    flags: u64,
-    latencies: u64,
-    processes: u64,
-    negative: u64,
+struct RunLosses {
     incomplete: u64,
     outcomes: u64,
     wrapped: u64,
 }
 
-impl Losses {
+impl RunLosses {
     fn sentences(&self) -> Vec<String> {
         [
-            (self.others, "requests that neither read nor write (flushes, discards) were left out"),
-            (self.negative, "rows before the time zero were left out"),
-            (self.incomplete, "rows without a completion were left out"),
-            (self.devices, "requests for other devices than the first are not told from those for the first"),
-            (self.flags, "requests lost their flags (FUA, sync, metadata, …)"),
-            (self.latencies, "requests lost the latency or the queueing time of the original"),
-            (self.processes, "requests lost their process"),
+            (self.incomplete, "rows without a completion, or from before the time zero, were left out"),
             (self.outcomes, "rows lost their outcome (short, error, corrupt)"),
             (self.wrapped, "rows lost their sector in the load; the sector on the target is kept"),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("the classic text can't hold everything: {count} {what}"))
+        .map(|(count, what)| format!("the format classic can't hold everything: {count} {what}"))
         .collect()
     }
 }
 
 pub fn create_load(mut output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
     write_preamble(&mut output, known, LOAD_COLUMNS)?;
-    Ok(Box::new(LoadWriter { output, line: Vec::with_capacity(128), losses: Losses::default(), shift: None }))
+    Ok(Box::new(LoadWriter { output, line: Vec::with_capacity(128), losses: Losses::default() }))
 }
 
 pub fn create_run(mut output: Output, known: &Metadata) -> Result<Box<dyn Writer<Record>>> {
     write_preamble(&mut output, known, RUN_COLUMNS)?;
     let line = Vec::with_capacity(128);
-    Ok(Box::new(RunWriter { output, line, losses: Losses::default(), written: Metadata::new(known.kind, "classic") }))
+    Ok(Box::new(RunWriter {
+        output,
+        line,
+        losses: Losses::default(),
+        run_losses: RunLosses::default(),
+        written: Metadata::new(known.kind, "classic"),
+    }))
 }
 
 /// The text in front of the rows. Lines that would be taken for more than text are made comments.
@@ -82,39 +77,23 @@ struct LoadWriter {
     output: Output,
     line: Vec<u8>,
     losses: Losses,
-    /// What is added to every time, so that the first is not negative; known with the first row.
-    shift: Option<Nanos>,
 }
 
 impl Writer<Request> for LoadWriter {
     fn write(&mut self, request: &Request) -> Result<()> {
-        let shift = *self.shift.get_or_insert(Nanos(request.at.0.min(0).saturating_neg()));
-        let at = request.at + shift;
         let Some(op) = letter(request.op) else {
             self.losses.others += 1;
             return Ok(());
         };
-        if at.0 < 0 {
-            self.losses.negative += 1;
-            return Ok(());
-        }
-        self.losses.devices += u64::from(request.device.0 > 0);
-        self.losses.flags += u64::from(request.flags != Flags::NONE);
-        self.losses.latencies += u64::from(request.latency.is_some() || request.queued.is_some());
-        self.losses.processes += u64::from(request.pid.is_some());
+        let Some(at) = self.losses.time(request.at) else { return Ok(()) };
+        self.losses.device(request).flags(request).times(request).process(request);
         self.line.clear();
-        put_row(&mut self.line, at, request.sector.0, request.sectors.0, op, Nanos::ZERO, Nanos::ZERO);
+        put_row(&mut self.line, Nanos(at as i64), request.sector.0, request.sectors.0, op, Nanos::ZERO, Nanos::ZERO);
         self.output.write_all(&self.line).map_err(|e| self.output.error(e))
     }
 
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Vec<String>> {
-        let mut said = self.losses.sentences();
-        if !metadata.complete {
-            said.push("the classic text can't say that its source was cut short: nothing in it tells now".into());
-        }
-        if let Some(shift) = self.shift.filter(|s| s.0 > 0) {
-            said.push(format!("the classic text has no negative times: all are shifted by {shift}"));
-        }
+        let said = self.losses.sentences("classic", metadata);
         self.output.finish()?;
         Ok(said)
     }
@@ -124,6 +103,7 @@ struct RunWriter {
     output: Output,
     line: Vec<u8>,
     losses: Losses,
+    run_losses: RunLosses,
     written: Metadata,
 }
 
@@ -134,18 +114,16 @@ impl Writer<Record> for RunWriter {
             return Ok(());
         };
         let (Some(delay), Some(latency)) = (record.delay(), record.latency()) else {
-            self.losses.incomplete += 1;
+            self.run_losses.incomplete += 1;
             return Ok(());
         };
         if record.intended.0 < 0 {
-            self.losses.negative += 1;
+            self.run_losses.incomplete += 1;
             return Ok(());
         }
-        use crate::record::Outcome;
         self.losses.devices += u64::from(record.device.0 > 0);
-        self.losses.flags += u64::from(record.flags != Flags::NONE);
-        self.losses.outcomes += u64::from(record.outcome != Outcome::Ok);
-        self.losses.wrapped += u64::from(record.source_sector != record.sector);
+        self.run_losses.outcomes += u64::from(record.outcome != Outcome::Ok);
+        self.run_losses.wrapped += u64::from(record.source_sector != record.sector);
         let op = if record.pushed_back { op.to_ascii_lowercase() } else { op };
         self.line.clear();
         put_row(&mut self.line, record.intended, record.sector.0, record.sectors.0, op, delay, latency);
@@ -156,7 +134,9 @@ impl Writer<Record> for RunWriter {
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Vec<String>> {
         let trailer = trailer(metadata, &self.written);
         self.output.write_all(trailer.as_bytes()).map_err(|e| self.output.error(e))?;
-        let said = self.losses.sentences();
+        let mut said = self.run_losses.sentences();
+        // A run that was cut short says so in its last line.
+        said.extend(self.losses.sentences("classic", &Metadata { complete: true, ..metadata.clone() }));
         self.output.finish()?;
         Ok(said)
     }

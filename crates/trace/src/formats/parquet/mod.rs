@@ -25,7 +25,8 @@ pub const FORMAT: Format = Format {
     tried_on: TriedOn::RealFiles,
     endings: &[".parquet"],
     recognise: |head| head.starts_with(MAGIC),
-    open,
+    open: |input, _| open(input),
+    open_parts: None,
     create_load: Some(|output, _| Ok(Box::new(write::TableWriter::<Request>::new(output)?))),
     create_run: Some(|output, _| Ok(Box::new(write::TableWriter::<Record>::new(output)?))),
 };

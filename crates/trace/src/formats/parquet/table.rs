@@ -3,7 +3,7 @@
 use crate::metadata::{Kind, Metadata};
 use crate::record::{HeldBy, Outcome, Record};
 use crate::request::{Comm, DeviceId, Flags, Op, Request};
-use crate::units::{Nanos, Sector, Sectors};
+use crate::units::{MAX_END_SECTOR, Nanos, Sector, Sectors};
 
 use super::batch::Cells;
 use super::write::Buffers;
@@ -85,7 +85,7 @@ const BAD_PLACE: &str = "sector or sectors are missing, negative or beyond any d
 fn place(sector: Option<i64>, sectors: Option<i64>) -> Result<(Sector, Sectors), &'static str> {
     let (sector, sectors) = (whole(sector)?, whole(sectors)?);
     let end = sector.checked_add(sectors).ok_or(BAD_PLACE)?;
-    if end > i64::MAX as u64 / 512 { Err(BAD_PLACE) } else { Ok((Sector(sector), Sectors(sectors))) }
+    if end > MAX_END_SECTOR { Err(BAD_PLACE) } else { Ok((Sector(sector), Sectors(sectors))) }
 }
 
 fn whole(value: Option<i64>) -> Result<u64, &'static str> {

@@ -1,0 +1,84 @@
+//! The binary files of blktrace, one for each CPU: `NAME.blktrace.0`, `NAME.blktrace.1` and so on.
+//!
+//! ```text
+//! version 7, 48 bytes:  u32 magic sequence  u64 time sector  u32 bytes action pid device cpu  u16 error pdu_len
+//! version 8, 64 bytes:  u32 magic sequence  u64 time sector  u32 bytes pid  u64 action  u32 device cpu
+//!                       u16 error pdu_len  12 bytes of padding
+//! ```
+//! in the byte order of the machine that wrote them, each followed by `pdu_len` bytes. From
+//! `include/uapi/linux/blktrace_api.h` and `kernel/trace/blktrace.c`.
+//!
+//! **The merge.** Each file is roughly in the order of time: records are written under different locks. Of each file the
+//! next [`AHEAD`] records are kept in order, and the earliest record of all files goes first; a file is read on whenever
+//! one of its records has gone. So a record may stand up to that many places too late in its file.
+//!
+//! **Losses.** Records other than notifications are numbered for each device and CPU; a gap in the numbers is that many
+//! lost events.
+
+mod read;
+mod write;
+
+use crate::formats::{Format, TriedOn};
+
+/// The format's line in the list.
+pub const FORMAT: Format = Format {
+    title: "binary trace of blktrace",
+    tried_on: TriedOn::DescriptionOnly,
+    endings: &[".blktrace.0", ".blktrace"],
+    recognise: |head| read::layout(head).is_some(),
+    open: |input, options| read::open(vec![input], options),
+    open_parts: Some(read::open),
+    create_load: Some(write::create_load),
+    ..Format::named("blktrace")
+};
+
+/// Records of a file that are put in order before one of them goes.
+const AHEAD: usize = 1024;
+
+/// What all records begin with; the lowest byte is the version.
+const MAGIC: u32 = 0x6561_7400;
+
+/// The categories of an action, in the bits above the event's number.
+mod category {
+    pub const SHIFT: u32 = 16;
+    pub const READ: u64 = 1;
+    pub const WRITE: u64 = 1 << 1;
+    pub const FLUSH: u64 = 1 << 2;
+    pub const SYNC: u64 = 1 << 3;
+    pub const QUEUE: u64 = 1 << 4;
+    pub const ISSUE: u64 = 1 << 6;
+    pub const COMPLETE: u64 = 1 << 7;
+    pub const DRIVER_COMMAND: u64 = 1 << 9;
+    pub const NOTIFY: u64 = 1 << 10;
+    pub const AHEAD: u64 = 1 << 11;
+    pub const META: u64 = 1 << 12;
+    pub const DISCARD: u64 = 1 << 13;
+    pub const FUA: u64 = 1 << 15;
+    pub const WRITE_ZEROES: u64 = 1 << 22;
+}
+
+/// The numbers of the events.
+mod event {
+    pub const QUEUE: u16 = 1;
+    pub const GET_REQUEST: u16 = 4;
+    pub const ISSUE: u16 = 7;
+    pub const COMPLETE: u16 = 8;
+    pub const INSERT: u16 = 12;
+    pub const REMAP: u16 = 15;
+    /// Set beside the number if the record carries a control group.
+    pub const CGROUP: u16 = 1 << 8;
+}
+
+/// The numbers of the notifications.
+mod notification {
+    pub const PROCESS: u16 = 0;
+    pub const TIMESTAMP: u16 = 1;
+    #[cfg(test)]
+    pub const MESSAGE: u16 = 2;
+}
+
+/// A device's major and minor number share 32 bits.
+const MINOR_BITS: u32 = 20;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! Writes one file, of version 7 in this machine's byte order, as if all had happened on one CPU: what blkparse, btt and
+//! btreplay read.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use crate::error::Result;
+use crate::events::Action;
+use crate::formats::{Losses, Unfolded};
+use crate::metadata::Metadata;
+use crate::output::Output;
+use crate::request::{Comm, Flags, Op, Request};
+use crate::stream::Writer;
+
+use super::{MAGIC, MINOR_BITS, category, event, notification};
+
+/// Begins a trace: with its wall-clock time, if that is known.
+pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
+    let devices = known.devices.iter().map(|device| number_of(&device.name)).collect();
+    let mut writer = BlktraceWriter {
+        output,
+        devices,
+        made_up: 0,
+        sequences: HashMap::new(),
+        pending: Unfolded::default(),
+        named: HashMap::new(),
+        losses: Losses::default(),
+    };
+    if let Some(epoch) = known.epoch_unix_ns.and_then(|ns| u64::try_from(ns).ok()) {
+        // The record has room for seconds until 2106.
+        if let Ok(secs) = u32::try_from(epoch / 1_000_000_000) {
+            let pdu = [secs.to_ne_bytes(), ((epoch % 1_000_000_000) as u32).to_ne_bytes()].concat();
+            writer.record(0, 0, 0, 0, category::NOTIFY, notification::TIMESTAMP, 0, 0, &pdu)?;
+        }
+    }
+    Ok(Box::new(writer))
+}
+
+/// `major,minor` as the kernel packs it.
+fn number_of(name: &str) -> Option<u32> {
+    let (major, minor) = name.split_once(',')?;
+    let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+    (major < 1 << (32 - MINOR_BITS) && minor < 1 << MINOR_BITS).then_some(major << MINOR_BITS | minor)
+}
+
+struct BlktraceWriter {
+    output: Output,
+    devices: Vec<Option<u32>>,
+    made_up: u64,
+    /// For each device the last sequence number.
+    sequences: HashMap<u32, u32>,
+    pending: Unfolded,
+    /// The name of a process is written when it is first seen, and when it changes.
+    named: HashMap<u32, Comm>,
+    losses: Losses,
+}
+
+impl BlktraceWriter {
+    #[expect(clippy::too_many_arguments, reason = "these are the record's fields")]
+    fn record(
+        &mut self,
+        sequence: u32,
+        at: u64,
+        sector: u64,
+        bytes: u32,
+        categories: u64,
+        number: u16,
+        pid: u32,
+        device: u32,
+        pdu: &[u8],
+    ) -> Result<()> {
+        let action = (categories << category::SHIFT) as u32 | u32::from(number);
+        let mut record = Vec::with_capacity(48 + pdu.len());
+        record.extend((MAGIC | 7).to_ne_bytes());
+        record.extend(sequence.to_ne_bytes());
+        record.extend(at.to_ne_bytes());
+        record.extend(sector.to_ne_bytes());
+        for field in [bytes, action, pid, device, 0] {
+            record.extend(field.to_ne_bytes());
+        }
+        record.extend(0_u16.to_ne_bytes());
+        record.extend((pdu.len() as u16).to_ne_bytes());
+        record.extend(pdu);
+        self.output.write_all(&record).map_err(|e| self.output.error(e))
+    }
+
+    fn put(&mut self, at: u64, action: Action, request: &Request) -> Result<()> {
+        let pid = request.pid.unwrap_or(0);
+        if request.pid.is_some() && self.named.get(&pid) != Some(&request.comm) {
+            self.named.insert(pid, request.comm);
+            self.record(0, at, 0, 0, category::NOTIFY, notification::PROCESS, pid, 0, &request.comm.0)?;
+        }
+        let (number, of_action) = match action {
+            Action::Complete => (event::COMPLETE, category::COMPLETE),
+            Action::Issue => (event::ISSUE, category::ISSUE),
+            _ => (event::QUEUE, category::QUEUE),
+        };
+        let device = self.device(request.device.0);
+        let categories = of_action | categories(request);
+        // A range of 4 GiB or more has no room in one record, and is written as several.
+        const PIECE_SECTORS: u64 = (u32::MAX / 512) as u64;
+        let (mut sector, mut left) = (request.sector.0, request.sectors.0);
+        loop {
+            let piece = left.min(PIECE_SECTORS);
+            let sequence = self.sequences.entry(device).or_default();
+            *sequence = sequence.wrapping_add(1);
+            let sequence = *sequence;
+            self.record(sequence, at, sector, (piece * 512) as u32, categories, number, pid, device, &[])?;
+            (sector, left) = (sector + piece, left - piece);
+            if left == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The device's number; made up where its name is none.
+    fn device(&mut self, index: u16) -> u32 {
+        match self.devices.get(usize::from(index)) {
+            Some(Some(number)) => *number,
+            _ => {
+                self.made_up += 1;
+                259 << MINOR_BITS | u32::from(index)
+            }
+        }
+    }
+}
+
+fn categories(request: &Request) -> u64 {
+    let mut categories = match request.op {
+        Op::Read => category::READ,
+        Op::Write => category::WRITE,
+        Op::Flush => category::WRITE | category::FLUSH,
+        Op::Discard => category::WRITE | category::DISCARD,
+        Op::WriteZeroes => category::WRITE,
+    };
+    for (bit, flag) in [
+        (category::SYNC, Flags::SYNC),
+        (category::AHEAD, Flags::READAHEAD),
+        (category::META, Flags::META),
+        (category::FUA, Flags::FUA),
+        (category::FLUSH, Flags::PREFLUSH),
+    ] {
+        if request.flags.has(flag) {
+            categories |= bit;
+        }
+    }
+    categories
+}
+
+impl Writer<Request> for BlktraceWriter {
+    fn write(&mut self, request: &Request) -> Result<()> {
+        let Some(at) = self.losses.time(request.at) else { return Ok(()) };
+        if request.op == Op::WriteZeroes {
+            self.losses.others += 1;
+            return Ok(());
+        }
+        self.pending.push(at, request);
+        while let Some((at, action, request)) = self.pending.before(at) {
+            self.put(at, action, &request)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Vec<String>> {
+        while let Some((at, action, request)) = self.pending.before(u64::MAX) {
+            self.put(at, action, &request)?;
+        }
+        let mut said = self.losses.sentences("blktrace", metadata);
+        if self.made_up > 0 {
+            said.push("blktrace knows devices by number: those with other names are 259,0 259,1 …".into());
+        }
+        self.output.finish()?;
+        Ok(said)
+    }
+}

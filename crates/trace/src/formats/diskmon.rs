@@ -1,0 +1,73 @@
+//! Logs of Sysinternals' DiskMon: `# time duration disk request sector length`.
+//!
+//! Time and duration are seconds, the place is in sectors. From the program's description.
+
+use crate::formats::{Format, TriedOn};
+use crate::number::{decimal, whole};
+use crate::request::{Op, Request};
+use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, words};
+use crate::units::Nanos;
+
+/// The format's line in the list.
+pub const FORMAT: Format = Format {
+    title: "log of Windows DiskMon",
+    tried_on: TriedOn::DescriptionOnly,
+    recognise: |head| recognise_lines(head, DiskMon),
+    open: |input, _| open_lines(input, "diskmon", Zero::TraceStart, DiskMon),
+    ..Format::named("diskmon")
+};
+
+struct DiskMon;
+
+impl LineFormat for DiskMon {
+    type Item = Request;
+
+    fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
+        if line.starts_with(b"#") {
+            return Parsed::Nothing;
+        }
+        row(line, context).into()
+    }
+}
+
+fn row(line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> {
+    let mut fields = words(line);
+    let mut next = || fields.next().ok_or("fewer than 7 columns");
+    let (number, time, duration, disk, kind, sector, length) =
+        (next()?, next()?, next()?, next()?, next()?, next()?, next()?);
+    whole(number).map_err(|_| "the line does not begin with its number")?;
+    let at = decimal(time, 9).map_err(|_| "the time is no number of seconds")?;
+    let duration = decimal(duration, 9).map_err(|_| "the duration is no number of seconds")?;
+    let op = if kind.eq_ignore_ascii_case(b"read") {
+        Op::Read
+    } else if kind.eq_ignore_ascii_case(b"write") {
+        Op::Write
+    } else {
+        return Err("the request is neither Read nor Write");
+    };
+    let sector = whole(sector).map_err(|_| "the sector is no whole number")?;
+    let length = whole(length).map_err(|_| "the length is no whole number")?;
+    let (sector, sectors) = context.sectors(sector, length)?;
+    Ok(Request {
+        device: context.device(disk)?,
+        latency: Some(Nanos(duration)),
+        ..Request::new(Nanos(at), op, sector, sectors)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::check::{load, recognised_as};
+    use crate::request::Op;
+    use crate::units::Nanos;
+
+    #[test]
+    fn rows() {
+        let trace = b"0\t0.000000\t0.00005245\t0\tRead\t4098088\t8\r\n1\t0.125000\t0.001\t1\tWrite\t64\t128\r\n";
+        let (rows, about) = load("diskmon", trace);
+        assert_eq!(recognised_as(trace), "diskmon");
+        assert_eq!((rows[0].op, rows[0].sector.0, rows[0].latency), (Op::Read, 4_098_088, Some(Nanos(52_450))));
+        assert_eq!((rows[1].at.0, rows[1].sectors.0, rows[1].device.0), (125_000_000, 128, 1));
+        assert_eq!(about.counts.bad_lines, 0);
+    }
+}

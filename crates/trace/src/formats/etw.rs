@@ -1,0 +1,102 @@
+//! Disk events of Windows' event tracing, as xperf's dumper writes them:
+//! `DiskRead|DiskWrite, TimeStamp, Process (PID), ThreadID, IrpPtr, ByteOffset, IOSize, ElapsedTime, DiskNum, …`.
+//!
+//! Times are microseconds; the stamp is that of the completion, so that the request began `ElapsedTime` before it. Offset
+//! and size are bytes, hexadecimal. From the header that the dumper writes and from published dumps.
+
+use crate::formats::{Format, TriedOn};
+use crate::number::{decimal, whole, whole_or_hex};
+use crate::request::{Comm, Op, Request};
+use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, separated};
+use crate::units::Nanos;
+
+/// The format's line in the list.
+pub const FORMAT: Format = Format {
+    title: "disk events of ETW, dumped by xperf (CSV)",
+    tried_on: TriedOn::DescriptionOnly,
+    recognise: |head| recognise_lines(head, Etw),
+    open: |input, _| open_lines(input, "etw", Zero::TraceStart, Etw),
+    ..Format::named("etw")
+};
+
+struct Etw;
+
+impl LineFormat for Etw {
+    type Item = Request;
+
+    fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
+        let mut fields = separated(line, b',');
+        let op = match fields.next() {
+            Some(b"DiskRead") => Op::Read,
+            Some(b"DiskWrite") => Op::Write,
+            // A dump holds many kinds of events, and a header that describes them.
+            _ => return Parsed::Nothing,
+        };
+        match row(op, fields, context) {
+            Ok(Some(request)) => Parsed::Row(request),
+            Ok(None) => Parsed::Nothing,
+            Err(problem) => Parsed::Bad(problem),
+        }
+    }
+}
+
+fn row<'a>(
+    op: Op,
+    mut fields: impl Iterator<Item = &'a [u8]>,
+    context: &mut Context<'_>,
+) -> Result<Option<Request>, &'static str> {
+    let mut next = || fields.next().ok_or("fewer than 9 columns");
+    let time = next()?;
+    if time == b"TimeStamp" {
+        return Ok(None);
+    }
+    let (process, _thread, _irp, offset, size, elapsed, disk) =
+        (next()?, next()?, next()?, next()?, next()?, next()?, next()?);
+    let completed = decimal(time, 3).map_err(|_| "the time stamp is no number of microseconds")?;
+    let elapsed = decimal(elapsed, 3).map_err(|_| "the elapsed time is no number of microseconds")?;
+    let offset = whole_or_hex(offset).map_err(|_| "the offset is no number")?;
+    let size = whole_or_hex(size).map_err(|_| "the size is no number")?;
+    let (name, pid) = name_and_pid(process);
+    let (sector, sectors) = context.bytes(offset, size)?;
+    Ok(Some(Request {
+        device: context.device(disk)?,
+        latency: Some(Nanos(elapsed)),
+        pid,
+        comm: Comm::new(&String::from_utf8_lossy(name)),
+        ..Request::new(Nanos(completed - elapsed), op, sector, sectors)
+    }))
+}
+
+/// `name (pid)`.
+fn name_and_pid(text: &[u8]) -> (&[u8], Option<u32>) {
+    let Some(open) = text.iter().rposition(|&b| b == b'(') else { return (text, None) };
+    let pid = text[open + 1..].strip_suffix(b")").map(<[u8]>::trim_ascii).and_then(|pid| whole(pid).ok());
+    (text[..open].trim_ascii(), pid.and_then(|pid| u32::try_from(pid).ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::check::{load, recognised_as};
+    use crate::request::Op;
+    use crate::units::Nanos;
+
+    const TRACE: &[u8] = b"\
+BeginHeader
+                DiskRead,  TimeStamp,     Process Name ( PID),   ThreadID,     IrpPtr,   ByteOffset,     IOSize, ElapsedTime,  DiskNum, IrpFlags, DiskSvcTime, I/O Pri,  VolSnap,  FileObject, FileName
+EndHeader
+               DiskWrite,        500,              System (   4),        120, 0xfffffa8001, 0x0000001000, 0x00002000,         100,        0, 0x060043,          90, Normal, Original, 0xfffff8a0, \"c:\\x\"
+                DiskRead,       1000,      My App.exe (1234),       5678, 0xfffffa8002, 0x0000000200, 0x00000200,         900,        1, 0x060043,         300, Normal, Original, 0xfffff8a0, \"c:\\y\"
+                   Other,       2000,  x
+";
+
+    #[test]
+    fn stamps_are_completions() {
+        let (rows, about) = load("etw", TRACE);
+        assert_eq!(recognised_as(TRACE), "etw");
+        assert_eq!(rows.len(), 2);
+        assert_eq!((rows[0].at.0, rows[0].op, rows[0].latency), (100_000, Op::Read, Some(Nanos(900_000))));
+        assert_eq!((rows[0].pid, rows[0].comm.as_str()), (Some(1234), "My App.exe"));
+        assert_eq!((rows[1].at.0, rows[1].sector.0, rows[1].sectors.0), (400_000, 8, 16));
+        assert_eq!(about.counts.bad_lines, 0);
+    }
+}

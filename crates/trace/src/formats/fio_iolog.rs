@@ -1,0 +1,229 @@
+//! I/O logs of fio, versions 2 and 3: what `write_iolog` writes and `read_iolog` replays.
+//!
+//! Offsets and lengths are bytes. Version 2 has no times but `wait`, in microseconds; version 3 begins each line with the
+//! microseconds since the start. From fio's HOWTO ("Trace file format"); the unit of version 3 from its own logs.
+
+use std::io::Write;
+
+use crate::error::Result;
+use crate::formats::{Format, Losses, TriedOn};
+use crate::metadata::Metadata;
+use crate::number::whole;
+use crate::output::Output;
+use crate::request::{Op, Request};
+use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, words};
+use crate::stream::Writer;
+use crate::units::{Nanos, Sector, Sectors};
+
+/// The format's line in the list.
+pub const FORMAT: Format = Format {
+    title: "I/O log of fio, version 2 or 3",
+    tried_on: TriedOn::RealFiles,
+    endings: &[".iolog"],
+    recognise: |head| head.starts_with(b"fio version ") && recognise_lines(head, Iolog::default()),
+    open: |input, _| open_lines(input, "fio-iolog", Zero::TraceStart, Iolog::default()),
+    create_load: Some(create_load),
+    ..Format::named("fio-iolog")
+};
+
+#[derive(Default)]
+struct Iolog {
+    version: Option<Version>,
+    /// Of version 2: the sum of what was waited.
+    now_us: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Version {
+    Two,
+    Three,
+}
+
+impl LineFormat for Iolog {
+    type Item = Request;
+
+    fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
+        if let Some(rest) = line.strip_prefix(b"fio version ") {
+            self.version = match rest {
+                b"2 iolog" => Some(Version::Two),
+                b"3 iolog" => Some(Version::Three),
+                _ => return Parsed::Bad("an I/O log of fio of another version than 2 and 3"),
+            };
+            return Parsed::Nothing;
+        }
+        match self.row(line, context) {
+            Ok(Some(request)) => Parsed::Row(request),
+            Ok(None) => Parsed::Nothing,
+            Err(problem) => Parsed::Bad(problem),
+        }
+    }
+}
+
+impl Iolog {
+    fn row(&mut self, line: &[u8], context: &mut Context<'_>) -> std::result::Result<Option<Request>, &'static str> {
+        let version = self.version.ok_or("no line `fio version … iolog` in front of it")?;
+        let mut words = words(line);
+        let mut next = || words.next().ok_or("fewer columns than the action needs");
+        if version == Version::Three {
+            self.now_us = whole(next()?).map_err(|_| "the line does not begin with its time in µs")?;
+        }
+        let file = next()?;
+        let action = next()?;
+        let op = match action {
+            b"add" | b"open" | b"close" => return Ok(None),
+            b"wait" => {
+                // Some writers leave out the length.
+                let wait = whole(next()?).map_err(|_| "the time to wait is no whole number")?;
+                if version == Version::Two {
+                    self.now_us = self.now_us.checked_add(wait).ok_or("the times to wait sum up to too much")?;
+                }
+                return Ok(None);
+            }
+            b"read" => Op::Read,
+            b"write" => Op::Write,
+            b"trim" => Op::Discard,
+            b"sync" | b"datasync" => Op::Flush,
+            _ => return Err("an unknown action"),
+        };
+        let at = i64::try_from(self.now_us).ok().and_then(|us| us.checked_mul(1000)).ok_or("the time is too large")?;
+        let device = context.device(file)?;
+        let (sector, sectors) = if op == Op::Flush {
+            (Sector(0), Sectors(0))
+        } else {
+            let offset = whole(next()?).map_err(|_| "the offset is no whole number")?;
+            let length = whole(next()?).map_err(|_| "the length is no whole number")?;
+            context.bytes(offset, length)?
+        };
+        Ok(Some(Request { device, ..Request::new(Nanos(at), op, sector, sectors) }))
+    }
+}
+
+fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
+    let mut writer = IologWriter { output, names: Vec::new(), losses: Losses::default(), rounded: 0 };
+    writer.line("fio version 3 iolog")?;
+    // All files first: fio opens them before it starts its clock.
+    for device in 0..known.devices.len() {
+        writer.names.push(file_name(known, device));
+    }
+    for word in ["add", "open"] {
+        for index in 0..writer.names.len() {
+            let line = format!("0 {} {word}", writer.names[index]);
+            writer.line(&line)?;
+        }
+    }
+    Ok(Box::new(writer))
+}
+
+/// A name without blanks, which would end it.
+fn file_name(known: &Metadata, device: usize) -> String {
+    let name = known.devices.get(device).map_or("", |device| device.name.as_str());
+    if name.is_empty() || name.contains(char::is_whitespace) { format!("device{device}") } else { name.to_owned() }
+}
+
+struct IologWriter {
+    output: Output,
+    names: Vec<String>,
+    losses: Losses,
+    rounded: u64,
+}
+
+impl IologWriter {
+    fn line(&mut self, line: &str) -> Result<()> {
+        writeln!(self.output, "{line}").map_err(|e| self.output.error(e))
+    }
+}
+
+impl Writer<Request> for IologWriter {
+    fn write(&mut self, request: &Request) -> Result<()> {
+        let Some(at) = self.losses.time(request.at) else { return Ok(()) };
+        let device = usize::from(request.device.0);
+        while self.names.len() <= device {
+            let name = format!("device{}", self.names.len());
+            self.line(&format!("{} {name} add\n{} {name} open", at / 1000, at / 1000))?;
+            self.names.push(name);
+        }
+        let action = match request.op {
+            Op::Read => "read",
+            Op::Write => "write",
+            Op::Discard => "trim",
+            Op::Flush => "sync",
+            Op::WriteZeroes => {
+                self.losses.others += 1;
+                return Ok(());
+            }
+        };
+        self.losses.flags(request).process(request).times(request);
+        self.rounded += u64::from(!at.is_multiple_of(1000));
+        let (us, name) = (at / 1000, &self.names[device]);
+        let (offset, length) = (request.sector.bytes(), request.sectors.bytes());
+        writeln!(self.output, "{us} {name} {action} {offset} {length}").map_err(|e| self.output.error(e))
+    }
+
+    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Vec<String>> {
+        for index in 0..self.names.len() {
+            let line = format!("{} {} close", metadata.span.last_ns.max(0) / 1000, self.names[index]);
+            self.line(&line)?;
+        }
+        let mut said = self.losses.sentences("fio-iolog", metadata);
+        if self.rounded > 0 {
+            let count = self.rounded;
+            said.push(format!(
+                "the format fio-iolog has whole microseconds: the times of {count} requests were cut to them"
+            ));
+        }
+        self.output.finish()?;
+        Ok(said)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::check::{about, load, recognised_as, written};
+    use crate::request::{DeviceId, Op, Request};
+    use crate::units::{Nanos, Sector, Sectors};
+
+    #[test]
+    fn version_three() {
+        // Begins as a log that fio 3.33 wrote does.
+        let log = b"\
+fio version 3 iolog
+20 /dev/loop0 add
+582 /dev/loop0 open
+585 /dev/loop0 read 16187392 12288
+697 /dev/loop0 write 198717440 16384
+700 /dev/loop0 sync 0 0
+800 /dev/loop0 trim 4096 4096
+900 /dev/loop0 close
+";
+        let (rows, about) = load("fio-iolog", log);
+        assert_eq!(recognised_as(log), "fio-iolog");
+        let ops: Vec<_> = rows.iter().map(|r| r.op).collect();
+        assert_eq!(ops, [Op::Read, Op::Write, Op::Flush, Op::Discard]);
+        assert_eq!((rows[0].at.0, rows[0].sector.0, rows[0].sectors.0), (585_000, 31_616, 24));
+        assert_eq!((about.devices[0].name.as_str(), about.counts.bad_lines), ("/dev/loop0", 0));
+    }
+
+    #[test]
+    fn version_two_has_waits() {
+        let log = b"fio version 2 iolog\na add\na open\na read 0 512\na wait 1500 0\nb write 512 512\na wait 500\na sync\na close\n";
+        let (rows, about) = load("fio-iolog", log);
+        assert_eq!(rows.iter().map(|r| r.at.0).collect::<Vec<_>>(), [0, 1_500_000, 2_000_000]);
+        assert_eq!((rows[1].device.0, rows[2].op, about.counts.bad_lines), (1, Op::Flush, 0));
+    }
+
+    #[test]
+    fn written_and_read() {
+        let request = Request::new(Nanos(1_500_000), Op::Write, Sector(8), Sectors(16));
+        let rows = [
+            request,
+            Request { op: Op::Discard, device: DeviceId(1), ..request },
+            Request { op: Op::Flush, sector: Sector(0), sectors: Sectors(0), at: Nanos(2_000_000), ..request },
+        ];
+        let (text, said) = written("fio-iolog", &rows, &about(&["sda", "sdb"]));
+        assert_eq!(said, [""; 0]);
+        let (back, read) = load("fio-iolog", &text);
+        // Devices are numbered as they appear.
+        assert_eq!(back, rows);
+        assert_eq!(read.devices[1].name, "sdb");
+    }
+}

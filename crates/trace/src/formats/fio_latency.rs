@@ -1,0 +1,108 @@
+//! Latency logs of fio with offsets (`write_lat_log` with `log_offset=1`):
+//! `time, value, ddir, bs, offset[, prio[, issue_time]]`.
+//!
+//! The time is in milliseconds and that of the completion, the value is the latency in nanoseconds, the direction is 0, 1,
+//! 2 for read, write, trim; newer versions add the time of issue in nanoseconds (`log_issue_time=1`). From fio's HOWTO
+//! ("Log file formats").
+
+use crate::formats::{Format, TriedOn};
+use crate::metadata::Metadata;
+use crate::number::whole;
+use crate::request::{Op, Request};
+use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, separated};
+use crate::units::Nanos;
+
+/// The format's line in the list.
+pub const FORMAT: Format = Format {
+    title: "latency log of fio, with offsets",
+    tried_on: TriedOn::RealFiles,
+    recognise: |head| recognise_lines(head, LatencyLog::default()),
+    open: |input, _| open_lines(input, "fio-latency", Zero::TraceStart, LatencyLog::default()),
+    ..Format::named("fio-latency")
+};
+
+#[derive(Default)]
+struct LatencyLog {
+    computed_starts: u64,
+}
+
+impl LineFormat for LatencyLog {
+    type Item = Request;
+
+    fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
+        self.row(line, context).into()
+    }
+
+    fn conclude(&mut self, about: &mut Metadata) {
+        if self.computed_starts > 0 {
+            about.notice(format!(
+                "{} requests: the log has the time of completion in milliseconds, from which the latency was subtracted; \
+                 fio's log_issue_time=1 gives exact times",
+                self.computed_starts
+            ));
+        }
+    }
+}
+
+impl LatencyLog {
+    fn row(&mut self, line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> {
+        let mut fields = separated(line, b',');
+        let mut next = || {
+            let field = fields.next().ok_or("fewer than 6 columns: log_offset=1 puts the offset into fio's logs")?;
+            // Priorities may be hexadecimal, and are of no interest.
+            crate::number::whole_or_hex(field).map_err(|_| "a column is no whole number")
+        };
+        let (time_ms, latency, direction, length, offset, _priority) =
+            (next()?, next()?, next()?, next()?, next()?, next()?);
+        let issued = fields.next().map(whole).transpose().map_err(|_| "the time of issue is no whole number")?;
+        let op = match direction {
+            0 => Op::Read,
+            1 => Op::Write,
+            2 => Op::Discard,
+            _ => return Err("the direction is none of 0, 1, 2"),
+        };
+        let latency = i64::try_from(latency).map_err(|_| "the latency is too large")?;
+        let at = match issued {
+            Some(ns) => i64::try_from(ns).map_err(|_| "the time is too large")?,
+            None => {
+                self.computed_starts += 1;
+                let completed = i64::try_from(time_ms).ok().and_then(|ms| ms.checked_mul(1_000_000));
+                // A completion within the first millisecond can lie before its own beginning.
+                completed.ok_or("the time is too large")?.saturating_sub(latency).max(0)
+            }
+        };
+        let (sector, sectors) = context.bytes(offset, length)?;
+        Ok(Request { latency: Some(Nanos(latency)), ..Request::new(Nanos(at), op, sector, sectors) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::check::{load, recognised_as};
+    use crate::request::Op;
+    use crate::units::Nanos;
+
+    #[test]
+    fn completions_become_starts() {
+        // As fio 3.33 wrote them.
+        let log =
+            b"0, 120749, 0, 12288, 16187392, 0\n0, 121320, 1, 16384, 198717440, 0\n6, 22323, 0, 45056, 226336768, 0\n";
+        let (rows, _) = load("fio-latency", log);
+        assert_eq!(recognised_as(log), "fio-latency");
+        assert_eq!((rows[0].at.0, rows[0].op, rows[0].latency), (0, Op::Read, Some(Nanos(120_749))));
+        assert_eq!((rows[2].at.0, rows[2].sector.0, rows[2].sectors.0), (5_977_677, 442_064, 88));
+    }
+
+    #[test]
+    fn issue_times_are_exact() {
+        let (rows, about) = load("fio-latency", b"6, 22323, 2, 4096, 0, 0x4001, 5977111\n");
+        assert_eq!((rows[0].at.0, rows[0].op), (5_977_111, Op::Discard));
+        assert_eq!(about.notices, [""; 0]);
+    }
+
+    #[test]
+    fn logs_without_offsets_say_what_is_missing() {
+        let (rows, about) = load("fio-latency", b"0, 54339, 0, 12288, 0\n");
+        assert!(rows.is_empty() && about.notices[0].contains("log_offset=1"));
+    }
+}

@@ -1,0 +1,79 @@
+//! Traces of FIU, IODedup (SNIA IOTTA 391): `ts pid process lba size R|W major minor MD5`.
+//!
+//! Times are nanoseconds from an unknown moment, positions and sizes are sectors; the last column is a hash of the
+//! content. From the README of the traces.
+
+use crate::formats::{Format, TriedOn};
+use crate::number::whole;
+use crate::request::{Comm, Op, Request};
+use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, words};
+use crate::units::Nanos;
+
+/// The format's line in the list.
+pub const FORMAT: Format = Format {
+    title: "FIU trace (IODedup)",
+    tried_on: TriedOn::DescriptionOnly,
+    recognise: |head| recognise_lines(head, Fiu),
+    open: |input, _| open_lines(input, "fiu", Zero::Arbitrary, Fiu),
+    ..Format::named("fiu")
+};
+
+struct Fiu;
+
+impl LineFormat for Fiu {
+    type Item = Request;
+
+    fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
+        row(line, context).into()
+    }
+}
+
+fn row(line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> {
+    // From both ends, as the name of a process may hold blanks.
+    let mut fields = words(line);
+    let mut back = || fields.next_back().ok_or("fewer than 9 columns");
+    let (hash, minor, major, kind, size, lba) = (back()?, back()?, back()?, back()?, back()?, back()?);
+    let mut front = || fields.next().ok_or("fewer than 9 columns");
+    let (time, pid, process) = (front()?, front()?, front()?);
+    if !hash.iter().all(u8::is_ascii_hexdigit) {
+        return Err("the last column is no hash");
+    }
+    let at = whole(time).ok().and_then(|t| i64::try_from(t).ok()).ok_or("the time is no number of nanoseconds")?;
+    let pid = whole(pid).ok().and_then(|pid| u32::try_from(pid).ok()).ok_or("the pid is no whole number")?;
+    let op = match kind {
+        b"R" => Op::Read,
+        b"W" => Op::Write,
+        _ => return Err("the operation is neither R nor W"),
+    };
+    let lba = whole(lba).map_err(|_| "the position is no whole number")?;
+    let size = whole(size).map_err(|_| "the size is no whole number")?;
+    whole(major).and(whole(minor)).map_err(|_| "the device is no pair of whole numbers")?;
+    let (sector, sectors) = context.sectors(lba, size)?;
+    Ok(Request {
+        device: context.device(&[major, b",", minor].concat())?,
+        pid: Some(pid),
+        comm: Comm::new(&String::from_utf8_lossy(process)),
+        ..Request::new(Nanos(at), op, sector, sectors)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::check::{load, recognised_as};
+    use crate::request::Op;
+
+    #[test]
+    fn rows() {
+        let trace = b"\
+89966104304297 4892 syslogd 904265560 8 W 6 0 531e779f8bb2d0c4fe37eb2b2a2b1c3d
+89966104400000 4892 my proc 904265568 8 R 6 0 00007e779f8bb2d0c4fe37eb2b2a2b1c
+";
+        let (rows, about) = load("fiu", trace);
+        assert_eq!(recognised_as(trace), "fiu");
+        assert_eq!((rows[0].at.0, rows[0].op, rows[0].sector.0, rows[0].sectors.0), (0, Op::Write, 904_265_560, 8));
+        assert_eq!((rows[0].pid, rows[0].comm.as_str()), (Some(4892), "syslogd"));
+        assert_eq!((rows[1].at.0, rows[1].op), (95_703, Op::Read));
+        assert_eq!(about.devices[0].name, "6,0");
+        assert_eq!(about.epoch_unix_ns, None);
+    }
+}

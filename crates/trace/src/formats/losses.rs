@@ -1,0 +1,78 @@
+//! What the rows had that a format has no place for, counted while they are written and said at the end.
+
+use crate::metadata::Metadata;
+use crate::request::{Flags, Request};
+use crate::units::Nanos;
+
+/// The counts.
+#[derive(Default)]
+pub struct Losses {
+    /// Requests left out because the format knows no such operation.
+    pub others: u64,
+    /// Requests for another device than the first, in a format without devices.
+    pub devices: u64,
+    flags: u64,
+    times: u64,
+    processes: u64,
+    negative: u64,
+    /// What is added to every time, so that the first is not negative; known with the first row.
+    shift: Option<Nanos>,
+}
+
+impl Losses {
+    /// The time of a request, from zero on, for a format without negative times. `None` for one that is to be left out.
+    pub fn time(&mut self, at: Nanos) -> Option<u64> {
+        let shift = *self.shift.get_or_insert(Nanos(at.0.min(0).saturating_neg()));
+        let shifted = u64::try_from((at + shift).0).ok();
+        self.negative += u64::from(shifted.is_none());
+        shifted
+    }
+
+    /// The format has no flags.
+    pub fn flags(&mut self, request: &Request) -> &mut Self {
+        self.flags += u64::from(request.flags != Flags::NONE);
+        self
+    }
+
+    /// The format has no times beside that of the request itself.
+    pub fn times(&mut self, request: &Request) -> &mut Self {
+        self.times += u64::from(request.latency.is_some() || request.queued.is_some());
+        self
+    }
+
+    /// The format has no processes.
+    pub fn process(&mut self, request: &Request) -> &mut Self {
+        self.processes += u64::from(request.pid.is_some() || !request.comm.as_str().is_empty());
+        self
+    }
+
+    /// The format has no devices.
+    pub fn device(&mut self, request: &Request) -> &mut Self {
+        self.devices += u64::from(request.device.0 > 0);
+        self
+    }
+
+    /// All of them, as sentences.
+    pub fn sentences(&self, format: &str, metadata: &Metadata) -> Vec<String> {
+        let counted = [
+            (self.others, "requests were left out that do an operation it does not know (flush, discard, …)"),
+            (self.negative, "requests were left out that lie before the first one in time"),
+            (self.devices, "requests for other devices than the first are no longer told from those for the first"),
+            (self.flags, "requests lost their flags (FUA, sync, metadata, …)"),
+            (self.times, "requests lost the latency or the queueing time of the original"),
+            (self.processes, "requests lost their process"),
+        ];
+        let mut said: Vec<String> = counted
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("the format {format} can't hold everything: {count} {what}"))
+            .collect();
+        if let Some(shift) = self.shift.filter(|shift| shift.0 > 0) {
+            said.push(format!("the format {format} has no negative times: all are shifted by {shift}"));
+        }
+        if !metadata.complete {
+            said.push(format!("the format {format} can't say that its source was cut short: nothing in it tells now"));
+        }
+        said
+    }
+}

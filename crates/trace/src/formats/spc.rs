@@ -1,0 +1,125 @@
+//! Traces in the format of the Storage Performance Council, as UMass' repository has them:
+//! `ASU,LBA,Size,Opcode,Timestamp`.
+//!
+//! Positions are blocks of 512 bytes, sizes bytes, times seconds from the start; the opcode is R or W in any case. From
+//! the SPC trace file format specification, revision 1.0.1.
+
+use std::io::Write;
+
+use crate::error::Result;
+use crate::formats::{Format, Losses, TriedOn};
+use crate::metadata::Metadata;
+use crate::number::{decimal, whole};
+use crate::output::Output;
+use crate::request::{Op, Request};
+use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, separated};
+use crate::stream::Writer;
+use crate::units::{Nanos, SECTOR_BYTES};
+
+/// The format's line in the list.
+pub const FORMAT: Format = Format {
+    title: "SPC trace, as of UMass (CSV)",
+    tried_on: TriedOn::DescriptionOnly,
+    endings: &[".spc"],
+    recognise: |head| recognise_lines(head, Spc),
+    open: |input, _| open_lines(input, "spc", Zero::TraceStart, Spc),
+    create_load: Some(|output, _| Ok(Box::new(SpcWriter { output, losses: Losses::default() }))),
+    ..Format::named("spc")
+};
+
+struct Spc;
+
+impl LineFormat for Spc {
+    type Item = Request;
+
+    fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
+        if line.starts_with(b"#") {
+            return Parsed::Nothing;
+        }
+        row(line, context).into()
+    }
+}
+
+fn row(line: &[u8], context: &mut Context<'_>) -> std::result::Result<Request, &'static str> {
+    let mut fields = separated(line, b',');
+    let mut next = || fields.next().ok_or("fewer than 5 columns");
+    let (asu, lba, size, opcode, time) = (next()?, next()?, next()?, next()?, next()?);
+    let op = match opcode {
+        b"R" | b"r" => Op::Read,
+        b"W" | b"w" => Op::Write,
+        _ => return Err("the opcode is neither R nor W"),
+    };
+    whole(asu).map_err(|_| "the ASU is no whole number")?;
+    let lba = whole(lba).map_err(|_| "the LBA is no whole number")?;
+    let size = whole(size).map_err(|_| "the size is no whole number")?;
+    let at = decimal(time, 9).map_err(|_| "the timestamp is no number of seconds")?;
+    let offset = lba.checked_mul(SECTOR_BYTES).ok_or("the LBA lies beyond any device")?;
+    let (sector, sectors) = context.bytes(offset, size)?;
+    Ok(Request { device: context.device(asu)?, ..Request::new(Nanos(at), op, sector, sectors) })
+}
+
+struct SpcWriter {
+    output: Output,
+    losses: Losses,
+}
+
+impl Writer<Request> for SpcWriter {
+    fn write(&mut self, request: &Request) -> Result<()> {
+        let Some(at) = self.losses.time(request.at) else { return Ok(()) };
+        let opcode = match request.op {
+            Op::Read => 'R',
+            Op::Write => 'W',
+            _ => {
+                self.losses.others += 1;
+                return Ok(());
+            }
+        };
+        self.losses.flags(request).process(request).times(request);
+        let (secs, ns) = (at / 1_000_000_000, at % 1_000_000_000);
+        let (asu, lba, size) = (request.device.0, request.sector.0, request.sectors.bytes());
+        writeln!(self.output, "{asu},{lba},{size},{opcode},{secs}.{ns:09}").map_err(|e| self.output.error(e))
+    }
+
+    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Vec<String>> {
+        let mut said = self.losses.sentences("SPC", metadata);
+        if metadata.devices.iter().any(|device| !device.name.is_empty()) {
+            said.push("the format SPC has numbers for devices, not names".into());
+        }
+        self.output.finish()?;
+        Ok(said)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::check::{about, load, recognised_as, written};
+    use crate::request::{DeviceId, Op, Request};
+    use crate::units::{Nanos, Sector, Sectors};
+
+    #[test]
+    fn rows() {
+        let trace = b"0,20941264,8192,W,0.551706\n1,20939840,8192,w,0.554041\n0,7,512,r,1.5,extra\n";
+        let (rows, about) = load("spc", trace);
+        assert_eq!(recognised_as(trace), "spc");
+        assert_eq!((rows[0].at.0, rows[0].op, rows[0].sector.0), (551_706_000, Op::Write, 20_941_264));
+        assert_eq!((rows[1].sectors.0, rows[1].device.0), (16, 1));
+        assert_eq!((rows[2].op, about.counts.bad_lines), (Op::Read, 0));
+    }
+
+    #[test]
+    fn written_and_read() {
+        let request = Request::new(Nanos(1_500_000_001), Op::Write, Sector(8), Sectors(16));
+        let rows = [
+            Request { device: DeviceId(1), ..request },
+            request,
+            Request { op: Op::Flush, ..request },
+            Request { latency: Some(Nanos(5)), ..request },
+        ];
+        let (text, said) = written("spc", &rows, &about(&["", ""]));
+        assert_eq!(text, b"1,8,8192,W,1.500000001\n0,8,8192,W,1.500000001\n0,8,8192,W,1.500000001\n");
+        assert_eq!(said.len(), 2, "{said:?}");
+        let (back, _) = load("spc", &text);
+        // Devices are numbered as they appear.
+        assert_eq!((back[0].device.0, back[1].device.0, back[1].at), (0, 1, request.at));
+    }
+}

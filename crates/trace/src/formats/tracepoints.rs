@@ -1,0 +1,220 @@
+//! The block layer's tracepoints as text: `perf script`, `trace-cmd report`, and the kernel's own `trace` file.
+//!
+//! ```text
+//! comm   pid [cpu]  sec.usec: block:block_rq_issue: maj,min RWBS bytes (cmd) sector + n prio [comm]
+//! comm-pid   [cpu]  sec.usec: block_rq_complete:    maj,min RWBS (cmd) sector + n prio [error]
+//! comm-pid   [cpu] d..2.  sec.usec: block_bio_queue: maj,min RWBS sector + n [comm]
+//! ```
+//! Which is which is told line by line. Times are those of the trace's clock. From `include/trace/events/block.h`; seen
+//! from perf on Linux 6.18.
+
+use memchr::memmem;
+
+use crate::events::{Action, Event, EventSource, Matcher};
+use crate::formats::{Format, Opened, Options, TriedOn};
+use crate::input::Input;
+use crate::metadata::Metadata;
+use crate::number::{decimal, whole};
+use crate::request::Comm;
+use crate::rows::{Context, InOrder, LineFormat, LineSource, Parsed, Zero, metadata_of, recognise_lines, words};
+use crate::rwbs;
+use crate::units::Nanos;
+
+/// The format's line in the list.
+pub const FORMAT: Format = Format {
+    title: "block tracepoints as text (perf script, trace-cmd report, ftrace)",
+    tried_on: TriedOn::RealFiles,
+    recognise: |head| recognise_lines(head, Tracepoints::default()),
+    open,
+    ..Format::named("tracepoints")
+};
+
+/// Opens a trace of such lines.
+fn open(input: Input, options: &Options) -> crate::Result<Opened> {
+    open_events(input, FORMAT.name, Zero::Arbitrary, options, Tracepoints::default())
+}
+
+/// Opens a trace of lines that each are an event.
+pub fn open_events<F>(input: Input, format: &str, zero: Zero, options: &Options, lines: F) -> crate::Result<Opened>
+where
+    F: LineFormat<Item = Event> + 'static,
+{
+    let mut metadata = metadata_of(&input, format);
+    let matcher = Matcher::new(LineSource::new(input, lines), options.action, &mut metadata)?;
+    Ok(Opened::Load(Box::new(InOrder::new(matcher, metadata, zero)?)))
+}
+
+impl<F: LineFormat<Item = Event>> EventSource for LineSource<F> {
+    fn next(&mut self, about: &mut Metadata) -> crate::Result<Option<Event>> {
+        self.next_item(about)
+    }
+
+    fn progress(&self) -> Option<f64> {
+        LineSource::progress(self)
+    }
+}
+
+#[derive(Default)]
+struct Tracepoints {
+    remaps: u64,
+}
+
+impl LineFormat for Tracepoints {
+    type Item = Event;
+
+    fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Event> {
+        // Everything else in the file is some other event or a heading.
+        let Some((before, name_and_rest)) = cut_at_event(line) else { return lost_events(line, context) };
+        let name_and_rest = name_and_rest.strip_prefix(b"block:").unwrap_or(name_and_rest);
+        let Some(colon) = name_and_rest.iter().position(|&b| b == b':') else { return Parsed::Nothing };
+        let (name, rest) = (&name_and_rest[..colon], &name_and_rest[colon + 1..]);
+        let action = match name {
+            b"block_bio_queue" => Action::Queue,
+            b"block_getrq" => Action::GetRequest,
+            b"block_rq_insert" => Action::Insert,
+            b"block_rq_issue" => Action::Issue,
+            b"block_rq_complete" | b"block_bio_complete" => Action::Complete,
+            b"block_bio_remap" | b"block_rq_remap" => {
+                self.remaps += 1;
+                return Parsed::Nothing;
+            }
+            _ => return Parsed::Nothing,
+        };
+        match event(action, before, rest, context) {
+            Ok(Some(event)) => Parsed::Row(event),
+            Ok(None) => Parsed::Nothing,
+            Err(problem) => Parsed::Bad(problem),
+        }
+    }
+
+    fn conclude(&mut self, about: &mut Metadata) {
+        if self.remaps > 0 {
+            about.notice(format!("{} requests were handed from one device to another (remapped)", self.remaps));
+        }
+    }
+}
+
+/// What stands in front of the event's name and its colon, and what from the name on.
+fn cut_at_event(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    memmem::find_iter(line, b" block").find_map(|place| {
+        let before = line[..place].trim_ascii_end().strip_suffix(b":")?;
+        Some((before, &line[place + 1..]))
+    })
+}
+
+/// `CPU:3 [LOST 17 EVENTS]` of ftrace and trace-cmd.
+fn lost_events(line: &[u8], context: &mut Context<'_>) -> Parsed<Event> {
+    if let Some(place) = memmem::find(line, b"LOST ")
+        && let Some(count) = words(&line[place + 5..]).next().and_then(|count| whole(count).ok())
+    {
+        context.about.counts.lost_events += count;
+    }
+    Parsed::Nothing
+}
+
+fn event(action: Action, before: &[u8], rest: &[u8], context: &mut Context<'_>) -> Result<Option<Event>, &'static str> {
+    let (at, pid, comm) = who_and_when(before)?;
+    let mut fields = words(rest);
+    let device = fields.next().ok_or("no device")?;
+    let letters = fields.next().ok_or("no operation")?;
+    // What a driver's command holds stands in between, in parentheses.
+    let plus = memmem::find(rest, b" + ").ok_or("no place (sector + length)")?;
+    let sector = words(&rest[..plus]).next_back().ok_or("no sector")?;
+    let sectors = words(&rest[plus + 3..]).next().ok_or("no length")?;
+    let sectors = whole(sectors).map_err(|_| "the length is no whole number")?;
+    let sector = whole(sector).map_err(|_| "the sector is no whole number")?;
+    is_device(device)?;
+    let Some((op, flags)) = rwbs::parse(letters, sectors) else { return Ok(None) };
+    // A flush has no place, and may say -1.
+    let (sector, sectors) = context.sectors(if sectors == 0 { 0 } else { sector }, sectors)?;
+    let device = context.device(device)?;
+    Ok(Some(Event { at, action, device, sector, sectors, op, flags, pid, comm }))
+}
+
+/// Whether a word is `major,minor`.
+pub fn is_device(word: &[u8]) -> Result<(), &'static str> {
+    let comma = word.iter().position(|&b| b == b',').ok_or("the device is no pair of numbers")?;
+    let number = |part: &[u8]| whole(part).is_ok();
+    if number(&word[..comma]) && number(&word[comma + 1..]) { Ok(()) } else { Err("the device is no pair of numbers") }
+}
+
+/// `comm pid [cpu] time` or `comm-pid [cpu] flags time`; the name may hold blanks.
+fn who_and_when(before: &[u8]) -> Result<(Nanos, Option<u32>, Comm), &'static str> {
+    let time = words(before).next_back().ok_or("no time")?;
+    let at = Nanos(decimal(time, 9).map_err(|_| "the time is no number of seconds")?);
+    let end = before.len() - time.len();
+    let who = match memchr::memrchr(b'[', &before[..end]) {
+        Some(cpu) => &before[..cpu],
+        None => &before[..end],
+    };
+    let who = who.trim_ascii();
+    let cut = who.iter().rposition(|b| !b.is_ascii_digit() && *b != b'/').map_or(0, |i| i + 1);
+    // perf may write pid/tid.
+    let pid = who[cut..].split(|&b| b == b'/').next().and_then(|pid| whole(pid).ok());
+    let name = match who[..cut].trim_ascii() {
+        [name @ .., b'-'] => name,
+        name => name,
+    };
+    Ok((at, pid.and_then(|pid| u32::try_from(pid).ok()), Comm::new(&String::from_utf8_lossy(name))))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::check::{load, load_with, recognised_as};
+    use crate::formats::{Action, Options};
+    use crate::request::{Flags, Op};
+    use crate::units::Nanos;
+
+    /// As perf wrote them on Linux 6.18.
+    const PERF: &[u8] = b"\
+             fio 18719 [001]  3632.974325:   block:block_bio_queue: 7,0 R 31616 + 24 [fio]
+             fio 18719 [001]  3632.974335:    block:block_rq_issue: 7,0 R 12288 () 31616 + 24 0x2,0,4 [fio]
+             fio 18719 [001]  3632.974406:   block:block_bio_queue: 7,0 WS 388120 + 32 [fio]
+             fio 18719 [001]  3632.974408:    block:block_rq_issue: 7,0 WS 16384 () 388120 + 32 0x2,0,4 [fio]
+     ksoftirqd/1    22 [001]  3632.974454: block:block_rq_complete: 7,0 R () 31616 + 24 0x2,0,4 [0]
+     ksoftirqd/1    22 [001]  3632.974460: block:block_rq_complete: 7,0 WS () 388120 + 32 0x2,0,4 [0]
+             fio 18719 [001]  3633.770315:   block:block_bio_queue: 7,0 FWS 0 + 0 [fio]
+ kworker/1:1H-kb    44 [001]  3633.770330:    block:block_rq_issue: 7,0 FF 0 () 0 + 0 0x0,0,0 [kworker/1:1H]
+     ksoftirqd/1    22 [001]  3633.770356: block:block_rq_complete: 7,0 FF () 18446744073709551615 + 0 0x0,0,0 [0]
+   opt cgu.08 18747 [001]  3633.800000:   block:block_bio_queue: 254,0 RA 26302400 + 8 [opt cgu.08]
+";
+
+    #[test]
+    fn perf_script() {
+        let (rows, about) = load("tracepoints", PERF);
+        assert_eq!(recognised_as(PERF), "tracepoints");
+        assert_eq!(rows.len(), 4, "{:?}", about.notices);
+        assert_eq!((rows[0].at.0, rows[0].op, rows[0].sector.0, rows[0].sectors.0), (0, Op::Read, 31_616, 24));
+        assert_eq!((rows[0].queued, rows[0].latency), (Some(Nanos(10_000)), Some(Nanos(119_000))));
+        assert_eq!((rows[0].pid, rows[0].comm.as_str()), (Some(18_719), "fio"));
+        assert_eq!((rows[1].flags, rows[1].latency), (Flags::SYNC, Some(Nanos(52_000))));
+        assert_eq!((rows[2].op, rows[2].latency), (Op::Flush, Some(Nanos(26_000))));
+        assert_eq!((rows[3].comm.as_str(), rows[3].device.0), ("opt cgu.08", 1));
+        assert_eq!(about.counts.unmatched, 1);
+        assert_eq!(about.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(), ["7,0", "254,0"]);
+    }
+
+    #[test]
+    fn the_action_can_be_chosen() {
+        let (rows, _) = load_with("tracepoints", PERF, &Options { action: Some(Action::Issue) });
+        assert_eq!(rows.len(), 3);
+        assert_eq!((rows[2].comm.as_str(), rows[0].queued), ("kworker/1:1H-kb", Some(Nanos(10_000))));
+    }
+
+    #[test]
+    fn trace_cmd_and_ftrace() {
+        let text = b"\
+cpus=2
+             fio-18719 [001]  3632.974325: block_bio_queue:      8,0 WS 100 + 8 [fio]
+CPU:1 [LOST 17 EVENTS]
+      my-app-1-200   [001] d..2.  3632.974326: block_bio_queue: 8,0 R 200 + 8 [my-app-1]
+          <idle>-0     [001]  3632.974454: block_rq_complete:    8,0 WS () 100 + 8 [0]
+            tool-7   [000] .....  3632.974500: sched_switch: prev_comm=x
+";
+        let (rows, about) = load("tracepoints", text);
+        assert_eq!(rows.len(), 2, "{:?}", about.notices);
+        assert_eq!((rows[0].pid, rows[0].comm.as_str(), rows[0].latency), (Some(18_719), "fio", Some(Nanos(129_000))));
+        assert_eq!((rows[1].pid, rows[1].comm.as_str()), (Some(200), "my-app-1"));
+        assert_eq!((about.counts.lost_events, about.counts.bad_lines), (17, 0));
+    }
+}

@@ -1,0 +1,95 @@
+//! Numbers in texts, as bytes.
+
+/// Why a text is no number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// Something else than digits.
+    NotANumber,
+    /// More than fits.
+    TooLarge,
+}
+
+/// A whole number.
+pub fn whole(text: &[u8]) -> Result<u64, Wrong> {
+    if text.is_empty() {
+        return Err(Wrong::NotANumber);
+    }
+    let mut value = 0_u64;
+    for &b in text {
+        let digit = b.wrapping_sub(b'0');
+        if digit > 9 {
+            return Err(Wrong::NotANumber);
+        }
+        value = value.checked_mul(10).and_then(|v| v.checked_add(digit.into())).ok_or(Wrong::TooLarge)?;
+    }
+    Ok(value)
+}
+
+/// A whole number, hexadecimal if it begins with `0x`.
+pub fn whole_or_hex(text: &[u8]) -> Result<u64, Wrong> {
+    let Some(digits) = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")) else { return whole(text) };
+    let digits = std::str::from_utf8(digits).map_err(|_| Wrong::NotANumber)?;
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err(Wrong::NotANumber);
+    }
+    u64::from_str_radix(digits, 16).map_err(|_| Wrong::TooLarge)
+}
+
+/// A number with any number of fraction digits, in units of 10^-`places`, rounded: seconds in nanoseconds for 9.
+pub fn decimal(text: &[u8], places: u32) -> Result<i64, Wrong> {
+    let point = text.iter().position(|&b| b == b'.').unwrap_or(text.len());
+    let (before, after) = (&text[..point], text.get(point + 1..).unwrap_or_default());
+    if before.is_empty() && after.is_empty() {
+        return Err(Wrong::NotANumber);
+    }
+    let units = if before.is_empty() { 0 } else { whole(before)? };
+    let one = 10_u64.pow(places);
+    let mut fraction = 0_u64;
+    let mut unit = one;
+    for &b in after {
+        let digit = b.wrapping_sub(b'0');
+        if digit > 9 {
+            return Err(Wrong::NotANumber);
+        }
+        if unit > 1 {
+            unit /= 10;
+            fraction += u64::from(digit) * unit;
+        } else if unit == 1 {
+            unit = 0;
+            fraction += u64::from(digit >= 5);
+        }
+    }
+    units
+        .checked_mul(one)
+        .and_then(|value| value.checked_add(fraction))
+        .and_then(|value| i64::try_from(value).ok())
+        .ok_or(Wrong::TooLarge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_fixed_point() {
+        assert_eq!(decimal(b"1.5", 9), Ok(1_500_000_000));
+        assert_eq!(decimal(b"1.5", 6), Ok(1_500_000));
+        assert_eq!(decimal(b"1.5", 3), Ok(1_500));
+        assert_eq!(decimal(b"0.0015", 3), Ok(2));
+        assert_eq!(decimal(b"0.00149", 3), Ok(1));
+        assert_eq!(decimal(b".", 3), Err(Wrong::NotANumber));
+        assert_eq!(decimal(b"1,5", 3), Err(Wrong::NotANumber));
+        assert_eq!(decimal(b"99999999999", 9), Err(Wrong::TooLarge));
+    }
+
+    #[test]
+    fn whole_numbers() {
+        assert_eq!(whole(b"18446744073709551615"), Ok(u64::MAX));
+        assert_eq!(whole(b"18446744073709551616"), Err(Wrong::TooLarge));
+        assert_eq!(whole(b"-1"), Err(Wrong::NotANumber));
+        assert_eq!(whole_or_hex(b"0x1F"), Ok(31));
+        assert_eq!(whole_or_hex(b"31"), Ok(31));
+        assert_eq!(whole_or_hex(b"0x"), Err(Wrong::NotANumber));
+        assert_eq!(whole_or_hex(b"0x+1"), Err(Wrong::NotANumber));
+    }
+}
