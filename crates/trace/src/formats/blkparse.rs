@@ -98,17 +98,16 @@ impl Blkparse {
             _ => return Err("an unknown action"),
         };
         let letters = fields.next().ok_or("no operation")?;
-        // Driver commands (N) come without a place.
         let place: Vec<&[u8]> = fields.by_ref().take(3).collect();
-        let [sector, b"+", sectors] = place[..] else {
-            return if letters.contains(&b'N') || place.is_empty() {
-                Ok(None)
-            } else {
-                Err("no place (sector + length)")
-            };
+        let (sector, sectors) = match place[..] {
+            [sector, b"+", sectors] => (
+                whole(sector).map_err(|_| "the sector is no whole number")?,
+                whole(sectors).map_err(|_| "the length is no whole number")?,
+            ),
+            // What moves nothing is written without a place: flushes, and commands to the driver.
+            _ if letters.contains(&b'F') || letters.contains(&b'N') => (0, 0),
+            _ => return Err("no place (sector + length)"),
         };
-        let sectors = whole(sectors).map_err(|_| "the length is no whole number")?;
-        let sector = whole(sector).map_err(|_| "the sector is no whole number")?;
         let Some((op, flags)) = rwbs::parse(letters, sectors) else { return Ok(None) };
         let (sector, sectors) = context.sectors(if sectors == 0 { 0 } else { sector }, sectors)?;
         let comm = match (action, line.iter().position(|&b| b == b'['), line) {

@@ -56,7 +56,7 @@ fn apply(rows: Rows, command: &str) -> Result<Rows> {
     let stdout = child.stdout.take().ok_or_else(|| wrap(io::ErrorKind::BrokenPipe.into()))?;
     let mut source = Through { name, rows: None, child: Some(child), feeder: Some(feeder), metadata };
     let input = Input::from_reader(Path::new(&source.name), Box::new(stdout), None)?;
-    source.rows = Some(crate::into_load((classic::FORMAT.open)(input)?)?);
+    source.rows = Some(crate::into_load((classic::FORMAT.open)(input, &crate::Options::default())?)?);
     Ok(Counted::with_metadata(source, |metadata| metadata.devices.truncate(1)))
 }
 
