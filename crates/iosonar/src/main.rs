@@ -21,7 +21,7 @@ use crate::commands::Command;
 
 /// Record real storage I/O, replay it on any device with microsecond fidelity, and see what the storage did.
 #[derive(Parser)]
-#[command(name = "iosonar", version, propagate_version = true, max_term_width = 100, after_help = commands::AFTER_HELP)]
+#[command(name = "iosonar", version, propagate_version = true, max_term_width = 120, after_help = commands::AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

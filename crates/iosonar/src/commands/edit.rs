@@ -60,7 +60,8 @@ Examples:
   iosonar edit a.load.gz both.load.parquet 'adjacent with=b.load.gz | dense'
   iosonar edit customer.load.parquet public.load.parquet 'anonymise'
 
-Times are seconds (300) or have a unit (20ms 5m 1h); lengths are sectors of 512 bytes (256), or bytes with a unit (4k 2G).";
+Times are seconds (300) or have a unit (20ms 5m 1h); lengths are sectors of 512 bytes (256), or
+bytes with a unit (4k 2G).";
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {

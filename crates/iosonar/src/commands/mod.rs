@@ -64,3 +64,19 @@ impl Command {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    /// Longer lines would be wrapped even on a wide terminal, and examples are hard to read then.
+    #[test]
+    fn examples_fit_into_the_width_of_the_help() {
+        for command in crate::Cli::command().get_subcommands() {
+            let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in below.lines() {
+                assert!(line.chars().count() <= 120, "iosonar {} --help: {line}", command.get_name());
+            }
+        }
+    }
+}

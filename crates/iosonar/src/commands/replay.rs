@@ -33,8 +33,8 @@ Examples:
   iosonar replay mysql.load.gz --target /srv/test.img --output file.replay.parquet --speedup 10
 Then look at it: iosonar report sdb.replay.parquet
 
-Exit codes: 0 done, 1 could not be done, 2 the command line was wrong, 4 done, but requests failed or were cut short by
-the target, 5 the run was cut short (what it did is in the result).")]
+Exit codes: 0 done, 1 could not be done, 2 the command line was wrong, 4 done, but requests failed or were
+cut short by the target, 5 the run was cut short (what it did is in the result).")]
 pub struct Args {
     /// The load, in any format that `iosonar convert` reads; - is standard input
     load: PathBuf,
