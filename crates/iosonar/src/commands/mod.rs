@@ -74,7 +74,7 @@ mod tests {
     fn examples_fit_into_the_width_of_the_help() {
         for command in crate::Cli::command().get_subcommands() {
             let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            for line in below.lines() {
+            for line in below.lines().filter(|line| line.starts_with("  iosonar")) {
                 assert!(line.chars().count() <= 120, "iosonar {} --help: {line}", command.get_name());
             }
         }
