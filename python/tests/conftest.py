@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from factory import write_run
 
@@ -25,7 +26,7 @@ def open_run(tmp_path: Path) -> OpenRun:
     """Opens rows as the run that they make."""
 
     @contextmanager
-    def opened(rows: list[dict[str, Any]], **footer: Any) -> Iterator[Requests]:
+    def opened(rows: list[dict[str, Any]] | pa.Table, **footer: Any) -> Iterator[Requests]:
         path = write_run(tmp_path / "made.replay.parquet", rows, **footer)
         with open_requests([path]) as requests:
             yield requests
@@ -38,7 +39,7 @@ def open_study(open_run: OpenRun) -> OpenStudy:
     """Opens rows as a study of the run that they make."""
 
     @contextmanager
-    def opened(rows: list[dict[str, Any]], options: Options | None = None, **footer: Any) -> Iterator[Study]:
+    def opened(rows: list[dict[str, Any]] | pa.Table, options: Options | None = None, **footer: Any) -> Iterator[Study]:
         with open_run(rows, **footer) as requests:
             yield Study(requests, options or Options())
 

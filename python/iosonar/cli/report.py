@@ -45,6 +45,7 @@ def report(
     ] = "",
     static: Annotated[bool, typer.Option("--static", help="Also describe the load (default for loads).")] = False,
     dynamic: Annotated[bool, typer.Option("--dynamic", help="Also describe what happened (default for runs).")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Also describe the replayer itself, for experts.")] = False,
     bad_latency: Annotated[float, typer.Option(metavar="S", help="Longer latencies fail the run.")] = 5.0,
     bad_delay: Annotated[float, typer.Option(metavar="S", help="Longer delays fail the run.")] = 10.0,
     window: Annotated[
@@ -74,7 +75,7 @@ def report(
 
     def work() -> None:
         options = Options(bad_latency, bad_delay, window, size=Size.parse(size))
-        selection = Selection(static, dynamic, tuple(name for name in only.split(",") if name))
+        selection = Selection(static, dynamic, verbose, tuple(name for name in only.split(",") if name))
         make_folder(out)
         with open_requests(files, EngineOptions(memory)) as requests:
             study = Study(requests, options)

@@ -3,11 +3,35 @@
 A new diagram is a function in a family's file and a line in its list; a new family is a file and a line here.
 """
 
-from iosonar.diagrams import correlation, flying, histograms, load, overview, sonar, throughput, working_sets
+from iosonar.diagrams import (
+    caching,
+    correlation,
+    flying,
+    histograms,
+    load,
+    overview,
+    percentiles,
+    replayer,
+    sonar,
+    throughput,
+    working_sets,
+)
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.study import Options, Study
 
-FAMILIES = (overview, throughput, sonar, histograms, flying, correlation, working_sets, load)
+FAMILIES = (
+    overview,
+    throughput,
+    sonar,
+    histograms,
+    flying,
+    correlation,
+    percentiles,
+    working_sets,
+    load,
+    caching,
+    replayer,
+)
 
 CATALOGUE: tuple[Diagram, ...] = tuple(
     sorted(

@@ -70,20 +70,23 @@ def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
     found = fidelity_of(study, index, file)
     if found is None:
         return []
+    if file.run.get("options", {}).get("asap"):
+        return [Note(NoteKind.FIDELITY, "As fast as possible: the load's times were not to be kept", Mood.NEUTRAL)]
     if not found.requests:
         return [Note(NoteKind.FIDELITY, "Replay fidelity: unknown, no request was free to go", Mood.NEUTRAL)]
     mood, words = grade_of(found)
     text = (
-        f"Replay {words}: {units.percent(found.within_10_us)} within 10 µs of their time, "
-        f"{units.percent(found.within_100_us)} within 100 µs (p99 {units.seconds(found.p99_s)})"
+        f"Replay {words}{', so no verdict on the device' if mood is Mood.BAD else ''}: "
+        f"{units.percent(found.within_10_us)} issued within 10 µs, {units.percent(found.within_100_us)} within 100 µs "
+        f"(p99 {units.seconds(found.p99_s)})"
     )
-    return [Note(NoteKind.FIDELITY, text if mood is not Mood.BAD else f"{text}. No verdict on the device.", mood)]
+    return [Note(NoteKind.FIDELITY, text, mood)]
 
 
 def stated_fidelity(statistics: dict[str, Any]) -> Fidelity | None:
     """What a run says about itself, of its free requests if it tells them apart."""
-    within = statistics.get("within_pct_free") or statistics.get("within_pct")
-    error = statistics.get("issue_error_us_free") or statistics.get("issue_error_us")
+    within = statistics.get("within_free_pct") or statistics.get("within_pct")
+    error = statistics.get("issue_error_free_us") or statistics.get("issue_error_us")
     if not within or not error:
         return None
     return Fidelity(

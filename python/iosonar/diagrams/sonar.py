@@ -43,7 +43,7 @@ def cloud(study: Study, measure: Measure, order: str, name: str, rank: str) -> F
     y = measure_axis(study, measure)
     if order == "points":
         x = Axis(label, Unit.REQUESTS, 0, max(sum(file.rows for file in study.requests.files), 1))
-        at = study.table.place + _requests_before(study)
+        at = study.table.place + requests_before(study)
     else:
         x = time_axis(study, label)
         at = study.table[column] / 1e9
@@ -67,7 +67,7 @@ def cloud(study: Study, measure: Measure, order: str, name: str, rank: str) -> F
     )
 
 
-def _requests_before(study: Study) -> ir.IntegerColumn:
+def requests_before(study: Study) -> ir.IntegerColumn:
     """How many requests the files before a request's own hold."""
     import ibis
 

@@ -29,6 +29,8 @@ class Unit(StrEnum):
     GIB = "GiB"
     PERCENT = "%"
     RANK = "rank"
+    ODDS = "odds"
+    """One in so many: 100 is the 99th percentile, and labelled so."""
 
 
 class Scale(Enum):

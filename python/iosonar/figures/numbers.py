@@ -20,6 +20,7 @@ SHORT_UNITS = {
     Unit.REQUESTS_PER_S: "io_per_s",
     Unit.SECTORS_PER_S: "sectors_per_s",
     Unit.PERCENT: "pct",
+    Unit.ODDS: "one_in",
 }
 """What columns are called by, where it isn't the unit's own name."""
 

@@ -43,6 +43,8 @@ def text(unit: Unit, value: float) -> str:
         return units.seconds(value)
     if unit is Unit.BYTES:
         return units.binary_bytes(value)
+    if unit is Unit.ODDS:
+        return f"{units.number(100 - 100 / value, 12)} %"
     if unit is Unit.PERCENT:
         return f"{units.number(value)} %"
     return units.count(value)
@@ -107,4 +109,4 @@ def _first_digit(value: float) -> int:
 
 def _unit_name(unit: Unit) -> str:
     """What to write behind the axis' label; nothing where the ticks carry their unit."""
-    return "" if unit in (Unit.SECONDS, Unit.BYTES, Unit.PERCENT, Unit.RANK) else str(unit)
+    return "" if unit in (Unit.SECONDS, Unit.BYTES, Unit.PERCENT, Unit.RANK, Unit.ODDS) else str(unit)

@@ -190,7 +190,7 @@ class _Drawing:
         y = 68.0
         for note in self.figure.notes:
             if note.kind in (NoteKind.FIDELITY, NoteKind.VERDICT):
-                for line in textwrap.wrap(note.text, 100)[:2]:
+                for line in textwrap.wrap(note.text, 106)[:2]:
                     self._text(20, y, line, 12.5, colour=self.palette.moods[note.mood])
                     y += 18
 
@@ -209,7 +209,7 @@ class _Drawing:
             )
         if warnings:
             more = f" (and {len(warnings) - 1} more)" if len(warnings) > 1 else ""
-            text = textwrap.shorten(warnings[0].text, 130 - 4 * len(more), placeholder=" …") + more
+            text = textwrap.shorten(warnings[0].text, 125 - len(more), placeholder=" …") + more
             self._text(20, self.height - 25, text, 12, colour=self.palette.moods[warnings[0].mood])
 
     def _stamps(self) -> None:

@@ -17,6 +17,7 @@ class Selection:
 
     static: bool = False
     dynamic: bool = False
+    verbose: bool = False
     only: tuple[str, ...] = ()
 
     def choose(self, catalogue: Sequence[Diagram], requests: Requests) -> list[Diagram]:
@@ -29,6 +30,8 @@ class Selection:
             groups.add(Group.STATIC)
         if self.dynamic or Kind.REPLAY in kinds:
             groups.add(Group.DYNAMIC)
+        if self.verbose:
+            groups.add(Group.VERBOSE)
         return [diagram for diagram in catalogue if diagram.group in groups]
 
     def _named(self, catalogue: Sequence[Diagram]) -> list[Diagram]:

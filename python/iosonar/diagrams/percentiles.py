@@ -1,0 +1,210 @@
+"""Latency in percentiles: over time, by size, by place, by depth, and from the intended time beside from the issue."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iosonar import units
+from iosonar.diagrams.catalogue import Diagram, Group
+from iosonar.diagrams.parts import log_axis, rate_row, time_axis
+from iosonar.diagrams.study import LATENCY, Study
+from iosonar.figures.model import (
+    Axis,
+    Direction,
+    Empty,
+    Figure,
+    Legend,
+    Line,
+    Mood,
+    Note,
+    NoteKind,
+    Role,
+    Rule,
+    Scale,
+    Steps,
+    Unit,
+)
+from iosonar.quantities.address import transfers
+from iosonar.quantities.bands import Bands, bands
+from iosonar.quantities.density import Cells
+from iosonar.quantities.depth import with_depth
+from iosonar.quantities.distribution import Distribution, distributions, pooled
+from iosonar.quantities.steady import LEAST_RATIO, steady_from
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+SHARES = {0.5: Role.ORDER_1, 0.9: Role.ORDER_2, 0.99: Role.ORDER_3, 0.999: Role.ORDER_4, 0.9999: Role.ORDER_5}
+MOST_SLICES = 180
+REQUESTS_IN_A_SLICE = 1000
+"""On average, at least; so that a 99th percentile means something."""
+
+REGIONS = 120
+SECTOR_BYTES = 512
+
+
+def over_time(study: Study, name: str, rank: str) -> Figure | Empty:
+    """Percentiles of latency in slices of time, and from when on the run was steady."""
+    if not study.distribution(LATENCY):
+        return Empty(name, "no request has a latency")
+    found = bands_over_time(study)
+    steady_s, note = steady(study)
+    rules = () if steady_s is None else (Rule(Role.GOOD, Direction.VERTICAL, steady_s, "steady from here"),)
+    slice_s = (study.last_s - study.first_s) / len(found.counts)
+    figure = _banded(study, found, time_axis(study, "Real time of issue"), "over time", name, rank)
+    of = f"{study.of} · slices of {units.seconds(slice_s)}"
+    return Figure(
+        name, rank, figure.title, of, figure.x, figure.y, (*figure.layers, *rules), figure.legend, (*figure.notes, note)
+    )
+
+
+def bands_over_time(study: Study) -> Bands:
+    """The percentiles of latency in slices of the whole time."""
+    slices = min(max(study.span.completed // REQUESTS_IN_A_SLICE, 20), MOST_SLICES)
+    cells = Cells(study.first_s, max(study.last_s, study.first_s + 1e-6), slices)
+    table = study.table
+    return study.once("bands", lambda: bands(table, table.issued_ns / 1e9, table.latency_ns, cells, list(SHARES)))
+
+
+def steady(study: Study) -> tuple[float | None, Note]:
+    """From which second on the run was steady, by the mean of the logarithm's slices, and what to say about it."""
+    found = bands_over_time(study)
+    with np.errstate(divide="ignore"):
+        start = steady_from(np.log(found.mean))
+    if start is None:
+        return None, Note(NoteKind.VERDICT, "Not steady: latency was still changing when the run ended", Mood.WARNING)
+    at = float(found.edges[start])
+    took, whole = at - study.first_s, study.last_s - study.first_s
+    if took * LEAST_RATIO > whole:
+        text = f"Steady from {units.seconds(at)} on: a run should be {LEAST_RATIO:g} times as long as that"
+        return at, Note(NoteKind.VERDICT, text, Mood.WARNING)
+    when = "the start" if took == 0 else units.seconds(at)
+    return at, Note(NoteKind.VERDICT, f"Steady from {when} on", Mood.GOOD)
+
+
+def by_size(study: Study, name: str, rank: str) -> Figure | Empty:
+    """Percentiles of latency by the length of requests."""
+    if not study.distribution(LATENCY):
+        return Empty(name, "no request has a latency")
+    table = study.table.filter(study.table.sectors > 0)
+    longest = table.aggregate(most=table.sectors.max()).to_pyarrow()["most"][0].as_py()
+    if longest is None:
+        return Empty(name, "no request moves data")
+    # Cells of half a power of two, so that lengths that are powers of two are in the middle of one.
+    count = 2 * math.ceil(math.log2(longest) + 0.5) + 1
+    cells = Cells(2**-0.25, 2 ** (count / 2 - 0.25), count, logarithmic=True)
+    found = bands(table, table.sectors, table.latency_ns, cells, list(SHARES))
+    x = Axis("Length", Unit.BYTES, cells.low * SECTOR_BYTES, cells.high * SECTOR_BYTES, Scale.LOG)
+    return _banded(study, found, x, "by length", name, rank, SECTOR_BYTES)
+
+
+def by_region(study: Study, name: str, rank: str) -> Figure | Empty:
+    """Percentiles of latency by where on the device requests begin."""
+    if not study.distribution(LATENCY):
+        return Empty(name, "no request has a latency")
+    table = transfers(study.table)
+    last = table.aggregate(most=(table.sector + table.sectors).max()).to_pyarrow()["most"][0].as_py()
+    if last is None:
+        return Empty(name, "no request moves data")
+    cells = Cells(0.0, float(last), REGIONS)
+    found = bands(table, table.sector, table.latency_ns, cells, list(SHARES))
+    x = Axis("Position", Unit.BYTES, 0.0, float(last) * SECTOR_BYTES)
+    return _banded(study, found, x, "by position", name, rank, SECTOR_BYTES)
+
+
+def by_depth(study: Study, name: str, rank: str) -> Figure | Empty:
+    """Percentiles of latency by the requests in flight at a request's own issue."""
+    if not study.distribution(LATENCY):
+        return Empty(name, "no request has a latency")
+    table: ir.Table = study.once("depth", lambda: with_depth(study.table))
+    deepest = study.once("deepest", lambda: table.aggregate(most=table.depth.max()).to_pyarrow()["most"][0].as_py())
+    count = min(deepest, REGIONS)
+    cells = Cells(0.5, deepest + 0.5, count)
+    found = bands(table, table.depth, table.latency_ns, cells, list(SHARES))
+    x = Axis("In flight at its issue", Unit.REQUESTS, cells.low, cells.high)
+    return _banded(study, found, x, "by requests in flight", name, rank)
+
+
+def _banded(study: Study, found: Bands, x: Axis, words: str, name: str, rank: str, factor: float = 1.0) -> Figure:
+    """A line for each percentile; `factor` makes the axis' unit of the cells'."""
+    everything = study.pooled(LATENCY)
+    layers = [
+        Steps(role, _title(share), found.edges * factor, found.quantiles[share] / 1e9) for share, role in SHARES.items()
+    ]
+    shown = np.concatenate([layer.y for layer in layers])
+    shown = shown[~np.isnan(shown)]
+    least, most = (max(float(shown.min()), 1e-7), float(shown.max())) if len(shown) else (1e-4, 1e-2)
+    rows = [
+        rate_row(role, _title(share), (units.seconds(everything.quantile(share) / 1e9),))
+        for share, role in SHARES.items()
+    ]
+    return Figure(
+        name,
+        rank,
+        f"Percentiles of latency {words}",
+        study.of,
+        x,
+        log_axis("Latency", Unit.SECONDS, least, max(most, 1e-6)),
+        tuple(layers),
+        Legend(("overall",), tuple(rows)),
+        study.notes,
+    )
+
+
+def _title(share: float) -> str:
+    return f"p{units.number(share * 100, 6)}"
+
+
+def from_intended(study: Study, name: str, rank: str) -> Figure | Empty:
+    """Each percentile of latency from the issue, and from when the request should have been issued.
+
+    What a user feels is the second; they part where requests had to wait before they were issued.
+    """
+    if not study.distribution(LATENCY):
+        return Empty(name, "no request has a latency")
+    table = study.table
+    intended = pooled(list(distributions(table, table.completed_ns - table.intended_ns).values()))
+    lines = (
+        (Role.DEMAND, "From the intended time", intended),
+        (Role.ACTUAL, "From the issue", study.pooled(LATENCY)),
+    )
+    layers = [Line(role, label, *quantile_curve(values)) for role, label, values in lines]
+    rows = [
+        rate_row(role, label, tuple(units.seconds(values.quantile(share) / 1e9) for share in (0.5, 0.99, 0.999, 1.0)))
+        for role, label, values in lines
+    ]
+    values = np.concatenate([layer.y for layer in layers])
+    return Figure(
+        name,
+        rank,
+        "Latency from the issue, and from the intended time",
+        study.of,
+        Axis("Share of requests that are faster", Unit.ODDS, 1.0, float(max(layers[0].x[-1], 10.0)), Scale.LOG),
+        log_axis("Latency", Unit.SECONDS, max(float(values.min()), 1e-7), max(float(values.max()), 1e-6)),
+        tuple(layers),
+        Legend(("p50", "p99", "p99.9", "max"), tuple(rows)),
+        study.notes,
+    )
+
+
+def quantile_curve(values: Distribution) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Odds (one in so many is slower) and latencies in seconds, from the fastest to the slowest request."""
+    odds = np.geomspace(1.0, max(values.count, 2), 400)
+    return odds, np.array([max(values.quantile(1 - 1 / one_in), 1.0) / 1e9 for one_in in odds])
+
+
+DIAGRAMS = [
+    Diagram(name, rank, Group.DYNAMIC, partial(build, name=name, rank=rank))
+    for name, rank, build in (
+        ("latency.bands", "g13", over_time),
+        ("latency.size", "g14", by_size),
+        ("latency.region", "g15", by_region),
+        ("latency.depth", "g16", by_depth),
+        ("latency.intended", "g17", from_intended),
+    )
+]

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import OpenStudy
+from factory import MS, S, run_row, write_run
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_distribution import nearest_rank
+from test_sonar import build, notes
+
+from iosonar.diagrams.percentiles import quantile_curve
+from iosonar.figures.model import Line, Mood, NoteKind, Role, Rule, Steps
+from iosonar.quantities.bands import bands
+from iosonar.quantities.density import Cells
+from iosonar.quantities.distribution import Distribution
+from iosonar.quantities.steady import steady_from
+from iosonar.table import open_requests
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 10**10)), min_size=1, max_size=120))
+def test_bands_are_those_of_sorted_values(tmp_path: Path, values: list[tuple[int, int]]) -> None:
+    rows = [run_row(intended=second * S, latency=latency) for second, latency in values]
+    with open_requests([write_run(tmp_path / "a.parquet", rows)]) as requests:
+        table = requests.table
+        found = bands(table, table.issued_ns / 1e9, table.latency_ns, Cells(0, 4, 4), (0.5, 0.9))
+    for second in range(4):
+        mine = [latency for at, latency in values if at == second]
+        assert found.counts[second] == len(mine)
+        if mine:
+            assert found.mean[second] == pytest.approx(np.mean(mine))
+        for share in (0.5, 0.9):
+            if len(mine) * (1 - share) >= 1 - 1e-9:
+                assert found.quantiles[share][second] == pytest.approx(nearest_rank(mine, share), rel=0.0125)
+            else:
+                assert math.isnan(found.quantiles[share][second])
+
+
+def test_a_warm_up_is_cut_off() -> None:
+    chance = np.random.default_rng(1)
+    rest = chance.normal(1.0, 0.1, 180)
+    assert steady_from(np.concatenate([np.linspace(5, 1.5, 20), rest])) in range(15, 30)
+    assert steady_from(rest) in range(10)
+
+
+def test_what_goes_on_changing_is_never_steady() -> None:
+    assert steady_from(np.linspace(1, 10, 100)) is None
+    assert steady_from(np.full(5, 1.0)) is None
+
+
+def test_gaps_do_not_shift_the_answer() -> None:
+    series = np.concatenate([[9.0, np.nan, 8.0, np.nan], np.full(60, 1.0)])
+    assert steady_from(series) == 4
+
+
+def test_percentiles_over_time(open_study: OpenStudy) -> None:
+    rows = [run_row(intended=n * S // 100, latency=(10 if n % 10 == 9 else 1) * MS) for n in range(4000)]
+    with open_study(rows) as study:
+        figure = build(study, "latency.bands")
+    lines = {layer.role: layer for layer in figure.layers if isinstance(layer, Steps)}
+    assert np.allclose(lines[Role.ORDER_1].y, 1e-3, rtol=0.0125)
+    assert np.allclose(lines[Role.ORDER_3].y, 10e-3, rtol=0.0125)
+    assert np.isnan(lines[Role.ORDER_5].y).all()
+    assert ("Steady from the start on", Mood.GOOD) in notes(figure, NoteKind.VERDICT)
+
+
+def test_a_run_too_short_for_its_warm_up(open_study: OpenStudy) -> None:
+    rows = [run_row(intended=n * S // 100, latency=(50 if n < 800 else 1) * MS + n % 7) for n in range(4000)]
+    with open_study(rows) as study:
+        figure = build(study, "latency.bands")
+    (rule,) = (layer for layer in figure.layers if isinstance(layer, Rule))
+    assert rule.at == pytest.approx(8.0, abs=2.1)
+    ((text, mood),) = notes(figure, NoteKind.VERDICT)
+    assert mood is Mood.WARNING and "10 times" in text
+
+
+def test_percentiles_by_length_position_and_depth(open_study: OpenStudy) -> None:
+    rows = [
+        run_row(sectors=sectors, sector=sector, in_flight=depth, latency=ms * MS)
+        for sectors, sector, depth, ms in ((8, 0, 1, 1), (256, 1_000_000, 9, 20))
+        for _ in range(10)
+    ]
+    with open_study(rows) as study:
+        for name, low, high in (
+            ("latency.size", 8 * 512, 256 * 512),
+            ("latency.region", 0, 1_000_000 * 512),
+            ("latency.depth", 1, 9),
+        ):
+            figure = build(study, name)
+            line = next(layer for layer in figure.layers if isinstance(layer, Steps) and layer.role is Role.ORDER_1)
+            for at, expected in ((low, 1e-3), (high, 20e-3)):
+                cell = np.searchsorted(line.edges, at, side="right") - 1
+                assert line.y[cell] == pytest.approx(expected, rel=0.0125)
+            assert np.isnan(line.y).sum() == len(line.y) - 2
+
+
+def test_latency_from_the_intended_time(open_study: OpenStudy) -> None:
+    rows = [run_row(n, intended=n * S, delay=9 * MS, latency=MS) for n in range(10)]
+    with open_study(rows) as study:
+        figure = build(study, "latency.intended")
+    lines = {layer.role: layer for layer in figure.layers if isinstance(layer, Line)}
+    assert np.allclose(lines[Role.DEMAND].y, 10e-3)
+    assert np.allclose(lines[Role.ACTUAL].y, 1e-3)
+    assert figure.legend.rows[0].cells == ("10 ms",) * 4
+
+
+def test_the_curve_ends_at_the_slowest() -> None:
+    values = Distribution(np.arange(1000), np.ones(1000, int), np.arange(1000.0), np.arange(1000.0), 0.0)
+    odds, latency = quantile_curve(values)
+    assert (odds[0], odds[-1]) == (1.0, pytest.approx(1000.0))
+    assert latency[-1] == pytest.approx(998e-9)

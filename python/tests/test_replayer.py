@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from conftest import OpenStudy
+from factory import MS, RUN_SCHEMA, US, run_row
+from test_sonar import build
+
+from iosonar.diagrams import CATALOGUE, Group
+from iosonar.figures.model import Empty, Role, Steps
+
+VERBOSE = RUN_SCHEMA.append(pa.field("ready_ns", pa.int64())).append(pa.field("submitted_ns", pa.int64()))
+
+ROWS = [
+    run_row(0, intended=10 * MS, ready_ns=4 * MS, submitted_ns=10 * MS + 5 * US, in_flight=3, waiting=1),
+    run_row(1, intended=20 * MS, ready_ns=21 * MS, delay=2 * MS, submitted_ns=22 * MS + 7 * US, held_by="input"),
+    run_row(2, intended=30 * MS, ready_ns=30 * MS, delay=4 * MS, submitted_ns=34 * MS, held_by="depth"),
+    run_row(3, intended=40 * MS, ready_ns=40 * MS, delay=1 * MS, submitted_ns=41 * MS, pushed_back=True),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("submit_level", [3, 1, 1, 1]),
+        ("pushback_level", [1, 0, 0, 0]),
+        ("submit_ahead", [6e-3, -1e-3, 0, 0]),
+        ("submit_lag", [5e-6, 7e-6, 0, 0]),
+        ("submit_lag_cumul", [5e-6, 12e-6, 12e-6, 12e-6]),
+        ("input_wait", [0, 2e-3, 0, 0]),
+        ("input_wait_cumul", [0, 2e-3, 2e-3, 2e-3]),
+        ("answer_wait", [0, 0, 4e-3, 1e-3]),
+        ("answer_wait_cumul", [0, 0, 4e-3, 5e-3]),
+    ],
+)
+def test_what_the_replayer_noted(open_study: OpenStudy, name: str, expected: list[float]) -> None:
+    with open_study(pa.Table.from_pylist(ROWS, schema=VERBOSE)) as study:
+        figure = build(study, name)
+    line = next(layer for layer in figure.layers if isinstance(layer, Steps) and layer.role is Role.ALL)
+    assert line.y.tolist() == pytest.approx(expected)
+    assert figure.y.low <= min(expected) and figure.y.high > max(expected)
+
+
+def test_without_verbose_it_says_so(open_study: OpenStudy) -> None:
+    with open_study([run_row()]) as study:
+        found = {diagram.name: diagram.build(study) for diagram in CATALOGUE if diagram.group is Group.VERBOSE}
+    assert isinstance(found["submit_lag"], Empty)
+    assert "--verbose" in found["submit_lag"].reason
