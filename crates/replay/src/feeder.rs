@@ -17,7 +17,7 @@ use crate::placement::{Align, Geometry};
 use crate::planned::Planned;
 
 /// How long it sleeps when there is nothing to do: far less than it works ahead.
-const NAP: Duration = Duration::from_micros(300);
+const NAP: Duration = Duration::from_millis(1);
 
 /// Where requests go, and when.
 #[derive(Clone, Copy, Debug)]

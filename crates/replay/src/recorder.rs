@@ -15,7 +15,7 @@ use crate::planned::Done;
 use crate::statistics::Counter;
 
 /// How long it sleeps when there is nothing to do: the queue holds far more than arrives meanwhile.
-const NAP: Duration = Duration::from_micros(300);
+const NAP: Duration = Duration::from_millis(1);
 /// How much of the record a killed program may lose.
 const FLUSH_EVERY: Duration = Duration::from_millis(250);
 

@@ -20,6 +20,7 @@ use crate::issuer::{Hybrid, Idle, Issuer, Limits, Pace, Spin, Stop, Tally};
 use crate::journal::{self, Journal, JournalWriter};
 use crate::machine;
 use crate::options::{MOST_DEPTH, Options, Wait, Window};
+use crate::processors::{self, Parted};
 use crate::recorder::{Progress, Recorded, Recorder};
 use crate::statistics::{Counter, Statistics};
 use crate::target::Target;
@@ -116,10 +117,7 @@ impl Prepared {
             align: self.options.align,
             ahead: self.options.ahead,
         };
-        let target = Uring::new(vec![claimed(&self.device)?], Arc::clone(&arena), limits.slots())
-            .map_err(|e| Error::system("io_uring can't be set up", e))?;
-        self.warnings.extend(target.warnings.iter().cloned());
-
+        let files = vec![claimed(&self.device)?];
         let (planned_in, planned_out) = RingBuffer::new(self.options.ahead_requests);
         // Room for everything in flight or waiting, and as much again for the recorder's naps.
         let (done_in, done_out) = RingBuffer::new((limits.slots() * 2).max(65_536));
@@ -127,25 +125,45 @@ impl Prepared {
         let (returned_in, returned_out) = RingBuffer::new(buffers);
         let content = Content::new(wall().0 as u64);
         let feeder = Feeder::new(clock, plan, stop, self.pool, content, planned_in, returned_out);
-        let recorder = Recorder::new(done_out, returned_in, arena, self.journal, stop, progress);
+        let recorder = Recorder::new(done_out, returned_in, Arc::clone(&arena), self.journal, stop, progress);
         let tracker = Tracker::new(self.options.conflicts, self.options.strong, limits.slots());
         let options = &self.options;
         let mut load = self.load;
+        // A loop that sleeps leaves its processor to others anyway.
+        let processors = processors::part().filter(|_| options.wait == Wait::Spin);
         let (fed, looped, recorded) = thread::scope(|rooms| {
-            let feeder = thread::Builder::new().name("feeder".into()).spawn_scoped(rooms, || feeder.run(&mut *load));
-            let recorder = thread::Builder::new().name("recorder".into()).spawn_scoped(rooms, || recorder.run());
-            let (feeder, recorder) = (feeder.expect("threads can be made"), recorder.expect("threads can be made"));
-            lock_memory();
-            let looped = match options.wait {
-                Wait::Spin => issue(clock, target, Spin, options, limits, stop, planned_out, done_in, tracker),
-                Wait::Hybrid => {
-                    let idle = Hybrid { margin: WAKE_MARGIN };
-                    issue(clock, target, idle, options, limits, stop, planned_out, done_in, tracker)
-                }
-            };
+            let feeder = in_room(rooms, "feeder", || {
+                processors.iter().for_each(Parted::leave_loop);
+                feeder.run(&mut *load)
+            });
+            let recorder = in_room(rooms, "recorder", || {
+                processors.iter().for_each(Parted::leave_loop);
+                recorder.run()
+            });
+            let issuer = in_room(rooms, "issuer", || {
+                processors.as_ref().map(Parted::enter_loop);
+                let target = Uring::new(files, arena, limits.slots())
+                    .map_err(|e| Error::system("io_uring can't be set up", e))?;
+                let told = target.warnings.clone();
+                lock_memory();
+                let looped = match options.wait {
+                    Wait::Spin => issue(clock, target, Spin, options, limits, stop, planned_out, done_in, tracker),
+                    Wait::Hybrid => {
+                        let idle = Hybrid { margin: WAKE_MARGIN };
+                        issue(clock, target, idle, options, limits, stop, planned_out, done_in, tracker)
+                    }
+                };
+                Ok::<_, Error>((looped, told))
+            });
+            let looped = issuer.join().expect("the loop does not panic");
             let fed = feeder.join().expect("the feeder does not panic");
             (fed, looped, recorder.join().expect("the recorder does not panic"))
         });
+        let (looped, told) = looped.inspect_err(|_| {
+            // Nothing was done: there is nothing to recover.
+            let _ = std::fs::remove_file(recorded.journal.path());
+        })?;
+        self.warnings.extend(told);
         self.metadata.complete = !stop.is_ordered();
         conclude(&self.options, self.device, self.metadata, self.warnings, fed, looped, recorded)
     }
@@ -156,6 +174,14 @@ impl Prepared {
         run["started_monotonic_ns"] = clock.zero_ns().into();
         run["started_unix_ns"] = (wall() + to_zero).0.into();
     }
+}
+
+fn in_room<'scope, T: Send + 'scope>(
+    rooms: &'scope thread::Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> thread::ScopedJoinHandle<'scope, T> {
+    thread::Builder::new().name(name.into()).spawn_scoped(rooms, work).expect("threads can be made")
 }
 
 #[expect(clippy::too_many_arguments, reason = "the loop's plugs, each once")]

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""How exactly does iosonar issue requests, beside the least that a replayer can be?
+
+    bench/fidelity.py --judge DIR [--pairs 9] [--rates 1000,10000] [--seconds 8]
+                      [--load FILE --start S --end S] [--iosonar PATH] [--options '...'] [--json FILE]
+
+DIR holds issue_error.py (a judge of any replayer by the kernel's own clock), make_load.py, bare_loop.c and floor.c.
+Both programs replay the same load, in turn, on a loop device with direct I/O over a file in memory; the machine's own
+noise (floor) is measured beside them. Medians over the pairs go to standard output as a table. Needs root.
+"""
+import argparse
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BOUNDS = ("10", "25", "50", "100")
+
+
+def sh(*words: object, **kw: object) -> str:
+    return subprocess.run([str(w) for w in words], check=True, capture_output=True, text=True, **kw).stdout
+
+
+class LoopDevice:
+    """A loop device with direct I/O over a file in memory, filled so that no read meets a hole."""
+
+    def __init__(self, folder: Path, mib: int) -> None:
+        self.file = folder / "disk"
+        with self.file.open("wb") as f:
+            for _ in range(mib // 16):
+                f.write(os.urandom(16 << 20))
+        self.path = sh("losetup", "--find", "--show", "--direct-io=on", self.file).strip()
+
+    def close(self) -> None:
+        sh("losetup", "--detach", self.path)
+
+
+def judge(args: argparse.Namespace, load: Path, device: str, command: list[str]) -> dict:
+    window = ["--start", str(args.start), "--end", str(args.end)] if args.end else []
+    words = [sys.executable, args.judge / "issue_error.py", load, device, *window, "--json", "--timeout", "600", "--", *command]
+    return json.loads(sh(*words))
+
+
+def pairs(args: argparse.Namespace, name: str, load: Path, device: LoopDevice, folder: Path, rate: float) -> dict:
+    bare, floor = folder / "bare_loop", folder / "floor"
+    window = [str(args.start), str(args.end)] if args.end else []
+    iosonar_window = ["--start", str(args.start), "--end", str(args.end)] if args.end else []
+    output = folder / "run.replay.parquet"
+    iosonar = [args.iosonar, "replay", str(load), "--target", device.path, "--output", str(output), "--overwrite",
+               "--json", *iosonar_window, *shlex.split(args.options)]
+    seen: dict[str, list[dict]] = {"bare": [], "iosonar": []}
+    floors = []
+    for n in range(args.pairs):
+        floors.append([float(x) for x in sh(floor, rate, 4).split()])
+        turns = {"bare": [str(bare), str(load), device.path, "512", "1", *window], "iosonar": iosonar}
+        for who in (turns if n % 2 == 0 else reversed(turns)):
+            seen[who].append(judge(args, load, device.path, turns[who]))
+        print(f"{name} pair {n + 1}: " + ", ".join(
+            f"{who} {seen[who][-1]['within_pct']['10']:.2f} %" for who in seen), file=sys.stderr, flush=True)
+    middle = lambda rows, key: statistics.median(r["within_pct"][key] for r in rows)
+    return {
+        "scenario": name,
+        "pairs": args.pairs,
+        "within_pct": {who: {b: middle(rows, b) for b in BOUNDS} for who, rows in seen.items()},
+        "difference_10": statistics.median(
+            b["within_pct"]["10"] - a["within_pct"]["10"] for a, b in zip(seen["bare"], seen["iosonar"], strict=True)),
+        "floor": {b: statistics.median(f[i] for f in floors) for i, b in enumerate(BOUNDS[:3])},
+        "missing": sum(r["missing"] for r in seen["iosonar"]),
+    }
+
+
+def main() -> None:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--judge", type=Path, required=True), p.add_argument("--pairs", type=int, default=9)
+    p.add_argument("--rates", default="1000,10000"), p.add_argument("--seconds", type=float, default=8)
+    p.add_argument("--load", type=Path), p.add_argument("--start", type=float, default=0)
+    p.add_argument("--end", type=float, default=0), p.add_argument("--mib", type=int, default=2048)
+    p.add_argument("--iosonar", default="iosonar"), p.add_argument("--options", default="")
+    p.add_argument("--json", type=Path)
+    args = p.parse_args()
+    results = []
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="iosonar-bench-") as name:
+        folder = Path(name)
+        sh("cc", "-O2", "-o", folder / "bare_loop", args.judge / "bare_loop.c", "-luring")
+        sh("cc", "-O2", "-o", folder / "floor", args.judge / "floor.c", "-lm")
+        device = LoopDevice(folder, args.mib)
+        try:
+            if args.load:
+                results.append(pairs(args, args.load.name, args.load, device, folder, 10_000))
+            else:
+                for rate in map(float, args.rates.split(",")):
+                    load = folder / "poisson.load"
+                    with load.open("w") as f:
+                        subprocess.run([sys.executable, args.judge / "make_load.py", "poisson", str(rate),
+                                        str(args.seconds), "--mib", str(args.mib)], stdout=f, check=True)
+                    results.append(pairs(args, f"Poisson {rate:.0f} IOPS", load, device, folder, rate))
+        finally:
+            device.close()
+    print("| load | within 10 µs: bare loop | iosonar | difference | within 50 µs: bare loop | iosonar | floor 10 / 50 µs | missing |")
+    print("|---|---|---|---|---|---|---|---|")
+    for r in results:
+        w, f = r["within_pct"], r["floor"]
+        print(f"| {r['scenario']} | {w['bare']['10']:.2f} % | {w['iosonar']['10']:.2f} % | {r['difference_10']:+.2f} "
+              f"| {w['bare']['50']:.2f} % | {w['iosonar']['50']:.2f} % | {f['10']:.2f} / {f['50']:.2f} % | {r['missing']} |")
+    if args.json:
+        args.json.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
