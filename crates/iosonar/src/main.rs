@@ -21,7 +21,7 @@ use crate::commands::Command;
 
 /// Record real storage I/O, replay it on any device with microsecond fidelity, and see what the storage did.
 #[derive(Parser)]
-#[command(name = "iosonar", version, propagate_version = true, max_term_width = 120, after_help = commands::AFTER_HELP)]
+#[command(name = "iosonar", version, propagate_version = true, max_term_width = 100, after_help = commands::AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -33,10 +33,19 @@ fn main() -> ExitCode {
         // Whoever reads our output, `head` for example, has had enough: nothing to complain about.
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::FAILED),
         Err(error) => {
-            eprintln!("iosonar: {error:#}");
+            eprintln!("iosonar: {}", told_once(&error));
             ExitCode::from(exit::FAILED)
         }
     }
+}
+
+/// The error with its causes; a cause that the message before it tells already is not repeated.
+fn told_once(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.as_str() {
+        "" => cause,
+        _ if told.ends_with(&cause) => told,
+        _ => format!("{told}: {cause}"),
+    })
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -54,4 +63,20 @@ mod exit {
     pub const REQUESTS_FAILED: u8 = 4;
     /// A replay was cut short; what it did is in the result.
     pub const CUT_SHORT: u8 = 5;
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn causes_are_told_once() {
+        let cause = || io::Error::from(io::ErrorKind::NotFound);
+        let named = Err::<(), _>(cause()).context("a.load.gz").unwrap_err();
+        assert_eq!(told_once(&named), "a.load.gz: entity not found");
+        let repeated = Err::<(), _>(cause()).context("a.load.gz: entity not found").unwrap_err();
+        assert_eq!(told_once(&repeated), "a.load.gz: entity not found");
+    }
 }

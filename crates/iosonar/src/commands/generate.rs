@@ -69,11 +69,11 @@ const COMMON: &str = "Every kind takes";
 const EXAMPLES: &str = "\
 Examples:
   iosonar generate bursts overload.load.parquet --duration 5m --span 100G
-  iosonar generate poisson oltp.load.parquet --rate 500 --size 4k:70,64k:30 --positions 'zipf exponent=1.2'
-  iosonar generate on-off backup.load.gz --rate 2k --on 200ms --off 5s --positions 'streams count=4' --reads 100%
+  iosonar generate poisson oltp.load.parquet --rate 500 --size 4k:70,64k:30 --positions zipf
+  iosonar generate on-off backup.load.gz --rate 2k --on 200ms --off 5s --positions 'streams count=4'
 
-Lengths are sectors of 512 bytes (8), or bytes with a unit (4k 2G); times are seconds (0.5) or have a unit (20ms 5m);
-rates and counts may be large (2k). The file says how it was made, so that it can be made again.";
+Lengths are sectors of 512 bytes (8), or bytes with a unit (4k 2G); times are seconds (0.5) or
+have a unit (20ms 5m); rates and counts may be large (2k). The file says how it was made, so that it can be made again.";
 
 impl clap::Args for Args {
     fn augment_args(command: Command) -> Command {

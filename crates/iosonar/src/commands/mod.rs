@@ -25,8 +25,8 @@ pub const AFTER_HELP: &str = "\
 Any other NAME runs the program iosonar-NAME from this binary's folder or the path, as git does:
 that is how `report`, `sql` and your own commands join.
 
-Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 what was compared differs or was judged bad,
-4 requests of a replay failed, 5 a replay was cut short.";
+Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 what was compared differs, or what
+was judged is bad, 4 requests of a replay failed, 5 a replay was cut short.";
 
 /// In the order in which people meet them.
 #[derive(Subcommand)]
@@ -69,13 +69,13 @@ impl Command {
 mod tests {
     use clap::CommandFactory;
 
-    /// Longer lines would be wrapped even on a wide terminal, and examples are hard to read then.
+    /// Longer lines would be wrapped even where there is room, and examples are hard to read then.
     #[test]
     fn examples_fit_into_the_width_of_the_help() {
         for command in crate::Cli::command().get_subcommands() {
             let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             for line in below.lines().filter(|line| line.starts_with("  iosonar")) {
-                assert!(line.chars().count() <= 120, "iosonar {} --help: {line}", command.get_name());
+                assert!(line.chars().count() <= 100, "iosonar {} --help: {line}", command.get_name());
             }
         }
     }

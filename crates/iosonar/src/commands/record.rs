@@ -26,7 +26,7 @@ Examples:
                                                      two disks, until Ctrl-C
   iosonar record --device /dev/nvme0n1p3 -- pgbench --time 60
                                                      while pgbench runs
-  iosonar record --level D --device /dev/sda         what reached the disk, after merging and splitting
+  iosonar record --level D --device /dev/sda         what reached the disk, merged and split
 
 A whole disk or a partition can be recorded; of a partition, sectors count from its start.
 It needs root, and Linux 5.15 or newer with BTF. What is written later (the page cache's writeback)

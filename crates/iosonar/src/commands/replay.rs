@@ -27,14 +27,14 @@ use crate::{human, watch};
 #[command(after_help = "\
 Examples:
   iosonar replay mysql.load.gz --target /dev/sdb --output sdb.replay.parquet
-  iosonar replay mysql.load.gz --target /dev/sdb --output sdb.replay.parquet --start 600 --duration 300
+  iosonar replay mysql.load.gz --target /dev/sdb --output part.replay.parquet --start 600 --end 900
                                           five minutes of it, from the tenth on
   iosonar replay mysql.load.gz --target /dev/sdb --output fast.replay.parquet --asap --depth 64
   iosonar replay mysql.load.gz --target /srv/test.img --output file.replay.parquet --speedup 10
 Then look at it: iosonar report sdb.replay.parquet
 
-Exit codes: 0 done, 1 could not be done, 2 the command line was wrong, 4 done, but requests failed or were
-cut short by the target, 5 the run was cut short (what it did is in the result).")]
+Exit codes: 0 done, 1 could not be done, 2 the command line was wrong, 4 done, but requests
+failed or were cut short by the target, 5 the run was cut short (what it did is in the result).")]
 pub struct Args {
     /// The load, in any format that `iosonar convert` reads; - is standard input
     load: PathBuf,
