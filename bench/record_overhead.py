@@ -38,14 +38,9 @@ class Measured:
 def fio(device: str, work: list[str], seconds: float, prefix: list[str]) -> Measured:
     """Runs fio on the device for so long, behind the words of `prefix`."""
     with tempfile.NamedTemporaryFile() as report:
-        subprocess.run(
-            [
-                *(*prefix, "fio", "--name=x", f"--filename={device}", "--direct=1", "--time_based", *work),
-                *(f"--runtime={seconds}", "--output-format=json", f"--output={report.name}"),
-            ],
-            check=True,
-            stderr=subprocess.DEVNULL,
-        )
+        command = [*prefix, "fio", "--name=x", f"--filename={device}", "--direct=1", "--time_based", *work]
+        command += [f"--runtime={seconds}", "--output-format=json", f"--output={report.name}"]
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
         job = json.loads(Path(report.name).read_text())["jobs"][0]
     side = job["read"] if job["read"]["total_ios"] else job["write"]
     return Measured(side["iops"], side["clat_ns"]["mean"], side["clat_ns"]["percentile"]["99.000000"])
@@ -71,17 +66,13 @@ def main() -> None:
         losetup = ["losetup", "--find", "--show", "--direct-io=on", str(image)]
         device = subprocess.run(losetup, check=True, capture_output=True, text=True).stdout.strip()
         try:
-            print(
-                "| work | level | without | with | IOPS | mean latency | p99 latency | processor time for a request |"
-            )
+            print("| work | level | without | with | IOPS | mean latency | p99 latency | processor time each |")
             print("|---|---|---|---|---|---|---|---|")
             for name, work in WORK.items():
                 for level in ("Q", "D"):
                     record = [str(arguments.iosonar), "record", "--device", device, "--level", level]
                     record += ["--output", str(output), "--"]
-                    without: list[Measured] = []
-                    recorded: list[Measured] = []
-                    extra: list[float] = []
+                    without, recorded, extra = [], [], []
                     for pair in range(arguments.pairs):
                         used = {}
                         for on in (True, False) if pair % 2 else (False, True):

@@ -54,7 +54,7 @@ record() {
 run_pgbench() {
     as_postgres() { (cd / && runuser -u postgres -- "$@"); }
     as_postgres "$pg/pg_ctl" -w -D "$mounted/data" -l /dev/null start >/dev/null
-    as_postgres "$pg/pgbench" -h /tmp -p 54399 --client 8 --jobs 2 --rate 150 --time 90 bench 2>/dev/null
+    as_postgres "$pg/pgbench" -h /tmp -p 54399 --client 8 --jobs 2 --rate 150 --time 60 bench >/dev/null 2>/dev/null
     as_postgres "$pg/pg_ctl" -w -D "$mounted/data" stop >/dev/null
 }
 
@@ -79,7 +79,7 @@ CONF
         runuser -u postgres -- "$pg/pgbench" -h /tmp -p 54399 --initialize --scale 20 --quiet bench 2>/dev/null
         runuser -u postgres -- "$pg/pg_ctl" -w -D "$mounted/data" stop >/dev/null
     )
-    record pgbench "PostgreSQL $("$pg/postgres" --version | grep -o '[0-9.]*' | head -n 1) under pgbench (scale 20, 8 clients, 150 transactions/s, 90 s, shared_buffers 16 MB, a checkpoint each 30 s) on ext4" run_pgbench
+    record pgbench "PostgreSQL $("$pg/postgres" --version | grep -o '[0-9.]*' | head -n 1) under pgbench (scale 20, 8 clients, 150 transactions/s, 60 s, shared_buffers 16 MB, a checkpoint each 30 s) on ext4" run_pgbench
 }
 
 # --- sqlite: single-row transactions, then queries, an index and VACUUM -----------------------------------------------

@@ -36,10 +36,10 @@ pub enum Error {
     )]
     NotBuilt,
     /// Not allowed to load eBPF programs.
-    #[error("the kernel does not let this process load eBPF programs ({source}): {}", advice_on_rights())]
+    #[error("the kernel does not let this process load eBPF programs ({said}): {}", advice_on_rights())]
     Rights {
         /// What the kernel said.
-        source: io::Error,
+        said: io::Error,
     },
     /// No type information in the kernel.
     #[error(
@@ -61,7 +61,7 @@ pub enum Error {
         problem: String,
     },
     /// The system refused.
-    #[error("{what}: {source}")]
+    #[error("{what}")]
     System {
         /// What was tried.
         what: String,

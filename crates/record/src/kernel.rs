@@ -106,6 +106,11 @@ impl Kernel {
         Drained { empty: false, strange }
     }
 
+    /// Takes it out of the kernel.
+    pub fn stop(self) {
+        drop(self);
+    }
+
     /// Events for which the ring had no room.
     pub fn lost_events(&self) -> u64 {
         self.counter(LOST_EVENTS)
@@ -170,7 +175,7 @@ fn refusal(error: &(dyn std::error::Error + 'static)) -> Error {
         if let Some(io) = inner.downcast_ref::<io::Error>()
             && io.kind() == io::ErrorKind::PermissionDenied
         {
-            return Error::Rights { source: io::Error::from(io.kind()) };
+            return Error::Rights { said: io::Error::from(io.kind()) };
         }
         cause = inner.source();
     }

@@ -23,6 +23,10 @@ impl Kernel {
         match *self {}
     }
 
+    pub fn stop(self) {
+        match self {}
+    }
+
     pub fn lost_events(&self) -> u64 {
         match *self {}
     }

@@ -11,6 +11,7 @@
 pub mod check;
 mod device;
 mod error;
+#[cfg_attr(not(has_bpf), allow(dead_code, reason = "without its other half nobody tells of events"))]
 mod event;
 #[cfg(has_bpf)]
 mod kernel;

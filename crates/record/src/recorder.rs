@@ -127,7 +127,7 @@ impl Recorder {
         self.pairing.finish(&mut self.rows);
         self.hand_over(&writer);
         let metadata = self.metadata();
-        drop(self.kernel);
+        self.kernel.stop();
         let notes = writer.finish(metadata.clone())?;
         Ok((metadata, notes))
     }
