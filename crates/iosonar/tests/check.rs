@@ -101,6 +101,30 @@ fn a_recording_holds_what_was_issued_and_a_lost_request_is_found() {
 }
 
 #[test]
+fn a_recorded_load_is_replayed_in_full_on_another_device() {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return;
+    }
+    let load = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../loads/git.load.parquet");
+    let device = LoopDevice::new(512 << 20);
+    let target = device.path().to_string_lossy().into_owned();
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let file = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (run, seen) = (file("git.replay.parquet"), file("seen.load.parquet"));
+    let program = env!("CARGO_BIN_EXE_iosonar");
+    let replay = [program, "replay", &load.to_string_lossy(), "--target", &target, "--output", &run, "--speedup", "10"];
+    let record = [&["record", "--device", &target, "--output", &seen, "--"][..], &replay].concat();
+    let output = iosonar(&record);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
+    let found = iosonar(&["check", "--json", &run, &seen]);
+    let json: serde_json::Value = serde_json::from_slice(&found.stdout).unwrap();
+    assert_eq!(found.status.code(), Some(0), "{json:#}");
+    assert_eq!(json["issued"], 7870, "the whole load was replayed");
+    assert_eq!(json["never_issued"], 0);
+}
+
+#[test]
 fn files_in_the_wrong_order_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("a.replay.parquet").to_string_lossy().into_owned();

@@ -39,9 +39,11 @@ pub struct Comparison {
     pub merged: u64,
     /// Requests of the run that are not in the recording.
     pub missing: u64,
+    /// Of these, flushes without data. The kernel does several of them at once on their way to the device.
+    pub missing_flushes: u64,
     /// Requests in the recording that are not of the run.
     pub extra: u64,
-    /// Issue times: recorded minus run's; `None` if nothing is in both.
+    /// Issue times: recorded minus run's, of requests that occur equally often in both; `None` if there are none.
     pub times: Option<Times>,
     /// The first of those missing, by position.
     pub missing_requests: Vec<Difference>,
@@ -182,30 +184,22 @@ struct Found {
 }
 
 impl Found {
-    /// Walks both sides, sorted: the n-th time that a request occurs in one belongs to the n-th time in the other.
-    fn join(&mut self, issued: &[Entry], recorded: &[Entry]) {
+    /// Walks both sides, sorted, group by group of what is the same but for its time.
+    fn join(&mut self, mut issued: &[Entry], mut recorded: &[Entry]) {
         self.issued += issued.len() as u64;
         self.recorded += recorded.len() as u64;
-        let (mut i, mut r) = (0, 0);
         let mut differences = Vec::new();
-        while i < issued.len() || r < recorded.len() {
-            match (issued.get(i), recorded.get(r)) {
-                (Some(a), Some(b)) if a.key() == b.key() => {
-                    differences.push(b.at_ns.saturating_sub(a.at_ns));
-                    (i, r) = (i + 1, r + 1);
-                }
-                (Some(a), b) if b.is_none_or(|b| a.key() < b.key()) => {
-                    keep(&mut self.missing, &mut self.missing_beyond, *a);
-                    i += 1;
-                }
-                (_, Some(b)) => {
-                    keep(&mut self.extra, &mut self.extra_beyond, *b);
-                    r += 1;
-                }
-                (_, None) => unreachable!("one side has more"),
+        while let Some(key) = [issued.first(), recorded.first()].into_iter().flatten().map(|e| e.key()).min() {
+            let (a, b) = (split_group(&mut issued, key), split_group(&mut recorded, key));
+            let both = a.len().min(b.len());
+            self.same += both as u64;
+            a[both..].iter().for_each(|entry| keep(&mut self.missing, &mut self.missing_beyond, *entry));
+            b[both..].iter().for_each(|entry| keep(&mut self.extra, &mut self.extra_beyond, *entry));
+            // The n-th time of one side belongs to the n-th of the other: but only if none is missing in between.
+            if a.len() == b.len() {
+                differences.extend(a.iter().zip(b).map(|(a, b)| b.at_ns.saturating_sub(a.at_ns)));
             }
         }
-        self.same += differences.len() as u64;
         self.times.add(differences);
     }
 
@@ -226,12 +220,21 @@ impl Found {
             split: tiling.split,
             merged: tiling.merged,
             missing,
+            missing_flushes: self.missing.iter().filter(|of| of.op == Op::Flush && of.sectors == 0).count() as u64,
             extra: self.extra.len() as u64 + self.extra_beyond,
             times: self.times.conclude(),
             missing_requests: self.missing,
             extra_requests: self.extra,
         }
     }
+}
+
+/// Takes the entries with that key off the front.
+fn split_group<'a>(entries: &mut &'a [Entry], key: (u64, u64)) -> &'a [Entry] {
+    let length = entries.iter().take_while(|entry| entry.key() == key).count();
+    let (group, rest) = entries.split_at(length);
+    *entries = rest;
+    group
 }
 
 fn keep(kept: &mut Vec<Difference>, beyond: &mut u64, entry: Entry) {
@@ -317,6 +320,16 @@ mod tests {
         assert_eq!((found.issued, found.recorded, found.same, found.extra), (3, 3, 3, 0));
         let times = Times { compared: 3, offset_ns: 1002, median_ns: 1, p99_ns: 1, max_ns: 1 };
         assert_eq!(found.times, Some(times));
+    }
+
+    #[test]
+    fn times_of_requests_that_are_not_all_there_are_not_compared() {
+        let flush = |at| issued(0, 0, Op::Flush, Some(at));
+        let run = [flush(1), flush(1000), issued(8, 8, Op::Read, Some(2))];
+        let recording = [recorded(0, 0, Op::Flush, 1001), recorded(8, 8, Op::Read, 3)];
+        let found = compared(&run, &recording, 100);
+        assert_eq!((found.missing, found.missing_flushes, found.same), (1, 1, 2));
+        assert_eq!(found.times.map(|times| (times.compared, times.offset_ns, times.max_ns)), Some((1, 1, 0)));
     }
 
     #[test]

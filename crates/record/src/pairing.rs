@@ -53,7 +53,12 @@ pub struct Counts {
     pub begun: u64,
     /// Requests that the driver ended with an error.
     pub failed: u64,
+    /// Bios that were refused because they would have had to wait: whoever asked asks again.
+    pub refused: u64,
 }
+
+/// `BLK_STS_AGAIN`: what a request that must not wait (`REQ_NOWAIT`, io_uring's first try) gets where it would have to.
+const AGAIN: i32 = 12;
 
 /// A bio that was asked for.
 #[derive(Clone, Copy)]
@@ -204,6 +209,11 @@ impl Pairing {
         if bio.rest_done && bio.parts_out == 0 {
             let Bio { asked, given, .. } = *bio;
             self.bios.remove(&whole);
+            if error == AGAIN && given.is_none() {
+                self.counts.begun -= 1;
+                self.counts.refused += 1;
+                return self.order.remove(key);
+            }
             self.counts.failed += u64::from(error != 0);
             self.order.settle(key, |row| {
                 row.queued = given.map(|given| given - asked);
@@ -327,7 +337,22 @@ mod tests {
             (45, PART, Kind::Done(-5)),
         ];
         assert_eq!(rows(&mut pairing, &events), [row(10, Some(5), Some(30))]);
-        assert_eq!(pairing.counts(), Counts { begun: 1, failed: 1 });
+        assert_eq!(pairing.counts(), Counts { begun: 1, failed: 1, refused: 0 });
+    }
+
+    #[test]
+    fn what_was_refused_because_it_would_have_to_wait_is_asked_for_again() {
+        let mut pairing = pairing(Level::Queue, Layer::Requests);
+        let queued = Kind::Queued(WHAT, asker());
+        let events = [
+            (10, BIO, queued),
+            (11, BIO, Kind::Done(AGAIN)),
+            (20, BIO, queued),
+            (22, BIO, Kind::BioIssued),
+            (30, BIO, Kind::Done(0)),
+        ];
+        assert_eq!(rows(&mut pairing, &events), [row(20, Some(2), Some(8))]);
+        assert_eq!(pairing.counts(), Counts { begun: 1, failed: 0, refused: 1 });
     }
 
     #[test]

@@ -123,6 +123,13 @@ impl Args {
             )?;
         }
         self.print_differences(&mut out, found)?;
+        if found.missing_flushes > 0 {
+            writeln!(
+                out,
+                "{} of the missing are flushes: the kernel does several at once; a recording at level Q shows each",
+                found.missing_flushes
+            )?;
+        }
         let verdict = if found.complete {
             "complete: every request of the replay is in the recording"
         } else {
