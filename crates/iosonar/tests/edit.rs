@@ -90,3 +90,31 @@ fn each_transform_explains_itself() {
     let (_, all, _) = edit(&folder, &["--help-transform", "all"]);
     assert!(all.contains(text.trim()) && all.contains("anonymise: "));
 }
+
+/// A replay on a file, and what is then said of it. The load of half a second is repeated, and ends by the window.
+#[test]
+fn a_load_is_changed_on_its_way_into_a_replay() {
+    let folder = folder();
+    fs::write(folder.path().join("target"), vec![0; 8 << 20]).unwrap();
+    let iosonar = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+        let output = command.current_dir(&folder).args(arguments).output().expect("it runs");
+        (
+            output.status.success(),
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)),
+        )
+    };
+    let edit = "clip to=1000 | scale time=0.1 | repeat | subst from=W to=R";
+    let replay = ["replay", "x.load", "--target", "target", "--output", "y.replay", "--edit", edit];
+    let (success, said) = iosonar(&replay);
+    assert!(!success && said.contains("never ends"), "{said}");
+    let (success, said) = iosonar(&[&replay[..], &["--duration", "0.5", "--asap"]].concat());
+    assert!(success, "{said}");
+    // 0.05 and 0.1 s, then again every 0.1 s: 5 rounds begin before 0.5 s, the last has one request inside.
+    let (success, said) = iosonar(&["edit", "y.replay", "z.load", "select"]);
+    assert!(success && said.contains("9 requests (9 reads, 0 writes"), "{said}");
+    let (success, said) = iosonar(&["limit", "y.replay"]);
+    assert!(success && said.contains("kept up to the end"), "{said}");
+    let (success, said) = iosonar(&["limit", "x.load"]);
+    assert!(!success && said.contains("is a load"), "{said}");
+}

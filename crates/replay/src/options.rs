@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use iosonar_trace::Nanos;
+use iosonar_trace::transforms::Pipeline;
 use serde::Serialize;
 
 use crate::conflicts::{Policy, Strong};
@@ -18,6 +19,8 @@ pub const MOST_DEPTH: usize = 65_536;
 pub struct Options {
     /// The load.
     pub load: PathBuf,
+    /// How the load is changed on its way; window and speed-up come after.
+    pub edit: Option<Pipeline>,
     /// The block device or regular file to replay on.
     pub target: PathBuf,
     /// The result.
@@ -85,6 +88,7 @@ impl Options {
         let alone = std::thread::available_parallelism().is_ok_and(|n| n.get() == 1);
         Self {
             load,
+            edit: None,
             target,
             output,
             window: Window::default(),

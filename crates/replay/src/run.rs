@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
+use iosonar_trace::transforms::Pipeline;
 use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request, Span, create_run, open_load};
 use rtrb::RingBuffer;
 use serde_json::{Value, json};
@@ -67,8 +68,8 @@ impl Prepared {
     /// Opens load, target and journal, and refuses what must not be done. Nothing is written to the target yet.
     pub fn new(options: Options) -> Result<Self> {
         check(&options)?;
-        let survey = survey(&options.load, options.window)?;
-        let load = open_load(&options.load)?;
+        let survey = survey(&options)?;
+        let load = open(&options)?;
         let device = Device::open(&options.target, options.force)?;
         let pool = Pool::new(buffer_bytes(&options, survey))?;
         let mut metadata = Metadata::new(Kind::Replay, "iosonar");
@@ -337,6 +338,9 @@ fn check(options: &Options) -> Result<()> {
     if options.window.start >= options.window.end {
         return refuse("the window is empty: --end must lie behind --start".into());
     }
+    if options.edit.as_ref().is_some_and(Pipeline::is_endless) && options.window.end == Nanos::MAX {
+        return refuse("what --edit makes never ends: say how long to replay with --duration".into());
+    }
     if options.output.exists() && !options.overwrite {
         return refuse(format!(
             "{} exists; choose another --output, or replace it with --overwrite",
@@ -346,12 +350,22 @@ fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// The load as it is replayed.
+fn open(options: &Options) -> Result<Box<dyn Reader<Request>>> {
+    let load = open_load(&options.load)?;
+    Ok(match &options.edit {
+        Some(edit) => edit.apply(load)?,
+        None => load,
+    })
+}
+
 /// Counts what lies in the window. A file that knows itself is asked; others are read through; a pipe can't be.
-fn survey(load: &Path, window: Window) -> Result<Option<Survey>> {
+fn survey(options: &Options) -> Result<Option<Survey>> {
+    let (load, window) = (&options.load, options.window);
     if load == Path::new("-") {
         return Ok(None);
     }
-    let mut reader = open_load(load)?;
+    let mut reader = open(options)?;
     if reader.is_surveyed() && window == Window::default() {
         let known = reader.metadata();
         let counts = &known.counts;

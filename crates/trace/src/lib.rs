@@ -8,6 +8,7 @@ mod error;
 mod events;
 pub mod formats;
 pub mod input;
+pub mod limit;
 mod lines;
 mod metadata;
 mod number;

@@ -28,7 +28,7 @@ pub struct Args {
 
     /// What to do, in quotes: 'select from=0 to=300 | slip every=32768 increase=256'
     #[arg(value_name = "PIPELINE", required_unless_present = "help_transform", value_parser = parse)]
-    pipeline: Option<std::sync::Arc<Pipeline>>,
+    pipeline: Option<Pipeline>,
 
     /// The format of OUT, if its name does not tell
     #[arg(long, value_name = "FORMAT", value_parser = format_named)]
@@ -41,8 +41,9 @@ pub struct Args {
 
 const USAGE: &str = "iosonar edit [OPTIONS] <IN> <OUT> <PIPELINE>\n       iosonar edit --help-transform <NAME>";
 
-fn parse(text: &str) -> Result<std::sync::Arc<Pipeline>, String> {
-    transforms::parse(text).map(std::sync::Arc::new).map_err(|error| error.to_string())
+/// For the command line.
+pub fn parse(text: &str) -> Result<Pipeline, String> {
+    transforms::parse(text).map_err(|error| error.to_string())
 }
 
 fn after_help() -> String {

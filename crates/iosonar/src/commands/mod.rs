@@ -15,6 +15,7 @@ mod demo;
 mod edit;
 mod generate;
 mod info;
+mod limit;
 mod man;
 mod record;
 mod recover;
@@ -39,6 +40,7 @@ pub enum Command {
     Record(record::Args),
     Replay(replay::Args),
     Recover(recover::Args),
+    Limit(limit::Args),
     Check(check::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -57,6 +59,7 @@ impl Command {
             Self::Record(args) => args.run(),
             Self::Replay(args) => args.run(),
             Self::Recover(args) => args.run(),
+            Self::Limit(args) => args.run(),
             Self::Check(args) => args.run(),
             Self::Completions(args) => args.run(),
             Self::Man(args) => args.run(),

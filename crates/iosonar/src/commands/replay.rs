@@ -14,6 +14,7 @@ use iosonar_replay::options::{Options, Wait, Window};
 use iosonar_replay::placement::Align;
 use iosonar_replay::recorder::Progress;
 use iosonar_replay::run::Prepared;
+use iosonar_trace::transforms::Pipeline;
 use iosonar_trace::{Nanos, SECTOR_BYTES};
 
 use crate::statistics;
@@ -31,6 +32,8 @@ Examples:
                                           five minutes of it, from the tenth on
   iosonar replay mysql.load.gz --target /dev/sdb --output fast.replay.parquet --asap --depth 64
   iosonar replay mysql.load.gz --target /srv/test.img --output file.replay.parquet --speedup 10
+  iosonar replay mysql.load.gz --target /dev/sdb --output day.replay.parquet --duration 86400 --edit 'repeat | slip'
+                                          a day of it, always at slightly other places
 Then look at it: iosonar report sdb.replay.parquet
 
 Exit codes: 0 done, 1 could not be done, 2 the command line was wrong, 4 done, but requests
@@ -38,6 +41,9 @@ failed or were cut short by the target, 5 the run was cut short (what it did is 
 pub struct Args {
     /// The load, in any format that `iosonar convert` reads; - is standard input
     load: PathBuf,
+    /// Change the load on its way, as `iosonar edit` does: 'select from=0 to=300 | slip every=32768 increase=256'
+    #[arg(long, value_name = "PIPELINE", value_parser = super::edit::parse)]
+    edit: Option<Pipeline>,
     /// The block device or regular file to replay on; its content is overwritten
     #[arg(long, short, value_name = "DEV_OR_FILE")]
     target: PathBuf,
@@ -145,8 +151,9 @@ impl Args {
     }
 
     fn options(self) -> Result<Options> {
-        let Self { load, target, output, time, engine, force, overwrite, .. } = self;
+        let Self { load, edit, target, output, time, engine, force, overwrite, .. } = self;
         let mut options = Options::new(load, target, output);
+        options.edit = edit;
         options.window = time.window()?;
         options.speedup = time.speedup;
         options.asap = time.asap;

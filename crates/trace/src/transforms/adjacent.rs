@@ -53,7 +53,7 @@ fn apply(loads: Vec<Rows>) -> Result<Rows> {
         let (load, ends) = used_ends(load)?;
         let mut starts = Vec::new();
         for (device, end) in load.metadata().devices.iter().zip(ends) {
-            let end = next.saturating_add(end.next_multiple_of(ALIGN));
+            let end = next.saturating_add(end.checked_next_multiple_of(ALIGN).unwrap_or(u64::MAX));
             let name = if device.name.is_empty() { "" } else { &format!(", {}", device.name) };
             regions.push(format!("adjacent: load {}{name} is at sectors {next} to {end}", number + 1));
             starts.push(Sectors(next));

@@ -1,6 +1,9 @@
 //! Transforms one behind the other.
 
 use std::fmt;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
 
 use crate::error::{Error, Result};
 use crate::metadata::Metadata;
@@ -10,9 +13,10 @@ use crate::words::{Phrase, Settings, did_you_mean, split};
 
 use super::{Length, Needs, Rows, Stage, TRANSFORMS};
 
-/// Transforms one behind the other, parsed and checked.
+/// Transforms one behind the other, parsed and checked. A copy costs nothing.
+#[derive(Clone)]
 pub struct Pipeline {
-    stages: Vec<(Settings, Stage)>,
+    stages: Arc<[(Settings, Stage)]>,
     is_endless: bool,
 }
 
@@ -25,7 +29,8 @@ pub fn parse(pipeline: &str) -> Result<Pipeline> {
 }
 
 fn build(text: &str) -> std::result::Result<Pipeline, String> {
-    let mut pipeline = Pipeline { stages: Vec::new(), is_endless: false };
+    let mut stages = Vec::new();
+    let mut is_endless = false;
     for Phrase { name, settings } in split(text)? {
         let names = TRANSFORMS.iter().map(|transform| transform.form.name);
         let transform = TRANSFORMS
@@ -33,7 +38,7 @@ fn build(text: &str) -> std::result::Result<Pipeline, String> {
             .find(|transform| transform.form.name == name)
             .ok_or_else(|| format!("no transform is called `{name}`; {}", did_you_mean(&name, names)))?;
         let settings = Settings::new(&transform.form, &settings)?;
-        if pipeline.is_endless && transform.needs == Needs::Whole {
+        if is_endless && transform.needs == Needs::Whole {
             return Err(format!(
                 "{name} needs the load as a whole, but what it gets never ends: say how often to repeat (times=), or \
                  put a `select to=` between"
@@ -41,13 +46,13 @@ fn build(text: &str) -> std::result::Result<Pipeline, String> {
         }
         match (transform.length)(&settings) {
             Length::Kept => {}
-            Length::Endless => pipeline.is_endless = true,
-            Length::Ended => pipeline.is_endless = false,
+            Length::Endless => is_endless = true,
+            Length::Ended => is_endless = false,
         }
         let stage = (transform.build)(&settings).map_err(|why| format!("{name}: {why}"))?;
-        pipeline.stages.push((settings, stage));
+        stages.push((settings, stage));
     }
-    Ok(pipeline)
+    Ok(Pipeline { stages: stages.into(), is_endless })
 }
 
 impl Pipeline {
@@ -58,7 +63,7 @@ impl Pipeline {
     /// reader that is returned.
     pub fn apply(&self, rows: Rows) -> Result<Rows> {
         let mut rows = rows;
-        for (_, stage) in &self.stages {
+        for (_, stage) in &*self.stages {
             rows = stage(rows)?;
         }
         Ok(Box::new(Edited::new(rows, self)))
@@ -75,6 +80,13 @@ impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stages: Vec<String> = self.stages.iter().map(|(settings, _)| settings.typed()).collect();
         f.write_str(&stages.join(" | "))
+    }
+}
+
+/// The same text.
+impl Serialize for Pipeline {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

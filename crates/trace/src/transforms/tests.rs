@@ -474,6 +474,39 @@ fn what_can_not_be_meant_is_refused() {
     assert!(failure("merge with=/nowhere/x.load", &[]).contains("/nowhere/x.load"));
 }
 
+proptest! {
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "[a-z =|'0-9.,:-]{0,60}") {
+        _ = parse(&text);
+    }
+
+    /// Positions, lengths and times at the end of what numbers hold: strange results, but results.
+    #[test]
+    fn no_request_makes_a_transform_panic(
+        drawn in prop::collection::vec((request(), any::<(u64, u64, i64)>(), 0_u16..3), 0..20), which in 0..TRANSFORMS.len(),
+    ) {
+        let mut requests: Vec<Request> = drawn
+            .into_iter()
+            .map(|(request, (sector, sectors, at), device)| Request {
+                at: Nanos(at),
+                device: DeviceId(device),
+                sector: Sector(sector),
+                // As long as one may be, or as long as many are: `anonymise` cuts into regions.
+                sectors: Sectors(sectors % (1 << 24)),
+                ..request
+            })
+            .collect();
+        requests.sort_by_key(|request| request.at);
+        let example = TRANSFORMS[which].form.example;
+        if !example.contains("with=") {
+            let Ok(mut rows) = parse(example).unwrap().apply(load(requests.clone())) else { return Ok(()) };
+            while rows.next().is_ok_and(|next| next.is_some()) {}
+        }
+        let Ok(mut rows) = parse("adjacent").unwrap().apply(load(requests)) else { return Ok(()) };
+        while rows.next().is_ok_and(|next| next.is_some()) {}
+    }
+}
+
 #[test]
 fn what_never_ends_is_known_to() {
     assert!(parse("repeat").unwrap().is_endless());

@@ -1,0 +1,70 @@
+//! `iosonar limit`: up to which rate a storage kept up with a growing demand.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use iosonar_trace::limit::{Limit, limit};
+use iosonar_trace::words::parse_time;
+use iosonar_trace::{Nanos, Opened};
+use serde_json::json;
+
+use crate::human;
+
+/// Tell up to which rate a storage kept up, from replays of growing demand
+///
+/// A storage kept up until the first request that could only be issued more than a second after its time. It makes sense
+/// for loads whose demand grows: `generate bursts`, `generate ramp`, `edit … 'ramped slope=10'`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  iosonar generate ramp ramp.load.parquet --growth 20 --duration 5m
+  sudo iosonar replay ramp.load.parquet --target /dev/sdb --output sdb.replay.parquet
+  iosonar limit sdb.replay.parquet
+  iosonar limit --late 100ms --json before.replay.parquet after.replay.parquet")]
+pub struct Args {
+    /// Results of replays
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+
+    /// From which delay on a request counts as late
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_time)]
+    late: Nanos,
+
+    /// Print one JSON object for each run
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub fn run(self) -> Result<ExitCode> {
+        for path in &self.runs {
+            let Opened::Run(mut run) = iosonar_trace::open(path)? else {
+                bail!("{} is a load: replay it, and give the result", path.display());
+            };
+            let limit = limit(&mut *run, self.late)?;
+            if self.json {
+                let mut object = serde_json::to_value(limit)?;
+                object["run"] = json!(path);
+                println!("{object}");
+            } else {
+                println!("{}", sentence(path, &limit));
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn sentence(path: &Path, limit: &Limit) -> String {
+    let demanded = limit.demanded_per_second;
+    let Some(until) = limit.kept_up_until_ns else {
+        return format!(
+            "{}: kept up to the end, with up to {demanded} requests per second; a steeper or longer load finds the limit",
+            path.display()
+        );
+    };
+    let then =
+        limit.done_per_second.map_or(String::new(), |done| format!("; from then on it did {done:.0} per second"));
+    let until = human::span(Nanos(until).as_secs());
+    format!("{}: kept up until {until}, with {demanded} requests per second{then}", path.display())
+}

@@ -1,0 +1,175 @@
+//! Up to which rate a storage kept up: the evaluation of a replay of growing demand (`ramped`, bursts, ramps).
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::record::Record;
+use crate::stream::Reader;
+use crate::units::Nanos;
+
+/// Requests are counted in pieces of time of this length, in nanoseconds.
+const PIECE: i64 = 100_000_000;
+/// Rates are those over the last second: so many pieces.
+const PIECES: i64 = 10;
+
+/// Up to when a storage kept up, and with what.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Limit {
+    /// When the first request that was issued too late should have been issued, in nanoseconds. `None`: none was.
+    pub kept_up_until_ns: Option<i64>,
+    /// Requests that were to be issued in the second before that, or in the busiest second of a run that kept up.
+    pub demanded_per_second: u64,
+    /// Requests that completed per second from then on, on average, until the last of them; where it gave in.
+    pub done_per_second: Option<f64>,
+}
+
+/// Evaluates a run: a request is late if it was issued more than `late` after its deadline. The specification of the
+/// method (blkreplay's ramped loads) sets one second. Memory grows with the run's time, not with its requests.
+///
+/// # Errors
+/// If the run can't be read.
+pub fn limit(run: &mut dyn Reader<Record>, late: Nanos) -> Result<Limit> {
+    let (mut demanded, mut done) = (Rates::default(), Rates::default());
+    let mut first_late: Option<Nanos> = None;
+    while let Some(record) = run.next()? {
+        demanded.count(record.intended);
+        if let Some(completed) = record.completed {
+            done.count(completed);
+        }
+        if record.delay().is_some_and(|delay| delay > late) {
+            first_late = Some(first_late.map_or(record.intended, |earliest| earliest.min(record.intended)));
+        }
+    }
+    Ok(match first_late {
+        Some(at) => Limit {
+            kept_up_until_ns: Some(at.0),
+            demanded_per_second: demanded.second_before(piece_of(at)),
+            done_per_second: done.average_from(at),
+        },
+        None => Limit { kept_up_until_ns: None, demanded_per_second: demanded.busiest_second(), done_per_second: None },
+    })
+}
+
+/// How many requests there were in each piece of time that has any.
+#[derive(Default)]
+struct Rates {
+    pieces: BTreeMap<i64, u64>,
+    last: Nanos,
+}
+
+fn piece_of(at: Nanos) -> i64 {
+    at.0.div_euclid(PIECE)
+}
+
+impl Rates {
+    fn count(&mut self, at: Nanos) {
+        *self.pieces.entry(piece_of(at)).or_default() += 1;
+        self.last = self.last.max(at);
+    }
+
+    /// Up to a piece of time, that one not included.
+    fn second_before(&self, piece: i64) -> u64 {
+        self.pieces.range(piece - PIECES..piece).map(|(_, count)| count).sum()
+    }
+
+    fn busiest_second(&self) -> u64 {
+        self.pieces.keys().map(|piece| self.second_before(piece + 1)).max().unwrap_or(0)
+    }
+
+    fn average_from(&self, at: Nanos) -> Option<f64> {
+        let span = (self.last - at).as_secs();
+        let count: u64 = self.pieces.range(piece_of(at)..).map(|(_, count)| count).sum();
+        (span >= 1.0).then(|| count as f64 / span)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::{Kind, Metadata};
+    use crate::request::{DeviceId, Flags, Op};
+    use crate::transforms;
+    use crate::units::{Sector, Sectors};
+    use crate::{HeldBy, Outcome, Request};
+
+    struct Run(std::vec::IntoIter<Record>, Metadata);
+
+    impl Reader<Record> for Run {
+        fn next(&mut self) -> Result<Option<Record>> {
+            Ok(self.0.next())
+        }
+        fn metadata(&self) -> &Metadata {
+            &self.1
+        }
+    }
+
+    struct Load(u64, Metadata);
+
+    impl Reader<Request> for Load {
+        fn next(&mut self) -> Result<Option<Request>> {
+            self.0 = self.0.saturating_sub(1);
+            Ok((self.0 > 0).then(|| Request::new(Nanos::ZERO, Op::Read, Sector(self.0), Sectors(8))))
+        }
+        fn metadata(&self) -> &Metadata {
+            &self.1
+        }
+    }
+
+    /// A ramp, replayed on a storage that does exactly so many requests per second, one after the other.
+    fn replayed(slope: u32, count: u64, per_second: i64) -> Limit {
+        let pipeline = transforms::parse(&format!("ramped slope={slope}")).unwrap();
+        let mut load = pipeline.apply(Box::new(Load(count, Metadata::new(Kind::Load, "test")))).unwrap();
+        let mut records = Vec::new();
+        let mut free_at = Nanos::ZERO;
+        while let Some(request) = load.next().unwrap() {
+            let issued = free_at.max(request.at);
+            free_at = issued + Nanos(1_000_000_000 / per_second);
+            records.push(Record {
+                request: records.len() as u64,
+                round: 0,
+                device: DeviceId(0),
+                source_sector: request.sector,
+                sector: request.sector,
+                sectors: request.sectors,
+                op: request.op,
+                flags: Flags::NONE,
+                intended: request.at,
+                issued: Some(issued),
+                completed: Some(free_at),
+                bytes_done: 4096,
+                in_flight: 1,
+                waiting: 0,
+                pushed_back: false,
+                widened: false,
+                held_by: HeldBy::Nothing,
+                outcome: Outcome::Ok,
+                errno: 0,
+                ready: None,
+                submitted: None,
+            });
+        }
+        records.reverse();
+        limit(&mut Run(records.into_iter(), Metadata::new(Kind::Replay, "test")), Nanos(1_000_000_000)).unwrap()
+    }
+
+    #[test]
+    fn a_storage_of_known_speed_is_measured() {
+        let limit = replayed(10, 40_000, 500);
+        // 500 per second are demanded at 50 s. From there on the backlog grows as 5·(t − 50 s)² requests, and a delay of
+        // one second is one of 500: at 60 s, when 600 per second are demanded, 595 on average over the last second.
+        let until = limit.kept_up_until_ns.unwrap() as f64 / 1e9;
+        assert!((until - 60.0).abs() < 0.2, "{until}");
+        assert!(limit.demanded_per_second.abs_diff(595) < 8, "{limit:?}");
+        assert!((limit.done_per_second.unwrap() - 500.0).abs() < 5.0, "{limit:?}");
+    }
+
+    #[test]
+    fn one_that_keeps_up_has_no_limit() {
+        let limit = replayed(10, 5000, 500);
+        // 5000 requests reach √1000 s, when 316 per second are demanded.
+        assert_eq!((limit.kept_up_until_ns, limit.done_per_second), (None, None));
+        assert!(limit.demanded_per_second.abs_diff(311) < 8, "{limit:?}");
+    }
+}
