@@ -72,7 +72,9 @@ def main() -> None:
                 for level in ("Q", "D"):
                     record = [str(arguments.iosonar), "record", "--device", device, "--level", level]
                     record += ["--output", str(output), "--"]
-                    without, recorded, extra = [], [], []
+                    without: list[Measured] = []
+                    recorded: list[Measured] = []
+                    extra: list[float] = []
                     for pair in range(arguments.pairs):
                         used = {}
                         for on in (True, False) if pair % 2 else (False, True):
