@@ -47,8 +47,8 @@ pub struct Options {
     pub ahead: Nanos,
     /// From the start of the program until virtual zero, for everything to be opened and filled.
     pub grace: Nanos,
-    /// What the loop does while it waits.
-    pub wait: Wait,
+    /// What the loop does while it waits; `None` is what suits the run ([`Options::wait`]).
+    pub wait: Option<Wait>,
     /// Whether the record keeps what describes the replayer itself.
     pub verbose: bool,
     /// Overwrite a target that carries a file system or the like.
@@ -85,7 +85,6 @@ pub enum Wait {
 impl Options {
     /// Of a replay with the defaults.
     pub fn new(load: PathBuf, target: PathBuf, output: PathBuf) -> Self {
-        let alone = std::thread::available_parallelism().is_ok_and(|n| n.get() == 1);
         Self {
             load,
             edit: None,
@@ -102,8 +101,7 @@ impl Options {
             ahead_requests: 4096,
             ahead: Nanos(1_000_000_000),
             grace: Nanos(200_000_000),
-            // A spinning loop would keep the only processor from the work that it waits for.
-            wait: if alone { Wait::Hybrid } else { Wait::Spin },
+            wait: None,
             verbose: false,
             force: false,
             overwrite: false,
@@ -113,6 +111,13 @@ impl Options {
     /// How the loop keeps time.
     pub fn pace(&self) -> Pace {
         if self.asap { Pace::AsFastAsPossible } else { Pace::Timed }
+    }
+
+    /// How the loop waits. Spinning is for deadlines: as fast as possible has none, and where there is but one processor
+    /// a spinning loop would keep it from the very work that it waits for.
+    pub fn wait(&self) -> Wait {
+        let alone = std::thread::available_parallelism().is_ok_and(|n| n.get() == 1);
+        self.wait.unwrap_or(if alone || self.asap { Wait::Hybrid } else { Wait::Spin })
     }
 
     /// What the loop keeps to. As many places again as the depth are reserved for requests that were pushed back.

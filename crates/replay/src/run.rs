@@ -131,7 +131,7 @@ impl Prepared {
         let options = &self.options;
         let mut load = self.load;
         // A loop that sleeps leaves its processor to others anyway.
-        let processors = processors::part().filter(|_| options.wait == Wait::Spin);
+        let processors = processors::part().filter(|_| options.wait() == Wait::Spin);
         let (fed, looped, recorded) = thread::scope(|rooms| {
             let feeder = in_room(rooms, "feeder", || {
                 processors.iter().for_each(Parted::leave_loop);
@@ -147,7 +147,7 @@ impl Prepared {
                     .map_err(|e| Error::system("io_uring can't be set up", e))?;
                 let told = target.warnings.clone();
                 lock_memory();
-                let looped = match options.wait {
+                let looped = match options.wait() {
                     Wait::Spin => issue(clock, target, Spin, options, limits, stop, planned_out, done_in, tracker),
                     Wait::Hybrid => {
                         let idle = Hybrid { margin: WAKE_MARGIN };

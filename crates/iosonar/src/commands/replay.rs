@@ -107,7 +107,7 @@ struct Engine {
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     ahead: u32,
     /// How long to wait for deadlines: spin is exact and takes a processor; hybrid sleeps in between
-    /// [default: spin, or hybrid where only one processor may be used]
+    /// [default: spin; hybrid with --asap, or where only one processor may be used]
     #[arg(long, value_enum)]
     wait: Option<WaitName>,
     /// Also record what describes the replayer itself
@@ -171,11 +171,10 @@ impl Args {
         options.strong = [Strong::Writes, Strong::AnyWrite, Strong::Everything][usize::from(engine.strong)];
         options.buffers = engine.buffers << 20;
         options.ahead_requests = engine.ahead as usize;
-        options.wait = match engine.wait {
-            None => options.wait,
-            Some(WaitName::Spin) => Wait::Spin,
-            Some(WaitName::Hybrid) => Wait::Hybrid,
-        };
+        options.wait = engine.wait.map(|wait| match wait {
+            WaitName::Spin => Wait::Spin,
+            WaitName::Hybrid => Wait::Hybrid,
+        });
         (options.verbose, options.force, options.overwrite) = (engine.verbose, force, overwrite);
         Ok(options)
     }
