@@ -55,6 +55,16 @@ acceptance: system-for-test $(VENV)/tools $(VENV)/program ## what needs the natu
 	IOSONAR_LOADS="$(abspath $(LOADS))" cargo test --locked --workspace --features acceptance --test 'acceptance*'
 	IOSONAR_LOADS="$(abspath $(LOADS))" $(BIN)/pytest -m acceptance
 
+# The folder of the judges that replayers are measured by: issue_error.py, make_load.py, bare_loop.c, floor.c.
+JUDGES ?=
+
+.PHONY: bench
+bench: build ## measure against other programs, as root on a quiet machine: make bench JUDGES=DIR
+	tools/system.sh bench
+	@test -n "$(JUDGES)" || { echo "name the folder of the judges: make bench JUDGES=DIR" >&2; exit 1; }
+	python3 bench/fidelity.py --judge "$(JUDGES)" --iosonar $(BUILT)
+	python3 bench/record_overhead.py $(BUILT)
+
 .PHONY: lint rooms
 lint: system-for-test $(VENV)/tools $(VENV)/program rooms
 	cargo fmt --check

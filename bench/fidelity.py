@@ -8,6 +8,7 @@ DIR holds issue_error.py (a judge of any replayer by the kernel's own clock), ma
 Both programs replay the same load, in turn, on a loop device with direct I/O over a file in memory; the machine's own
 noise (floor) is measured beside them. Medians over the pairs go to standard output as a table. Needs root.
 """
+
 import argparse
 import json
 import os
@@ -41,8 +42,8 @@ class LoopDevice:
 
 def judge(args: argparse.Namespace, load: Path, device: str, command: list[str]) -> dict:
     window = ["--start", str(args.start), "--end", str(args.end)] if args.end else []
-    words = [sys.executable, args.judge / "issue_error.py", load, device, *window, "--json", "--timeout", "600", "--", *command]
-    return json.loads(sh(*words))
+    words = [args.judge / "issue_error.py", load, device, *window, "--json", "--timeout", "600", "--", *command]
+    return json.loads(sh(sys.executable, *words))
 
 
 def pairs(args: argparse.Namespace, name: str, load: Path, device: LoopDevice, folder: Path, rate: float) -> dict:
@@ -50,24 +51,42 @@ def pairs(args: argparse.Namespace, name: str, load: Path, device: LoopDevice, f
     window = [str(args.start), str(args.end)] if args.end else []
     iosonar_window = ["--start", str(args.start), "--end", str(args.end)] if args.end else []
     output = folder / "run.replay.parquet"
-    iosonar = [args.iosonar, "replay", str(load), "--target", device.path, "--output", str(output), "--overwrite",
-               "--json", *iosonar_window, *shlex.split(args.options)]
+    iosonar = [
+        args.iosonar,
+        "replay",
+        str(load),
+        "--target",
+        device.path,
+        "--output",
+        str(output),
+        "--overwrite",
+        "--json",
+        *iosonar_window,
+        *shlex.split(args.options),
+    ]
     seen: dict[str, list[dict]] = {"bare": [], "iosonar": []}
     floors = []
     for n in range(args.pairs):
         floors.append([float(x) for x in sh(floor, rate, 4).split()])
         turns = {"bare": [str(bare), str(load), device.path, "512", "1", *window], "iosonar": iosonar}
-        for who in (turns if n % 2 == 0 else reversed(turns)):
+        for who in turns if n % 2 == 0 else reversed(turns):
             seen[who].append(judge(args, load, device.path, turns[who]))
-        print(f"{name} pair {n + 1}: " + ", ".join(
-            f"{who} {seen[who][-1]['within_pct']['10']:.2f} %" for who in seen), file=sys.stderr, flush=True)
-    middle = lambda rows, key: statistics.median(r["within_pct"][key] for r in rows)
+        print(
+            f"{name} pair {n + 1}: " + ", ".join(f"{who} {seen[who][-1]['within_pct']['10']:.2f} %" for who in seen),
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def middle(rows: list[dict], key: str) -> float:
+        return statistics.median(r["within_pct"][key] for r in rows)
+
     return {
         "scenario": name,
         "pairs": args.pairs,
         "within_pct": {who: {b: middle(rows, b) for b in BOUNDS} for who, rows in seen.items()},
         "difference_10": statistics.median(
-            b["within_pct"]["10"] - a["within_pct"]["10"] for a, b in zip(seen["bare"], seen["iosonar"], strict=True)),
+            b["within_pct"]["10"] - a["within_pct"]["10"] for a, b in zip(seen["bare"], seen["iosonar"], strict=True)
+        ),
         "floor": {b: statistics.median(f[i] for f in floors) for i, b in enumerate(BOUNDS[:3])},
         "missing": sum(r["missing"] for r in seen["iosonar"]),
     }
@@ -95,17 +114,32 @@ def main() -> None:
                 for rate in map(float, args.rates.split(",")):
                     load = folder / "poisson.load"
                     with load.open("w") as f:
-                        subprocess.run([sys.executable, args.judge / "make_load.py", "poisson", str(rate),
-                                        str(args.seconds), "--mib", str(args.mib)], stdout=f, check=True)
+                        subprocess.run(
+                            [
+                                sys.executable,
+                                args.judge / "make_load.py",
+                                "poisson",
+                                str(rate),
+                                str(args.seconds),
+                                "--mib",
+                                str(args.mib),
+                            ],
+                            stdout=f,
+                            check=True,
+                        )
                     results.append(pairs(args, f"Poisson {rate:.0f} IOPS", load, device, folder, rate))
         finally:
             device.close()
-    print("| load | within 10 µs: bare loop | iosonar | difference | within 50 µs: bare loop | iosonar | floor 10 / 50 µs | missing |")
+    print("| load | within 10 µs: bare loop | iosonar | difference ", end="")
+    print("| within 50 µs: bare loop | iosonar | floor 10 / 50 µs | missing |")
     print("|---|---|---|---|---|---|---|---|")
     for r in results:
         w, f = r["within_pct"], r["floor"]
-        print(f"| {r['scenario']} | {w['bare']['10']:.2f} % | {w['iosonar']['10']:.2f} % | {r['difference_10']:+.2f} "
-              f"| {w['bare']['50']:.2f} % | {w['iosonar']['50']:.2f} % | {f['10']:.2f} / {f['50']:.2f} % | {r['missing']} |")
+        print(
+            f"| {r['scenario']} | {w['bare']['10']:.2f} % | {w['iosonar']['10']:.2f} % | {r['difference_10']:+.2f} "
+            f"| {w['bare']['50']:.2f} % | {w['iosonar']['50']:.2f} % | {f['10']:.2f} / {f['50']:.2f} % "
+            f"| {r['missing']} |"
+        )
     if args.json:
         args.json.write_text(json.dumps(results, indent=1))
 

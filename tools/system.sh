@@ -12,6 +12,7 @@ build   /usr/include/stdio.h  libc6-dev      glibc-devel     glibc-devel    glib
 python  a_python_for_venvs    python3-venv   python3         python311      python
 test    losetup               mount          util-linux      util-linux     util-linux
 test    mkfs.ext4             e2fsprogs      e2fsprogs       e2fsprogs      e2fsprogs
+bench   fio                   fio            fio             fio            fio
 test    clang                 clang          clang           clang          clang
 '
 

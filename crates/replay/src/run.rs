@@ -108,6 +108,8 @@ impl Prepared {
     pub fn run(mut self, stop: &Stop, progress: &Progress) -> Result<Finished> {
         let limits = self.options.limits();
         let arena = Arc::clone(self.pool.arena());
+        // The buffers take their time, more than the grace may give; the loop locks what is small and comes later.
+        lock_memory();
         let clock = Monotonic::starting_in(self.options.grace);
         self.note_start(clock);
         let plan = Plan {
