@@ -360,11 +360,20 @@ impl Open {
     fn cover(&mut self, event: &Event, mut each: impl FnMut(u64, u64) -> Covered) {
         let (device, op, from) = Self::place(event);
         let to = from.saturating_add(event.sectors.0);
+        if event.sectors.0 == 0 {
+            // What moves nothing covers nothing but its like: the oldest of them.
+            let like = self.by_place.get(&(device, op, from)).and_then(|there| there.iter().find(|(_, n)| *n == 0));
+            if let Some(&(number, _)) = like
+                && matches!(each(number, 0), Covered::Remove)
+            {
+                self.forget(number);
+            }
+            return;
+        }
         let mut removed = Vec::new();
         let mut at = from;
         // A request that begins before the range, and was split.
-        if event.sectors.0 > 0
-            && let Some((&(d, o, sector), there)) = self.by_place.range(..(device, op, from)).next_back()
+        if let Some((&(d, o, sector), there)) = self.by_place.range(..(device, op, from)).next_back()
             && (d, o) == (device, op)
             && let Some(&(number, sectors)) = there.front()
             && sector.saturating_add(sectors) > from
@@ -376,9 +385,9 @@ impl Open {
             }
             at = end;
         }
-        while at < to || at == from {
+        while at < to {
             let Some((&(d, o, sector), there)) = self.by_place.range((device, op, at)..).next() else { break };
-            if (d, o) != (device, op) || sector >= to && sector != from {
+            if (d, o) != (device, op) || sector >= to {
                 break;
             }
             // Of several that begin there, the one of just this length, or else the oldest.
@@ -388,7 +397,8 @@ impl Open {
             if matches!(each(number, end.saturating_sub(sector)), Covered::Remove) {
                 removed.push(number);
             }
-            at = end.max(sector + 1);
+            // What covers nothing may stand there as well.
+            at = end.max(sector.saturating_add(1));
         }
         for number in removed {
             self.forget(number);

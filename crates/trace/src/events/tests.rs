@@ -134,6 +134,12 @@ fn a_flush_needs_no_place() {
 }
 
 #[test]
+fn a_completion_of_nothing_completes_nothing_else() {
+    let (requests, _) = matched(&["Q 1 WS 0+8", "D 2 WS 0+0", "C 3 WS 0+0", "C 9 WS 0+8"], None);
+    assert_eq!(short(&requests), [(1, 0, None, Some(8))]);
+}
+
+#[test]
 fn requests_that_never_complete_do_not_pile_up() {
     let mut events = vec!["Q 0 R 0+8".to_owned()];
     let seconds = 1_000_000_000_i64;

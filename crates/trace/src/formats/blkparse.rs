@@ -104,8 +104,9 @@ impl Blkparse {
                 whole(sector).map_err(|_| "the sector is no whole number")?,
                 whole(sectors).map_err(|_| "the length is no whole number")?,
             ),
-            // What moves nothing is written without a place: flushes, and commands to the driver.
-            _ if letters.contains(&b'F') || letters.contains(&b'N') => (0, 0),
+            // What moves nothing is written without a place: flushes, commands to the driver, and the second completion
+            // of a write that had to be followed by a flush.
+            _ if action == Action::Complete || letters.contains(&b'F') || letters.contains(&b'N') => (0, 0),
             _ => return Err("no place (sector + length)"),
         };
         let Some((op, flags)) = rwbs::parse(letters, sectors) else { return Ok(None) };
@@ -224,6 +225,7 @@ mod tests {
   8,0    1        1     0.000106000     0  C   W 223490 + 8 [0]
   8,0    1        2     0.000200000    44  Q FWS [fio]
   8,0    1        3     0.000210000    44  C FWS 0 [0]
+  8,0    1        4     0.000220000    43  C WSM 32788 [0]
 CPU3 (8,0):
  Reads Queued:           0,        0KiB\t Writes Queued:           2,        8KiB
 Total (8,0):

@@ -6,7 +6,7 @@
 //!                       u16 error pdu_len  12 bytes of padding
 //! ```
 //! in the byte order of the machine that wrote them, each followed by `pdu_len` bytes. From
-//! `include/uapi/linux/blktrace_api.h` and `kernel/trace/blktrace.c`.
+//! `include/uapi/linux/blktrace_api.h` and `kernel/trace/blktrace.c`; version 7 was seen from Linux 6.1.
 //!
 //! **The merge.** Each file is roughly in the order of time: records are written under different locks. Of each file the
 //! next [`AHEAD`] records are kept in order, and the earliest record of all files goes first; a file is read on whenever
@@ -23,7 +23,7 @@ use crate::formats::{Format, TriedOn};
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
     title: "binary trace of blktrace",
-    tried_on: TriedOn::DescriptionOnly,
+    tried_on: TriedOn::RealFiles,
     endings: &[".blktrace.0", ".blktrace"],
     recognise: |head| read::layout(head).is_some(),
     open: |input, options| read::open(vec![input], options),

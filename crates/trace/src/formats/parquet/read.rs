@@ -5,6 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use ::parquet::errors::Result as ParquetResult;
+use ::parquet::file::metadata::ParquetMetaData;
 use ::parquet::file::reader::FileReader;
 use ::parquet::file::serialized_reader::SerializedFileReader;
 
@@ -41,7 +42,11 @@ impl TableFile {
                  it can be read; copy or convert it again from its source",
             ));
         }
+        let bytes = file.metadata().map_err(|e| Error::io(path, e))?.len();
         let reader = SerializedFileReader::new(file).map_err(|e| wrap(path, e))?;
+        if !points_inside(reader.metadata(), bytes) {
+            return Err(Error::format(path, "damaged Parquet: its table of contents points outside of the file"));
+        }
         let metadata = reader.metadata().file_metadata();
         let rows = metadata.num_rows();
         let json = metadata.key_value_metadata().and_then(|pairs| pairs.iter().find(|pair| pair.key == FOOTER_KEY));
@@ -95,6 +100,21 @@ impl TableFile {
     fn rows(&self) -> u64 {
         u64::try_from(self.reader.metadata().file_metadata().num_rows()).unwrap_or(0)
     }
+}
+
+/// Whether all columns lie in the file. The library takes that for granted.
+fn points_inside(metadata: &ParquetMetaData, bytes: u64) -> bool {
+    let inside = |from: i64, length: i64| {
+        let end = u64::try_from(from).ok().zip(u64::try_from(length).ok()).and_then(|(from, n)| from.checked_add(n));
+        end.is_some_and(|end| end <= bytes)
+    };
+    metadata.row_groups().iter().all(|group| {
+        let columns = group.columns().iter().all(|column| {
+            let from = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+            column.num_values() >= 0 && column.data_page_offset() >= 0 && inside(from, column.compressed_size())
+        });
+        group.num_rows() >= 0 && columns
+    })
 }
 
 fn too_new(path: &Path, version: u64) -> Error {
