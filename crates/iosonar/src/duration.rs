@@ -2,20 +2,14 @@
 
 use std::time::Duration;
 
+use iosonar_trace::words::parse_time;
+
 /// Reads a span of time; without a unit it is in seconds.
 pub fn parse(text: &str) -> Result<Duration, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let seconds = match unit.trim() {
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86400.0,
-        _ => return Err(format!("`{unit}` is no unit of time: use ms, s, m, h or d, for example 90, 1.5s or 10m")),
-    };
-    let number: f64 = number.parse().map_err(|_| "not a span of time: write for example 90, 1.5s or 10m".to_owned())?;
-    Duration::try_from_secs_f64(number * seconds).map_err(|_| "too long a time".to_owned())
+    let nanos = parse_time(text)?.0;
+    u64::try_from(nanos)
+        .map(Duration::from_nanos)
+        .map_err(|_| format!("`{text}` is negative: give a span of time, for example 90 or 10m"))
 }
 
 #[cfg(test)]

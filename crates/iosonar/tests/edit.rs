@@ -80,6 +80,7 @@ fn a_temporary_folder_that_fails_is_named() {
     let output = command.current_dir(&folder).env("TMPDIR", "/nowhere").args(arguments).output().expect("it runs");
     let said = String::from_utf8(output.stderr).expect("UTF-8");
     assert!(!output.status.success() && said.contains("TMPDIR"), "{said}");
+    assert_eq!(said.matches("No such file").count(), 1, "the cause is told twice: {said}");
 }
 
 #[test]

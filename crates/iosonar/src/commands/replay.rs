@@ -32,7 +32,7 @@ Examples:
                                           five minutes of it, from the tenth on
   iosonar replay mysql.load.gz --target /dev/sdb --output fast.replay.parquet --asap --depth 64
   iosonar replay mysql.load.gz --target /srv/test.img --output file.replay.parquet --speedup 10
-  iosonar replay mysql.load.gz --target /dev/sdb --output day.replay.parquet --duration 86400 --edit 'repeat | slip'
+  iosonar replay x.load.gz -t /dev/sdb -o y.replay.parquet --duration 86400 --edit 'repeat | slip'
                                           a day of it, always at slightly other places
 Then look at it: iosonar report sdb.replay.parquet
 
