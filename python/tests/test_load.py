@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,21 @@ def test_turns_are_requests_below_their_predecessor(tmp_path: Path) -> None:
     assert found.turns[Series.READ].tolist() == [0, 1, 0, 1]
     assert found.requests[Series.READ].tolist() == [2, 2, 1, 1]
     assert found.turns[Series.WRITE].tolist() == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 100])
+def test_turns_do_not_depend_on_how_many_are_sorted_at_once(
+    tmp_path: Path, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("iosonar.quantities.turns.ROWS_AT_ONCE", at_once)
+    chance = np.random.default_rng(5)
+    sectors = chance.integers(0, 50, 200).tolist()
+    # Ten requests at a time: their order is that of the file.
+    rows = [load_row(number // 10 * S, sector=sector) for number, sector in enumerate(sectors)]
+    with load(tmp_path, rows) as requests:
+        found = turns(requests.table, "intended_ns", 1.0)
+    expected = [before > after for before, after in pairwise([sectors[0], *sectors])]
+    assert found.turns[Series.READ].tolist() == np.array(expected).reshape(20, 10).sum(axis=1).tolist()
 
 
 def test_devices_turn_on_their_own(tmp_path: Path) -> None:

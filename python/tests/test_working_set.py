@@ -36,10 +36,13 @@ def write(folder: Path, requests: list[tuple[int, int, int]]) -> Path:
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(requests=REQUESTS, rows_at_once=st.sampled_from([1, 7, 1000]))
-def test_sizes_are_those_of_sets(tmp_path: Path, requests: list[tuple[int, int, int]], rows_at_once: int) -> None:
+@given(requests=REQUESTS, rows_at_once=st.sampled_from([1, 7, 1000]), in_cache=st.sampled_from([2, 1000]))
+def test_sizes_are_those_of_sets(
+    tmp_path: Path, requests: list[tuple[int, int, int]], rows_at_once: int, in_cache: int
+) -> None:
     with pytest.MonkeyPatch.context() as patch, open_requests([write(tmp_path, requests)]) as opened:
         patch.setattr(working_set, "ROWS_AT_ONCE", rows_at_once)
+        patch.setattr(working_set, "ROWS_IN_CACHE", in_cache)
         found = working_sets(opened.table, GRID, WINDOWS)
     for window in WINDOWS:
         expected = [

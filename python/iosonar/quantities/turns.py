@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +15,9 @@ from iosonar.quantities.series import Series, series_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+ROWS_AT_ONCE = 12_000_000
+"""Requests that are sorted at once; of more, one stretch of time after the other."""
 
 
 @dataclass(frozen=True)
@@ -26,27 +31,63 @@ class Turns:
 
 
 def turns(table: ir.Table, order: str, window_s: float) -> Turns:
-    """Counts turns in the order of a time, `intended_ns` or `completed_ns`. Each device of each file is on its own."""
+    """Counts turns in the order of a time, `intended_ns` or `completed_ns`. Each device of each file is on its own.
+
+    Of requests at the same nanosecond, that which stands first in its file is first.
+    """
     moved = transfers(table)
     moved = moved.filter(moved[order].notnull())
-    before = moved.sector.lag().over(group_by=moved.extent, order_by=[moved[order], moved.place])
-    window = (moved[order].cast("float64") / round(window_s * 1e9)).floor().cast("int64")
-    marked = moved.select(series=series_of(moved), window=window, turn=(moved.sector < before).fill_null(False))
-    found = marked.group_by("series", "window").aggregate(n=marked.count(), turns=marked.turn.sum()).to_pyarrow()
-    if not found.num_rows:
+    at = moved[order]
+    span = moved.aggregate(first=at.min(), last=at.max(), n=moved.count()).to_pyarrow().to_pylist()[0]
+    if not span["n"]:
         return Turns(window_s, 0, {}, {})
-    series, windows, n, turned = (found[name].to_numpy() for name in ("series", "window", "n", "turns"))
-    first, count = int(windows.min()), int(windows.max() - windows.min()) + 1
-
-    def spread(values: NDArray[np.int64], number: int) -> NDArray[np.int64]:
-        dense = np.zeros(count, np.int64)
-        dense[windows[series == number] - first] = values[series == number]
-        return dense
-
-    numbers = [Series(number) for number in np.unique(series)]
+    window_ns = round(window_s * 1e9)
+    first = span["first"] // window_ns
+    count = span["last"] // window_ns - first + 1
+    kinds = len(Series)
+    requests, turned = np.zeros(count * kinds, np.int64), np.zeros(count * kinds, np.int64)
+    before: dict[int, int] = {}
+    rows = moved.select(at=at, place=moved.place, extent=moved.extent, sector=moved.sector, series=series_of(moved))
+    for low, high in _stretches(span["first"], span["last"], span["n"]):
+        found = rows.filter((rows["at"] >= low) & (rows["at"] < high)).to_pyarrow()
+        times, place, extent, sector, series = (found[name].to_numpy() for name in found.column_names)
+        by_time = _by_time(times, place)
+        turn = _below_predecessor(sector[by_time], extent[by_time], before)
+        cell = (times[by_time] // window_ns - first) * kinds + series[by_time]
+        requests += np.bincount(cell, minlength=count * kinds)
+        turned += np.bincount(cell[turn], minlength=count * kinds)
+    present = [series for series in Series if requests[int(series) :: kinds].any()]
     return Turns(
         window_s,
         first,
-        {number: spread(n, number) for number in numbers},
-        {number: spread(turned, number) for number in numbers},
+        {series: requests[int(series) :: kinds] for series in present},
+        {series: turned[int(series) :: kinds] for series in present},
     )
+
+
+def _stretches(first: int, last: int, rows: int) -> list[tuple[int, int]]:
+    """Stretches of time that hold everything, each with about ROWS_AT_ONCE requests if they come evenly."""
+    parts = math.ceil(rows / ROWS_AT_ONCE)
+    borders = np.linspace(first, last + 1, parts + 1).astype(np.int64)
+    return list(pairwise(borders.tolist()))
+
+
+def _by_time(times: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The order of the times, and of the places where times are equal, which costs as much again and is rare."""
+    order = np.argsort(times, kind="stable")
+    if (np.diff(times[order]) == 0).any():
+        order = np.lexsort((place, times))
+    return order
+
+
+def _below_predecessor(
+    sector: NDArray[np.int64], extent: NDArray[np.int64], before: dict[int, int]
+) -> NDArray[np.bool_]:
+    """Whether each sector is lower than the one before it on the same device; `before` holds the last ones so far."""
+    turn = np.zeros(len(sector), bool)
+    for device in np.unique(extent).tolist():
+        mine = slice(None) if extent.min() == extent.max() else extent == device
+        own = sector[mine]
+        turn[mine] = own < np.concatenate([[before.get(device, own[0])], own[:-1]])
+        before[device] = int(own[-1])
+    return turn

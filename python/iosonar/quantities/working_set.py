@@ -7,7 +7,7 @@ equal cells of time, of which every δ is a multiple, so that nothing is rounded
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -25,7 +25,13 @@ DEFAULT_WINDOWS_S = (1.0, 6.0, 60.0, 600.0, math.inf)
 SAMPLES = 500
 MOST_SAMPLES = 60_000
 ROWS_AT_ONCE = 12_000_000
-"""Requests that the kernel takes at once; of more, one range of addresses after the other."""
+"""Requests that are held in memory at once; of more, one range of addresses after the other."""
+
+ROWS_IN_CACHE = 600_000
+"""Requests that the kernel takes at once: twice as fast as all of them together."""
+
+Requests = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
+"""The first address of each, that behind its last, and its cell of time."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,8 @@ def working_sets(table: ir.Table, grid: Grid, windows_s: Sequence[float]) -> Wor
     moved = transfers(table).mutate(cell=lambda moved: grid.cell(moved.intended_ns))
     sizes = np.zeros((len(cells), grid.count))
     for low, high in _ranges(moved):
-        sizes += _sampled(_pieces_within(moved, low, high), grid.count, cells)
+        for part in _parts(*_requests_within(moved, low, high)):
+            sizes += _sampled(pieces(*part), grid.count, cells)
     for size, window in zip(sizes, cells, strict=True):
         # Before a window has passed, it is not full.
         size[: window - 1 if window < grid.count else 0] = np.nan
@@ -125,14 +132,26 @@ def _ranges(moved: ir.Table) -> list[tuple[int, int]]:
     return [(low, high) for low, high in pairwise(borders) if low < high]
 
 
-def _pieces_within(moved: ir.Table, low: int, high: int) -> Pieces:
-    """The pieces of all requests, as far as they lie within a range of addresses."""
+def _requests_within(moved: ir.Table, low: int, high: int) -> Requests:
+    """All requests, as far as they lie within a range of addresses: where they begin and end there, and their cell."""
     import ibis
 
     begin, end = moved.address, moved.address + moved.sectors
     rows = (
         moved.filter((begin < high) & (end > low))
-        .select(cell=moved.cell, begin=ibis.greatest(begin, low) - low, end=ibis.least(end, high) - low)
+        .select(begin=ibis.greatest(begin, low) - low, end=ibis.least(end, high) - low, cell=moved.cell)
         .to_pyarrow()
     )
-    return pieces(*(rows[name].to_numpy() for name in ("begin", "end", "cell")))
+    return rows["begin"].to_numpy(), rows["end"].to_numpy(), rows["cell"].to_numpy()
+
+
+def _parts(begin: NDArray[np.int64], end: NDArray[np.int64], cell: NDArray[np.int32]) -> Iterator[Requests]:
+    """The same requests by ranges of addresses that are small enough for the processor's caches."""
+    if not len(begin):
+        return
+    parts = math.ceil(len(begin) / ROWS_IN_CACHE)
+    some = np.sort(begin[:: max(len(begin) // 100_000, 1)])
+    cuts = some[len(some) * np.arange(1, parts) // parts]
+    for low, high in pairwise([0, *np.unique(cuts[cuts > 0]).tolist(), int(end.max())]):
+        inside = (begin < high) & (end > low)
+        yield np.maximum(begin[inside], low), np.minimum(end[inside], high), cell[inside]

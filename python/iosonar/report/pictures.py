@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -10,9 +11,12 @@ from pathlib import Path
 
 from iosonar.diagrams import Diagram, Study
 from iosonar.errors import UserError
-from iosonar.figures.model import Empty
+from iosonar.figures.model import Empty, Figure
 from iosonar.figures.numbers import DataFormat, write_numbers
 from iosonar.figures.palette import Theme
+
+AHEAD = 3
+"""Figures that are built before they are drawn."""
 
 
 class PictureFormat(StrEnum):
@@ -46,8 +50,7 @@ def write_pictures(study: Study, diagrams: Sequence[Diagram], wanted: Wanted) ->
     """Builds and draws one diagram after the other, and says for each what became of it."""
     from iosonar.figures.with_matplotlib import draw
 
-    for diagram in diagrams:
-        figure = diagram.build(study)
+    for diagram, figure in _built(study, diagrams):
         if isinstance(figure, Empty):
             yield Done(diagram.name, (), figure.reason)
         else:
@@ -58,6 +61,19 @@ def write_pictures(study: Study, diagrams: Sequence[Diagram], wanted: Wanted) ->
                 paths.append(wanted.folder / f"{stem}.{wanted.data}")
                 _write_whole(paths[1], partial(write_numbers, figure, format_=wanted.data))
             yield Done(diagram.name, tuple(paths))
+
+
+def _built(study: Study, diagrams: Sequence[Diagram]) -> Iterator[tuple[Diagram, Figure | Empty]]:
+    """Builds one figure ahead, so that the engine computes while the one before is drawn."""
+    with ThreadPoolExecutor(1, "build") as builder:
+        ahead: list[tuple[Diagram, Future[Figure | Empty]]] = []
+        for diagram in diagrams:
+            ahead.append((diagram, builder.submit(diagram.build, study)))
+            if len(ahead) > AHEAD:
+                ready, future = ahead.pop(0)
+                yield ready, future.result()
+        for ready, future in ahead:
+            yield ready, future.result()
 
 
 def prefix(study: Study) -> str:
