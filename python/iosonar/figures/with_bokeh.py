@@ -21,7 +21,7 @@ from iosonar.figures.palette import PALETTES, Theme
 
 if TYPE_CHECKING:
     from bokeh.models import Range1d
-    from bokeh.plotting import figure as Plot
+    from bokeh.plotting import figure as BokehPlot  # noqa: N812 - a class, for all its name
 
 HEIGHT = 360
 """Pixels of a plot; its width is the page's."""
@@ -32,7 +32,7 @@ LEFT = 92
 MOST_CELLS = 150_000
 """A cloud with more filled cells travels in half the resolution, so that a page stays small."""
 
-DASHES = {Stroke.SOLID: "solid", Stroke.DASHED: [7, 4], Stroke.DOTTED: [2, 3]}
+DASHES: dict[Stroke, Any] = {Stroke.SOLID: "solid", Stroke.DASHED: [7, 4], Stroke.DOTTED: [2, 3]}
 _LIGHT = PALETTES[Theme.LIGHT]
 _LONG_S = 900.0
 """Time axes that are longer are read in minutes or hours."""
@@ -44,19 +44,19 @@ class Plots:
 
     ranges: dict[Axis, Range1d] = field(default_factory=dict)
 
-    def draw(self, drawn: Figure) -> tuple[Plot, dict[str, Any]]:
+    def draw(self, drawn: Figure) -> tuple[BokehPlot, dict[str, Any]]:
         """A plot and what the page's script must know of it: its axes, series and clouds."""
-        from bokeh.models import ResetTool, SaveTool
+        from bokeh.models import Range1d, ResetTool, SaveTool
         from bokeh.models.tools import BoxZoomTool, PanTool, WheelZoomTool
         from bokeh.plotting import figure
 
-        tools = [BoxZoomTool(), PanTool(), WheelZoomTool(modifiers={"ctrl": True}), ResetTool(), SaveTool()]
+        tools: list[Any] = [BoxZoomTool(), PanTool(), WheelZoomTool(modifiers={"ctrl": True}), ResetTool(), SaveTool()]
         plot = figure(
             name=drawn.name,
             height=HEIGHT,
             sizing_mode="stretch_width",
             x_range=self._x_range(drawn.x),
-            y_range=(drawn.y.low, drawn.y.high),
+            y_range=Range1d(start=drawn.y.low, end=drawn.y.high),
             x_axis_type=_kind(drawn.x),
             y_axis_type=_kind(drawn.y),
             tools=tools,
@@ -77,11 +77,11 @@ class Plots:
         from bokeh.models import Range1d
 
         if axis.unit is not Unit.TIMELINE:
-            return Range1d(axis.low, axis.high)
+            return Range1d(start=axis.low, end=axis.high)
         key = Axis("", axis.unit, axis.low, axis.high)
-        return self.ranges.setdefault(key, Range1d(axis.low, axis.high, name="time"))
+        return self.ranges.setdefault(key, Range1d(start=axis.low, end=axis.high, name="time"))
 
-    def _layer(self, plot: Plot, drawn: Figure, number: int) -> dict[str, Any]:
+    def _layer(self, plot: BokehPlot, drawn: Figure, number: int) -> dict[str, Any]:
         layer, name = drawn.layers[number], f"{drawn.name}:{number}"
         match layer:
             case Cloud():
@@ -112,7 +112,7 @@ def _coloured(role: str, *properties: str) -> tuple[dict[str, Any], list[Any]]:
     return dict.fromkeys(properties, colour), [{"roles": {name: str(role) for name in properties}}]
 
 
-def _cloud(plot: Plot, drawn: Figure, cloud: Cloud, name: str) -> dict[str, Any]:
+def _cloud(plot: BokehPlot, drawn: Figure, cloud: Cloud, name: str) -> dict[str, Any]:
     from bokeh.models import ColumnDataSource
 
     cloud = coarse_enough(cloud)
@@ -159,7 +159,7 @@ def packed(part: CloudPart, across: int) -> str:
     return base64.b64encode(zlib.compress(planes, 9)).decode()
 
 
-def _steps(plot: Plot, steps: Steps, name: str) -> dict[str, Any]:
+def _steps(plot: BokehPlot, steps: Steps, name: str) -> dict[str, Any]:
     colour, tag = _coloured(steps.role, "line_color")
     whole = len(steps.y) - steps.partial
     models = []
@@ -181,8 +181,8 @@ def _steps(plot: Plot, steps: Steps, name: str) -> dict[str, Any]:
     return {"kind": "steps", "label": steps.label, "role": steps.role, "models": models}
 
 
-def _rule(plot: Plot, rule: Rule, name: str) -> dict[str, Any]:
-    from bokeh.models import Label, Span
+def _rule(plot: BokehPlot, rule: Rule, name: str) -> dict[str, Any]:
+    from bokeh.models.annotations import Label, Span
 
     colour, tag = _coloured(rule.role, "line_color")
     across = rule.direction is Direction.HORIZONTAL
@@ -199,7 +199,7 @@ def _rule(plot: Plot, rule: Rule, name: str) -> dict[str, Any]:
     return {"kind": "rule", "label": rule.label, "role": rule.role, "models": [name]}
 
 
-def _dress(plot: Plot, drawn: Figure) -> None:
+def _dress(plot: BokehPlot, drawn: Figure) -> None:
     """Axes that people read, and quiet lines."""
     from bokeh.models import AdaptiveTicker, CustomJSTickFormatter
 

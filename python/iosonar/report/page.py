@@ -119,7 +119,8 @@ def render(page: Page, theme: Theme | None) -> str:
     from bokeh.resources import Resources
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    plots, drawer, described = {}, Plots(), []
+    plots: dict[str, Any] = {}
+    drawer, described = Plots(), []
     for section in page.sections:
         for figure in section.figures:
             plots[figure.name], what = drawer.draw(figure)

@@ -105,7 +105,7 @@ def _lead(study: Study) -> Iterator[str]:
     targets = {str(path) for file in files if (path := file.run.get("target", {}).get("path"))}
     what = f" of {', '.join(sorted(loads))}" if loads else ""
     where = f" on {', '.join(sorted(targets))}" if targets else ""
-    speedups = {speed for file in files if (speed := file.run.get("options", {}).get("speedup"))} - {1, 1.0}
+    speedups = {speed for file in files if (speed := file.run.get("options", {}).get("speedup"))} - {1}
     speed = f", {units.number(float(next(iter(speedups))))} times as fast as recorded" if len(speedups) == 1 else ""
     yield (
         f"{span.requests:,} requests{what} were replayed{where}{speed}: "
