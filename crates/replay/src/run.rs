@@ -108,8 +108,23 @@ impl Prepared {
     pub fn run(mut self, stop: &Stop, progress: &Progress) -> Result<Finished> {
         let limits = self.options.limits();
         let arena = Arc::clone(self.pool.arena());
-        // The buffers take their time, more than the grace may give; the loop locks what is small and comes later.
+        // A loop that sleeps leaves its processor to others anyway.
+        let processors = processors::part().filter(|_| self.options.wait() == Wait::Spin);
+        let target = Uring::new(vec![claimed(&self.device)?], Arc::clone(&arena), limits.slots()).map_err(|error| {
+            // Nothing was done: there is nothing to recover.
+            let _ = std::fs::remove_file(self.journal.path());
+            Error::system("io_uring can't be set up", error)
+        })?;
+        self.warnings.extend(target.warnings.iter().cloned());
+        let (planned_in, planned_out) = RingBuffer::new(self.options.ahead_requests);
+        // Room for everything in flight or waiting, and as much again for the recorder's naps.
+        let (done_in, done_out) = RingBuffer::new((limits.slots() * 2).max(65_536));
+        let buffers = (self.pool.largest() / UNIT_BYTES) as usize;
+        let (returned_in, returned_out) = RingBuffer::new(buffers);
+        let tracker = Tracker::new(self.options.conflicts, self.options.strong, limits.slots());
         lock_memory();
+
+        // Only now, when everything that takes its time is done, does the run's own time begin.
         let clock = Monotonic::starting_in(self.options.grace);
         self.note_start(clock);
         let plan = Plan {
@@ -120,20 +135,11 @@ impl Prepared {
             align: self.options.align,
             ahead: self.options.ahead,
         };
-        let files = vec![claimed(&self.device)?];
-        let (planned_in, planned_out) = RingBuffer::new(self.options.ahead_requests);
-        // Room for everything in flight or waiting, and as much again for the recorder's naps.
-        let (done_in, done_out) = RingBuffer::new((limits.slots() * 2).max(65_536));
-        let buffers = (self.pool.largest() / UNIT_BYTES) as usize;
-        let (returned_in, returned_out) = RingBuffer::new(buffers);
         let content = Content::new(wall().0 as u64);
         let feeder = Feeder::new(clock, plan, stop, self.pool, content, planned_in, returned_out);
-        let recorder = Recorder::new(done_out, returned_in, Arc::clone(&arena), self.journal, stop, progress);
-        let tracker = Tracker::new(self.options.conflicts, self.options.strong, limits.slots());
+        let recorder = Recorder::new(done_out, returned_in, arena, self.journal, stop, progress);
         let options = &self.options;
         let mut load = self.load;
-        // A loop that sleeps leaves its processor to others anyway.
-        let processors = processors::part().filter(|_| options.wait() == Wait::Spin);
         let (fed, looped, recorded) = thread::scope(|rooms| {
             let feeder = in_room(rooms, "feeder", || {
                 processors.iter().for_each(Parted::leave_loop);
@@ -143,30 +149,18 @@ impl Prepared {
                 processors.iter().for_each(Parted::leave_loop);
                 recorder.run()
             });
-            let issuer = in_room(rooms, "issuer", || {
-                processors.as_ref().map(Parted::enter_loop);
-                let target = Uring::new(files, arena, limits.slots())
-                    .map_err(|e| Error::system("io_uring can't be set up", e))?;
-                let told = target.warnings.clone();
-                lock_memory();
-                let looped = match options.wait() {
-                    Wait::Spin => issue(clock, target, Spin, options, limits, stop, planned_out, done_in, tracker),
-                    Wait::Hybrid => {
-                        let idle = Hybrid { margin: WAKE_MARGIN };
-                        issue(clock, target, idle, options, limits, stop, planned_out, done_in, tracker)
-                    }
-                };
-                Ok::<_, Error>((looped, told))
-            });
-            let looped = issuer.join().expect("the loop does not panic");
+            processors.iter().for_each(Parted::enter_loop);
+            let looped = match options.wait() {
+                Wait::Spin => issue(clock, target, Spin, options, limits, stop, planned_out, done_in, tracker),
+                Wait::Hybrid => {
+                    let idle = Hybrid { margin: WAKE_MARGIN };
+                    issue(clock, target, idle, options, limits, stop, planned_out, done_in, tracker)
+                }
+            };
+            processors.iter().for_each(Parted::rejoin);
             let fed = feeder.join().expect("the feeder does not panic");
             (fed, looped, recorder.join().expect("the recorder does not panic"))
         });
-        let (looped, told) = looped.inspect_err(|_| {
-            // Nothing was done: there is nothing to recover.
-            let _ = std::fs::remove_file(recorded.journal.path());
-        })?;
-        self.warnings.extend(told);
         self.metadata.complete = !stop.is_ordered();
         conclude(&self.options, self.device, self.metadata, self.warnings, fed, looped, recorded)
     }
@@ -211,14 +205,13 @@ fn conclude(
     device: Device,
     mut metadata: Metadata,
     mut warnings: Vec<String>,
-    fed: Result<Fed>,
+    (fed, read): (Fed, Result<()>),
     (tally, looped): (Tally, std::io::Result<()>),
     recorded: Recorded,
 ) -> Result<Finished> {
-    let fed = fed.unwrap_or_else(|error| {
+    if let Err(error) = read {
         warnings.push(format!("the load could be read only in part: {error}"));
-        Fed::default()
-    });
+    }
     if let Err(error) = looped {
         warnings.push(format!("the target failed as a whole, and the run ended there: {error}"));
         metadata.complete = false;
