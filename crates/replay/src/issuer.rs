@@ -172,6 +172,8 @@ pub struct Issuer<'a, T, C, I> {
     revived_in_flight: usize,
     /// What held the head of `due` last, and when it was seen to do so.
     held: Option<(HeldBy, Nanos)>,
+    /// Whether the head of `due` was counted as one that everything waits for.
+    head_waits: bool,
     last_look: Nanos,
     tally: Tally,
 }
@@ -212,6 +214,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             waiting: 0,
             revived_in_flight: 0,
             held: None,
+            head_waits: false,
             last_look: Nanos(i64::MIN),
             tally: Tally::default(),
         }
@@ -228,8 +231,8 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     fn turns(&mut self) -> io::Result<()> {
         loop {
             let now = self.clock.now();
-            self.revive();
             if !self.stop.is_ordered() {
+                self.revive();
                 self.take_due(now);
                 self.admit(now);
             }
@@ -269,7 +272,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     fn admit(&mut self, now: Nanos) {
         while self.staged.len() < self.limits.batch {
             let Some(next) = self.due.front() else { return };
-            let (skipped, deadline) = (next.skip.is_some(), next.deadline);
+            let skipped = next.skip.is_some();
             let range = Range {
                 target: next.target,
                 sector: next.sector.0,
@@ -308,8 +311,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
                     self.put_out(Done { record, buffer: next.buffer });
                 }
                 (Verdict::Conflict, _) => {
-                    let first_seen = !matches!(self.held, Some((HeldBy::Order, at)) if at >= deadline);
-                    self.tally.ordered_waits += u64::from(first_seen);
+                    self.tally.ordered_waits += u64::from(!std::mem::replace(&mut self.head_waits, true));
                     return self.hold(HeldBy::Order, now);
                 }
             }
@@ -325,6 +327,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     #[inline]
     fn occupy(&mut self, slot: u32) {
         let next = self.due.pop_front().expect("the caller saw it");
+        self.head_waits = false;
         self.free.pop();
         let mut record = next.record();
         if self.pace == Pace::Timed {
@@ -502,3 +505,6 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         &mut self.slots[slot as usize].as_mut().expect("an occupied slot").record
     }
 }
+
+#[cfg(test)]
+mod tests;

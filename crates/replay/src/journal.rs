@@ -8,13 +8,17 @@
 //!  entries             96 bytes each; the last 4 are the CRC-32 of the others
 //! ```
 //!
-//! It holds no more than what was handed to the system: a killed program loses only its last fraction of a second, and
-//! [`Journal::open`] reads everything up to the first entry that is missing or damaged.
+//! It holds no more than what was handed to the system: a killed program loses only its last fraction of a second. A
+//! [`Journal`] reads every entry that is whole, and counts those that are not. While a run writes its journal it holds a
+//! lock on it, so that nobody takes it for what a killed one left.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use rustix::io::Errno;
 
 use iosonar_trace::{DeviceId, Flags, HeldBy, Metadata, Nanos, Op, Outcome, Record, Sector, Sectors};
 
@@ -24,6 +28,8 @@ use crate::error::{Error, Result};
 const MAGIC: [u8; 8] = *b"iosonar\x01";
 /// Bytes of an entry.
 pub const ENTRY_BYTES: usize = 96;
+/// What a row of the result takes beside it, at most: the room for it is reserved with the journal's own.
+const RESULT_ROW_BYTES: u64 = 64;
 /// Stands for a time that there was not.
 const NEVER: i64 = i64::MIN;
 
@@ -36,9 +42,24 @@ pub fn path_for(output: &Path) -> PathBuf {
 
 /// Writes a journal.
 pub struct JournalWriter {
-    path: PathBuf,
     file: BufWriter<File>,
+    place: Place,
     entries: u64,
+}
+
+/// Where a journal is. It goes with its writer, unless there is something in it that is to be kept.
+struct Place {
+    path: PathBuf,
+    is_kept: bool,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // If it stays all the same, the next run under its name will say so.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
 }
 
 impl JournalWriter {
@@ -46,17 +67,12 @@ impl JournalWriter {
     /// that nobody has recovered yet.
     pub fn create(path: &Path, header: &Metadata, expected: u64) -> Result<Self> {
         let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| match e.kind() {
-            io::ErrorKind::AlreadyExists => Error::Journal {
-                path: path.to_owned(),
-                problem:
-                    "a journal of an earlier run that did not end; make a result of it with `iosonar recover`, or \
-                          remove it"
-                        .into(),
-            },
+            io::ErrorKind::AlreadyExists => Error::Journal { path: path.to_owned(), problem: left_behind(path) },
             _ => Error::file(path, e),
         })?;
+        lock(&file, FlockOperation::NonBlockingLockExclusive);
         let header = serde_json::to_vec(header).expect("metadata is plain data");
-        let bytes = 16 + header.len() as u64 + expected * ENTRY_BYTES as u64;
+        let bytes = 16 + header.len() as u64 + expected * (ENTRY_BYTES as u64 + RESULT_ROW_BYTES);
         if let Err(error) = reserve(&file, bytes) {
             drop(file);
             let _ = std::fs::remove_file(path);
@@ -67,7 +83,8 @@ impl JournalWriter {
             );
             return Err(Error::system(what, error));
         }
-        let mut journal = Self { path: path.to_owned(), file: BufWriter::with_capacity(1 << 18, file), entries: 0 };
+        let place = Place { path: path.to_owned(), is_kept: false };
+        let mut journal = Self { file: BufWriter::with_capacity(1 << 18, file), place, entries: 0 };
         let mut start = MAGIC.to_vec();
         start.extend((header.len() as u32).to_le_bytes());
         start.extend(crc32fast::hash(&header).to_le_bytes());
@@ -78,6 +95,7 @@ impl JournalWriter {
 
     /// Adds an entry.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
+        self.place.is_kept = true;
         self.file.write_all(&encode(record))?;
         self.entries += 1;
         Ok(())
@@ -95,15 +113,41 @@ impl JournalWriter {
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.place.path
     }
+
+    /// Ends it and gives back the room that was reserved behind it. Returns where it is.
+    pub fn close(mut self) -> PathBuf {
+        self.place.is_kept = true;
+        // What could not be flushed was counted when that was tried.
+        let (file, _) = self.file.into_parts();
+        // Room that is not given back is missing for the result, which will say so.
+        let _ = file.metadata().and_then(|m| file.set_len(m.len()));
+        self.place.path.clone()
+    }
+}
+
+/// What a journal under that name means for a new run.
+fn left_behind(path: &Path) -> String {
+    let runs = File::open(path).is_ok_and(|file| !lock(&file, FlockOperation::NonBlockingLockShared));
+    if runs {
+        return "the journal of a replay that is still running; choose another --output".into();
+    }
+    format!(
+        "a journal of an earlier run that did not end; make a result of it with `iosonar recover {}`, or remove it",
+        path.display()
+    )
+}
+
+/// Whether it could be had. File systems without locks grant it.
+fn lock(file: &File, kind: FlockOperation) -> bool {
+    flock(file.as_fd(), kind) != Err(Errno::WOULDBLOCK)
 }
 
 /// Reserves room without changing the length of the file, where the file system can.
 fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    use rustix::fs::{FallocateFlags, fallocate};
     match fallocate(file.as_fd(), FallocateFlags::KEEP_SIZE, 0, bytes) {
-        Err(rustix::io::Errno::NOSPC) => Err(rustix::io::Errno::NOSPC.into()),
+        Err(Errno::NOSPC) => Err(Errno::NOSPC.into()),
         // Others can't reserve at all: then running out is met when it happens.
         _ => Ok(()),
     }
@@ -114,13 +158,19 @@ pub struct Journal {
     file: BufReader<File>,
     /// The run, as it was known at its start.
     pub header: Metadata,
+    /// Entries so far that were not whole, and were left out.
+    pub damaged: u64,
 }
 
 impl Journal {
     /// Opens it and checks its header.
     pub fn open(path: &Path) -> Result<Self> {
         let problem = |problem: &str| Error::Journal { path: path.to_owned(), problem: problem.into() };
-        let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(|e| Error::file(path, e))?);
+        let file = File::open(path).map_err(|e| Error::file(path, e))?;
+        if !lock(&file, FlockOperation::NonBlockingLockShared) {
+            return Err(problem("a replay is still writing it; wait for its end, or end it with Ctrl-C"));
+        }
+        let mut file = BufReader::with_capacity(1 << 20, file);
         let mut start = [0; 16];
         file.read_exact(&mut start).map_err(|_| problem("too short for a journal: the run ended before it began"))?;
         if start[..7] != MAGIC[..7] {
@@ -137,17 +187,38 @@ impl Journal {
             return Err(problem("its header is damaged: nothing can be recovered"));
         }
         let header = serde_json::from_slice(&header).map_err(|e| problem(&format!("its header is damaged: {e}")))?;
-        Ok(Self { file, header })
+        Ok(Self { file, header, damaged: 0 })
     }
 
-    /// The next entry; `None` at the end or at the first one that is not whole.
+    /// The next entry that is whole; `None` at the end.
     pub fn read(&mut self) -> io::Result<Option<Record>> {
-        let mut bytes = [0; ENTRY_BYTES];
-        match self.file.read_exact(&mut bytes) {
-            Ok(()) => Ok(decode(&bytes)),
-            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-            Err(e) => Err(e),
+        loop {
+            let mut bytes = [0; ENTRY_BYTES];
+            match self.fill(&mut bytes)? {
+                0 => return Ok(None),
+                ENTRY_BYTES => {
+                    if let Some(record) = decode(&bytes) {
+                        return Ok(Some(record));
+                    }
+                }
+                _ => {}
+            }
+            self.damaged += 1;
         }
+    }
+
+    /// Reads until it is full or the file ends; returns how many bytes.
+    fn fill(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match self.file.read(&mut bytes[filled..]) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(filled)
     }
 }
 

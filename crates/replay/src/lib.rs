@@ -30,6 +30,7 @@ pub mod run;
 pub mod statistics;
 pub mod target;
 
+mod checks;
 mod error;
 mod planned;
 

@@ -2,15 +2,15 @@
 //! behind becomes the result.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 
-use iosonar_trace::transforms::Pipeline;
 use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request, Span, create_run, open_load};
 use rtrb::RingBuffer;
 use serde_json::{Value, json};
 
 use crate::buffers::{Pool, UNIT_BYTES};
+use crate::checks;
 use crate::clock::{Monotonic, monotonic, wall};
 use crate::conflicts::Tracker;
 use crate::data::Content;
@@ -20,7 +20,7 @@ use crate::feeder::{Fed, Feeder, Plan};
 use crate::issuer::{Hybrid, Idle, Issuer, Limits, Pace, Spin, Stop, Tally};
 use crate::journal::{self, Journal, JournalWriter};
 use crate::machine;
-use crate::options::{MOST_DEPTH, Options, Wait, Window};
+use crate::options::{Options, Wait, Window};
 use crate::processors::{self, Parted};
 use crate::recorder::{Progress, Recorded, Recorder};
 use crate::statistics::{Counter, Statistics};
@@ -67,7 +67,7 @@ pub struct Finished {
 impl Prepared {
     /// Opens load, target and journal, and refuses what must not be done. Nothing is written to the target yet.
     pub fn new(options: Options) -> Result<Self> {
-        check(&options)?;
+        checks::check(&options)?;
         let survey = survey(&options)?;
         let load = open(&options)?;
         let device = Device::open(&options.target, options.force)?;
@@ -108,23 +108,8 @@ impl Prepared {
     pub fn run(mut self, stop: &Stop, progress: &Progress) -> Result<Finished> {
         let limits = self.options.limits();
         let arena = Arc::clone(self.pool.arena());
-        // A loop that sleeps leaves its processor to others anyway.
-        let processors = processors::part().filter(|_| self.options.wait() == Wait::Spin);
-        let target = Uring::new(vec![claimed(&self.device)?], Arc::clone(&arena), limits.slots()).map_err(|error| {
-            // Nothing was done: there is nothing to recover.
-            let _ = std::fs::remove_file(self.journal.path());
-            Error::system("io_uring can't be set up", error)
-        })?;
-        self.warnings.extend(target.warnings.iter().cloned());
-        let (planned_in, planned_out) = RingBuffer::new(self.options.ahead_requests);
-        // Room for everything in flight or waiting, and as much again for the recorder's naps.
-        let (done_in, done_out) = RingBuffer::new((limits.slots() * 2).max(65_536));
-        let buffers = (self.pool.largest() / UNIT_BYTES) as usize;
-        let (returned_in, returned_out) = RingBuffer::new(buffers);
-        let tracker = Tracker::new(self.options.conflicts, self.options.strong, limits.slots());
+        // The buffers take their time, more than the grace may give; the loop locks what is small and comes later.
         lock_memory();
-
-        // Only now, when everything that takes its time is done, does the run's own time begin.
         let clock = Monotonic::starting_in(self.options.grace);
         self.note_start(clock);
         let plan = Plan {
@@ -135,11 +120,20 @@ impl Prepared {
             align: self.options.align,
             ahead: self.options.ahead,
         };
+        let files = vec![claimed(&self.device)?];
+        let (planned_in, planned_out) = RingBuffer::new(self.options.ahead_requests);
+        // Room for everything in flight or waiting, and as much again for the recorder's naps.
+        let (done_in, done_out) = RingBuffer::new((limits.slots() * 2).max(65_536));
+        let buffers = (self.pool.largest() / UNIT_BYTES) as usize;
+        let (returned_in, returned_out) = RingBuffer::new(buffers);
         let content = Content::new(wall().0 as u64);
         let feeder = Feeder::new(clock, plan, stop, self.pool, content, planned_in, returned_out);
-        let recorder = Recorder::new(done_out, returned_in, arena, self.journal, stop, progress);
+        let recorder = Recorder::new(done_out, returned_in, Arc::clone(&arena), self.journal, stop, progress);
+        let tracker = Tracker::new(self.options.conflicts, self.options.strong, limits.slots());
         let options = &self.options;
         let mut load = self.load;
+        // A loop that sleeps leaves its processor to others anyway.
+        let processors = processors::part().filter(|_| options.wait() == Wait::Spin);
         let (fed, looped, recorded) = thread::scope(|rooms| {
             let feeder = in_room(rooms, "feeder", || {
                 processors.iter().for_each(Parted::leave_loop);
@@ -149,18 +143,27 @@ impl Prepared {
                 processors.iter().for_each(Parted::leave_loop);
                 recorder.run()
             });
-            processors.iter().for_each(Parted::enter_loop);
-            let looped = match options.wait() {
-                Wait::Spin => issue(clock, target, Spin, options, limits, stop, planned_out, done_in, tracker),
-                Wait::Hybrid => {
-                    let idle = Hybrid { margin: WAKE_MARGIN };
-                    issue(clock, target, idle, options, limits, stop, planned_out, done_in, tracker)
-                }
-            };
-            processors.iter().for_each(Parted::rejoin);
+            let issuer = heard_from(rooms, "issuer", || {
+                processors.as_ref().map(Parted::enter_loop);
+                let target = Uring::new(files, arena, limits.slots())
+                    .map_err(|e| Error::system("io_uring can't be set up", e))?;
+                let told = target.warnings.clone();
+                lock_memory();
+                let looped = match options.wait() {
+                    Wait::Spin => issue(clock, target, Spin, options, limits, stop, planned_out, done_in, tracker),
+                    Wait::Hybrid => {
+                        let idle = Hybrid { margin: WAKE_MARGIN };
+                        issue(clock, target, idle, options, limits, stop, planned_out, done_in, tracker)
+                    }
+                };
+                Ok::<_, Error>((looped, told))
+            });
+            let looped = issuer.recv().expect("the loop does not panic");
             let fed = feeder.join().expect("the feeder does not panic");
             (fed, looped, recorder.join().expect("the recorder does not panic"))
         });
+        let (looped, told) = looped?;
+        self.warnings.extend(told);
         self.metadata.complete = !stop.is_ordered();
         conclude(&self.options, self.device, self.metadata, self.warnings, fed, looped, recorded)
     }
@@ -179,6 +182,21 @@ fn in_room<'scope, T: Send + 'scope>(
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> thread::ScopedJoinHandle<'scope, T> {
     thread::Builder::new().name(name.into()).spawn_scoped(rooms, work).expect("threads can be made")
+}
+
+/// Like [`in_room`], but what it returns is heard of without waiting for the thread's end: the kernel does not let a thread
+/// go that has requests which hang in the device, and the result must not wait for those.
+fn heard_from<'scope, T: Send + 'scope>(
+    rooms: &'scope thread::Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> mpsc::Receiver<T> {
+    let (tell, heard) = mpsc::channel();
+    in_room(rooms, name, move || {
+        // Nobody listens any more only if another room panicked.
+        let _ = tell.send(work());
+    });
+    heard
 }
 
 #[expect(clippy::too_many_arguments, reason = "the loop's plugs, each once")]
@@ -205,13 +223,14 @@ fn conclude(
     device: Device,
     mut metadata: Metadata,
     mut warnings: Vec<String>,
-    (fed, read): (Fed, Result<()>),
+    fed: Result<Fed>,
     (tally, looped): (Tally, std::io::Result<()>),
     recorded: Recorded,
 ) -> Result<Finished> {
-    if let Err(error) = read {
+    let fed = fed.unwrap_or_else(|error| {
         warnings.push(format!("the load could be read only in part: {error}"));
-    }
+        Fed::default()
+    });
     if let Err(error) = looped {
         warnings.push(format!("the target failed as a whole, and the run ended there: {error}"));
         metadata.complete = false;
@@ -232,25 +251,25 @@ fn conclude(
     let run = metadata.run.as_mut().expect("made with the run");
     run["warnings"] = json!(warnings);
     run["statistics"] = serde_json::to_value(&statistics).expect("statistics are plain data");
-    let journal = recorded.journal.path().to_owned();
-    drop(recorded.journal);
-    publish(&journal, &options.output, &metadata, options.verbose)?;
+    let journal = recorded.journal.close();
+    warnings.extend(publish(&journal, &options.output, &metadata, options.verbose)?);
     Ok(Finished { output: options.output.clone(), statistics, warnings })
 }
 
-/// Turns a journal into the result, and removes it when that is whole.
-fn publish(journal: &Path, output: &Path, metadata: &Metadata, verbose: bool) -> Result<()> {
+/// Turns a journal into the result, and removes it when that is whole. Returns what the result could not take.
+fn publish(journal: &Path, output: &Path, metadata: &Metadata, verbose: bool) -> Result<Vec<String>> {
     let kept = |error: Error| {
         Error::Options(format!(
             "{error}\nThe result could not be written, but nothing is lost: make room, then `iosonar recover {}`",
             journal.display()
         ))
     };
-    write_result(journal, output, metadata, verbose).map_err(kept)?;
-    std::fs::remove_file(journal).map_err(|e| Error::file(journal, e))
+    let losses = write_result(journal, output, metadata, verbose).map_err(kept)?;
+    std::fs::remove_file(journal).map_err(|e| Error::file(journal, e))?;
+    Ok(losses)
 }
 
-fn write_result(journal: &Path, output: &Path, metadata: &Metadata, verbose: bool) -> Result<()> {
+fn write_result(journal: &Path, output: &Path, metadata: &Metadata, verbose: bool) -> Result<Vec<String>> {
     let mut rows = Journal::open(journal)?;
     let mut writer = create_run(output, metadata)?;
     while let Some(mut record) = rows.read().map_err(|e| Error::file(journal, e))? {
@@ -259,8 +278,11 @@ fn write_result(journal: &Path, output: &Path, metadata: &Metadata, verbose: boo
         }
         writer.write(&record)?;
     }
-    writer.finish(metadata)?;
-    Ok(())
+    let mut losses = writer.finish(metadata)?;
+    if rows.damaged > 0 {
+        losses.push(format!("{} entries of the journal are damaged; their rows are missing", rows.damaged));
+    }
+    Ok(losses)
 }
 
 /// Makes a result of a journal whose run never ended. Its statistics are counted anew; it is marked as cut short.
@@ -269,8 +291,10 @@ pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
     let mut metadata = rows.header.clone();
     let mut counter = Counter::new();
     let mut max_end_sector = 0;
+    let mut tally = Tally::default();
     while let Some(record) = rows.read().map_err(|e| Error::file(journal, e))? {
         max_end_sector = max_end_sector.max((record.source_sector + record.sectors).0);
+        tally.max_in_flight = tally.max_in_flight.max(record.in_flight);
         counter.add(&record);
     }
     let fed = Fed { max_end_sector, ..Fed::default() };
@@ -278,13 +302,13 @@ pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
     let sectors = run["target"]["sectors"].as_u64().unwrap_or(1);
     let geometry = crate::placement::Geometry { sectors, block_sectors: 1 };
     let timed = run["options"]["asap"] != json!(true);
-    let statistics = counter.close(&fed, &Tally::default(), geometry, timed, false);
-    let warnings = vec!["the run did not end by itself: this was recovered from its journal".to_owned()];
+    let statistics = counter.close(&fed, &tally, geometry, timed, false);
+    let mut warnings = vec!["the run did not end by itself: this was recovered from its journal".to_owned()];
     run["warnings"] = json!(warnings);
     run["statistics"] = serde_json::to_value(&statistics).expect("statistics are plain data");
     let verbose = run["options"]["verbose"] == json!(true);
     metadata.complete = false;
-    publish(journal, output, &metadata, verbose)?;
+    warnings.extend(publish(journal, output, &metadata, verbose)?);
     Ok(Finished { output: output.to_owned(), statistics, warnings })
 }
 
@@ -320,29 +344,6 @@ fn advice(options: &Options, device: &Device, fed: &Fed, s: &Statistics) -> Vec<
         format!("{} requests exceed the memory for buffers; raise --buffers", s.skipped.too_large),
     );
     all
-}
-
-fn check(options: &Options) -> Result<()> {
-    let refuse = |text: String| Err(Error::Options(text));
-    if !(1..=MOST_DEPTH).contains(&options.depth) {
-        return refuse(format!("--depth must be between 1 and {MOST_DEPTH}"));
-    }
-    if !(options.speedup.is_finite() && options.speedup > 0.0) {
-        return refuse("--speedup must be a positive number".into());
-    }
-    if options.window.start >= options.window.end {
-        return refuse("the window is empty: --end must lie behind --start".into());
-    }
-    if options.edit.as_ref().is_some_and(Pipeline::is_endless) && options.window.end == Nanos::MAX {
-        return refuse("what --edit makes never ends: say how long to replay with --duration".into());
-    }
-    if options.output.exists() && !options.overwrite {
-        return refuse(format!(
-            "{} exists; choose another --output, or replace it with --overwrite",
-            options.output.display()
-        ));
-    }
-    Ok(())
 }
 
 /// The load as it is replayed.

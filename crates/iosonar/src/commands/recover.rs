@@ -31,6 +31,9 @@ impl Args {
             bail!("{} exists; name another result with --output", output.display());
         }
         let finished = run::recover(&self.journal, &output)?;
+        for warning in &finished.warnings {
+            eprintln!("warning: {warning}");
+        }
         print!("{}", statistics::for_people(&finished.statistics));
         println!("recovered        {}", finished.output.display());
         Ok(ExitCode::SUCCESS)

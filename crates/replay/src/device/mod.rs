@@ -48,6 +48,10 @@ impl Device {
                 return Err(Error::Unsafe { path: path.to_owned(), reason });
             }
         };
+        if kind == Kind::Block && sysfs::read(meta.rdev(), "ro").as_deref() == Some("1") {
+            let reason = "read-only, and a replay writes; `blockdev --setrw` changes that where the device can".into();
+            return Err(Error::Unsafe { path: path.to_owned(), reason });
+        }
         safety::check(path, kind, &meta, force)?;
         let claim = if kind == Kind::Block { libc::O_EXCL } else { 0 };
         let file = OpenOptions::new()

@@ -6,7 +6,7 @@
 //! | mounted, itself or a partition of it | `/proc/self/mountinfo` |
 //! | swap | `/proc/swaps` |
 //! | part of LVM, RAID, multipath, … | holders in sysfs |
-//! | a file behind a loop device | `loop/backing_file` in sysfs |
+//! | a file or device behind a loop device | `loop/backing_file` in sysfs |
 //! | anything else that claimed it | opening with `O_EXCL` fails |
 //! | carries a signature (file system, LVM, RAID, partition table, …), unless forced | `wipefs --no-act` of util-linux |
 
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 /// Refuses what must not be overwritten.
 pub fn check(path: &Path, kind: Kind, meta: &Metadata, force: bool) -> Result<()> {
     let refuse = |reason: String| Err(Error::Unsafe { path: path.to_owned(), reason });
-    if let Some(user) = in_use(path, kind, meta) {
+    if let Some(user) = in_use(kind, meta) {
         return refuse(format!("{user}; a target in use is never overwritten, not even with --force"));
     }
     if force {
@@ -42,10 +42,10 @@ pub fn check(path: &Path, kind: Kind, meta: &Metadata, force: bool) -> Result<()
 }
 
 /// Who uses it, as a sentence; `None` if nobody does.
-pub fn in_use(path: &Path, kind: Kind, meta: &Metadata) -> Option<String> {
+pub fn in_use(kind: Kind, meta: &Metadata) -> Option<String> {
     match kind {
         Kind::Block => block_in_use(meta.rdev()),
-        Kind::File => file_in_use(path),
+        Kind::File => file_in_use(meta),
     }
 }
 
@@ -63,18 +63,31 @@ fn block_in_use(rdev: u64) -> Option<String> {
         if let Some(holder) = sysfs::holders(device).first() {
             return Some(format!("{whose}held by {holder}"));
         }
+        // A loop device does not claim what it stands on.
+        if let Some(user) = behind_loop(|backing| backing.rdev() == device) {
+            return Some(format!("{whose}{user}"));
+        }
     }
     None
 }
 
-fn file_in_use(path: &Path) -> Option<String> {
-    let own = path.canonicalize().ok()?;
-    if swaps().iter().any(|s| Path::new(s) == own) {
+fn file_in_use(meta: &Metadata) -> Option<String> {
+    if swaps().iter().any(|swap| fs::metadata(swap).is_ok_and(|m| is_same(&m, meta))) {
         return Some("in use as swap".into());
     }
+    behind_loop(|backing| is_same(backing, meta))
+}
+
+/// Whether it is the same file, under whatever name.
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// The loop device that has this behind it, as a sentence.
+fn behind_loop(is_it: impl Fn(&Metadata) -> bool) -> Option<String> {
     for device in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
         let backing = fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
-        if !backing.is_empty() && Path::new(backing.trim_end()) == own {
+        if fs::metadata(backing.trim_end_matches('\n')).is_ok_and(|backing| is_it(&backing)) {
             return Some(format!("behind /dev/{}", device.file_name().to_string_lossy()));
         }
     }

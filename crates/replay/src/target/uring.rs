@@ -31,6 +31,8 @@ pub struct Uring {
     _files: Vec<File>,
     arena: Arc<Arena>,
     fixed_buffers: bool,
+    /// Staged, and not yet reaped.
+    in_flight: usize,
     /// What the user should know: wishes that the kernel did not grant.
     pub warnings: Vec<String>,
 }
@@ -46,7 +48,8 @@ impl Uring {
             .setup_cqsize(completions)
             .build(BATCH as u32)
             // Kernels before 6.0 lack some of these.
-            .or_else(|_| IoUring::builder().setup_cqsize(completions).build(BATCH as u32))?;
+            .or_else(|_| IoUring::builder().setup_cqsize(completions).build(BATCH as u32))
+            .map_err(|e| advise(&e))?;
         let descriptors: Vec<_> = files.iter().map(AsRawFd::as_raw_fd).collect();
         ring.submitter().register_files(&descriptors)?;
         let mut warnings = Vec::new();
@@ -63,7 +66,7 @@ impl Uring {
                  raise the limit on locked memory (ulimit -l) or lower --buffers"
             ));
         }
-        Ok(Self { ring, _files: files, arena, fixed_buffers: registered.is_ok(), warnings })
+        Ok(Self { ring, _files: files, arena, fixed_buffers: registered.is_ok(), in_flight: 0, warnings })
     }
 
     fn entry(&self, io: &Io<'_>) -> squeue::Entry {
@@ -99,6 +102,34 @@ impl Uring {
     }
 }
 
+impl Drop for Uring {
+    fn drop(&mut self) {
+        if self.in_flight == 0 {
+            // The kernel ends a ring in its own time, often after the program that had it. The files are let go of now: the
+            // next replay may want the device at once. Where that fails, it only comes later.
+            let _ = self.ring.submitter().unregister_files();
+        } else {
+            // What hangs in a device may come back, and be written where its buffer was: that stays as it is.
+            std::mem::forget(Arc::clone(&self.arena));
+        }
+    }
+}
+
+/// What the user can do where the kernel gives no ring.
+fn advise(error: &io::Error) -> io::Error {
+    let what = match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            "it is forbidden here: look at `sysctl kernel.io_uring_disabled` (0 allows it), and in a container at its \
+             seccomp profile"
+        }
+        Some(libc::ENOSYS) => "this kernel has none: it needs Linux 5.6 or newer, with CONFIG_IO_URING",
+        Some(libc::ENOMEM) => "not enough memory may be locked for it: raise the limit (ulimit -l)",
+        Some(libc::EMFILE | libc::ENFILE) => "too many files are open: raise the limit (ulimit -n)",
+        _ => "see the kernel's log",
+    };
+    io::Error::new(error.kind(), format!("{error}; {what}"))
+}
+
 impl Target for Uring {
     #[inline]
     fn stage(&mut self, io: Io<'_>) {
@@ -106,6 +137,7 @@ impl Target for Uring {
         // SAFETY: the buffer's token stays in the request's slot until its completion was reaped, and the file is open.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.expect("the loop stages no more than a batch");
+        self.in_flight += 1;
     }
 
     #[inline]
@@ -135,6 +167,7 @@ impl Target for Uring {
             }
         }
         let entry = self.ring.completion().next()?;
+        self.in_flight -= 1;
         Some(Completion { slot: entry.user_data() as u32, result: i64::from(entry.result()) })
     }
 

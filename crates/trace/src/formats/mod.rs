@@ -149,7 +149,7 @@ pub(crate) fn of_content(input: &Input) -> Result<&'static Format> {
     }
     let problem = match head {
         [] if input.damage().is_some() => input.damage().unwrap_or_default().to_owned(),
-        [] => "empty".to_owned(),
+        [] => "it is empty: there is no load or run in it".to_owned(),
         [0xfd, b'7', b'z', b'X', b'Z', ..] => piped("xz", "xz -dc"),
         [b'B', b'Z', b'h', ..] => piped("bzip2", "bzip2 -dc"),
         [b'P', b'K', 3, 4, ..] => piped("zip", "unzip -p"),

@@ -1,0 +1,101 @@
+//! The natural loads on a loop device over a file in memory, from the text to the result and back. Run by
+//! `make acceptance`.
+
+#[allow(dead_code, reason = "each file of tests uses a part of it")]
+mod replaying;
+
+use std::path::Path;
+
+use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_trace::{Op, Outcome, Record};
+
+use replaying::{Bench, MIB, Ran};
+
+/// What the text of a result can hold of a row.
+fn in_text(row: &Record) -> (i64, u64, u64, bool, i64, i64, bool) {
+    let (delay, latency) = (row.delay().expect("it was issued"), row.latency().expect("it came back"));
+    (row.intended.0, row.sector.0, row.sectors.0, row.op == Op::Read, delay.0, latency.0, row.pushed_back)
+}
+
+/// Replays a load of so many rows, of which the highest ends there.
+fn check(name: &str, requests: u64, max_end_sector: u64) {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (Bench::new(), LoopDevice::new(2048 * MIB));
+    let path = iosonar_testing::loads().join(name);
+    let ran = bench.replay(&path, device.path(), &["--speedup", "100"]).with_code(0);
+
+    let mut load = iosonar_trace::open_load(&path).unwrap();
+    let rows = ran.by_request();
+    assert_eq!(rows.len() as u64, requests);
+    let device_sectors = 2048 * MIB / 512;
+    let mut beyond_end = 0;
+    for (number, row) in rows.iter().enumerate() {
+        let request = load.next().unwrap().expect("as many as rows");
+        assert_eq!(row.request, number as u64);
+        assert_eq!((row.source_sector, row.op), (request.sector, request.op));
+        assert_eq!(row.sectors, request.sectors);
+        let wrapped = request.sector.0 % device_sectors;
+        if wrapped + request.sectors.0 > device_sectors {
+            assert_eq!((row.outcome, row.issued), (Outcome::BeyondEnd, None), "{row:?}");
+            beyond_end += 1;
+        } else {
+            assert_eq!((row.outcome, row.sector.0), (Outcome::Ok, wrapped), "{row:?}");
+            assert_eq!(row.bytes_done, row.sectors.bytes());
+            assert!(row.intended <= row.issued.unwrap(), "never early: {row:?}");
+        }
+    }
+    assert!(load.next().unwrap().is_none());
+    let statistics = ran.statistics();
+    assert_eq!(statistics["requests"], requests);
+    assert_eq!(statistics["completed"], requests - beyond_end);
+    assert_eq!(statistics["skipped"]["beyond_end"], beyond_end);
+    assert_eq!(
+        [&statistics["errors"], &statistics["short"], &statistics["unfinished"], &statistics["bad_lines"]],
+        [0; 4]
+    );
+    assert_eq!(statistics["wrap_factor"], max_end_sector as f64 / device_sectors as f64);
+    assert_eq!(statistics["complete"], true);
+    assert_no_overlap_in_flight(&rows);
+
+    // The text holds what was issued; back again it is the same.
+    let text = convert(&bench, &ran.result, "r.replay.gz");
+    let parquet = convert(&bench, &text.result, "again.replay.parquet");
+    let issued: Vec<_> = ran.rows().iter().filter(|row| row.issued.is_some()).map(in_text).collect();
+    for back in [text, parquet] {
+        assert_eq!(back.rows().iter().map(in_text).collect::<Vec<_>>(), issued);
+        assert!(back.footer().complete);
+    }
+}
+
+/// No two requests that overlap, one of them a write, were in flight at the same time.
+fn assert_no_overlap_in_flight(rows: &[Record]) {
+    let mut flying: Vec<&Record> = rows.iter().filter(|row| row.issued.is_some()).collect();
+    flying.sort_by_key(|row| row.issued);
+    let mut before: Vec<&Record> = Vec::new();
+    for row in flying {
+        before.retain(|earlier| earlier.completed > row.issued);
+        for other in &before {
+            let overlap = row.sector < other.sector + other.sectors && other.sector < row.sector + row.sectors;
+            assert!(!overlap || (row.op == Op::Read && other.op == Op::Read), "{row:?}\n{other:?}");
+        }
+        before.push(row);
+    }
+}
+
+fn convert(bench: &Bench, from: &Path, to: &str) -> Ran {
+    let to = bench.path(to);
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_iosonar")).arg("convert").arg(from).arg(&to).output();
+    Ran::of(output.unwrap(), to).with_code(0)
+}
+
+#[test]
+fn linux_mysql() {
+    check("linux-mysql.load.gz", 80_794, 63_587_888);
+}
+
+#[test]
+fn windows_mssql() {
+    check("windows-mssql.load.gz", 42_976, 50_497_669);
+}

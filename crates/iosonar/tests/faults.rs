@@ -1,0 +1,433 @@
+//! What a replay survives: signals, kills, full disks, devices that fail, shrink or hang, low limits, no io_uring, bad
+//! loads. What was measured is kept, what was not is marked.
+
+#[allow(unsafe_code, reason = "a seccomp filter, as containers have one, is set by two system calls")]
+mod forbidden;
+#[allow(dead_code, reason = "each file of tests uses a part of it")]
+mod replaying;
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_trace::{Outcome, Record};
+
+use replaying::{Bench, MIB, Ran, Row, run, side_by_side, wait_until};
+
+/// A load that takes a minute: longer than any test waits for it.
+fn long(bench: &Bench) -> PathBuf {
+    let rows: Vec<Row> =
+        (0..60_000).map(|i| (i as f64 / 1e3, i % 100 * 8, 8, if i % 3 == 0 { 'R' } else { 'W' })).collect();
+    bench.load(&rows)
+}
+
+/// Rows of a run that was cut short: the load's first requests, each once, done but for some at the end.
+fn assert_begun(rows: &[Record]) {
+    assert!(rows.len() > 10 && rows.len() < 60_000, "{} rows", rows.len());
+    let mut numbers: Vec<_> = rows.iter().map(|row| row.request).collect();
+    numbers.sort_unstable();
+    assert!(numbers.iter().zip(0..).all(|(&number, i)| number == i), "the first ones, each once");
+    for row in rows {
+        assert!(matches!(row.outcome, Outcome::Ok | Outcome::Unfinished), "{row:?}");
+        assert_eq!(row.intended.0, row.request as i64 * 1_000_000);
+        assert!(row.outcome != Outcome::Ok || (row.intended <= row.issued.unwrap() && row.issued <= row.completed));
+    }
+}
+
+#[test]
+fn signals_end_a_run_with_a_whole_result_that_is_marked() {
+    for signal in ["INT", "TERM", "HUP"] {
+        let bench = Bench::new();
+        let running = bench.begin(&long(&bench), &bench.target(MIB), &[]);
+        running.signal(signal);
+        let ran = running.end().with_code(5);
+        assert_begun(&ran.rows());
+        assert!(!ran.footer().complete);
+        assert_eq!(ran.statistics()["complete"], false);
+        assert_eq!(ran.statistics()["requests"], ran.rows().len());
+        assert!(ran.stderr.contains("stopping"), "{}", ran.stderr);
+        assert!(ran.stdout.contains("cut short"), "{}", ran.stdout);
+        assert_eq!(bench.names(), ["a.load", "r.replay.parquet", "target"]);
+    }
+}
+
+/// A replay that was killed, whose journal is there.
+fn killed(bench: &Bench) -> PathBuf {
+    let running = bench.begin(&long(bench), &bench.target(MIB), &[]);
+    running.signal("KILL");
+    let ran = running.end();
+    assert_eq!(ran.code, None, "killed");
+    assert_eq!(bench.names(), ["a.load", "r.replay.parquet.journal", "target"], "no result under its final name");
+    bench.path("r.replay.parquet.journal")
+}
+
+fn recover(bench: &Bench, more: &[&str]) -> Ran {
+    let output = Command::new(env!("CARGO_BIN_EXE_iosonar"))
+        .arg("recover")
+        .arg(bench.path("r.replay.parquet.journal"))
+        .args(more)
+        .output()
+        .unwrap();
+    Ran::of(output, bench.path("r.replay.parquet"))
+}
+
+#[test]
+fn a_killed_run_is_recovered() {
+    let bench = Bench::new();
+    killed(&bench);
+    let ran = recover(&bench, &[]).with_code(0);
+    assert_begun(&ran.rows());
+    assert!(!ran.footer().complete);
+    let statistics = ran.statistics();
+    assert_eq!(statistics["requests"], ran.rows().len());
+    assert_eq!(statistics["complete"], false);
+    assert!(statistics["latency_us"]["p50"].as_f64().unwrap() > 0.0);
+    assert!(statistics["max_in_flight"].as_u64().unwrap() >= 1);
+    assert!(ran.stderr.contains("recovered from its journal"), "{}", ran.stderr);
+    assert_eq!(bench.names(), ["a.load", "r.replay.parquet", "target"]);
+    recover(&bench, &[]).refused(&["exists"]);
+    fs::remove_file(bench.path("r.replay.parquet")).unwrap();
+    recover(&bench, &[]).refused(&["journal"]);
+}
+
+#[test]
+fn a_run_that_goes_on_is_not_recovered() {
+    let bench = Bench::new();
+    let running = bench.begin(&long(&bench), &bench.target(MIB), &[]);
+    recover(&bench, &[]).refused(&["still writing it"]);
+    // Nor is its journal replaced.
+    let other = bench.path("other");
+    File::create(&other).and_then(|f| f.set_len(MIB)).unwrap();
+    bench.replay(&bench.path("a.load"), &other, &[]).refused(&["still running"]);
+    running.signal("INT");
+    assert_begun(&running.end().with_code(5).rows());
+}
+
+/// The length of a journal's header, and of its entries.
+fn layout(journal: &Path) -> (u64, u64) {
+    let mut start = [0; 16];
+    File::open(journal).unwrap().read_exact(&mut start).unwrap();
+    (16 + u64::from(u32::from_le_bytes(start[8..12].try_into().unwrap())), 96)
+}
+
+#[test]
+fn a_journal_that_ends_within_an_entry_gives_what_is_before() {
+    let bench = Bench::new();
+    let journal = killed(&bench);
+    let (header, entry) = layout(&journal);
+    File::options().write(true).open(&journal).unwrap().set_len(header + 20 * entry + 50).unwrap();
+    let ran = recover(&bench, &[]).with_code(0);
+    assert_eq!(ran.rows().len(), 20);
+    assert!(ran.stderr.contains("1 entries of the journal are damaged"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_damaged_entry_costs_no_other() {
+    let bench = Bench::new();
+    let journal = killed(&bench);
+    let (header, entry) = layout(&journal);
+    let entries = (fs::metadata(&journal).unwrap().len() - header) / entry;
+    let mut file = File::options().read(true).write(true).open(&journal).unwrap();
+    let at = SeekFrom::Start(header + 5 * entry + 33);
+    let mut byte = [0];
+    file.seek(at).and_then(|_| file.read_exact(&mut byte)).unwrap();
+    file.seek(at).and_then(|_| file.write_all(&[byte[0] ^ 4])).unwrap();
+    let ran = recover(&bench, &[]).with_code(0);
+    assert_eq!(ran.rows().len() as u64, entries - 1);
+    assert!(ran.stderr.contains("1 entries of the journal are damaged"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_is_no_journal_is_refused_and_kept() {
+    let bench = Bench::new();
+    for (content, word) in [
+        ("", "too short"),
+        ("start ; sector; length ; op", "not a journal"),
+        ("iosonar\u{1}\0\0\0\u{10}aaaaaaa", "damaged"),
+    ] {
+        bench.text("r.replay.parquet.journal", content);
+        recover(&bench, &[]).refused(&[word]);
+        assert_eq!(bench.names(), ["r.replay.parquet.journal"]);
+    }
+}
+
+/// A file system in memory of that size, until it is dropped.
+struct Small(PathBuf);
+
+impl Small {
+    fn new(bench: &Bench, bytes: u64) -> Self {
+        let place = bench.path("small");
+        fs::create_dir(&place).unwrap();
+        let size = format!("size={bytes}");
+        run(
+            "mount",
+            &["-t".as_ref(), "tmpfs".as_ref(), "-o".as_ref(), size.as_ref(), "small".as_ref(), place.as_os_str()],
+        );
+        Self(place)
+    }
+
+    fn output(&self) -> String {
+        self.0.join("r.replay.parquet").to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        Command::new("umount").arg("--lazy").arg(&self.0).status().ok();
+    }
+}
+
+#[test]
+fn room_for_the_record_is_asked_for_at_the_beginning() {
+    if left_out(Need::Root) {
+        return;
+    }
+    let bench = Bench::new();
+    let small = Small::new(&bench, MIB);
+    let ran = bench.replay(&long(&bench), &bench.target(MIB), &["--output", &small.output()]);
+    ran.refused(&["the record of 60000 requests needs", "make room", "--output"]);
+    assert_eq!(fs::read_dir(&small.0).unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn a_disk_that_runs_full_ends_the_run_and_keeps_what_was_written() {
+    if left_out(Need::Root) {
+        return;
+    }
+    let bench = Bench::new();
+    let small = Small::new(&bench, MIB);
+    // Nobody knows how long a load from a pipe is: no room is reserved.
+    let rows: Vec<Row> = (0..40_000).map(|i| (i as f64 / 1e4, i % 100 * 8, 8, 'W')).collect();
+    let load = bench.load(&rows);
+    let mut command = bench.command(Path::new("-"), &bench.target(MIB), &["--output", &small.output()]);
+    let output = command.stdin(File::open(load).unwrap()).output().unwrap();
+    let ran = Ran::of(output, PathBuf::from(small.output())).with_code(1);
+    assert!(ran.stderr.contains("make room") && ran.stderr.contains("iosonar recover"), "{}", ran.stderr);
+    let journal = small.0.join("r.replay.parquet.journal");
+    assert!(journal.exists(), "what was measured is kept");
+    let result = bench.path("recovered.replay.parquet");
+    let recovered =
+        Command::new(env!("CARGO_BIN_EXE_iosonar")).arg("recover").arg(journal).arg("-o").arg(&result).output();
+    let recovered = Ran::of(recovered.unwrap(), result).with_code(0);
+    let kept = recovered.rows().len();
+    assert!(kept > 5000 && kept < 40_000, "{kept}");
+    assert!(!recovered.footer().complete);
+}
+
+#[test]
+fn a_device_that_fails_is_recorded_row_by_row() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let bench = Bench::new();
+    let device = LoopDevice::new(16 * MIB);
+    // Half of the device goes while the run goes on.
+    let rows: Vec<Row> = (0..3000).map(|i| (i as f64 / 1e3, i * 8, 8, if i % 3 == 0 { 'R' } else { 'W' })).collect();
+    let running = bench.begin(&bench.load(&rows), device.path(), &[]);
+    File::options().write(true).open(device.backing_file()).unwrap().set_len(MIB).unwrap();
+    run("losetup", &["--set-capacity".as_ref(), device.path().as_os_str()]);
+    let ran = running.end().with_code(4);
+    let rows = ran.by_request();
+    assert!(rows.iter().map(|row| row.request).eq(0..3000), "each once");
+    let failed: Vec<_> = rows.iter().filter(|row| row.outcome == Outcome::Error).collect();
+    assert!(!failed.is_empty());
+    assert!(failed.iter().all(|row| row.errno > 0 && row.bytes_done == 0 && row.completed.is_some()));
+    assert_eq!(ran.statistics()["errors"], failed.len());
+    assert!(ran.footer().complete, "the run itself was not cut short");
+    assert!(ran.stdout.contains("errors"), "{}", ran.stdout);
+}
+
+/// A file system that can be frozen: then writes hang until it is thawed.
+struct Frozen<'a> {
+    place: PathBuf,
+    _device: &'a LoopDevice,
+}
+
+impl<'a> Frozen<'a> {
+    fn mounted(bench: &Bench, device: &'a LoopDevice) -> Self {
+        run("mkfs.ext4", &["-q".as_ref(), device.path().as_os_str()]);
+        let place = bench.path("frozen");
+        fs::create_dir(&place).unwrap();
+        run("mount", &[device.path().as_os_str(), place.as_os_str()]);
+        Self { place, _device: device }
+    }
+
+    fn freeze(&self) {
+        run("fsfreeze", &["--freeze".as_ref(), self.place.as_os_str()]);
+    }
+
+    fn thaw(&self) {
+        run("fsfreeze", &["--unfreeze".as_ref(), self.place.as_os_str()]);
+    }
+}
+
+impl Drop for Frozen<'_> {
+    fn drop(&mut self) {
+        Command::new("fsfreeze").arg("--unfreeze").arg(&self.place).output().ok();
+        // The kernel lets go of a ring, and of its files, a moment after the program that had it.
+        Command::new("umount").arg("--lazy").arg(&self.place).status().ok();
+    }
+}
+
+fn target_on(frozen: &Frozen<'_>) -> PathBuf {
+    let target = frozen.place.join("target");
+    fs::write(&target, vec![1; MIB as usize]).unwrap();
+    File::open(&target).unwrap().sync_all().unwrap();
+    target
+}
+
+#[test]
+fn a_target_that_hangs_and_recovers_loses_nothing() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (Bench::new(), LoopDevice::new(32 * MIB));
+    let frozen = Frozen::mounted(&bench, &device);
+    let target = target_on(&frozen);
+    let rows: Vec<Row> = (0..2000).map(|i| (i as f64 / 1e3, i % 100 * 8, 8, 'W')).collect();
+    let running = bench.begin(&bench.load(&rows), &target, &[]);
+    frozen.freeze();
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    frozen.thaw();
+    let ran = running.end().with_code(0);
+    assert!(ran.by_request().iter().map(|row| row.request).eq(0..2000), "each once");
+    assert_eq!(ran.statistics()["completed"], 2000);
+}
+
+#[test]
+fn a_target_that_hangs_can_be_left_and_the_result_lists_what_never_came_back() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (Bench::new(), LoopDevice::new(32 * MIB));
+    let frozen = Frozen::mounted(&bench, &device);
+    let running = bench.begin(&long(&bench), &target_on(&frozen), &[]);
+    frozen.freeze();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    running.signal("INT");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    running.signal("INT");
+    // The result is there before the kernel lets the program go.
+    wait_until("the result is there", || bench.path("r.replay.parquet").exists());
+    frozen.thaw();
+    let ran = running.end().with_code(5);
+    let rows = ran.rows();
+    let unfinished = rows.iter().filter(|row| row.outcome == Outcome::Unfinished).count();
+    assert!(unfinished > 0);
+    assert_eq!(ran.statistics()["unfinished"], unfinished);
+    assert!(rows.iter().any(|row| row.outcome == Outcome::Unfinished && row.issued.is_some()));
+    assert!(ran.stdout.contains("unfinished"), "{}", ran.stdout);
+}
+
+#[test]
+fn low_limits_give_a_result_or_advice() {
+    let bench = Bench::new();
+    let load = side_by_side(100, 8);
+    let path = bench.load(&load);
+    let target = bench.target(MIB);
+    let limited = |limits: &[&str]| {
+        let inner = bench.command(&path, &target, &["--overwrite"]);
+        let mut command = Command::new("prlimit");
+        command.args(limits).arg(inner.get_program()).args(inner.get_args()).current_dir(bench.path("."));
+        Ran::of(command.output().unwrap(), bench.path("r.replay.parquet"))
+    };
+    // Enough for the standard streams, the files of a run, and little more; then fewer and fewer.
+    for files in (3..24).rev() {
+        let ran = limited(&[&format!("--nofile={files}")]);
+        match ran.code {
+            Some(0) => assert_eq!(ran.rows().len(), 100),
+            Some(1) => assert!(ran.stderr.contains("Too many open files"), "{files}: {}", ran.stderr),
+            // The system could not even load the program.
+            Some(127) => {}
+            code => panic!("{files}: {code:?}: {}", ran.stderr),
+        }
+        assert!(!bench.path("r.replay.parquet.journal").exists(), "{files}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn little_memory_that_may_be_locked_costs_registered_buffers_only() {
+    if left_out(Need::Root) {
+        return;
+    }
+    let bench = Bench::new();
+    let inner = bench.command(&bench.load(&side_by_side(100, 8)), &bench.target(MIB), &[]);
+    let mut command = Command::new("setpriv");
+    // Who may lock memory at will has no limit.
+    command.args(["--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock", "prlimit", "--memlock=65536"]);
+    command.arg(inner.get_program()).args(inner.get_args());
+    let ran = Ran::of(command.output().unwrap(), bench.path("r.replay.parquet")).with_code(0);
+    assert_eq!(ran.rows().len(), 100);
+    assert!(ran.stderr.contains("ulimit -l"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_depth_has_bounds() {
+    let bench = Bench::new();
+    let load = side_by_side(100, 8);
+    let path = bench.load(&load);
+    let target = bench.target(MIB);
+    assert_eq!(bench.replay(&path, &target, &["--depth", "65536"]).with_code(0).rows().len(), 100);
+    for depth in ["0", "65537", "1000000"] {
+        bench
+            .replay(&path, &target, &["--depth", depth, "--overwrite"])
+            .refused(&["--depth must be between 1 and 65536"]);
+    }
+    bench.replay(&path, &target, &["--depth", "many", "--overwrite"]).with_code(2);
+}
+
+#[test]
+fn without_io_uring_there_is_advice() {
+    let bench = Bench::new();
+    let mut command = bench.command(&bench.load(&side_by_side(10, 8)), &bench.target(MIB), &[]);
+    forbidden::without_io_uring(&mut command);
+    let ran = Ran::of(command.output().unwrap(), bench.path("r.replay.parquet"));
+    ran.refused(&["io_uring can't be set up", "kernel.io_uring_disabled", "seccomp"]);
+    assert_eq!(bench.names(), ["a.load", "target"], "nothing is left behind");
+}
+
+#[test]
+fn bad_loads_are_refused_with_their_name() {
+    let bench = Bench::new();
+    let target = bench.target(MIB);
+    let mut noise = vec![0_u8; 5000];
+    File::open("/dev/urandom").unwrap().read_exact(&mut noise).unwrap();
+    noise[0] = 1;
+    fs::write(bench.path("noise"), noise).unwrap();
+    bench.text("empty", "");
+    bench.text("only-columns", &replaying::text(&[]));
+    bench.text("only-bad", "start ; sector; length ; op\n-1 ; 0 ; 8 ; R\n");
+    let names = bench.names();
+    for (load, word) in [
+        ("empty", "it is empty"),
+        ("noise", "not recognised"),
+        ("nowhere", "No such file"),
+        ("only-columns", "no request to replay"),
+        ("only-bad", "no request to replay"),
+    ] {
+        let ran = bench.replay(Path::new(load), &target, &[]).refused(&[load, word]);
+        assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+        assert_eq!(ran.stderr.matches(word).count(), 1, "said once: {}", ran.stderr);
+        assert_eq!(bench.names(), names);
+    }
+}
+
+#[test]
+fn odd_loads_are_replayed_as_far_as_they_make_sense() {
+    let bench = Bench::new();
+    let text = "start ; sector; length ; op\n0.0 ; 0 ; 8 ; R\n0.002 ; 8 ; 8 ; W\n0.001 ; 16 ; 8 ; W\n-1 ; 0 ; 8 ; R\n\
+                0.003 ; 99999999999999999999 ; 8 ; R\n0.004 ; 0 ; 99999999999999 ; W\n99999999999999 ; 0 ; 8 ; W\n\
+                0.005 ; -8 ; 8 ; R\n0.006 ; 18014398509481976 ; 8 ; R\n";
+    let ran = bench.replay(&bench.text("odd.load", text), &bench.target(MIB), &["--duration", "1"]).with_code(0);
+    let rows: Vec<_> = ran.by_request().iter().map(|r| (r.source_sector.0, r.outcome)).collect();
+    let (ok, beyond) = (Outcome::Ok, Outcome::BeyondEnd);
+    // Unsorted: what follows a jump back in time is shifted, and goes on.
+    assert_eq!(rows[..4], [(0, ok), (8, ok), (16, ok), (0, beyond)]);
+    let intended: Vec<_> = ran.by_request().iter().map(|row| row.intended).collect();
+    assert!(intended.is_sorted(), "time goes on");
+    assert!(ran.statistics()["bad_lines"].as_u64().unwrap() >= 4);
+    let notices = ran.footer().notices.join("\n");
+    assert!(notices.contains("time goes back") && notices.contains("negative"), "{notices}");
+}

@@ -1,0 +1,223 @@
+//! What the tests of `replay` and `recover` have in common: a folder with loads and targets, a run in it, what it left.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use iosonar_trace::{Kind, Metadata, Nanos, Op, Opened, Record, Request, Sector, Sectors};
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub const MIB: u64 = 1 << 20;
+
+/// Runs a program of the system, which must succeed.
+pub fn run(program: &str, arguments: &[&OsStr]) {
+    let output = Command::new(program).args(arguments).output().unwrap_or_else(|e| panic!("{program}: {e}"));
+    assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
+}
+
+/// A row of a load: seconds, sector, sectors, `R` or `W`.
+pub type Row = (f64, u64, u64, char);
+
+/// A load in the classic text.
+pub fn text(rows: &[Row]) -> String {
+    let lines = rows.iter().map(|(at, sector, sectors, op)| format!("{at:.9} ; {sector} ; {sectors} ; {op}\n"));
+    "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n".to_owned() + &lines.collect::<String>()
+}
+
+/// Requests side by side, one each millisecond, every third a read.
+pub fn side_by_side(requests: u64, sectors: u64) -> Vec<Row> {
+    (0..requests).map(|i| (i as f64 / 1e3, i * sectors, sectors, if i % 3 == 0 { 'R' } else { 'W' })).collect()
+}
+
+/// A folder in memory in which a test has its loads, its targets and its results.
+pub struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir_in("/dev/shm").expect("a folder in memory") }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Names of what lies in it, in order.
+    pub fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).expect("a folder");
+        let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// A file of that text.
+    pub fn text(&self, name: &str, text: &str) -> PathBuf {
+        fs::write(self.path(name), text).expect("a file");
+        self.path(name)
+    }
+
+    /// A load of these rows.
+    pub fn load(&self, rows: &[Row]) -> PathBuf {
+        self.text("a.load", &text(rows))
+    }
+
+    /// A load of requests that the classic text has no words for.
+    pub fn parquet(&self, requests: &[Request]) -> PathBuf {
+        let path = self.path("a.load.parquet");
+        let known = Metadata::new(Kind::Load, "test");
+        let mut writer = iosonar_trace::create_load(&path, &known).expect("a load can be written");
+        for request in requests {
+            writer.write(request).expect("a row");
+        }
+        writer.finish(&known).expect("a footer");
+        path
+    }
+
+    /// A file to replay on.
+    pub fn target(&self, bytes: u64) -> PathBuf {
+        let path = self.path("target");
+        File::create(&path).and_then(|f| f.set_len(bytes)).expect("a file of that size");
+        path
+    }
+
+    /// `iosonar replay LOAD --target TARGET --output r.replay.parquet`, not yet started.
+    pub fn command(&self, load: &Path, target: &Path, more: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+        command.arg("replay").arg(load).arg("--target").arg(target);
+        if !more.contains(&"--output") {
+            command.arg("--output").arg(self.path("r.replay.parquet"));
+        }
+        command.current_dir(self.folder.path()).args(more).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Replays to the end.
+    pub fn replay(&self, load: &Path, target: &Path, more: &[&str]) -> Ran {
+        Ran::of(self.command(load, target, more).output().expect("it runs"), self.path("r.replay.parquet"))
+    }
+
+    /// Begins a replay, and comes back when requests of it are through.
+    pub fn begin(&self, load: &Path, target: &Path, more: &[&str]) -> Running {
+        let child = self.command(load, target, more).spawn().expect("it runs");
+        let running = Running { child: Some(child), result: self.path("r.replay.parquet") };
+        let journal = self.path("r.replay.parquet.journal");
+        // It grows with the first entries that were flushed; the header alone is smaller than that.
+        let begun = || fs::metadata(&journal).is_ok_and(|m| m.len() > HEADER_AT_MOST);
+        wait_until("the journal has entries", begun);
+        running
+    }
+}
+
+/// Larger than a journal's header, smaller than one with a hundred entries.
+const HEADER_AT_MOST: u64 = 8192;
+
+/// Waits, as long as a machine under load may need.
+pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A replay that goes on.
+pub struct Running {
+    child: Option<Child>,
+    result: PathBuf,
+}
+
+impl Running {
+    pub fn signal(&self, name: &str) {
+        let id = self.child.as_ref().expect("it runs").id().to_string();
+        run("kill", &[format!("-{name}").as_ref(), id.as_ref()]);
+    }
+
+    pub fn end(mut self) -> Ran {
+        let child = self.child.take().expect("it runs");
+        Ran::of(child.wait_with_output().expect("it ends"), self.result.clone())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Only if the test failed.
+        if let Some(mut child) = self.child.take() {
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+}
+
+/// What a replay left.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    pub result: PathBuf,
+}
+
+impl Ran {
+    pub fn of(output: Output, result: PathBuf) -> Self {
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr), result }
+    }
+
+    /// It must have ended like this.
+    pub fn with_code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        self
+    }
+
+    /// It could not be done, and said all of this; nothing was left behind.
+    pub fn refused(self, words: &[&str]) -> Self {
+        let ran = self.with_code(1);
+        for word in words {
+            assert!(ran.stderr.contains(word), "no {word:?} in: {}", ran.stderr);
+        }
+        ran
+    }
+
+    pub fn rows(&self) -> Vec<Record> {
+        read_run(&self.result).0
+    }
+
+    pub fn footer(&self) -> Metadata {
+        read_run(&self.result).1
+    }
+
+    /// The closing statistics, as the result keeps them.
+    pub fn statistics(&self) -> Value {
+        self.footer().run.expect("a run")["statistics"].clone()
+    }
+
+    /// Rows in the order of the load.
+    pub fn by_request(&self) -> Vec<Record> {
+        let mut rows = self.rows();
+        rows.sort_by_key(|r| r.request);
+        rows
+    }
+}
+
+/// All rows of a result, and its footer.
+pub fn read_run(path: &Path) -> (Vec<Record>, Metadata) {
+    let Opened::Run(mut reader) = iosonar_trace::open(path).expect("a result was written") else {
+        panic!("{} is no result", path.display());
+    };
+    let mut rows = Vec::new();
+    while let Some(row) = reader.next().expect("it is whole") {
+        rows.push(row);
+    }
+    (rows, reader.metadata().clone())
+}
+
+/// A request of a load in Parquet.
+pub fn request(at: f64, op: Op, sector: u64, sectors: u64) -> Request {
+    Request::new(Nanos::from_secs(at), op, Sector(sector), Sectors(sectors))
+}

@@ -1,0 +1,305 @@
+//! What `iosonar replay` must never overwrite, and what it says instead. After each refusal the target holds what it
+//! held, and no journal or result is left.
+
+#[allow(dead_code, reason = "each file of tests uses a part of it")]
+mod replaying;
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use iosonar_testing::{LoopDevice, Need, left_out};
+
+use replaying::{Bench, MIB, Ran, run, side_by_side};
+
+/// `O_EXCL`, which claims a block device.
+const EXCLUSIVE: i32 = 0o200;
+
+/// A replay that must be refused, with and without `--force`, in words that hold all of `words`.
+fn refused(bench: &Bench, target: &Path, words: &[&str]) {
+    for more in [&[][..], &["--force"]] {
+        refused_once(bench, target, more, words);
+    }
+}
+
+fn refused_once(bench: &Bench, target: &Path, more: &[&str], words: &[&str]) -> Ran {
+    let before = bench.names();
+    let load = bench.path("a.load");
+    let ran = bench.replay(&load, target, more).refused(words);
+    assert_eq!(bench.names(), before, "nothing is left behind");
+    assert!(ran.stderr.lines().count() == 1, "one line that says it: {}", ran.stderr);
+    ran
+}
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.load(&side_by_side(10, 8));
+    bench
+}
+
+fn words(path: &Path) -> &OsStr {
+    path.as_os_str()
+}
+
+/// Undoes what a test did to the machine, also when it fails.
+struct Undo(&'static str, Vec<PathBuf>);
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        Command::new(self.0).args(&self.1).status().ok();
+    }
+}
+
+#[test]
+fn a_mounted_device_is_refused_by_force_as_well() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (bench(), LoopDevice::new(16 * MIB));
+    run("mkfs.ext4", &["-q".as_ref(), words(device.path())]);
+    let place = bench.path("mounted");
+    fs::create_dir(&place).unwrap();
+    run("mount", &[words(device.path()), words(&place)]);
+    let _undo = Undo("umount", vec![place.clone()]);
+    refused(&bench, device.path(), &["mounted on", "mounted"]);
+    // Under another name.
+    let link = bench.path("link");
+    std::os::unix::fs::symlink(device.path(), &link).unwrap();
+    refused(&bench, &link, &["mounted on"]);
+    run("e2label", &[words(device.path()), "still-there".as_ref()]);
+}
+
+#[test]
+fn a_disk_with_a_mounted_partition_is_refused() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (bench(), LoopDevice::new(32 * MIB));
+    run("addpart", &[words(device.path()), "1".as_ref(), "2048".as_ref(), "32768".as_ref()]);
+    let partition = PathBuf::from(format!("{}p1", device.path().display()));
+    run("mkfs.ext4", &["-q".as_ref(), words(&partition)]);
+    let place = bench.path("mounted");
+    fs::create_dir(&place).unwrap();
+    run("mount", &[words(&partition), words(&place)]);
+    let undo = Undo("umount", vec![place.clone()]);
+    refused(&bench, device.path(), &["partition", "mounted on"]);
+    refused(&bench, &partition, &["mounted on"]);
+    drop(undo);
+    refused_once(&bench, &partition, &[], &["carries ext4", "--force"]);
+    run("delpart", &[words(device.path()), "1".as_ref()]);
+}
+
+#[test]
+fn swap_is_refused() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (bench(), LoopDevice::new(16 * MIB));
+    run("mkswap", &["-q".as_ref(), words(device.path())]);
+    refused_once(&bench, device.path(), &[], &["carries swap", "--force", "wipefs"]);
+    run("swapon", &[words(device.path())]);
+    let _undo = Undo("swapoff", vec![device.path().to_owned()]);
+    refused(&bench, device.path(), &["in use as swap"]);
+}
+
+#[test]
+fn what_stands_behind_a_loop_device_is_refused() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (bench(), LoopDevice::new(16 * MIB));
+    let behind = format!("behind {}", device.path().display());
+    refused(&bench, device.backing_file(), &[&behind]);
+    // Under another name: the same folder, so that it can be linked.
+    let hard = device.backing_file().with_extension("hard");
+    fs::hard_link(device.backing_file(), &hard).unwrap();
+    let _undo = Undo("rm", vec![hard.clone()]);
+    refused(&bench, &hard, &[&behind]);
+    // A device behind a device.
+    let output = Command::new("losetup").args(["--find", "--show"]).arg(device.path()).output().unwrap();
+    let upper = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
+    let _undo = Undo("losetup", vec!["--detach".into(), upper.clone()]);
+    refused(&bench, device.path(), &[&format!("behind {}", upper.display())]);
+}
+
+#[test]
+fn a_device_that_someone_claimed_is_refused() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (bench(), LoopDevice::new(16 * MIB));
+    let claim = File::options().read(true).write(true).custom_flags(EXCLUSIVE).open(device.path()).unwrap();
+    refused(&bench, device.path(), &["in use"]);
+    drop(claim);
+    let load = bench.path("a.load");
+    bench.replay(&load, device.path(), &[]).with_code(0);
+}
+
+#[test]
+fn a_signature_is_destroyed_by_force_only() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (bench(), LoopDevice::new(64 * MIB));
+    let write_at = |at: u64, bytes: &[u8]| {
+        use std::os::unix::fs::FileExt;
+        File::options().write(true).open(device.path()).unwrap().write_all_at(bytes, at).unwrap();
+    };
+    type Make<'a> = (&'a str, Box<dyn Fn() + 'a>);
+    let label = ["-q".as_ref(), "-F".as_ref(), "-L".as_ref(), "home".as_ref(), words(device.path())];
+    let makers: [Make<'_>; 4] = [
+        ("ext4", Box::new(|| run("mkfs.ext4", &label))),
+        ("LVM2_member", Box::new(|| write_at(512, &lvm_label()))),
+        ("linux_raid_member", Box::new(|| write_at(4096, &raid_superblock()))),
+        ("dos", Box::new(|| write_at(0, &partition_table()))),
+    ];
+    for (kind, make) in makers {
+        run("wipefs", &["--all".as_ref(), "--quiet".as_ref(), words(device.path())]);
+        make();
+        let before = fs::read(device.path()).unwrap();
+        refused_once(&bench, device.path(), &[], &[&format!("carries {kind}"), "--force", "wipefs --all"]);
+        assert!(fs::read(device.path()).unwrap() == before, "{kind} is untouched");
+        let load = bench.path("a.load");
+        let ran = bench.replay(&load, device.path(), &["--force"]).with_code(0);
+        fs::remove_file(&ran.result).unwrap();
+        assert!(ran.stderr.contains("overwritten"), "{}", ran.stderr);
+    }
+}
+
+/// The label of a physical volume of LVM, as its on-disk format has it, with its own CRC-32.
+fn lvm_label() -> [u8; 512] {
+    let mut label = [0; 512];
+    label[..8].copy_from_slice(b"LABELONE");
+    label[8] = 1;
+    label[20] = 32;
+    label[24..32].copy_from_slice(b"LVM2 001");
+    label[32..64].fill(b'a');
+    let bit = |crc: u32| (crc >> 1) ^ (if crc & 1 == 1 { 0xedb8_8320 } else { 0 });
+    let crc =
+        label[20..].iter().fold(0xf597_a6cf_u32, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), |crc, _| bit(crc)));
+    label[16..20].copy_from_slice(&crc.to_le_bytes());
+    label
+}
+
+/// The superblock of a member of a RAID of Linux, version 1.2, whose checksum is the sum of its words.
+fn raid_superblock() -> [u8; 256] {
+    let mut block = [0; 256];
+    block[..4].copy_from_slice(&0xa92b_4efc_u32.to_le_bytes());
+    block[4] = 1;
+    block[80..88].copy_from_slice(&8192_u64.to_le_bytes());
+    block[144] = 8;
+    let sum: u64 = block.chunks(4).map(|word| u64::from(u32::from_le_bytes(word.try_into().unwrap()))).sum();
+    block[216..220].copy_from_slice(&((sum & 0xffff_ffff) + (sum >> 32)).to_le_bytes()[..4]);
+    block
+}
+
+/// A DOS partition table with one partition.
+fn partition_table() -> [u8; 512] {
+    let mut table = [0; 512];
+    table[446 + 4] = 0x83;
+    table[446 + 8..446 + 12].copy_from_slice(&2048_u32.to_le_bytes());
+    table[446 + 12..446 + 16].copy_from_slice(&4096_u32.to_le_bytes());
+    table[510..].copy_from_slice(&[0x55, 0xaa]);
+    table
+}
+
+#[test]
+fn a_file_with_a_file_system_is_destroyed_by_force_only() {
+    let bench = bench();
+    let target = bench.target(16 * MIB);
+    run("mkfs.ext4", &["-q".as_ref(), words(&target)]);
+    refused_once(&bench, &target, &[], &["carries ext4", "--force"]);
+    bench.replay(&bench.path("a.load"), &target, &["--force"]).with_code(0);
+}
+
+#[test]
+fn what_is_no_target_is_refused_with_advice() {
+    let bench = bench();
+    refused(&bench, &bench.path("nowhere"), &["no such device or file", "lsblk", "fallocate"]);
+    let folder = bench.path("folder");
+    fs::create_dir(&folder).unwrap();
+    refused(&bench, &folder, &["neither a block device nor a regular file"]);
+    refused(&bench, Path::new("/dev/null"), &["neither a block device nor a regular file"]);
+    let empty = bench.text("empty", "");
+    refused(&bench, &empty, &["no room for a single block", "fallocate"]);
+}
+
+#[test]
+fn a_read_only_device_is_refused() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (bench(), LoopDevice::new(16 * MIB));
+    run("blockdev", &["--setro".as_ref(), words(device.path())]);
+    // A loop device would stay so for its next user.
+    let _undo = Undo("blockdev", vec!["--setrw".into(), device.path().to_owned()]);
+    refused(&bench, device.path(), &["read-only", "blockdev --setrw"]);
+}
+
+#[test]
+fn a_result_is_replaced_only_if_asked_for() {
+    let bench = bench();
+    let target = bench.target(16 * MIB);
+    bench.text("r.replay.parquet", "precious");
+    refused_once(&bench, &target, &[], &["exists", "--overwrite"]);
+    assert_eq!(fs::read_to_string(bench.path("r.replay.parquet")).unwrap(), "precious");
+    let ran = bench.replay(&bench.path("a.load"), &target, &["--overwrite"]).with_code(0);
+    assert_eq!(ran.rows().len(), 10);
+}
+
+#[test]
+fn a_journal_of_an_earlier_run_is_kept() {
+    let bench = bench();
+    let target = bench.target(16 * MIB);
+    bench.text("r.replay.parquet.journal", "what a killed run left");
+    for more in [&[][..], &["--overwrite"]] {
+        refused_once(&bench, &target, more, &["earlier run that did not end", "iosonar recover"]);
+    }
+    assert_eq!(fs::read_to_string(bench.path("r.replay.parquet.journal")).unwrap(), "what a killed run left");
+}
+
+#[test]
+fn load_target_and_result_are_three() {
+    let bench = bench();
+    let target = bench.path("target.replay.gz");
+    File::create(&target).and_then(|f| f.set_len(MIB)).unwrap();
+    // Large enough to be a target.
+    let load = bench.text("b.load", &replaying::text(&side_by_side(1000, 8)));
+    let text = fs::read(&load).unwrap();
+    bench.replay(&load, &load, &["--force"]).refused(&["the load and the target"]);
+    let hard = bench.path("hard.load");
+    fs::hard_link(&load, &hard).unwrap();
+    bench.replay(&load, &hard, &["--force"]).refused(&["the load and the target"]);
+    let names = bench.names();
+    let output = |path: &Path| {
+        let path = path.to_string_lossy().into_owned();
+        bench.replay(&load, &target, &["--output", &path, "--overwrite"])
+    };
+    output(&load).refused(&["is the load, which the result would replace"]);
+    output(&target).refused(&["is the target, which the result would replace"]);
+
+    assert_eq!(fs::read(&load).unwrap(), text);
+    assert_eq!(bench.names(), names);
+}
+
+#[test]
+fn a_result_that_could_not_be_written_in_the_end_is_refused_at_the_beginning() {
+    let bench = bench();
+    let target = bench.target(MIB);
+    let names = bench.names();
+    for (output, word) in [
+        ("r.sheet", "let it end in"),
+        ("-", "let it end in"),
+        ("no/such/r.replay.gz", "there is no folder"),
+        ("r.csv", "let it end in"),
+    ] {
+        bench.replay(&bench.path("a.load"), &target, &["--output", output]).refused(&[word]);
+        assert_eq!(bench.names(), names);
+    }
+    fs::create_dir(bench.path("folder.replay")).unwrap();
+    bench
+        .replay(&bench.path("a.load"), &target, &["--output", "folder.replay", "--overwrite"])
+        .refused(&["no regular file"]);
+}

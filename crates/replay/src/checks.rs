@@ -1,0 +1,79 @@
+//! What is refused before anything is opened to be written: options out of their range, and files that must not be one.
+
+use std::fs::{self, Metadata};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+use iosonar_trace::transforms::Pipeline;
+use iosonar_trace::{Nanos, format_for};
+
+use crate::error::{Error, Result};
+use crate::options::{MOST_DEPTH, Options};
+
+/// Refuses what can't be done, with what to do instead.
+pub fn check(options: &Options) -> Result<()> {
+    if !(1..=MOST_DEPTH).contains(&options.depth) {
+        return refuse(format!("--depth must be between 1 and {MOST_DEPTH}"));
+    }
+    if !(options.speedup.is_finite() && options.speedup > 0.0) {
+        return refuse("--speedup must be a positive number".into());
+    }
+    if options.window.start >= options.window.end {
+        return refuse("the window is empty: --end must lie behind --start".into());
+    }
+    if options.edit.as_ref().is_some_and(Pipeline::is_endless) && options.window.end == Nanos::MAX {
+        return refuse("what --edit makes never ends: say how long to replay with --duration".into());
+    }
+    if is_one(&options.load, &options.target) {
+        return refuse(format!(
+            "{} is the load and the target: the replay would overwrite what it reads; name another --target",
+            options.target.display()
+        ));
+    }
+    check_output(options)
+}
+
+/// The result must be able to be there in the end: that is asked before the run, not after it.
+fn check_output(options: &Options) -> Result<()> {
+    let Options { output, load, target, .. } = options;
+    let shown = output.display();
+    if !format_for(output).is_ok_and(|format| format.create_run.is_some()) {
+        return refuse(format!(
+            "{shown}: the name of the result tells its format: let it end in .replay.parquet, or in .replay.gz for the \
+             classic text"
+        ));
+    }
+    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return refuse(format!(
+            "{shown}: there is no folder {}; make it first, or choose another --output",
+            folder.display()
+        ));
+    }
+    let Ok(meta) = output.metadata() else { return Ok(()) };
+    for (other, what) in [(load, "load"), (target, "target")] {
+        if is_one(output, other) {
+            return refuse(format!("{shown} is the {what}, which the result would replace; choose another --output"));
+        }
+    }
+    if !meta.is_file() {
+        return refuse(format!("{shown} is no regular file, and the result must be one; choose another --output"));
+    }
+    if !options.overwrite {
+        return refuse(format!("{shown} exists; choose another --output, or replace it with --overwrite"));
+    }
+    Ok(())
+}
+
+/// Whether two names mean the same file or device.
+fn is_one(one: &Path, other: &Path) -> bool {
+    matches!((fs::metadata(one), fs::metadata(other)), (Ok(one), Ok(other)) if identity(&one) == identity(&other))
+}
+
+fn identity(of: &Metadata) -> (bool, u64, u64) {
+    if of.file_type().is_block_device() { (true, of.rdev(), 0) } else { (false, of.dev(), of.ino()) }
+}
+
+fn refuse(text: String) -> Result<()> {
+    Err(Error::Options(text))
+}

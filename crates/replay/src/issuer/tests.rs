@@ -1,0 +1,390 @@
+//! The loop on a target that exists only in a test's time: exact, and the same on every run.
+
+use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
+
+use iosonar_trace::{DeviceId, Flags, Op, Sector, Sectors};
+use proptest::prelude::*;
+use rtrb::RingBuffer;
+
+use super::*;
+use crate::buffers::{Buffer, Pool};
+use crate::conflicts::Strong;
+use crate::target::mock::{Answer, Leap, Mock, Time};
+
+const MS: i64 = 1_000_000;
+
+fn write(request: u64, at: i64, sector: u64, sectors: u64) -> Planned {
+    Planned {
+        request,
+        round: 0,
+        device: DeviceId(0),
+        target: 0,
+        source_sector: Sector(sector),
+        sector: Sector(sector),
+        sectors: Sectors(sectors),
+        op: Op::Write,
+        flags: Flags::default(),
+        deadline: Nanos(at),
+        ready: Nanos(i64::MIN / 2),
+        widened: false,
+        skip: None,
+        buffer: None,
+    }
+}
+
+fn read(request: u64, at: i64, sector: u64, sectors: u64) -> Planned {
+    Planned { op: Op::Read, ..write(request, at, sector, sectors) }
+}
+
+/// A run on a mock, and how it is to be.
+struct Bench {
+    pace: Pace,
+    policy: Policy,
+    depth: usize,
+    pushed_back: usize,
+    stop: Rc<Stop>,
+}
+
+impl Bench {
+    fn new(policy: Policy, depth: usize) -> Self {
+        Self { pace: Pace::Timed, policy, depth, pushed_back: 64, stop: Rc::default() }
+    }
+
+    fn issuer<T: Target>(
+        &self,
+        time: &Time,
+        target: T,
+        load: Vec<Planned>,
+        output: Producer<Done>,
+    ) -> Issuer<'_, T, Time, Leap> {
+        let (mut input, planned) = RingBuffer::new(load.len().max(1));
+        for request in load {
+            input.push(request).expect("it has room for all");
+        }
+        let limits = Limits { depth: self.depth, pushed_back: self.pushed_back, batch: 4 };
+        let tracker = Tracker::new(self.policy, Strong::AnyWrite, limits.slots());
+        let (pace, policy, stop) = (self.pace, self.policy, &*self.stop);
+        Issuer::new(time.clone(), target, Leap, pace, policy, limits, stop, planned, output, tracker)
+    }
+
+    /// Rows in the order in which they were put out, and the tally.
+    fn run(&self, load: Vec<Planned>, answer: Answer) -> (Vec<Record>, Tally) {
+        let time = Time::starting_at(-MS);
+        let target = Mock::new(time.clone(), answer);
+        let (rows, tally, outcome) = self.run_on(&time, target, load);
+        outcome.expect("a mock does not fail as a whole");
+        (rows, tally)
+    }
+
+    fn run_on<T: Target>(&self, time: &Time, target: T, load: Vec<Planned>) -> (Vec<Record>, Tally, io::Result<()>) {
+        let (output, mut done) = RingBuffer::new(load.len() + self.depth + self.pushed_back + 1);
+        let (tally, _, outcome) = self.issuer(time, target, load, output).run();
+        (std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect(), tally, outcome)
+    }
+}
+
+fn each_takes(ns: i64) -> Answer {
+    Box::new(move |io| (Nanos(ns), io.length as i64))
+}
+
+fn by_request(mut rows: Vec<Record>) -> Vec<Record> {
+    rows.sort_by_key(|row| row.request);
+    rows
+}
+
+fn overlap(a: &Record, b: &Record) -> bool {
+    let is_something = a.sectors.0 > 0 && b.sectors.0 > 0;
+    is_something && a.sector < b.sector + b.sectors && b.sector < a.sector + a.sectors
+}
+
+#[test]
+fn each_goes_at_its_time_and_never_before() {
+    let load = (0..50).map(|i| write(i, i as i64 * MS, i * 8, 8)).collect();
+    let (rows, tally) = Bench::new(Policy::Partial, 8).run(load, each_takes(MS / 2));
+    assert_eq!(rows.len(), 50);
+    for row in &rows {
+        let delay = row.delay().unwrap();
+        // The clock moves a few nanoseconds with each look at it.
+        assert!((0..100).contains(&delay.0), "{row:?}");
+        assert!((MS / 2..MS / 2 + 100).contains(&row.latency().unwrap().0), "{row:?}");
+        assert_eq!((row.in_flight, row.waiting, row.held_by, row.outcome), (1, 0, HeldBy::Nothing, Outcome::Ok));
+    }
+    assert_eq!((tally.max_in_flight, tally.submissions), (1, 50));
+}
+
+#[test]
+fn a_full_depth_holds_what_is_due() {
+    let load = (0..6).map(|i| write(i, 0, i * 8, 8)).collect();
+    let (rows, tally) = Bench::new(Policy::Partial, 2).run(load, each_takes(MS));
+    let rows = by_request(rows);
+    let held: Vec<_> = rows.iter().map(|row| row.held_by).collect();
+    use HeldBy::{Depth, Nothing};
+    assert_eq!(held, [Nothing, Nothing, Depth, Depth, Depth, Depth]);
+    assert!(rows.is_sorted_by_key(|row| row.issued));
+    assert_eq!(rows.iter().map(|row| row.waiting).max(), Some(5), "those due behind the first");
+    assert_eq!(tally.max_in_flight, 2);
+}
+
+#[test]
+fn what_was_not_ready_in_time_says_so() {
+    let late = Planned { ready: Nanos(5), ..write(1, 0, 8, 8) };
+    let (rows, _) = Bench::new(Policy::Partial, 8).run(vec![write(0, 0, 0, 8), late], each_takes(MS));
+    assert_eq!(by_request(rows).iter().map(|r| r.held_by).collect::<Vec<_>>(), [HeldBy::Nothing, HeldBy::Input]);
+}
+
+#[test]
+fn pushed_back_requests_go_when_their_overlap_has_gone_and_nobody_overtakes() {
+    // 1 overlaps 0; 2 overlaps 1 alone; 3 is free; 4 overlaps all of them.
+    let load =
+        vec![write(0, 0, 0, 8), write(1, 10, 4, 8), write(2, 20, 10, 8), write(3, 30, 100, 8), read(4, 40, 0, 200)];
+    let (rows, tally) = Bench::new(Policy::Partial, 8).run(load, each_takes(MS));
+    let rows = by_request(rows);
+    assert_eq!(rows.iter().map(|row| row.pushed_back).collect::<Vec<_>>(), [false, true, true, false, true]);
+    for (earlier, later) in [(0, 1), (1, 2), (0, 4), (1, 4), (2, 4), (3, 4)] {
+        assert!(rows[earlier].completed <= rows[later].issued, "{earlier} before {later}");
+    }
+    let wait = rows[1].issued.unwrap() - rows[0].completed.unwrap();
+    assert!(wait < Nanos(100), "at once: {wait:?}");
+    assert!(rows[3].delay().unwrap() < Nanos(100), "others go on");
+    assert!(rows.iter().all(|row| row.held_by == HeldBy::Nothing), "an overlap is told by pushed_back alone");
+    assert_eq!(tally.max_pushed_back, 3);
+}
+
+#[test]
+fn revived_requests_need_no_ordinary_place() {
+    // Depth 1 is taken by a long request all the while.
+    let load = vec![write(0, 0, 0, 8), write(1, 10, 0, 8), write(2, 20, 100, 8)];
+    let (rows, tally) = Bench { depth: 2, ..Bench::new(Policy::Partial, 2) }
+        .run(load, Box::new(|io| (Nanos(if io.offset == 100 * 512 { 50 * MS } else { MS }), io.length as i64)));
+    let rows = by_request(rows);
+    assert!(rows[1].issued < rows[2].completed);
+    assert_eq!(tally.max_in_flight, 2);
+}
+
+#[test]
+fn ordering_makes_everything_behind_wait_and_counts_each_wait() {
+    let load = vec![write(0, 0, 0, 8), write(1, 10, 0, 8), write(2, 20, 0, 8), write(3, 30, 100, 8)];
+    let (rows, tally) = Bench::new(Policy::Ordering, 8).run(load, each_takes(MS));
+    let rows = by_request(rows);
+    assert!(rows.is_sorted_by_key(|row| row.issued));
+    use HeldBy::{Nothing, Order};
+    assert_eq!(rows.iter().map(|row| row.held_by).collect::<Vec<_>>(), [Nothing, Order, Order, Order]);
+    assert_eq!((tally.ordered_waits, tally.max_pushed_back), (2, 0), "1 waits for 0, and 2 for 1");
+    assert!(rows.iter().all(|row| !row.pushed_back));
+}
+
+#[test]
+fn dropped_requests_are_put_out_and_counted() {
+    let load = vec![write(0, 0, 0, 8), write(1, 10, 0, 8), write(2, 20, 100, 8), write(3, 2 * MS, 0, 8)];
+    let (rows, tally) = Bench::new(Policy::Drop, 8).run(load, each_takes(MS));
+    let rows = by_request(rows);
+    use Outcome::{Dropped, Ok};
+    assert_eq!(rows.iter().map(|row| row.outcome).collect::<Vec<_>>(), [Ok, Dropped, Ok, Ok]);
+    assert_eq!((rows[1].issued, rows[1].completed, tally.dropped), (None, None, 1));
+}
+
+#[test]
+fn what_is_to_be_left_out_has_a_row_and_is_never_given_to_the_target() {
+    let left_out = Planned { skip: Some(Outcome::BeyondEnd), ..write(1, 0, 8, 8) };
+    let time = Time::starting_at(0);
+    let (output, mut done) = RingBuffer::new(8);
+    let bench = Bench::new(Policy::Partial, 8);
+    let target = Mock::with_latency(time.clone(), Nanos(MS));
+    let (_, target, _) = bench.issuer(&time, target, vec![write(0, 0, 0, 8), left_out], output).run();
+    assert_eq!(target.log.len(), 1);
+    let rows = by_request(std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect());
+    assert_eq!((rows[1].outcome, rows[1].issued), (Outcome::BeyondEnd, None));
+}
+
+#[test]
+fn as_fast_as_possible_fills_the_depth_and_has_no_deadlines() {
+    let bench = Bench { pace: Pace::AsFastAsPossible, ..Bench::new(Policy::Partial, 3) };
+    let (rows, tally) = bench.run((0..30).map(|i| write(i, 0, i * 8, 8)).collect(), each_takes(MS));
+    assert!(rows.iter().all(|row| row.delay() == Some(Nanos(0)) && row.held_by == HeldBy::Nothing));
+    assert_eq!(tally.max_in_flight, 3);
+    assert!(by_request(rows).is_sorted_by_key(|row| row.issued));
+}
+
+#[test]
+fn errors_and_short_requests_are_recorded_and_the_run_goes_on() {
+    let mut pool = Pool::new(1 << 20).unwrap();
+    let mut with_data = |planned: Planned| -> Planned {
+        let buffer: Option<Buffer> = pool.take(planned.sectors.bytes());
+        Planned { buffer, ..planned }
+    };
+    let load = (0..5).map(|i| with_data(write(i, i as i64 * MS, i * 8, 8))).collect();
+    let answer: Answer = Box::new(|io| {
+        let result = match io.offset / 4096 {
+            1 => -i64::from(libc::EIO),
+            2 => 512,
+            3 => 0,
+            _ => io.length as i64,
+        };
+        (Nanos(1000), result)
+    });
+    let (rows, _) = Bench::new(Policy::Partial, 8).run(load, answer);
+    let seen: Vec<_> = by_request(rows).iter().map(|row| (row.outcome, row.errno, row.bytes_done)).collect();
+    use Outcome::{Error, Ok, Short};
+    assert_eq!(seen, [(Ok, 0, 4096), (Error, libc::EIO, 0), (Short, 0, 512), (Short, 0, 0), (Ok, 0, 4096)]);
+}
+
+/// Orders a stop as soon as request 2 is staged.
+fn stopping(bench: &Bench, order: fn(&Stop)) -> Answer {
+    let stop = Rc::clone(&bench.stop);
+    Box::new(move |io| {
+        if io.offset == 2 * 4096 {
+            order(&stop);
+        }
+        (Nanos(MS / 2), io.length as i64)
+    })
+}
+
+#[test]
+fn a_gentle_stop_waits_for_what_is_in_flight_and_issues_no_more() {
+    let bench = Bench::new(Policy::Partial, 8);
+    // 3 waits for 2, and would be revived.
+    let mut load: Vec<_> = (0..3).map(|i| write(i, i as i64 * 1000, i * 8, 8)).collect();
+    load.insert(2, write(9, 1500, 0, 8));
+    load.extend((3..9).map(|i| write(i, i as i64 * MS, i * 8, 8)));
+    let answer = stopping(&bench, Stop::gently);
+    let (rows, _) = bench.run(load, answer);
+    let seen: Vec<_> = by_request(rows).iter().map(|row| (row.request, row.outcome, row.issued.is_some())).collect();
+    use Outcome::{Ok, Unfinished};
+    assert_eq!(seen, [(0, Ok, true), (1, Ok, true), (2, Ok, true), (9, Unfinished, false)]);
+}
+
+#[test]
+fn a_stop_at_once_leaves_what_is_in_flight_unfinished() {
+    let bench = Bench::new(Policy::Partial, 8);
+    let answer = stopping(&bench, Stop::at_once);
+    let (rows, _) = bench.run((0..9).map(|i| write(i, i as i64 * 1000, i * 8, 8)).collect(), answer);
+    let rows = by_request(rows);
+    assert_eq!(rows.iter().map(|row| row.request).collect::<Vec<_>>(), [0, 1, 2]);
+    assert!(rows.iter().all(|r| r.outcome == Outcome::Unfinished && r.issued.is_some() && r.completed.is_none()));
+}
+
+/// Fails as a whole at its third submission.
+struct Failing(Mock, u32);
+
+impl Target for Failing {
+    fn stage(&mut self, io: Io<'_>) {
+        self.0.stage(io);
+    }
+    fn submit(&mut self) -> io::Result<()> {
+        self.1 += 1;
+        if self.1 == 3 { Err(io::Error::from_raw_os_error(libc::ENODEV)) } else { self.0.submit() }
+    }
+    fn reap(&mut self) -> Option<Completion> {
+        self.0.reap()
+    }
+    fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
+        self.0.wait(timeout)
+    }
+}
+
+#[test]
+fn a_target_that_fails_as_a_whole_ends_the_run_with_what_was_there() {
+    let time = Time::starting_at(-MS);
+    let target = Failing(Mock::with_latency(time.clone(), Nanos(100)), 0);
+    let load = (0..9).map(|i| write(i, i as i64 * MS, i * 8, 8)).collect();
+    let (rows, _, outcome) = Bench::new(Policy::Partial, 8).run_on(&time, target, load);
+    assert_eq!(outcome.unwrap_err().raw_os_error(), Some(libc::ENODEV));
+    use Outcome::{Ok, Unfinished};
+    assert_eq!(rows.iter().map(|row| row.outcome).collect::<Vec<_>>(), [Ok, Ok, Unfinished]);
+}
+
+#[test]
+fn a_recorder_that_is_too_slow_holds_the_loop_and_loses_nothing() {
+    let bench = Bench::new(Policy::Partial, 4);
+    let time = Time::starting_at(-MS);
+    let target = Mock::with_latency(time.clone(), Nanos(1000));
+    // As small as a queue can be that takes all that may be in flight.
+    let (output, mut done) = RingBuffer::<Done>::new(8);
+    let slow = thread::spawn(move || {
+        let mut rows = Vec::new();
+        while !(done.is_abandoned() && done.is_empty()) {
+            thread::sleep(Duration::from_millis(2));
+            rows.extend(done.pop().map(|done| done.record).ok());
+        }
+        rows
+    });
+    let load = (0..60).map(|i| write(i, i as i64 * 1000, i * 8, 8)).collect();
+    let (tally, _, outcome) = bench.issuer(&time, target, load, output).run();
+    outcome.unwrap();
+    let rows = by_request(slow.join().unwrap());
+    assert!(rows.iter().map(|row| row.request).eq(0..60), "each once");
+    assert!(tally.recorder_stalls > 0);
+    assert!(rows.iter().any(|row| row.held_by == HeldBy::Recorder));
+}
+
+fn policies() -> impl Strategy<Value = Policy> {
+    prop::sample::select(vec![Policy::Allow, Policy::Drop, Policy::Partial, Policy::Ordering])
+}
+
+/// Few places, so that much overlaps; many at the same time.
+fn loads() -> impl Strategy<Value = Vec<Planned>> {
+    let request = (prop_oneof![Just(0_i64), 0..3000_i64], 0_u64..64, 0_u64..16, any::<bool>(), 0_u8..20);
+    prop::collection::vec(request, 0..80).prop_map(|requests| {
+        let mut at = 0;
+        let plan = |(number, (gap, sector, sectors, reads, skip)): (usize, (i64, u64, u64, bool, u8))| {
+            at += gap;
+            let planned = write(number as u64, at, sector, sectors);
+            let op = if reads { Op::Read } else { Op::Write };
+            Planned { op, skip: (skip == 0).then_some(Outcome::BeyondEnd), ..planned }
+        };
+        requests.into_iter().enumerate().map(plan).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #[test]
+    fn nothing_is_lost_doubled_early_or_out_of_turn(
+        load in loads(), policy in policies(), depth in 1_usize..6, pushed_back in 1_usize..5,
+        latencies in prop::collection::vec(1_i64..20_000, 1..20), errors in 1_usize..30,
+    ) {
+        let count = load.len() as u64;
+        let skipped = load.iter().filter(|planned| planned.skip.is_some()).count();
+        let mut number = 0;
+        let answer: Answer = Box::new(move |io| {
+            number += 1;
+            let result = if number % errors == 0 { -i64::from(libc::EIO) } else { io.length as i64 };
+            (Nanos(latencies[number % latencies.len()]), result)
+        });
+        let bench = Bench { pushed_back, ..Bench::new(policy, depth) };
+        let (rows, tally) = bench.run(load, answer);
+        let done: Vec<_> = rows.iter().filter_map(|row| row.completed).collect();
+        prop_assert!(done.is_sorted(), "put out in the order of completion");
+        let rows = by_request(rows);
+        prop_assert!(rows.iter().map(|row| row.request).eq(0..count), "each once");
+        let dropped = rows.iter().filter(|row| row.outcome == Outcome::Dropped).count();
+        prop_assert_eq!(dropped as u64, tally.dropped);
+        prop_assert!(dropped == 0 || policy == Policy::Drop);
+        let issued: Vec<&Record> = rows.iter().filter(|row| row.issued.is_some()).collect();
+        prop_assert_eq!(issued.len() + dropped + skipped, rows.len());
+        for row in &issued {
+            prop_assert!(row.issued.unwrap() >= row.intended, "early: {:?}", row);
+            prop_assert!(row.completed.unwrap() > row.issued.unwrap());
+            let flying = |pushed: bool| issued.iter().filter(|other| {
+                other.pushed_back == pushed && other.issued <= row.issued && other.completed > row.issued
+            }).count();
+            prop_assert!(flying(false) <= depth, "the depth is exceeded at {:?}", row);
+            prop_assert!(flying(true) <= pushed_back, "the reserve is exceeded at {:?}", row);
+            prop_assert!(!row.pushed_back || policy == Policy::Partial);
+        }
+        // Those that did not wait for an overlap went in the order of the load; with no push-back, all did.
+        let straight: Vec<_> = issued.iter().filter(|row| !row.pushed_back).map(|row| row.issued).collect();
+        prop_assert!(straight.is_sorted());
+        if policy != Policy::Allow {
+            for (i, a) in issued.iter().enumerate() {
+                for b in &issued[i + 1..] {
+                    if overlap(a, b) && (a.op.modifies() || b.op.modifies()) {
+                        prop_assert!(a.completed <= b.issued, "overtaken or together:\n{:?}\n{:?}", a, b);
+                    }
+                }
+            }
+        }
+    }
+}
