@@ -63,6 +63,7 @@ bench: build ## measure against other programs, as root on a quiet machine: make
 	tools/system.sh bench
 	@test -n "$(JUDGES)" || { echo "name the folder of the judges: make bench JUDGES=DIR" >&2; exit 1; }
 	python3 bench/fidelity.py --judge "$(JUDGES)" --iosonar $(BUILT)
+	python3 bench/asap.py --iosonar $(BUILT)
 	python3 bench/record_overhead.py $(BUILT)
 
 .PHONY: lint rooms
