@@ -6,6 +6,7 @@
 Both work, in turn, on a loop device with direct I/O over a file in memory: 4 KiB requests at random places, 70 % reads.
 fio runs as long as the replay took. iosonar tracks conflicts and records every request, as always. Needs root and fio.
 """
+
 import argparse
 import json
 import statistics
@@ -26,19 +27,60 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="iosonar-bench-") as name:
         folder = Path(name)
         load, output = folder / "asap.load.parquet", folder / "asap.replay.parquet"
-        sh(args.iosonar, "generate", "uniform", load, "--rate", 100_000, "--duration", f"{args.requests / 100_000}s",
-           "--size", "4k", "--span", f"{args.mib}M", "--reads", 0.7)
+        sh(
+            args.iosonar,
+            "generate",
+            "uniform",
+            load,
+            "--rate",
+            100_000,
+            "--duration",
+            f"{args.requests / 100_000}s",
+            "--size",
+            "4k",
+            "--span",
+            f"{args.mib}M",
+            "--reads",
+            0.7,
+        )
         device = LoopDevice(folder, args.mib)
-        fio = ["fio", "--name=peer", f"--filename={device.path}", "--direct=1", "--ioengine=io_uring",
-               f"--iodepth={args.depth}", "--rw=randrw", "--rwmixread=70", "--bs=4k", "--time_based", "--norandommap",
-               "--output-format=json"]
+        fio = [
+            "fio",
+            "--name=peer",
+            f"--filename={device.path}",
+            "--direct=1",
+            "--ioengine=io_uring",
+            f"--iodepth={args.depth}",
+            "--rw=randrw",
+            "--rwmixread=70",
+            "--bs=4k",
+            "--time_based",
+            "--norandommap",
+            "--output-format=json",
+        ]
         try:
             for n in range(args.pairs):
-                own = json.loads(sh(args.iosonar, "replay", load, "--target", device.path, "--output", output,
-                                    "--overwrite", "--asap", "--depth", args.depth, "--json"))
+                own = json.loads(
+                    sh(
+                        args.iosonar,
+                        "replay",
+                        load,
+                        "--target",
+                        device.path,
+                        "--output",
+                        output,
+                        "--overwrite",
+                        "--asap",
+                        "--depth",
+                        args.depth,
+                        "--json",
+                    )
+                )
                 job = json.loads(sh(*fio, f"--runtime={max(1, own['elapsed_s']):.0f}"))["jobs"][0]
                 rows.append((own["iops"], job["read"]["iops"] + job["write"]["iops"]))
-                print(f"pair {n + 1}: iosonar {rows[-1][0]:.0f}, fio {rows[-1][1]:.0f} IOPS", file=sys.stderr, flush=True)
+                print(
+                    f"pair {n + 1}: iosonar {rows[-1][0]:.0f}, fio {rows[-1][1]:.0f} IOPS", file=sys.stderr, flush=True
+                )
         finally:
             device.close()
     own, peer = (statistics.median(r[i] for r in rows) for i in (0, 1))

@@ -14,6 +14,7 @@ test    losetup               mount          util-linux      util-linux     util
 test    mkfs.ext4             e2fsprogs      e2fsprogs       e2fsprogs      e2fsprogs
 bench   fio                   fio            fio             fio            fio
 test    clang                 clang          clang           clang          clang
+test    chromium              chromium       chromium        chromium       chromium
 '
 
 # A Python that is new enough and can make virtual environments; prints its name.

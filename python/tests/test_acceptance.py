@@ -28,7 +28,7 @@ def natural(name: str) -> Path:
 
 @pytest.mark.parametrize("name", [load[0] for load in LOADS])
 def test_pictures_of_a_load(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert report(natural(name), "--out", tmp_path) == 0
+    assert report(natural(name), "--format", "png", "--out", tmp_path) == 0
     written = {Path(line).name: Path(line) for line in capsys.readouterr().out.splitlines()}
     assert f"{name}.g000.overview.thrp.png" in written
     assert {png_size(path) for path in written.values()} == {(1200, 800)}
@@ -48,5 +48,5 @@ def test_every_line_is_replayed_once_and_drawn(name: str, lines: int, reads: int
     left_out = statistics["skipped"]["beyond_end"]
     assert sum(outcome != "ok" for outcome in table["outcome"]) == left_out
     assert left_out < lines / 100, "only what crosses the border of the device may be left out"
-    iosonar("report", run, "--out", tmp_path)
+    iosonar("report", run, "--format", "png", "--out", tmp_path)
     assert (tmp_path / f"{name}.g01.latency.realtime.png").exists()

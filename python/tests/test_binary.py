@@ -37,5 +37,5 @@ def test_as_fast_as_possible_has_no_issue_error(replayed: tuple[Path, dict[str, 
 
 
 def test_report_takes_what_replay_wrote(replayed: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
-    iosonar("report", replayed[0], "--out", tmp_path)
+    iosonar("report", replayed[0], "--format", "png", "--out", tmp_path)
     assert (tmp_path / "a.g01.latency.realtime.png").exists()

@@ -12,7 +12,7 @@ from test_report import report
 
 from iosonar.report.verdict import Grade, fails, verdict_of
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "schemas/verdict.json").read_text())
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/verdict.json").read_text())
 
 GOOD = [run_row(n, intended=n * S) for n in range(20)]
 SKIPPED: dict[str, Any] = {"issued_ns": None, "completed_ns": None}

@@ -7,7 +7,16 @@ use std::path::{Path, PathBuf};
 use assert_cmd::Command;
 
 /// The documents whose examples are checked.
-const DOCUMENTS: [&str; 5] = ["README.md", "docs/guide.md", "docs/loads.md", "docs/pitfalls.md", "CONTRIBUTING.md"];
+const DOCUMENTS: [&str; 8] = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/formats.md",
+    "docs/guide.md",
+    "docs/loads.md",
+    "docs/pitfalls.md",
+    "docs/recording.md",
+    "docs/transforms.md",
+];
 
 fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -79,8 +79,8 @@ impl<'a, C: Clock> Feeder<'a, C> {
         Self { clock, plan, stop, pool, content, output, returned, first: None, fed: Fed::default() }
     }
 
-    /// Runs to the end of the window, or until a stop.
-    pub fn run(mut self, load: &mut dyn Reader<Request>) -> Result<Fed> {
+    /// Runs to the end of the window, or until a stop. What it counted is true even if the load could be read only in part.
+    pub fn run(mut self, load: &mut dyn Reader<Request>) -> (Fed, Result<()>) {
         let arena = Arc::clone(self.pool.arena());
         let mut number = 0;
         let outcome = loop {
@@ -106,9 +106,9 @@ impl<'a, C: Clock> Feeder<'a, C> {
         };
         let known = load.metadata();
         self.fed.bad_lines = known.counts.bad_lines;
-        self.fed.load_complete = known.complete;
+        self.fed.load_complete = known.complete && outcome.is_ok();
         self.fed.notices.clone_from(&known.notices);
-        outcome.map(|()| self.fed)
+        (self.fed, outcome)
     }
 
     fn plan(&mut self, number: u64, request: &Request) -> Planned {

@@ -58,6 +58,10 @@ impl Geometry {
         if end > self.sectors {
             return Err(Outcome::BeyondEnd);
         }
+        if sectors.0 == 0 {
+            // Nothing to widen: a request without data must not grow one.
+            return Ok(Place { sector: Sector(wrapped), sectors, widened: false });
+        }
         let first = wrapped / self.block_sectors * self.block_sectors;
         let last = end.div_ceil(self.block_sectors) * self.block_sectors;
         let widened = (first, last) != (wrapped, end);
@@ -94,6 +98,7 @@ mod tests {
         assert_eq!(place(g, 15, 2, Align::Expand), Ok((8, 16, true)));
         assert_eq!(place(g, 15, 2, Align::Reject), Err(Outcome::Unaligned));
         assert_eq!(place(g, 16, 8, Align::Reject), Ok((16, 8, false)));
+        assert_eq!(place(g, 9, 0, Align::Expand), Ok((9, 0, false)), "no data, nothing to widen");
     }
 
     #[test]
@@ -109,7 +114,7 @@ mod tests {
             let g = Geometry::new((blocks * 512) << shift, 512 << shift);
             if let Ok(p) = g.place(Sector(sector), Sectors(sectors), Align::Expand) {
                 prop_assert!(p.sector.0 + p.sectors.0 <= g.sectors);
-                prop_assert_eq!(p.sector.0 % g.block_sectors, 0);
+                prop_assert!(sectors == 0 || p.sector.0 % g.block_sectors == 0);
                 prop_assert_eq!(p.sectors.0 % g.block_sectors, 0);
                 let wrapped = sector % g.sectors;
                 prop_assert!(p.sector.0 <= wrapped && wrapped + sectors <= p.sector.0 + p.sectors.0);

@@ -108,34 +108,57 @@ impl Prepared {
     pub fn run(mut self, stop: &Stop, progress: &Progress) -> Result<Finished> {
         let limits = self.options.limits();
         let arena = Arc::clone(self.pool.arena());
-        // The buffers take their time, more than the grace may give; the loop locks what is small and comes later.
-        lock_memory();
-        let clock = Monotonic::starting_in(self.options.grace);
-        self.note_start(clock);
-        let plan = Plan {
-            window: self.options.window,
-            speedup: self.options.speedup,
-            asap: self.options.asap,
-            geometry: self.device.geometry,
-            align: self.options.align,
-            ahead: self.options.ahead,
-        };
         let files = vec![claimed(&self.device)?];
         let (planned_in, planned_out) = RingBuffer::new(self.options.ahead_requests);
         // Room for everything in flight or waiting, and as much again for the recorder's naps.
         let (done_in, done_out) = RingBuffer::new((limits.slots() * 2).max(65_536));
         let buffers = (self.pool.largest() / UNIT_BYTES) as usize;
         let (returned_in, returned_out) = RingBuffer::new(buffers);
-        let content = Content::new(wall().0 as u64);
-        let feeder = Feeder::new(clock, plan, stop, self.pool, content, planned_in, returned_out);
-        let recorder = Recorder::new(done_out, returned_in, Arc::clone(&arena), self.journal, stop, progress);
         let tracker = Tracker::new(self.options.conflicts, self.options.strong, limits.slots());
-        let options = &self.options;
-        let mut load = self.load;
         // A loop that sleeps leaves its processor to others anyway.
-        let processors = processors::part().filter(|_| options.wait() == Wait::Spin);
-        let (fed, looped, recorded) = thread::scope(|rooms| {
-            let feeder = in_room(rooms, "feeder", || {
+        let processors = processors::part().filter(|_| self.options.wait() == Wait::Spin);
+        let (processors, options) = (&processors, &self.options.clone());
+        let ring_arena = Arc::clone(&arena);
+        let (start, started) = mpsc::channel();
+        let (ready, is_ready) = mpsc::channel();
+        thread::scope(|rooms| {
+            let issuer = heard_from(rooms, "issuer", move || {
+                processors.iter().for_each(Parted::enter_loop);
+                let target = Uring::new(files, ring_arena, limits.slots())
+                    .map_err(|e| Error::system("io_uring can't be set up", e))?;
+                lock_memory();
+                // Locking and registering the buffers takes longer than any grace on a busy machine: only now may the
+                // run's own time begin.
+                let _ = ready.send(target.warnings.clone());
+                let clock = started.recv().expect("whoever waits for us starts us");
+                Ok::<_, Error>(match options.wait() {
+                    Wait::Spin => issue(clock, target, Spin, options, limits, stop, planned_out, done_in, tracker),
+                    Wait::Hybrid => {
+                        let idle = Hybrid { margin: WAKE_MARGIN };
+                        issue(clock, target, idle, options, limits, stop, planned_out, done_in, tracker)
+                    }
+                })
+            });
+            let Ok(told) = is_ready.recv() else {
+                return Err(issuer.recv().expect("the loop does not panic").expect_err("it was not ready"));
+            };
+            self.warnings.extend(told);
+            let clock = Monotonic::starting_in(self.options.grace);
+            self.note_start(clock);
+            let _ = start.send(clock);
+            let plan = Plan {
+                window: self.options.window,
+                speedup: self.options.speedup,
+                asap: self.options.asap,
+                geometry: self.device.geometry,
+                align: self.options.align,
+                ahead: self.options.ahead,
+            };
+            let content = Content::new(wall().0 as u64);
+            let feeder = Feeder::new(clock, plan, stop, self.pool, content, planned_in, returned_out);
+            let recorder = Recorder::new(done_out, returned_in, arena, self.journal, stop, progress);
+            let mut load = self.load;
+            let feeder = in_room(rooms, "feeder", move || {
                 processors.iter().for_each(Parted::leave_loop);
                 feeder.run(&mut *load)
             });
@@ -143,29 +166,12 @@ impl Prepared {
                 processors.iter().for_each(Parted::leave_loop);
                 recorder.run()
             });
-            let issuer = heard_from(rooms, "issuer", || {
-                processors.as_ref().map(Parted::enter_loop);
-                let target = Uring::new(files, arena, limits.slots())
-                    .map_err(|e| Error::system("io_uring can't be set up", e))?;
-                let told = target.warnings.clone();
-                lock_memory();
-                let looped = match options.wait() {
-                    Wait::Spin => issue(clock, target, Spin, options, limits, stop, planned_out, done_in, tracker),
-                    Wait::Hybrid => {
-                        let idle = Hybrid { margin: WAKE_MARGIN };
-                        issue(clock, target, idle, options, limits, stop, planned_out, done_in, tracker)
-                    }
-                };
-                Ok::<_, Error>((looped, told))
-            });
-            let looped = issuer.recv().expect("the loop does not panic");
+            let looped = issuer.recv().expect("the loop does not panic")?;
             let fed = feeder.join().expect("the feeder does not panic");
-            (fed, looped, recorder.join().expect("the recorder does not panic"))
-        });
-        let (looped, told) = looped?;
-        self.warnings.extend(told);
-        self.metadata.complete = !stop.is_ordered();
-        conclude(&self.options, self.device, self.metadata, self.warnings, fed, looped, recorded)
+            let recorded = recorder.join().expect("the recorder does not panic");
+            self.metadata.complete = !stop.is_ordered();
+            conclude(&self.options, self.device, self.metadata, self.warnings, fed, looped, recorded)
+        })
     }
 
     fn note_start(&mut self, clock: Monotonic) {
@@ -223,14 +229,13 @@ fn conclude(
     device: Device,
     mut metadata: Metadata,
     mut warnings: Vec<String>,
-    fed: Result<Fed>,
+    (fed, read): (Fed, Result<()>),
     (tally, looped): (Tally, std::io::Result<()>),
     recorded: Recorded,
 ) -> Result<Finished> {
-    let fed = fed.unwrap_or_else(|error| {
+    if let Err(error) = read {
         warnings.push(format!("the load could be read only in part: {error}"));
-        Fed::default()
-    });
+    }
     if let Err(error) = looped {
         warnings.push(format!("the target failed as a whole, and the run ended there: {error}"));
         metadata.complete = false;

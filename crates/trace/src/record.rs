@@ -101,11 +101,11 @@ named_enum! {
     HeldBy {
         /// Nothing: it was free to go.
         Nothing = 0 "nothing",
-        /// The most requests allowed in flight were in flight, or their buffers were all in use.
+        /// The most requests allowed in flight were in flight.
         Depth = 1 "depth",
         /// An earlier request had to wait for an overlap, and order was asked for.
         Order = 2 "order",
-        /// The load was not read, or its data not built, in time.
+        /// The load was not read, its data not built, or no buffer free for it in time.
         Input = 3 "input",
         /// The record of the run could not be written as fast as the requests completed.
         Recorder = 4 "recorder",

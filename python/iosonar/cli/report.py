@@ -1,4 +1,4 @@
-"""`iosonar report`: what happened in a run, or what a load is like, in pictures."""
+"""`iosonar report`: what happened in a run, or what a load is like, in a page or in pictures."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ import typer
 from iosonar.cli.run import VERDICT, guarded
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
-from iosonar.report.pictures import PictureFormat
 from iosonar.report.verdict import Grade
+from iosonar.report.wanted import ReportFormat, Wanted
 
 EXAMPLES = """
 Examples:
 
-  iosonar report run.replay.parquet                  pictures beside you, the most interesting first
+  iosonar report run.replay.parquet                  one page, run.report.html, that opens in any browser
 
-  iosonar report run.replay.parquet --out pictures --theme dark --size 4k
+  iosonar report run.replay.parquet --format png     pictures, the most interesting first
+
+  iosonar report run.replay.parquet --format png --out pictures --theme dark --size 4k
 
   iosonar report a.replay.gz b.replay.gz             two parts of one parallel run as one
 
@@ -39,7 +41,9 @@ def report(
         list[Path], typer.Argument(metavar="RUN...", help="Runs or loads: Parquet, or classic text, also compressed.")
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write; made if it is missing.")] = Path(),
-    format_: Annotated[PictureFormat, typer.Option("--format", help="Type of the pictures.")] = PictureFormat.PNG,
+    format_: Annotated[
+        ReportFormat, typer.Option("--format", help="One page (html), or pictures of this type.")
+    ] = ReportFormat.HTML,
     only: Annotated[
         str, typer.Option(metavar="NAME,…", help="Only these diagrams, such as latency.realtime or latency.")
     ] = "",
@@ -53,7 +57,9 @@ def report(
         typer.Option(metavar="S", help="Window of throughput; default 3 s, less for runs under 30 s."),
     ] = None,
     size: Annotated[str, typer.Option(metavar="WxH", help="Size of the pictures in pixels, or 4k.")] = "1200x800",
-    theme: Annotated[Theme, typer.Option(help="Light or dark paper.")] = Theme.LIGHT,
+    theme: Annotated[
+        Theme | None, typer.Option(help="Light or dark paper; default: light, a page as its reader's system.")
+    ] = None,
     data: Annotated[
         DataFormat | None, typer.Option(help="Also write the numbers behind each diagram, in this format.")
     ] = None,
@@ -64,23 +70,25 @@ def report(
         str, typer.Option(metavar="SIZE", help="Memory to compute in; more is spilled to TMPDIR.")
     ] = "2GiB",
 ) -> None:
-    """Shows what happened in runs, or what loads are like, in pictures."""
+    """Shows what happened in runs, or what loads are like, in a page or in pictures."""
     from iosonar.diagrams import CATALOGUE, Options, Study
-    from iosonar.figures.size import Size
-    from iosonar.report.pictures import Wanted, make_folder, prefix, write_pictures
+    from iosonar.figures.size import PAGE, Size
+    from iosonar.report.formats import write_report
+    from iosonar.report.pictures import make_folder, prefix
     from iosonar.report.selection import Selection
     from iosonar.report.verdict import fails, verdict_of, write_verdict
     from iosonar.table import open_requests
     from iosonar.table.engine import EngineOptions
 
     def work() -> None:
-        options = Options(bad_latency, bad_delay, window, size=Size.parse(size))
+        drawn_for = PAGE if format_ is ReportFormat.HTML else Size.parse(size)
+        options = Options(bad_latency, bad_delay, window, size=drawn_for)
         selection = Selection(static, dynamic, verbose, tuple(name for name in only.split(",") if name))
         make_folder(out)
         with open_requests(files, EngineOptions(memory)) as requests:
             study = Study(requests, options)
             diagrams = selection.choose(CATALOGUE, requests)
-            for done in write_pictures(study, diagrams, Wanted(out, format_, theme, data)):
+            for done in write_report(study, diagrams, Wanted(out, format_, theme, data)):
                 for path in done.paths:
                     print(path, flush=True)
                 if not done.paths:

@@ -14,7 +14,9 @@ from iosonar.figures.palette import Palette
 FAINTEST = 0.6
 """Opacity of a cell that holds one request."""
 
-LONELY_REACH = 3
+LONELY_REACH = 1 / 180
+"""Of the cloud's width: how far around a cell is looked for neighbours."""
+
 LONELY_SHARE = 0.12
 """A cell is lonely if at most this share of the cells within the reach of it, itself included, hold anything."""
 
@@ -68,8 +70,9 @@ def lonely(cloud: Cloud) -> list[Lonely]:
     filled = np.zeros((cloud.up, cloud.across), np.int32)
     for part in cloud.parts:
         filled[part.rows, part.columns] = 1
-    side = 2 * LONELY_REACH + 1
-    sums = np.pad(np.pad(filled, LONELY_REACH).cumsum(0).cumsum(1), ((1, 0), (1, 0)))
+    reach = max(3, round(LONELY_REACH * cloud.across))
+    side = 2 * reach + 1
+    sums = np.pad(np.pad(filled, reach).cumsum(0).cumsum(1), ((1, 0), (1, 0)))
     near = sums[side:, side:] - sums[:-side, side:] - sums[side:, :-side] + sums[:-side, :-side]
     found = []
     for part in cloud.parts:

@@ -49,3 +49,16 @@ class Size:
         across, up = across / CELL * finer, up / CELL * finer
         shrink = min(1.0, MOST_ACROSS / across)
         return max(int(across * shrink), 10), max(int(up * shrink), 10)
+
+
+@dataclass(frozen=True)
+class PageSize(Size):
+    """What figures of a page are computed for: finer than they are drawn, so that there is something to zoom into."""
+
+    @property
+    def cells(self) -> tuple[int, int]:
+        """How many cells a cloud has, across and up: powers of two, so that they can be joined."""
+        return 2048, 1024
+
+
+PAGE = PageSize()

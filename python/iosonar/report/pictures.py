@@ -4,46 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
 from iosonar.diagrams import Diagram, Study
 from iosonar.errors import UserError
 from iosonar.figures.model import Empty, Figure
-from iosonar.figures.numbers import DataFormat, write_numbers
+from iosonar.figures.numbers import write_numbers
 from iosonar.figures.palette import Theme
+from iosonar.report.wanted import Done, Wanted
 
 AHEAD = 3
 """Figures that are built before they are drawn."""
-
-
-class PictureFormat(StrEnum):
-    """The types of pictures."""
-
-    PNG = "png"
-    SVG = "svg"
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What to write, and where."""
-
-    folder: Path
-    format: PictureFormat = PictureFormat.PNG
-    theme: Theme = Theme.LIGHT
-    data: DataFormat | None = None
-    """Also write the numbers behind each diagram."""
-
-
-@dataclass(frozen=True)
-class Done:
-    """A diagram that was dealt with: the files that were written, or why there are none."""
-
-    name: str
-    paths: tuple[Path, ...]
-    reason: str = ""
 
 
 def write_pictures(study: Study, diagrams: Sequence[Diagram], wanted: Wanted) -> Iterator[Done]:
@@ -56,11 +28,16 @@ def write_pictures(study: Study, diagrams: Sequence[Diagram], wanted: Wanted) ->
         else:
             stem = f"{prefix(study)}.{figure.rank}.{figure.name}"
             paths = [wanted.folder / f"{stem}.{wanted.format}"]
-            _write_whole(paths[0], partial(draw, figure, size=study.options.size, theme=wanted.theme))
-            if wanted.data is not None:
-                paths.append(wanted.folder / f"{stem}.{wanted.data}")
-                _write_whole(paths[1], partial(write_numbers, figure, format_=wanted.data))
-            yield Done(diagram.name, tuple(paths))
+            write_whole(paths[0], partial(draw, figure, size=study.options.size, theme=wanted.theme or Theme.LIGHT))
+            yield Done(diagram.name, (*paths, *write_data(study, figure, wanted)))
+
+
+def write_data(study: Study, figure: Figure, wanted: Wanted) -> Iterator[Path]:
+    """Writes the numbers behind a figure, if they are wanted."""
+    if wanted.data is not None:
+        path = wanted.folder / f"{prefix(study)}.{figure.rank}.{figure.name}.{wanted.data}"
+        write_whole(path, partial(write_numbers, figure, format_=wanted.data))
+        yield path
 
 
 def _built(study: Study, diagrams: Sequence[Diagram]) -> Iterator[tuple[Diagram, Figure | Empty]]:
@@ -90,7 +67,7 @@ def make_folder(folder: Path) -> None:
         raise UserError(f"can't write to {folder}: {error.strerror}") from error
 
 
-def _write_whole(path: Path, write: Callable[[Path], None]) -> None:
+def write_whole(path: Path, write: Callable[[Path], None]) -> None:
     """Under its final name a file is whole or not there."""
     unfinished = path.with_name(f".{path.stem}.unfinished{path.suffix}")
     try:

@@ -1,4 +1,4 @@
-"""The verdict on a run for scripts: one JSON object, documented by schemas/verdict.json, and an exit code.
+"""The verdict on a run for scripts: one JSON object, documented by docs/schemas/verdict.json, and an exit code.
 
 The replay's own fidelity stands first: a run that missed its times is no verdict on the device.
 """

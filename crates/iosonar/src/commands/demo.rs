@@ -39,7 +39,7 @@ pub struct Args {
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
         // Whether the end can be reached is better known at the beginning.
-        let mut report = external::command(OsStr::new("report"))?;
+        external::command(OsStr::new("report"))?;
         let pictures = self.out.join("pictures");
         fs::create_dir_all(&pictures).with_context(|| format!("can't make the folder {}", pictures.display()))?;
         let [load, target, run] =
@@ -59,13 +59,9 @@ impl Args {
         say("Every request at its time, with direct I/O.");
         let on = [words("--target"), vec![path(&target)], words("--output"), vec![path(&run)]].concat();
         run_own(&[words("replay"), vec![path(&load)], on].concat())?;
-        say("What happened, in pictures.");
-        let arguments = [vec![path(&run)], words("--format png --out"), vec![path(&pictures)]].concat();
-        show(&[words("report"), arguments.clone()].concat());
-        let status = report.args(arguments).status().context("can't run iosonar-report")?;
-        if !status.success() {
-            bail!("iosonar report failed ({status}); the result is in {}", run.display());
-        }
+        say("What happened, in pictures and as a page.");
+        report(&[vec![path(&run)], words("--format png --out"), vec![path(&pictures)]].concat())?;
+        report(&[vec![path(&run)], words("--out"), vec![path(&self.out)]].concat())?;
         print!("{}", closing(&self.out, &pictures));
         Ok(ExitCode::SUCCESS)
     }
@@ -96,6 +92,17 @@ fn run_own(arguments: &[OsString]) -> Result<()> {
     let code = crate::Cli::try_parse_from(typed).context("the demo and the command line disagree")?.command.run()?;
     if code != ExitCode::SUCCESS {
         bail!("`iosonar {}` did not end well; the demo stops here", arguments[0].to_string_lossy());
+    }
+    Ok(())
+}
+
+/// Runs the Python half's report.
+fn report(arguments: &[OsString]) -> Result<()> {
+    show(&[words("report"), arguments.to_vec()].concat());
+    let status =
+        external::command(OsStr::new("report"))?.args(arguments).status().context("can't run iosonar-report")?;
+    if !status.success() {
+        bail!("iosonar report failed ({status}); the result is whole all the same");
     }
     Ok(())
 }
@@ -137,6 +144,7 @@ The pictures are in {pictures}, named by interest. Look first at
                          wall: more was asked for than could be in flight.
   …overview.thrp.png     what was asked for and what was delivered. Where the lines part, the storage was saturated.
 
+The page {folder}/bursts.report.html says the same in words and numbers, with diagrams to zoom into.
 All of it is in {folder}; `rm -r {folder}` removes it. Now try a load of your own: `iosonar replay --help`.
 ",
         pictures = pictures.display(),

@@ -1,0 +1,234 @@
+"""Draws figures for pages with Bokeh: plots that zoom, share their time axis, and are coloured by the page.
+
+A cloud travels as the cells of its raster that hold anything, packed; the page's script (report/assets/clouds.js) makes
+of them an image in the resolution of what is being looked at. Colours are those of light paper; each model says in its
+tags which role its colours stand for, so that the page can change them.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iosonar.figures.model import Axis, Cloud, CloudPart, Direction, Figure, Line, Rule, Scale, Steps, Stroke, Unit
+from iosonar.figures.palette import PALETTES, Theme
+
+if TYPE_CHECKING:
+    from bokeh.models import Range1d
+    from bokeh.plotting import figure as BokehPlot  # noqa: N812 - a class, for all its name
+
+HEIGHT = 360
+"""Pixels of a plot; its width is the page's."""
+
+LEFT = 92
+"""Room for the y axis: the same in all plots, so that time axes stand under one another."""
+
+MOST_CELLS = 150_000
+"""A cloud with more filled cells travels in half the resolution, so that a page stays small."""
+
+DASHES: dict[Stroke, Any] = {Stroke.SOLID: "solid", Stroke.DASHED: [7, 4], Stroke.DOTTED: [2, 3]}
+_LIGHT = PALETTES[Theme.LIGHT]
+_LONG_S = 900.0
+"""Time axes that are longer are read in minutes or hours."""
+
+
+@dataclass
+class Plots:
+    """The plots of one page. Those over the same stretch of time share its range and its cursor."""
+
+    ranges: dict[Axis, Range1d] = field(default_factory=dict)
+
+    def draw(self, drawn: Figure) -> tuple[BokehPlot, dict[str, Any]]:
+        """A plot and what the page's script must know of it: its axes, series and clouds."""
+        from bokeh.models import Range1d, ResetTool, SaveTool
+        from bokeh.models.tools import BoxZoomTool, PanTool, WheelZoomTool
+        from bokeh.plotting import figure
+
+        tools: list[Any] = [BoxZoomTool(), PanTool(), WheelZoomTool(modifiers={"ctrl": True}), ResetTool(), SaveTool()]
+        plot = figure(
+            name=drawn.name,
+            height=HEIGHT,
+            sizing_mode="stretch_width",
+            x_range=self._x_range(drawn.x),
+            y_range=Range1d(start=drawn.y.low, end=drawn.y.high),
+            x_axis_type=_kind(drawn.x),
+            y_axis_type=_kind(drawn.y),
+            tools=tools,
+            active_drag=tools[0],
+            toolbar_location="above",
+            min_border_left=LEFT,
+            min_border_right=18,
+            lod_threshold=None,
+        )
+        plot.toolbar.logo = None
+        plot.toolbar.autohide = True
+        _dress(plot, drawn)
+        layers = [self._layer(plot, drawn, number) for number in range(len(drawn.layers))]
+        described = {"name": drawn.name, "x": _axis(drawn.x), "y": _axis(drawn.y), "layers": layers}
+        return plot, described
+
+    def _x_range(self, axis: Axis) -> Any:
+        from bokeh.models import Range1d
+
+        if axis.unit is not Unit.TIMELINE:
+            return Range1d(start=axis.low, end=axis.high)
+        key = Axis("", axis.unit, axis.low, axis.high)
+        return self.ranges.setdefault(key, Range1d(start=axis.low, end=axis.high, name="time"))
+
+    def _layer(self, plot: BokehPlot, drawn: Figure, number: int) -> dict[str, Any]:
+        layer, name = drawn.layers[number], f"{drawn.name}:{number}"
+        match layer:
+            case Cloud():
+                return _cloud(plot, drawn, layer, name)
+            case Line():
+                colour, tag = _coloured(layer.role, "line_color")
+                source = {"x": layer.x, "y": layer.y.astype(np.float32)}
+                line = plot.line("x", "y", source=source, line_width=1.6, line_dash=DASHES[layer.stroke], **colour)
+                line.name, line.glyph.tags = name, tag
+                return {"kind": "line", "label": layer.label, "role": layer.role, "models": [name]}
+            case Steps():
+                return _steps(plot, layer, name)
+            case Rule():
+                return _rule(plot, layer, name)
+
+
+def _kind(axis: Axis) -> Any:
+    return "log" if axis.scale is Scale.LOG else "linear"
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    return {"unit": axis.unit, "low": axis.low, "high": axis.high, "log": axis.scale is Scale.LOG, "label": axis.label}
+
+
+def _coloured(role: str, *properties: str) -> tuple[dict[str, Any], list[Any]]:
+    """The colour of a role for some properties of a glyph, and the tag that lets the page change it."""
+    colour = _LIGHT.roles[role]  # type: ignore[index]
+    return dict.fromkeys(properties, colour), [{"roles": {name: str(role) for name in properties}}]
+
+
+def _cloud(plot: BokehPlot, drawn: Figure, cloud: Cloud, name: str) -> dict[str, Any]:
+    from bokeh.models import ColumnDataSource
+
+    cloud = coarse_enough(cloud)
+    nothing: dict[str, Any] = {"image": [], "x": [], "y": [], "dw": [], "dh": []}
+    source = ColumnDataSource(nothing, name=name)
+    plot.image_rgba("image", "x", "y", "dw", "dh", source=source)
+    parts = [
+        {"label": part.label, "role": part.role, "cells": packed(part, cloud.across), "n": len(part.counts)}
+        for part in cloud.parts
+    ]
+    return {"kind": "cloud", "across": cloud.across, "up": cloud.up, "parts": parts, "models": [name]}
+
+
+def coarse_enough(cloud: Cloud) -> Cloud:
+    """The cloud with its cells joined by fours until few enough are filled."""
+    while sum(len(part.counts) for part in cloud.parts) > MOST_CELLS and min(cloud.across, cloud.up) > 1:
+        across, up = math.ceil(cloud.across / 2), math.ceil(cloud.up / 2)
+        if cloud.across % 2 or cloud.up % 2:
+            break  # Cells must stay equal.
+        cloud = Cloud(across, up, tuple(_joined(part, across) for part in cloud.parts))
+    return cloud
+
+
+def _joined(part: CloudPart, across: int) -> CloudPart:
+    places, which = np.unique((part.rows // 2).astype(np.int64) * across + part.columns // 2, return_inverse=True)
+    counts = np.zeros(len(places), np.int64)
+    np.add.at(counts, which, part.counts)
+    columns, rows = (places % across).astype(np.int32), (places // across).astype(np.int32)
+    return CloudPart(part.role, part.label, columns, rows, counts)
+
+
+def packed(part: CloudPart, across: int) -> str:
+    """The filled cells in the order of their places (row × across + column): distances between places, then counts.
+
+    Both as 32-bit integers, one after the other, compressed (RFC 1950) and in base64.
+    """
+    places = part.rows.astype(np.int64) * across + part.columns
+    order = np.argsort(places)
+    numbers: NDArray[np.int32] = np.concatenate(
+        [np.diff(places[order], prepend=0), np.minimum(part.counts[order], 2**31 - 1)]
+    ).astype("<i4")
+    # The bytes of the same weight beside each other: most are zero.
+    planes = numbers.view(np.uint8).reshape(-1, 4).T.tobytes()
+    return base64.b64encode(zlib.compress(planes, 9)).decode()
+
+
+def _steps(plot: BokehPlot, steps: Steps, name: str) -> dict[str, Any]:
+    colour, tag = _coloured(steps.role, "line_color")
+    whole = len(steps.y) - steps.partial
+    models = []
+    for number, (first, last, stroke) in enumerate(((0, whole, steps.stroke), (whole, len(steps.y), Stroke.DOTTED))):
+        if first >= last:
+            continue
+        y = steps.y[first:last].astype(np.float32)
+        source = {"x": steps.edges[first : last + 1], "y": np.append(y, y[-1])}
+        line = plot.step("x", "y", source=source, mode="after", line_width=1.6, line_dash=DASHES[stroke], **colour)
+        line.name, line.glyph.tags = f"{name}.{number}", tag
+        models.append(line.name)
+        if steps.filled:
+            fill, fill_tag = _coloured(steps.role, "fill_color")
+            area = plot.varea_step(
+                x="x", y1=0, y2="y", source=line.data_source, step_mode="after", fill_alpha=0.13, **fill
+            )
+            area.name, area.glyph.tags = f"{name}.{number}.area", fill_tag
+            models.append(area.name)
+    return {"kind": "steps", "label": steps.label, "role": steps.role, "models": models}
+
+
+def _rule(plot: BokehPlot, rule: Rule, name: str) -> dict[str, Any]:
+    from bokeh.models.annotations import Label, Span
+
+    colour, tag = _coloured(rule.role, "line_color")
+    across = rule.direction is Direction.HORIZONTAL
+    plot.add_layout(
+        Span(location=rule.at, dimension="width" if across else "height", name=name, tags=tag, line_width=1.5, **colour)
+    )
+    text_colour, text_tag = _coloured(rule.role, "text_color")
+    place: dict[str, Any] = (
+        {"x": 8, "x_units": "screen", "y": rule.at, "text_baseline": "bottom"}
+        if across
+        else {"x": rule.at, "y": 8, "y_units": "screen", "x_offset": 5}
+    )
+    plot.add_layout(Label(text=rule.label, text_font_size="12px", tags=text_tag, **place, **text_colour))
+    return {"kind": "rule", "label": rule.label, "role": rule.role, "models": [name]}
+
+
+def _dress(plot: BokehPlot, drawn: Figure) -> None:
+    """Axes that people read, and quiet lines."""
+    from bokeh.models import AdaptiveTicker, CustomJSTickFormatter
+
+    plot.background_fill_color, plot.border_fill_color, plot.outline_line_color = _LIGHT.plot, _LIGHT.paper, _LIGHT.grid
+    plot.tags = [
+        {"paper": {"background_fill_color": "plot", "border_fill_color": "paper", "outline_line_color": "grid"}}
+    ]
+    for line in plot.grid:
+        line.grid_line_color, line.tags = _LIGHT.grid, [{"paper": {"grid_line_color": "grid"}}]
+    for model, axis in ((plot.xaxis[0], drawn.x), (plot.yaxis[0], drawn.y)):
+        long = axis.unit is Unit.TIMELINE and axis.high - axis.low > _LONG_S
+        model.axis_label = f"{axis.label}{_unit_name(axis, long)}"
+        model.formatter = CustomJSTickFormatter(
+            code=f"return window.iosonar.tick('{axis.unit}', tick, {str(long).lower()})"
+        )
+        if long:
+            model.ticker = AdaptiveTicker(base=60, mantissas=[1, 2, 5, 10, 15, 20, 30], desired_num_ticks=9)
+        model.axis_label_text_font_style = "normal"
+        model.axis_label_text_font_size, model.major_label_text_font_size = "13px", "12px"
+        model.axis_line_color = model.major_tick_line_color = model.minor_tick_line_color = _LIGHT.soft_ink
+        model.axis_label_text_color = model.major_label_text_color = _LIGHT.ink
+        soft = dict.fromkeys(("axis_line_color", "major_tick_line_color", "minor_tick_line_color"), "soft_ink")
+        texts = dict.fromkeys(("axis_label_text_color", "major_label_text_color"), "ink")
+        model.tags = [{"paper": soft | texts}]
+
+
+def _unit_name(axis: Axis, long: bool) -> str:
+    """What to write behind an axis' label; nothing where the ticks carry their unit."""
+    if axis.unit is Unit.TIMELINE:
+        return " [h:min:s]" if long else " [s]"
+    carried = (Unit.SECONDS, Unit.BYTES, Unit.PERCENT, Unit.RANK, Unit.ODDS)
+    return "" if axis.unit in carried else f" [{axis.unit}]"

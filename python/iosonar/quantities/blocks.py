@@ -1,0 +1,82 @@
+"""Latencies in blocks of time: what the comparison of runs draws from.
+
+Latencies next to each other are not independent, blocks of time nearly are. Of a block all that is kept is how many
+latencies fell in which bin (a thousandth of a decade), so that a quantile of any selection of blocks is a sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iosonar.quantities.distribution import BINS_PER_DECADE
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+BLOCKS = 60
+"""How many blocks a run is cut into. More would be shorter than a device's memory, with fewer little can be drawn."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """`counts[block, bin]`; bin 0 is `first` thousandths of a decade of a nanosecond. `total_ns[block]`: the sum."""
+
+    first: int
+    counts: NDArray[np.float64]
+    total_ns: NDArray[np.float64]
+
+
+def blocks(table: ir.Table, low_ns: int, high_ns: int) -> Blocks:
+    """Counts the latencies of requests that were due within each of the blocks of [low_ns, high_ns]."""
+    import ibis
+
+    width = max((high_ns - low_ns) / BLOCKS, 1.0)
+    counted = table.filter(table.latency_ns.notnull())
+    block = ((counted.intended_ns - low_ns) / width).floor().cast("int32").clip(0, BLOCKS - 1)
+    bin_ = (ibis.greatest(counted.latency_ns, 1).cast("float64").log10() * BINS_PER_DECADE).floor().cast("int32")
+    found = (
+        counted.group_by(block=block, bin=bin_)
+        .aggregate(n=counted.count(), total=counted.latency_ns.cast("float64").sum())
+        .to_pyarrow()
+    )
+    return of_cells(*(found[name].to_numpy() for name in ("block", "bin", "n", "total")))
+
+
+def of_values(block: NDArray[np.int64], latency_ns: NDArray[np.float64]) -> Blocks:
+    """The same for values in memory."""
+    bins = np.floor(np.log10(np.maximum(latency_ns, 1)) * BINS_PER_DECADE).astype(np.int64)
+    return of_cells(block, bins, np.ones(len(bins)), latency_ns)
+
+
+def of_cells(
+    block: NDArray[np.int64], bin_: NDArray[np.int64], n: NDArray[np.float64], total: NDArray[np.float64]
+) -> Blocks:
+    """From the cells that hold anything."""
+    first, last = (int(bin_.min()), int(bin_.max())) if len(bin_) else (0, 0)
+    counts = np.zeros((BLOCKS, last - first + 1))
+    np.add.at(counts, (block, bin_ - first), n)
+    return Blocks(first, counts, np.bincount(block, total, minlength=BLOCKS).astype(np.float64))
+
+
+def aligned(runs: list[Blocks]) -> list[NDArray[np.float64]]:
+    """The counts of several runs over the same bins."""
+    first = min(run.first for run in runs)
+    last = max(run.first + run.counts.shape[1] for run in runs)
+    return [np.pad(run.counts, ((0, 0), (run.first - first, last - run.first - run.counts.shape[1]))) for run in runs]
+
+
+def quantiles(counts: NDArray[np.float64], shares: list[float]) -> NDArray[np.float64]:
+    """For each row of counts by bin, and each share: the decimal logarithm of the quantile, relative to bin 0."""
+    upto = counts.cumsum(axis=1)
+    wanted = np.maximum(upto[:, -1:] * np.array(shares), 0.5)
+    places = np.array([np.searchsorted(row, want) for row, want in zip(upto, wanted, strict=True)])
+    places = np.minimum(places, counts.shape[1] - 1)
+    rows = np.arange(len(counts))[:, None]
+    inside = np.maximum(counts[rows, places], 1e-9)
+    within = (wanted - (upto[rows, places] - inside)) / inside
+    found: NDArray[np.float64] = (places + np.clip(within, 0, 1)) / BINS_PER_DECADE
+    return found

@@ -1,0 +1,141 @@
+"""By how much one group of runs is slower than another, and how sure that is.
+
+Two kinds of chance are at work. Within a run latencies come in phases: the bootstrap draws stretches of consecutive
+blocks of time, the same ones on both sides where both replayed the same load (the pairing takes out what the load
+itself does over time). Between runs of the same thing there are differences that no single run can show: with three
+runs a side or more, Welch's interval of the runs' own values says how large they are. The interval that is given is
+the wider of the two; with fewer runs it is the bootstrap's alone, and no difference is claimed on it.
+
+Sources: Künsch, The Jackknife and the Bootstrap for General Stationary Observations (1989), for blocks; Welch, The
+generalization of Student's problem when several different population variances are involved (1947).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from iosonar.quantities.blocks import BLOCKS, Blocks, aligned, quantiles
+
+DRAWS = 1000
+STRETCH = 3
+"""How many blocks are drawn together: what lasts longer than a block is not torn apart. 20 stretches make a run."""
+
+CONFIDENCE = 0.95
+LEAST_RUNS = 3
+LEAST_BEYOND = 10
+"""A quantile with fewer requests beyond it says nothing."""
+
+SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+MEAN = "mean"
+METRICS = (*SHARES, MEAN)
+
+
+class Finding(StrEnum):
+    """What may be said about a difference."""
+
+    SLOWER = "slower"
+    FASTER = "faster"
+    NONE = "no difference shown"
+    TOO_FEW_RUNS = "too few runs to tell"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Of one metric: both values in ns, the change from a to b as a share of a (0.1: b is 10 % slower), interval."""
+
+    metric: str
+    a_ns: float
+    b_ns: float
+    change: float
+    low: float
+    high: float
+    finding: Finding
+
+
+class Pairing(StrEnum):
+    """Whether both sides replayed the same load."""
+
+    PAIRED = "paired"
+    UNPAIRED = "unpaired"
+
+
+def differences(a: list[Blocks], b: list[Blocks], pairing: Pairing, seed: int = 1) -> list[Difference]:
+    """Compares every metric that both sides have enough requests for."""
+    chance = np.random.default_rng(seed)
+    counts = aligned([*a, *b])
+    least = min(run.first for run in (*a, *b)) / 1000
+    sides = [(counts[: len(a)], a), (counts[len(a) :], b)]
+    draws = [_draw(chance) for _ in range(2)]
+    if pairing is Pairing.PAIRED:
+        draws[1] = draws[0]
+    ones = np.ones((1, BLOCKS))
+    found = [_side(cells, runs, ones) for cells, runs in sides]
+    drawn = [_side(cells, runs, weights) for (cells, runs), weights in zip(sides, draws, strict=True)]
+    single = [
+        np.concatenate([_side([cell], [run], ones) for cell, run in zip(cells, runs, strict=True)])
+        for cells, runs in sides
+    ]
+    fewest = min(sum(cell.sum() for cell in cells) for cells, _ in sides)
+    result = []
+    for index, metric in enumerate(METRICS):
+        if round(fewest * (1 - SHARES.get(metric, 0.0)), 6) < LEAST_BEYOND:
+            continue
+        at = float(found[1][0, index] - found[0][0, index])
+        low, high = _spread(drawn[1][:, index] - drawn[0][:, index], at)
+        if min(len(a), len(b)) >= LEAST_RUNS:
+            near, far = welch(single[0][:, index], single[1][:, index])
+            low, high = min(low, near), max(high, far)
+        offset = 0.0 if metric == MEAN else least
+        values = [float(10 ** (side[0, index] + offset)) for side in found]
+        finding = _finding(low, high, min(len(a), len(b)))
+        result.append(Difference(metric, values[0], values[1], 10**at - 1, 10**low - 1, 10**high - 1, finding))
+    return result
+
+
+def _draw(chance: np.random.Generator) -> NDArray[np.float64]:
+    """How often each block is drawn: stretches that begin anywhere, the last block followed by the first."""
+    begins = chance.multinomial(BLOCKS // STRETCH, np.full(BLOCKS, 1 / BLOCKS), DRAWS)
+    drawn: NDArray[np.float64] = np.sum([np.roll(begins, shift, axis=1) for shift in range(STRETCH)], axis=0) * 1.0
+    return drawn
+
+
+def _side(counts: list[NDArray[np.float64]], runs: list[Blocks], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For each row of weights of the blocks: the decimal logarithm of each metric of the pooled runs."""
+    together = weights @ np.sum(counts, axis=0)
+    total = weights @ np.sum([run.total_ns for run in runs], axis=0)
+    number = np.maximum(together.sum(axis=1), 1e-9)
+    mean = np.log10(np.maximum(total / number, 1.0))
+    return np.column_stack([quantiles(together, list(SHARES.values())), mean])
+
+
+def _spread(drawn: NDArray[np.float64], at: float) -> tuple[float, float]:
+    """The interval between the quantiles of what was drawn, a little wider, as blocks are few."""
+    low, high = (float(value) for value in np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]))
+    wider = float(stats.t.ppf((1 + CONFIDENCE) / 2, BLOCKS // STRETCH - 1) / stats.norm.ppf((1 + CONFIDENCE) / 2))
+    return at - (at - low) * wider, at + (high - at) * wider
+
+
+def welch(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, float]:
+    """The interval of the difference b − a of two means of few independent values."""
+    parts = [float(side.var(ddof=1)) / len(side) for side in (a, b)]
+    error = math.sqrt(sum(parts))
+    at = float(b.mean() - a.mean())
+    if error == 0:
+        return at, at
+    freedom = sum(parts) ** 2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, (a, b), strict=True))
+    reach = error * float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
+    return at - reach, at + reach
+
+
+def _finding(low: float, high: float, runs: int) -> Finding:
+    if runs < LEAST_RUNS:
+        return Finding.TOO_FEW_RUNS
+    if low > 0:
+        return Finding.SLOWER
+    return Finding.FASTER if high < 0 else Finding.NONE

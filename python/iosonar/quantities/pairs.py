@@ -1,0 +1,44 @@
+"""The same request in two groups of runs: how its latency changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """How many requests both sides answered, the median of b ÷ a of their latencies, and the share that b had slower.
+
+    A side's latency of a request is the geometric mean of those of its runs.
+    """
+
+    requests: int
+    median_ratio: float
+    slower_share: float
+
+
+def pairs(a: ir.Table, b: ir.Table) -> Pairs | None:
+    """Compares requests by their number and round; None if no request is in both."""
+    sides = [_by_request(table).rename({f"log_{name}": "log"}) for name, table in (("a", a), ("b", b))]
+    joined = sides[0].join(sides[1], ["request", "round"])
+    change = joined.log_b - joined.log_a
+    row = (
+        joined.aggregate(n=joined.count(), median=change.median(), slower=(change > 0).mean())
+        .to_pyarrow()
+        .to_pylist()[0]
+    )
+    if not row["n"]:
+        return None
+    return Pairs(row["n"], 10 ** row["median"], row["slower"])
+
+
+def _by_request(table: ir.Table) -> ir.Table:
+    import ibis
+
+    answered = table.filter(table.latency_ns.notnull())
+    log = ibis.greatest(answered.latency_ns, 1).cast("float64").log10()
+    return answered.group_by("request", "round").aggregate(log=log.mean())

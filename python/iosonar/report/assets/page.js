@@ -1,0 +1,178 @@
+// The page: puts the plots to life. Toggles of series, a cursor that all plots over time share, values under it, keys.
+"use strict";
+(() => {
+  const about = JSON.parse(document.getElementById("about").textContent);
+  iosonar.ndarray = (array, h, w) => Bokeh.require("core/util/ndarray").ndarray(array, { dtype: "uint32", shape: [h, w] });
+  const tip = document.getElementById("tip"), root = document.documentElement;
+  const figures = new Map();
+  let cursor = null; // seconds; where all plots over time have their cursor
+
+  const dark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const palette = () => about.palettes[dark() ? "dark" : "light"];
+  const find = (name) => Bokeh.documents[0].get_model_by_name(name);
+
+  function start() {
+    for (const described of about.figures) prepare(described);
+    recolour();
+    Promise.all([...figures.values()].flatMap((figure) => figure.clouds.flatMap((layer) => layer.parts.map(async (part) => {
+      Object.assign(part, await iosonar.clouds.unpack(part.cells));
+      delete part.cells;
+    })))).then(() => {
+      for (const figure of figures.values()) { figure.ready = true; repaint(figure); }
+      root.dataset.ready = "yes";
+    });
+  }
+
+  function prepare(described) {
+    const plot = find(described.name), box = document.getElementById(`figure-${described.name}`);
+    const figure = { ...described, plot, box, hidden: new Set(), ready: false, timer: 0 };
+    figure.clouds = figure.layers.filter((layer) => layer.kind === "cloud");
+    for (const layer of figure.clouds) layer.source = find(layer.models[0]);
+    figure.width = () => Math.max(plot.inner_width || 0, 50);
+    figure.height = () => Math.max(plot.inner_height || 0, 50);
+    figure.home = [plot.x_range.start, plot.x_range.end, plot.y_range.start, plot.y_range.end];
+    figure.cursor = null;
+    figures.set(figure.name, figure);
+    const later = () => { clearTimeout(figure.timer); figure.timer = setTimeout(() => repaint(figure), 40); };
+    if (figure.clouds.length)
+      for (const [model, property] of [[plot.x_range, "start"], [plot.x_range, "end"], [plot.y_range, "start"], [plot.y_range, "end"], [plot, "inner_width"], [plot, "inner_height"]])
+        model.properties[property].change.connect(later);
+    for (const input of box.querySelectorAll("input[data-series]"))
+      input.addEventListener("change", () => toggle(figure, input.dataset.series, input.checked));
+    const area = box.querySelector(".plot");
+    area.addEventListener("pointermove", (event) => hover(figure, event));
+    area.addEventListener("pointerleave", () => leave());
+    area.addEventListener("keydown", (event) => key(figure, event));
+  }
+
+  function repaint(figure) {
+    if (figure.ready) for (const layer of figure.clouds) iosonar.clouds.paint(figure, layer, palette(), figure.hidden);
+  }
+
+  function toggle(figure, label, shown) {
+    if (shown) figure.hidden.delete(label); else figure.hidden.add(label);
+    for (const layer of figure.layers)
+      if (layer.label === label) for (const name of layer.models) find(name).visible = shown;
+    repaint(figure);
+  }
+
+  // Where the plot's own area lies within the page.
+  function frame(figure) {
+    const view = Bokeh.index.find_one(figure.plot), canvas = view.canvas_view?.el ?? view.el, box = canvas.getBoundingClientRect();
+    const inner = view.frame.bbox;
+    return { left: box.left + inner.left, top: box.top + inner.top, width: inner.width, height: inner.height };
+  }
+
+  function between(start, end, share, log) {
+    return log ? start * (end / start) ** share : start + (end - start) * share;
+  }
+
+  function hover(figure, event) {
+    const area = frame(figure), { x_range, y_range } = figure.plot;
+    const sx = (event.clientX - area.left) / area.width, sy = 1 - (event.clientY - area.top) / area.height;
+    if (sx < 0 || sx > 1 || sy < 0 || sy > 1) { leave(); return; }
+    const at = { x: between(x_range.start, x_range.end, sx, figure.x.log), y: between(y_range.start, y_range.end, sy, figure.y.log) };
+    point(figure.x.unit === "time" ? at.x : null);
+    const rows = [];
+    for (const layer of figure.clouds)
+      if (figure.ready) for (const found of iosonar.clouds.near(figure, layer, at, figure.hidden))
+        if (found.total) rows.push([found.role, found.label, iosonar.text("requests", found.total)]);
+    for (const { layer, value } of values(figure, at.x)) rows.push([layer.role, layer.label, iosonar.text(figure.y.unit, value)]);
+    const head = figure.clouds.length ? `${iosonar.text(figure.x.unit, at.x, 5)} · ${iosonar.text(figure.y.unit, at.y)}` : iosonar.text(figure.x.unit, at.x, 5);
+    tip.replaceChildren(element("b", head), ...rows.map(([role, label, text]) => {
+      const row = element("div");
+      const swatch = element("i"); swatch.style.background = `var(--role-${role.replaceAll(" ", "-")})`;
+      row.append(swatch, element("span", label), element("em", text));
+      return row;
+    }));
+    if (figure.clouds.length && !rows.length) tip.append(element("div", "nothing near"));
+    tip.hidden = false;
+    const right = event.clientX + 18 + tip.offsetWidth > innerWidth;
+    tip.style.left = `${right ? event.clientX - 14 - tip.offsetWidth : event.clientX + 18}px`;
+    tip.style.top = `${Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8)}px`;
+  }
+
+  function element(name, text = "") { const made = document.createElement(name); made.textContent = text; return made; }
+
+  function leave() { tip.hidden = true; point(null); }
+
+  // The value of each line and step at x, of those that are shown.
+  function values(figure, x) {
+    const found = [];
+    for (const layer of figure.layers) {
+      if (layer.kind !== "line" && layer.kind !== "steps" || figure.hidden.has(layer.label)) continue;
+      let value = NaN;
+      for (const name of layer.models) {
+        if (name.endsWith(".area")) continue;
+        const { x: xs, y: ys } = find(name).data_source.data;
+        if (!(x >= xs[0] && x <= xs[xs.length - 1])) continue;
+        let low = 0, high = xs.length - 1;
+        while (high - low > 1) { const middle = (low + high) >> 1; if (xs[middle] <= x) low = middle; else high = middle; }
+        value = layer.kind === "line" && x - xs[low] > xs[high] - x ? ys[high] : ys[low];
+      }
+      if (isFinite(value)) found.push({ layer, value });
+    }
+    return found;
+  }
+
+  // The cursor of all plots over time; the values under it stand in the legends.
+  function point(at) {
+    if (at === cursor) return;
+    cursor = at;
+    for (const figure of figures.values()) {
+      if (figure.x.unit !== "time") continue;
+      const line = figure.box.querySelector(".cursor");
+      const box = at === null ? null : figure.box.getBoundingClientRect();
+      const seen = box && box.bottom > 0 && box.top < innerHeight;
+      const { start, end } = figure.plot.x_range;
+      line.hidden = !seen || at < start || at > end;
+      if (!line.hidden) {
+        const area = frame(figure), host = figure.box.querySelector(".plot").getBoundingClientRect();
+        line.style.left = `${area.left - host.left + area.width * (at - start) / (end - start)}px`;
+        line.style.top = `${area.top - host.top}px`;
+        line.style.height = `${area.height}px`;
+      }
+      if (!seen && at !== null) continue;
+      const here = new Map(at === null ? [] : values(figure, at).map(({ layer, value }) => [layer.label, iosonar.text(figure.y.unit, value)]));
+      for (const cell of figure.box.querySelectorAll("[data-here]")) cell.textContent = here.get(cell.dataset.here) ?? "";
+    }
+  }
+
+  function zoom(range, [low, high], log, factor, shift = 0) {
+    const a = log ? Math.log(range.start) : range.start, b = log ? Math.log(range.end) : range.end;
+    const middle = (a + b) / 2 + shift * (b - a), half = (b - a) / 2 * factor;
+    const clip = (v) => Math.min(Math.max(log ? Math.exp(v) : v, low), high);
+    range.setv({ start: clip(middle - half), end: clip(middle + half) });
+  }
+
+  function key(figure, event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { x_range: x, y_range: y } = figure.plot, [x0, x1, y0, y1] = figure.home, fine = event.shiftKey ? 0.05 : 0.25;
+    const actions = {
+      "+": () => zoom(x, [x0, x1], figure.x.log, 0.5), "=": () => zoom(x, [x0, x1], figure.x.log, 0.5),
+      "-": () => zoom(x, [x0, x1], figure.x.log, 2),
+      ArrowLeft: () => zoom(x, [x0, x1], figure.x.log, 1, -fine), ArrowRight: () => zoom(x, [x0, x1], figure.x.log, 1, fine),
+      ArrowUp: () => zoom(y, [y0, y1], figure.y.log, 1, fine), ArrowDown: () => zoom(y, [y0, y1], figure.y.log, 1, -fine),
+      "[": () => zoom(y, [y0, y1], figure.y.log, 0.5), "]": () => zoom(y, [y0, y1], figure.y.log, 2),
+      0: () => { x.setv({ start: x0, end: x1 }); y.setv({ start: y0, end: y1 }); },
+    };
+    const action = actions[event.key];
+    if (action) { event.preventDefault(); action(); }
+  }
+
+  function recolour() {
+    const colours = palette();
+    for (const model of Bokeh.documents[0].all_models)
+      for (const tag of model.tags ?? []) {
+        for (const [property, role] of Object.entries(tag.roles ?? {})) model.setv({ [property]: colours.roles[role] });
+        for (const [property, of] of Object.entries(tag.paper ?? {})) model.setv({ [property]: colours[of] });
+      }
+    for (const figure of figures.values()) repaint(figure);
+  }
+
+  document.getElementById("theme").addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; recolour(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
+  const wait = () => Bokeh.documents.length && about.figures.every((each) => Bokeh.index.find_one?.(find(each.name))) ? start() : setTimeout(wait, 20);
+  if (about.figures.length) wait(); else root.dataset.ready = "yes";
+  window.iosonar.figures = figures;
+})();

@@ -1,0 +1,244 @@
+"""Groups of runs held against each other: what changed, how sure that is, in words, numbers and diagrams."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from iosonar import units
+from iosonar.diagrams.comparison import Side, changes, curves, delivered, over_time
+from iosonar.diagrams.notes import fidelity_of, grade_of
+from iosonar.diagrams.study import LATENCY
+from iosonar.errors import UserError
+from iosonar.figures.model import Mood
+from iosonar.quantities.blocks import Blocks, blocks
+from iosonar.quantities.difference import LEAST_RUNS, METRICS, Difference, Finding, Pairing, differences
+from iosonar.quantities.pairs import Pairs, pairs
+from iosonar.report.page import Band, Front, Page, Section, Table, Tile
+
+CONDITION = re.compile(r"\s*(?P<metric>[a-z0-9.]+)\s*(?P<than>[<>])\s*(?P<limit>[+-]?\d+(\.\d+)?)\s*%\s*")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What fails a comparison: a change of a metric above or below a limit (a share: 0.1 is +10 %)."""
+
+    text: str
+    metric: str
+    above: bool
+    limit: float
+
+    @classmethod
+    def parse(cls, text: str) -> Condition:
+        """From `p99 > +10%`."""
+        found = CONDITION.fullmatch(text)
+        if found is None or found["metric"] not in METRICS:
+            raise UserError(
+                f"a condition looks like 'p99 > +10%', not {text!r}; it may ask for {', '.join(METRICS)} of latency"
+            )
+        return cls(text.strip(), found["metric"], found["than"] == ">", float(found["limit"]) / 100)
+
+    def met(self, change: float) -> bool:
+        """Whether the change is beyond the limit."""
+        return change > self.limit if self.above else change < self.limit
+
+
+@dataclass(frozen=True)
+class Against:
+    """One side held against the first."""
+
+    side: Side
+    found: list[Difference]
+    pairing: Pairing
+    pairs: Pairs | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All sides, and all but the first held against it."""
+
+    sides: tuple[Side, ...]
+    against: tuple[Against, ...]
+
+
+def compare(sides: Sequence[Side]) -> Comparison:
+    """Holds each side against the first."""
+    for side in sides:
+        if not side.study.pooled(LATENCY).count:
+            raise UserError(f"{side.name}: no request of it has a latency, so there is nothing to compare")
+    low = min(round((side.study.span.first_intended_s or 0) * 1e9) for side in sides)
+    high = max(round((side.study.span.last_intended_s or 0) * 1e9) for side in sides)
+    first = sides[0]
+    cut = {side.letter: _blocks(side, low, high) for side in sides}
+    against = []
+    for side in sides[1:]:
+        same = _pairing(first, side)
+        matched = pairs(*_together(first, side)) if same is Pairing.PAIRED else None
+        against.append(Against(side, differences(cut[first.letter], cut[side.letter], same), same, matched))
+    return Comparison(tuple(sides), tuple(against))
+
+
+def _blocks(side: Side, low_ns: int, high_ns: int) -> list[Blocks]:
+    table = side.study.table
+    found = [blocks(table.filter(table.source == index), low_ns, high_ns) for index in range(side.runs)]
+    return [run for run in found if run.counts.any()]
+
+
+def _pairing(a: Side, b: Side) -> Pairing:
+    """Whether all runs replayed the same load: the same requests (by their extent) at the same speed."""
+
+    def what(side: Side) -> set[tuple[Any, ...]]:
+        return {
+            (
+                str(file.footer.get("span")),
+                str(file.footer.get("counts")),
+                str(file.run.get("options", {}).get("speedup")),
+            )
+            for file in side.study.requests.files
+            if file.footer.get("span")
+        }
+
+    return Pairing.PAIRED if what(a) == what(b) and len(what(a)) == 1 else Pairing.UNPAIRED
+
+
+def _together(a: Side, b: Side) -> tuple[Any, Any]:
+    """Both tables on the engine of the first."""
+    engine = a.study.requests.engine
+    columns = b.study.table.filter(b.study.table.latency_ns.notnull()).select("request", "round", "latency_ns")
+    name = f"side_{b.letter}"
+    # Ibis' own way, create_table, fails with DuckDB 2.0.
+    engine.con.register(name, columns.to_pyarrow())
+    return a.study.table, engine.table(name)
+
+
+def sentences(compared: Comparison) -> Iterator[Band]:
+    """What may be said, in plain words; fidelity first."""
+    yield from _fidelity(compared.sides)
+    first = compared.sides[0]
+    for each in compared.against:
+        few = min(first.runs, each.side.runs)
+        if few < LEAST_RUNS:
+            yield Band(
+                Mood.WARNING,
+                f"{few} run{'s' if few > 1 else ''} a side can't tell a difference of the storage from chance; "
+                f"it takes {LEAST_RUNS} runs of each. The numbers below describe these runs only.",
+                f"{each.side.letter} against {first.letter}: no claim.",
+            )
+        else:
+            yield _claims(each, first)
+        if each.pairs:
+            change = change_text(each.pairs.median_ratio - 1)
+            yield Band(
+                Mood.NEUTRAL,
+                f"of the {each.pairs.requests:,} requests that both sides answered, "
+                f"{units.percent(each.pairs.slower_share)} took longer in {each.side.letter}; "
+                f"the median change is {change}.",
+                "Request by request:",
+            )
+
+
+def _fidelity(sides: Sequence[Side]) -> Iterator[Band]:
+    for side in sides:
+        for index, file in enumerate(side.study.requests.files):
+            found = fidelity_of(side.study, index, file)
+            if found is None or not found.requests or file.run.get("options", {}).get("asap"):
+                continue
+            mood, words = grade_of(found)
+            if mood is not Mood.GOOD:
+                yield Band(
+                    mood,
+                    f"{side.letter}, {file.name}: {units.percent(found.within_100_us)} within 100 µs of their time. "
+                    "What differs may be the replay, not the storage.",
+                    f"Replay {words}:",
+                )
+
+
+def _claims(each: Against, first: Side) -> Band:
+    head = f"{each.side.letter} against {first.letter}:"
+    by = {finding: [one for one in each.found if one.finding is finding] for finding in Finding}
+    said = [
+        f"{word} at {', '.join(f'{one.metric} ({change_text(one.change)})' for one in by[finding])}"
+        for finding, word in ((Finding.SLOWER, "slower"), (Finding.FASTER, "faster"))
+        if by[finding]
+    ]
+    if not said:
+        return Band(Mood.NEUTRAL, "no difference could be shown.", head)
+    rest = [one.metric for one in by[Finding.NONE]]
+    more = f"; no difference could be shown at {', '.join(rest)}" if rest else ""
+    mood = Mood.BAD if by[Finding.SLOWER] else Mood.GOOD
+    return Band(mood, f"{'; '.join(said)}{more}.", head)
+
+
+def change_text(change: float) -> str:
+    """+12.3 %."""
+    return f"{change * 100:+.1f} %"
+
+
+def rows(each: Against) -> tuple[tuple[str, ...], ...]:
+    """The numbers of one comparison."""
+    return tuple(
+        (
+            one.metric,
+            units.seconds(one.a_ns / 1e9),
+            units.seconds(one.b_ns / 1e9),
+            change_text(one.change),
+            f"{change_text(one.low)} … {change_text(one.high)}",
+            str(one.finding),
+        )
+        for one in each.found
+    )
+
+
+def columns(each: Against, first: Side) -> tuple[str, ...]:
+    """What stands above them."""
+    return ("latency", first.letter, each.side.letter, "change", "95 % interval", "so")
+
+
+def page_of(compared: Comparison) -> Page:
+    """The page of a comparison."""
+    sides, first = compared.sides, compared.sides[0]
+    tables = tuple(
+        Table(f"{each.side.letter} against {first.letter}, {each.pairing}", columns(each, first), rows(each))
+        for each in compared.against
+    )
+    shown = [each for each in (changes({a.side.letter: a.found for a in compared.against}, sides),) if each]
+    figures = (curves(sides), *shown)
+    timed = (over_time(sides, 0.5, "p50"), over_time(sides, 0.99, "p99"), delivered(sides))
+    tiles = tuple(
+        Tile(
+            f"{one.metric}, {each.side.letter} against {first.letter}",
+            change_text(one.change),
+            f"{change_text(one.low)} … {change_text(one.high)}",
+        )
+        for each in compared.against
+        for one in each.found
+        if one.metric in ("p50", "p99", "mean")
+    )
+    facts = tuple((side.letter, str(file.given)) for side in sides for file in side.study.requests.files)
+    front = Front(
+        title=" against ".join(side.name for side in reversed(sides)),
+        short="Comparison",
+        lead=("Latency from issue to completion. A change above 0 is slower. The first group is the measure.",),
+        bands=tuple(sentences(compared)),
+        tiles=tiles,
+        tables=tables,
+        facts=facts,
+    )
+    sections = (
+        Section("latency", "Latency", "All requests of each side.", figures),
+        Section("time", "Over time", "The same time in every diagram: zoom in one and all follow.", timed),
+    )
+    return Page(front, sections)
+
+
+def judged(condition: Condition, each: Against) -> bool | None:
+    """Whether a condition holds; None where it can't be told.
+
+    It holds if the change is beyond the limit and more than chance: its interval does not hold 0.
+    """
+    found = next((one for one in each.found if one.metric == condition.metric), None)
+    if found is None or found.finding is Finding.TOO_FEW_RUNS:
+        return None
+    return condition.met(found.change) and found.finding is not Finding.NONE

@@ -1,0 +1,91 @@
+"""`iosonar compare`: groups, words, conditions and exit codes, on runs that are known to differ."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from factory import write_run
+from made_run import made_run
+
+from iosonar.cli.compare import app, sides_of
+from iosonar.errors import UserError
+
+SPAN = {"first_ns": 0, "last_ns": 10_000_000_000, "max_end_sector": 60_000_000, "max_sectors": 256}
+
+
+def compare(*words: object) -> int:
+    """Runs `iosonar compare` and returns its exit code."""
+    with pytest.raises(SystemExit) as ended:
+        app([str(word) for word in words], prog_name="iosonar compare")
+    return int(ended.value.code or 0)
+
+
+def run(folder: Path, name: str, slower: float) -> Path:
+    """A run of always the same load; only how long the storage takes differs."""
+    table = made_run(3000, seconds=10)
+    latency = pc.subtract(table["completed_ns"], table["issued_ns"])
+    completed = pc.add(table["issued_ns"], pc.round(pc.multiply(latency, slower)).cast(pa.int64()))
+    table = table.set_column(table.schema.get_field_index("completed_ns"), "completed_ns", completed)
+    return write_run(folder / f"{name}.replay.parquet", table, span=SPAN)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
+    """Three runs each of the same thing; b is half as fast as a."""
+    folder = tmp_path_factory.mktemp("runs")
+    return {
+        side: [run(folder, f"{side}{n}", slower * (1 + n / 500)) for n in range(3)]
+        for side, slower in (("a", 1.0), ("b", 2.0))
+    }
+
+
+def test_sides_are_divided_by_vs() -> None:
+    assert sides_of(["a", "b"]) == [[Path("a")], [Path("b")]]
+    assert sides_of(["a", "b", "vs", "c"]) == [[Path("a"), Path("b")], [Path("c")]]
+    for words in (["a"], ["a", "vs"]):
+        with pytest.raises(UserError, match="at least two sides"):
+            sides_of(words)
+
+
+def test_two_runs_are_described_but_nothing_is_claimed(
+    runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    condition = ("--fail-if", "p99 > +10%")
+    assert compare(runs["a"][0], runs["b"][0], "--out", tmp_path, *condition) == 4
+    said = capsys.readouterr()
+    assert "no claim" in said.out and "too few runs" in said.err
+    assert "of the 3,000 requests that both sides answered, 100 % took longer in B" in said.out
+    assert "+100.0 %" in said.out
+    assert (tmp_path / "a0.compare.html").exists()
+
+
+def test_three_a_side_tell(runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = (*runs["a"], "vs", *runs["b"], "--out", tmp_path)
+    assert compare(*words, "--fail-if", "p99 > +10%") == 3
+    # Bins are 0.23 % wide.
+    assert re.search(r"slower at p50 \(\+(99\.[5-9]|100\.[0-5]) %\)", capsys.readouterr().out)
+    assert compare(*words, "--fail-if", "p99 > +150%", "--fail-if", "p50 < -10%") == 0
+
+
+def test_the_same_against_itself_is_no_difference(
+    runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (*runs["a"], "vs", *runs["a"], "--out", tmp_path, "--json")
+    assert compare(*words, "--fail-if", "p50 > +0%") == 0
+    found = json.loads(capsys.readouterr().out)["comparisons"][0]
+    assert found["pairing"] == "paired" and found["pairs"]["median_ratio"] == 1.0
+    assert {each["finding"] for each in found["differences"]} == {"no difference shown"}
+    assert all(each["low"] <= 0 <= each["high"] for each in found["differences"])
+
+
+@pytest.mark.parametrize("condition", ["p98 > +10%", "p99 + 10%", "slow"])
+def test_a_wrong_condition_is_explained(
+    condition: str, runs: dict[str, list[Path]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compare(runs["a"][0], runs["b"][0], "--fail-if", condition) == 1
+    assert "looks like 'p99 > +10%'" in capsys.readouterr().err

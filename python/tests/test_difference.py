@@ -1,0 +1,94 @@
+"""The intervals of comparisons, by simulation: as often as they say, the truth lies within."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from iosonar.quantities.blocks import BLOCKS, Blocks, of_values, quantiles
+from iosonar.quantities.difference import Difference, Finding, Pairing, differences, welch
+
+REQUESTS = 6000
+
+
+def phases(chance: np.random.Generator) -> NDArray[np.float64]:
+    """Logarithms that stay high or low for a while: an autoregressive process with a memory of 20 requests."""
+    noise = chance.normal(0, 0.3, REQUESTS)
+    level = np.empty(REQUESTS)
+    level[0] = noise[0]
+    for i in range(1, REQUESTS):
+        level[i] = 0.95 * level[i - 1] + noise[i] * np.sqrt(1 - 0.95**2)
+    return level
+
+
+def run(
+    chance: np.random.Generator, slower: float = 1.0, between: float = 0.0, load: float | NDArray[np.float64] = 0.0
+) -> Blocks:
+    """A run of latencies around 100 µs; `between` is how much runs differ of themselves, `load` what the load does."""
+    latency = 1e5 * slower * np.exp(phases(chance) + load + chance.normal(0, between))
+    return of_values(np.arange(REQUESTS) * BLOCKS // REQUESTS, latency)
+
+
+def of(found: list[Difference], metric: str) -> Difference:
+    return next(each for each in found if each.metric == metric)
+
+
+def test_quantiles_are_those_of_the_sorted_values() -> None:
+    values = np.random.default_rng(1).lognormal(11, 1, 5000)
+    made = of_values(np.zeros(5000, np.int64), values)
+    found = 10 ** (quantiles(made.counts.sum(0)[None, :], [0.5, 0.99])[0] + made.first / 1000)
+    assert found == pytest.approx(np.quantile(values, [0.5, 0.99]), rel=0.003)
+
+
+def test_a_single_pair_of_runs_covers_the_truth() -> None:
+    chance = np.random.default_rng(2)
+    hits = {"p50": 0, "p99": 0, "mean": 0}
+    rounds = 200
+    for seed in range(rounds):
+        found = differences([run(chance)], [run(chance, 1.1)], Pairing.UNPAIRED, seed)
+        for metric in hits:
+            each = of(found, metric)
+            hits[metric] += each.low <= 0.1 <= each.high
+            assert each.finding is Finding.TOO_FEW_RUNS
+    assert all(0.90 <= number / rounds <= 0.99 for number in hits.values()), hits
+
+
+def test_three_runs_a_side_cover_the_truth_though_runs_differ_of_themselves() -> None:
+    chance = np.random.default_rng(3)
+    rounds, hits, claimed = 200, 0, 0
+    for seed in range(rounds):
+        a, b = ([run(chance, between=0.1) for _ in range(3)] for _ in range(2))
+        each = of(differences(a, b, Pairing.UNPAIRED, seed), "p50")
+        hits += each.low <= 0 <= each.high
+        claimed += each.finding in (Finding.SLOWER, Finding.FASTER)
+    assert 0.93 <= hits / rounds <= 1
+    assert claimed / rounds <= 0.07, "differences are claimed where there are none"
+
+
+def test_a_clear_difference_is_found() -> None:
+    chance = np.random.default_rng(4)
+    a, b = ([run(chance, slower, 0.01) for _ in range(3)] for slower in (1.0, 1.5))
+    assert of(differences(a, b, Pairing.UNPAIRED), "p50").finding is Finding.SLOWER
+    assert of(differences(b, a, Pairing.UNPAIRED), "p50").finding is Finding.FASTER
+
+
+def test_pairing_takes_out_what_the_load_does() -> None:
+    chance = np.random.default_rng(5)
+    load = np.repeat(chance.normal(0, 0.5, BLOCKS), REQUESTS // BLOCKS)
+    a, b = run(chance, load=load), run(chance, 1.1, load=load)
+    widths = [of(differences([a], [b], pairing), "mean") for pairing in (Pairing.PAIRED, Pairing.UNPAIRED)]
+    assert widths[0].high - widths[0].low < 0.6 * (widths[1].high - widths[1].low)
+
+
+def test_a_quantile_without_requests_beyond_it_is_left_out() -> None:
+    few = of_values(np.arange(100) % BLOCKS, np.full(100, 1e5))
+    assert {each.metric for each in differences([few], [few], Pairing.UNPAIRED)} == {"p50", "p90", "mean"}
+
+
+def test_welch_is_scipys() -> None:
+    from scipy import stats
+
+    a, b = np.array([1.0, 2.0, 4.0]), np.array([3.0, 3.5, 6.0, 5.0])
+    theirs = stats.ttest_ind(b, a, equal_var=False).confidence_interval(0.95)
+    assert welch(a, b) == pytest.approx((theirs.low, theirs.high))

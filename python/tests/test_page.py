@@ -1,0 +1,230 @@
+"""The page, in a real browser: it opens offline, and its diagrams zoom, tell values, toggle and move together."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from factory import run_row, write_run
+from made_run import made_run
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from test_report import report
+
+STORY = ("latency.realtime", "latency.flying", "overview.thrp", "delay.setpoint", "latency.bands")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The Chromium of the system."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert chromium, "the tests of pages need Chromium: apt-get install chromium"
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a run."""
+    folder = tmp_path_factory.mktemp("page")
+    run = write_run(folder / "db.replay.parquet", made_run(3000, seconds=10))
+    assert report(run, "--out", folder) == 0
+    return folder / "db.report.html"
+
+
+class Opened:
+    """A page in the browser, with every request that it made and every error that it had."""
+
+    def __init__(self, browser: Browser, path: Path, **options: Any) -> None:
+        self.page: Page = browser.new_context(viewport={"width": 1280, "height": 900}, **options).new_page()
+        self.asked: list[str] = []
+        self.errors: list[str] = []
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("html[data-ready]", state="attached", timeout=90_000)
+
+    def plot(self, name: str) -> Locator:
+        return self.page.locator(f"[id='figure-{name}'] .plot")
+
+    def x_range(self, name: str) -> tuple[float, float]:
+        low, high = self.page.evaluate(
+            "name => { const r = iosonar.figures.get(name).plot.x_range; return [r.start, r.end]; }", name
+        )
+        return low, high
+
+    def filled(self, name: str) -> int:
+        """How many dots of the cloud's image are painted."""
+        painted = """name => iosonar.figures.get(name).clouds[0].source.data.image[0]
+            .reduce((n, dot) => n + (dot ? 1 : 0), 0)"""
+        return int(self.page.evaluate(painted, name))
+
+
+@pytest.fixture
+def opened(browser: Browser, written: Path) -> Iterator[Opened]:
+    page = Opened(browser, written)
+    yield page
+    page.page.context.close()
+
+
+def test_it_asks_for_nothing_but_itself(opened: Opened, written: Path) -> None:
+    opened.page.wait_for_load_state("networkidle")
+    assert [url for url in opened.asked if not url.startswith(("data:", "blob:"))] == [written.as_uri()]
+    assert opened.errors == []
+    # And the browser would not let it.
+    assert opened.page.evaluate("fetch('https://example.org/').then(() => 'asked', () => 'refused')") == "refused"
+    assert any("Content Security Policy" in error for error in opened.errors)
+
+
+def test_the_front_says_what_happened(opened: Opened) -> None:
+    bands = opened.page.locator(".band").all_inner_texts()
+    assert "Replay" in bands[0], "the replay's own fidelity comes first"
+    assert opened.page.locator("h1").inner_text() == "db"
+    assert "3,000 requests" in opened.page.locator(".lead").first.inner_text()
+    names = [each.get_attribute("id") for each in opened.page.locator("section figure").all()]
+    assert names[: len(STORY)] == [f"figure-{name}" for name in STORY]
+
+
+def test_zooming_one_moves_all_over_time(opened: Opened) -> None:
+    name = "latency.realtime"
+    before = opened.x_range(name)
+    opened.plot(name).scroll_into_view_if_needed()
+    box = opened.plot(name).bounding_box()
+    assert box
+    mouse = opened.page.mouse
+    mouse.move(box["x"] + 300, box["y"] + 60)
+    mouse.down()
+    mouse.move(box["x"] + 600, box["y"] + 250, steps=5)
+    mouse.up()
+    opened.page.wait_for_function(
+        "([name, end]) => iosonar.figures.get(name).plot.x_range.end < end", arg=[name, before[1]]
+    )
+    zoomed = opened.x_range(name)
+    assert before[0] < zoomed[0] < zoomed[1] < before[1]
+    for other in STORY[1:]:
+        assert opened.x_range(other) == zoomed
+
+
+def test_zooming_paints_finer_dots(opened: Opened) -> None:
+    name = "latency.realtime"
+    image = "name => iosonar.figures.get(name).clouds[0].source.data.dw[0]"
+    width = opened.page.evaluate(image, name)
+    opened.plot(name).focus()
+    for _ in range(3):
+        opened.page.keyboard.press("+")
+    opened.page.wait_for_function(
+        f"([name, width]) => ({image})(name) < width / 4 && iosonar.figures.get(name).timer", arg=[name, width]
+    )
+    assert opened.filled(name) > 0
+
+
+def test_keys_zoom_move_and_reset(opened: Opened) -> None:
+    name = "latency.flying"
+    low, high = opened.x_range(name)
+    opened.plot(name).focus()
+    opened.page.keyboard.press("+")
+    near = opened.x_range(name)
+    assert near[1] - near[0] == pytest.approx((high - low) / 2)
+    opened.page.keyboard.press("ArrowRight")
+    assert opened.x_range(name)[0] > near[0]
+    opened.page.keyboard.press("0")
+    assert opened.x_range(name) == (low, high)
+
+
+def test_hovering_tells_values_and_points_everywhere(opened: Opened) -> None:
+    name = "overview.thrp"
+    opened.plot(name).scroll_into_view_if_needed()
+    box = opened.plot(name).bounding_box()
+    assert box
+    opened.page.mouse.move(box["x"] + 500, box["y"] + 150)
+    tip = opened.page.locator("#tip").inner_text()
+    assert "Actual" in tip and "Demand" in tip and "IO/s" in tip
+    here = opened.page.locator(f"[id='figure-{name}'] [data-here=Actual]").inner_text()
+    assert here.endswith("IO/s") and here in tip
+    assert opened.page.locator(f"[id='figure-{name}'] .cursor").is_visible()
+    shown = opened.page.evaluate(
+        "() => [...document.querySelectorAll('.cursor')].filter((line) => !line.hidden).length"
+    )
+    assert shown >= 2, "the cursor stands in every diagram over time that is seen"
+
+
+def test_hovering_over_a_cloud_counts_requests(opened: Opened) -> None:
+    name = "latency.realtime"
+    opened.plot(name).scroll_into_view_if_needed()
+    found = opened.page.evaluate(
+        """name => {
+            const figure = iosonar.figures.get(name), layer = figure.clouds[0];
+            const most = layer.parts[0].counts.indexOf(layer.parts[0].counts.reduce((a, b) => Math.max(a, b)));
+            const place = layer.parts[0].places[most];
+            return [(place % layer.across + 0.5) / layer.across, (Math.floor(place / layer.across) + 0.5) / layer.up];
+        }""",
+        name,
+    )
+    box = opened.page.evaluate(
+        """name => {
+            const plot = iosonar.figures.get(name).plot, view = Bokeh.index.find_one(plot);
+            const canvas = view.canvas_view.el.getBoundingClientRect(), inner = view.frame.bbox;
+            return [canvas.left + inner.left, canvas.top + inner.top, inner.width, inner.height];
+        }""",
+        name,
+    )
+    opened.page.mouse.move(box[0] + found[0] * box[2], box[1] + (1 - found[1]) * box[3])
+    assert "Reads" in opened.page.locator("#tip").inner_text()
+
+
+def test_series_can_be_hidden(opened: Opened) -> None:
+    name = "latency.realtime"
+    before = opened.filled(name)
+    box = opened.page.locator(f"[id='figure-{name}'] input[data-series=Writes]")
+    box.focus()
+    opened.page.keyboard.press("Space")
+    assert 0 < opened.filled(name) < before
+    box.check()
+    assert opened.filled(name) == before
+    opened.page.locator("[id='figure-overview.thrp'] input[data-series=Demand]").uncheck()
+    shown = "() => Bokeh.documents[0].get_model_by_name('overview.thrp:1.0').visible"
+    assert opened.page.evaluate(shown) is False
+
+
+def test_dark_and_light(browser: Browser, written: Path) -> None:
+    colour = "() => getComputedStyle(document.body).backgroundColor"
+    plot = "() => iosonar.figures.get('latency.flying').plot.background_fill_color"
+    opened = Opened(browser, written, color_scheme="dark")
+    assert opened.page.evaluate(colour) == "rgb(15, 19, 24)"
+    assert opened.page.evaluate(plot) == "#151a21"
+    opened.page.locator("#theme").click()
+    assert opened.page.evaluate(colour) == "rgb(255, 255, 255)"
+    assert opened.page.evaluate(plot) == "#fbfbfc"
+    opened.page.context.close()
+
+
+def test_a_narrow_window_is_not_wider_than_itself(browser: Browser, written: Path) -> None:
+    opened = Opened(browser, written)
+    opened.page.set_viewport_size({"width": 480, "height": 800})
+    opened.page.wait_for_timeout(300)
+    assert opened.page.evaluate("() => document.documentElement.scrollWidth") <= 480
+    opened.page.context.close()
+
+
+@pytest.mark.parametrize("rows", [[], [run_row()], [run_row(issued_ns=None, completed_ns=None, outcome="dropped")]])
+def test_next_to_nothing_opens(browser: Browser, tmp_path: Path, rows: list[dict[str, object]]) -> None:
+    assert report(write_run(tmp_path / "a.replay.parquet", rows), "--out", tmp_path) == 0
+    opened = Opened(browser, tmp_path / "a.report.html")
+    assert opened.errors == []
+    opened.page.context.close()
+
+
+def test_what_a_run_says_is_text(browser: Browser, tmp_path: Path) -> None:
+    evil = "</script><img src=x onerror=alert(1)>"
+    run = {"warnings": [evil], "target": {"path": evil}, "statistics": {}}
+    path = write_run(tmp_path / "a.replay.parquet", made_run(200, seconds=2), run=run)
+    assert report(path, "--out", tmp_path) == 0
+    opened = Opened(browser, tmp_path / "a.report.html")
+    assert opened.page.locator("img").count() == 0
+    assert evil in opened.page.locator("main").inner_text()
+    opened.page.context.close()
