@@ -24,7 +24,6 @@ pub mod journal;
 pub mod machine;
 pub mod options;
 pub mod placement;
-pub mod processors;
 pub mod recorder;
 pub mod run;
 pub mod statistics;

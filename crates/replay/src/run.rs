@@ -21,7 +21,6 @@ use crate::issuer::{Hybrid, Idle, Issuer, Limits, Pace, Spin, Stop, Tally};
 use crate::journal::{self, Journal, JournalWriter};
 use crate::machine;
 use crate::options::{Options, Wait, Window};
-use crate::processors::{self, Parted};
 use crate::recorder::{Progress, Recorded, Recorder};
 use crate::statistics::{Counter, Statistics};
 use crate::target::Target;
@@ -115,15 +114,12 @@ impl Prepared {
         let buffers = (self.pool.largest() / UNIT_BYTES) as usize;
         let (returned_in, returned_out) = RingBuffer::new(buffers);
         let tracker = Tracker::new(self.options.conflicts, self.options.strong, limits.slots());
-        // A loop that sleeps leaves its processor to others anyway.
-        let processors = processors::part().filter(|_| self.options.wait() == Wait::Spin);
-        let (processors, options) = (&processors, &self.options.clone());
+        let options = &self.options.clone();
         let ring_arena = Arc::clone(&arena);
         let (start, started) = mpsc::channel();
         let (ready, is_ready) = mpsc::channel();
         thread::scope(|rooms| {
             let issuer = heard_from(rooms, "issuer", move || {
-                processors.iter().for_each(Parted::enter_loop);
                 let target = Uring::new(files, ring_arena, limits.slots())
                     .map_err(|e| Error::system("io_uring can't be set up", e))?;
                 lock_memory();
@@ -158,14 +154,8 @@ impl Prepared {
             let feeder = Feeder::new(clock, plan, stop, self.pool, content, planned_in, returned_out);
             let recorder = Recorder::new(done_out, returned_in, arena, self.journal, stop, progress);
             let mut load = self.load;
-            let feeder = in_room(rooms, "feeder", move || {
-                processors.iter().for_each(Parted::leave_loop);
-                feeder.run(&mut *load)
-            });
-            let recorder = in_room(rooms, "recorder", || {
-                processors.iter().for_each(Parted::leave_loop);
-                recorder.run()
-            });
+            let feeder = in_room(rooms, "feeder", move || feeder.run(&mut *load));
+            let recorder = in_room(rooms, "recorder", || recorder.run());
             let looped = issuer.recv().expect("the loop does not panic")?;
             let fed = feeder.join().expect("the feeder does not panic");
             let recorded = recorder.join().expect("the recorder does not panic");
