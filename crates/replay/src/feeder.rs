@@ -13,25 +13,22 @@ use crate::data::Content;
 use crate::error::Result;
 use crate::issuer::Stop;
 use crate::options::Window;
-use crate::placement::{Align, Geometry};
 use crate::planned::Planned;
+use crate::routes::{Routed, Routes};
+use crate::schedule::Schedule;
 
 /// How long it sleeps when there is nothing to do: far less than it works ahead.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Where requests go, and when.
-#[derive(Clone, Copy, Debug)]
+/// Which requests go, when, and where.
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// The part of the load that is replayed.
     pub window: Window,
-    /// By how much its time is sped up.
-    pub speedup: f64,
-    /// Whether deadlines don't matter.
-    pub asap: bool,
-    /// The target.
-    pub geometry: Geometry,
-    /// What to do with unaligned requests.
-    pub align: Align,
+    /// When they go.
+    pub schedule: Schedule,
+    /// Where they go.
+    pub routes: Routes,
     /// How far ahead requests are made ready.
     pub ahead: Nanos,
 }
@@ -60,8 +57,6 @@ pub struct Feeder<'a, C> {
     content: Content,
     output: Producer<Planned>,
     returned: Consumer<Buffer>,
-    /// Time of the first request in the window.
-    first: Option<Nanos>,
     fed: Fed,
 }
 
@@ -76,7 +71,7 @@ impl<'a, C: Clock> Feeder<'a, C> {
         output: Producer<Planned>,
         returned: Consumer<Buffer>,
     ) -> Self {
-        Self { clock, plan, stop, pool, content, output, returned, first: None, fed: Fed::default() }
+        Self { clock, plan, stop, pool, content, output, returned, fed: Fed::default() }
     }
 
     /// Runs to the end of the window, or until a stop. What it counted is true even if the load could be read only in part.
@@ -112,26 +107,13 @@ impl<'a, C: Clock> Feeder<'a, C> {
     }
 
     fn plan(&mut self, number: u64, request: &Request) -> Planned {
-        let first = *self.first.get_or_insert(request.at);
-        let deadline = match (self.plan.asap, self.plan.speedup) {
-            (true, _) => Nanos::ZERO,
-            (false, 1.0) => request.at - first,
-            (false, speedup) => Nanos(((request.at - first).0 as f64 / speedup).round() as i64),
-        };
-        let placed = match request.op {
-            Op::Flush => Ok((request.sector, request.sectors, false)),
-            _ => self
-                .plan
-                .geometry
-                .place(request.sector, request.sectors, self.plan.align)
-                .map(|place| (place.sector, place.sectors, place.widened)),
-        };
-        let (sector, sectors, widened) = placed.unwrap_or((request.sector, request.sectors, false));
+        let deadline = self.plan.schedule.deadline(request.at);
+        let Routed { target, sector, sectors, widened, skip } = self.plan.routes.route(request);
         Planned {
             request: number,
             round: 0,
             device: request.device,
-            target: 0,
+            target,
             source_sector: request.sector,
             sector,
             sectors,
@@ -140,7 +122,7 @@ impl<'a, C: Clock> Feeder<'a, C> {
             deadline,
             ready: Nanos::ZERO,
             widened,
-            skip: placed.err(),
+            skip,
             buffer: None,
         }
     }

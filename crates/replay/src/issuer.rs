@@ -178,21 +178,34 @@ pub struct Issuer<'a, T, C, I> {
     tally: Tally,
 }
 
+/// What the loop is put together from.
+pub struct Plugs<'a, T, C, I> {
+    /// Tells the time.
+    pub clock: C,
+    /// Does the I/O.
+    pub target: T,
+    /// Passes the time.
+    pub idle: I,
+    /// How the load's times are kept.
+    pub pace: Pace,
+    /// What to do about overlaps.
+    pub policy: Policy,
+    /// What to keep to.
+    pub limits: Limits,
+    /// Ends it early.
+    pub stop: &'a Stop,
+    /// Where requests come from, ready to be issued.
+    pub input: Consumer<Planned>,
+    /// Where they go when they are through, each once.
+    pub output: Producer<Done>,
+    /// Knows which of them overlap; made for the same policy and limits.
+    pub tracker: Tracker,
+}
+
 impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
-    /// Reads from `input`, and puts every request that is through into `output`.
-    #[expect(clippy::too_many_arguments, reason = "the loop's plugs, each once")]
-    pub fn new(
-        clock: C,
-        target: T,
-        idle: I,
-        pace: Pace,
-        policy: Policy,
-        limits: Limits,
-        stop: &'a Stop,
-        input: Consumer<Planned>,
-        output: Producer<Done>,
-        tracker: Tracker,
-    ) -> Self {
+    /// Ready to run.
+    pub fn new(plugs: Plugs<'a, T, C, I>) -> Self {
+        let Plugs { clock, target, idle, pace, policy, limits, stop, input, output, tracker } = plugs;
         let slots = limits.slots();
         Self {
             clock,

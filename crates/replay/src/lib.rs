@@ -25,10 +25,13 @@ pub mod machine;
 pub mod options;
 pub mod placement;
 pub mod recorder;
+pub mod routes;
 pub mod run;
+pub mod schedule;
 pub mod statistics;
 pub mod target;
 
+mod advice;
 mod checks;
 mod error;
 mod planned;

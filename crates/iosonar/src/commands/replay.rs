@@ -221,7 +221,7 @@ pub fn replay(options: Options, json: bool) -> Result<ExitCode> {
 
 /// Says what is going to be overwritten, before it is.
 fn announce(prepared: &Prepared) {
-    let device = prepared.device();
+    let device = &prepared.devices()[0];
     let size = human::block(device.geometry.sectors * SECTOR_BYTES);
     let what = prepared.survey().map_or_else(
         || "whatever the load writes".to_owned(),

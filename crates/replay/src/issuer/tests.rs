@@ -66,7 +66,9 @@ impl Bench {
         let limits = Limits { depth: self.depth, pushed_back: self.pushed_back, batch: 4 };
         let tracker = Tracker::new(self.policy, Strong::AnyWrite, limits.slots());
         let (pace, policy, stop) = (self.pace, self.policy, &*self.stop);
-        Issuer::new(time.clone(), target, Leap, pace, policy, limits, stop, planned, output, tracker)
+        let clock = time.clone();
+        let (idle, input) = (Leap, planned);
+        Issuer::new(Plugs { clock, target, idle, pace, policy, limits, stop, input, output, tracker })
     }
 
     /// Rows in the order in which they were put out, and the tally.

@@ -51,3 +51,22 @@ pub trait Target {
     /// Waits for a completion, but not beyond `timeout`.
     fn wait(&mut self, timeout: Nanos) -> io::Result<()>;
 }
+
+/// For targets that are slower than the loop anyway: one compiled loop serves them all.
+impl Target for Box<dyn Target> {
+    fn stage(&mut self, io: Io<'_>) {
+        (**self).stage(io);
+    }
+
+    fn submit(&mut self) -> io::Result<()> {
+        (**self).submit()
+    }
+
+    fn reap(&mut self) -> Option<Completion> {
+        (**self).reap()
+    }
+
+    fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
+        (**self).wait(timeout)
+    }
+}

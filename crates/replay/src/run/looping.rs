@@ -1,0 +1,79 @@
+//! The loop's thread: chooses the loop's plugs (target, way of waiting) by the options, and runs it.
+
+use std::fs::File;
+use std::io;
+use std::sync::{Arc, mpsc};
+
+use iosonar_trace::Nanos;
+use rtrb::{Consumer, Producer};
+
+use crate::buffers::Arena;
+use crate::clock::Monotonic;
+use crate::conflicts::Tracker;
+use crate::error::{Error, Result};
+use crate::issuer::{Hybrid, Idle, Issuer, Plugs, Spin, Stop, Tally};
+use crate::options::{Options, Wait};
+use crate::planned::{Done, Planned};
+use crate::target::Target;
+use crate::target::uring::Uring;
+
+/// A sleeping loop wakes up that long before a deadline: more than waking takes on an idle machine, most of the time.
+const WAKE_MARGIN: Nanos = Nanos(100_000);
+
+/// What the loop ended with: its own counts, and the error that ended it early, if one did.
+pub type Looped = (Tally, io::Result<()>);
+
+/// All that the loop's thread needs.
+pub struct Looping<'a> {
+    pub options: &'a Options,
+    /// The run's targets, open and claimed.
+    pub files: Vec<File>,
+    pub arena: Arc<Arena>,
+    pub stop: &'a Stop,
+    pub input: Consumer<Planned>,
+    pub output: Producer<Done>,
+}
+
+impl Looping<'_> {
+    /// Sets the target up, tells by `ready` what the user should know of it, and waits for `started`: locking and
+    /// registering buffers takes longer than any grace on a busy machine, so only then may the run's own time begin.
+    pub fn run(mut self, ready: &mpsc::Sender<Vec<String>>, started: &mpsc::Receiver<Monotonic>) -> Result<Looped> {
+        let (files, arena) = (std::mem::take(&mut self.files), Arc::clone(&self.arena));
+        let target = Uring::new(files, arena, self.options.limits().slots())
+            .map_err(|e| Error::system("io_uring can't be set up", e))?;
+        let warnings = target.warnings.clone();
+        Ok(self.drive(target, warnings, ready, started))
+    }
+
+    fn drive<T: Target>(
+        self,
+        target: T,
+        warnings: Vec<String>,
+        ready: &mpsc::Sender<Vec<String>>,
+        started: &mpsc::Receiver<Monotonic>,
+    ) -> Looped {
+        lock_memory();
+        let _ = ready.send(warnings);
+        let clock = started.recv().expect("whoever waits for us starts us");
+        match self.options.wait() {
+            Wait::Spin => self.issue(clock, target, Spin),
+            Wait::Hybrid => self.issue(clock, target, Hybrid { margin: WAKE_MARGIN }),
+        }
+    }
+
+    fn issue<T: Target, I: Idle<T>>(self, clock: Monotonic, target: T, idle: I) -> Looped {
+        let Self { options, stop, input, output, .. } = self;
+        let (policy, limits) = (options.conflicts, options.limits());
+        let tracker = Tracker::new(policy, options.strong, limits.slots());
+        let plugs = Plugs { clock, target, idle, pace: options.pace(), policy, limits, stop, input, output, tracker };
+        let (tally, _target, outcome) = Issuer::new(plugs).run();
+        (tally, outcome)
+    }
+}
+
+/// Nothing that the loop touches may have to be fetched first. Where the limit does not allow it, it is not so.
+#[allow(unsafe_code, reason = "a system call without arguments that could be wrong")]
+fn lock_memory() {
+    // SAFETY: changes only whether pages are resident.
+    unsafe { libc::mlockall(libc::MCL_CURRENT) };
+}

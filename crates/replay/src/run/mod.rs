@@ -1,0 +1,166 @@
+//! One run from beginning to end: everything is opened and checked, the rooms are joined and started, and what they leave
+//! behind becomes the result.
+
+mod conclude;
+mod looping;
+mod rooms;
+mod survey;
+
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request};
+use rtrb::RingBuffer;
+use serde_json::{Value, json};
+
+use self::conclude::{Ended, conclude};
+use self::looping::Looping;
+use self::rooms::{heard_from, in_room};
+use crate::buffers::{Pool, UNIT_BYTES};
+use crate::checks;
+use crate::clock::{Monotonic, monotonic, wall};
+use crate::data::Content;
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::feeder::{Feeder, Plan};
+use crate::issuer::Stop;
+use crate::journal::{self, JournalWriter};
+use crate::machine;
+use crate::options::Options;
+use crate::recorder::{Progress, Recorder};
+use crate::routes::Routes;
+use crate::schedule::Schedule;
+use crate::statistics::Statistics;
+
+pub use self::conclude::recover;
+pub use self::survey::Survey;
+
+/// A run that could begin.
+pub struct Prepared {
+    options: Options,
+    /// In the order of `Io::target`.
+    devices: Vec<Device>,
+    load: Box<dyn Reader<Request>>,
+    survey: Option<Survey>,
+    journal: JournalWriter,
+    pool: Pool,
+    metadata: Metadata,
+    warnings: Vec<String>,
+}
+
+/// A run that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// Where the result is.
+    pub output: PathBuf,
+    /// What happened.
+    pub statistics: Statistics,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+impl Prepared {
+    /// Opens load, target and journal, and refuses what must not be done. Nothing is written to the target yet.
+    pub fn new(options: Options) -> Result<Self> {
+        checks::check(&options)?;
+        let survey = survey::survey(&options)?;
+        let load = survey::open(&options)?;
+        let devices = vec![Device::open(&options.target, options.force)?];
+        let pool = Pool::new(buffer_bytes(&options, survey))?;
+        let mut metadata = Metadata::new(Kind::Replay, "iosonar");
+        metadata.source.path = Some(options.load.display().to_string());
+        metadata.source.preamble.clone_from(&load.metadata().source.preamble);
+        metadata.devices.clone_from(&load.metadata().devices);
+        metadata.run = Some(json!({
+            "load": options.load,
+            "options": options,
+            "target": devices[0].describe(),
+            "machine": machine::snapshot(),
+            "fake": Value::Null,
+        }));
+        let journal =
+            JournalWriter::create(&journal::path_for(&options.output), &metadata, survey.map_or(0, |s| s.requests))?;
+        Ok(Self { options, devices, load, survey, journal, pool, metadata, warnings: Vec::new() })
+    }
+
+    /// What is known of the window; nothing for a load that comes through a pipe.
+    pub fn survey(&self) -> Option<Survey> {
+        self.survey
+    }
+
+    /// The targets.
+    pub fn devices(&self) -> &[Device] {
+        &self.devices
+    }
+
+    /// How long the run is going to take, in the run's own time, if it keeps its times.
+    pub fn duration(&self) -> Option<Nanos> {
+        let span = self.survey?.span;
+        (!self.options.asap).then(|| Nanos(((span.last_ns - span.first_ns) as f64 / self.options.speedup) as i64))
+    }
+
+    /// Replays. Returns when the result is whole under its name; `stop` ends it early, `progress` tells how far it is.
+    pub fn run(mut self, stop: &Stop, progress: &Progress) -> Result<Finished> {
+        let limits = self.options.limits();
+        let arena = Arc::clone(self.pool.arena());
+        let files = self.devices.iter().map(claimed).collect::<Result<_>>()?;
+        let (planned_in, planned_out) = RingBuffer::new(self.options.ahead_requests);
+        // Room for everything in flight or waiting, and as much again for the recorder's naps.
+        let (done_in, done_out) = RingBuffer::new((limits.slots() * 2).max(65_536));
+        let buffers = (self.pool.largest() / UNIT_BYTES) as usize;
+        let (returned_in, returned_out) = RingBuffer::new(buffers);
+        let options = &self.options.clone();
+        let looping = Looping { options, files, arena: Arc::clone(&arena), stop, input: planned_out, output: done_in };
+        let (start, started) = mpsc::channel();
+        let (ready, is_ready) = mpsc::channel();
+        thread::scope(|rooms| {
+            let issuer = heard_from(rooms, "issuer", move || looping.run(&ready, &started));
+            let Ok(told) = is_ready.recv() else {
+                return Err(issuer.recv().expect("the loop does not panic").expect_err("it was not ready"));
+            };
+            self.warnings.extend(told);
+            let clock = Monotonic::starting_in(self.options.grace);
+            self.note_start(clock);
+            let _ = start.send(clock);
+            let plan = Plan {
+                window: options.window,
+                schedule: Schedule::new(options.speedup, options.asap),
+                routes: Routes::new(self.devices.iter().map(|device| device.geometry).collect(), options.align),
+                ahead: options.ahead,
+            };
+            let content = Content::new(wall().0 as u64);
+            let feeder = Feeder::new(clock, plan, stop, self.pool, content, planned_in, returned_out);
+            let recorder = Recorder::new(done_out, returned_in, arena, self.journal, stop, progress);
+            let mut load = self.load;
+            let feeder = in_room(rooms, "feeder", move || feeder.run(&mut *load));
+            let recorder = in_room(rooms, "recorder", || recorder.run());
+            let looped = issuer.recv().expect("the loop does not panic")?;
+            let fed = feeder.join().expect("the feeder does not panic");
+            let recorded = recorder.join().expect("the recorder does not panic");
+            self.metadata.complete = !stop.is_ordered();
+            let ended = Ended { fed, looped, recorded, warnings: self.warnings };
+            conclude(options, &self.devices, self.metadata, ended)
+        })
+    }
+
+    fn note_start(&mut self, clock: Monotonic) {
+        let to_zero = Nanos(clock.zero_ns()) - monotonic();
+        let run = self.metadata.run.as_mut().expect("made in `new`");
+        run["started_monotonic_ns"] = clock.zero_ns().into();
+        run["started_unix_ns"] = (wall() + to_zero).0.into();
+    }
+}
+
+/// No more than was allowed, and no more than can be used at once.
+fn buffer_bytes(options: &Options, survey: Option<Survey>) -> u64 {
+    let Some(survey) = survey else { return options.buffers };
+    // Widening adds at most a block at each end.
+    let largest = (survey.span.max_sectors * iosonar_trace::SECTOR_BYTES + 2 * UNIT_BYTES).next_power_of_two();
+    let at_once = (options.limits().slots() + options.ahead_requests) as u64;
+    options.buffers.min(largest.saturating_mul(at_once)).max(UNIT_BYTES)
+}
+
+fn claimed(device: &Device) -> Result<std::fs::File> {
+    device.file.try_clone().map_err(|e| Error::file(&device.path, e))
+}
