@@ -121,6 +121,27 @@ fn info_counts() {
 }
 
 #[test]
+fn info_reads_as_it_is_told() {
+    let events = "\
+  8,0    3        1     0.000001000   697  Q   W 64 + 8 [x]
+  8,0    3        2     0.000002000   697  Q   W 72 + 8 [x]
+  8,0    3        3     0.000003000   697  D   W 64 + 16 [x]
+";
+    let folder = folder(&[("a.load", LOAD), ("b.blkparse", events)]);
+    let requests = |more: &[&str]| {
+        let arguments = [&["info", "b.blkparse", "--json"], more].concat();
+        let output = iosonar(&folder, &arguments).output().unwrap();
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()["counts"]["requests"].clone()
+    };
+    assert_eq!(requests(&[]), 2);
+    assert_eq!(requests(&["--action", "D"]), 1);
+    let words = said(&folder, &["info", "a.load", "--from", "parquet"], false);
+    assert!(words.contains("cut short"), "{words}");
+    let words = said(&folder, &["info", "a.load", "b.blkparse"], false);
+    assert!(words.contains("is one file"), "{words}");
+}
+
+#[test]
 fn a_cut_file_is_called_cut() {
     let folder = folder(&[("a.load", &LOAD[..LOAD.len() - 20])]);
     assert_eq!(info(&folder, "a.load")["complete"], false);

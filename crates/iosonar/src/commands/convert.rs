@@ -26,18 +26,38 @@ pub struct Args {
     #[arg(value_name = "OUT")]
     output: PathBuf,
 
-    /// The format of IN, if its content is not to be asked
-    #[arg(long, value_name = "FORMAT", value_parser = format_named)]
-    from: Option<&'static Format>,
+    #[command(flatten)]
+    reading: Reading,
 
     /// The format of OUT, if its name does not tell
     #[arg(long, value_name = "FORMAT", value_parser = format_named)]
     to: Option<&'static Format>,
+}
+
+/// How a file is to be read, where its content leaves that open.
+#[derive(clap::Args)]
+pub struct Reading {
+    /// The format that is read, if its content is not to be asked
+    #[arg(long, value_name = "FORMAT", value_parser = format_named)]
+    from: Option<&'static Format>,
 
     /// The event that a request's time is taken from, in traces of events: Q asked for, G, I queued, D given to the
     /// device; the most frequent one if it is not said
     #[arg(long, value_name = "Q|G|I|D", value_parser = action_named)]
     action: Option<Action>,
+}
+
+impl Reading {
+    /// Opens the files that together are one trace; returns what they are called as well.
+    pub fn open(&self, paths: &[PathBuf]) -> Result<(iosonar_trace::OpenedFile, String)> {
+        let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        let file = iosonar_trace::open_files(&paths, self.from, &Options { action: self.action })?;
+        let name = match paths[..] {
+            [one] => one.display().to_string(),
+            _ => format!("{} and {} more", paths[0].display(), paths.len() - 1),
+        };
+        Ok((file, name))
+    }
 }
 
 const AFTER_HELP: &str = "\
@@ -74,12 +94,7 @@ impl Args {
             Some(format) => format,
             None => iosonar_trace::format_for(&self.output)?,
         };
-        let paths: Vec<&Path> = self.inputs.iter().map(PathBuf::as_path).collect();
-        let input = iosonar_trace::open_files(&paths, self.from, &Options { action: self.action })?;
-        let name = match paths[..] {
-            [one] => one.display().to_string(),
-            _ => format!("{} and {} more", paths[0].display(), paths.len() - 1),
-        };
+        let (input, name) = self.reading.open(&self.inputs)?;
         eprintln!("{name}: {}", described(&input));
         let what = format!("converting {name}");
         let (metadata, losses) = match (input.rows, kind_by_name(&self.output)) {

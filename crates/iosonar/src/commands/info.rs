@@ -7,10 +7,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use iosonar_trace::formats::{Opened, TriedOn};
-use iosonar_trace::{Metadata, Nanos, OpenedFile, Options, Reader};
+use iosonar_trace::{Metadata, Nanos, OpenedFile, Reader};
 use serde_json::{Map, Value, json};
 
-use crate::commands::convert::described;
+use crate::commands::convert::{Reading, described};
 use crate::human;
 use crate::progress::Rows;
 use crate::survey::{RunSurvey, Survey};
@@ -21,8 +21,12 @@ use crate::survey::{RunSurvey, Survey};
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// The file; `-` is standard input
-    file: PathBuf,
+    /// The file; `-` is standard input; several files only if they are one trace (blktrace)
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    reading: Reading,
 
     /// Print one JSON object instead (docs/info.md describes it)
     #[arg(long)]
@@ -32,14 +36,15 @@ pub struct Args {
 const AFTER_HELP: &str = "\
 Examples:
   iosonar info mysql.load.gz
+  iosonar info sda.blktrace.* --action D               # what the device saw, by the files of all CPUs
   iosonar info run.replay.parquet --json | jq .latency_us.p99";
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        let file = iosonar_trace::open_file(&self.file, None, &Options::default())?;
+        let (file, name) = self.reading.open(&self.files)?;
         let described = described(&file);
-        let mut object = of_file(&file, &self.file);
-        let what = format!("reading {}", self.file.display());
+        let mut object = of_file(&file, &name, &self.files);
+        let what = format!("reading {name}");
         let metadata = match file.rows {
             Opened::Load(rows) => {
                 let mut survey = Survey::default();
@@ -78,14 +83,15 @@ fn read<Row>(what: &str, mut rows: Box<dyn Reader<Row>>, mut look: impl FnMut(&R
     Ok(rows.metadata().clone())
 }
 
-fn of_file(file: &OpenedFile, path: &std::path::Path) -> Map<String, Value> {
+fn of_file(file: &OpenedFile, name: &str, paths: &[PathBuf]) -> Map<String, Value> {
     let tried_on = match file.format.tried_on {
         TriedOn::RealFiles => "real_files",
         TriedOn::DescriptionOnly => "description_only",
     };
+    let bytes = |path: &PathBuf| std::fs::metadata(path).ok().filter(|m| m.is_file()).map(|m| m.len());
     let mut map = Map::new();
-    map.insert("path".into(), path.display().to_string().into());
-    map.insert("file_bytes".into(), json!(std::fs::metadata(path).ok().filter(|m| m.is_file()).map(|m| m.len())));
+    map.insert("path".into(), name.into());
+    map.insert("file_bytes".into(), json!(paths.iter().map(bytes).sum::<Option<u64>>()));
     map.insert(
         "format".into(),
         json!({"name": file.format.name, "title": file.format.title, "tried_on": tried_on,
