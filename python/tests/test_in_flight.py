@@ -9,9 +9,10 @@ from factory import S, run_row, write_run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from iosonar.quantities import in_flight
 from iosonar.quantities.density import Cells
 from iosonar.quantities.depth import with_depth
-from iosonar.quantities.in_flight import mean_levels, peaks
+from iosonar.quantities.in_flight import events, mean_levels, peaks
 from iosonar.quantities.series import Series
 from iosonar.table import open_requests
 
@@ -28,20 +29,24 @@ def test_means_of_known_spans(open_run: OpenRun) -> None:
     rows = [run_row(latency=4 * S), run_row(intended=S, latency=S), run_row(intended=3 * S, latency=None, op="write")]
     with open_run(rows) as requests:
         table = requests.table
-        found = mean_levels(table, table.issued_ns, table.completed_ns, Cells(0, 6, 3))
+        across = Cells(0, 6, 3)
+        found = mean_levels(events(table, table.issued_ns, across), events(table, table.completed_ns, across))
     assert found.mean[Series.READ].tolist() == pytest.approx([1.5, 1, 0])
     assert found.mean[Series.WRITE].tolist() == pytest.approx([0, 0.5, 1])
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(SPANS)
-def test_means_and_peaks_are_those_of_counting(tmp_path: Path, spans: list[tuple[int, int]]) -> None:
+@given(spans=SPANS, rows_at_once=st.sampled_from([1, 5, 1000]))
+def test_means_and_peaks_are_those_of_counting(tmp_path: Path, spans: list[tuple[int, int]], rows_at_once: int) -> None:
     rows = [run_row(intended=begin * S, latency=length * S) for begin, length in spans]
-    with open_requests([write_run(tmp_path / "a.parquet", rows)]) as requests:
+    made = write_run(tmp_path / "a.parquet", rows)
+    with pytest.MonkeyPatch.context() as patch, open_requests([made]) as requests:
         table = requests.table
         across = Cells(0, 70, 14)
-        mean = mean_levels(table, table.issued_ns, table.completed_ns, across).mean[Series.READ]
-        highest = peaks(table, table.issued_ns, table.completed_ns, across)
+        begins, ends = (events(table, at, across) for at in (table.issued_ns, table.completed_ns))
+        mean = mean_levels(begins, ends).mean[Series.READ]
+        patch.setattr(in_flight, "ROWS_AT_ONCE", rows_at_once)
+        highest = peaks(table, "issued_ns", "completed_ns", begins)
     levels = [level_at(spans, moment) for moment in range(70)]
     assert mean.tolist() == pytest.approx([np.mean(levels[cell * 5 : cell * 5 + 5]) for cell in range(14)], abs=1e-6)
     # A begin counts before an end of the same moment, so the peak may be that of both at once.

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from iosonar.quantities import working_set
-from iosonar.quantities.distance import distances
+from iosonar.quantities.distance import distances, reaches
 from iosonar.quantities.pieces import NEVER, pieces
 from iosonar.quantities.working_set import Grid, grid_for, working_sets
 from iosonar.table import open_requests
@@ -55,7 +55,7 @@ def test_sizes_are_those_of_sets(
 @given(requests=REQUESTS, window=st.integers(1, 20))
 def test_distances_are_those_of_sets(tmp_path: Path, requests: list[tuple[int, int, int]], window: int) -> None:
     with open_requests([write(tmp_path, requests)]) as opened:
-        found = distances(opened.table, GRID, window)
+        found = distances(reaches(opened.table, GRID), GRID, window)
     sets = [touched(requests, end, window) for end in range(1, 21)]
     expected = [
         math.nan if not sectors or (end < window < 20) else max(sectors) - min(sectors)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,10 @@ from iosonar.diagrams.study import Study
 from iosonar.diagrams.throughput import highest
 from iosonar.figures.model import Empty, Figure, Legend, Role, Steps, Unit
 from iosonar.quantities.density import Cells
-from iosonar.quantities.in_flight import mean_levels, peaks
+from iosonar.quantities.in_flight import Events, events, mean_levels, peaks
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 SMOOTH_SLICES = 60
 
@@ -26,23 +30,25 @@ KINDS = {
 
 def flying(study: Study, kind: str, name: str, rank: str) -> Figure | Empty:
     """The mean level of each series in slices as fine as the picture, and the peaks of all together."""
-    across, _ = study.options.size.cells
-    return _levels(study, kind, name, rank, across, with_peaks=True)
+    return _levels(study, kind, name, rank, with_peaks=True)
 
 
 def smooth(study: Study, kind: str, name: str, rank: str) -> Figure | Empty:
     """The same in few slices, so that trends are seen."""
-    return _levels(study, kind, name, rank, SMOOTH_SLICES, with_peaks=False)
+    return _levels(study, kind, name, rank, with_peaks=False)
 
 
-def _levels(study: Study, kind: str, name: str, rank: str, slices: int, *, with_peaks: bool) -> Figure | Empty:
+def _levels(study: Study, kind: str, name: str, rank: str, *, with_peaks: bool) -> Figure | Empty:
     begin, end, label, title = KINDS[kind]
     if not study.span.issued:
         return Empty(name, "no request was issued")
-    table = study.table.filter(study.table.issued_ns.notnull())
+    begins, ends = _events(study, begin), _events(study, end)
     axis = time_axis(study, "Time")
-    across = Cells(study.first_s, max(study.last_s, study.first_s + 1e-6), slices)
-    found = mean_levels(table, table[begin], table[end], across)
+    slices = begins.across.count
+    found = mean_levels(begins, ends)
+    if not with_peaks:
+        found = found.joined(slices // SMOOTH_SLICES)
+        slices = SMOOTH_SLICES
     # Rounding leaves a few billionths of a request where there is none.
     lines = [(ROLES[series], series.title, np.maximum(mean, 0.0)) for series, mean in found.mean.items()]
     total = np.sum([y for _, _, y in lines], axis=0)
@@ -53,10 +59,10 @@ def _levels(study: Study, kind: str, name: str, rank: str, slices: int, *, with_
         rate_row(role, label_, (units.count(float(y.mean())), units.count(highest(y)))) for role, label_, y in lines
     ]
     if with_peaks:
-        peak = peaks(table, table[begin], table[end], across)
-        layers.insert(0, Steps(Role.FAINT, "Peak", found.edges_s, peak, filled=True))
+        peak = peaks(_issued(study), begin, end, begins)
+        layers.insert(0, Steps(Role.FAINT, "Peak of all", found.edges_s, peak, filled=True))
         rows.append(rate_row(Role.FAINT, "Peak of all", ("", units.count(highest(peak)))))
-    slice_text = units.seconds((across.high - across.low) / slices)
+    slice_text = units.seconds((begins.across.high - begins.across.low) / slices)
     return Figure(
         name,
         rank,
@@ -68,6 +74,19 @@ def _levels(study: Study, kind: str, name: str, rank: str, slices: int, *, with_
         Legend(("avg", "max"), tuple(rows)),
         study.notes,
     )
+
+
+def _events(study: Study, column: str) -> Events:
+    """One of the times of all issued requests in slices as fine as the picture, and a multiple of the smooth ones."""
+    across, _ = study.options.size.cells
+    slices = max(across // SMOOTH_SLICES, 1) * SMOOTH_SLICES
+    cells = Cells(study.first_s, max(study.last_s, study.first_s + 1e-6), slices)
+    table = _issued(study)
+    return study.once(("events", column), lambda: events(table, table[column], cells))
+
+
+def _issued(study: Study) -> ir.Table:
+    return study.table.filter(study.table.issued_ns.notnull())
 
 
 DIAGRAMS = [

@@ -53,7 +53,7 @@ def fidelity_of(study: Study, index: int, file: SourceFile) -> Fidelity | None:
     stated = stated_fidelity(_statistics(file))
     if stated is not None:
         return stated
-    table = study.table
+    table = study.requests.table
     return study.once(("fidelity", index), lambda: fidelity(table.filter(table.source == index)))
 
 

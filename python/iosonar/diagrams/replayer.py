@@ -66,7 +66,7 @@ def over_requests(study: Study, inner: Inner, name: str, rank: str) -> Figure | 
     """The mean of slices as a line and their most behind it; or the sum of all up to there."""
     rows = max(sum(file.rows for file in study.requests.files), 1)
     across, _ = study.options.size.cells
-    table = study.table
+    table = study.requests.table
     at = table.place + requests_before(study)
     found = progress(table, at, inner.value(table), Cells(0, rows, min(across, rows)))
     if found is None:

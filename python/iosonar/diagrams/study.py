@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from iosonar.figures.model import Note
 from iosonar.figures.size import Size
 from iosonar.quantities.distribution import Distribution, distributions, pooled
+from iosonar.quantities.narrow import narrow
 from iosonar.quantities.series import Series
 from iosonar.quantities.span import Span, span
 from iosonar.quantities.throughput import Throughput, throughput, window_for
@@ -59,10 +60,10 @@ class Study:
         self.options = options
         self._known: dict[Hashable, Any] = {}
 
-    @property
+    @cached_property
     def table(self) -> ir.Table:
-        """The table of all requests."""
-        return self.requests.table
+        """All requests, with the columns of `narrow`: once read, they are kept."""
+        return self.requests.kept(narrow(self.requests.table, sum(file.rows for file in self.requests.files)))
 
     @cached_property
     def span(self) -> Span:

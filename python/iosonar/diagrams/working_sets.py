@@ -13,7 +13,7 @@ from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.parts import log_axis, rate_row, time_axis
 from iosonar.diagrams.study import Study
 from iosonar.figures.model import Axis, Empty, Figure, Legend, Line, Role, Scale, Unit
-from iosonar.quantities.distance import distances
+from iosonar.quantities.distance import distances, reaches
 from iosonar.quantities.working_set import Grid, WorkingSets, grid_for, working_sets
 
 SECTOR_BYTES = 512
@@ -112,7 +112,8 @@ def _grid(study: Study) -> Grid:
 
 def _distance(study: Study, grid: Grid, window_s: float) -> NDArray[np.float64]:
     window = grid.count if math.isinf(window_s) else round(window_s / grid.step_s)
-    return study.once(("distance", window), lambda: distances(study.table, grid, window))
+    found = study.once("reaches", lambda: reaches(study.table, grid))
+    return study.once(("distance", window), lambda: distances(found, grid, window))
 
 
 def _byte_axis(label: str, least: float, most: float, scale: Scale) -> Axis:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from iosonar.quantities.series import series_of
+
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
@@ -24,7 +26,9 @@ def _counted(issued: ir.Table) -> ir.Table:
     import ibis
 
     ends = issued.filter(issued.completed_ns.notnull())
-    kept = ("op", "outcome", "pushed_back", "latency_ns", "delay_ns", "sectors")
+    issued = issued.mutate(series=series_of(issued))
+    ends = ends.mutate(series=series_of(ends))
+    kept = ("series", "latency_ns", "delay_ns", "sectors")
     events = issued.select(*kept, at=issued.issued_ns, step=ibis.literal(1)).union(
         ends.select(
             *(ibis.null().cast(ends[name].type()).name(name) for name in kept),

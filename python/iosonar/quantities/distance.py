@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,24 +16,38 @@ if TYPE_CHECKING:
     from iosonar.quantities.working_set import Grid
 
 
-def distances(table: ir.Table, grid: Grid, window: int) -> NDArray[np.float64]:
-    """The distance in sectors at the end of each cell of the grid, over the `window` cells before.
+@dataclass(frozen=True)
+class Reaches:
+    """The lowest and the highest sector that each cell of time touches, a row for each device and cell that has any."""
 
-    From the lowest sector that was touched to the highest: zero if it is one and the same. Of several devices the
-    distances are added. Where nothing was touched, or the window has not yet passed, it is not a number.
-    """
+    extent: NDArray[np.int64]
+    cell: NDArray[np.int32]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+
+def reaches(table: ir.Table, grid: Grid) -> Reaches:
+    """Finds them for each cell of the grid."""
     moved = transfers(table).mutate(cell=lambda moved: grid.cell(moved.intended_ns))
     found = (
         moved.group_by("extent", "cell")
         .aggregate(low=moved.sector.min(), high=(moved.sector + moved.sectors - 1).max())
         .to_pyarrow()
     )
-    extent, cell, low, high = (found[name].to_numpy() for name in ("extent", "cell", "low", "high"))
+    return Reaches(*(found[name].to_numpy() for name in ("extent", "cell", "low", "high")))
+
+
+def distances(found: Reaches, grid: Grid, window: int) -> NDArray[np.float64]:
+    """The distance in sectors at the end of each cell of the grid, over the `window` cells before.
+
+    From the lowest sector that was touched to the highest: zero if it is one and the same. Of several devices the
+    distances are added. Where nothing was touched, or the window has not yet passed, it is not a number.
+    """
     total = np.full(grid.count, np.nan)
-    for number in np.unique(extent):
-        mine = extent == number
-        lowest = _sliding(cell[mine], -low[mine].astype(np.float64), grid.count, window)
-        highest = _sliding(cell[mine], high[mine].astype(np.float64), grid.count, window)
+    for number in np.unique(found.extent):
+        mine = found.extent == number
+        lowest = _sliding(found.cell[mine], -found.low[mine].astype(np.float64), grid.count, window)
+        highest = _sliding(found.cell[mine], found.high[mine].astype(np.float64), grid.count, window)
         distance = np.where(np.isfinite(highest), highest + lowest, np.nan)
         total = np.where(np.isnan(total), distance, total + np.nan_to_num(distance))
     if window < grid.count:

@@ -6,8 +6,10 @@ end in the same nanosecond as a beginning counts after it, so that every request
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,18 @@ from iosonar.quantities.series import Series, series_of
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+ROWS_AT_ONCE = 8_000_000
+"""Times that are sorted at once; of more, one stretch of cells after the other."""
+
+
+@dataclass(frozen=True)
+class Events:
+    """When one of the times of requests lies in which cell of time: how many, and the sum of their times in seconds."""
+
+    across: Cells
+    number: dict[Series, NDArray[np.float64]]
+    time_s: dict[Series, NDArray[np.float64]]
+
 
 @dataclass(frozen=True)
 class Levels:
@@ -26,29 +40,15 @@ class Levels:
     edges_s: NDArray[np.float64]
     mean: dict[Series, NDArray[np.float64]]
 
-
-def mean_levels(table: ir.Table, begin: ir.IntegerColumn, end: ir.IntegerColumn, across: Cells) -> Levels:
-    """The exact mean of how many requests are between `begin` and `end` (columns in ns), over each cell of time.
-
-    No sorting: in a cell, a request that begins adds the time from there to the cell's end, one that ends takes away
-    the same; those that began before add the whole cell. Requests without an end count to the end of the axis.
-    """
-    edges = across.edges()
-    width = (across.high - across.low) / across.count
-    levels: dict[Series, NDArray[np.float64]] = {}
-    begins, ends = _cells(table, begin, across), _cells(table.filter(begin.notnull()), end, across)
-    for series in sorted(begins):
-        number, time = begins[series]
-        ended, time_ended = ends.get(series, (np.zeros(across.count), np.zeros(across.count)))
-        before = np.concatenate([[0.0], np.cumsum(number - ended)[:-1]])
-        levels[series] = before + (number * edges[1:] - time - (ended * edges[1:] - time_ended)) / width
-    return Levels(edges, levels)
+    def joined(self, many: int) -> Levels:
+        """The mean levels of so many cells together; their number is a multiple of it."""
+        return Levels(
+            self.edges_s[::many], {series: mean.reshape(-1, many).mean(axis=1) for series, mean in self.mean.items()}
+        )
 
 
-def _cells(
-    table: ir.Table, at: ir.IntegerColumn, across: Cells
-) -> dict[Series, tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """For each series and cell: how many events, and the sum of their times in seconds."""
+def events(table: ir.Table, at: ir.IntegerColumn, across: Cells) -> Events:
+    """Counts the times `at` (a column in ns) in each cell of time, for each series; null ones don't count."""
     counted = table.filter(at.notnull())
     at_s = at / 1e9
     grouped = counted.group_by(series=series_of(table), cell=across.of(at_s)).aggregate(
@@ -56,36 +56,74 @@ def _cells(
     )
     found = grouped.to_pyarrow()
     series, cell, n, time = (found[name].to_numpy() for name in ("series", "cell", "n", "time"))
-    result = {}
-    for number in np.unique(series):
-        numbers, times = np.zeros(across.count), np.zeros(across.count)
-        numbers[cell[series == number]] = n[series == number]
-        times[cell[series == number]] = time[series == number]
-        result[Series(number)] = (numbers, times)
-    return result
+
+    def spread(values: NDArray[Any]) -> dict[Series, NDArray[np.float64]]:
+        return {
+            Series(number): np.bincount(cell[series == number], values[series == number], across.count).astype(
+                np.float64
+            )
+            for number in np.unique(series)
+        }
+
+    return Events(across, spread(n), spread(time))
 
 
-def peaks(table: ir.Table, begin: ir.IntegerColumn, end: ir.IntegerColumn, across: Cells) -> NDArray[np.float64]:
-    """The highest level in each cell of time, of all requests together."""
-    begins = _sorted(table, begin)
-    ends = _sorted(table.filter(begin.notnull()), end)
-    level = levels_at_begins(begins, ends)
-    edges_ns = across.edges() * 1e9
-    first = np.searchsorted(begins, edges_ns)
-    # What is there when a cell begins is its level until something happens.
-    highest = (first - np.searchsorted(ends, edges_ns))[:-1].astype(np.float64)
-    busy = first[:-1] < first[1:]
-    if busy.any():
-        highest[busy] = np.maximum(highest[busy], np.maximum.reduceat(level, first[:-1][busy]))
+def mean_levels(begins: Events, ends: Events) -> Levels:
+    """The exact mean of how many requests are between their beginning and their end, over each cell of time.
+
+    No sorting: in a cell, a request that begins adds the time from there to the cell's end, one that ends takes away
+    the same; those that began before add the whole cell. Requests without an end count to the end of the axis.
+    """
+    across = begins.across
+    edges = across.edges()
+    width = (across.high - across.low) / across.count
+    levels: dict[Series, NDArray[np.float64]] = {}
+    nothing = np.zeros(across.count)
+    for series in sorted(begins.number):
+        number, time = begins.number[series], begins.time_s[series]
+        ended, time_ended = ends.number.get(series, nothing), ends.time_s.get(series, nothing)
+        before = np.concatenate([[0.0], np.cumsum(number - ended)[:-1]])
+        levels[series] = before + (number * edges[1:] - time - (ended * edges[1:] - time_ended)) / width
+    return Levels(edges, levels)
+
+
+def peaks(table: ir.Table, begin: str, end: str, begins: Events) -> NDArray[np.float64]:
+    """The highest level in each cell of time, of all requests together, from the column `begin` to the column `end`.
+
+    A kernel: beginnings and ends are sorted together. `begins` are the events of `begin`.
+    """
+    across = begins.across
+    edges = np.floor(across.edges() * 1e9).astype(np.int64)
+    rows = table.filter(table[begin].notnull())
+    highest = np.zeros(across.count)
+    level = 0
+    for first, last in _stretches(np.sum(list(begins.number.values()), axis=0)):
+        low = edges[first] if first else None
+        high = edges[last] if last < across.count else None
+        steps = np.concatenate([2 * _times(rows, begin, low, high), 2 * _times(rows, end, low, high) + 1])
+        # An end is one more than a beginning at the same time, and so comes after it.
+        steps.sort()
+        levels = np.concatenate([[level], level + np.cumsum(1 - 2 * (steps & 1))])
+        # A cell has the level that is there when it begins, and those after each of its steps.
+        at = np.concatenate([[0], np.searchsorted(steps, 2 * edges[first + 1 : last]), [len(steps)]])
+        highest[first:last] = np.maximum(np.maximum.reduceat(levels, at[:-1]), levels[at[1:]])
+        level = int(levels[-1])
     return highest
 
 
-def levels_at_begins(begins: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The level that each request sees at its own beginning, itself included; both arrays are sorted, in ns."""
-    return np.arange(1, len(begins) + 1) - np.searchsorted(ends, begins, side="left")
+def _times(rows: ir.Table, at: str, low: int | None, high: int | None) -> NDArray[np.int64]:
+    """The times that are not null from `low` to below `high`, in ns, in no order."""
+    column = rows[at]
+    kept = column.notnull()
+    kept = kept if low is None else kept & (column >= int(low))
+    kept = kept if high is None else kept & (column < int(high))
+    found: NDArray[np.int64] = rows.filter(kept).select(at=column).to_pyarrow()["at"].to_numpy()
+    return found
 
 
-def _sorted(table: ir.Table, at: ir.IntegerColumn) -> NDArray[np.int64]:
-    values: NDArray[np.int64] = table.filter(at.notnull()).select(at=at).to_pyarrow()["at"].to_numpy().copy()
-    values.sort()
-    return values
+def _stretches(number: NDArray[np.float64]) -> list[tuple[int, int]]:
+    """Stretches of cells, each with about ROWS_AT_ONCE events."""
+    upto = np.cumsum(number)
+    parts = math.ceil(max(upto[-1], 1) / ROWS_AT_ONCE)
+    cuts = np.searchsorted(upto, upto[-1] * np.arange(1, parts) / parts) + 1
+    return list(pairwise(sorted({0, *cuts.tolist(), len(number)})))

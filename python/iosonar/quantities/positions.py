@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.address import transfers
+from iosonar.quantities.address import ranges, transfers
 from iosonar.quantities.series import Series, series_of
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SECTORS_PER_GIB = 1 << 21
 SECTORS_PER_PAGE = 8
+ROWS_AT_ONCE = 8_000_000
+"""Requests whose pages are sorted at once; of more, one range of addresses after the other."""
 
 
 def sizes(table: ir.Table) -> dict[Series, dict[int, int]]:
@@ -70,31 +72,45 @@ class Popularity:
 def popularity(table: ir.Table) -> dict[str, Popularity]:
     """How often pages are touched by `read`, `write` and `all` requests; a request touches every page it overlaps.
 
-    Requests are not cut into their pages: sorted by where they begin and end, the pages between two such places have
-    the same number of accesses, that of the requests which began and didn't end before.
+    A kernel: requests are not cut into their pages. Sorted by where they begin and end, the pages between two such
+    places have the same number of accesses, that of the requests which began and didn't end before.
     """
-    import ibis
-
     moved = transfers(table)
-    first = (moved.address / SECTORS_PER_PAGE).floor().cast("int64")
-    behind = ((moved.address + moved.sectors - 1) / SECTORS_PER_PAGE).floor().cast("int64") + 1
-    is_read = (moved["op"] == "read").cast("int64")
-    begins = moved.select(page=first, read=is_read, write=1 - is_read)
-    ends = moved.select(page=behind, read=-is_read, write=is_read - 1)
-    steps = begins.union(ends).group_by("page").aggregate(read=ibis._.read.sum(), write=ibis._.write.sum())
-    upto = ibis.window(order_by=steps.page, preceding=None, following=0)
-    runs = steps.mutate(
-        pages=steps.page.lead().over(order_by=steps.page) - steps.page,
-        read=steps.read.sum().over(upto),
-        write=steps.write.sum().over(upto),
-    )
-    found = runs.filter(runs.pages.notnull()).group_by("read", "write").aggregate(pages=ibis._.pages.sum()).to_pyarrow()
-    read, write, pages = (found[name].to_numpy().astype(np.int64) for name in ("read", "write", "pages"))
-    counts = {"read": read, "write": write, "all": read + write}
-    return {name: _ranked(count, pages) for name, count in counts.items() if (count > 0).any()}
+    is_read = moved.is_read if "is_read" in moved.columns else moved["op"] == "read"
+    rows = moved.select(address=moved.address, behind=moved.address + moved.sectors, is_read=is_read)
+    pages: dict[str, NDArray[np.int64]] = {}
+    for low, high in ranges(moved, ROWS_AT_ONCE):
+        for kind, found in _touched(rows.filter((rows.address < high) & (rows.behind > low)), low, high).items():
+            known = pages.get(kind, np.zeros(0, np.int64))
+            longer, shorter = (found, known) if len(found) > len(known) else (known, found)
+            longer[: len(shorter)] += shorter
+            pages[kind] = longer
+    return {kind: _ranked(count) for kind, count in pages.items() if count[1:].any()}
 
 
-def _ranked(accesses: NDArray[np.int64], pages: NDArray[np.int64]) -> Popularity:
-    values, place = np.unique(-accesses[accesses > 0], return_inverse=True)
-    together = np.bincount(place, pages[accesses > 0]).astype(np.int64)
-    return Popularity(-values, together)
+def _touched(rows: ir.Table, low: int, high: int) -> dict[str, NDArray[np.int64]]:
+    """For each kind: how many pages from the address `low` to `high` have 0, 1, 2, … accesses."""
+    found = rows.to_pyarrow()
+    first = np.maximum(found["address"].to_numpy(), low) // SECTORS_PER_PAGE
+    behind = (np.minimum(found["behind"].to_numpy(), high) - 1) // SECTORS_PER_PAGE + 1
+    # A page and what happens at it in one number, so that sorting is a sort of numbers: 1 a read, 2 an end.
+    read = found["is_read"].to_numpy().astype(np.int64)
+    steps = np.concatenate([first * 4 + read, behind * 4 + read + 2])
+    del found, first, behind, read
+    steps.sort()
+    length = np.diff(steps >> 2, append=steps[-1:] >> 2)
+    step = (steps & 3).astype(np.int8)
+    changes = length > 0
+    level = {
+        "read": np.cumsum(np.array([0, 1, 0, -1], np.int8)[step], dtype=np.int32)[changes],
+        "write": np.cumsum(np.array([1, 0, -1, 0], np.int8)[step], dtype=np.int32)[changes],
+    }
+    level["all"] = level["read"] + level["write"]
+    weights = length[changes].astype(np.float64)
+    return {kind: np.bincount(counts, weights).astype(np.int64) for kind, counts in level.items()}
+
+
+def _ranked(pages: NDArray[np.int64]) -> Popularity:
+    """Of how many pages have 0, 1, 2, … accesses."""
+    accesses = np.flatnonzero(pages[1:])[::-1] + 1
+    return Popularity(accesses, pages[accesses])

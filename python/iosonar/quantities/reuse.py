@@ -16,13 +16,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.address import transfers
+from iosonar.quantities.address import ranges, transfers
 from iosonar.quantities.positions import SECTORS_PER_PAGE
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+    import pyarrow as pa
 
-PRIME = 2**31 - 1
+HASH_BITS = 40
+MIXERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+ROWS_AT_ONCE = 4_000_000
+"""Requests that are held in memory at once; of more, those that begin in one range of addresses after the other."""
+
+BATCH = 250_000
+"""Requests whose pages are looked at together."""
+
 SAMPLES = 4
 ACCESSES = 240_000
 """How many accesses are looked at, in all samples together, about."""
@@ -57,9 +65,10 @@ class Reuse:
 
 
 def reuse(table: ir.Table) -> Reuse | None:
-    """Measures reuse distances of pages of 4 KiB, in the order of intended time. None if nothing moves data."""
-    import ibis
+    """Measures reuse distances of pages of 4 KiB, in the order of intended time. None if nothing moves data.
 
+    A kernel: which pages are in the sample is found request by request as they stream by.
+    """
     moved = transfers(table)
     first = (moved.address / SECTORS_PER_PAGE).floor().cast("int64")
     last = ((moved.address + moved.sectors - 1) / SECTORS_PER_PAGE).floor().cast("int64")
@@ -67,17 +76,38 @@ def reuse(table: ir.Table) -> Reuse | None:
     if not accesses:
         return None
     rate = min(1.0, ACCESSES / accesses)
-    touched = moved.select(at=moved.intended_ns, place=moved.place, page=ibis.range(first, last + 1).unnest())
-    hashed = touched.mutate(hash=_hash(touched.page))
-    found = hashed.filter(hashed.hash < math.ceil(rate * PRIME)).order_by("at", "place", "page").to_pyarrow()
-    page, hash_ = found["page"].to_numpy(), found["hash"].to_numpy()
-    sample = hash_ % SAMPLES if rate < 1 else np.zeros(len(hash_), np.int64)
+    limit = math.ceil(rate * 2**HASH_BITS)
+    rows = moved.select(
+        at=moved.intended_ns, place=moved.place, source=moved.source, address=moved.address, first=first, last=last
+    )
+    parts = [
+        _sampled(batch, limit)
+        for low, high in ranges(moved, ROWS_AT_ONCE)
+        for batch in rows.filter((rows.address >= low) & (rows.address < high)).to_pyarrow().to_batches(BATCH)
+    ]
+    at, place, source, page = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    order = np.lexsort((page, place, source, at))
+    page = page[order]
+    sample = _hash(page) % SAMPLES if rate < 1 else np.zeros(len(page), np.int64)
     share = rate / SAMPLES if rate < 1 else 1.0
     distance = np.empty(len(page))
     for number in range(SAMPLES):
         mine = sample == number
         distance[mine] = stack_distances(page[mine]) / share
     return Reuse(distance, sample, share, int(accesses))
+
+
+def _sampled(batch: pa.RecordBatch, limit: int) -> tuple[NDArray[np.int64], ...]:
+    """Of some requests, a row for each page of the sample that they touch: time, place, source and page."""
+    at, place, source, first, last = (
+        batch.column(name).to_numpy(zero_copy_only=False) for name in ("at", "place", "source", "first", "last")
+    )
+    many = last - first + 1
+    behind = np.cumsum(many)
+    page = np.arange(int(behind[-1]) if len(behind) else 0) + np.repeat(first - (behind - many), many)
+    taken = np.flatnonzero(_hash(page) < limit)
+    row = np.searchsorted(behind, taken, side="right")
+    return at[row], place[row], source[row], page[taken]
 
 
 def stack_distances(pages: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -116,8 +146,11 @@ def _lower_before(values: NDArray[np.int64]) -> NDArray[np.int64]:
     return found
 
 
-def _hash(page: ir.IntegerColumn) -> ir.IntegerColumn:
-    """A number below PRIME for each page, in arithmetic that every engine has and that doesn't overflow."""
-    mixed = ((page % PRIME) * 48271) % PRIME
-    mixed = mixed ^ (mixed / 32768).floor().cast("int64")
-    return ((mixed % PRIME) * 69621) % PRIME
+def _hash(page: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A number of HASH_BITS bits for each page, as good as random: the finalizer of splitmix64."""
+    mixed = page.astype(np.uint64)
+    for factor, shift in zip(MIXERS, (30, 27), strict=True):
+        mixed ^= mixed >> np.uint64(shift)
+        mixed *= np.uint64(factor)
+    hashed: NDArray[np.int64] = (mixed >> np.uint64(64 - HASH_BITS)).astype(np.int64)
+    return hashed

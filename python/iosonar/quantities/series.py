@@ -42,6 +42,9 @@ def series_of(table: ir.Table) -> ir.IntegerColumn:
     """The number of each request's series, as int8."""
     import ibis
 
+    if "series" in table.columns:
+        return table.series
+
     pushed = table.pushed_back.fill_null(False)
     op = table["op"]  # `table.op` is a method of Ibis tables
     number = ibis.cases(

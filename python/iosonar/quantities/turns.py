@@ -16,7 +16,7 @@ from iosonar.quantities.series import Series, series_of
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-ROWS_AT_ONCE = 12_000_000
+ROWS_AT_ONCE = 8_000_000
 """Requests that are sorted at once; of more, one stretch of time after the other."""
 
 
@@ -73,11 +73,14 @@ def _stretches(first: int, last: int, rows: int) -> list[tuple[int, int]]:
 
 
 def _by_time(times: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The order of the times, and of the places where times are equal, which costs as much again and is rare."""
-    order = np.argsort(times, kind="stable")
-    if (np.diff(times[order]) == 0).any():
-        order = np.lexsort((place, times))
-    return order
+    """The order of the times, and of the places where times are equal.
+
+    Rows come in stretches that are in the order of their places, and that is close to the order of any of their times:
+    two stable sorts of what is nearly sorted are a tenth of one sort by both.
+    """
+    by_place = np.argsort(place, kind="stable")
+    by_time: NDArray[np.int64] = by_place[np.argsort(times[by_place], kind="stable")]
+    return by_time
 
 
 def _below_predecessor(

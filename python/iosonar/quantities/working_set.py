@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.address import transfers
+from iosonar.quantities.address import ranges, transfers
 from iosonar.quantities.pieces import Pieces, pieces
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DEFAULT_WINDOWS_S = (1.0, 6.0, 60.0, 600.0, math.inf)
 SAMPLES = 500
 MOST_SAMPLES = 60_000
-ROWS_AT_ONCE = 12_000_000
+ROWS_AT_ONCE = 8_000_000
 """Requests that are held in memory at once; of more, one range of addresses after the other."""
 
 ROWS_IN_CACHE = 600_000
@@ -76,7 +76,7 @@ def working_sets(table: ir.Table, grid: Grid, windows_s: Sequence[float]) -> Wor
     cells = [grid.count if math.isinf(window) else round(window / grid.step_s) for window in windows_s]
     moved = transfers(table).mutate(cell=lambda moved: grid.cell(moved.intended_ns))
     sizes = np.zeros((len(cells), grid.count))
-    for low, high in _ranges(moved):
+    for low, high in ranges(moved, ROWS_AT_ONCE):
         for part in _parts(*_requests_within(moved, low, high)):
             sizes += _sampled(pieces(*part), grid.count, cells)
     for size, window in zip(sizes, cells, strict=True):
@@ -110,26 +110,6 @@ def _sampled(found: Pieces, count: int, windows: Sequence[int]) -> NDArray[np.fl
         change[window:] -= touched[: max(count - window, 0), rank + 1 :].sum(axis=1)
         sizes[place] = np.cumsum(change)
     return sizes
-
-
-def _ranges(moved: ir.Table) -> list[tuple[int, int]]:
-    """Ranges of addresses that together hold everything, each of at most about ROWS_AT_ONCE requests."""
-    import ibis
-
-    width = 1 << 16
-    ends = moved.address + moved.sectors
-    extent = moved.aggregate(low=moved.address.min(), high=ends.max(), n=moved.count()).to_pyarrow().to_pylist()[0]
-    if not extent["n"]:
-        return []
-    if extent["n"] <= ROWS_AT_ONCE:
-        return [(extent["low"], extent["high"])]
-    block = moved.mutate(block=(moved.address / width).floor().cast("int64"))
-    found = block.group_by("block").aggregate(n=ibis._.count()).order_by("block").to_pyarrow()
-    upto = np.cumsum(found["n"].to_numpy())
-    parts = math.ceil(extent["n"] / ROWS_AT_ONCE)
-    cuts = np.searchsorted(upto, upto[-1] * np.arange(1, parts) / parts)
-    borders = sorted({extent["low"], *(found["block"].to_numpy()[cuts] * width).tolist(), extent["high"]})
-    return [(low, high) for low, high in pairwise(borders) if low < high]
 
 
 def _requests_within(moved: ir.Table, low: int, high: int) -> Requests:

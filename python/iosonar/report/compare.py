@@ -106,11 +106,12 @@ def _pairing(a: Side, b: Side) -> Pairing:
 def _together(a: Side, b: Side) -> tuple[Any, Any]:
     """Both tables on the engine of the first."""
     engine = a.study.requests.engine
-    columns = b.study.table.filter(b.study.table.latency_ns.notnull()).select("request", "round", "latency_ns")
+    table = b.study.requests.table
+    columns = table.filter(table.latency_ns.notnull()).select("request", "round", "latency_ns")
     name = f"side_{b.letter}"
     # Ibis' own way, create_table, fails with DuckDB 2.0.
     engine.con.register(name, columns.to_pyarrow())
-    return a.study.table, engine.table(name)
+    return a.study.requests.table, engine.table(name)
 
 
 def sentences(compared: Comparison) -> Iterator[Band]:

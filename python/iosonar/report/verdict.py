@@ -129,7 +129,7 @@ def _count(number: int, grade: Grade, words: str) -> dict[str, Any]:
 
 
 def _outcomes(study: Study) -> Outcomes:
-    return study.once("outcomes", lambda: outcomes(study.table))
+    return study.once("outcomes", lambda: outcomes(study.requests.table))
 
 
 def _zero_reads(study: Study) -> dict[str, Any]:

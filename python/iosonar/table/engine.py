@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import ibis.expr.types as ir
     from ibis.backends.duckdb import Backend
+
+MOST_IN_MEMORY = 20_000_000
+"""Rows of a kept table; at some 50 bytes each."""
+
+_NUMBERS = count()
 
 
 @dataclass(frozen=True)
@@ -31,3 +38,27 @@ def connect(spill: Path, options: EngineOptions) -> Backend:
     if options.threads is not None:
         settings["threads"] = options.threads
     return ibis.duckdb.connect(**settings)
+
+
+def keep(engine: Backend, columns: ir.Table, rows: int) -> ir.Table:
+    """Works out a table of that many rows once; what asks it later does not go back to the files.
+
+    In memory up to MOST_IN_MEMORY rows. Of more, in a database in the folder to spill into, which packs each column:
+    looking at it costs a little more, and next to no memory.
+    """
+    import ibis
+
+    name = f"kept_{next(_NUMBERS)}"
+    where = "memory.main"
+    if rows > MOST_IN_MEMORY:
+        folder = engine.raw_sql("SELECT current_setting('temp_directory')").fetchone()[0]
+        Path(folder).mkdir(exist_ok=True)
+        engine.raw_sql(f"ATTACH '{_escaped(folder)}/{name}.duckdb' AS {name}")
+        where = f"{name}.main"
+    # Ibis' own way, create_table, fails with DuckDB 2.0.
+    engine.raw_sql(f"CREATE TABLE {where}.{name} AS {ibis.to_sql(columns, dialect='duckdb')}")
+    return engine.table(name, database=tuple(where.split(".")))
+
+
+def _escaped(text: str) -> str:
+    return text.replace("'", "''")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from iosonar.errors import UserError
 from iosonar.table.convert import convert
-from iosonar.table.engine import EngineOptions, connect
+from iosonar.table.engine import EngineOptions, connect, keep
 from iosonar.table.source import Kind, SourceFile, is_parquet, read_source
 
 if TYPE_CHECKING:
@@ -62,6 +62,10 @@ class Requests:
     def is_run(self) -> bool:
         """Whether any of the files is a run."""
         return any(file.kind is Kind.REPLAY for file in self.files)
+
+    def kept(self, columns: ir.Table) -> ir.Table:
+        """The same rows, read from the files once and then kept by the engine; with the derived columns."""
+        return _derive(keep(self.engine, columns, sum(file.rows for file in self.files)))
 
 
 @contextmanager
