@@ -34,8 +34,8 @@ def pieces(begin: NDArray[np.int64], end: NDArray[np.int64], cell: NDArray[np.in
 
     order = np.argsort(cell, kind="stable")
     begin, end, cell = begin[order], end[order], np.ascontiguousarray(cell[order], np.int32)
-    borders = _unique(np.concatenate([begin, end]))
-    first, last = np.searchsorted(borders, begin), np.searchsorted(borders, end)
+    borders, ranks = _ranked(np.concatenate([begin, end]))
+    first, last = ranks[: len(begin)], ranks[len(begin) :]
     many = last - first
     total = int(many.sum())
     # The pieces of request 0, then those of request 1, …
@@ -52,8 +52,19 @@ def pieces(begin: NDArray[np.int64], end: NDArray[np.int64], cell: NDArray[np.in
     return Pieces(sorted_cells, next_, length)
 
 
-def _unique(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    values = np.sort(values)
-    keep = np.ones(len(values), bool)
-    np.not_equal(values[1:], values[:-1], out=keep[1:])
-    return values[keep]
+def _ranked(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The different values in their order, and for each value its place among them."""
+    base = values.min()
+    bits = max(len(values) - 1, 1).bit_length()
+    if int(values.max() - base).bit_length() + bits > 63:
+        different, place = np.unique(values, return_inverse=True)
+        return different, place.astype(np.int64)
+    # A value and where it stands in one number: sorting numbers is many times faster than sorting places, or searching.
+    keys = (values - base) << bits | np.arange(len(values))
+    keys.sort()
+    sorted_values = keys >> bits
+    new = np.ones(len(values), bool)
+    np.not_equal(sorted_values[1:], sorted_values[:-1], out=new[1:])
+    ranks = np.empty(len(values), np.int64)
+    ranks[keys & ((1 << bits) - 1)] = np.cumsum(new) - 1
+    return sorted_values[new] + base, ranks

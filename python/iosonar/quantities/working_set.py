@@ -131,7 +131,14 @@ def _parts(begin: NDArray[np.int64], end: NDArray[np.int64], cell: NDArray[np.in
         return
     parts = math.ceil(len(begin) / ROWS_IN_CACHE)
     some = np.sort(begin[:: max(len(begin) // 100_000, 1)])
-    cuts = some[len(some) * np.arange(1, parts) // parts]
-    for low, high in pairwise([0, *np.unique(cuts[cuts > 0]).tolist(), int(end.max())]):
-        inside = (begin < high) & (end > low)
-        yield np.maximum(begin[inside], low), np.minimum(end[inside], high), cell[inside]
+    cuts = np.unique(some[len(some) * np.arange(1, parts) // parts])
+    first = np.searchsorted(cuts, begin, side="right").astype(np.uint16)
+    last = np.searchsorted(cuts, end - 1, side="right").astype(np.uint16)
+    order = np.argsort(first, kind="stable")
+    starts = np.searchsorted(first[order], np.arange(len(cuts) + 2))
+    across = np.flatnonzero(first < last)
+    for part, (low, high) in enumerate(pairwise([0, *cuts.tolist(), int(end.max())])):
+        reaching = across[(first[across] < part) & (last[across] >= part)]
+        inside = np.concatenate([reaching, order[starts[part] : starts[part + 1]]])
+        if len(inside):
+            yield np.maximum(begin[inside], low), np.minimum(end[inside], high), cell[inside]
