@@ -1,0 +1,111 @@
+//! `iosonar replay`: issues the requests of a load on a device, each at its time. Each group of its options has a file:
+//! what it offers, and how that becomes the engine's options.
+
+mod announce;
+mod engine;
+mod overlaps;
+mod result;
+mod targets;
+mod time;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use iosonar_replay::issuer::Stop;
+use iosonar_replay::options::Options;
+use iosonar_replay::recorder::Progress;
+use iosonar_replay::run::Prepared;
+use iosonar_trace::transforms::Pipeline;
+
+use self::announce::announce;
+use self::engine::Engine;
+use self::overlaps::Overlaps;
+use self::result::ResultArgs;
+use self::targets::Targets;
+use self::time::Time;
+use crate::statistics;
+use crate::watch;
+
+/// Replay a load on a device or a file, each request at its time
+///
+/// DESTROYS DATA on the target: every write of the load is written there. A target that is mounted or otherwise in use is
+/// always refused; one that carries a file system, LVM, RAID or partitions only goes with --force.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  iosonar replay mysql.load.gz --target /dev/sdb --output sdb.replay.parquet
+  iosonar replay mysql.load.gz --target /dev/sdb --output part.replay.parquet --start 600 --end 900
+                                          five minutes of it, from the tenth on
+  iosonar replay mysql.load.gz --target /dev/sdb --output fast.replay.parquet --asap --depth 64
+  iosonar replay mysql.load.gz --target /srv/test.img --output file.replay.parquet --speedup 10
+  iosonar replay x.load.gz -t /dev/sdb -o y.replay.parquet --duration 86400 --edit 'repeat | slip'
+                                          a day of it, always at slightly other places
+Then look at it: iosonar report sdb.replay.parquet
+
+Exit codes: 0 done, 1 could not be done, 2 the command line was wrong, 4 done, but requests
+failed or were cut short by the target, 5 the run was cut short (what it did is in the result).")]
+pub struct Args {
+    /// The load, in any format that `iosonar convert` reads; - is standard input
+    load: PathBuf,
+    /// Change the load on its way, as `iosonar edit` does: 'select from=0 to=300 | slip every=32768 increase=256'
+    #[arg(long, value_name = "PIPELINE", value_parser = super::edit::parse)]
+    edit: Option<Pipeline>,
+    /// The block device or regular file to replay on; its content is overwritten
+    #[arg(long, short, value_name = "DEV_OR_FILE")]
+    target: PathBuf,
+    /// The result; by its ending Parquet or classic text
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    targets: Targets,
+    #[command(flatten)]
+    time: Time,
+    #[command(flatten)]
+    overlaps: Overlaps,
+    #[command(flatten)]
+    engine: Engine,
+    #[command(flatten)]
+    result: ResultArgs,
+}
+
+impl Args {
+    pub fn run(self) -> Result<ExitCode> {
+        let json = self.result.json;
+        replay(self.options()?, json)
+    }
+
+    fn options(self) -> Result<Options> {
+        let mut options = Options::new(self.load, self.target, self.output);
+        options.edit = self.edit;
+        self.targets.apply(&mut options)?;
+        self.time.apply(&mut options)?;
+        self.overlaps.apply(&mut options)?;
+        self.engine.apply(&mut options)?;
+        self.result.apply(&mut options)?;
+        Ok(options)
+    }
+}
+
+/// Replays, with a bar on a terminal and quiet lines elsewhere. Other commands replay through this one as well.
+pub fn replay(options: Options, json: bool) -> Result<ExitCode> {
+    let prepared = Prepared::new(options)?;
+    announce(&prepared);
+    let stop = Arc::new(Stop::default());
+    let progress = Arc::new(Progress::default());
+    watch::stop_on_signals(&stop).context("signals can't be caught")?;
+    let bar = watch::Bar::start(&progress, prepared.survey().map(|s| s.requests), prepared.duration());
+    let finished = prepared.run(&stop, &progress)?;
+    bar.finish();
+    for warning in &finished.warnings {
+        eprintln!("warning: {warning}");
+    }
+    if json {
+        println!("{}", serde_json::to_string_pretty(&finished.statistics)?);
+    } else {
+        print!("{}", statistics::for_people(&finished.statistics));
+        println!("result           {}", finished.output.display());
+    }
+    Ok(statistics::exit_code(&finished.statistics))
+}
