@@ -12,13 +12,14 @@ use crate::clock::Clock;
 use crate::data::Content;
 use crate::error::Result;
 use crate::issuer::Stop;
+use crate::nap::Nap;
 use crate::options::Window;
 use crate::planned::Planned;
 use crate::routes::{Routed, Routes};
 use crate::schedule::Schedule;
 
-/// How long it sleeps when there is nothing to do: far less than it works ahead.
-const NAP: Duration = Duration::from_millis(1);
+/// How long it waits for a buffer: memory is short then, and the recorder may give some back at any time.
+const BUFFER_NAP: Duration = Duration::from_millis(1);
 
 /// Which requests go, when, and where.
 #[derive(Clone, Debug)]
@@ -57,6 +58,9 @@ pub struct Feeder<'a, C> {
     content: Content,
     output: Producer<Planned>,
     returned: Consumer<Buffer>,
+    /// While the queue to the loop is full, and how many places in it became free in the last nap.
+    nap: Nap,
+    freed: usize,
     fed: Fed,
 }
 
@@ -71,7 +75,8 @@ impl<'a, C: Clock> Feeder<'a, C> {
         output: Producer<Planned>,
         returned: Consumer<Buffer>,
     ) -> Self {
-        Self { clock, plan, stop, pool, content, output, returned, fed: Fed::default() }
+        let nap = Nap::for_queue(output.buffer().capacity());
+        Self { clock, plan, stop, pool, content, output, returned, nap, freed: 0, fed: Fed::default() }
     }
 
     /// Runs to the end of the window, or until a stop. What it counted is true even if the load could be read only in part.
@@ -148,13 +153,18 @@ impl<'a, C: Clock> Feeder<'a, C> {
     }
 
     fn wait_until(&self, at: Nanos) -> Option<()> {
-        while self.clock.now() < at {
+        loop {
+            let left = at - self.clock.now();
+            if left <= Nanos::ZERO {
+                return Some(());
+            }
             if self.is_over() {
                 return None;
             }
-            std::thread::sleep(NAP);
+            // Not for each request anew: being a little less ahead harms nobody.
+            let less = Nanos(self.plan.ahead.0 / 8);
+            Nap::until(Duration::from_nanos(left.max(less).0 as u64));
         }
-        Some(())
     }
 
     fn take_buffer(&mut self, bytes: u64) -> Option<Buffer> {
@@ -168,7 +178,7 @@ impl<'a, C: Clock> Feeder<'a, C> {
             if self.is_over() {
                 return None;
             }
-            std::thread::sleep(NAP);
+            std::thread::sleep(BUFFER_NAP);
         }
     }
 
@@ -179,7 +189,9 @@ impl<'a, C: Clock> Feeder<'a, C> {
                 return false;
             }
             planned = back;
-            std::thread::sleep(NAP);
+            let before = self.output.slots();
+            self.nap.sleep(self.freed);
+            self.freed = self.output.slots() - before;
         }
         true
     }

@@ -162,6 +162,10 @@ pub struct Issuer<'a, T, C, I> {
     free: Vec<u32>,
     /// Room in the output when it was last asked for, less what was put there since.
     room: usize,
+    /// The next of the input, fetched before its time: the memory that it lies in was written by another processor.
+    upcoming: Option<Planned>,
+    /// Whether what that is going to need was looked at.
+    rehearsed: bool,
     /// Due, but not yet let go: oldest first.
     due: VecDeque<Planned>,
     /// Staged since the last submission.
@@ -215,6 +219,8 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             policy,
             limits,
             stop,
+            upcoming: None,
+            rehearsed: false,
             due: VecDeque::with_capacity(input.buffer().capacity()),
             input,
             output,
@@ -260,6 +266,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             if left > NEAR || now - self.last_look > LOOK {
                 let found = self.look(left == Nanos::MAX);
                 if !found && !busy && left > NEAR {
+                    self.rehearse();
                     self.idle.idle(left, &mut self.target)?;
                 }
             }
@@ -270,13 +277,34 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     #[inline]
     fn take_due(&mut self, now: Nanos) {
         while self.due.len() < self.due.capacity() {
-            match self.input.peek() {
-                Ok(next) if next.deadline <= now => {
-                    let next = self.input.pop().expect("just peeked");
-                    self.due.push_back(next);
-                }
+            match self.next_deadline() {
+                Some(deadline) if deadline <= now => self.due.extend(self.upcoming.take()),
                 _ => return,
             }
+        }
+    }
+
+    /// When the next request of the input is due, if there is one.
+    #[inline]
+    fn next_deadline(&mut self) -> Option<Nanos> {
+        if self.upcoming.is_none() {
+            self.upcoming = self.input.pop().ok();
+            self.rehearsed = false;
+            if self.due.is_empty() {
+                // Starts from its first place again, which is in the cache as well.
+                self.due.clear();
+            }
+        }
+        Some(self.upcoming.as_ref()?.deadline)
+    }
+
+    /// Looks at what the next request is going to need, so that it is in the processor's cache at its deadline.
+    #[inline]
+    fn rehearse(&mut self) {
+        if let Some(next) = &self.upcoming
+            && !std::mem::replace(&mut self.rehearsed, true)
+        {
+            self.tracker.rehearse(range_of(next));
         }
     }
 
@@ -286,12 +314,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         while self.staged.len() < self.limits.batch {
             let Some(next) = self.due.front() else { return };
             let skipped = next.skip.is_some();
-            let range = Range {
-                target: next.target,
-                sector: next.sector.0,
-                sectors: next.sectors.0,
-                modifies: next.op.modifies(),
-            };
+            let range = range_of(next);
             if skipped {
                 let next = self.due.pop_front().expect("just seen");
                 self.put_out(Done { record: next.record(), buffer: next.buffer });
@@ -488,10 +511,10 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             // Due, but held.
             return Nanos::MAX;
         }
-        match self.input.peek() {
-            Ok(next) => next.deadline - now,
-            Err(_) if self.input.is_abandoned() => Nanos::MAX,
-            Err(_) => INPUT_POLL,
+        match self.next_deadline() {
+            Some(deadline) => deadline - now,
+            None if self.input.is_abandoned() => Nanos::MAX,
+            None => INPUT_POLL,
         }
     }
 
@@ -500,7 +523,8 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             // A stop leaves those that wait where they are.
             return self.stop.is_at_once() || (self.stop.is_ordered() && self.in_flight == 0);
         }
-        self.stop.is_ordered() || (self.due.is_empty() && self.input.is_abandoned() && self.input.is_empty())
+        let is_drained = self.upcoming.is_none() && self.input.is_abandoned() && self.input.is_empty();
+        self.stop.is_ordered() || (self.due.is_empty() && is_drained)
     }
 
     /// Puts out what never came back, and what never went.
@@ -516,6 +540,15 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     #[inline]
     fn record_mut(&mut self, slot: u32) -> &mut Record {
         &mut self.slots[slot as usize].as_mut().expect("an occupied slot").record
+    }
+}
+
+fn range_of(planned: &Planned) -> Range {
+    Range {
+        target: planned.target,
+        sector: planned.sector.0,
+        sectors: planned.sectors.0,
+        modifies: planned.op.modifies(),
     }
 }
 

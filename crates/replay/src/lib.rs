@@ -34,6 +34,7 @@ pub mod target;
 mod advice;
 mod checks;
 mod error;
+mod nap;
 mod planned;
 
 pub use error::{Error, Result};

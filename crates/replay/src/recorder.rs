@@ -11,11 +11,10 @@ use rtrb::{Consumer, Producer};
 use crate::buffers::{Arena, Buffer};
 use crate::issuer::Stop;
 use crate::journal::JournalWriter;
+use crate::nap::Nap;
 use crate::planned::Done;
 use crate::statistics::Counter;
 
-/// How long it sleeps when there is nothing to do: the queue holds far more than arrives meanwhile.
-const NAP: Duration = Duration::from_millis(1);
 /// How much of the record a killed program may lose.
 const FLUSH_EVERY: Duration = Duration::from_millis(250);
 
@@ -71,13 +70,17 @@ impl<'a> Recorder<'a> {
     /// Runs until the loop has gone.
     pub fn run(mut self) -> Recorded {
         let mut flushed = Instant::now();
+        // Neither the queue before it may run full, nor may the feeder have to wait for the buffers that it gives back.
+        let mut nap = Nap::for_queue(self.input.buffer().capacity().min(self.returned.buffer().capacity()));
         loop {
             // Asked before the queue is emptied: what the loop put there before it went is seen.
             let last = self.input.is_abandoned();
             let mut intended = None;
+            let mut found = 0;
             while let Ok(done) = self.input.pop() {
                 intended = Some(done.record.intended.0);
                 self.take(done);
+                found += 1;
             }
             if let Some(intended) = intended {
                 self.show(intended);
@@ -90,7 +93,7 @@ impl<'a> Recorder<'a> {
             if last {
                 return Recorded { counter: self.counter, journal: self.journal, failure: self.failure };
             }
-            std::thread::sleep(NAP);
+            nap.sleep(found);
         }
     }
 

@@ -40,6 +40,11 @@ impl Range {
         (self.sector + self.sectors.max(1) - 1) / CHUNK_SECTORS
     }
 
+    /// Whether looking for its overlaps means looking at every request.
+    pub fn is_long(&self) -> bool {
+        self.last_chunk() - self.first_chunk() >= MOST_CHUNKS
+    }
+
     fn overlaps(&self, other: &Self) -> bool {
         self.target == other.target
             && self.sector < other.sector + other.sectors
@@ -136,7 +141,7 @@ impl Index {
         for &slot in &self.long {
             self.report(slot, &range, &mut found);
         }
-        if range.last_chunk() - range.first_chunk() >= MOST_CHUNKS {
+        if range.is_long() {
             // Longer than a walk over all slots is worth: look at each once.
             for slot in 0..self.ranges.len() as u32 {
                 if !self.is_long[slot as usize] {

@@ -110,6 +110,15 @@ impl Tracker {
         if blockers == 0 { Verdict::Go } else { Verdict::Conflict }
     }
 
+    /// Looks for what a request would overlap, for nothing but to have it in the processor's cache when it is admitted.
+    pub fn rehearse(&self, range: Range) {
+        if self.policy != Policy::Allow && !range.is_long() {
+            self.index.overlapping(range, |slot, _| {
+                std::hint::black_box(self.turn[slot as usize]);
+            });
+        }
+    }
+
     /// A request in flight is through: those that waited for it alone can be had from [`Tracker::revive`].
     pub fn finish(&mut self, slot: u32) {
         let Some(range) = self.index.remove(slot) else { return };
