@@ -36,7 +36,7 @@ pub struct Args {
 const AFTER_HELP: &str = "\
 Examples:
   iosonar info mysql.load.gz
-  iosonar info sda.blktrace.* --action D               # what the device saw, by the files of all CPUs
+  iosonar info sda.blktrace.* --action D         # what the device saw, by the files of all CPUs
   iosonar info run.replay.parquet --json | jq .latency_us.p99";
 
 impl Args {
