@@ -28,6 +28,9 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
+    for setting in iosonar_replay::isolate::undo_what_was_left() {
+        eprintln!("note: {setting} was put back: a replay with --isolate that was killed had left it changed");
+    }
     match Cli::parse().command.run() {
         Ok(code) => code,
         // Whoever reads our output, `head` for example, has had enough: nothing to complain about.

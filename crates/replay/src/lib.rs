@@ -19,6 +19,7 @@ pub mod conflicts;
 pub mod data;
 pub mod device;
 pub mod feeder;
+pub mod isolate;
 pub mod issuer;
 pub mod journal;
 pub mod machine;

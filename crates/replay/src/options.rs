@@ -7,6 +7,7 @@ use iosonar_trace::transforms::Pipeline;
 use serde::Serialize;
 
 use crate::conflicts::{Policy, Strong};
+use crate::isolate::Part;
 use crate::issuer::{Limits, Pace};
 use crate::placement::Align;
 use crate::target::uring::BATCH;
@@ -49,6 +50,8 @@ pub struct Options {
     pub grace: Nanos,
     /// What the loop does while it waits; `None` is what suits the run ([`Options::wait`]).
     pub wait: Option<Wait>,
+    /// What to arrange on the machine for the loop.
+    pub isolate: Vec<Part>,
     /// Whether the record keeps what describes the replayer itself.
     pub verbose: bool,
     /// Overwrite a target that carries a file system or the like.
@@ -102,6 +105,7 @@ impl Options {
             ahead: Nanos(1_000_000_000),
             grace: Nanos(200_000_000),
             wait: None,
+            isolate: Vec::new(),
             verbose: false,
             force: false,
             overwrite: false,

@@ -11,6 +11,7 @@ use crate::buffers::Arena;
 use crate::clock::Monotonic;
 use crate::conflicts::Tracker;
 use crate::error::{Error, Result};
+use crate::isolate::Isolation;
 use crate::issuer::{Hybrid, Idle, Issuer, Plugs, Spin, Stop, Tally};
 use crate::options::{Options, Wait};
 use crate::planned::{Done, Planned};
@@ -26,6 +27,8 @@ pub type Looped = (Tally, io::Result<()>);
 /// All that the loop's thread needs.
 pub struct Looping<'a> {
     pub options: &'a Options,
+    /// What was arranged on the machine for the loop.
+    pub isolation: Option<&'a Isolation>,
     /// The run's targets, open and claimed.
     pub files: Vec<File>,
     pub arena: Arc<Arena>,
@@ -53,6 +56,9 @@ impl Looping<'_> {
         started: &mpsc::Receiver<Monotonic>,
     ) -> Looped {
         lock_memory();
+        if let Some(isolation) = self.isolation {
+            isolation.enter();
+        }
         let _ = ready.send(warnings);
         let clock = started.recv().expect("whoever waits for us starts us");
         match self.options.wait() {

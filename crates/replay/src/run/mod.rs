@@ -24,6 +24,7 @@ use crate::data::Content;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::feeder::{Feeder, Plan};
+use crate::isolate::Isolation;
 use crate::issuer::Stop;
 use crate::journal::{self, JournalWriter};
 use crate::machine;
@@ -47,6 +48,8 @@ pub struct Prepared {
     pool: Pool,
     metadata: Metadata,
     warnings: Vec<String>,
+    /// Undone when the run has ended.
+    isolation: Option<Isolation>,
 }
 
 /// A run that has ended.
@@ -79,9 +82,16 @@ impl Prepared {
             "machine": machine::snapshot(),
             "fake": Value::Null,
         }));
+        let isolation = match options.isolate.as_slice() {
+            [] => None,
+            parts => Some(Isolation::arrange(parts)?),
+        };
+        if let Some(isolation) = &isolation {
+            metadata.run.as_mut().expect("just made")["isolation"] = json!(isolation.said());
+        }
         let journal =
             JournalWriter::create(&journal::path_for(&options.output), &metadata, survey.map_or(0, |s| s.requests))?;
-        Ok(Self { options, devices, load, survey, journal, pool, metadata, warnings: Vec::new() })
+        Ok(Self { options, devices, load, survey, journal, pool, metadata, warnings: Vec::new(), isolation })
     }
 
     /// What is known of the window; nothing for a load that comes through a pipe.
@@ -100,6 +110,11 @@ impl Prepared {
         (!self.options.asap).then(|| Nanos(((span.last_ns - span.first_ns) as f64 / self.options.speedup) as i64))
     }
 
+    /// What was arranged on the machine for this run, a sentence each.
+    pub fn isolation(&self) -> &[String] {
+        self.isolation.as_ref().map_or(&[], |isolation| isolation.said())
+    }
+
     /// Replays. Returns when the result is whole under its name; `stop` ends it early, `progress` tells how far it is.
     pub fn run(mut self, stop: &Stop, progress: &Progress) -> Result<Finished> {
         let limits = self.options.limits();
@@ -111,7 +126,16 @@ impl Prepared {
         let buffers = (self.pool.largest() / UNIT_BYTES) as usize;
         let (returned_in, returned_out) = RingBuffer::new(buffers);
         let options = &self.options.clone();
-        let looping = Looping { options, files, arena: Arc::clone(&arena), stop, input: planned_out, output: done_in };
+        let isolation = self.isolation.take();
+        let looping = Looping {
+            options,
+            isolation: isolation.as_ref(),
+            files,
+            arena: Arc::clone(&arena),
+            stop,
+            input: planned_out,
+            output: done_in,
+        };
         let (start, started) = mpsc::channel();
         let (ready, is_ready) = mpsc::channel();
         thread::scope(|rooms| {

@@ -17,6 +17,9 @@ pub fn announce(prepared: &Prepared) {
         |s| format!("{} of {} requests write", s.writes, s.requests),
     );
     eprintln!("{}: {size}; its content is overwritten: {what}", device.path.display());
+    for said in prepared.isolation() {
+        eprintln!("isolated: {said}");
+    }
     if !std::io::stderr().is_terminal()
         && let Some(duration) = prepared.duration()
     {

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use clap::ValueEnum;
+use iosonar_replay::isolate::Part;
 use iosonar_replay::options::{Options, Wait};
 
 #[derive(clap::Args)]
@@ -20,6 +21,11 @@ pub struct Engine {
     /// [default: spin; hybrid with --asap, or where only one processor may be used]
     #[arg(long, value_enum)]
     wait: Option<WaitName>,
+    /// Arrange the machine for the loop, all of it or the parts named, and undo that at the end: a processor of
+    /// its own, without kernel workers and interrupts, before others, and idle processors kept awake (needs root)
+    #[arg(long, value_name = "PARTS", num_args = 0..=1, require_equals = true, value_delimiter = ',',
+          default_missing_value = "processors,workers,interrupts,priority,awake")]
+    isolate: Vec<PartName>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -28,6 +34,20 @@ enum WaitName {
     Spin,
     /// Sleeps until shortly before each deadline
     Hybrid,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum PartName {
+    /// A processor of its own for the loop
+    Processors,
+    /// Kernel workers keep off it
+    Workers,
+    /// Interrupts keep off it
+    Interrupts,
+    /// Nice -20 and exact timers
+    Priority,
+    /// Idle processors poll instead of sleeping
+    Awake,
 }
 
 impl Engine {
@@ -39,6 +59,19 @@ impl Engine {
             WaitName::Spin => Wait::Spin,
             WaitName::Hybrid => Wait::Hybrid,
         });
+        options.isolate = self.isolate.iter().map(|part| part.meant()).collect();
         Ok(())
+    }
+}
+
+impl PartName {
+    fn meant(self) -> Part {
+        match self {
+            Self::Processors => Part::Processors,
+            Self::Workers => Part::Workers,
+            Self::Interrupts => Part::Interrupts,
+            Self::Priority => Part::Priority,
+            Self::Awake => Part::Awake,
+        }
     }
 }

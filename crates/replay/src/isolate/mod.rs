@@ -1,0 +1,144 @@
+//! What can be arranged on the machine so that nothing takes the loop's processor away, and how it is undone.
+//!
+//! | part | what is done | undone by |
+//! |---|---|---|
+//! | processors | the loop gets a processor of its own, the program's other threads the others | the end of the threads |
+//! | workers | the kernel's unbound workers (a loop device's among them) keep off it | the ledger |
+//! | interrupts | those that may be moved are served by the others | the ledger |
+//! | priority | the loop's nice value becomes −20, its timers exact | the end of the thread |
+//! | awake | idle processors are kept from sleeping, so that waking a worker costs no interrupt | closing the file |
+//!
+//! What outlives the program is written into a [`ledger`] before it is changed; a killed run's is worked off by the next
+//! command.
+
+mod ledger;
+mod processors;
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use serde::{Deserialize, Serialize};
+
+use self::ledger::Ledger;
+pub use self::ledger::undo_what_was_left;
+pub use self::processors::Processors;
+use crate::error::{Error, Result};
+
+/// One thing to arrange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// A processor of its own for the loop.
+    Processors,
+    /// The kernel's unbound workers keep off it.
+    Workers,
+    /// So do interrupts.
+    Interrupts,
+    /// The loop comes before everybody else who may run there.
+    Priority,
+    /// Idle processors poll instead of sleeping.
+    Awake,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Processors, Self::Workers, Self::Interrupts, Self::Priority, Self::Awake];
+}
+
+/// What was arranged. Dropping it undoes that.
+#[derive(Debug)]
+pub struct Isolation {
+    parts: Vec<Part>,
+    processors: Processors,
+    ledger: Ledger,
+    _awake: Option<File>,
+    said: Vec<String>,
+}
+
+impl Isolation {
+    /// Arranges the parts asked for. One that the machine does not allow is left, and said; without a second processor
+    /// nothing can be arranged, which is an error.
+    pub fn arrange(parts: &[Part]) -> Result<Self> {
+        let processors = Processors::choose()?;
+        let ledger =
+            Ledger::create().map_err(|e| Error::system("--isolate: what is changed can't be noted down", e))?;
+        let mut made = Self { parts: parts.to_vec(), processors, ledger, _awake: None, said: Vec::new() };
+        for part in parts {
+            match made.one(*part) {
+                Ok(said) => made.said.push(said),
+                Err(error) => made.said.push(format!("{}: not done ({error})", name(*part))),
+            }
+        }
+        Ok(made)
+    }
+
+    /// What was done, a sentence for each part.
+    pub fn said(&self) -> &[String] {
+        &self.said
+    }
+
+    /// Called by the loop's thread, about itself.
+    pub fn enter(&self) {
+        if self.parts.contains(&Part::Processors) {
+            self.processors.take_own();
+        }
+        if self.parts.contains(&Part::Priority) {
+            processors::come_first();
+        }
+    }
+
+    fn one(&mut self, part: Part) -> io::Result<String> {
+        let own = self.processors.own;
+        match part {
+            Part::Processors => {
+                self.processors.leave_own();
+                Ok(format!("processors: {own} is the loop's alone, other threads of this program run on the others"))
+            }
+            Part::Workers => {
+                let mask = processors::mask_of(&self.processors.others);
+                self.ledger.set("/sys/devices/virtual/workqueue/cpumask", &mask)?;
+                Ok(format!("workers: the kernel's unbound workers keep off processor {own}"))
+            }
+            Part::Interrupts => {
+                let moved = self.move_interrupts();
+                Ok(format!("interrupts: {moved} are served by the other processors"))
+            }
+            Part::Priority => Ok("priority: the loop runs at nice -20 and with exact timers".into()),
+            Part::Awake => {
+                let mut file = File::options().write(true).open("/dev/cpu_dma_latency")?;
+                file.write_all(&0i32.to_ne_bytes())?;
+                self._awake = Some(file);
+                Ok("awake: idle processors poll instead of sleeping, which takes power".into())
+            }
+        }
+    }
+
+    /// Some can't be moved, by their nature; those stay.
+    fn move_interrupts(&mut self) -> usize {
+        let mask = processors::mask_of(&self.processors.others);
+        let folders = std::fs::read_dir("/proc/irq").into_iter().flatten().flatten();
+        folders
+            .filter(|folder| processors::serves(&folder.path().join("effective_affinity_list"), self.processors.own))
+            .filter(|folder| self.ledger.set(&folder.path().join("smp_affinity").to_string_lossy(), &mask).is_ok())
+            .count()
+    }
+}
+
+impl Drop for Isolation {
+    fn drop(&mut self) {
+        if self.parts.contains(&Part::Processors) {
+            self.processors.give_back();
+        }
+        self.ledger.undo();
+    }
+}
+
+fn name(part: Part) -> &'static str {
+    match part {
+        Part::Processors => "processors",
+        Part::Workers => "workers",
+        Part::Interrupts => "interrupts",
+        Part::Priority => "priority",
+        Part::Awake => "awake",
+    }
+}
