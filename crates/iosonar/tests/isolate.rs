@@ -1,5 +1,6 @@
 //! `replay --isolate`: what it arranges on the machine goes away with it, even if it is killed.
 
+#[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
 
 use std::fs;
