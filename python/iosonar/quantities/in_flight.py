@@ -20,7 +20,7 @@ from iosonar.quantities.series import Series, series_of
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-ROWS_AT_ONCE = 8_000_000
+ROWS_AT_ONCE = 5_000_000
 """Times that are sorted at once; of more, one stretch of cells after the other."""
 
 

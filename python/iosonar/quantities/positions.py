@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SECTORS_PER_GIB = 1 << 21
 SECTORS_PER_PAGE = 8
-ROWS_AT_ONCE = 8_000_000
+ROWS_AT_ONCE = 5_000_000
 """Requests whose pages are sorted at once; of more, one range of addresses after the other."""
 
 

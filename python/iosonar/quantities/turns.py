@@ -16,7 +16,7 @@ from iosonar.quantities.series import Series, series_of
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-ROWS_AT_ONCE = 8_000_000
+ROWS_AT_ONCE = 5_000_000
 """Requests that are sorted at once; of more, one stretch of time after the other."""
 
 

@@ -7,9 +7,11 @@ equal cells of time, of which every δ is a multiple, so that nothing is rounded
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,11 +26,13 @@ if TYPE_CHECKING:
 DEFAULT_WINDOWS_S = (1.0, 6.0, 60.0, 600.0, math.inf)
 SAMPLES = 500
 MOST_SAMPLES = 60_000
-ROWS_AT_ONCE = 8_000_000
+ROWS_AT_ONCE = 5_000_000
 """Requests that are held in memory at once; of more, one range of addresses after the other."""
 
 ROWS_IN_CACHE = 600_000
 """Requests that the kernel takes at once: twice as fast as all of them together."""
+
+THREADS = min(os.cpu_count() or 1, 4)
 
 Requests = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 """The first address of each, that behind its last, and its cell of time."""
@@ -77,8 +81,11 @@ def working_sets(table: ir.Table, grid: Grid, windows_s: Sequence[float]) -> Wor
     moved = transfers(table).mutate(cell=lambda moved: grid.cell(moved.intended_ns))
     sizes = np.zeros((len(cells), grid.count))
     for low, high in ranges(moved, ROWS_AT_ONCE):
-        for part in _parts(*_requests_within(moved, low, high)):
-            sizes += _sampled(pieces(*part), grid.count, cells)
+        parts = _parts(*_requests_within(moved, low, high))
+        while some := list(islice(parts, THREADS)):
+            # NumPy works outside of Python's lock.
+            with ThreadPoolExecutor(THREADS) as threads:
+                sizes += sum(threads.map(lambda part: _sampled(pieces(*part), grid.count, cells), some))
     for size, window in zip(sizes, cells, strict=True):
         # Before a window has passed, it is not full.
         size[: window - 1 if window < grid.count else 0] = np.nan

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
@@ -12,24 +13,47 @@ from iosonar.errors import UserError
 from iosonar.figures.model import Empty, Figure
 from iosonar.figures.numbers import write_numbers
 from iosonar.figures.palette import Theme
+from iosonar.report.drawers import Draw, Drawers
 from iosonar.report.wanted import Done, Wanted
 
-AHEAD = 3
-"""Figures that are built before they are drawn."""
+AHEAD = 8
+"""Figures that may wait to be drawn."""
 
 
 def write_pictures(study: Study, diagrams: Sequence[Diagram], wanted: Wanted) -> Iterator[Done]:
-    """Builds and draws one diagram after the other, and says for each what became of it."""
-    from iosonar.figures.with_matplotlib import draw
+    """Builds one diagram after the other, while those before are drawn; says for each what became of it."""
+    with Drawers(len(diagrams)) as drawers:
+        begun: deque[tuple[Future[None] | None, Done]] = deque()
+        for diagram in diagrams:
+            begun.append(_begun(study, diagram, wanted, drawers))
+            while begun and (len(begun) > AHEAD or _is_done(begun[0][0])):
+                yield _finished(*begun.popleft())
+        while begun:
+            yield _finished(*begun.popleft())
 
-    for diagram, figure in _built(study, diagrams):
-        if isinstance(figure, Empty):
-            yield Done(diagram.name, (), figure.reason)
-        else:
-            stem = f"{prefix(study)}.{figure.rank}.{figure.name}"
-            paths = [wanted.folder / f"{stem}.{wanted.format}"]
-            write_whole(paths[0], partial(draw, figure, size=study.options.size, theme=wanted.theme or Theme.LIGHT))
-            yield Done(diagram.name, (*paths, *write_data(study, figure, wanted)))
+
+def _begun(study: Study, diagram: Diagram, wanted: Wanted, drawers: Drawers) -> tuple[Future[None] | None, Done]:
+    figure = diagram.build(study)
+    if isinstance(figure, Empty):
+        return None, Done(diagram.name, (), figure.reason)
+    path = wanted.folder / f"{prefix(study)}.{figure.rank}.{figure.name}.{wanted.format}"
+    theme = wanted.theme or Theme.LIGHT
+
+    def work(draw: Draw) -> None:
+        write_whole(path, lambda unfinished: draw(figure, unfinished, study.options.size, theme))
+
+    future = drawers.submit(work)
+    return future, Done(diagram.name, (path, *write_data(study, figure, wanted)))
+
+
+def _is_done(future: Future[None] | None) -> bool:
+    return future is None or future.done()
+
+
+def _finished(future: Future[None] | None, done: Done) -> Done:
+    if future is not None:
+        future.result()
+    return done
 
 
 def write_data(study: Study, figure: Figure, wanted: Wanted) -> Iterator[Path]:
@@ -38,19 +62,6 @@ def write_data(study: Study, figure: Figure, wanted: Wanted) -> Iterator[Path]:
         path = wanted.folder / f"{prefix(study)}.{figure.rank}.{figure.name}.{wanted.data}"
         write_whole(path, partial(write_numbers, figure, format_=wanted.data))
         yield path
-
-
-def _built(study: Study, diagrams: Sequence[Diagram]) -> Iterator[tuple[Diagram, Figure | Empty]]:
-    """Builds one figure ahead, so that the engine computes while the one before is drawn."""
-    with ThreadPoolExecutor(1, "build") as builder:
-        ahead: list[tuple[Diagram, Future[Figure | Empty]]] = []
-        for diagram in diagrams:
-            ahead.append((diagram, builder.submit(diagram.build, study)))
-            if len(ahead) > AHEAD:
-                ready, future = ahead.pop(0)
-                yield ready, future.result()
-        for ready, future in ahead:
-            yield ready, future.result()
 
 
 def prefix(study: Study) -> str:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from iosonar.errors import UserError
+
 if TYPE_CHECKING:
     import ibis.expr.types as ir
     from ibis.backends.duckdb import Backend
+
+ENGINE_SHARE = 0.45
 
 MOST_IN_MEMORY = 20_000_000
 """Rows of a kept table; at some 50 bytes each."""
@@ -19,10 +24,19 @@ _NUMBERS = count()
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """What the engine may use. `memory` is a size as DuckDB reads it (`2GiB`)."""
+    """What may be used. `memory` is that of the whole program, such as `2GiB`."""
 
     memory: str = "2GiB"
     threads: int | None = None
+
+
+def memory_bytes(text: str) -> int:
+    """From `2GiB`, `1.5G`, `800MB`."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT])(i?B)?\s*", text, re.IGNORECASE)
+    if found is None:
+        raise UserError(f"an amount of memory looks like 2GiB or 800MiB, not {text!r}")
+    factor = 1000 if found[3] and found[3].upper() == "B" else 1024
+    return int(float(found[1]) * factor ** ("KMGT".index(found[2].upper()) + 1))
 
 
 def connect(spill: Path, options: EngineOptions) -> Backend:
@@ -31,7 +45,8 @@ def connect(spill: Path, options: EngineOptions) -> Backend:
 
     settings: dict[str, object] = {
         "temp_directory": str(spill),
-        "memory_limit": options.memory,
+        # The rest is for what the engine hands out, and for what is made of that.
+        "memory_limit": f"{int(memory_bytes(options.memory) * ENGINE_SHARE)}B",
         # Rows need no order: what needs one asks for it. Without this the engine buffers whole results.
         "preserve_insertion_order": False,
     }

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""What a report costs: every picture of made runs of 10 thousand to 100 million requests, and the page of the smallest.
+
+    bench/report.py [--rows 10000,10000000] [--processors 0,1] [--memory 2GiB] [--folder /tmp/made] [--report PROGRAM]
+
+Runs are made by bench/make_result.py and kept in the folder. Times are from the program's start to its end. Memory is
+the most that the program and its drawing processes held together at any moment, each page counted once (PSS).
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--rows", default="10000,10000000"), p.add_argument("--memory", default="2GiB")
+    p.add_argument("--processors", default="0,1"), p.add_argument("--folder", type=Path, default=Path("/tmp/made"))
+    p.add_argument("--report", default="iosonar-report"), p.add_argument("--page-up-to", type=int, default=1_000_000)
+    args = p.parse_args()
+    os.sched_setaffinity(0, {int(number) for number in args.processors.split(",")})
+    args.folder.mkdir(exist_ok=True)
+    print("| requests | what | files | wall, s | processor, s | most memory, MiB |\n|---|---|---|---|---|---|")
+    for rows in map(int, args.rows.split(",")):
+        run = args.folder / f"{rows}.replay.parquet"
+        if not run.exists():
+            subprocess.run([sys.executable, HERE / "make_result.py", run, str(rows)], check=True)
+        for what in ("png", "html") if rows <= args.page_up_to else ("png",):
+            with tempfile.TemporaryDirectory() as out:
+                words = [*args.report.split(), run, "--static", "--dynamic", "--format", what, "--memory", args.memory]
+                wall, processor, most = measured([*words, "--out", out])
+                files = len(list(Path(out).glob(f"*.{what}")))
+                print(f"| {rows:,} | {what} | {files} | {wall:.1f} | {processor:.1f} | {most:.0f} |", flush=True)
+
+
+def measured(words: list) -> tuple[float, float, float]:
+    """Wall and processor seconds, and the most MiB."""
+    before, start, most = os.times(), time.monotonic(), 0
+    program = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    while program.poll() is None:
+        most = max(most, sum(map(pss_kib, family(program.pid))))
+        time.sleep(0.1)
+    wall, after = time.monotonic() - start, os.times()
+    if program.returncode:
+        raise SystemExit(f"{words} ended with {program.returncode}")
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    return wall, spent, most / 1024
+
+
+def family(pid: int) -> list[int]:
+    """A process, its children, and theirs."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        children = []
+    return [pid, *(each for child in children for each in family(int(child)))]
+
+
+def pss_kib(pid: int) -> int:
+    try:
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        return next(int(line.split()[1]) for line in rollup if line.startswith("Pss:"))
+    except (OSError, StopIteration):
+        return 0
+
+
+if __name__ == "__main__":
+    main()
