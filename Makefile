@@ -66,6 +66,10 @@ bench: build ## measure against other programs, as root on a quiet machine: make
 	python3 bench/asap.py --iosonar $(BUILT)
 	python3 bench/record_overhead.py $(BUILT)
 
+.PHONY: bench-report
+bench-report: system-for-test $(VENV)/program ## measure what reports of 10 thousand to 10 million requests cost
+	$(BIN)/python bench/report.py --report $(BIN)/iosonar-report
+
 .PHONY: lint rooms
 lint: system-for-test $(VENV)/tools $(VENV)/program rooms
 	cargo fmt --check

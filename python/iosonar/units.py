@@ -8,6 +8,8 @@ _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _COUNTS = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"))
 _BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"))
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 
 def number(value: float, digits: int = 3) -> str:
     """Without an exponent and with that many significant digits: 12.3, 0.00123, 1230."""
@@ -35,6 +37,10 @@ def count(value: float, digits: int = 3) -> str:
     """How many: 80.8 k. Below ten thousand in full."""
     if not math.isfinite(value):
         return "–"
+    if 0 < abs(value) < 0.001:
+        # Too many zeros can't be counted at a glance.
+        power = math.floor(math.log10(abs(value)))
+        return f"{number(value / 10.0**power, digits)} × 10{str(power).translate(_RAISED)}"
     if abs(value) < 10_000:
         return f"{number(value, max(digits, 4) if value == int(value) else digits)}"
     for size, unit in _COUNTS:

@@ -189,6 +189,9 @@ def test_series_can_be_hidden(opened: Opened) -> None:
     opened.page.locator("[id='figure-overview.thrp'] input[data-series=Demand]").uncheck()
     shown = "() => Bokeh.documents[0].get_model_by_name('overview.thrp:1.0').visible"
     assert opened.page.evaluate(shown) is False
+    opened.page.locator("[id='figure-latency.flying'] input[data-series='Peak of all']").uncheck()
+    peak = "() => Bokeh.documents[0].get_model_by_name('latency.flying:0.0').visible"
+    assert opened.page.evaluate(peak) is False
 
 
 def test_dark_and_light(browser: Browser, written: Path) -> None:

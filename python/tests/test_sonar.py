@@ -72,7 +72,7 @@ def test_fidelity_comes_first(open_study: OpenStudy) -> None:
     with open_study(ROWS) as study:
         first = build(study, "latency.realtime").notes[0]
     assert (first.kind, first.mood) == (NoteKind.FIDELITY, Mood.GOOD)
-    assert first.text == "Replay faithful: 97.5 % issued within 10 µs, 99.70 % within 100 µs (p99 21 µs)"
+    assert first.text == "Replay faithful: 97.5 % within 10 µs, 99.70 % within 100 µs (p99 21 µs)"
 
 
 def test_a_run_that_missed_its_times_is_no_verdict(open_study: OpenStudy) -> None:

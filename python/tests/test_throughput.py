@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import OpenRun
+from conftest import OpenRun, OpenStudy
 from factory import S, run_row
 
+from iosonar.diagrams import CATALOGUE, Options
 from iosonar.diagrams.overview import rates
+from iosonar.figures.model import Figure
 from iosonar.quantities.series import Series
 from iosonar.quantities.throughput import throughput, window_for
 
@@ -43,3 +45,15 @@ def test_the_partial_window_is_not_taken_for_a_whole_one(open_run: OpenRun) -> N
 )
 def test_short_runs_have_short_windows(duration: float, window: float) -> None:
     assert window_for(duration) == pytest.approx(window)
+
+
+def test_the_legends_maximum_is_that_of_whole_windows(open_study: OpenStudy) -> None:
+    # Two requests in each second, and in the half second at the end five.
+    rows = [run_row(intended=number * S // 2, latency=0) for number in range(20)]
+    rows += [run_row(intended=10 * S + number * S // 8, latency=0) for number in range(5)]
+    with open_study(rows, Options(window_s=1.0)) as study:
+        figures = [diagram.build(study) for diagram in CATALOGUE if diagram.name in ("overview.thrp", "thrp.setpoint")]
+    assert len(figures) == 2
+    for figure in figures:
+        assert isinstance(figure, Figure)
+        assert {row.cells[1] for row in figure.legend.rows} == {"2"}

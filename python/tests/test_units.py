@@ -25,7 +25,17 @@ def test_seconds(value: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (7, "7"), (1234, "1234"), (2229.36, "2229"), (80794, "80.8 k"), (1e8, "100 M")]
+    ("value", "text"),
+    [
+        (0, "0"),
+        (7, "7"),
+        (1234, "1234"),
+        (2229.36, "2229"),
+        (80794, "80.8 k"),
+        (1e8, "100 M"),
+        (5.4e-6, "5.4 × 10⁻⁶"),
+        (0.00123, "0.00123"),
+    ],
 )
 def test_count(value: float, text: str) -> None:
     assert units.count(value) == text

@@ -67,7 +67,7 @@ def report(
         Grade | None, typer.Option(help="End with exit code 3 if the verdict is as bad as this, or worse.")
     ] = None,
     memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory to compute in; more is spilled to TMPDIR.")
+        str, typer.Option(metavar="SIZE", help="Memory for all of the work; more is spilled to TMPDIR.")
     ] = "2GiB",
 ) -> None:
     """Shows what happened in runs, or what loads are like, in a page or in pictures."""

@@ -76,8 +76,8 @@ def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
         return [Note(NoteKind.FIDELITY, "Replay fidelity: unknown, no request was free to go", Mood.NEUTRAL)]
     mood, words = grade_of(found)
     text = (
-        f"Replay {words}{', so no verdict on the device' if mood is Mood.BAD else ''}: "
-        f"{units.percent(found.within_10_us)} issued within 10 µs, {units.percent(found.within_100_us)} within 100 µs "
+        f"Replay {words}{', no verdict on the device' if mood is Mood.BAD else ''}: "
+        f"{units.percent(found.within_10_us)} within 10 µs, {units.percent(found.within_100_us)} within 100 µs "
         f"(p99 {units.seconds(found.p99_s)})"
     )
     return [Note(NoteKind.FIDELITY, text, mood)]

@@ -62,10 +62,12 @@ def _line(windows: Throughput, unit: Unit, role: Role, label: str, stroke: Strok
         y = total / np.maximum(np.diff(windows.edges_s), 1e-9)
     duration = windows.end_s - windows.edges_s[0]
     average = float(total.sum()) / duration if duration > 0 else math.nan
+    # What a part of a window has for a rate is no maximum, unless there is nothing else.
+    whole = y[: windows.whole] if windows.whole and np.isfinite(y[: windows.whole]).any() else y
     steps = Steps(
         role, label, windows.edges_s, y, stroke, filled=role is Role.ACTUAL, partial=windows.windows - windows.whole
     )
-    return steps, rate_row(role, label, (units.count(average), units.count(float(np.nanmax(y)))), stroke)
+    return steps, rate_row(role, label, (units.count(average), units.count(float(np.nanmax(whole)))), stroke)
 
 
 def _ratio(study: Study) -> Note:

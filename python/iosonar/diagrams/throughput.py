@@ -34,7 +34,13 @@ def throughput_by_series(study: Study, name: str, rank: str, unit: Unit, order: 
     for role, label, values in lines:
         y = rates(values, found)
         layers.append(Steps(role, label, found.edges_s, y, partial=found.windows - found.whole))
-        rows.append(rate_row(role, label, (units.count(average(values, found)), units.count(highest(y)))))
+        rows.append(
+            rate_row(
+                role,
+                label,
+                (units.count(average(values, found)), units.count(highest(y[: found.whole] if found.whole else y))),
+            )
+        )
     return Figure(
         name,
         rank,

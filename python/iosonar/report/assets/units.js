@@ -15,7 +15,12 @@ window.iosonar = (() => {
   const TIMES = [[1, " s"], [1e-3, " ms"], [1e-6, " µs"], [1e-9, " ns"]];
   const COUNTS = [[1e12, " T"], [1e9, " G"], [1e6, " M"], [1e4, " k"]];
   const BYTES = [[2 ** 40, " TiB"], [2 ** 30, " GiB"], [2 ** 20, " MiB"], [2 ** 10, " KiB"]];
+  const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
   const count = (value, n) => {
+    if (value !== 0 && Math.abs(value) < 1e-3) {
+      const power = Math.floor(Math.log10(Math.abs(value)));
+      return `${digits(value / 10 ** power, n)} × 10⁻${[...String(-power)].map((digit) => RAISED[digit]).join("")}`;
+    }
     if (Math.abs(value) < 1e4) return digits(value, Number.isInteger(value) ? 4 : n);
     for (const [size, unit] of [...COUNTS.slice(0, 3), [1e3, " k"]]) if (Math.abs(value) >= size) return digits(value / size, n) + unit;
     return digits(value, n);
