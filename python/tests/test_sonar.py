@@ -80,7 +80,7 @@ def test_a_run_that_missed_its_times_is_no_verdict(open_study: OpenStudy) -> Non
     with open_study(ROWS, run={"statistics": late}) as study:
         first = build(study, "latency.realtime").notes[0]
     assert first.mood is Mood.BAD
-    assert first.text.startswith("Replay NOT faithful, so no verdict on the device: ")
+    assert first.text.startswith("Replay NOT faithful, no verdict on the device: ")
 
 
 def test_fake_and_cut_short_are_stamped(open_study: OpenStudy) -> None:

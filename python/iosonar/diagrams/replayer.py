@@ -14,7 +14,7 @@ import numpy as np
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.parts import rate_row
-from iosonar.diagrams.sonar import requests_before
+from iosonar.diagrams.sonar import place_of_all
 from iosonar.diagrams.study import Study
 from iosonar.figures.model import Axis, Empty, Figure, Legend, Role, Steps, Unit
 from iosonar.quantities.density import Cells
@@ -67,7 +67,7 @@ def over_requests(study: Study, inner: Inner, name: str, rank: str) -> Figure | 
     rows = max(sum(file.rows for file in study.requests.files), 1)
     across, _ = study.options.size.cells
     table = study.requests.table
-    at = table.place + requests_before(study)
+    at = place_of_all(study, table)
     found = progress(table, at, inner.value(table), Cells(0, rows, min(across, rows)))
     if found is None:
         return Empty(name, "the run was recorded without --verbose")

@@ -43,7 +43,7 @@ def cloud(study: Study, measure: Measure, order: str, name: str, rank: str) -> F
     y = measure_axis(study, measure)
     if order == "points":
         x = Axis(label, Unit.REQUESTS, 0, max(sum(file.rows for file in study.requests.files), 1))
-        at = study.table.place + requests_before(study)
+        at = place_of_all(study, study.table)
     else:
         x = time_axis(study, label)
         at = study.table[column] / 1e9
@@ -67,12 +67,12 @@ def cloud(study: Study, measure: Measure, order: str, name: str, rank: str) -> F
     )
 
 
-def requests_before(study: Study) -> ir.IntegerColumn:
-    """How many requests the files before a request's own hold."""
+def place_of_all(study: Study, table: ir.Table) -> ir.IntegerColumn:
+    """A request's place among those of all files, of which one follows the other; `table` has requests of the study."""
     import ibis
 
     *before, _ = accumulate((file.rows for file in study.requests.files), initial=0)
-    return ibis.cases(*((study.table.source == index, number) for index, number in enumerate(before)))
+    return table.place + ibis.cases(*((table.source == index, number) for index, number in enumerate(before)))
 
 
 DIAGRAMS = [
