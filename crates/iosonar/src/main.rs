@@ -62,9 +62,9 @@ mod exit {
     pub const FAILED: u8 = 1;
     /// Two things that were compared are not the same.
     pub const DIFFERS: u8 = 3;
-    /// A replay came to its end, but requests failed or were not done in full.
+    /// A replay, or a pass over a device, came to its end, but parts of it failed or were not done in full.
     pub const REQUESTS_FAILED: u8 = 4;
-    /// A replay was cut short; what it did is in the result.
+    /// A replay was cut short, and what it did is in the result; or a pass over a device was.
     pub const CUT_SHORT: u8 = 5;
 }
 

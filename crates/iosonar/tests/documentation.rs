@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use assert_cmd::Command;
 
 /// The documents whose examples are checked.
-const DOCUMENTS: [&str; 8] = [
+const DOCUMENTS: [&str; 9] = [
     "README.md",
     "CONTRIBUTING.md",
+    "docs/devices.md",
     "docs/formats.md",
     "docs/guide.md",
     "docs/loads.md",

@@ -26,7 +26,12 @@ fn help_of_every_subcommand() {
     let names = subcommands(&main);
     assert!(names.contains(&"completions"), "the list of commands was not understood: {names:?}");
     for name in names {
-        insta::assert_snapshot!(format!("iosonar-{name}"), help(&[name]));
+        let own = help(&[name]);
+        insta::assert_snapshot!(format!("iosonar-{name}"), own);
+        // Some have subcommands of their own.
+        for verb in subcommands(&own) {
+            insta::assert_snapshot!(format!("iosonar-{name}-{verb}"), help(&[name, verb]));
+        }
     }
 }
 

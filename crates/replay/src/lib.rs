@@ -13,6 +13,7 @@
 //! [`issuer`] is the loop, and everything it must not do itself (allocate, lock, format, block) stands elsewhere.
 //! [`target`]s are what it drives, [`conflicts`] what it asks before it lets a request go.
 
+pub mod advice;
 pub mod buffers;
 pub mod clock;
 pub mod conflicts;
@@ -32,7 +33,6 @@ pub mod schedule;
 pub mod statistics;
 pub mod target;
 
-mod advice;
 mod checks;
 mod error;
 mod nap;

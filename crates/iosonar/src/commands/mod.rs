@@ -12,6 +12,7 @@ mod check;
 mod completions;
 mod convert;
 mod demo;
+mod device;
 mod edit;
 mod generate;
 mod info;
@@ -27,7 +28,8 @@ Any other NAME runs the program iosonar-NAME from this binary's folder or the pa
 that is how `report`, `sql` and your own commands join.
 
 Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 what was compared differs, or what
-was judged is bad, 4 requests of a replay failed, 5 a replay was cut short.";
+was judged is bad, 4 requests of a replay (or parts of a wipe or slurp) failed, 5 a replay (or a wipe
+or slurp) was cut short.";
 
 /// In the order in which people meet them.
 #[derive(Subcommand)]
@@ -38,6 +40,7 @@ pub enum Command {
     Edit(edit::Args),
     Generate(generate::Args),
     Record(record::Args),
+    Device(device::Args),
     Replay(replay::Args),
     Recover(recover::Args),
     Limit(limit::Args),
@@ -57,6 +60,7 @@ impl Command {
             Self::Edit(args) => args.run(),
             Self::Generate(args) => args.run(),
             Self::Record(args) => args.run(),
+            Self::Device(args) => args.run(),
             Self::Replay(args) => args.run(),
             Self::Recover(args) => args.run(),
             Self::Limit(args) => args.run(),

@@ -1,4 +1,4 @@
-//! The storage that is replayed on: what it is, and whether it may be overwritten.
+//! The storage that is replayed on: what it is, whether it may be overwritten, and what it holds.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,8 +10,17 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::placement::Geometry;
 
+pub mod holes;
+pub mod inspect;
+pub mod mounts;
+pub mod passes;
+pub mod queue;
+pub mod readable;
 pub mod safety;
+pub mod sample;
+pub mod sweep;
 pub mod sysfs;
+pub mod zeroes;
 
 /// Block device or regular file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -44,12 +53,12 @@ impl Device {
             t if t.is_block_device() => Kind::Block,
             t if t.is_file() => Kind::File,
             _ => {
-                let reason = "neither a block device nor a regular file; name one of these as --target".into();
+                let reason = "neither a block device nor a regular file; name one of these".into();
                 return Err(Error::Unsafe { path: path.to_owned(), reason });
             }
         };
         if kind == Kind::Block && sysfs::read(meta.rdev(), "ro").as_deref() == Some("1") {
-            let reason = "read-only, and a replay writes; `blockdev --setrw` changes that where the device can".into();
+            let reason = "read-only, and it would be written to; `blockdev --setrw` changes that where the device can".into();
             return Err(Error::Unsafe { path: path.to_owned(), reason });
         }
         safety::check(path, kind, &meta, force)?;
@@ -93,7 +102,7 @@ impl Device {
 fn missing(path: &Path, error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::NotFound {
         let reason = format!(
-            "there is no such device or file; `lsblk` lists devices, and `fallocate -l 10G {}` makes a file to replay on",
+            "there is no such device or file; `lsblk` lists devices, and `fallocate -l 10G {}` makes a file",
             path.display()
         );
         return Error::Unsafe { path: path.to_owned(), reason };
@@ -104,7 +113,7 @@ fn missing(path: &Path, error: io::Error) -> Error {
 fn not_opened(path: &Path, error: io::Error) -> Error {
     let reason = match error.raw_os_error() {
         Some(libc::EBUSY) => "in use: mounted, or held by LVM, RAID, swap or another program".into(),
-        Some(libc::EACCES | libc::EPERM) => format!("{error}; replaying on a device needs root (try sudo)"),
+        Some(libc::EACCES | libc::EPERM) => format!("{error}; a device needs root (try sudo)"),
         Some(libc::EINVAL) => "its file system can't do direct I/O; choose another place".into(),
         Some(libc::EROFS) => "read-only".into(),
         _ => error.to_string(),

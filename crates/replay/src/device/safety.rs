@@ -15,13 +15,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
-use super::{Kind, sysfs};
+use super::{Kind, mounts, sysfs};
 use crate::error::{Error, Result};
 
 /// Refuses what must not be overwritten.
 pub fn check(path: &Path, kind: Kind, meta: &Metadata, force: bool) -> Result<()> {
     let refuse = |reason: String| Err(Error::Unsafe { path: path.to_owned(), reason });
-    if let Some(user) = in_use(kind, meta) {
+    if let Some(user) = users(kind, meta).first() {
         return refuse(format!("{user}; a target in use is never overwritten, not even with --force"));
     }
     if force {
@@ -30,7 +30,7 @@ pub fn check(path: &Path, kind: Kind, meta: &Metadata, force: bool) -> Result<()
     match signatures(path) {
         Ok(found) if found.is_empty() => Ok(()),
         Ok(found) => refuse(format!(
-            "carries {}; the replay would destroy that. Use --force if it may go, or `wipefs --all {}` first",
+            "carries {}; overwriting it would destroy that. Use --force if it may go, or `wipefs --all {}` first",
             found.join(", "),
             path.display()
         )),
@@ -41,41 +41,36 @@ pub fn check(path: &Path, kind: Kind, meta: &Metadata, force: bool) -> Result<()
     }
 }
 
-/// Who uses it, as a sentence; `None` if nobody does.
-pub fn in_use(kind: Kind, meta: &Metadata) -> Option<String> {
+/// Who uses it, a sentence for each; empty if nobody does.
+pub fn users(kind: Kind, meta: &Metadata) -> Vec<String> {
     match kind {
-        Kind::Block => block_in_use(meta.rdev()),
-        Kind::File => file_in_use(meta),
+        Kind::Block => users_of_block(meta.rdev()),
+        Kind::File => users_of_file(meta),
     }
 }
 
-fn block_in_use(rdev: u64) -> Option<String> {
-    let mounted = mounts();
+fn users_of_block(rdev: u64) -> Vec<String> {
+    let mounted = mounts::all();
     let swaps: Vec<u64> = swaps().iter().filter_map(|s| Some(fs::metadata(s).ok()?.rdev())).collect();
     let parts = sysfs::partitions(rdev).into_iter().map(|(part, name)| (part, format!("its partition {name} is ")));
+    let mut users = Vec::new();
     for (device, whose) in std::iter::once((rdev, String::new())).chain(parts) {
-        if let Some((_, place)) = mounted.iter().find(|(number, _)| *number == device) {
-            return Some(format!("{whose}mounted on {place}"));
-        }
+        users.extend(mounted.iter().filter(|m| m.is_of(device)).map(|m| format!("{whose}mounted on {}", m.place)));
         if swaps.contains(&device) {
-            return Some(format!("{whose}in use as swap"));
+            users.push(format!("{whose}in use as swap"));
         }
-        if let Some(holder) = sysfs::holders(device).first() {
-            return Some(format!("{whose}held by {holder}"));
-        }
+        users.extend(sysfs::holders(device).iter().map(|holder| format!("{whose}held by {holder}")));
         // A loop device does not claim what it stands on.
-        if let Some(user) = behind_loop(|backing| backing.rdev() == device) {
-            return Some(format!("{whose}{user}"));
-        }
+        users.extend(behind_loop(|backing| backing.rdev() == device).map(|user| format!("{whose}{user}")));
     }
-    None
+    users
 }
 
-fn file_in_use(meta: &Metadata) -> Option<String> {
-    if swaps().iter().any(|swap| fs::metadata(swap).is_ok_and(|m| is_same(&m, meta))) {
-        return Some("in use as swap".into());
-    }
-    behind_loop(|backing| is_same(backing, meta))
+fn users_of_file(meta: &Metadata) -> Vec<String> {
+    let is_swap = swaps().iter().any(|swap| fs::metadata(swap).is_ok_and(|m| is_same(&m, meta)));
+    let mut users: Vec<String> = is_swap.then(|| "in use as swap".into()).into_iter().collect();
+    users.extend(behind_loop(|backing| is_same(backing, meta)));
+    users
 }
 
 /// Whether it is the same file, under whatever name.
@@ -94,32 +89,13 @@ fn behind_loop(is_it: impl Fn(&Metadata) -> bool) -> Option<String> {
     None
 }
 
-/// Device number and place of everything that is mounted. A file system over several devices (btrfs) has a number of its
-/// own there; its devices are found by their names.
-fn mounts() -> Vec<(u64, String)> {
-    let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let mut found = Vec::new();
-    for line in text.lines() {
-        let fields: Vec<&str> = line.split(' ').collect();
-        let (Some(number), Some(place)) = (fields.get(2).and_then(|s| sysfs::number(s)), fields.get(4)) else {
-            continue;
-        };
-        found.push((number, (*place).to_owned()));
-        let source = fields.iter().position(|f| *f == "-").and_then(|dash| fields.get(dash + 2));
-        if let Some(rdev) = source.and_then(|s| fs::metadata(s).ok()).map(|m| m.rdev()).filter(|&r| r != 0) {
-            found.push((rdev, (*place).to_owned()));
-        }
-    }
-    found
-}
-
 fn swaps() -> Vec<String> {
     let text = fs::read_to_string("/proc/swaps").unwrap_or_default();
     text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
 /// What is found on it, such as `ext4 "home"`. An error says why that is not known.
-fn signatures(path: &Path) -> std::result::Result<Vec<String>, String> {
+pub fn signatures(path: &Path) -> std::result::Result<Vec<String>, String> {
     let output = Command::new("wipefs")
         .args(["--no-act", "--json", "--output", "TYPE,LABEL"])
         .arg(path)

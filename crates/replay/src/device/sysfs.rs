@@ -19,6 +19,11 @@ pub fn disk(rdev: u64) -> PathBuf {
     if own.join("partition").exists() { own.canonicalize().unwrap_or(own).join("..") } else { own }
 }
 
+/// The name of the whole disk, such as `nvme0n1`.
+pub fn disk_name(rdev: u64) -> Option<String> {
+    Some(disk(rdev).canonicalize().ok()?.file_name()?.to_string_lossy().into_owned())
+}
+
 /// One of its attributes, without the line's end.
 pub fn read(rdev: u64, attribute: &str) -> Option<String> {
     fs::read_to_string(folder(rdev).join(attribute)).ok().map(|s| s.trim().to_owned())
@@ -47,6 +52,19 @@ pub fn logical_block_bytes(rdev: u64) -> Result<u64> {
 pub fn scheduler(rdev: u64) -> Option<String> {
     let line = queue(rdev, "scheduler")?;
     Some(line.split('[').nth(1)?.split(']').next()?.to_owned())
+}
+
+/// The schedulers that it could have now. A module that is not loaded is not among them.
+pub fn schedulers(rdev: u64) -> Vec<String> {
+    let line = queue(rdev, "scheduler").unwrap_or_default();
+    line.split_whitespace().map(|name| name.trim_matches(['[', ']']).to_owned()).collect()
+}
+
+/// Gives it another scheduler. The kernel loads its module if it has to.
+pub fn set_scheduler(rdev: u64, name: &str) -> std::io::Result<()> {
+    // Not `fs::write`, which would make a file where there is none.
+    let mut file = fs::File::options().write(true).open(disk(rdev).join("queue/scheduler"))?;
+    std::io::Write::write_all(&mut file, name.as_bytes())
 }
 
 /// Names of the devices that are built on it.

@@ -1,0 +1,192 @@
+//! `iosonar device inspect`: what a device or file is, before it is replayed on.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use iosonar_replay::advice::{before, percent};
+use iosonar_replay::device::Kind;
+use iosonar_replay::device::inspect::{Inspection, inspect};
+use iosonar_replay::device::queue::Queue;
+use iosonar_replay::device::sample::{Bounds, Sampled};
+
+use crate::{duration, human};
+
+/// Say what a device or file is: size, blocks, queue and caches, who uses it, what it holds, how much of it is zero
+///
+/// Nothing is changed; what is in use may be looked at as well. How much is zero is estimated from samples all over the
+/// device: areas that were never written answer too fast to be measured.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  sudo iosonar device inspect /dev/sdb
+  sudo iosonar device inspect /dev/sdb --json | jq .sample.zero_share
+  sudo iosonar device inspect /dev/sdb --samples 100000 --time 5m")]
+pub struct Args {
+    /// The block device or regular file
+    device: PathBuf,
+    /// The most samples of 4 KiB to read; 0 reads none
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(0..=10_000_000))]
+    samples: u64,
+    /// The longest to read samples
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration::parse)]
+    time: Duration,
+    /// Print one JSON object on standard output (docs/devices.md describes it)
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub fn run(self) -> Result<ExitCode> {
+        let found = inspect(&self.device, Bounds { samples: self.samples, time: self.time, bytes: u64::MAX })?;
+        let mut out = io::stdout().lock();
+        if self.json {
+            writeln!(out, "{}", serde_json::to_string_pretty(&found)?)?;
+        } else {
+            out.write_all(for_people(&found).as_bytes())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn for_people(found: &Inspection) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        if !value.is_empty() {
+            _ = writeln!(text, "{name:<12} {value}");
+        }
+    };
+    line("target", found.path.display().to_string());
+    line("is", what(found));
+    line("size", format!("{} ({} sectors)", human::block(found.bytes), found.sectors));
+    if let Some(mount) = &found.mount {
+        line("lies on", format!("{} of {}, mounted on {} ({})", mount.file_system, mount.source, mount.place, mount.options));
+    }
+    line("in use", if found.users.is_empty() { "no".into() } else { found.users.join("; ") });
+    line("read-only", if found.read_only { "yes: it can't be replayed on".into() } else { String::new() });
+    line(
+        "carries",
+        match (&found.signatures, &found.signatures_unknown) {
+            (Some(found), _) if found.is_empty() => "no file system, LVM, RAID or partitions".into(),
+            (Some(found), _) => found.join(", "),
+            (None, why) => format!("not known: {}", why.as_deref().unwrap_or_default()),
+        },
+    );
+    if let Some(queue) = &found.queue {
+        of_queue(queue, &mut line);
+    }
+    if let (Some(holes), Some(allocated)) = (&found.holes, found.allocated_bytes) {
+        let share = percent(holes.bytes as f64 / found.bytes.max(1) as f64);
+        let holes = match holes.count {
+            0 => "none".into(),
+            1 => format!("1, {share} of the file"),
+            n => format!("{n}, {share} of the file"),
+        };
+        line("holes", format!("{holes}; {} are allocated", human::bytes(allocated)));
+    }
+    if let Some(why) = &found.unreadable {
+        line("content", format!("could not be read: {why}"));
+    }
+    if let Some(seen) = &found.sample {
+        of_sample(seen, &mut line);
+    }
+    for note in notes(found) {
+        line("note", note);
+    }
+    text
+}
+
+fn what(found: &Inspection) -> String {
+    let Some(disk) = &found.disk else { return "a regular file".into() };
+    let name = match (found.kind, disk.is_partition) {
+        (Kind::File, _) => return format!("a regular file, on the disk {}", disk.name),
+        (Kind::Block, true) => format!("a partition of {}", disk.name),
+        (Kind::Block, false) => format!("the disk {}", disk.name),
+    };
+    let model = disk.model.as_ref().map_or(String::new(), |model| format!(", {model}"));
+    let behind = disk.backing_file.as_ref().map_or(String::new(), |file| format!(", a loop device over {file}"));
+    name + &model + &behind
+}
+
+fn of_queue(queue: &Queue, line: &mut impl FnMut(&str, String)) {
+    let kib = |value: Option<u64>| value.map_or("?".into(), |kib| human::block(kib << 10));
+    let number = |value: Option<u64>| value.map_or("?".into(), |n| n.to_string());
+    let bytes = |value: Option<u64>| value.map_or("?".into(), human::block);
+    let most = |value: Option<u64>| match value {
+        Some(0) => "none".to_owned(),
+        Some(bytes) => format!("up to {}", human::block(bytes)),
+        None => "?".to_owned(),
+    };
+    line("blocks", format!("{} logical, {} physical", bytes(queue.logical_block_bytes), bytes(queue.physical_block_bytes)));
+    if let Some(active) = &queue.scheduler {
+        let others: Vec<&str> = queue.schedulers.iter().map(String::as_str).filter(|name| name != active).collect();
+        let others = if others.is_empty() { String::new() } else { format!("; there are also {}", others.join(", ")) };
+        line("scheduler", format!("{active}{others}"));
+    }
+    let medium = match queue.rotational {
+        Some(true) => "says that it is rotational",
+        Some(false) => "says that it is not rotational",
+        None => "",
+    };
+    line("medium", medium.into());
+    line("write cache", queue.write_cache.clone().unwrap_or_default());
+    line(
+        "requests",
+        format!(
+            "up to {} (max_sectors_kb; the device takes {}), {} queued (nr_requests)",
+            kib(queue.max_sectors_kb),
+            // The largest number of the kernel's stands for no limit.
+            if queue.max_hw_sectors_kb.is_some_and(|kib| kib >= 1 << 30) { "any".into() } else { kib(queue.max_hw_sectors_kb) },
+            number(queue.nr_requests)
+        ),
+    );
+    line("discards", format!("{}; write zeroes: {}", most(queue.discard_max_bytes), most(queue.write_zeroes_max_bytes)));
+    let throttling = match queue.wbt_lat_usec {
+        None => "none".into(),
+        Some(0) => "off".into(),
+        Some(us) => format!("of buffered writes, for reads to take at most {us} µs (wbt_lat_usec)"),
+    };
+    line("throttling", throttling);
+}
+
+fn of_sample(seen: &Sampled, line: &mut impl FnMut(&str, String)) {
+    if seen.samples == 0 {
+        line("all zero", format!("not known: no sample could be read ({} errors)", seen.errors));
+        return;
+    }
+    let [low, high] = seen.zero_share_95;
+    let size = human::block(seen.block_bytes);
+    line(
+        "all zero",
+        if seen.exact {
+            format!("{} (all {} pieces of {size} were read)", percent(seen.zero_share), seen.samples)
+        } else {
+            format!(
+                "about {}, between {} and {} with 95 % confidence ({} of {} samples of {size})",
+                percent(seen.zero_share),
+                percent(low),
+                percent(high),
+                seen.zero,
+                seen.samples
+            )
+        },
+    );
+    line("where", format!("[{}]  # data, . zero, + both", seen.map));
+    if let (Some(zero), Some(data)) = (seen.zero_us, seen.data_us) {
+        line("read in", format!("{} where zero, {} where not (medians)", human::span(zero / 1e6), human::span(data / 1e6)));
+    }
+    if seen.errors > 0 {
+        line("errors", format!("{} samples could not be read; `iosonar device slurp` finds out where", seen.errors));
+    }
+}
+
+/// What stands against a replay on it.
+fn notes(found: &Inspection) -> Vec<String> {
+    let (disk, queue) = (found.disk.as_ref(), found.queue.as_ref());
+    let scheduler = disk.zip(queue).and_then(|(disk, queue)| before::scheduler(&disk.name, queue));
+    let zero = found.sample.as_ref().and_then(|seen| before::never_written(&found.path, seen));
+    scheduler.into_iter().chain(zero).collect()
+}

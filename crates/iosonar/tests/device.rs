@@ -1,0 +1,312 @@
+//! `iosonar device`, as users run it: on real devices, in use and not, whole and broken.
+
+#[allow(dead_code, reason = "each file of tests uses a part of it")]
+mod replaying;
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use iosonar_testing::{LoopDevice, Need, left_out};
+use serde_json::Value;
+
+use replaying::{Bench, MIB, Ran, run, wait_until};
+
+fn command(words: &[&OsStr]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+    command.arg("device").args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// `iosonar device VERB PATH MORE...`
+fn device(verb: &str, path: &Path, more: &[&str]) -> Ran {
+    let words: Vec<&OsStr> = [verb.as_ref(), path.as_os_str()].into_iter().chain(more.iter().map(OsStr::new)).collect();
+    Ran::of(command(&words).output().expect("it runs"), PathBuf::new())
+}
+
+fn json(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {}", ran.stdout))
+}
+
+/// Data that is no zero, from this byte on.
+fn fill(path: &Path, from: u64, bytes: u64) {
+    File::options().write(true).open(path).unwrap().write_all_at(&vec![7; bytes as usize], from).unwrap();
+}
+
+/// Undoes what a test did to the machine, also when it fails.
+struct Undo(&'static str, Vec<PathBuf>);
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        Command::new(self.0).args(&self.1).status().ok();
+    }
+}
+
+/// Mounted with a file system of its own until the end of the test.
+fn mounted(bench: &Bench, device: &LoopDevice) -> (PathBuf, Undo) {
+    run("mkfs.ext4", &["-q".as_ref(), "-L".as_ref(), "home".as_ref(), device.path().as_os_str()]);
+    let place = bench.path("mounted");
+    fs::create_dir(&place).unwrap();
+    run("mount", &[device.path().as_os_str(), place.as_os_str()]);
+    (place.clone(), Undo("umount", vec![place]))
+}
+
+#[test]
+fn inspect_finds_the_zero_area_of_a_device() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let loop_device = LoopDevice::new(256 * MIB);
+    fill(loop_device.path(), 0, 64 * MIB);
+    let found = json(&device("inspect", loop_device.path(), &["--json"]).with_code(0));
+    assert_eq!((&found["kind"], found["bytes"].as_u64()), (&"block".into(), Some(256 * MIB)));
+    let sample = &found["sample"];
+    assert_eq!((sample["samples"].as_u64(), &sample["exact"]), (Some(4096), &false.into()));
+    // Stratified: of the parts, only the one at the border could fall either way.
+    assert!((sample["zero_share"].as_f64().unwrap() - 0.75).abs() < 1e-3, "{sample}");
+    let (low, high) = (sample["zero_share_95"][0].as_f64().unwrap(), sample["zero_share_95"][1].as_f64().unwrap());
+    assert!(0.7 < low && low < 0.75 && 0.75 < high && high < 0.8, "{sample}");
+    assert_eq!(sample["map"], format!("{}{}", "#".repeat(15), ".".repeat(45)));
+
+    let ran = device("inspect", loop_device.path(), &[]).with_code(0);
+    for words in ["all zero     about 75 %", "95 % confidence", "is all zero: areas that were never written", "device wipe"] {
+        assert!(ran.stdout.contains(words), "no {words:?} in {}", ran.stdout);
+    }
+    let none = json(&device("inspect", loop_device.path(), &["--json", "--samples", "0"]).with_code(0));
+    assert!(none["sample"].is_null());
+}
+
+#[test]
+fn inspect_tells_the_queue_as_sysfs_does() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let loop_device = LoopDevice::with_block_size(16 * MIB, 4096);
+    let found = json(&device("inspect", loop_device.path(), &["--json"]).with_code(0));
+    let name = loop_device.path().file_name().unwrap().to_string_lossy().into_owned();
+    assert_eq!((&found["disk"]["name"], &found["disk"]["is_partition"]), (&name.clone().into(), &false.into()));
+    for (key, file) in [
+        ("logical_block_bytes", "logical_block_size"),
+        ("physical_block_bytes", "physical_block_size"),
+        ("nr_requests", "nr_requests"),
+        ("max_sectors_kb", "max_sectors_kb"),
+        ("max_hw_sectors_kb", "max_hw_sectors_kb"),
+        ("discard_max_bytes", "discard_max_bytes"),
+        ("write_zeroes_max_bytes", "write_zeroes_max_bytes"),
+        ("wbt_lat_usec", "wbt_lat_usec"),
+    ] {
+        // What the kernel does not tell is null.
+        let told = fs::read_to_string(format!("/sys/block/{name}/queue/{file}")).ok();
+        let told = told.and_then(|text| text.trim().parse::<u64>().ok());
+        assert_eq!(found["queue"][key].as_u64(), told, "{key}");
+    }
+    assert_eq!(found["queue"]["logical_block_bytes"], 4096);
+}
+
+#[test]
+fn inspect_looks_at_what_is_in_use() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, loop_device) = (Bench::new(), LoopDevice::new(32 * MIB));
+    let (place, _undo) = mounted(&bench, &loop_device);
+    let found = json(&device("inspect", loop_device.path(), &["--json"]).with_code(0));
+    assert_eq!(found["users"], serde_json::json!([format!("mounted on {}", place.display())]));
+    assert_eq!(found["signatures"], serde_json::json!(["ext4 \"home\""]));
+    assert!(found["sample"]["samples"].as_u64().unwrap() > 0);
+    // What stands behind it, too, and a file on it knows its disk and its file system.
+    let behind = json(&device("inspect", loop_device.backing_file(), &["--json"]).with_code(0));
+    assert_eq!(behind["users"], serde_json::json!([format!("behind {}", loop_device.path().display())]));
+    let file = place.join("file");
+    fs::write(&file, vec![1; 100_000]).unwrap();
+    let found = json(&device("inspect", &file, &["--json"]).with_code(0));
+    assert_eq!((&found["kind"], &found["mount"]["file_system"]), (&"file".into(), &"ext4".into()));
+    assert_eq!(found["disk"]["name"], loop_device.path().file_name().unwrap().to_str().unwrap());
+}
+
+#[test]
+fn inspect_finds_the_holes_of_a_file() {
+    let bench = Bench::new();
+    let target = bench.target(16 * MIB);
+    fill(&target, 4 * MIB, MIB);
+    let found = json(&device("inspect", &target, &["--json"]).with_code(0));
+    assert_eq!(found["holes"], serde_json::json!({"count": 2, "bytes": 15 * MIB}));
+    assert_eq!((&found["sample"]["exact"], &found["sample"]["zero_share"]), (&true.into(), &(15.0 / 16.0).into()));
+    let ran = device("inspect", &target, &[]).with_code(0);
+    assert!(ran.stdout.contains("holes        2, 94 % of the file; 1.0 MB are allocated"), "{}", ran.stdout);
+    let tiny = bench.text("tiny", "so little");
+    assert!(json(&device("inspect", &tiny, &["--json"]).with_code(0))["sample"].is_null());
+    device("inspect", &bench.path("nowhere"), &[]).refused(&["there is no such device or file"]);
+    device("inspect", Path::new("/dev/null"), &[]).refused(&["neither a block device nor a regular file"]);
+}
+
+/// What zstd makes of it, in bytes.
+fn compressed(path: &Path) -> u64 {
+    let output = Command::new("zstd").args(["-3", "--long=27", "--stdout", "--quiet"]).arg(path).output().unwrap();
+    assert!(output.status.success(), "zstd: {output:?}");
+    output.stdout.len() as u64
+}
+
+#[test]
+fn wipe_leaves_nothing_to_compress_and_no_block_twice() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let loop_device = LoopDevice::new(48 * MIB);
+    let ran = device("wipe", loop_device.path(), &[]).with_code(0);
+    assert!(ran.stderr.contains("48 MiB; all of it is overwritten with random data"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("48 MiB in"), "{}", ran.stdout);
+    // `--long` looks 128 MiB back: data that repeats every MiB would shrink to a fortieth.
+    assert!(compressed(loop_device.backing_file()) >= 48 * MIB);
+    let once = fs::read(loop_device.backing_file()).unwrap();
+    device("wipe", loop_device.path(), &[]).with_code(0);
+    let twice = fs::read(loop_device.backing_file()).unwrap();
+    let blocks: HashSet<&[u8]> = once.chunks(4096).chain(twice.chunks(4096)).collect();
+    assert_eq!(blocks.len() as u64, 2 * 48 * MIB / 4096, "none twice, nor in the next wipe");
+    let read = json(&device("slurp", loop_device.path(), &["--json"]).with_code(0));
+    assert_eq!((read["zero_share"].as_f64(), read["units"].as_u64()), (Some(0.0), Some(48 * 256)));
+}
+
+#[test]
+fn wipe_fills_a_file_to_its_last_byte_and_keeps_its_size() {
+    let bench = Bench::new();
+    let target = bench.target(3 * MIB + 12_345);
+    device("wipe", &target, &[]).with_code(0);
+    let data = fs::read(&target).unwrap();
+    assert_eq!(data.len() as u64, 3 * MIB + 12_345);
+    assert!(data.chunks(64).all(|piece| piece.iter().any(|&byte| byte != 0)));
+    let read = json(&device("slurp", &target, &["--json"]).with_code(0));
+    assert_eq!((read["read_bytes"].as_u64(), &read["complete"]), (Some(3 * MIB + 12_345), &true.into()));
+}
+
+#[test]
+fn wipe_refuses_what_is_in_use_or_carries_something() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, loop_device) = (Bench::new(), LoopDevice::new(32 * MIB));
+    let (place, undo) = mounted(&bench, &loop_device);
+    for more in [&[][..], &["--force"]] {
+        device("wipe", loop_device.path(), more).refused(&["mounted on", &place.display().to_string()]);
+        device("wipe", loop_device.backing_file(), more).refused(&["behind /dev/loop"]);
+    }
+    drop(undo);
+    // Claimed by someone, as LVM and RAID claim their parts.
+    let claim = {
+        use std::os::unix::fs::OpenOptionsExt;
+        File::options().read(true).write(true).custom_flags(0o200).open(loop_device.path()).unwrap()
+    };
+    device("wipe", loop_device.path(), &["--force"]).refused(&["in use"]);
+    drop(claim);
+    let before = fs::read(loop_device.backing_file()).unwrap();
+    device("wipe", loop_device.path(), &[]).refused(&["carries ext4 \"home\"", "--force"]);
+    assert!(fs::read(loop_device.backing_file()).unwrap() == before, "untouched");
+    let ran = device("wipe", loop_device.path(), &["--force"]).with_code(0);
+    assert!(ran.stderr.contains("with ext4 \"home\"; all of it is overwritten"), "{}", ran.stderr);
+    let found = json(&device("inspect", loop_device.path(), &["--json"]).with_code(0));
+    assert_eq!(found["signatures"], serde_json::json!([]));
+}
+
+#[test]
+fn a_wipe_that_is_cut_short_says_how_far_it_was() {
+    let bench = Bench::new();
+    // Far more than it can write until the signal comes.
+    let target = bench.target(16 << 30);
+    let child = command(&["wipe".as_ref(), target.as_os_str()]).spawn().expect("it runs");
+    wait_until("something is written", || fs::metadata(&target).unwrap().blocks() > 0);
+    run("kill", &["-INT".as_ref(), child.id().to_string().as_ref()]);
+    let ran = Ran::of(child.wait_with_output().unwrap(), PathBuf::new()).with_code(5);
+    assert!(ran.stderr.contains("cut short") && ran.stderr.contains("it is as it was"), "{}", ran.stderr);
+    let from = ran.stderr.split("from sector ").nth(1).and_then(|text| text.split(' ').next()).unwrap();
+    let reached = from.parse::<u64>().expect("a number") * 512;
+    assert!(reached > 0 && reached < 16 << 30, "{reached}");
+    // What it says is so: data up to there, and nothing behind it.
+    let found = json(&device("inspect", &target, &["--json", "--samples", "0"]).with_code(0));
+    assert_eq!(found["holes"], serde_json::json!({"count": 1, "bytes": (16 << 30) - reached}));
+    assert!(ran.stdout.is_empty(), "{}", ran.stdout);
+}
+
+#[test]
+fn a_wipe_without_room_says_how_far_it_was() {
+    if left_out(Need::Root) {
+        return;
+    }
+    let bench = Bench::new();
+    let place = bench.path("small");
+    fs::create_dir(&place).unwrap();
+    run("mount", &["-t".as_ref(), "tmpfs".as_ref(), "-o".as_ref(), "size=8m".as_ref(), "none".as_ref(), place.as_ref()]);
+    let _undo = Undo("umount", vec![place.clone()]);
+    let target = place.join("target");
+    File::create(&target).and_then(|f| f.set_len(64 * MIB)).unwrap();
+    let ran = device("wipe", &target, &[]).refused(&["No space left", "hold new data"]);
+    assert!(!ran.stdout.contains("MB/s"), "{}", ran.stdout);
+}
+
+#[test]
+fn slurp_names_the_places_that_can_not_be_read() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let loop_device = LoopDevice::new(16 * MIB);
+    fill(loop_device.path(), 0, 16 * MIB);
+    let whole = json(&device("slurp", loop_device.path(), &["--json"]).with_code(0));
+    assert_eq!((&whole["failures"], &whole["zero_share"]), (&serde_json::json!([]), &0.0.into()));
+    // The end of what it stands on goes, and the device does not know.
+    File::options().write(true).open(loop_device.backing_file()).unwrap().set_len(16 * MIB - 300_000).unwrap();
+    let ran = device("slurp", loop_device.path(), &["--json"]).with_code(4);
+    let read = json(&ran);
+    let failures = read["failures"].as_array().unwrap();
+    assert_eq!(failures.len(), 1, "neighbours are one place: {read}");
+    assert_eq!(failures[0]["at"].as_u64().unwrap() + failures[0]["bytes"].as_u64().unwrap(), 16 * MIB);
+    assert!(failures[0]["at"].as_u64().unwrap().abs_diff(16 * MIB - 300_000) < 8192, "{read}");
+    assert_eq!(read["read_bytes"].as_u64().unwrap() + read["failed_bytes"].as_u64().unwrap(), 16 * MIB);
+    let ran = device("slurp", loop_device.path(), &[]).with_code(4);
+    assert!(ran.stderr.contains("Input/output error") && ran.stdout.contains("in 1 place"), "{ran:?}");
+}
+
+#[test]
+fn slurp_counts_zeroes_of_what_is_in_use() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let loop_device = LoopDevice::new(16 * MIB);
+    fill(loop_device.path(), MIB, 4 * MIB);
+    let _claim = File::open(loop_device.path()).unwrap();
+    for more in [&["--json"][..], &["--json", "--page-cache"]] {
+        let read = json(&device("slurp", loop_device.path(), more).with_code(0));
+        assert_eq!((read["zero_units"].as_u64(), read["units"].as_u64()), (Some(12 * 256), Some(16 * 256)));
+        assert_eq!(read["page_cache"], more.len() == 2);
+    }
+    let ran = device("slurp", loop_device.path(), &[]).with_code(0);
+    assert!(ran.stdout.contains("all zero  75 % (3072 of 4096 pieces of 4 KiB)"), "{}", ran.stdout);
+    device("slurp", &Bench::new().text("empty", ""), &[]).refused(&["is empty"]);
+}
+
+#[test]
+fn a_scheduler_is_shown_and_set() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let loop_device = LoopDevice::new(16 * MIB);
+    let name = loop_device.path().file_name().unwrap().to_string_lossy().into_owned();
+    let sysfs = || fs::read_to_string(format!("/sys/block/{name}/queue/scheduler")).unwrap();
+    let there: Vec<String> = sysfs().split_whitespace().map(|name| name.trim_matches(['[', ']']).to_owned()).collect();
+    // A loop device would stay so for its next user.
+    device("scheduler", loop_device.path(), &["none"]).with_code(0);
+    for scheduler in there.iter().filter(|name| *name != "none") {
+        let ran = device("scheduler", loop_device.path(), &[scheduler]).with_code(0);
+        assert!(ran.stdout.contains(&format!(": {scheduler}, was none")), "{}", ran.stdout);
+        assert!(sysfs().contains(&format!("[{scheduler}]")));
+        let ran = device("scheduler", loop_device.path(), &[]).with_code(0);
+        assert!(ran.stdout.contains(&format!(": {scheduler}; there are: {}", there.join(", "))), "{}", ran.stdout);
+        let found = device("inspect", loop_device.path(), &["--samples", "0"]).with_code(0);
+        assert!(found.stdout.contains(&format!("is {scheduler}, which may reorder")), "{}", found.stdout);
+        device("scheduler", loop_device.path(), &["none"]).with_code(0);
+    }
+    device("scheduler", loop_device.path(), &["fastest"]).refused(&["can't have", "\"fastest\"", "there are none"]);
+    device("scheduler", loop_device.backing_file(), &[]).refused(&["no block device"]);
+    device("scheduler", Path::new("/dev/nowhere"), &[]).refused(&["/dev/nowhere", "No such file"]);
+}

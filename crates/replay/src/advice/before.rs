@@ -1,0 +1,123 @@
+//! What can be known before a run to make its result worthless.
+
+use std::path::Path;
+
+use super::percent;
+use crate::device::queue::Queue;
+use crate::device::sample::Sampled;
+
+/// Above this share of zeroes, at least, a target looks as if it had never been written.
+pub const MUCH_ZERO: f64 = 0.02;
+
+/// A scheduler reorders and delays what is to be measured.
+pub fn scheduler(disk: &str, queue: &Queue) -> Option<String> {
+    let active = queue.scheduler.as_deref().filter(|&name| name != "none")?;
+    Some(format!(
+        "the scheduler of {disk} is {active}, which may reorder requests and hold them back; \
+         `iosonar device scheduler /dev/{disk} none` lets the device itself be measured"
+    ))
+}
+
+/// Areas that were never written answer without the medium.
+pub fn never_written(target: &Path, seen: &Sampled) -> Option<String> {
+    let [low, high] = seen.zero_share_95;
+    if seen.samples == 0 || low < MUCH_ZERO {
+        return None;
+    }
+    let share = if seen.exact {
+        percent(seen.zero_share)
+    } else {
+        format!("about {} ({} to {})", percent(seen.zero_share), percent(low), percent(high))
+    };
+    Some(filling(target, &share))
+}
+
+/// What to do about such a share.
+pub fn filling(target: &Path, share: &str) -> String {
+    let target = target.display();
+    format!(
+        "{share} of {target} is all zero: areas that were never written answer too fast; fill it with data before you \
+         measure it, by `iosonar device wipe {target}`"
+    )
+}
+
+/// What is longer than the queue allows reaches the device in pieces.
+pub fn splitting(disk: &str, longest_bytes: u64, queue: &Queue) -> Option<String> {
+    let most_kib = queue.max_sectors_kb?;
+    if longest_bytes <= most_kib << 10 {
+        return None;
+    }
+    let hardware_kib = queue.max_hw_sectors_kb.unwrap_or(most_kib);
+    let mend = if hardware_kib << 10 >= longest_bytes {
+        format!("`echo {} > /sys/block/{disk}/queue/max_sectors_kb` allows them whole", longest_bytes.div_ceil(1024))
+    } else {
+        "the device itself takes no longer ones".to_owned()
+    };
+    Some(format!(
+        "the load has requests of up to {} KiB, and the kernel splits what is longer than {most_kib} KiB on {disk}; \
+         their latency is that of all pieces. {mend}",
+        longest_bytes.div_ceil(1024)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(scheduler: &str) -> Queue {
+        Queue {
+            scheduler: Some(scheduler.into()),
+            max_sectors_kb: Some(512),
+            max_hw_sectors_kb: Some(1024),
+            ..Queue::default()
+        }
+    }
+
+    fn sampled(zero: u64, samples: u64, zero_share_95: [f64; 2], exact: bool) -> Sampled {
+        Sampled {
+            block_bytes: 4096,
+            samples,
+            zero,
+            errors: 0,
+            exact,
+            zero_share: zero as f64 / samples.max(1) as f64,
+            zero_share_95,
+            map: String::new(),
+            zero_us: None,
+            data_us: None,
+        }
+    }
+
+    #[test]
+    fn only_a_scheduler_that_schedules_is_warned_of() {
+        assert_eq!(scheduler("sda", &queue("none")), None);
+        assert_eq!(scheduler("sda", &Queue::default()), None, "unknown");
+        let said = scheduler("sda", &queue("bfq")).unwrap();
+        assert!(said.contains("is bfq") && said.contains("iosonar device scheduler /dev/sda none"), "{said}");
+    }
+
+    #[test]
+    fn zeroes_are_warned_of_when_they_are_certain() {
+        let say = |seen| never_written(Path::new("/dev/sdb"), &seen);
+        assert_eq!(say(sampled(0, 0, [0.0, 1.0], false)), None, "nothing read");
+        assert_eq!(say(sampled(1, 100, [0.0018, 0.0545], false)), None, "may be data that is zero");
+        let said = say(sampled(62, 100, [0.522, 0.709], false)).unwrap();
+        assert!(said.starts_with("about 62 % (52 % to 71 %) of /dev/sdb is all zero"), "{said}");
+        let said = say(sampled(3, 10, [0.3, 0.3], true)).unwrap();
+        assert!(said.starts_with("30 % of /dev/sdb"), "{said}");
+    }
+
+    #[test]
+    fn what_will_be_split_is_said_with_what_can_be_done() {
+        assert_eq!(splitting("sda", 512 << 10, &queue("none")), None);
+        assert_eq!(splitting("sda", 1 << 30, &Queue::default()), None, "unknown");
+        let said = splitting("sda", (512 << 10) + 512, &queue("none")).unwrap();
+        assert!(said.contains("up to 513 KiB") && said.contains("echo 513 >"), "{said}");
+        assert!(splitting("sda", 2 << 20, &queue("none")).unwrap().contains("the device itself takes no longer ones"));
+    }
+
+    #[test]
+    fn shares_read_well() {
+        assert_eq!([0.0, 0.001, 0.62, 0.9999, 1.0].map(percent), ["0 %", "0.10 %", "62 %", "99.99 %", "100 %"]);
+    }
+}
