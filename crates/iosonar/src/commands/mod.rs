@@ -28,8 +28,7 @@ Any other NAME runs the program iosonar-NAME from this binary's folder or the pa
 that is how `report`, `sql` and your own commands join.
 
 Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 what was compared differs, or what
-was judged is bad, 4 requests of a replay (or parts of a wipe or slurp) failed, 5 a replay (or a wipe
-or slurp) was cut short.";
+was judged is bad, 4 requests of a replay failed (or parts of a wipe or slurp), 5 cut short.";
 
 /// In the order in which people meet them.
 #[derive(Subcommand)]
