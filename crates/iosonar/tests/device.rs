@@ -72,7 +72,9 @@ fn inspect_finds_the_zero_area_of_a_device() {
     assert_eq!(sample["map"], format!("{}{}", "#".repeat(15), ".".repeat(45)));
 
     let ran = device("inspect", loop_device.path(), &[]).with_code(0);
-    for words in ["all zero     about 75 %", "95 % confidence", "is all zero: areas that were never written", "device wipe"] {
+    for words in
+        ["all zero     about 75 %", "95 % confidence", "is all zero: areas that were never written", "device wipe"]
+    {
         assert!(ran.stdout.contains(words), "no {words:?} in {}", ran.stdout);
     }
     let none = json(&device("inspect", loop_device.path(), &["--json", "--samples", "0"]).with_code(0));
@@ -237,7 +239,10 @@ fn a_wipe_without_room_says_how_far_it_was() {
     let bench = Bench::new();
     let place = bench.path("small");
     fs::create_dir(&place).unwrap();
-    run("mount", &["-t".as_ref(), "tmpfs".as_ref(), "-o".as_ref(), "size=8m".as_ref(), "none".as_ref(), place.as_ref()]);
+    run(
+        "mount",
+        &["-t".as_ref(), "tmpfs".as_ref(), "-o".as_ref(), "size=8m".as_ref(), "none".as_ref(), place.as_ref()],
+    );
     let _undo = Undo("umount", vec![place.clone()]);
     let target = place.join("target");
     File::create(&target).and_then(|f| f.set_len(64 * MIB)).unwrap();
@@ -269,7 +274,11 @@ fn slurp_names_the_places_that_can_not_be_read() {
     assert_eq!((&read["failed_bytes"], &read["read_bytes"]), (&(300 * 1024).into(), &(16 * MIB - 300 * 1024).into()));
     let ran = device("slurp", &broken, &[]).with_code(4);
     assert!(ran.stdout.contains("errors    300 KiB in 1 place"), "{}", ran.stdout);
-    assert!(ran.stderr.contains("error: 300 KiB at sector 32168 (byte 16470016): Input/output error"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("error: 300 KiB at sector 32168 (byte 16470016): Input/output error"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]

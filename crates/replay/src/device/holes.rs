@@ -52,6 +52,10 @@ mod tests {
         assert_eq!(find(&file, 1 << 20).unwrap(), Holes { count: 1, bytes: 1 << 20 });
         file.write_all_at(&[1; 65_536], 131_072).unwrap();
         assert_eq!(find(&file, 1 << 20).unwrap(), Holes { count: 2, bytes: (1 << 20) - 65_536 });
-        assert_eq!(find(&file, 131_072).unwrap(), Holes { count: 1, bytes: 131_072 }, "only the part that was asked for");
+        assert_eq!(
+            find(&file, 131_072).unwrap(),
+            Holes { count: 1, bytes: 131_072 },
+            "only the part that was asked for"
+        );
     }
 }

@@ -58,7 +58,8 @@ impl Device {
             }
         };
         if kind == Kind::Block && sysfs::read(meta.rdev(), "ro").as_deref() == Some("1") {
-            let reason = "read-only, and it would be written to; `blockdev --setrw` changes that where the device can".into();
+            let reason =
+                "read-only, and it would be written to; `blockdev --setrw` changes that where the device can".into();
             return Err(Error::Unsafe { path: path.to_owned(), reason });
         }
         safety::check(path, kind, &meta, force)?;

@@ -119,8 +119,7 @@ fn places(blocks: u64, samples: u64, seed: u64) -> Vec<u64> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let border = |part: u64| (u128::from(part) * u128::from(blocks) / u128::from(samples)) as u64;
     let mut below = |limit: u64| random.next_u64() % limit;
-    let mut places: Vec<u64> =
-        (0..samples).map(|part| border(part) + below(border(part + 1) - border(part))).collect();
+    let mut places: Vec<u64> = (0..samples).map(|part| border(part) + below(border(part + 1) - border(part))).collect();
     for last in (1..places.len()).rev() {
         places.swap(last, below(last as u64 + 1) as usize);
     }
@@ -197,7 +196,8 @@ mod tests {
     #[test]
     fn wilson_agrees_with_published_values() {
         // Newcombe 1998, table I: 81 of 263, 15 of 148, 0 of 20, 1 of 29; four digits.
-        let cases = [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)];
+        let cases =
+            [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)];
         for (hits, samples, low, high) in cases {
             let [l, h] = wilson(hits, samples);
             assert!((l - low).abs() < 6e-5 && (h - high).abs() < 6e-5, "{hits} of {samples}: {l} {h}");

@@ -63,7 +63,10 @@ fn for_people(found: &Inspection) -> String {
     line("is", what(found));
     line("size", format!("{} ({} sectors)", human::block(found.bytes), found.sectors));
     if let Some(mount) = &found.mount {
-        line("lies on", format!("{} of {}, mounted on {} ({})", mount.file_system, mount.source, mount.place, mount.options));
+        line(
+            "lies on",
+            format!("{} of {}, mounted on {} ({})", mount.file_system, mount.source, mount.place, mount.options),
+        );
     }
     line("in use", if found.users.is_empty() { "no".into() } else { found.users.join("; ") });
     line("read-only", if found.read_only { "yes: it can't be replayed on".into() } else { String::new() });
@@ -120,7 +123,10 @@ fn of_queue(queue: &Queue, line: &mut impl FnMut(&str, String)) {
         Some(bytes) => format!("up to {}", human::block(bytes)),
         None => "?".to_owned(),
     };
-    line("blocks", format!("{} logical, {} physical", bytes(queue.logical_block_bytes), bytes(queue.physical_block_bytes)));
+    line(
+        "blocks",
+        format!("{} logical, {} physical", bytes(queue.logical_block_bytes), bytes(queue.physical_block_bytes)),
+    );
     if let Some(active) = &queue.scheduler {
         let others: Vec<&str> = queue.schedulers.iter().map(String::as_str).filter(|name| name != active).collect();
         let others = if others.is_empty() { String::new() } else { format!("; there are also {}", others.join(", ")) };
@@ -139,11 +145,18 @@ fn of_queue(queue: &Queue, line: &mut impl FnMut(&str, String)) {
             "up to {} (max_sectors_kb; the device takes {}), {} queued (nr_requests)",
             kib(queue.max_sectors_kb),
             // The largest number of the kernel's stands for no limit.
-            if queue.max_hw_sectors_kb.is_some_and(|kib| kib >= 1 << 30) { "any".into() } else { kib(queue.max_hw_sectors_kb) },
+            if queue.max_hw_sectors_kb.is_some_and(|kib| kib >= 1 << 30) {
+                "any".into()
+            } else {
+                kib(queue.max_hw_sectors_kb)
+            },
             number(queue.nr_requests)
         ),
     );
-    line("discards", format!("{}; write zeroes: {}", most(queue.discard_max_bytes), most(queue.write_zeroes_max_bytes)));
+    line(
+        "discards",
+        format!("{}; write zeroes: {}", most(queue.discard_max_bytes), most(queue.write_zeroes_max_bytes)),
+    );
     let throttling = match queue.wbt_lat_usec {
         None => "none".into(),
         Some(0) => "off".into(),
@@ -176,7 +189,10 @@ fn of_sample(seen: &Sampled, line: &mut impl FnMut(&str, String)) {
     );
     line("where", format!("[{}]  # data, . zero, + both", seen.map));
     if let (Some(zero), Some(data)) = (seen.zero_us, seen.data_us) {
-        line("read in", format!("{} where zero, {} where not (medians)", human::span(zero / 1e6), human::span(data / 1e6)));
+        line(
+            "read in",
+            format!("{} where zero, {} where not (medians)", human::span(zero / 1e6), human::span(data / 1e6)),
+        );
     }
     if seen.errors > 0 {
         line("errors", format!("{} samples could not be read; `iosonar device slurp` finds out where", seen.errors));

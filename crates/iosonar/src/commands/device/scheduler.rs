@@ -27,7 +27,8 @@ impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let rdev = number(&self.device)?;
         let shown = self.device.display();
-        let before = sysfs::scheduler(rdev).ok_or_else(|| anyhow!("{shown} has no scheduler: its driver queues nothing"))?;
+        let before =
+            sysfs::scheduler(rdev).ok_or_else(|| anyhow!("{shown} has no scheduler: its driver queues nothing"))?;
         let disk = sysfs::disk_name(rdev).unwrap_or_default();
         let of_disk = if self.device.ends_with(&disk) { String::new() } else { format!(" (of {disk})") };
         let Some(name) = self.name else {

@@ -52,7 +52,9 @@ impl Args {
             bail!("{shown} is empty: there is nothing to read");
         }
         if !storage.direct && !self.page_cache {
-            eprintln!("note: the file system of {shown} can't do direct I/O: what is in the page cache is read from there");
+            eprintln!(
+                "note: the file system of {shown} can't do direct I/O: what is in the page cache is read from there"
+            );
         }
         let progress = Arc::new(Progress::default());
         sweeping::stop_on_signals(&progress)?;
