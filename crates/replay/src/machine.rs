@@ -1,26 +1,41 @@
-//! The machine that a run was made on, as its footer keeps it.
+//! The machine that a run was made on, as its footer keeps it. `docs/schema.md` lists the keys.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
+use rustix::process::{Resource, getrlimit};
 use serde_json::{Value, json};
 
-/// A snapshot of what can change a measurement.
+/// A snapshot of what can change a measurement. What this machine does not tell is null.
 pub fn snapshot() -> Value {
     json!({
         "kernel": read("/proc/sys/kernel/osrelease"),
+        "kernel_version": read("/proc/sys/kernel/version"),
+        "kernel_command_line": read("/proc/cmdline"),
         "hostname": read("/proc/sys/kernel/hostname"),
         "processor": processor(),
         "cpus": std::thread::available_parallelism().map(usize::from).ok(),
+        "cpus_online": read("/sys/devices/system/cpu/online"),
+        "cpus_isolated": read("/sys/devices/system/cpu/isolated"),
         "memory_kib": memory_kib(),
-        "governor": read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "governor": governors(Path::new("/sys/devices/system/cpu")),
         "idle_driver": read("/sys/devices/system/cpu/cpuidle/current_driver"),
+        "idle_governor": read("/sys/devices/system/cpu/cpuidle/current_governor_ro"),
+        "idle_states": idle_states(Path::new("/sys/devices/system/cpu/cpu0/cpuidle")),
+        "transparent_hugepages": read("/sys/kernel/mm/transparent_hugepage/enabled").and_then(|line| chosen(&line)),
         "clock_source": read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "limits": {
+            // Soft limits of this process; null is none.
+            "locked_memory_bytes": getrlimit(Resource::Memlock).current,
+            "open_files": getrlimit(Resource::Nofile).current,
+        },
         "virtualisation": virtualisation(),
     })
 }
 
-fn read(path: &str) -> Option<String> {
+fn read(path: impl AsRef<Path>) -> Option<String> {
     fs::read_to_string(path).ok().map(|s| s.trim().to_owned())
 }
 
@@ -35,8 +50,92 @@ fn memory_kib() -> Option<u64> {
     text.lines().find(|l| l.starts_with("MemTotal"))?.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// Of all processors: mostly one name.
+fn governors(cpus: &Path) -> Option<String> {
+    let of = |cpu: fs::DirEntry| read(cpu.path().join("cpufreq/scaling_governor"));
+    let all: BTreeSet<String> = fs::read_dir(cpus).ok()?.flatten().filter_map(of).collect();
+    (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// From the shallowest to the deepest: how long waking from each takes, and whether it is switched off.
+fn idle_states(folder: &Path) -> Option<Vec<Value>> {
+    let states = (0..).map(|n| folder.join(format!("state{n}"))).take_while(|state| state.is_dir());
+    let all: Vec<Value> = states
+        .map(|state| {
+            let number = |name: &str| read(state.join(name)).and_then(|text| text.parse::<u64>().ok());
+            json!({
+                "name": read(state.join("name")),
+                "wakes_in_us": number("latency"),
+                "disabled": number("disable").map(|n| n != 0),
+            })
+        })
+        .collect();
+    (!all.is_empty()).then_some(all)
+}
+
+/// The word in brackets, of several that could be chosen.
+fn chosen(line: &str) -> Option<String> {
+    Some(line.split('[').nth(1)?.split(']').next()?.to_owned())
+}
+
 /// By systemd's own tool where there is one.
 fn virtualisation() -> Option<String> {
     let output = Command::new("systemd-detect-virt").output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn governors_that_differ_are_all_named() {
+        let same = folder(&[
+            ("cpu0/cpufreq/scaling_governor", "performance\n"),
+            ("cpu1/cpufreq/scaling_governor", "performance\n"),
+        ]);
+        assert_eq!(governors(same.path()).as_deref(), Some("performance"));
+        let mixed = folder(&[
+            ("cpu0/cpufreq/scaling_governor", "powersave\n"),
+            ("cpu1/cpufreq/scaling_governor", "performance\n"),
+        ]);
+        assert_eq!(governors(mixed.path()).as_deref(), Some("performance, powersave"));
+        assert_eq!(governors(folder(&[("cpu0/online", "1")]).path()), None);
+    }
+
+    #[test]
+    fn idle_states_stand_in_their_order() {
+        let files = [
+            ("state0/name", "POLL\n"),
+            ("state0/latency", "0\n"),
+            ("state0/disable", "0\n"),
+            ("state1/name", "C6\n"),
+            ("state1/latency", "133\n"),
+            ("state1/disable", "1\n"),
+        ];
+        let states = idle_states(folder(&files).path()).unwrap();
+        assert_eq!(states[0], json!({"name": "POLL", "wakes_in_us": 0, "disabled": false}));
+        assert_eq!(states[1], json!({"name": "C6", "wakes_in_us": 133, "disabled": true}));
+        assert_eq!(idle_states(folder(&[]).path()), None);
+    }
+
+    #[test]
+    fn a_snapshot_has_what_every_linux_tells() {
+        let seen = snapshot();
+        for key in ["kernel", "kernel_version", "hostname", "cpus", "memory_kib", "cpus_online"] {
+            assert!(!seen[key].is_null(), "{key}: {seen}");
+        }
+        assert!(seen["limits"]["open_files"].as_u64().unwrap() > 0);
+        assert_eq!(chosen("always [madvise] never").as_deref(), Some("madvise"));
+    }
 }

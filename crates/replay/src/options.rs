@@ -54,6 +54,8 @@ pub struct Options {
     pub isolate: Vec<Part>,
     /// Whether the record keeps what describes the replayer itself.
     pub verbose: bool,
+    /// Read no samples of the target before the run.
+    pub no_sample: bool,
     /// Overwrite a target that carries a file system or the like.
     pub force: bool,
     /// Replace an existing result.
@@ -107,6 +109,7 @@ impl Options {
             wait: None,
             isolate: Vec::new(),
             verbose: false,
+            no_sample: false,
             force: false,
             overwrite: false,
         }

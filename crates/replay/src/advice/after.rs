@@ -1,6 +1,9 @@
 //! What a run shows, once it is over.
 
+use std::path::Path;
+
 use crate::device::Device;
+use crate::device::meter::Counted;
 use crate::feeder::Fed;
 use crate::options::Options;
 use crate::statistics::Statistics;
@@ -10,8 +13,9 @@ pub fn after(options: &Options, device: &Device, fed: &Fed, s: &Statistics) -> V
     let mut all = Vec::new();
     let mut say = |when: bool, text: String| all.extend(when.then_some(text));
     let reads = s.reads.max(1) as f64;
+    // Whether the target is of about the right size was said before the run, unless nothing was known of the load.
     say(
-        s.wrap_factor >= 2.0 || (s.wrap_factor < 0.5 && s.requests > 0),
+        options.load == Path::new("-") && (s.wrap_factor >= 2.0 || (s.wrap_factor < 0.5 && s.requests > 0)),
         format!(
             "the load reaches over {:.3} times the target's size; a target of about the original's size gives other results",
             s.wrap_factor
@@ -28,8 +32,11 @@ pub fn after(options: &Options, device: &Device, fed: &Fed, s: &Statistics) -> V
     say(
         s.zero_reads as f64 > 0.01 * reads,
         format!(
-            "{} of {} reads came back all zero: areas that were never written answer too fast; fill the target with data first",
-            s.zero_reads, s.reads
+            "{} of {} reads came back all zero: areas that were never written answer too fast; fill the target with data \
+             first, by `iosonar device wipe {}`",
+            s.zero_reads,
+            s.reads,
+            device.path.display()
         ),
     );
     say(
@@ -37,4 +44,100 @@ pub fn after(options: &Options, device: &Device, fed: &Fed, s: &Statistics) -> V
         format!("{} requests exceed the memory for buffers; raise --buffers", s.skipped.too_large),
     );
     all
+}
+
+/// Requests in flight, on average, that the replay must have had for it to matter that the device had fewer.
+const DEEP: f64 = 2.0;
+
+/// The replay's mean number of requests in flight, over its duration.
+pub fn mean_in_flight(s: &Statistics) -> f64 {
+    let total_s = s.latency_us.as_ref().map_or(0.0, |q| q.mean / 1e6 * s.completed as f64);
+    if s.elapsed_s > 0.0 { total_s / s.elapsed_s } else { 0.0 }
+}
+
+/// What the device counted itself, against what the replay did: whether requests reached it as they were meant.
+pub fn seen(s: &Statistics, counted: &Counted) -> Vec<String> {
+    let mut all = Vec::new();
+    let (meant, disk) = (mean_in_flight(s), &counted.disk);
+    let had = if s.elapsed_s > 0.0 { counted.busy_s / s.elapsed_s } else { 0.0 };
+    if counted.requests > 0 && meant >= DEEP && had < 0.5 * meant {
+        all.push(format!(
+            "the replay had {meant:.1} requests in flight on average, but {disk} saw only {had:.1}: something above it \
+             (locks of a file system, a full queue, a busy processor) let them through later, and latencies include that"
+        ));
+    }
+    let pieces = counted.requests + counted.merged;
+    if s.completed >= 100 && pieces as f64 > 1.5 * s.completed as f64 {
+        all.push(format!(
+            "{disk} was asked {pieces} times for {} requests of the replay: they were split, a file system added its own, \
+             or others used it as well; `iosonar record --device /dev/{disk}` shows what",
+            s.completed
+        ));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use iosonar_trace::{DeviceId, Flags, HeldBy, Nanos, Op, Outcome, Record, Sector, Sectors};
+
+    use super::*;
+    use crate::issuer::Tally;
+    use crate::placement::Geometry;
+    use crate::statistics::Counter;
+
+    /// A thousand reads in a second, each of which took that long.
+    fn ran(latency_ms: i64) -> Statistics {
+        let mut counter = Counter::new();
+        for i in 0..1000 {
+            let completed = Nanos(1_000_000 * i as i64 + 1_000_000);
+            let issued = completed - Nanos(latency_ms * 1_000_000);
+            counter.add(&Record {
+                request: i,
+                round: 0,
+                device: DeviceId(0),
+                source_sector: Sector(i * 8),
+                sector: Sector(i * 8),
+                sectors: Sectors(8),
+                op: Op::Read,
+                flags: Flags::default(),
+                intended: issued,
+                issued: Some(issued),
+                completed: Some(completed),
+                ready: None,
+                submitted: None,
+                bytes_done: 4096,
+                in_flight: 1,
+                waiting: 0,
+                pushed_back: false,
+                widened: false,
+                held_by: HeldBy::Nothing,
+                outcome: Outcome::Ok,
+                errno: 0,
+            });
+        }
+        counter.close(&Fed::default(), &Tally::default(), Geometry::new(1 << 30, 512), false, true)
+    }
+
+    fn counted(requests: u64, busy_s: f64) -> Counted {
+        Counted { disk: "sda".into(), requests, merged: 0, busy_s, seconds: 1.2 }
+    }
+
+    #[test]
+    fn a_device_that_saw_fewer_at_once_is_told_of() {
+        let deep = ran(8);
+        assert!((mean_in_flight(&deep) - 8.0).abs() < 0.01, "{}", mean_in_flight(&deep));
+        assert!(seen(&deep, &counted(1000, 7.5)).is_empty());
+        let said = seen(&deep, &counted(1000, 1.0)).concat();
+        assert!(said.contains("had 8.0 requests in flight on average, but sda saw only 1.0"), "{said}");
+        assert!(seen(&ran(1), &counted(1000, 0.1)).is_empty(), "hardly more than one: nothing to lose");
+        assert!(seen(&deep, &counted(0, 0.0)).is_empty(), "a device that counts nothing");
+    }
+
+    #[test]
+    fn more_requests_than_were_made_are_told_of() {
+        assert!(seen(&ran(1), &counted(1400, 1.0)).is_empty());
+        let said = seen(&ran(1), &counted(2000, 1.0)).concat();
+        assert!(said.contains("asked 2000 times for 1000 requests"), "{said}");
+    }
 }

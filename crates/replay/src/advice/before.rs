@@ -41,6 +41,42 @@ pub fn filling(target: &Path, share: &str) -> String {
     )
 }
 
+/// What is known of the size of the device that a load came from, in sectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Its size.
+    Size(u64),
+    /// The highest sector that was asked for: it was at least that large.
+    AtLeast(u64),
+}
+
+/// On a target of another size than the original, other places are near each other.
+pub fn size(target_sectors: u64, reach: Reach) -> Option<String> {
+    let (original, of) = match reach {
+        Reach::Size(sectors) => (sectors, "the load came from a device of"),
+        Reach::AtLeast(sectors) => (sectors, "the load reaches up to"),
+    };
+    let factor = original as f64 / target_sectors.max(1) as f64;
+    let said = format!("{of} {}, and the target has {}", gigabytes(original), gigabytes(target_sectors));
+    if factor > 1.1 {
+        return Some(format!(
+            "{said}: requests beyond its end wrap around, so the same places are hit more often and caches look better \
+             than they are; use a target of about the original's size"
+        ));
+    }
+    (original > 0 && factor < 0.5).then(|| {
+        format!(
+            "{said}: all requests lie close together there, so disks seek less and caches look better than they are; \
+             `--edit 'spread …'` (docs/transforms.md) or a smaller target come closer to the original"
+        )
+    })
+}
+
+fn gigabytes(sectors: u64) -> String {
+    let bytes = sectors as f64 * 512.0;
+    if bytes < 1e9 { format!("{:.1} MB", bytes / 1e6) } else { format!("{:.1} GB", bytes / 1e9) }
+}
+
 /// What is longer than the queue allows reaches the device in pieces.
 pub fn splitting(disk: &str, longest_bytes: u64, queue: &Queue) -> Option<String> {
     let most_kib = queue.max_sectors_kb?;
@@ -114,6 +150,27 @@ mod tests {
         let said = splitting("sda", (512 << 10) + 512, &queue("none")).unwrap();
         assert!(said.contains("up to 513 KiB") && said.contains("echo 513 >"), "{said}");
         assert!(splitting("sda", 2 << 20, &queue("none")).unwrap().contains("the device itself takes no longer ones"));
+    }
+
+    #[test]
+    fn a_target_of_about_the_right_size_is_not_warned_of() {
+        let gb = 1_953_125;
+        for (target, reach) in
+            [(10, Reach::Size(10)), (10, Reach::AtLeast(6)), (10, Reach::Size(11)), (10, Reach::AtLeast(0))]
+        {
+            let reach = match reach {
+                Reach::Size(n) => Reach::Size(n * gb),
+                Reach::AtLeast(n) => Reach::AtLeast(n * gb),
+            };
+            assert_eq!(size(target * gb, reach), None, "{target} {reach:?}");
+        }
+        let said = size(gb, Reach::Size(32 * gb)).unwrap();
+        assert!(
+            said.contains("came from a device of 32.0 GB, and the target has 1.0 GB") && said.contains("wrap"),
+            "{said}"
+        );
+        let said = size(100 * gb, Reach::AtLeast(32 * gb)).unwrap();
+        assert!(said.contains("reaches up to 32.0 GB") && said.contains("close together"), "{said}");
     }
 
     #[test]

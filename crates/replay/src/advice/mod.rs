@@ -4,7 +4,7 @@
 mod after;
 pub mod before;
 
-pub use after::after;
+pub use after::{after, mean_in_flight, seen};
 
 /// A share for people: `62 %`, and more digits where they matter.
 pub fn percent(share: f64) -> String {

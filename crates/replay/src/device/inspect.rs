@@ -110,8 +110,8 @@ pub fn inspect(path: &Path, bounds: Bounds) -> Result<Inspection> {
         allocated_bytes: is_file.then(|| meta.blocks() * 512),
         holes: storage.as_ref().filter(|_| is_file).and_then(|s| holes::find(&s.file, bytes).ok()),
         sample: storage
-            .filter(|s| bounds.samples > 0 && bytes >= s.sample_bytes())
-            .map(|s| sample::sample(&s, bounds, wall().0 as u64)),
+            .filter(|s| bounds.samples > 0 && bytes >= s.block_bytes.max(sample::SAMPLE_BYTES))
+            .map(|s| sample::sample(&s.file, bytes, s.block_bytes, bounds, wall().0 as u64)),
         unreadable,
     })
 }

@@ -12,6 +12,7 @@ use crate::placement::Geometry;
 
 pub mod holes;
 pub mod inspect;
+pub mod meter;
 pub mod mounts;
 pub mod passes;
 pub mod queue;
@@ -85,6 +86,15 @@ impl Device {
         Ok(Self { path: path.to_owned(), kind, geometry, file })
     }
 
+    /// The number of the block device that is asked in the end: for a file the one below its file system, where that is a
+    /// single one.
+    pub fn disk(&self) -> Option<u64> {
+        match self.kind {
+            Kind::Block => self.file.metadata().ok().map(|meta| meta.rdev()),
+            Kind::File => mounts::of(&self.path)?.device(),
+        }
+    }
+
     /// As the run's footer holds it.
     pub fn describe(&self) -> serde_json::Value {
         let rdev = self.file.metadata().map(|m| m.rdev()).unwrap_or(0);
@@ -96,6 +106,9 @@ impl Device {
             "logical_block_bytes": self.geometry.block_sectors * iosonar_trace::SECTOR_BYTES,
             "scheduler": block.then(|| sysfs::scheduler(rdev)).flatten(),
             "write_cache": block.then(|| sysfs::queue(rdev, "write_cache")).flatten(),
+            "disk": self.disk().and_then(sysfs::disk_name),
+            "queue": self.disk().map(queue::Queue::of),
+            "mount": (!block).then(|| mounts::of(&self.path)).flatten(),
         })
     }
 }

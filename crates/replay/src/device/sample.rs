@@ -4,6 +4,7 @@
 //! Parts are visited in a random order, so that a sample that runs out of time is still one of the whole device. Such a
 //! sample is at least as exact as one of independent places, so the interval for those (Wilson's) errs on the wide side.
 
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
@@ -15,7 +16,6 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::Serialize;
 
-use super::readable::Readable;
 use super::zeroes::{Aligned, all_zero};
 
 /// The bytes of a sample, unless the device's blocks are larger.
@@ -32,8 +32,6 @@ pub struct Bounds {
     pub samples: u64,
     /// The longest that it may take; the samples read by then count.
     pub time: Duration,
-    /// Only the device's first bytes.
-    pub bytes: u64,
 }
 
 /// What a sample showed.
@@ -61,13 +59,6 @@ pub struct Sampled {
     pub data_us: Option<f64>,
 }
 
-impl Readable {
-    /// The bytes of a sample of it.
-    pub fn sample_bytes(&self) -> u64 {
-        SAMPLE_BYTES.max(self.block_bytes)
-    }
-}
-
 /// One sample.
 struct Seen {
     part: usize,
@@ -75,12 +66,11 @@ struct Seen {
     took: Duration,
 }
 
-/// Reads samples of the storage's first bytes. The same seed visits the same places.
-pub fn sample(storage: &Readable, bounds: Bounds, seed: u64) -> Sampled {
-    let block = storage.sample_bytes();
-    let bytes = storage.bytes.min(bounds.bytes);
-    let read = |at: u64, buffer: &mut [u8]| storage.file.read_exact_at(buffer, at);
-    sample_blocks(bytes / block, block, bounds, seed, read)
+/// Reads samples of a file's first `bytes`, whose positions must be multiples of `block_bytes`. The same seed visits the
+/// same places.
+pub fn sample(file: &File, bytes: u64, block_bytes: u64, bounds: Bounds, seed: u64) -> Sampled {
+    let block = SAMPLE_BYTES.max(block_bytes);
+    sample_blocks(bytes / block, block, bounds, seed, |at, buffer| file.read_exact_at(buffer, at))
 }
 
 fn sample_blocks(
@@ -182,7 +172,7 @@ mod tests {
     use super::*;
 
     fn bounds(samples: u64) -> Bounds {
-        Bounds { samples, time: Duration::from_secs(60), bytes: u64::MAX }
+        Bounds { samples, time: Duration::from_secs(60) }
     }
 
     /// A device whose blocks from `from` on are zero.

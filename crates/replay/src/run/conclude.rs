@@ -9,6 +9,7 @@ use super::Finished;
 use super::looping::Looped;
 use crate::advice;
 use crate::device::Device;
+use crate::device::meter::Counted;
 use crate::error::{Error, Result};
 use crate::feeder::Fed;
 use crate::issuer::{Pace, Tally};
@@ -22,12 +23,14 @@ pub struct Ended {
     pub fed: (Fed, Result<()>),
     pub looped: Looped,
     pub recorded: Recorded,
+    /// What the devices counted themselves.
+    pub counted: Vec<Counted>,
     pub warnings: Vec<String>,
 }
 
 /// Makes the result of what the rooms left.
 pub fn conclude(options: &Options, devices: &[Device], mut metadata: Metadata, ended: Ended) -> Result<Finished> {
-    let Ended { fed: (fed, read), looped: (tally, looped), recorded, mut warnings } = ended;
+    let Ended { fed: (fed, read), looped: (tally, looped), recorded, counted, mut warnings } = ended;
     let device = &devices[0];
     if let Err(error) = read {
         warnings.push(format!("the load could be read only in part: {error}"));
@@ -47,10 +50,16 @@ pub fn conclude(options: &Options, devices: &[Device], mut metadata: Metadata, e
     let pace = options.pace();
     let statistics = recorded.counter.close(&fed, &tally, device.geometry, pace == Pace::Timed, metadata.complete);
     warnings.extend(advice::after(options, device, &fed, &statistics));
+    // With several targets nobody knows which of them had how many of the replay's.
+    if let [counted] = &counted[..] {
+        warnings.extend(advice::seen(&statistics, counted));
+    }
     metadata.counts.bad_lines = fed.bad_lines;
     metadata.notices.clone_from(&fed.notices);
     let run = metadata.run.as_mut().expect("made with the run");
     run["warnings"] = json!(warnings);
+    run["mean_in_flight"] = json!(advice::mean_in_flight(&statistics));
+    run["device_counters"] = json!(counted);
     run["statistics"] = serde_json::to_value(&statistics).expect("statistics are plain data");
     let journal = recorded.journal.close();
     warnings.extend(publish(&journal, &options.output, &metadata, options.verbose)?);

@@ -1,6 +1,7 @@
 //! One run from beginning to end: everything is opened and checked, the rooms are joined and started, and what they leave
 //! behind becomes the result.
 
+mod cautions;
 mod conclude;
 mod looping;
 mod rooms;
@@ -22,6 +23,7 @@ use crate::checks;
 use crate::clock::{Monotonic, monotonic, wall};
 use crate::data::Content;
 use crate::device::Device;
+use crate::device::meter::Meter;
 use crate::error::{Error, Result};
 use crate::feeder::{Feeder, Plan};
 use crate::isolate::Isolation;
@@ -89,9 +91,11 @@ impl Prepared {
         if let Some(isolation) = &isolation {
             metadata.run.as_mut().expect("just made")["isolation"] = json!(isolation.said());
         }
+        let warnings: Vec<String> =
+            devices.iter().flat_map(|device| cautions::before(&options, device, survey, load.metadata())).collect();
         let journal =
             JournalWriter::create(&journal::path_for(&options.output), &metadata, survey.map_or(0, |s| s.requests))?;
-        Ok(Self { options, devices, load, survey, journal, pool, metadata, warnings: Vec::new(), isolation })
+        Ok(Self { options, devices, load, survey, journal, pool, metadata, warnings, isolation })
     }
 
     /// What is known of the window; nothing for a load that comes through a pipe.
@@ -102,6 +106,11 @@ impl Prepared {
     /// The targets.
     pub fn devices(&self) -> &[Device] {
         &self.devices
+    }
+
+    /// What the user should know before it begins. The run's own warnings start with these.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// How long the run is going to take, in the run's own time, if it keeps its times.
@@ -146,6 +155,7 @@ impl Prepared {
             self.warnings.extend(told);
             let clock = Monotonic::starting_in(self.options.grace);
             self.note_start(clock);
+            let meters: Vec<Meter> = self.devices.iter().filter_map(Device::disk).filter_map(Meter::start).collect();
             let _ = start.send(clock);
             let plan = Plan {
                 window: options.window,
@@ -160,10 +170,11 @@ impl Prepared {
             let feeder = in_room(rooms, "feeder", move || feeder.run(&mut *load));
             let recorder = in_room(rooms, "recorder", || recorder.run());
             let looped = issuer.recv().expect("the loop does not panic")?;
+            let counted = meters.iter().filter_map(Meter::read).collect();
             let fed = feeder.join().expect("the feeder does not panic");
             let recorded = recorder.join().expect("the recorder does not panic");
             self.metadata.complete = !stop.is_ordered();
-            let ended = Ended { fed, looped, recorded, warnings: self.warnings };
+            let ended = Ended { fed, looped, recorded, counted, warnings: self.warnings };
             conclude(options, &self.devices, self.metadata, ended)
         })
     }

@@ -41,7 +41,7 @@ pub struct Args {
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        let found = inspect(&self.device, Bounds { samples: self.samples, time: self.time, bytes: u64::MAX })?;
+        let found = inspect(&self.device, Bounds { samples: self.samples, time: self.time })?;
         let mut out = io::stdout().lock();
         if self.json {
             writeln!(out, "{}", serde_json::to_string_pretty(&found)?)?;

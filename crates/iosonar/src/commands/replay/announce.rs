@@ -20,6 +20,9 @@ pub fn announce(prepared: &Prepared) {
     for said in prepared.isolation() {
         eprintln!("isolated: {said}");
     }
+    for warning in prepared.warnings() {
+        eprintln!("warning: {warning}");
+    }
     if !std::io::stderr().is_terminal()
         && let Some(duration) = prepared.duration()
     {

@@ -92,13 +92,15 @@ impl Args {
 pub fn replay(options: Options, json: bool) -> Result<ExitCode> {
     let prepared = Prepared::new(options)?;
     announce(&prepared);
+    let told = prepared.warnings().len();
     let stop = Arc::new(Stop::default());
     let progress = Arc::new(Progress::default());
     watch::stop_on_signals(&stop).context("signals can't be caught")?;
     let bar = watch::Bar::start(&progress, prepared.survey().map(|s| s.requests), prepared.duration());
     let finished = prepared.run(&stop, &progress)?;
     bar.finish();
-    for warning in &finished.warnings {
+    // Those from before the run were told then.
+    for warning in finished.warnings.iter().skip(told) {
         eprintln!("warning: {warning}");
     }
     if json {

@@ -11,6 +11,9 @@ pub struct Targets {
     /// What to do with requests that are not aligned to the target's logical blocks
     #[arg(long, value_enum, default_value_t = AlignName::Expand)]
     align: AlignName,
+    /// Don't read samples of the target before the run; they find areas that were never written
+    #[arg(long)]
+    no_sample: bool,
     /// Overwrite a target that carries a file system, LVM, RAID or partitions
     #[arg(long)]
     force: bool,
@@ -30,6 +33,7 @@ impl Targets {
             AlignName::Expand => Align::Expand,
             AlignName::Reject => Align::Reject,
         };
+        options.no_sample = self.no_sample;
         options.force = self.force;
         Ok(())
     }

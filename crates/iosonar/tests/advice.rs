@@ -1,0 +1,146 @@
+//! What a replay says about its target before it begins and when it is over, and what its footer keeps of both.
+
+#[allow(dead_code, reason = "each file of tests uses a part of it")]
+mod replaying;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use iosonar_testing::{LoopDevice, Need, left_out};
+use serde_json::Value;
+
+use replaying::{Bench, MIB, Ran, Row, run, side_by_side};
+
+fn name(device: &LoopDevice) -> String {
+    device.path().file_name().unwrap().to_string_lossy().into_owned()
+}
+
+/// Sets an attribute of a queue for the time of a test: loop devices keep theirs for the next user.
+struct Set(PathBuf, String);
+
+impl Set {
+    fn queue(device: &LoopDevice, attribute: &str, value: &str) -> Self {
+        let path = PathBuf::from(format!("/sys/block/{}/queue/{attribute}", name(device)));
+        let text = fs::read_to_string(&path).unwrap();
+        let before = text.split(['[', ']']).nth(1).unwrap_or(text.trim()).to_owned();
+        fs::write(&path, value).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        Self(path, before)
+    }
+}
+
+impl Drop for Set {
+    fn drop(&mut self) {
+        fs::write(&self.0, &self.1).ok();
+    }
+}
+
+fn wipe(target: &Path) {
+    run(env!("CARGO_BIN_EXE_iosonar"), &["device".as_ref(), "wipe".as_ref(), target.as_os_str()]);
+}
+
+fn of_run(ran: &Ran, key: &str) -> Value {
+    ran.footer().run.expect("a run")[key].clone()
+}
+
+/// Once in what was printed, and once in the footer.
+fn warned(ran: &Ran, words: &str) {
+    assert_eq!(ran.stderr.matches(words).count(), 1, "{words:?} in {}", ran.stderr);
+    assert_eq!(of_run(ran, "warnings").to_string().matches(words).count(), 1, "{words:?} in the footer");
+}
+
+#[test]
+fn what_would_make_a_result_worthless_is_said_before() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (Bench::new(), LoopDevice::new(64 * MIB));
+    let there = fs::read_to_string(format!("/sys/block/{}/queue/scheduler", name(&device))).unwrap();
+    let scheduler = there.split_whitespace().map(|s| s.trim_matches(['[', ']'])).find(|s| *s != "none");
+    let _set = scheduler.map(|scheduler| Set::queue(&device, "scheduler", scheduler));
+    let _kib = Set::queue(&device, "max_sectors_kb", "256");
+    let mut rows: Vec<Row> = side_by_side(20, 8);
+    rows.push((0.03, 500_000, 2048, 'W'));
+    let ran = bench.replay(&bench.load(&rows), device.path(), &[]).with_code(0);
+    if let Some(scheduler) = scheduler {
+        warned(&ran, &format!("the scheduler of {} is {scheduler}", name(&device)));
+    }
+    warned(&ran, "requests of up to 1024 KiB, and the kernel splits what is longer than 256 KiB");
+    warned(&ran, "the load reaches up to 257.0 MB, and the target has 67.1 MB: requests beyond its end wrap around");
+    warned(&ran, "is all zero: areas that were never written answer too fast");
+    let before = ran.stderr.find("the kernel splits").unwrap();
+    assert!(before < ran.stderr.find("this takes").unwrap(), "before it begins: {}", ran.stderr);
+}
+
+#[test]
+fn a_target_as_it_should_be_is_not_warned_of() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (Bench::new(), LoopDevice::new(16 * MIB));
+    let _set = Set::queue(&device, "scheduler", "none");
+    // One request each millisecond, up to the end.
+    let load = bench.load(&side_by_side(100, 320));
+    let zero = "all zero: areas";
+    let ran = bench.replay(&load, device.path(), &["--no-sample"]).with_code(0);
+    assert!(!ran.stderr.split("reads came back").next().unwrap().contains(zero), "no samples: {}", ran.stderr);
+    wipe(device.path());
+    let ran = bench.replay(&load, device.path(), &["--overwrite"]).with_code(0);
+    for words in [zero, "scheduler", "splits", "wrap", "close together", "came back all zero"] {
+        assert!(!ran.stderr.contains(words), "{words:?} in {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_device_that_sees_fewer_requests_than_were_in_flight_is_told_of() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (Bench::new(), LoopDevice::new(64 * MIB));
+    let _none = Set::queue(&device, "scheduler", "none");
+    // The kernel keeps all others waiting.
+    let _few = Set::queue(&device, "nr_requests", "4");
+    let load = bench.load(&side_by_side(16_000, 8));
+    let ran = bench.replay(&load, device.path(), &["--asap", "--depth", "64", "--no-sample"]).with_code(0);
+    warned(&ran, &format!("in flight on average, but {} saw only", name(&device)));
+    let (meant, counted) = (of_run(&ran, "mean_in_flight"), of_run(&ran, "device_counters"));
+    let elapsed = ran.statistics()["elapsed_s"].as_f64().unwrap();
+    let seen = counted[0]["busy_s"].as_f64().unwrap() / elapsed;
+    assert!(seen < 8.0 && meant.as_f64().unwrap() > 16.0, "{meant} {counted}");
+    assert_eq!(counted[0]["disk"], name(&device));
+    // 16000 requests, and those that others made meanwhile.
+    let all = counted[0]["requests"].as_u64().unwrap() + counted[0]["merged"].as_u64().unwrap();
+    assert!(all >= 16_000, "{counted}");
+}
+
+#[test]
+fn the_footer_keeps_the_machine_and_the_queue() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (Bench::new(), LoopDevice::new(32 * MIB));
+    run("mkfs.ext4", &["-q".as_ref(), device.path().as_os_str()]);
+    let place = bench.path("mounted");
+    fs::create_dir(&place).unwrap();
+    run("mount", &["-o".as_ref(), "noatime".as_ref(), device.path().as_os_str(), place.as_os_str()]);
+    let target = place.join("target");
+    fs::write(&target, vec![1; 4 << 20]).unwrap();
+    let ran = bench.replay(&bench.load(&side_by_side(20, 8)), &target, &[]);
+    Command::new("umount").arg(&place).status().ok();
+    let ran = ran.with_code(0);
+    let (target, machine) = (of_run(&ran, "target"), of_run(&ran, "machine"));
+    assert_eq!((&target["disk"], &target["mount"]["file_system"]), (&name(&device).into(), &"ext4".into()));
+    assert!(target["mount"]["options"].as_str().unwrap().contains("noatime"), "{target}");
+    assert_eq!(target["queue"]["logical_block_bytes"], 512);
+    let told = |path: &str| fs::read_to_string(path).unwrap().trim().to_owned();
+    assert_eq!(machine["kernel"], told("/proc/sys/kernel/osrelease"));
+    assert_eq!(machine["kernel_command_line"], told("/proc/cmdline"));
+    assert!(machine["limits"]["open_files"].as_u64().unwrap() > 0);
+    // Each key is in the contract.
+    let schema = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema.md")).unwrap();
+    for key in
+        machine.as_object().unwrap().keys().chain(["mean_in_flight", "device_counters"].map(str::to_owned).iter())
+    {
+        assert!(schema.contains(&format!("`{key}`")), "docs/schema.md has no {key}");
+    }
+}

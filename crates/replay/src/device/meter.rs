@@ -1,0 +1,93 @@
+//! What a device's own counters say of a run: how many requests it had, and how many at once.
+
+use std::fs;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::sysfs;
+
+/// A device's counters at the beginning of a run.
+#[derive(Debug)]
+pub struct Meter {
+    rdev: u64,
+    disk: String,
+    before: Counters,
+    since: Instant,
+}
+
+/// What a device counted while a run went on. Whoever else used it is in there as well.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Counted {
+    /// Its name; that of the disk for a partition.
+    pub disk: String,
+    /// Requests that it completed.
+    pub requests: u64,
+    /// Requests that were merged into others, so that they are not among these.
+    pub merged: u64,
+    /// The times that all of them took, added up, in seconds. Divided by a time it is the mean number of requests in flight.
+    pub busy_s: f64,
+    /// How long was counted, in seconds.
+    pub seconds: f64,
+}
+
+/// Sums over reads, writes, discards and flushes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counters {
+    requests: u64,
+    merged: u64,
+    busy_ms: u64,
+}
+
+impl Meter {
+    /// Begins to count; nothing for a device without counters.
+    pub fn start(rdev: u64) -> Option<Self> {
+        let disk = sysfs::disk_name(rdev)?;
+        Some(Self { rdev, disk, before: counters(rdev)?, since: Instant::now() })
+    }
+
+    /// What was counted since. Nothing where the kernel's statistics are switched off (`queue/iostats`).
+    pub fn read(&self) -> Option<Counted> {
+        let (after, before) = (counters(self.rdev)?, self.before);
+        if sysfs::queue(self.rdev, "iostats").as_deref() == Some("0") {
+            return None;
+        }
+        Some(Counted {
+            disk: self.disk.clone(),
+            requests: after.requests.saturating_sub(before.requests),
+            merged: after.merged.saturating_sub(before.merged),
+            busy_s: after.busy_ms.saturating_sub(before.busy_ms) as f64 / 1e3,
+            seconds: self.since.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+fn counters(rdev: u64) -> Option<Counters> {
+    parse(&fs::read_to_string(sysfs::folder(rdev).join("stat")).ok()?)
+}
+
+/// The fields are those of the kernel's Documentation/block/stat.rst. Older kernels have no discards and flushes.
+fn parse(text: &str) -> Option<Counters> {
+    let fields: Vec<u64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    let at = |index: usize| fields.get(index).copied();
+    Some(Counters {
+        requests: at(0)? + at(4)? + at(11).unwrap_or(0) + at(15).unwrap_or(0),
+        merged: at(1)? + at(5)? + at(12).unwrap_or(0),
+        busy_ms: at(10)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_and_new_kernels_are_understood() {
+        let old = "  100  7 800 50  200 3 1600 80  0 120 130";
+        assert_eq!(parse(old), Some(Counters { requests: 300, merged: 10, busy_ms: 130 }));
+        let new = format!("{old} 5 1 40 9 6 2");
+        assert_eq!(parse(&new), Some(Counters { requests: 311, merged: 11, busy_ms: 130 }));
+        assert_eq!(parse("1 2 3"), None);
+        assert_eq!(parse(""), None);
+    }
+}
