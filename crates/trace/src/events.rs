@@ -6,13 +6,17 @@
 //! what was merged or split on the way is matched as well. Requests leave in the order of time, as soon as they are
 //! complete; those whose completion does not come are let go when too many wait behind them, and counted.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::error::Result;
 use crate::metadata::Metadata;
 use crate::request::{Comm, DeviceId, Flags, Op, Request};
 use crate::rows::Source;
 use crate::units::{Nanos, Sector, Sectors};
+
+mod open;
+
+use open::{Covered, Open, Place};
 
 /// Events that are read before it is decided which kind a request is taken from.
 const LOOK_AHEAD: usize = 1 << 17;
@@ -77,6 +81,10 @@ pub struct Event {
 }
 
 impl Event {
+    fn place(&self) -> Place {
+        Place::of(self.device, self.op, self.sector, self.sectors)
+    }
+
     fn request(&self) -> Request {
         Request {
             at: self.at,
@@ -115,7 +123,7 @@ pub struct Matcher<S> {
     open: Open,
     /// Where requests are taken from their issue: when they had been asked for.
     asked: Open,
-    asked_at: VecDeque<(u64, Nanos)>,
+    asked_at: VecDeque<(u64, Nanos, Place)>,
     asked_next: u64,
     newest: Nanos,
     events_ended: bool,
@@ -212,7 +220,7 @@ impl<S: EventSource> Matcher<S> {
 
     fn begin(&mut self, event: &Event) {
         let number = self.first + self.waiting.len() as u64;
-        self.open.add(event, number);
+        self.open.add(event.place(), event.sectors, number);
         self.waiting.push_back(Waiting {
             request: event.request(),
             issued: None,
@@ -223,23 +231,23 @@ impl<S: EventSource> Matcher<S> {
 
     /// Remembers when a request was asked for that will be taken from its issue.
     fn ask(&mut self, event: &Event) {
-        self.asked.add(event, self.asked_next);
-        self.asked_at.push_back((self.asked_next, event.at));
+        self.asked.add(event.place(), event.sectors, self.asked_next);
+        self.asked_at.push_back((self.asked_next, event.at, event.place()));
         self.asked_next += 1;
         if self.asked_at.len() > MAX_WAITING
-            && let Some((number, _)) = self.asked_at.pop_front()
+            && let Some((number, _, place)) = self.asked_at.pop_front()
         {
-            self.asked.forget(number);
+            self.asked.forget(place, number);
         }
     }
 
     fn issue(&mut self, event: &Event) {
         if self.taken_from == Some(Action::Issue) {
-            let first_asked = self.asked_at.front().map_or(0, |(number, _)| *number);
+            let first_asked = self.asked_at.front().map_or(0, |(number, ..)| *number);
             let mut asked: Option<Nanos> = None;
-            self.asked.cover(event, |number, _| {
+            self.asked.cover(event.place(), event.sectors, |number, _| {
                 let at = number.checked_sub(first_asked).and_then(|i| self.asked_at.get(i as usize));
-                if let Some(&(_, at)) = at {
+                if let Some(&(_, at, _)) = at {
                     asked = Some(asked.map_or(at, |earlier| earlier.min(at)));
                 }
                 Covered::Remove
@@ -251,7 +259,7 @@ impl<S: EventSource> Matcher<S> {
             return;
         }
         let (first, waiting) = (self.first, &mut self.waiting);
-        self.open.cover(event, |number, _| {
+        self.open.cover(event.place(), event.sectors, |number, _| {
             if let Some(waiting) = number.checked_sub(first).and_then(|i| waiting.get_mut(i as usize)) {
                 waiting.issued.get_or_insert(event.at);
             }
@@ -261,7 +269,7 @@ impl<S: EventSource> Matcher<S> {
 
     fn complete(&mut self, event: &Event) {
         let (first, all) = (self.first, &mut self.waiting);
-        self.open.cover(event, |number, sectors| {
+        self.open.cover(event.place(), event.sectors, |number, sectors| {
             let Some(waiting) = number.checked_sub(first).and_then(|i| all.get_mut(i as usize)) else {
                 return Covered::Remove;
             };
@@ -289,7 +297,9 @@ impl<S: EventSource> Matcher<S> {
             return None;
         }
         if front.state == State::InFlight {
-            self.open.forget(self.first);
+            let request = &front.request;
+            let place = Place::of(request.device, request.op, request.sector, request.sectors);
+            self.open.forget(place, self.first);
             about.counts.unmatched += u64::from(self.completes);
         }
         self.first += 1;
@@ -313,96 +323,6 @@ impl<S: EventSource> Source for Matcher<S> {
 
     fn progress(&self) -> Option<f64> {
         self.events.progress()
-    }
-}
-
-/// The requests that later events may be about, by place; the oldest first where several begin at the same.
-#[derive(Default)]
-struct Open {
-    by_place: BTreeMap<Place, VecDeque<(u64, u64)>>,
-    /// For each number its place, to forget it by.
-    places: std::collections::HashMap<u64, Place>,
-}
-
-/// Device, direction, first sector.
-type Place = (DeviceId, Op, u64);
-
-/// What becomes of a request that an event covers.
-enum Covered {
-    Keep,
-    Remove,
-}
-
-impl Open {
-    fn place(event: &Event) -> Place {
-        // A flush has no place; kernels put anything there, even a different thing into each event.
-        let sector = if event.sectors.0 == 0 { 0 } else { event.sector.0 };
-        (event.device, event.op, sector)
-    }
-
-    fn add(&mut self, event: &Event, number: u64) {
-        let place = Self::place(event);
-        self.by_place.entry(place).or_default().push_back((number, event.sectors.0));
-        self.places.insert(number, place);
-    }
-
-    fn forget(&mut self, number: u64) {
-        let Some(place) = self.places.remove(&number) else { return };
-        if let Some(there) = self.by_place.get_mut(&place) {
-            there.retain(|(other, _)| *other != number);
-            if there.is_empty() {
-                self.by_place.remove(&place);
-            }
-        }
-    }
-
-    /// Walks over the requests that tile the range of an event: number, and how many sectors of it are in the range.
-    fn cover(&mut self, event: &Event, mut each: impl FnMut(u64, u64) -> Covered) {
-        let (device, op, from) = Self::place(event);
-        let to = from.saturating_add(event.sectors.0);
-        if event.sectors.0 == 0 {
-            // What moves nothing covers nothing but its like: the oldest of them.
-            let like = self.by_place.get(&(device, op, from)).and_then(|there| there.iter().find(|(_, n)| *n == 0));
-            if let Some(&(number, _)) = like
-                && matches!(each(number, 0), Covered::Remove)
-            {
-                self.forget(number);
-            }
-            return;
-        }
-        let mut removed = Vec::new();
-        let mut at = from;
-        // A request that begins before the range, and was split.
-        if let Some((&(d, o, sector), there)) = self.by_place.range(..(device, op, from)).next_back()
-            && (d, o) == (device, op)
-            && let Some(&(number, sectors)) = there.front()
-            && sector.saturating_add(sectors) > from
-            && !self.by_place.contains_key(&(device, op, from))
-        {
-            let end = sector.saturating_add(sectors).min(to);
-            if matches!(each(number, end - from), Covered::Remove) {
-                removed.push(number);
-            }
-            at = end;
-        }
-        while at < to {
-            let Some((&(d, o, sector), there)) = self.by_place.range((device, op, at)..).next() else { break };
-            if (d, o) != (device, op) || sector >= to {
-                break;
-            }
-            // Of several that begin there, the one of just this length, or else the oldest.
-            let exact = there.iter().find(|(_, sectors)| sector == from && *sectors == event.sectors.0);
-            let Some(&(number, sectors)) = exact.or(there.front()) else { break };
-            let end = sector.saturating_add(sectors).min(to);
-            if matches!(each(number, end.saturating_sub(sector)), Covered::Remove) {
-                removed.push(number);
-            }
-            // What covers nothing may stand there as well.
-            at = end.max(sector.saturating_add(1));
-        }
-        for number in removed {
-            self.forget(number);
-        }
     }
 }
 

@@ -18,6 +18,7 @@ mod packed;
 pub mod permutation;
 mod plausible;
 mod record;
+mod reorder;
 mod request;
 mod rows;
 mod rwbs;

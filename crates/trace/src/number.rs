@@ -15,6 +15,17 @@ pub fn whole(text: &[u8]) -> Result<u64, Wrong> {
         return Err(Wrong::NotANumber);
     }
     let mut value = 0_u64;
+    // So many digits fit, whatever they are.
+    if text.len() <= 19 {
+        for &b in text {
+            let digit = b.wrapping_sub(b'0');
+            if digit > 9 {
+                return Err(Wrong::NotANumber);
+            }
+            value = value * 10 + u64::from(digit);
+        }
+        return Ok(value);
+    }
     for &b in text {
         let digit = b.wrapping_sub(b'0');
         if digit > 9 {
@@ -42,6 +53,11 @@ pub fn decimal(text: &[u8], places: u32) -> Result<i64, Wrong> {
     if before.is_empty() && after.is_empty() {
         return Err(Wrong::NotANumber);
     }
+    if !before.is_empty() && before.len() <= 9 && after.len() <= places as usize && places <= 9 {
+        // What nearly all times are: nothing to round, and it fits.
+        let fraction = if after.is_empty() { 0 } else { whole(after)? * 10_u64.pow(places - after.len() as u32) };
+        return Ok((whole(before)? * 10_u64.pow(places) + fraction) as i64);
+    }
     let units = if before.is_empty() { 0 } else { whole(before)? };
     let one = 10_u64.pow(places);
     let mut fraction = 0_u64;
@@ -68,7 +84,21 @@ pub fn decimal(text: &[u8], places: u32) -> Result<i64, Wrong> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn decimals_of_any_length_agree_with_arithmetic(before in 0_u64..1_000_000_000, after in "[0-9]{0,12}", places in 0_u32..=9) {
+            let exact = u128::from(before) * 10_u128.pow(12) + format!("{after:0<12}").parse::<u128>().unwrap();
+            let unit = 10_u128.pow(12 - places);
+            let rounded = (exact + unit / 2) / unit;
+            prop_assert_eq!(decimal(format!("{before}.{after}").as_bytes(), places).map(|v| v as u128), Ok(rounded));
+            // However many zeros stand in front.
+            prop_assert_eq!(decimal(format!("0000000000{before}.{after}").as_bytes(), places).map(|v| v as u128), Ok(rounded));
+        }
+    }
 
     #[test]
     fn decimals_are_fixed_point() {

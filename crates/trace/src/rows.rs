@@ -1,14 +1,14 @@
 //! What the readers of recorded traces share: lines become requests, requests come out in the order of time, times count
 //! from the trace's zero, devices get numbers.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 
 use crate::error::{Error, Result};
 use crate::formats::Opened;
 use crate::input::Input;
 use crate::lines::{LineEnd, Lines};
 use crate::metadata::{Device, Kind, Metadata};
+use crate::reorder::Reorder;
 use crate::request::{DeviceId, Request};
 use crate::sort::Head;
 use crate::stream::Reader;
@@ -44,7 +44,7 @@ pub struct InOrder<S> {
     source: S,
     metadata: Metadata,
     window: usize,
-    waiting: BinaryHeap<Reverse<Head>>,
+    waiting: Reorder<Head>,
     arrived: u64,
     source_ended: bool,
     zero: Nanos,
@@ -63,7 +63,7 @@ impl<S: Source> InOrder<S> {
             source,
             metadata,
             window,
-            waiting: BinaryHeap::new(),
+            waiting: Reorder::default(),
             arrived: 0,
             source_ended: false,
             zero: Nanos::ZERO,
@@ -71,15 +71,15 @@ impl<S: Source> InOrder<S> {
             late: 0,
         };
         reader.fill()?;
-        if let Some(Reverse(first)) = reader.waiting.peek()
+        if let Some(first) = reader.waiting.peek().map(|head| head.at)
             && zero != Zero::TraceStart
         {
-            reader.zero = first.at;
+            reader.zero = first;
             if zero == Zero::Unix {
-                reader.metadata.epoch_unix_ns = Some(first.at.0);
+                reader.metadata.epoch_unix_ns = Some(first.0);
             } else if let Some(epoch) = &mut reader.metadata.epoch_unix_ns {
                 // The source knows when its own zero was.
-                *epoch = epoch.saturating_add(first.at.0);
+                *epoch = epoch.saturating_add(first.0);
             }
         }
         Ok(reader)
@@ -89,7 +89,7 @@ impl<S: Source> InOrder<S> {
         while !self.source_ended && self.waiting.len() < self.window {
             match self.source.next(&mut self.metadata)? {
                 Some(request) => {
-                    self.waiting.push(Reverse(Head { at: request.at, number: self.arrived, request }));
+                    self.waiting.push(Head { at: request.at, number: self.arrived, request });
                     self.arrived += 1;
                 }
                 None => self.source_ended = true,
@@ -102,7 +102,7 @@ impl<S: Source> InOrder<S> {
 impl<S: Source> Reader<Request> for InOrder<S> {
     fn next(&mut self) -> Result<Option<Request>> {
         self.fill()?;
-        let Some(Reverse(Head { mut request, .. })) = self.waiting.pop() else {
+        let Some(Head { mut request, .. }) = self.waiting.pop() else {
             if self.late > 0 {
                 let window = self.window;
                 self.metadata.notice(format!(
@@ -211,6 +211,11 @@ impl Context<'_> {
     /// The number of the device of that name.
     pub fn device(&mut self, name: &[u8]) -> std::result::Result<DeviceId, &'static str> {
         self.devices.number(name, self.about).ok_or(TOO_MANY_DEVICES)
+    }
+
+    /// Whether that is the name of the device before.
+    pub fn is_last_device(&self, name: &[u8]) -> bool {
+        self.devices.last.as_ref().is_some_and(|(last, _)| **last == *name)
     }
 
     /// A place in sectors.
@@ -365,6 +370,28 @@ pub fn whole_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// The fields of a line that a byte separates, without the white space around them.
 pub fn separated(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     line.split(move |&b| b == separator).map(<[u8]>::trim_ascii)
+}
+
+/// The words of a line, from its beginning: quicker than [`words`].
+pub struct Words<'a>(pub &'a [u8]);
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let from = self.0.iter().position(|&b| !is_blank(b))?;
+        let rest = &self.0[from..];
+        let (word, rest) = rest.split_at(rest.iter().position(|&b| is_blank(b)).unwrap_or(rest.len()));
+        self.0 = rest;
+        Some(word)
+    }
+}
+
+/// The same bytes as [`u8::is_ascii_whitespace`].
+#[inline]
+fn is_blank(byte: u8) -> bool {
+    byte <= b' ' && byte.is_ascii_whitespace()
 }
 
 /// The words of a line.

@@ -14,7 +14,7 @@ use crate::metadata::Metadata;
 use crate::number::{decimal, whole};
 use crate::output::Output;
 use crate::request::{Comm, Request};
-use crate::rows::{Context, LineFormat, Parsed, Zero, recognise_lines, words};
+use crate::rows::{Context, LineFormat, Parsed, Words, Zero, recognise_lines, words};
 use crate::rwbs;
 use crate::stream::Writer;
 use crate::units::Nanos;
@@ -76,10 +76,12 @@ impl LineFormat for Blkparse {
 
 impl Blkparse {
     fn event(&mut self, line: &[u8], context: &mut Context<'_>) -> std::result::Result<Option<Event>, &'static str> {
-        let mut fields = words(line);
+        let mut fields = Words(line);
         let mut next = || fields.next().ok_or("fewer columns than an event has");
         let (device, cpu, sequence, time, pid, action) = (next()?, next()?, next()?, next()?, next()?, next()?);
-        is_device(device)?;
+        if !context.is_last_device(device) {
+            is_device(device)?;
+        }
         whole(cpu).and(whole(sequence)).map_err(|_| "the CPU or the sequence is no whole number")?;
         let at = Nanos(decimal(time, 9).map_err(|_| "the time is no number of seconds")?);
         let pid = whole(pid).map_err(|_| "the pid is no whole number")?;
@@ -98,9 +100,8 @@ impl Blkparse {
             _ => return Err("an unknown action"),
         };
         let letters = fields.next().ok_or("no operation")?;
-        let place: Vec<&[u8]> = fields.by_ref().take(3).collect();
-        let (sector, sectors) = match place[..] {
-            [sector, b"+", sectors] => (
+        let (sector, sectors) = match (fields.next(), fields.next(), fields.next()) {
+            (Some(sector), Some(b"+"), Some(sectors)) => (
                 whole(sector).map_err(|_| "the sector is no whole number")?,
                 whole(sectors).map_err(|_| "the length is no whole number")?,
             ),
@@ -111,7 +112,7 @@ impl Blkparse {
         };
         let Some((op, flags)) = rwbs::parse(letters, sectors) else { return Ok(None) };
         let (sector, sectors) = context.sectors(if sectors == 0 { 0 } else { sector }, sectors)?;
-        let comm = match (action, line.iter().position(|&b| b == b'['), line) {
+        let comm = match (action, memchr::memchr(b'[', line), line) {
             // There it is the error.
             (Action::Complete, ..) | (_, None, _) => Comm::default(),
             (_, Some(open), [.., b']']) => Comm::new(&String::from_utf8_lossy(&line[open + 1..line.len() - 1])),

@@ -1,7 +1,6 @@
 //! Reads the files and merges them.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 use std::io::{self, BufReader, Read};
 
 use crate::error::{Error, Result};
@@ -9,7 +8,8 @@ use crate::events::{Action, Event, EventSource, Matcher};
 use crate::formats::{Opened, Options};
 use crate::input::Input;
 use crate::metadata::Metadata;
-use crate::request::{Comm, Flags, Op};
+use crate::reorder::Reorder;
+use crate::request::{Comm, DeviceId, Flags, Op};
 use crate::rows::{Devices, InOrder, Zero, metadata_of, note_damage};
 use crate::units::{MAX_END_SECTOR, Nanos, SECTOR_BYTES, Sector, Sectors};
 
@@ -75,16 +75,19 @@ struct Record {
 
 impl Record {
     fn read(layout: Layout, bytes: &[u8]) -> Self {
+        let big = layout.order == ByteOrder::Big;
         let u16_at = |at: usize| {
-            let two = [bytes[at], bytes[at + 1]];
-            if layout.order == ByteOrder::Little { u16::from_le_bytes(two) } else { u16::from_be_bytes(two) }
+            let value = u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+            if big { value.swap_bytes() } else { value }
         };
-        let halves = |first: u64, second: u64, bits: u32| match layout.order {
-            ByteOrder::Little => first | second << bits,
-            ByteOrder::Big => first << bits | second,
+        let u32_at = |at: usize| {
+            let value = u32::from_le_bytes(*bytes[at..].first_chunk().unwrap_or(&[0; 4]));
+            if big { value.swap_bytes() } else { value }
         };
-        let u32_at = |at: usize| halves(u16_at(at).into(), u16_at(at + 2).into(), 16) as u32;
-        let u64_at = |at: usize| halves(u32_at(at).into(), u32_at(at + 4).into(), 32);
+        let u64_at = |at: usize| {
+            let value = u64::from_le_bytes(*bytes[at..].first_chunk().unwrap_or(&[0; 8]));
+            if big { value.swap_bytes() } else { value }
+        };
         let (action, pid, device, cpu, pdu_bytes) = match layout.version {
             Version::Seven => (u32_at(28).into(), u32_at(32), u32_at(36), u32_at(40), u16_at(46)),
             Version::Eight => (u64_at(32), u32_at(28), u32_at(40), u32_at(44), u16_at(50)),
@@ -126,8 +129,11 @@ pub fn open(inputs: Vec<Input>, options: &Options) -> Result<Opened> {
     let mut trace = Trace {
         parts,
         devices: Devices::default(),
+        last_device: None,
         processes: HashMap::new(),
+        last_process: (0, Comm::default()),
         sequences: HashMap::new(),
+        last_sequence: ((0, 0), None),
         clock: None,
         remaps: 0,
         driver_commands: 0,
@@ -155,7 +161,7 @@ fn siblings(input: &Input) -> Option<String> {
 struct Part {
     input: BufReader<Input>,
     layout: Layout,
-    ahead: BinaryHeap<Reverse<Ordered>>,
+    ahead: Reorder<Ordered>,
     records: u64,
     ended: bool,
 }
@@ -200,7 +206,7 @@ impl Part {
             return Err(Error::format(input.path(), problem));
         };
         let input = BufReader::with_capacity(256 * 1024, input);
-        Ok(Self { input, layout, ahead: BinaryHeap::new(), records: 0, ended: false })
+        Ok(Self { input, layout, ahead: Reorder::default(), records: 0, ended: false })
     }
 
     fn fill(&mut self, about: &mut Metadata) -> Result<()> {
@@ -208,7 +214,7 @@ impl Part {
             let read = self.read().map_err(|e| Error::io(self.input.get_ref().path(), e))?;
             let problem = match read {
                 Found::Record(ordered) => {
-                    self.ahead.push(Reverse(ordered));
+                    self.ahead.push(ordered);
                     continue;
                 }
                 Found::End => None,
@@ -244,7 +250,7 @@ impl Part {
             return Ok(Found::Cut);
         }
         let rest = u64::from(record.pdu_bytes) - kept as u64;
-        if io::copy(&mut self.input.by_ref().take(rest), &mut io::sink())? < rest {
+        if rest > 0 && io::copy(&mut self.input.by_ref().take(rest), &mut io::sink())? < rest {
             return Ok(Found::Cut);
         }
         self.records += 1;
@@ -303,9 +309,13 @@ fn read_whole(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 struct Trace {
     parts: Vec<Part>,
     devices: Devices,
+    last_device: Option<(u32, DeviceId)>,
     processes: HashMap<u32, Comm>,
+    last_process: (u32, Comm),
     /// For each device and CPU the last sequence number.
     sequences: HashMap<(u32, u32), u32>,
+    /// The entry of the record before.
+    last_sequence: ((u32, u32), Option<u32>),
     /// Wall-clock time of the trace's own zero, in ns since 1970.
     clock: Option<i64>,
     remaps: u64,
@@ -318,10 +328,10 @@ const MAX_PROCESSES: usize = 1 << 20;
 impl EventSource for Trace {
     fn next(&mut self, about: &mut Metadata) -> Result<Option<Event>> {
         loop {
-            let earliest = (0..self.parts.len()).filter_map(|i| Some((self.parts[i].ahead.peek()?.0.key.0, i))).min();
+            let earliest = (0..self.parts.len()).filter_map(|i| Some((self.parts[i].ahead.peek()?.key.0, i))).min();
             let Some((_, index)) = earliest else { break };
             let part = &mut self.parts[index];
-            let Some(Reverse(ordered)) = part.ahead.pop() else { break };
+            let Some(ordered) = part.ahead.pop() else { break };
             part.fill(about)?;
             if let Some(event) = self.take(&ordered, about) {
                 return Ok(Some(event));
@@ -373,10 +383,10 @@ impl Trace {
         let sector = if sectors == 0 { 0 } else { record.sector };
         let place = sector.checked_add(sectors).filter(|&end| end <= MAX_END_SECTOR);
         let time = i64::try_from(record.time).ok();
-        let name = format!("{},{}", record.device >> MINOR_BITS, record.device & ((1 << MINOR_BITS) - 1));
-        let device = self.devices.number(name.as_bytes(), about);
+        let device = self.device(record.device, about);
         let (Some(_), Some(at), Some(device)) = (place, time, device) else {
             about.counts.bad_lines += 1;
+            let name = device_name(record.device);
             about.notice(format!(
                 "a record of the device {name} was left out: its place or time is beyond anything possible"
             ));
@@ -391,8 +401,27 @@ impl Trace {
             op,
             flags,
             pid: Some(record.pid),
-            comm: self.processes.get(&record.pid).copied().unwrap_or_default(),
+            comm: self.process(record.pid),
         })
+    }
+
+    /// The device of that number in the kernel. Mostly it is that of the record before.
+    fn device(&mut self, number: u32, about: &mut Metadata) -> Option<DeviceId> {
+        if let Some((last, device)) = self.last_device
+            && last == number
+        {
+            return Some(device);
+        }
+        let device = self.devices.number(device_name(number).as_bytes(), about)?;
+        self.last_device = Some((number, device));
+        Some(device)
+    }
+
+    fn process(&mut self, pid: u32) -> Comm {
+        if self.last_process.0 != pid {
+            self.last_process = (pid, self.processes.get(&pid).copied().unwrap_or_default());
+        }
+        self.last_process.1
     }
 
     fn notify(&mut self, ordered: &Ordered, about: &mut Metadata) {
@@ -401,6 +430,7 @@ impl Trace {
                 if self.processes.len() < MAX_PROCESSES || self.processes.contains_key(&ordered.record.pid) =>
             {
                 self.processes.insert(ordered.record.pid, name);
+                self.last_process = (ordered.record.pid, name);
             }
             Pdu::Wall(wall) if self.clock.is_none() => {
                 let zero = i64::try_from(ordered.record.time).ok().and_then(|time| wall.checked_sub(time));
@@ -412,7 +442,14 @@ impl Trace {
     }
 
     fn follow_sequence(&mut self, record: &Record, about: &mut Metadata) {
-        let last = self.sequences.insert((record.device, record.cpu), record.sequence);
+        let place = (record.device, record.cpu);
+        if self.last_sequence.0 != place {
+            if let (place, Some(sequence)) = self.last_sequence {
+                self.sequences.insert(place, sequence);
+            }
+            self.last_sequence = (place, self.sequences.get(&place).copied());
+        }
+        let last = self.last_sequence.1.replace(record.sequence);
         if let Some(last) = last {
             let gap = record.sequence.wrapping_sub(last);
             // A jump by half the range is a step back: records that changed places.
@@ -421,6 +458,11 @@ impl Trace {
             }
         }
     }
+}
+
+/// `major,minor`, as blkparse has it.
+fn device_name(number: u32) -> String {
+    format!("{},{}", number >> MINOR_BITS, number & ((1 << MINOR_BITS) - 1))
 }
 
 fn operation(record: &Record, sectors: u64) -> Option<(Op, Flags)> {

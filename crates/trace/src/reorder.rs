@@ -1,0 +1,79 @@
+//! What comes mostly in order, put fully in order.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// A priority queue, smallest first, that costs next to nothing while what is put in does not go back: a heap holds only
+/// what was overtaken.
+pub struct Reorder<T> {
+    ordered: VecDeque<T>,
+    overtaken: BinaryHeap<Reverse<T>>,
+}
+
+impl<T: Ord> Default for Reorder<T> {
+    fn default() -> Self {
+        Self { ordered: VecDeque::new(), overtaken: BinaryHeap::new() }
+    }
+}
+
+impl<T: Ord> Reorder<T> {
+    /// How many are in it.
+    pub fn len(&self) -> usize {
+        self.ordered.len() + self.overtaken.len()
+    }
+
+    /// Takes one more.
+    pub fn push(&mut self, item: T) {
+        if self.ordered.back().is_none_or(|last| *last <= item) {
+            self.ordered.push_back(item);
+        } else {
+            self.overtaken.push(Reverse(item));
+        }
+    }
+
+    /// The smallest.
+    pub fn peek(&self) -> Option<&T> {
+        match (self.ordered.front(), self.overtaken.peek()) {
+            (Some(ordered), Some(Reverse(overtaken))) => Some(ordered.min(overtaken)),
+            (ordered, overtaken) => ordered.or(overtaken.map(|Reverse(item)| item)),
+        }
+    }
+
+    /// Takes out the smallest.
+    pub fn pop(&mut self) -> Option<T> {
+        let from_heap = match (self.ordered.front(), self.overtaken.peek()) {
+            (Some(ordered), Some(Reverse(overtaken))) => overtaken < ordered,
+            (ordered, _) => ordered.is_none(),
+        };
+        if from_heap { self.overtaken.pop().map(|Reverse(item)| item) } else { self.ordered.pop_front() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_sorted_list(steps in prop::collection::vec(prop::option::weighted(0.6, 0_u8..20), 0..80)) {
+            let (mut queue, mut model) = (Reorder::default(), Vec::new());
+            for (number, step) in steps.into_iter().enumerate() {
+                match step {
+                    Some(value) => {
+                        queue.push((value, number));
+                        model.push((value, number));
+                        model.sort_unstable();
+                    }
+                    None => {
+                        let expected = (!model.is_empty()).then(|| model.remove(0));
+                        prop_assert_eq!(queue.pop(), expected);
+                    }
+                }
+                prop_assert_eq!(queue.peek(), model.first());
+                prop_assert_eq!(queue.len(), model.len());
+            }
+        }
+    }
+}
