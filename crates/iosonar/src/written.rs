@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
 
 use anyhow::{Result, bail};
 use iosonar_trace::{Metadata, Nanos, Reader, Writer};
@@ -11,24 +13,62 @@ use iosonar_trace::{Metadata, Nanos, Reader, Writer};
 use crate::human;
 use crate::progress::Rows;
 
+/// Rows that go from the thread that reads to the one that writes at a time, and how many such may lie between them.
+const BATCH: usize = 1024;
+const BATCHES: usize = 8;
+
+/// Rows, and how far the reader was behind them.
+type Batch<Row> = (Vec<Row>, Option<f64>);
+
 /// Writes all rows, and ends the file. Returns what the rows turned out to be, and what the format could not hold.
-pub fn copy<Row>(
+///
+/// Reading has a thread of its own: it takes about as long as writing.
+pub fn copy<Row: Send>(
     what: &str,
     mut rows: Box<dyn Reader<Row>>,
     mut writer: Box<dyn Writer<Row>>,
 ) -> Result<(Metadata, Vec<String>)> {
     let mut progress = Rows::new(what);
-    while let Some(row) = rows.next()? {
-        writer.write(&row)?;
-        progress.row(|| rows.progress());
-    }
+    let (to_writer, from_reader) = mpsc::sync_channel::<Batch<Row>>(BATCHES);
+    let rows = &mut rows;
+    let mut metadata = thread::scope(|scope| -> Result<Metadata> {
+        let reading = scope.spawn(move || -> Result<Metadata> {
+            loop {
+                let batch = read_batch(rows.as_mut())?;
+                // Nobody takes what follows an error of the writer.
+                if batch.is_empty() || to_writer.send((batch, rows.progress())).is_err() {
+                    return Ok(rows.metadata().clone());
+                }
+            }
+        });
+        for (batch, done) in from_reader {
+            for row in &batch {
+                writer.write(row)?;
+                progress.row(|| done);
+            }
+        }
+        match reading.join() {
+            Ok(metadata) => metadata,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })?;
     progress.finish();
-    let mut metadata = rows.metadata().clone();
     for question in iosonar_trace::questions(&metadata) {
         metadata.notice(format!("doubtful: {question}"));
     }
     let losses = writer.finish(&metadata)?;
     Ok((metadata, losses))
+}
+
+/// The next rows; none at the end.
+fn read_batch<Row>(rows: &mut dyn Reader<Row>) -> Result<Vec<Row>> {
+    let mut batch = Vec::with_capacity(BATCH);
+    while batch.len() < BATCH
+        && let Some(row) = rows.next()?
+    {
+        batch.push(row);
+    }
+    Ok(batch)
 }
 
 /// Says on standard error what was written, and what is to be known of it.
