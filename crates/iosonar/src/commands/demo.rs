@@ -9,20 +9,24 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::external;
 
 const MIB: u64 = 1 << 20;
 
-/// See it work: replay an artificial load on a file of its own, and draw what happened
+/// What `--load natural` replays: it comes with the binary, because an installed one has no folder of loads beside it.
+const NATURAL: &[u8] = include_bytes!("../../../../loads/sqlite.load.parquet");
+
+/// See it work: replay a load on a file of its own, and draw what happened
 #[derive(clap::Args)]
 #[command(after_help = "\
 No device is touched: the target is a file in DIR, filled with data that can't be compressed.
 
 Examples:
-  iosonar demo
+  iosonar demo                                        what SQLite asked of its disk, in 12 seconds
+  iosonar demo --load bursts                          more and more, until the storage gives in
   iosonar demo --out /mnt/disk/demo                   on the disk that is mounted there")]
 pub struct Args {
     /// The folder for the load, the target, the result and the pictures
@@ -31,9 +35,30 @@ pub struct Args {
     /// The size of the target
     #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u64).range(64..=1 << 20))]
     size: u64,
-    /// How long the load lasts
+    /// What is replayed
+    #[arg(long, value_enum, default_value_t = DemoLoad::Natural)]
+    load: DemoLoad,
+    /// How long the bursts last
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(2..=3600))]
     seconds: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DemoLoad {
+    /// Recorded from a real program: SQLite with single-row transactions, queries, an index and VACUUM
+    Natural,
+    /// Made up: bursts of requests, each a little larger than the one before
+    Bursts,
+}
+
+impl DemoLoad {
+    /// What its files are called.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Natural => "sqlite",
+            Self::Bursts => "bursts",
+        }
+    }
 }
 
 impl Args {
@@ -42,19 +67,30 @@ impl Args {
         external::command(OsStr::new("report"))?;
         let pictures = self.out.join("pictures");
         fs::create_dir_all(&pictures).with_context(|| format!("can't make the folder {}", pictures.display()))?;
-        let [load, target, run] =
-            ["bursts.load.parquet", "target", "bursts.replay.parquet"].map(|of| self.out.join(of));
+        let name = self.load.name();
+        let load = self.out.join(format!("{name}.load.parquet"));
+        let run = self.out.join(format!("{name}.replay.parquet"));
+        let target = self.out.join("target");
         for earlier in [&load, &run] {
             if earlier.exists() {
                 fs::remove_file(earlier).with_context(|| format!("can't remove {}", earlier.display()))?;
             }
         }
 
-        say("Bursts of requests, each a little larger than the one before: when will the storage give in?");
-        // So many at once, in the later bursts, that any storage will have to let some wait.
-        let shape = format!("--growth 100 --width 100ms --duration {}s --span {}M", self.seconds, self.size);
-        run_own(&[words("generate bursts"), vec![path(&load)], words(&shape)].concat())?;
-        say("A file to replay them on, filled with data that can't be compressed.");
+        match self.load {
+            DemoLoad::Natural => {
+                say("What a database asked of its disk: a recording of SQLite that comes with iosonar.");
+                fs::write(&load, NATURAL).with_context(|| format!("can't write {}", load.display()))?;
+                run_own(&[words("info"), vec![path(&load)]].concat())?;
+            }
+            DemoLoad::Bursts => {
+                say("Bursts of requests, each a little larger than the one before: when will the storage give in?");
+                // So many at once, in the later bursts, that any storage will have to let some wait.
+                let shape = format!("--growth 100 --width 100ms --duration {}s --span {}M", self.seconds, self.size);
+                run_own(&[words("generate bursts"), vec![path(&load)], words(&shape)].concat())?;
+            }
+        }
+        say("A file to replay it on, filled with data that can't be compressed.");
         fill(&target, self.size * MIB)?;
         say("Every request at its time, with direct I/O.");
         let on = [words("--target"), vec![path(&target)], words("--output"), vec![path(&run)]].concat();
@@ -62,7 +98,7 @@ impl Args {
         say("What happened, in pictures and as a page.");
         report(&[vec![path(&run)], words("--format png --out"), vec![path(&pictures)]].concat())?;
         report(&[vec![path(&run)], words("--out"), vec![path(&self.out)]].concat())?;
-        print!("{}", closing(&self.out, &pictures));
+        print!("{}", closing(self.load, &self.out, &pictures));
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -133,21 +169,34 @@ fn fill(path: &Path, bytes: u64) -> Result<()> {
     Ok(())
 }
 
-fn closing(folder: &Path, pictures: &Path) -> String {
+fn closing(load: DemoLoad, folder: &Path, pictures: &Path) -> String {
+    let seen = match load {
+        DemoLoad::Natural => {
+            "\
+                         Writes gather in columns, one for each time that the database was busy; flushes
+                         (green) lie above them, for they wait until what was written is durable."
+        }
+        DemoLoad::Bursts => {
+            "\
+                         The bursts stand as columns; where they grow upwards, requests waited for those
+                         before them."
+        }
+    };
     format!(
         "
 The pictures are in {pictures}, named by interest. Look first at
 
-  …latency.realtime.png  the sonar diagram. Each request is a dot: when it was issued, and how long it took. The
-                         bursts stand as columns; where they grow upwards, requests waited for those before them.
+  …latency.realtime.png  the sonar diagram. Each request is a dot: when it was issued, and how long it took.
+{seen}
   …delay.setpoint.png    how late each request was issued. Low: the latencies are the storage's own. A rising
                          wall: more was asked for than could be in flight.
   …overview.thrp.png     what was asked for and what was delivered. Where the lines part, the storage was saturated.
 
-The page {folder}/bursts.report.html says the same in words and numbers, with diagrams to zoom into.
+The page {folder}/{name}.report.html says the same in words and numbers, with diagrams to zoom into.
 All of it is in {folder}; `rm -r {folder}` removes it. Now try a load of your own: `iosonar replay --help`.
 ",
         pictures = pictures.display(),
-        folder = folder.display()
+        folder = folder.display(),
+        name = load.name(),
     )
 }
