@@ -171,17 +171,15 @@ fn fill(path: &Path, bytes: u64) -> Result<()> {
 
 fn closing(load: DemoLoad, folder: &Path, pictures: &Path) -> String {
     let seen = match load {
-        DemoLoad::Natural => {
-            "\
-                         Writes gather in columns, one for each time that the database was busy; flushes
-                         (green) lie above them, for they wait until what was written is durable."
-        }
+        DemoLoad::Natural => [
+            "Writes gather in columns, one for each time that the database was busy. Flushes",
+            "(green) lie above them: they wait until what was written is durable.",
+        ],
         DemoLoad::Bursts => {
-            "\
-                         The bursts stand as columns; where they grow upwards, requests waited for those
-                         before them."
+            ["The bursts stand as columns; where they grow upwards, requests waited for those", "before them."]
         }
     };
+    let seen = seen.map(|line| format!("{:25}{line}", "")).join("\n");
     format!(
         "
 The pictures are in {pictures}, named by interest. Look first at
