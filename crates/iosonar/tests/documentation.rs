@@ -47,7 +47,9 @@ fn examples(document: &str, text: &str) -> Vec<Example> {
                 continue;
             }
             let line = std::mem::take(&mut continued) + line;
-            let command = line.split(" #").next().unwrap_or_default();
+            // What stands far to the right explains the command.
+            let command = line.split(" #").next().and_then(|line| line.trim_start().split("   ").next());
+            let command = command.unwrap_or_default();
             for stage in
                 command.split(" | ").flat_map(|stage| stage.split(" && ")).flat_map(|stage| stage.split(" -- "))
             {
