@@ -9,7 +9,7 @@ use rtrb::{Consumer, Producer};
 
 use crate::buffers::{Arena, Buffer, Pool};
 use crate::clock::Clock;
-use crate::data::Content;
+use crate::data::{Content, Written};
 use crate::error::Result;
 use crate::issuer::Stop;
 use crate::nap::Nap;
@@ -47,6 +47,8 @@ pub struct Fed {
     pub load_complete: bool,
     /// What the load's reader had to say.
     pub notices: Vec<String>,
+    /// The data that was made for writes.
+    pub written: Written,
 }
 
 /// The room between the load and the loop.
@@ -108,6 +110,7 @@ impl<'a, C: Clock> Feeder<'a, C> {
         self.fed.bad_lines = known.counts.bad_lines;
         self.fed.load_complete = known.complete && outcome.is_ok();
         self.fed.notices.clone_from(&known.notices);
+        self.fed.written = self.content.written();
         (self.fed, outcome)
     }
 
@@ -143,7 +146,7 @@ impl<'a, C: Clock> Feeder<'a, C> {
             } else {
                 let mut buffer = self.take_buffer(bytes)?;
                 if planned.op == Op::Write {
-                    self.content.fill(arena.bytes_mut(&mut buffer, bytes));
+                    self.content.fill(planned.sector, arena.bytes_mut(&mut buffer, bytes));
                 }
                 planned.buffer = Some(buffer);
             }

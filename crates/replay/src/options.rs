@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::conflicts::{Policy, Strong};
 use crate::isolate::Part;
+use crate::data::DataSpec;
 use crate::issuer::{Limits, Pace};
 use crate::placement::Align;
 use crate::target::uring::BATCH;
@@ -40,6 +41,8 @@ pub struct Options {
     pub conflicts: Policy,
     /// Which overlaps count.
     pub strong: Strong,
+    /// What the data of writes is.
+    pub data: DataSpec,
     /// The most bytes for the data of requests, in flight and ahead.
     pub buffers: u64,
     /// How many requests are made ready ahead of the loop.
@@ -102,6 +105,7 @@ impl Options {
             align: Align::default(),
             conflicts: Policy::default(),
             strong: Strong::default(),
+            data: DataSpec::default(),
             buffers: 256 << 20,
             ahead_requests: 4096,
             ahead: Nanos(1_000_000_000),

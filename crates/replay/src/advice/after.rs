@@ -43,6 +43,8 @@ pub fn after(options: &Options, device: &Device, fed: &Fed, s: &Statistics) -> V
         s.skipped.too_large > 0,
         format!("{} requests exceed the memory for buffers; raise --buffers", s.skipped.too_large),
     );
+    all.extend(options.data.doubt().filter(|_| fed.written.bytes > 0));
+    all.extend(options.data.shortfall(&fed.written));
     all
 }
 

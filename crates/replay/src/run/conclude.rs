@@ -57,6 +57,7 @@ pub fn conclude(options: &Options, devices: &[Device], mut metadata: Metadata, e
     metadata.counts.bad_lines = fed.bad_lines;
     metadata.notices.clone_from(&fed.notices);
     let run = metadata.run.as_mut().expect("made with the run");
+    run["data"]["written"] = json!(fed.written);
     run["warnings"] = json!(warnings);
     run["mean_in_flight"] = json!(advice::mean_in_flight(&statistics));
     run["device_counters"] = json!(counted);

@@ -48,6 +48,7 @@ pub struct Prepared {
     survey: Option<Survey>,
     journal: JournalWriter,
     pool: Pool,
+    content: Content,
     metadata: Metadata,
     warnings: Vec<String>,
     /// Undone when the run has ended.
@@ -73,6 +74,8 @@ impl Prepared {
         let load = survey::open(&options)?;
         let devices = vec![Device::open(&options.target, options.force)?];
         let pool = Pool::new(buffer_bytes(&options, survey))?;
+        // Another one for each run: what is written must not be what lies there from an earlier one.
+        let seed = wall().0 as u64;
         let mut metadata = Metadata::new(Kind::Replay, "iosonar");
         metadata.source.path = Some(options.load.display().to_string());
         metadata.source.preamble.clone_from(&load.metadata().source.preamble);
@@ -83,6 +86,7 @@ impl Prepared {
             "target": devices[0].describe(),
             "machine": machine::snapshot(),
             "fake": Value::Null,
+            "data": { "what": options.data.to_string(), "seed": seed },
         }));
         let isolation = match options.isolate.as_slice() {
             [] => None,
@@ -95,7 +99,8 @@ impl Prepared {
             devices.iter().flat_map(|device| cautions::before(&options, device, survey, load.metadata())).collect();
         let journal =
             JournalWriter::create(&journal::path_for(&options.output), &metadata, survey.map_or(0, |s| s.requests))?;
-        Ok(Self { options, devices, load, survey, journal, pool, metadata, warnings, isolation })
+        let content = Content::new(&options.data, seed);
+        Ok(Self { options, devices, load, survey, journal, pool, content, metadata, warnings, isolation })
     }
 
     /// What is known of the window; nothing for a load that comes through a pipe.
@@ -163,8 +168,7 @@ impl Prepared {
                 routes: Routes::new(self.devices.iter().map(|device| device.geometry).collect(), options.align),
                 ahead: options.ahead,
             };
-            let content = Content::new(wall().0 as u64);
-            let feeder = Feeder::new(clock, plan, stop, self.pool, content, planned_in, returned_out);
+            let feeder = Feeder::new(clock, plan, stop, self.pool, self.content, planned_in, returned_out);
             let recorder = Recorder::new(done_out, returned_in, arena, self.journal, stop, progress);
             let mut load = self.load;
             let feeder = in_room(rooms, "feeder", move || feeder.run(&mut *load));

@@ -1,0 +1,186 @@
+//! What `iosonar replay` writes, as the target has it afterwards: found by a compressor, a deduplicator, and by the
+//! kernel's own compressing device.
+
+#[allow(dead_code, reason = "each file of tests uses a part of it")]
+mod replaying;
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use iosonar_testing::{Need, left_out};
+use replaying::{Bench, MIB, Ran, Row};
+use serde_json::json;
+
+const BLOCK: usize = 4096;
+
+/// Writes of 64 KiB side by side, over so many MiB.
+fn writes(mib: u64) -> Vec<Row> {
+    (0..mib * 16).map(|i| (i as f64 / 1e5, i * 128, 128, 'W')).collect()
+}
+
+/// What lies on a file of so many MiB that was written from end to end, and the run that did it.
+fn written(mib: u64, options: &[&str]) -> (Vec<u8>, Ran) {
+    let bench = Bench::new();
+    let (load, target) = (bench.load(&writes(mib)), bench.target(mib * MIB));
+    let ran = bench.replay(&load, &target, &[&["--asap"], options].concat()).with_code(0);
+    let run = ran.footer().run.expect("a run");
+    assert_eq!(run["data"]["written"]["bytes"], mib * MIB);
+    assert!(run["data"]["seed"].is_u64());
+    (fs::read(&target).expect("the target"), Ran { stdout: run.to_string(), ..ran })
+}
+
+fn assert_near(found: f64, asked: f64, what: &str) {
+    assert!((found - asked).abs() <= 2.0, "{what}: {asked} % asked for, {found:.2} % found");
+}
+
+/// What zstd saves, in percent, of each unit of so many bytes.
+fn saved(data: &[u8], unit: usize, level: i32) -> f64 {
+    let left: usize = data.chunks(unit).map(|u| zstd::bulk::compress(u, level).unwrap().len().min(u.len())).sum();
+    100.0 - left as f64 * 100.0 / data.len() as f64
+}
+
+/// How many blocks, in percent, need not be stored because their like is.
+fn duplicates(data: &[u8]) -> f64 {
+    let distinct: HashSet<&[u8]> = data.chunks(BLOCK).collect();
+    100.0 - distinct.len() as f64 * 100.0 / (data.len() / BLOCK) as f64
+}
+
+#[test]
+fn the_target_is_as_compressible_and_as_repetitive_as_asked_for() {
+    let (data, ran) = written(48, &["--compressible", "60", "--dedupe", "25%"]);
+    for level in [1, 3] {
+        assert_near(saved(&data, BLOCK, level), 60.0, "each block");
+        assert_near(saved(&data, 16 * BLOCK, level), 60.0, "each 64 KiB");
+    }
+    assert_near(duplicates(&data), 25.0, "duplicates");
+    let run: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(
+        run["options"]["data"],
+        json!({"kind": "random", "random_pct": 40, "filler": "deadbeef", "dedupe_pct": 25})
+    );
+    assert_eq!(run["data"]["what"], "data that compresses by 60 %, 25 % of the blocks duplicates");
+    assert_eq!(run["data"]["written"], json!({"bytes": 48 * MIB, "blocks": 12288, "duplicates": run["data"]["written"]["duplicates"], "partial_blocks": 0}));
+    assert!(ran.stderr.contains("compresses by 60 %"), "{}", ran.stderr);
+}
+
+#[test]
+fn by_default_nothing_can_be_saved() {
+    let (data, ran) = written(16, &[]);
+    assert_near(saved(&data, data.len(), 3), 0.0, "the whole");
+    assert_eq!(duplicates(&data), 0.0);
+    assert!(!ran.stderr.contains("warning"), "{}", ran.stderr);
+}
+
+#[test]
+fn fill_random_leaves_zeros() {
+    let (data, _) = written(4, &["--fill-random", "25"]);
+    let zeros = data.iter().filter(|byte| **byte == 0).count();
+    assert_near(zeros as f64 * 100.0 / data.len() as f64, 75.0, "zeros");
+}
+
+#[test]
+fn what_flatters_the_storage_is_warned_about() {
+    for (what, word, byte) in [("zero", "zeros were written", 0), ("pattern=a5", "the same pattern", 0xa5)] {
+        let (data, ran) = written(1, &["--data", what]);
+        assert!(data.iter().all(|b| *b == byte));
+        assert!(ran.stderr.contains("warning: ") && ran.stderr.contains(word), "{}", ran.stderr);
+        assert!(ran.stdout.contains(word), "the result says it as well: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn duplicates_that_the_load_leaves_no_room_for_are_missed() {
+    let bench = Bench::new();
+    // 4 KiB each, but never at a multiple of it.
+    let rows: Vec<Row> = (0..256).map(|i| (i as f64 / 1e5, i * 16 + 1, 8, 'W')).collect();
+    let ran = bench.replay(&bench.load(&rows), &bench.target(4 * MIB), &["--asap", "--dedupe", "50"]).with_code(0);
+    assert!(ran.stderr.contains("0.0 % of what was written are duplicates, not 50 %"), "{}", ran.stderr);
+}
+
+#[test]
+fn options_that_contradict_each_other_are_refused() {
+    let bench = Bench::new();
+    let (load, target) = (bench.load(&writes(1)), bench.target(MIB));
+    for (options, code, word) in [
+        (&["--data", "zero", "--compressible", "50"][..], 1, "--compressible is a share of random data"),
+        (&["--data", "pattern=00", "--dedupe", "5"], 1, "--dedupe is a share of random data"),
+        (&["--compressible", "50", "--fill-random", "50"], 2, "cannot be used with"),
+        (&["--dedupe", "100"], 1, "up to 99"),
+        (&["--compressible", "101"], 2, "from 0 to 100"),
+        (&["--data", "zeros"], 2, "zero, random or pattern=HEX"),
+        (&["--data", "pattern=xyz"], 2, "hexadecimal digits"),
+    ] {
+        let ran = bench.replay(&load, &target, options).with_code(code);
+        assert!(ran.stderr.contains(word), "{options:?}: {}", ran.stderr);
+    }
+    assert!(fs::read(&target).unwrap().iter().all(|byte| *byte == 0), "nothing was written");
+}
+
+/// A device that compresses what is written to it, removed when dropped.
+struct Zram(String);
+
+impl Zram {
+    fn new(bytes: u64) -> Self {
+        let number = fs::read_to_string("/sys/class/zram-control/hot_add").expect("a new device");
+        let device = Self(number.trim().to_owned());
+        fs::write(device.attribute("comp_algorithm"), "lz4").expect("lz4");
+        fs::write(device.attribute("disksize"), bytes.to_string()).expect("a size");
+        device
+    }
+
+    fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/dev/zram{}", self.0))
+    }
+
+    fn attribute(&self, name: &str) -> PathBuf {
+        Path::new("/sys/block").join(format!("zram{}", self.0)).join(name)
+    }
+
+    /// Bytes stored, what they were compressed to, and pages that it did not store because they hold one word only.
+    fn stored(&self) -> [u64; 3] {
+        let text = fs::read_to_string(self.attribute("mm_stat")).expect("its statistics");
+        let all: Vec<u64> = text.split_whitespace().map(|n| n.parse().expect("a number")).collect();
+        [all[0], all[1], all[5]]
+    }
+}
+
+impl Drop for Zram {
+    fn drop(&mut self) {
+        // Whoever looks at new devices may still have it open.
+        for _ in 0..100 {
+            if fs::write("/sys/class/zram-control/hot_remove", &self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+#[test]
+fn a_compressing_device_saves_what_was_asked_for() {
+    if left_out(Need::Zram) {
+        return;
+    }
+    let bench = Bench::new();
+    let load = bench.load(&writes(16));
+    let pages = 16 * MIB / BLOCK as u64;
+    let stored = |options: &[&str]| {
+        let device = Zram::new(16 * MIB);
+        bench.replay(&load, &device.path(), &[&["--asap", "--overwrite"], options].concat()).with_code(0);
+        device.stored()
+    };
+    for share in [50, 66, 90] {
+        let [bytes, compressed, same] = stored(&["--compressible", &share.to_string()]);
+        assert_eq!((bytes, same), (16 * MIB, 0));
+        assert_near(100.0 - compressed as f64 * 100.0 / bytes as f64, f64::from(share), "zram");
+    }
+    let [bytes, compressed, same] = stored(&[]);
+    assert_eq!((bytes, compressed, same), (16 * MIB, 16 * MIB, 0), "random data takes its full size");
+    // Why compressible data is not made of zeros or of one word alone: it would not be compressed, but left out.
+    for nothing in ["zero", "pattern=deadbeef"] {
+        let [_, compressed, same] = stored(&["--data", nothing]);
+        assert_eq!((compressed, same), (0, pages), "{nothing}");
+    }
+}

@@ -1,0 +1,180 @@
+//! What compressors and a deduplicator find in the data, beside what was asked for.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const MIB: usize = 1 << 20;
+
+fn percent(of: u8) -> Percent {
+    Percent::new(of).unwrap()
+}
+
+fn compressible(share: u8, dedupe: u8) -> DataSpec {
+    Asked { compressible: Some(percent(share)), dedupe: Some(percent(dedupe)), ..Asked::default() }.spec().unwrap()
+}
+
+/// Data as it would lie on a target that was written from its beginning on by requests of so many bytes.
+fn made(spec: &DataSpec, bytes: usize, request: usize) -> Vec<u8> {
+    let (mut content, mut all) = (Content::new(spec, 1), vec![0x55; bytes]);
+    for (i, piece) in all.chunks_mut(request).enumerate() {
+        content.fill(Sector((i * request / 512) as u64), piece);
+    }
+    all
+}
+
+type Compressor<'a> = &'a dyn Fn(&[u8]) -> usize;
+
+/// What is saved, in percent, when each unit of so many bytes is compressed on its own.
+fn saved(data: &[u8], unit: usize, compressor: Compressor<'_>) -> f64 {
+    let compressed: usize = data.chunks(unit).map(|u| compressor(u).min(u.len())).sum();
+    100.0 - compressed as f64 / data.len() as f64 * 100.0
+}
+
+fn zstd(level: i32) -> impl Fn(&[u8]) -> usize {
+    move |data| zstd::bulk::compress(data, level).unwrap().len()
+}
+
+fn lz4(data: &[u8]) -> usize {
+    lz4_flex::block::compress(data).len()
+}
+
+/// How many blocks, in percent, need not be stored because their like is.
+fn duplicates(data: &[u8]) -> f64 {
+    let distinct: HashSet<&[u8]> = data.chunks(BLOCK_BYTES).collect();
+    100.0 - distinct.len() as f64 * 100.0 / (data.len() / BLOCK_BYTES) as f64
+}
+
+fn assert_near(found: f64, asked: f64, what: &str) {
+    assert!((found - asked).abs() <= 2.0, "{what}: {asked} % asked for, {found:.2} % found");
+}
+
+#[test]
+fn each_compressor_finds_in_each_unit_what_was_asked_for() {
+    let (zstd_1, zstd_3) = (zstd(1), zstd(3));
+    let compressors: [(&str, Compressor<'_>); 3] = [("zstd -1", &zstd_1), ("zstd -3", &zstd_3), ("lz4", &lz4)];
+    for share in [0, 1, 2, 3, 5, 10, 25, 33, 50, 66, 75, 90, 97, 99, 100] {
+        let data = made(&compressible(share, 0), 8 * MIB, 64 << 10);
+        for (name, compressor) in compressors {
+            for (unit, size) in [("4 KiB", 4096), ("64 KiB", 65536), ("the stream", data.len())] {
+                assert_near(saved(&data, size, compressor), f64::from(share), &format!("{name} of {unit}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_share_holds_for_the_parts_of_blocks_too() {
+    for (request, unit) in [(512, 4096), (1024, 4096), (2560, 4096), (20480, 20480), (70656, 4096)] {
+        for share in [2, 10, 33, 50, 75, 90, 97] {
+            let data = made(&compressible(share, 0), 138 * request * 8, request);
+            let what = format!("requests of {request} bytes, units of {unit}");
+            assert_near(saved(&data, unit, &zstd(3)), f64::from(share), &what);
+        }
+    }
+}
+
+#[test]
+fn a_deduplicator_finds_the_duplicates_asked_for() {
+    for share in [0, 1, 10, 50, 90, 99] {
+        assert_near(duplicates(&made(&compressible(0, share), 16 * MIB, MIB)), f64::from(share), "duplicates");
+    }
+}
+
+#[test]
+fn duplicates_are_left_to_the_deduplicator() {
+    for (share, dedupe) in [(0, 50), (50, 50), (25, 80)] {
+        let all = made(&compressible(share, dedupe), 128 * MIB, MIB);
+        assert_near(duplicates(&all), f64::from(dedupe), "duplicates");
+        // Where little was written yet, its like is always near; 64 MiB on there is enough to choose from.
+        let data = &all[64 * MIB..];
+        for (unit, size) in [("4 KiB", 4096), ("64 KiB", 65536), ("the stream", data.len())] {
+            for level in [1, 3] {
+                assert_near(saved(data, size, &zstd(level)), f64::from(share), &format!("zstd -{level} of {unit}"));
+            }
+        }
+        // A storage that does both keeps the product of both.
+        let mut seen = HashSet::new();
+        let kept: Vec<&[u8]> = all.chunks(BLOCK_BYTES).filter(|b| seen.insert(*b)).collect();
+        let stored: usize = kept.iter().map(|block| zstd(3)(block)).sum();
+        let product = (1.0 - f64::from(share) / 100.0) * (1.0 - f64::from(dedupe) / 100.0);
+        assert_near(stored as f64 / all.len() as f64 * 100.0, product * 100.0, "what both leave");
+    }
+}
+
+#[test]
+fn overwriting_leaves_the_share_of_duplicates() {
+    let blocks = 1 << 17;
+    let (mut content, mut block, mut device) = (Content::new(&compressible(0, 40), 3), [0; BLOCK_BYTES], vec![0; blocks]);
+    // All of the device in order, then some blocks over and over. The first bytes of a block tell what it is.
+    for i in 0..3 * blocks {
+        let at = if i < blocks { i } else { i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 47 };
+        content.fill(Sector(at as u64 * 8), &mut block);
+        device[at] = u64::from_le_bytes(block[..8].try_into().unwrap());
+    }
+    let distinct: HashSet<u64> = device.iter().copied().collect();
+    assert_near(100.0 - distinct.len() as f64 * 100.0 / blocks as f64, 40.0, "duplicates on the device");
+}
+
+#[test]
+fn of_fill_random_so_much_of_each_block_is_random_and_the_rest_zeros() {
+    for share in [1, 25, 50, 99] {
+        let spec = Asked { fill_random: Some(percent(share)), ..Asked::default() }.spec().unwrap();
+        let data = made(&spec, MIB, 64 << 10);
+        for block in data.chunks(BLOCK_BYTES) {
+            let random = BLOCK_BYTES - block.iter().rev().take_while(|byte| **byte == 0).count();
+            assert!((random as f64 / BLOCK_BYTES as f64 * 100.0 - f64::from(share)).abs() < 0.5, "{random} bytes");
+        }
+        assert_eq!(duplicates(&data), 0.0);
+    }
+}
+
+#[test]
+fn zero_and_pattern_are_what_they_say() {
+    assert!(made(&DataSpec::Zero, MIB, 4096).iter().all(|byte| *byte == 0));
+    let pattern = DataSpec::Pattern { hex: "c0ffee".parse().unwrap() };
+    let cut_differently = [512, 4096, 10240].map(|request| made(&pattern, 300 * 1024, request));
+    assert!(cut_differently.iter().all(|data| data[..6] == [0xc0, 0xff, 0xee, 0xc0, 0xff, 0xee]));
+    assert!(cut_differently.iter().all(|data| *data == cut_differently[0]));
+}
+
+#[test]
+fn random_data_is_incompressible_and_its_bits_are_even() {
+    let data = made(&DataSpec::default(), 8 * MIB, 64 << 10);
+    assert_near(saved(&data, data.len(), &zstd(19)), 0.0, "zstd -19");
+    let ones: u64 = data.iter().map(|b| u64::from(b.count_ones())).sum();
+    let expected = data.len() as u64 * 4;
+    assert!(ones.abs_diff(expected) < expected / 1000, "{ones} of {expected} bits are set");
+}
+
+proptest! {
+    /// Whatever the requests: every byte is counted once, whole blocks are those of the target, the buffer is made anew
+    /// (nothing of what it held shines through), and the same seed makes the same data.
+    #[test]
+    fn every_request_is_filled_and_counted(
+        requests in prop::collection::vec((0u64..10_000, 1usize..40), 1..40), share in 0u8..=100, dedupe in 0u8..=99,
+        seed: u64
+    ) {
+        let spec = compressible(share, dedupe);
+        let (mut one, mut other) = (Content::new(&spec, seed), Content::new(&spec, seed));
+        let mut expected = Written::default();
+        for (sector, sectors) in requests {
+            let (mut a, mut b) = (vec![0; sectors * 512], vec![0xff; sectors * 512]);
+            one.fill(Sector(sector), &mut a);
+            other.fill(Sector(sector), &mut b);
+            prop_assert_eq!(a, b);
+            let (begin, end) = (sector, sector + sectors as u64);
+            let covered = (begin / 8)..end.div_ceil(8);
+            let whole = covered.clone().filter(|block| begin <= block * 8 && block * 8 + 8 <= end).count() as u64;
+            expected.bytes += sectors as u64 * 512;
+            expected.blocks += whole;
+            expected.partial_blocks += covered.count() as u64 - whole;
+        }
+        let written = one.written();
+        prop_assert_eq!(Written { duplicates: written.duplicates, ..expected }, written);
+        let most = written.blocks.div_ceil(100) * u64::from(dedupe);
+        prop_assert!(written.duplicates <= most.min(written.blocks.saturating_sub(1)));
+    }
+}
