@@ -21,7 +21,7 @@ use self::rooms::{heard_from, in_room};
 use crate::buffers::{Pool, UNIT_BYTES};
 use crate::checks;
 use crate::clock::{Monotonic, monotonic, wall};
-use crate::data::Content;
+use crate::data::{Content, DataSpec};
 use crate::device::Device;
 use crate::device::meter::Meter;
 use crate::error::{Error, Result};
@@ -116,6 +116,11 @@ impl Prepared {
     /// What the user should know before it begins. The run's own warnings start with these.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// What writes write.
+    pub fn data(&self) -> &DataSpec {
+        &self.options.data
     }
 
     /// How long the run is going to take, in the run's own time, if it keeps its times.

@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use iosonar_replay::data::DataSpec;
 use iosonar_replay::run::Prepared;
 use iosonar_trace::SECTOR_BYTES;
 
@@ -22,6 +23,9 @@ pub fn announce(prepared: &Prepared) {
     }
     for warning in prepared.warnings() {
         eprintln!("warning: {warning}");
+    }
+    if *prepared.data() != DataSpec::default() {
+        eprintln!("what is written: {}", prepared.data());
     }
     if !std::io::stderr().is_terminal()
         && let Some(duration) = prepared.duration()

@@ -2,6 +2,7 @@
 //! what it offers, and how that becomes the engine's options.
 
 mod announce;
+mod data;
 mod engine;
 mod overlaps;
 mod result;
@@ -20,6 +21,7 @@ use iosonar_replay::run::Prepared;
 use iosonar_trace::transforms::Pipeline;
 
 use self::announce::announce;
+use self::data::Data;
 use self::engine::Engine;
 use self::overlaps::Overlaps;
 use self::result::ResultArgs;
@@ -65,6 +67,8 @@ pub struct Args {
     #[command(flatten)]
     overlaps: Overlaps,
     #[command(flatten)]
+    data: Data,
+    #[command(flatten)]
     engine: Engine,
     #[command(flatten)]
     result: ResultArgs,
@@ -82,6 +86,7 @@ impl Args {
         self.targets.apply(&mut options)?;
         self.time.apply(&mut options)?;
         self.overlaps.apply(&mut options)?;
+        self.data.apply(&mut options)?;
         self.engine.apply(&mut options)?;
         self.result.apply(&mut options)?;
         Ok(options)
