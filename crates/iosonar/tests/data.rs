@@ -61,7 +61,10 @@ fn the_target_is_as_compressible_and_as_repetitive_as_asked_for() {
         json!({"kind": "random", "random_pct": 40, "filler": "deadbeef", "dedupe_pct": 25})
     );
     assert_eq!(run["data"]["what"], "data that compresses by 60 %, 25 % of the blocks duplicates");
-    assert_eq!(run["data"]["written"], json!({"bytes": 48 * MIB, "blocks": 12288, "duplicates": run["data"]["written"]["duplicates"], "partial_blocks": 0}));
+    assert_eq!(
+        run["data"]["written"],
+        json!({"bytes": 48 * MIB, "blocks": 12288, "duplicates": run["data"]["written"]["duplicates"], "partial_blocks": 0})
+    );
     assert!(ran.stderr.contains("compresses by 60 %"), "{}", ran.stderr);
 }
 

@@ -7,8 +7,8 @@ use iosonar_trace::transforms::Pipeline;
 use serde::Serialize;
 
 use crate::conflicts::{Policy, Strong};
-use crate::isolate::Part;
 use crate::data::DataSpec;
+use crate::isolate::Part;
 use crate::issuer::{Limits, Pace};
 use crate::placement::Align;
 use crate::target::uring::BATCH;

@@ -49,7 +49,11 @@ impl FromStr for Percent {
     /// `50` and `50%` are the same.
     fn from_str(text: &str) -> Result<Self, String> {
         let number = text.strip_suffix('%').unwrap_or(text).trim_end();
-        number.parse().ok().and_then(Self::new).ok_or_else(|| "give a whole number of percent, from 0 to 100".to_owned())
+        number
+            .parse()
+            .ok()
+            .and_then(Self::new)
+            .ok_or_else(|| "give a whole number of percent, from 0 to 100".to_owned())
     }
 }
 
@@ -60,7 +64,10 @@ mod tests {
     #[test]
     fn a_share_is_rounded() {
         let share = |percent, whole| Percent::new(percent).unwrap().of(whole);
-        assert_eq!([share(0, 512), share(1, 512), share(50, 512), share(99, 4096), share(100, 512)], [0, 5, 256, 4055, 512]);
+        assert_eq!(
+            [share(0, 512), share(1, 512), share(50, 512), share(99, 4096), share(100, 512)],
+            [0, 5, 256, 4055, 512]
+        );
     }
 
     #[test]

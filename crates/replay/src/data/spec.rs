@@ -108,15 +108,15 @@ pub struct Asked {
 impl Asked {
     /// What they mean together. Options that contradict each other are refused.
     pub fn spec(self) -> Result<DataSpec> {
-        let shares = [
-            ("--compressible", self.compressible),
-            ("--dedupe", self.dedupe),
-            ("--fill-random", self.fill_random),
-        ];
+        let shares =
+            [("--compressible", self.compressible), ("--dedupe", self.dedupe), ("--fill-random", self.fill_random)];
         if let Some((name, _)) = shares.iter().find(|(_, share)| share.is_some())
             && self.kind != Kind::Random
         {
-            return refuse(format!("{name} is a share of random data, and --data {} has none; leave one out", self.kind));
+            return refuse(format!(
+                "{name} is a share of random data, and --data {} has none; leave one out",
+                self.kind
+            ));
         }
         let (random_pct, filler) = match (self.compressible, self.fill_random) {
             (Some(_), Some(_)) => {
@@ -138,7 +138,9 @@ impl Asked {
             Kind::Zero => Ok(DataSpec::Zero),
             Kind::Pattern(hex) => Ok(DataSpec::Pattern { hex }),
             Kind::Random if filler == Filler::Zero && random_pct == Percent::NONE => match self.dedupe {
-                Some(_) => refuse("--fill-random 0 writes zeros alone, of which every block is equal; leave out --dedupe".into()),
+                Some(_) => refuse(
+                    "--fill-random 0 writes zeros alone, of which every block is equal; leave out --dedupe".into(),
+                ),
                 None => Ok(DataSpec::Zero),
             },
             Kind::Random => Ok(DataSpec::Random { random_pct, filler, dedupe_pct }),
@@ -254,7 +256,10 @@ mod tests {
     fn people_are_told_in_words() {
         let told = |kind, shares| asked(kind, shares).spec().unwrap().to_string();
         assert_eq!(told("random", [None; 3]), "random data");
-        assert_eq!(told("random", [Some(30), Some(20), None]), "data that compresses by 30 %, 20 % of the blocks duplicates");
+        assert_eq!(
+            told("random", [Some(30), Some(20), None]),
+            "data that compresses by 30 %, 20 % of the blocks duplicates"
+        );
         assert_eq!(told("random", [None, None, Some(30)]), "blocks that are random by 30 %, the rest zeros");
         assert_eq!(told("pattern=cafe", [None; 3]), "the pattern cafe");
     }

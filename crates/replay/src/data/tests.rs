@@ -107,7 +107,8 @@ fn duplicates_are_left_to_the_deduplicator() {
 #[test]
 fn overwriting_leaves_the_share_of_duplicates() {
     let blocks = 1 << 17;
-    let (mut content, mut block, mut device) = (Content::new(&compressible(0, 40), 3), [0; BLOCK_BYTES], vec![0; blocks]);
+    let (mut content, mut block, mut device) =
+        (Content::new(&compressible(0, 40), 3), [0; BLOCK_BYTES], vec![0; blocks]);
     // All of the device in order, then some blocks over and over. The first bytes of a block tell what it is.
     for i in 0..3 * blocks {
         let at = if i < blocks { i } else { i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 47 };
