@@ -20,7 +20,7 @@ impl FromStr for Pattern {
     fn from_str(text: &str) -> Result<Self, String> {
         let digits = text.strip_prefix("0x").unwrap_or(text);
         let wrong = || format!("`{text}` is no pattern: give 1 to {MOST_BYTES} bytes, each as two hexadecimal digits");
-        if digits.len() % 2 != 0 || !(1..=MOST_BYTES).contains(&(digits.len() / 2)) {
+        if !digits.len().is_multiple_of(2) || !(1..=MOST_BYTES).contains(&(digits.len() / 2)) {
             return Err(wrong());
         }
         let values: Option<Vec<u8>> = digits.chars().map(|c| c.to_digit(16).map(|d| d as u8)).collect();
