@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use iosonar_replay::statistics::{Quantiles, Statistics, Within};
+use iosonar_replay::statistics::{DeviceStatistics, Quantiles, Statistics, Within};
 
 use crate::{exit, human};
 
@@ -53,8 +53,27 @@ pub fn for_people(s: &Statistics) -> String {
     line("  free to go", s.issue_error_free_us.as_ref().map(quantiles).unwrap_or_default());
     line("  within", s.within_free_pct.as_ref().map(within).unwrap_or_default());
     line("  drift", s.drift_us_per_min.map(|d| format!("{d:+.3} µs/min")).unwrap_or_default());
+    if s.devices.len() > 1 {
+        for device in &s.devices {
+            line(&format!("  {}", name_of(device)), device_line(device));
+        }
+    }
     line("cut short", if s.complete { String::new() } else { "yes: this run is not complete".into() });
     out
+}
+
+/// What people call a device of the load.
+fn name_of(d: &DeviceStatistics) -> String {
+    if d.source.is_empty() { format!("device {}", d.device) } else { d.source.clone() }
+}
+
+fn device_line(d: &DeviceStatistics) -> String {
+    let Some(target) = &d.target else { return format!("{} requests, left out: no --target names it", d.requests) };
+    let counts =
+        list(&[(d.requests, "requests"), (d.left_out, "left out"), (d.errors + d.short + d.unfinished, "failed")]);
+    let rate = format!("{:.0} requests/s, {}/s", d.iops, human::bytes(d.bytes_per_s as u64));
+    let latency = d.latency_us.as_ref().map(|q| format!("; {}", quantiles(q))).unwrap_or_default();
+    format!("on {target}: {counts}; {rate}{latency}")
 }
 
 /// 0 only if every request was done in full.

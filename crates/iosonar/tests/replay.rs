@@ -422,6 +422,7 @@ fn json_has_the_keys_of_its_schema() {
     for (part, name) in [("skipped", "skipped"), ("issue_error_us", "quantiles"), ("within_pct", "within")] {
         assert_eq!(keys(&statistics[part]), keys(&schema["$defs"][name]["properties"]), "{part}");
     }
+    assert_eq!(keys(&statistics["devices"][0]), keys(&schema["$defs"]["device"]["properties"]));
     assert_eq!(ran.statistics(), statistics, "the result holds the same");
 }
 

@@ -8,12 +8,24 @@ use iosonar_trace::transforms::Pipeline;
 use iosonar_trace::{Nanos, format_for};
 
 use crate::error::{Error, Result};
-use crate::options::{MOST_DEPTH, Options};
+use crate::options::{DepthFor, MOST_DEPTH, Options};
+use crate::placement::Fit;
 
 /// Refuses what can't be done, with what to do instead.
 pub fn check(options: &Options) -> Result<()> {
-    if !(1..=MOST_DEPTH).contains(&options.depth) {
-        return refuse(format!("--depth must be between 1 and {MOST_DEPTH}"));
+    let most_depth = match options.depth_for {
+        DepthFor::All => MOST_DEPTH,
+        DepthFor::Each => MOST_DEPTH / options.targets.len().max(1),
+    };
+    if !(1..=most_depth).contains(&options.depth) {
+        return refuse(format!(
+            "--depth must be between 1 and {most_depth}{}",
+            if most_depth < MOST_DEPTH {
+                format!(" for each of {} targets", options.targets.len())
+            } else {
+                String::new()
+            }
+        ));
     }
     if !(options.speedup.is_finite() && options.speedup > 0.0) {
         return refuse("--speedup must be a positive number".into());
@@ -24,10 +36,17 @@ pub fn check(options: &Options) -> Result<()> {
     if options.edit.as_ref().is_some_and(Pipeline::is_endless) && options.window.end == Nanos::MAX {
         return refuse("what --edit makes never ends: say how long to replay with --duration".into());
     }
-    if is_one(&options.load, &options.target) {
+    if options.load == Path::new("-") && matches!(options.fit, Fit::Scale | Fit::Reject) {
+        return refuse(
+            "--fit scale and reject must know how far the load reaches, and one that comes through a pipe can't be asked \
+             before; name a file as the load, or choose --fit wrap or clip"
+                .into(),
+        );
+    }
+    if let Some(target) = options.targets.iter().map(|m| &m.target).find(|target| is_one(&options.load, target)) {
         return refuse(format!(
             "{} is the load and the target: the replay would overwrite what it reads; name another --target",
-            options.target.display()
+            target.display()
         ));
     }
     check_output(options)
@@ -35,7 +54,7 @@ pub fn check(options: &Options) -> Result<()> {
 
 /// The result must be able to be there in the end: that is asked before the run, not after it.
 fn check_output(options: &Options) -> Result<()> {
-    let Options { output, load, target, .. } = options;
+    let Options { output, load, targets, .. } = options;
     let shown = output.display();
     if !format_for(output).is_ok_and(|format| format.create_run.is_some()) {
         return refuse(format!(
@@ -51,7 +70,7 @@ fn check_output(options: &Options) -> Result<()> {
         ));
     }
     let Ok(meta) = output.metadata() else { return Ok(()) };
-    for (other, what) in [(load, "load"), (target, "target")] {
+    for (other, what) in std::iter::once((load, "load")).chain(targets.iter().map(|m| (&m.target, "target"))) {
         if is_one(output, other) {
             return refuse(format!("{shown} is the {what}, which the result would replace; choose another --output"));
         }
@@ -66,7 +85,7 @@ fn check_output(options: &Options) -> Result<()> {
 }
 
 /// Whether two names mean the same file or device.
-fn is_one(one: &Path, other: &Path) -> bool {
+pub fn is_one(one: &Path, other: &Path) -> bool {
     matches!((fs::metadata(one), fs::metadata(other)), (Ok(one), Ok(other)) if identity(&one) == identity(&other))
 }
 

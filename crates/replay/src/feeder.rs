@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use iosonar_trace::{Nanos, Op, Outcome, Reader, Request};
+use iosonar_trace::{Device, DeviceId, Nanos, Op, Outcome, Reader, Request, Sector};
 use rtrb::{Consumer, Producer};
 
 use crate::buffers::{Arena, Buffer, Pool};
@@ -39,8 +39,10 @@ pub struct Plan {
 pub struct Fed {
     /// Requests in the window.
     pub requests: u64,
-    /// The first sector behind the highest request of the window.
-    pub max_end_sector: u64,
+    /// The first sector behind the highest request of the window, for each device of the load that it is about.
+    pub reaches: Vec<u64>,
+    /// The load's devices, as far as they have appeared.
+    pub devices: Vec<Device>,
     /// Lines of the load that could not be understood.
     pub bad_lines: u64,
     /// Whether the load itself was whole, as far as it was read.
@@ -49,6 +51,15 @@ pub struct Fed {
     pub notices: Vec<String>,
     /// The data that was made for writes.
     pub written: Written,
+}
+
+/// Takes the end of one more request into account in how far each device reaches.
+pub fn raise(reaches: &mut Vec<u64>, device: DeviceId, end: Sector) {
+    let device = usize::from(device.0);
+    if device >= reaches.len() {
+        reaches.resize(device + 1, 0);
+    }
+    reaches[device] = reaches[device].max(end.0);
 }
 
 /// The room between the load and the loop.
@@ -99,7 +110,7 @@ impl<'a, C: Clock> Feeder<'a, C> {
                 break Ok(());
             }
             self.fed.requests += 1;
-            self.fed.max_end_sector = self.fed.max_end_sector.max(request.end().0);
+            raise(&mut self.fed.reaches, request.device, request.end());
             let planned = self.plan(number - 1, &request);
             let Some(planned) = self.equip(planned, &arena) else { break Ok(()) };
             if !self.hand_over(planned) {
@@ -111,6 +122,7 @@ impl<'a, C: Clock> Feeder<'a, C> {
         self.fed.load_complete = known.complete && outcome.is_ok();
         self.fed.notices.clone_from(&known.notices);
         self.fed.written = self.content.written();
+        self.fed.devices.clone_from(&known.devices);
         (self.fed, outcome)
     }
 

@@ -6,17 +6,21 @@
 //!                        └─▶ waiting ───┘◀── conflict has gone ──┘
 //! ```
 //!
+//! With a depth for each target there are as many `due` as targets ([`gate`]), so that one which is full holds no other.
+//!
 //! In here nothing allocates, locks, formats or makes a system call but submission and cheap reaping. While a deadline is
 //! near ([`NEAR`]) not even reaping is done: it could make the request late. Only when nothing can be issued anyway, or
 //! the last look is long ago ([`LOOK`]: a completion is stamped when it is seen), is the rule broken.
 
-use std::collections::VecDeque;
+mod gate;
+
 use std::io;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use iosonar_trace::{HeldBy, Nanos, Outcome, Record, SECTOR_BYTES};
 use rtrb::{Consumer, Producer};
 
+use self::gate::Gate;
 use crate::clock::Clock;
 use crate::conflicts::{Policy, Range, Tracker, Verdict};
 use crate::planned::{Done, Planned};
@@ -77,19 +81,21 @@ pub enum Pace {
 /// What the loop is to keep to.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The most requests in flight, revived ones not counted.
+    /// The most requests in flight through each gate, revived ones not counted.
     pub depth: usize,
     /// The most requests that wait for an overlap, or fly after they did: each has a place of its own, so that a revival
-    /// never waits for an ordinary one.
+    /// never waits for an ordinary one. For each gate as well.
     pub pushed_back: usize,
     /// The most requests handed over in one call.
     pub batch: usize,
+    /// 1 if all targets share the depth, or the number of targets if each has its own.
+    pub gates: usize,
 }
 
 impl Limits {
     /// Places for requests, in flight or waiting.
     pub fn slots(&self) -> usize {
-        self.depth + self.pushed_back
+        (self.depth + self.pushed_back) * self.gates
     }
 }
 
@@ -166,18 +172,17 @@ pub struct Issuer<'a, T, C, I> {
     upcoming: Option<Planned>,
     /// Whether what that is going to need was looked at.
     rehearsed: bool,
-    /// Due, but not yet let go: oldest first.
-    due: VecDeque<Planned>,
+    /// Where requests stand that are due; one for all targets, or one for each.
+    gates: Vec<Gate>,
+    /// Requests before all gates.
+    due: usize,
+    /// The gate that is asked first: another one in each turn.
+    first_gate: usize,
     /// Staged since the last submission.
     staged: Vec<u32>,
     in_flight: usize,
-    /// Slots that wait for an overlap, and those that fly after they did.
+    /// Slots that wait for an overlap.
     waiting: usize,
-    revived_in_flight: usize,
-    /// What held the head of `due` last, and when it was seen to do so.
-    held: Option<(HeldBy, Nanos)>,
-    /// Whether the head of `due` was counted as one that everything waits for.
-    head_waits: bool,
     last_look: Nanos,
     tally: Tally,
 }
@@ -221,7 +226,9 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             stop,
             upcoming: None,
             rehearsed: false,
-            due: VecDeque::with_capacity(input.buffer().capacity()),
+            gates: (0..limits.gates).map(|_| Gate::new(input.buffer().capacity())).collect(),
+            due: 0,
+            first_gate: 0,
             input,
             output,
             tracker,
@@ -231,9 +238,6 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             staged: Vec::with_capacity(limits.batch),
             in_flight: 0,
             waiting: 0,
-            revived_in_flight: 0,
-            held: None,
-            head_waits: false,
             last_look: Nanos(i64::MIN),
             tally: Tally::default(),
         }
@@ -273,29 +277,39 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         }
     }
 
+    /// The gate of a target.
+    #[inline]
+    fn gate_of(&self, target: u16) -> usize {
+        if self.gates.len() == 1 { 0 } else { usize::from(target) }
+    }
+
     /// Moves what is due from the input, so that it can be counted as waiting.
     #[inline]
     fn take_due(&mut self, now: Nanos) {
-        while self.due.len() < self.due.capacity() {
-            match self.next_deadline() {
-                Some(deadline) if deadline <= now => self.due.extend(self.upcoming.take()),
-                _ => return,
+        while let Some((deadline, target)) = self.next()
+            && deadline <= now
+        {
+            let gate = self.gate_of(target);
+            if self.gates[gate].is_full() {
+                return;
             }
+            self.gates[gate].due.extend(self.upcoming.take());
+            self.due += 1;
         }
     }
 
-    /// When the next request of the input is due, if there is one.
+    /// When the next request of the input is due, and on which target, if there is one.
     #[inline]
-    fn next_deadline(&mut self) -> Option<Nanos> {
+    fn next(&mut self) -> Option<(Nanos, u16)> {
         if self.upcoming.is_none() {
             self.upcoming = self.input.pop().ok();
             self.rehearsed = false;
-            if self.due.is_empty() {
-                // Starts from its first place again, which is in the cache as well.
-                self.due.clear();
+            if self.due == 0 {
+                // They start from their first places again, which are in the cache as well.
+                self.gates.iter_mut().for_each(|gate| gate.due.clear());
             }
         }
-        Some(self.upcoming.as_ref()?.deadline)
+        self.upcoming.as_ref().map(|next| (next.deadline, next.target))
     }
 
     /// Looks at what the next request is going to need, so that it is in the processor's cache at its deadline.
@@ -308,66 +322,90 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         }
     }
 
-    /// Lets go what is due, as far as depth and conflicts allow.
+    /// Lets go what is due, as far as depth and conflicts allow. No gate is always the first: where one could fill every
+    /// batch, the others would never get a turn.
     #[inline]
     fn admit(&mut self, now: Nanos) {
+        let gates = self.gates.len();
+        if gates == 1 {
+            return self.admit_through(0, now);
+        }
+        for turn in 0..gates {
+            self.admit_through((self.first_gate + turn) % gates, now);
+        }
+        self.first_gate = (self.first_gate + 1) % gates;
+    }
+
+    #[inline]
+    fn admit_through(&mut self, gate: usize, now: Nanos) {
         while self.staged.len() < self.limits.batch {
-            let Some(next) = self.due.front() else { return };
+            let Some(next) = self.gates[gate].due.front() else { return };
             let skipped = next.skip.is_some();
             let range = range_of(next);
             if skipped {
-                let next = self.due.pop_front().expect("just seen");
+                let next = self.take_head(gate);
                 self.put_out(Done { record: next.record(), buffer: next.buffer });
                 continue;
             }
             if !self.has_room() {
                 self.tally.recorder_stalls += 1;
-                return self.hold(HeldBy::Recorder, now);
+                return self.hold(gate, HeldBy::Recorder, now);
             }
-            let ordinary = self.in_flight - self.revived_in_flight;
-            if ordinary >= self.limits.depth || self.waiting + self.revived_in_flight >= self.limits.pushed_back {
-                return self.hold(HeldBy::Depth, now);
+            let Gate { ordinary, pushed_back, .. } = self.gates[gate];
+            if ordinary >= self.limits.depth || pushed_back >= self.limits.pushed_back {
+                return self.hold(gate, HeldBy::Depth, now);
             }
             let slot = *self.free.last().expect("fewer in use than the limits allow");
             match (self.tracker.admit(slot, range), self.policy) {
                 (Verdict::Go, _) => {
-                    self.occupy(slot);
-                    self.stage(slot, false);
+                    self.occupy(gate, slot);
+                    self.gates[gate].ordinary += 1;
+                    self.stage(slot);
                 }
                 (Verdict::Conflict, Policy::Partial) => {
-                    self.occupy(slot);
+                    self.occupy(gate, slot);
                     self.record_mut(slot).pushed_back = true;
+                    self.gates[gate].pushed_back += 1;
                     self.waiting += 1;
                     self.tally.max_pushed_back = self.tally.max_pushed_back.max(self.waiting as u32);
                 }
                 (Verdict::Conflict, Policy::Drop) => {
-                    let next = self.due.pop_front().expect("just seen");
+                    let next = self.take_head(gate);
                     self.tally.dropped += 1;
                     let record = Record { outcome: Outcome::Dropped, ..next.record() };
                     self.put_out(Done { record, buffer: next.buffer });
                 }
                 (Verdict::Conflict, _) => {
-                    self.tally.ordered_waits += u64::from(!std::mem::replace(&mut self.head_waits, true));
-                    return self.hold(HeldBy::Order, now);
+                    let is_new = !std::mem::replace(&mut self.gates[gate].head_waits, true);
+                    self.tally.ordered_waits += u64::from(is_new);
+                    return self.hold(gate, HeldBy::Order, now);
                 }
             }
         }
     }
 
     #[inline]
-    fn hold(&mut self, by: HeldBy, now: Nanos) {
-        self.held = Some((by, now));
+    fn hold(&mut self, gate: usize, by: HeldBy, now: Nanos) {
+        self.gates[gate].held = Some((by, now));
     }
 
-    /// Gives the oldest due request its slot.
+    /// Takes the oldest request from before a gate.
     #[inline]
-    fn occupy(&mut self, slot: u32) {
-        let next = self.due.pop_front().expect("the caller saw it");
-        self.head_waits = false;
+    fn take_head(&mut self, gate: usize) -> Planned {
+        self.due -= 1;
+        self.gates[gate].due.pop_front().expect("the caller saw it")
+    }
+
+    /// Gives the oldest request before a gate its slot.
+    #[inline]
+    fn occupy(&mut self, gate: usize, slot: u32) {
+        let next = self.take_head(gate);
+        let gate = &mut self.gates[gate];
+        gate.head_waits = false;
         self.free.pop();
         let mut record = next.record();
         if self.pace == Pace::Timed {
-            record.held_by = match self.held {
+            record.held_by = match gate.held {
                 Some((by, at)) if at >= next.deadline => by,
                 _ if next.ready > next.deadline => HeldBy::Input,
                 _ => HeldBy::Nothing,
@@ -382,21 +420,19 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         while self.staged.len() < self.limits.batch {
             let Some(slot) = self.tracker.revive() else { return };
             self.waiting -= 1;
-            self.revived_in_flight += 1;
-            self.stage(slot, true);
+            self.stage(slot);
         }
     }
 
     #[inline]
-    fn stage(&mut self, slot: u32, revived: bool) {
-        debug_assert!(!revived || self.revived_in_flight > 0);
+    fn stage(&mut self, slot: u32) {
         let Some(Slot { buffer, target, record }) = &mut self.slots[slot as usize] else {
             unreachable!("only occupied slots are staged")
         };
         self.in_flight += 1;
         self.tally.max_in_flight = self.tally.max_in_flight.max(self.in_flight as u32);
         record.in_flight = self.in_flight as u32;
-        record.waiting = (self.due.len() + self.waiting) as u32;
+        record.waiting = (self.due + self.waiting) as u32;
         self.target.stage(Io {
             slot,
             target: *target,
@@ -475,7 +511,13 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             }
         }
         self.in_flight -= 1;
-        self.revived_in_flight -= usize::from(record.pushed_back);
+        let gate = self.gate_of(slot.target);
+        let gate = &mut self.gates[gate];
+        if record.pushed_back {
+            gate.pushed_back -= 1;
+        } else {
+            gate.ordinary -= 1;
+        }
         self.free.push(completion.slot);
         self.tracker.finish(completion.slot);
         self.put_out(Done { record, buffer: slot.buffer });
@@ -507,12 +549,13 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     /// How long until something can be issued; `MAX` if only a completion can change that.
     #[inline]
     fn time_left(&mut self, now: Nanos) -> Nanos {
-        if !self.due.is_empty() || self.stop.is_ordered() {
-            // Due, but held.
+        if self.stop.is_ordered() || (self.due > 0 && self.gates.len() == 1) {
+            // Due, but held; so is everything behind it.
             return Nanos::MAX;
         }
-        match self.next_deadline() {
-            Some(deadline) => deadline - now,
+        match self.next() {
+            Some((_, target)) if self.due > 0 && self.gates[self.gate_of(target)].is_full() => Nanos::MAX,
+            Some((deadline, _)) => deadline - now,
             None if self.input.is_abandoned() => Nanos::MAX,
             None => INPUT_POLL,
         }
@@ -524,7 +567,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             return self.stop.is_at_once() || (self.stop.is_ordered() && self.in_flight == 0);
         }
         let is_drained = self.upcoming.is_none() && self.input.is_abandoned() && self.input.is_empty();
-        self.stop.is_ordered() || (self.due.is_empty() && is_drained)
+        self.stop.is_ordered() || (self.due == 0 && is_drained)
     }
 
     /// Puts out what never came back, and what never went.

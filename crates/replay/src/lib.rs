@@ -24,6 +24,7 @@ pub mod isolate;
 pub mod issuer;
 pub mod journal;
 pub mod machine;
+pub mod mapping;
 pub mod options;
 pub mod placement;
 pub mod recorder;

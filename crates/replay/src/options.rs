@@ -10,7 +10,8 @@ use crate::conflicts::{Policy, Strong};
 use crate::data::DataSpec;
 use crate::isolate::Part;
 use crate::issuer::{Limits, Pace};
-use crate::placement::Align;
+use crate::mapping::Mapping;
+use crate::placement::{Align, Fit};
 use crate::target::uring::BATCH;
 
 /// The most requests in flight that can be asked for.
@@ -23,8 +24,12 @@ pub struct Options {
     pub load: PathBuf,
     /// How the load is changed on its way; window and speed-up come after.
     pub edit: Option<Pipeline>,
-    /// The block device or regular file to replay on.
-    pub target: PathBuf,
+    /// The block devices or regular files to replay on, and which devices of the load go there.
+    pub targets: Vec<Mapping>,
+    /// Leave out everything but reads; nothing is overwritten then.
+    pub reads_only: bool,
+    /// What to do where the load reaches beyond its target.
+    pub fit: Fit,
     /// The result.
     pub output: PathBuf,
     /// The part of the load to replay.
@@ -35,6 +40,8 @@ pub struct Options {
     pub asap: bool,
     /// The most requests in flight.
     pub depth: usize,
+    /// Whose depth that is.
+    pub depth_for: DepthFor,
     /// What to do with unaligned requests.
     pub align: Align,
     /// What to do with overlaps.
@@ -51,6 +58,8 @@ pub struct Options {
     pub ahead: Nanos,
     /// From the start of the program until virtual zero, for everything to be opened and filled.
     pub grace: Nanos,
+    /// Added to all times of the result.
+    pub output_offset: Nanos,
     /// What the loop does while it waits; `None` is what suits the run ([`Options::wait`]).
     pub wait: Option<Wait>,
     /// What to arrange on the machine for the loop.
@@ -80,6 +89,17 @@ impl Default for Window {
     }
 }
 
+/// Who has the depth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DepthFor {
+    /// All targets together.
+    #[default]
+    All,
+    /// Each target by itself, so that a full one holds no other.
+    Each,
+}
+
 /// What the loop does while it waits for a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -91,17 +111,20 @@ pub enum Wait {
 }
 
 impl Options {
-    /// Of a replay with the defaults.
+    /// Of a replay of all devices of the load on one target, with the defaults.
     pub fn new(load: PathBuf, target: PathBuf, output: PathBuf) -> Self {
         Self {
             load,
             edit: None,
-            target,
+            targets: vec![Mapping { source: None, target }],
+            reads_only: false,
+            fit: Fit::default(),
             output,
             window: Window::default(),
             speedup: 1.0,
             asap: false,
             depth: 512,
+            depth_for: DepthFor::default(),
             align: Align::default(),
             conflicts: Policy::default(),
             strong: Strong::default(),
@@ -110,6 +133,7 @@ impl Options {
             ahead_requests: 4096,
             ahead: Nanos(1_000_000_000),
             grace: Nanos(200_000_000),
+            output_offset: Nanos::ZERO,
             wait: None,
             isolate: Vec::new(),
             verbose: false,
@@ -131,8 +155,13 @@ impl Options {
         self.wait.unwrap_or(if alone || self.asap { Wait::Hybrid } else { Wait::Spin })
     }
 
-    /// What the loop keeps to. As many places again as the depth are reserved for requests that were pushed back.
-    pub fn limits(&self) -> Limits {
-        Limits { depth: self.depth, pushed_back: self.depth.max(64), batch: BATCH }
+    /// What the loop keeps to with that many targets. As many places again as the depth are reserved for requests that
+    /// were pushed back.
+    pub fn limits(&self, targets: usize) -> Limits {
+        let gates = match self.depth_for {
+            DepthFor::All => 1,
+            DepthFor::Each => targets,
+        };
+        Limits { depth: self.depth, pushed_back: self.depth.max(64), batch: BATCH, gates }
     }
 }

@@ -14,6 +14,21 @@ pub enum Align {
     Reject,
 }
 
+/// What to do where the load reaches beyond its target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fit {
+    /// Go on at the target's beginning: the sector modulo the target's size.
+    #[default]
+    Wrap,
+    /// Multiply positions, so that what the load reaches becomes the whole of the target, be it smaller or larger.
+    Scale,
+    /// Leave out what does not lie on the target as a whole.
+    Clip,
+    /// Refuse the run before it begins.
+    Reject,
+}
+
 /// The size and the blocks of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
@@ -46,7 +61,7 @@ pub struct Place {
 impl Geometry {
     /// Finds the place of a request, or why it has none.
     ///
-    /// A request behind the end wraps around: its first sector is taken modulo the target's size. One that crosses the
+    /// This is [`Fit::Wrap`], and what the others end with: a request behind the end wraps around: its first sector is taken modulo the target's size. One that crosses the
     /// end afterwards can't be done as the single request that it was, and is left out; one that ends exactly there is
     /// done.
     pub fn place(&self, sector: Sector, sectors: Sectors, align: Align) -> Result<Place, Outcome> {
@@ -69,6 +84,26 @@ impl Geometry {
             return Err(Outcome::Unaligned);
         }
         Ok(Place { sector: Sector(first), sectors: Sectors(last - first), widened })
+    }
+}
+
+/// Positions that load and target agree in to a greater extent than in blocks: most file systems' blocks, in sectors.
+const GRAIN: u64 = 8;
+
+impl Geometry {
+    /// Where a sector goes when everything below `reach` becomes this target. Lengths stay, so the last requests of a
+    /// load that is made smaller lie against the target's end. What was aligned to 4 KiB stays so: scaled positions would
+    /// else cost a device more than the original's did.
+    pub fn scale(&self, sector: Sector, sectors: Sectors, reach: u64) -> Sector {
+        let grain = if sector.0.is_multiple_of(GRAIN) { GRAIN.max(self.block_sectors) } else { self.block_sectors };
+        let scaled = u128::from(sector.0) * u128::from(self.sectors) / u128::from(reach.max(1));
+        let last = self.sectors.saturating_sub(sectors.0);
+        Sector(u64::try_from(scaled).unwrap_or(u64::MAX).min(last) / grain * grain)
+    }
+
+    /// Whether a request lies on it as a whole.
+    pub fn holds(&self, sector: Sector, sectors: Sectors) -> bool {
+        sector.0.checked_add(sectors.0).is_some_and(|end| end <= self.sectors)
     }
 }
 
@@ -106,7 +141,30 @@ mod tests {
         assert_eq!(Geometry::new(4096 * 3 + 1024, 4096).sectors, 24);
     }
 
+    #[test]
+    fn scales_from_end_to_end() {
+        let g = Geometry::new(1000 * 512, 512);
+        let scale = |sector, sectors, reach| g.scale(Sector(sector), Sectors(sectors), reach).0;
+        assert_eq!([scale(0, 8, 2000), scale(800, 8, 2000), scale(1001, 1, 2000)], [0, 400, 500], "half as large");
+        assert_eq!(scale(1992, 8, 2000), 992, "the last request ends at the end");
+        assert_eq!([scale(8, 8, 500), scale(248, 8, 500)], [16, 496], "twice as large");
+        assert_eq!(scale(24, 8, 2000), 8, "what was aligned to 4 KiB stays so");
+        assert_eq!(Geometry::new(1000 * 512, 4096).scale(Sector(9), Sectors(1), 1000).0, 8, "whole blocks");
+    }
+
     proptest! {
+        #[test]
+        fn a_scaled_request_lies_on_the_target(
+            blocks in 1u64..100, shift in 0u32..4, reach in 1u64..1 << 40, at in 0.0f64..1.0, sectors in 0u64..100,
+        ) {
+            let g = Geometry::new((blocks * 512) << shift, 512 << shift);
+            let sector = Sector((reach as f64 * at) as u64);
+            if sectors <= g.sectors {
+                let sectors = Sectors(sectors);
+                prop_assert!(g.holds(g.scale(sector, sectors, reach), sectors));
+            }
+        }
+
         #[test]
         fn every_place_lies_on_the_target_and_covers_the_request(
             blocks in 1u64..100, shift in 0u32..4, sector in any::<u64>(), sectors in 0u64..2000,

@@ -2,7 +2,8 @@
 
 use iosonar_trace::{DeviceId, Op, Outcome, Request, Sector, Sectors};
 
-use crate::placement::{Align, Geometry};
+use crate::mapping::Map;
+use crate::placement::{Align, Fit, Geometry};
 
 /// Where one request goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,34 +20,121 @@ pub struct Routed {
     pub skip: Option<Outcome>,
 }
 
+/// The rules by which requests find their places.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// For those that are not aligned.
+    pub align: Align,
+    /// For those beyond the end.
+    pub fit: Fit,
+    /// Whether all but reads are left out.
+    pub reads_only: bool,
+}
+
 /// The run's targets, and what the load's devices are mapped to.
 #[derive(Clone, Debug)]
 pub struct Routes {
     targets: Vec<Geometry>,
-    align: Align,
+    map: Map,
+    rules: Rules,
+    /// How far each device of the load reaches, for [`Fit::Scale`].
+    extents: Vec<u64>,
 }
 
 impl Routes {
-    /// All devices of the load go to the first target.
-    pub fn new(targets: Vec<Geometry>, align: Align) -> Self {
-        Self { targets, align }
-    }
-
-    fn target_of(&self, _device: DeviceId) -> u16 {
-        0
+    /// To these targets. `extents` are needed to scale: the size of each device of the load, in sectors.
+    pub fn new(targets: Vec<Geometry>, map: Map, rules: Rules, extents: Vec<u64>) -> Self {
+        Self { targets, map, rules, extents }
     }
 
     /// Finds a request's place.
     pub fn route(&self, request: &Request) -> Routed {
-        let target = self.target_of(request.device);
-        let geometry = &self.targets[usize::from(target)];
-        let unchanged = Routed { target, sector: request.sector, sectors: request.sectors, widened: false, skip: None };
-        if request.op == Op::Flush {
-            return unchanged;
+        let Some(target) = self.map.target_of(request.device) else {
+            return Self::left_out(0, request, Outcome::Excluded);
+        };
+        if self.rules.reads_only && request.op != Op::Read {
+            return Self::left_out(target, request, Outcome::Excluded);
         }
-        match geometry.place(request.sector, request.sectors, self.align) {
-            Ok(place) => Routed { sector: place.sector, sectors: place.sectors, widened: place.widened, ..unchanged },
-            Err(reason) => Routed { skip: Some(reason), ..unchanged },
+        let geometry = &self.targets[usize::from(target)];
+        let Request { mut sector, sectors, .. } = *request;
+        if request.op == Op::Flush {
+            return Routed { target, sector, sectors, widened: false, skip: None };
+        }
+        match self.rules.fit {
+            Fit::Wrap => {}
+            Fit::Scale => sector = geometry.scale(sector, sectors, self.extent(request.device, geometry)),
+            Fit::Clip | Fit::Reject if geometry.holds(sector, sectors) => {}
+            Fit::Clip | Fit::Reject => return Self::left_out(target, request, Outcome::BeyondEnd),
+        }
+        match geometry.place(sector, sectors, self.rules.align) {
+            Ok(place) => {
+                let (sector, sectors, widened) = (place.sector, place.sectors, place.widened);
+                Routed { target, sector, sectors, widened, skip: None }
+            }
+            Err(reason) => Self::left_out(target, request, reason),
+        }
+    }
+
+    /// What becomes the whole target; one of which nothing is known is not changed.
+    fn extent(&self, device: DeviceId, target: &Geometry) -> u64 {
+        self.extents.get(usize::from(device.0)).copied().filter(|&extent| extent > 0).unwrap_or(target.sectors)
+    }
+
+    fn left_out(target: u16, request: &Request, reason: Outcome) -> Routed {
+        Routed { target, sector: request.sector, sectors: request.sectors, widened: false, skip: Some(reason) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iosonar_trace::Nanos;
+
+    use super::*;
+
+    fn request(device: u16, op: Op, sector: u64, sectors: u64) -> Request {
+        Request { device: DeviceId(device), ..Request::new(Nanos(0), op, Sector(sector), Sectors(sectors)) }
+    }
+
+    /// Device 0 on a target of 1000 sectors, device 2 on one of 4000; device 1 on none.
+    fn routes(rules: Rules) -> Routes {
+        let mut map = Map::default();
+        assert!(map.insert(Some(DeviceId(0)), 0) && map.insert(Some(DeviceId(2)), 1));
+        let targets = vec![Geometry::new(1000 * 512, 512), Geometry::new(4000 * 512, 512)];
+        Routes::new(targets, map, rules, vec![2000, 50, 2000])
+    }
+
+    /// Target, sector, and why not.
+    fn place(rules: Rules, device: u16, op: Op, sector: u64) -> (u16, u64, Option<Outcome>) {
+        let routed = routes(rules).route(&request(device, op, sector, 8));
+        (routed.target, routed.sector.0, routed.skip)
+    }
+
+    #[test]
+    fn each_device_goes_to_its_target_and_one_without_is_left_out() {
+        let rules = Rules::default();
+        assert_eq!(place(rules, 0, Op::Write, 1600), (0, 600, None));
+        assert_eq!(place(rules, 2, Op::Write, 1600), (1, 1600, None));
+        assert_eq!(place(rules, 1, Op::Flush, 0).2, Some(Outcome::Excluded));
+    }
+
+    #[test]
+    fn fits_in_each_of_the_ways() {
+        let with = |fit| Rules { fit, ..Rules::default() };
+        assert_eq!(place(with(Fit::Scale), 0, Op::Read, 1600), (0, 800, None));
+        assert_eq!(place(with(Fit::Scale), 2, Op::Read, 1600), (1, 3200, None));
+        for fit in [Fit::Clip, Fit::Reject] {
+            assert_eq!(place(with(fit), 0, Op::Read, 992), (0, 992, None));
+            assert_eq!(place(with(fit), 0, Op::Read, 993), (0, 993, Some(Outcome::BeyondEnd)));
+            assert_eq!(place(with(fit), 2, Op::Read, 1600), (1, 1600, None));
+        }
+    }
+
+    #[test]
+    fn of_reads_only_nothing_else_is_left() {
+        let rules = Rules { reads_only: true, ..Rules::default() };
+        assert_eq!(place(rules, 0, Op::Read, 8), (0, 8, None));
+        for op in [Op::Write, Op::Discard, Op::WriteZeroes, Op::Flush] {
+            assert_eq!(place(rules, 0, op, 8), (0, 8, Some(Outcome::Excluded)));
         }
     }
 }

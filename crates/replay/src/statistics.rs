@@ -1,13 +1,21 @@
 //! The closing statistics of a run: counted row by row, in constant memory. `docs/schemas/replay-statistics.json` is
 //! their contract.
 
+mod devices;
+
+use std::path::PathBuf;
+
 use hdrhistogram::Histogram;
-use iosonar_trace::{Nanos, Outcome, Record};
+use iosonar_trace::{DeviceId, Nanos, Outcome, Record};
 use serde::{Deserialize, Serialize};
 
+use self::devices::Devices;
 use crate::feeder::Fed;
 use crate::issuer::Tally;
+use crate::mapping::Map;
 use crate::placement::Geometry;
+
+pub use self::devices::DeviceStatistics;
 
 /// The object that `iosonar replay --json` prints. Times in µs are rounded to 0.1 % by their histograms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,7 +58,8 @@ pub struct Statistics {
     pub iops: f64,
     /// Bytes moved in each second of that.
     pub bytes_per_s: f64,
-    /// Highest end sector of the load over the target's sectors: 1 is ideal, above 1 the load wrapped around.
+    /// Highest end sector of the load over the target's sectors: 1 is ideal, above 1 the load wrapped around. Of several
+    /// devices the greatest.
     pub wrap_factor: f64,
     /// The most requests in flight.
     pub max_in_flight: u32,
@@ -78,6 +87,8 @@ pub struct Statistics {
     pub unrecorded: u64,
     /// Whether the run came to the end of its window and everything was recorded.
     pub complete: bool,
+    /// Each device of the load by itself.
+    pub devices: Vec<DeviceStatistics>,
 }
 
 /// Requests that were never given to the target.
@@ -138,6 +149,16 @@ impl Times {
         Self { histogram, max: 0, sum: 0, within: [0; 4] }
     }
 
+    /// That takes no more memory than what it has seen needs: there may be many of these.
+    fn growing() -> Self {
+        let histogram = Histogram::new(3).expect("a constant, valid precision");
+        Self { histogram, max: 0, sum: 0, within: [0; 4] }
+    }
+
+    fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
     fn add(&mut self, time: Nanos) {
         self.histogram.saturating_record(time.0.max(0) as u64);
         self.max = self.max.max(time.0);
@@ -193,6 +214,36 @@ impl Line {
     }
 }
 
+/// What the statistics need beside the rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Closing<'a> {
+    /// Of the load.
+    pub fed: &'a Fed,
+    /// Of the loop.
+    pub tally: &'a Tally,
+    /// Where the load's devices went.
+    pub map: &'a Map,
+    /// The targets, in the order of their indices.
+    pub targets: &'a [(PathBuf, Geometry)],
+    /// Whether requests had times to keep.
+    pub timed: bool,
+    /// Whether the run came to its end.
+    pub complete: bool,
+}
+
+impl Closing<'_> {
+    fn target_of(&self, device: u16) -> Option<&(PathBuf, Geometry)> {
+        self.targets.get(usize::from(self.map.target_of(DeviceId(device))?))
+    }
+
+    /// How many times a device of the load is as large as its target.
+    fn wrap_factor(&self, device: u16) -> Option<f64> {
+        let (_, geometry) = self.target_of(device)?;
+        let reach = self.fed.reaches.get(usize::from(device)).copied().unwrap_or(0);
+        Some(reach as f64 / geometry.sectors as f64)
+    }
+}
+
 /// Counts rows.
 #[derive(Clone, Debug)]
 pub struct Counter {
@@ -209,6 +260,7 @@ pub struct Counter {
     latency: Times,
     latency_intended: Times,
     drift: Line,
+    devices: Devices,
     /// Reads that came back all zero, which the recorder sees.
     pub zero_reads: u64,
     /// Rows that could not be written.
@@ -232,6 +284,7 @@ impl Counter {
             latency: Times::new(),
             latency_intended: Times::new(),
             drift: Line::default(),
+            devices: Devices::default(),
             zero_reads: 0,
             unrecorded: 0,
         }
@@ -239,6 +292,7 @@ impl Counter {
 
     /// Takes a row into account.
     pub fn add(&mut self, record: &Record) {
+        self.devices.add(record);
         self.rows += 1;
         self.ops[record.op as usize] += 1;
         self.outcomes[record.outcome as usize] += 1;
@@ -271,7 +325,8 @@ impl Counter {
     }
 
     /// The statistics, with what the other rooms counted.
-    pub fn close(&self, fed: &Fed, tally: &Tally, geometry: Geometry, timed: bool, complete: bool) -> Statistics {
+    pub fn close(&self, with: &Closing<'_>) -> Statistics {
+        let &Closing { fed, tally, timed, complete, .. } = with;
         let elapsed_s = self.last.as_secs();
         let per_second = |x: u64| if elapsed_s > 0.0 { x as f64 / elapsed_s } else { 0.0 };
         let [reads, writes, others @ ..] = self.ops;
@@ -302,7 +357,7 @@ impl Counter {
             elapsed_s,
             iops: per_second(self.completed),
             bytes_per_s: per_second(self.bytes),
-            wrap_factor: fed.max_end_sector as f64 / geometry.sectors as f64,
+            wrap_factor: (0..fed.reaches.len()).filter_map(|d| with.wrap_factor(d as u16)).fold(0.0, f64::max),
             max_in_flight: tally.max_in_flight,
             max_pushed_back: tally.max_pushed_back,
             issue_error_us: self.error.quantiles().filter(|_| timed),
@@ -316,6 +371,7 @@ impl Counter {
             recorder_stalls: tally.recorder_stalls,
             unrecorded: self.unrecorded,
             complete,
+            devices: self.devices.close(with, elapsed_s),
         }
     }
 }

@@ -95,8 +95,8 @@ def _device_gib(study: Study) -> list[float]:
     """The sizes of the targets, or of the load's devices, in GiB; each but once."""
     known = set()
     for file in study.requests.files:
-        target = file.run.get("target", {}).get("sectors")
-        devices = [target] if target else [device.get("sectors") for device in file.footer.get("devices", [])]
+        targets = [sectors for target in file.targets if (sectors := target.get("sectors"))]
+        devices = targets or [device.get("sectors") for device in file.footer.get("devices", [])]
         known |= {sectors / SECTORS_PER_GIB for sectors in devices if sectors}
     return sorted(known)
 

@@ -82,8 +82,8 @@ class Study:
         """Which files this is about, for people."""
         files = self.requests.files
         names = ", ".join(file.name for file in files[:4]) + (f" and {len(files) - 4} more" if len(files) > 4 else "")
-        target = files[0].run.get("target", {}).get("path")
-        where = f" on {target}" if target and len(files) == 1 else ""
+        targets = ", ".join(str(path) for target in files[0].targets if (path := target.get("path")))
+        where = f" on {targets}" if targets and len(files) == 1 else ""
         return f"{names}{where} · {self.span.requests:,} requests"
 
     @property

@@ -102,7 +102,7 @@ def _lead(study: Study) -> Iterator[str]:
         return
     took = (span.last_completed_s or 0.0) - (span.first_intended_s or 0.0)
     loads = {PurePath(str(load)).name for file in files if (load := file.run.get("load"))}
-    targets = {str(path) for file in files if (path := file.run.get("target", {}).get("path"))}
+    targets = {str(path) for file in files for target in file.targets if (path := target.get("path"))}
     what = f" of {', '.join(sorted(loads))}" if loads else ""
     where = f" on {', '.join(sorted(targets))}" if targets else ""
     speedups = {speed for file in files if (speed := file.run.get("options", {}).get("speedup"))} - {1}
@@ -226,14 +226,19 @@ def _sentence(name: str, part: dict[str, Any]) -> str:
             return ""
 
 
+def _typed(value: object) -> str:
+    """An option's value as it is typed; one that was given several times in a row."""
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def _facts(files: Sequence[SourceFile]) -> Iterator[tuple[str, str]]:
     for file in files[:8]:
         yield "File", str(file.given)
         run = file.run
-        target, machine = run.get("target", {}), run.get("machine", {})
+        machine = run.get("machine", {})
         if run.get("load"):
             yield "Load", str(run["load"])
-        if target:
+        for target in file.targets:
             size = f", {units.binary_bytes(target['sectors'] * SECTOR_BYTES)}" if target.get("sectors") else ""
             scheduler = f", scheduler {target['scheduler']}" if target.get("scheduler") else ""
             yield "Target", f"{target.get('path', '')} ({target.get('kind', 'device')}{size}{scheduler})"
@@ -245,4 +250,4 @@ def _facts(files: Sequence[SourceFile]) -> Iterator[tuple[str, str]]:
             yield "Started", f"{started:%Y-%m-%d %H:%M:%S} UTC"
         options = {name: value for name, value in run.get("options", {}).items() if value not in (None, False, [], "")}
         if options:
-            yield "Options", ", ".join(f"{name.replace('_', '-')} {value}" for name, value in options.items())
+            yield "Options", ", ".join(f"{name.replace('_', '-')} {_typed(value)}" for name, value in options.items())

@@ -51,6 +51,13 @@ class SourceFile:
         return self.footer.get("run") or {}
 
     @property
+    def targets(self) -> list[dict[str, Any]]:
+        """What was replayed on, as the footer describes it. A run of one target, or of an earlier version, has but one."""
+        several = self.run.get("targets")
+        one = self.run.get("target")
+        return list(several) if several else [one] if one else []
+
+    @property
     def complete(self) -> bool:
         """Whether neither the file nor what it was made from was cut short."""
         return bool(self.footer.get("complete", True))

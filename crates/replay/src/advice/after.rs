@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use crate::device::Device;
 use crate::device::meter::Counted;
 use crate::feeder::Fed;
+use crate::mapping::labelled;
 use crate::options::Options;
+use crate::placement::Fit;
 use crate::statistics::Statistics;
 
 /// The manual's advice, as far as a run shows that it was not followed.
-pub fn after(options: &Options, device: &Device, fed: &Fed, s: &Statistics) -> Vec<String> {
+pub fn after(options: &Options, fed: &Fed, s: &Statistics) -> Vec<String> {
     let mut all = Vec::new();
     let mut say = |when: bool, text: String| all.extend(when.then_some(text));
     let reads = s.reads.max(1) as f64;
@@ -21,7 +22,32 @@ pub fn after(options: &Options, device: &Device, fed: &Fed, s: &Statistics) -> V
             s.wrap_factor
         ),
     );
-    say(s.wrap_factor > 1.0, format!("sectors beyond the end of {} wrapped around", device.path.display()));
+    for device in s.devices.iter().filter(|device| device.wrap_factor.is_some_and(|factor| factor > 1.0)) {
+        say(
+            options.fit == Fit::Wrap,
+            format!("sectors beyond the end of {} wrapped around", device.target.as_deref().unwrap_or_default()),
+        );
+    }
+    for device in s.devices.iter().filter(|device| device.wrap_factor.is_some_and(|factor| factor != 1.0)) {
+        say(
+            options.fit == Fit::Scale,
+            format!(
+                "positions were scaled to {}: runs of sequential requests are torn apart or pushed together",
+                device.target.as_deref().unwrap_or_default()
+            ),
+        );
+    }
+    let lost: Vec<_> = s.devices.iter().filter(|device| device.target.is_none()).collect();
+    say(
+        !lost.is_empty(),
+        format!(
+            "{} requests were left out, whose devices no --target names: {}",
+            lost.iter().map(|device| device.requests).sum::<u64>(),
+            lost.iter().map(|d| labelled(usize::from(d.device), &d.source)).collect::<Vec<_>>().join(", ")
+        ),
+    );
+    let writes: u64 = s.devices.iter().filter(|d| d.target.is_some()).map(|d| d.writes + d.others).sum();
+    say(options.reads_only && writes > 0, format!("{writes} requests were left out that are no reads (--reads-only)"));
     say(s.bad_lines > 0, format!("{} lines of the load could not be understood", s.bad_lines));
     say(!fed.load_complete, "the load itself was cut short".into());
     say(options.speedup != 1.0, format!("a speed-up of {} distorts a natural load", options.speedup));
@@ -36,7 +62,7 @@ pub fn after(options: &Options, device: &Device, fed: &Fed, s: &Statistics) -> V
              first, by `iosonar device wipe {}`",
             s.zero_reads,
             s.reads,
-            device.path.display()
+            read_from(s)
         ),
     );
     say(
@@ -46,6 +72,14 @@ pub fn after(options: &Options, device: &Device, fed: &Fed, s: &Statistics) -> V
     all.extend(options.data.doubt().filter(|_| fed.written.bytes > 0));
     all.extend(options.data.shortfall(&fed.written));
     all
+}
+
+/// The targets that were read from.
+fn read_from(s: &Statistics) -> String {
+    let mut targets: Vec<_> = s.devices.iter().filter(|d| d.reads > 0).filter_map(|d| d.target.as_deref()).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    targets.join(" and ")
 }
 
 /// Requests in flight, on average, that the replay must have had for it to matter that the device had fewer.
@@ -85,8 +119,9 @@ mod tests {
 
     use super::*;
     use crate::issuer::Tally;
+    use crate::mapping::Map;
     use crate::placement::Geometry;
-    use crate::statistics::Counter;
+    use crate::statistics::{Closing, Counter};
 
     /// A thousand reads in a second, each of which took that long.
     fn ran(latency_ms: i64) -> Statistics {
@@ -118,7 +153,14 @@ mod tests {
                 errno: 0,
             });
         }
-        counter.close(&Fed::default(), &Tally::default(), Geometry::new(1 << 30, 512), false, true)
+        counter.close(&Closing {
+            fed: &Fed::default(),
+            tally: &Tally::default(),
+            map: &Map::all_to_first(),
+            targets: &[("x".into(), Geometry::new(1 << 30, 512))],
+            timed: false,
+            complete: true,
+        })
     }
 
     fn counted(requests: u64, busy_s: f64) -> Counted {

@@ -33,6 +33,17 @@ pub enum Kind {
     File,
 }
 
+/// What is to be done with a target, and so what it must allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It is overwritten, if nothing on it would be missed.
+    Overwrite,
+    /// It is overwritten whatever it carries; but not if it is in use.
+    Force,
+    /// It is only read, even while others use it.
+    Read,
+}
+
 /// Storage to replay on, open and claimed.
 #[derive(Debug)]
 pub struct Device {
@@ -42,13 +53,17 @@ pub struct Device {
     pub kind: Kind,
     /// Its size and blocks.
     pub geometry: Geometry,
-    /// Open for direct I/O; a block device is claimed exclusively, so that nobody mounts it meanwhile.
+    /// Open for direct I/O; a block device that is overwritten is claimed exclusively, so that nobody mounts it
+    /// meanwhile.
     pub file: File,
+    /// Who else uses it while it is only read, as a sentence.
+    pub user: Option<String>,
 }
 
 impl Device {
-    /// Opens what may be overwritten; see [`safety`] for what may not.
-    pub fn open(path: &Path, force: bool) -> Result<Self> {
+    /// Opens what may be overwritten or read; see [`safety`] for what may not.
+    pub fn open(path: &Path, access: Access) -> Result<Self> {
+        let writes = access != Access::Read;
         let meta = path.metadata().map_err(|e| missing(path, e))?;
         let kind = match meta.file_type() {
             t if t.is_block_device() => Kind::Block,
@@ -58,16 +73,21 @@ impl Device {
                 return Err(Error::Unsafe { path: path.to_owned(), reason });
             }
         };
-        if kind == Kind::Block && sysfs::read(meta.rdev(), "ro").as_deref() == Some("1") {
+        if writes && kind == Kind::Block && sysfs::read(meta.rdev(), "ro").as_deref() == Some("1") {
             let reason =
-                "read-only, and it would be written to; `blockdev --setrw` changes that where the device can".into();
+                "read-only, and a replay writes; replay its reads with --reads-only, or change it with `blockdev \
+                          --setrw` where the device can"
+                    .into();
             return Err(Error::Unsafe { path: path.to_owned(), reason });
         }
-        safety::check(path, kind, &meta, force)?;
-        let claim = if kind == Kind::Block { libc::O_EXCL } else { 0 };
+        if writes {
+            safety::check(path, kind, &meta, access == Access::Force)?;
+        }
+        let user = if writes { None } else { safety::users(kind, &meta).into_iter().next() };
+        let claim = if kind == Kind::Block && writes { libc::O_EXCL } else { 0 };
         let file = OpenOptions::new()
             .read(true)
-            .write(true)
+            .write(writes)
             .custom_flags(libc::O_DIRECT | claim | libc::O_CLOEXEC)
             .open(path)
             .map_err(|e| not_opened(path, e))?;
@@ -83,7 +103,7 @@ impl Device {
             );
             return Err(Error::Unsafe { path: path.to_owned(), reason });
         }
-        Ok(Self { path: path.to_owned(), kind, geometry, file })
+        Ok(Self { path: path.to_owned(), kind, geometry, file, user })
     }
 
     /// The number of the block device that is asked in the end: for a file the one below its file system, where that is a

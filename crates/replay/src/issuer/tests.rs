@@ -44,12 +44,17 @@ struct Bench {
     policy: Policy,
     depth: usize,
     pushed_back: usize,
+    gates: usize,
     stop: Rc<Stop>,
 }
 
 impl Bench {
     fn new(policy: Policy, depth: usize) -> Self {
-        Self { pace: Pace::Timed, policy, depth, pushed_back: 64, stop: Rc::default() }
+        Self { pace: Pace::Timed, policy, depth, pushed_back: 64, gates: 1, stop: Rc::default() }
+    }
+
+    fn with_a_depth_for_each_of(targets: usize, policy: Policy, depth: usize) -> Self {
+        Self { gates: targets, ..Self::new(policy, depth) }
     }
 
     fn issuer<T: Target>(
@@ -63,12 +68,21 @@ impl Bench {
         for request in load {
             input.push(request).expect("it has room for all");
         }
-        let limits = Limits { depth: self.depth, pushed_back: self.pushed_back, batch: 4 };
+        self.issuer_of(time, target, planned, output)
+    }
+
+    fn issuer_of<T: Target>(
+        &self,
+        time: &Time,
+        target: T,
+        input: Consumer<Planned>,
+        output: Producer<Done>,
+    ) -> Issuer<'_, T, Time, Leap> {
+        let limits = Limits { depth: self.depth, pushed_back: self.pushed_back, batch: 4, gates: self.gates };
         let tracker = Tracker::new(self.policy, Strong::AnyWrite, limits.slots());
         let (pace, policy, stop) = (self.pace, self.policy, &*self.stop);
         let clock = time.clone();
-        let (idle, input) = (Leap, planned);
-        Issuer::new(Plugs { clock, target, idle, pace, policy, limits, stop, input, output, tracker })
+        Issuer::new(Plugs { clock, target, idle: Leap, pace, policy, limits, stop, input, output, tracker })
     }
 
     /// Rows in the order in which they were put out, and the tally.
@@ -81,7 +95,7 @@ impl Bench {
     }
 
     fn run_on<T: Target>(&self, time: &Time, target: T, load: Vec<Planned>) -> (Vec<Record>, Tally, io::Result<()>) {
-        let (output, mut done) = RingBuffer::new(load.len() + self.depth + self.pushed_back + 1);
+        let (output, mut done) = RingBuffer::new(load.len() + (self.depth + self.pushed_back) * self.gates + 1);
         let (tally, _, outcome) = self.issuer(time, target, load, output).run();
         (std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect(), tally, outcome)
     }
@@ -387,6 +401,111 @@ proptest! {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Requests side by side on target 0, which takes a second for each, and on target 1, which takes none to speak of.
+fn on_a_slow_and_a_fast_target(requests: u64) -> (Vec<Planned>, Answer) {
+    let on = |i: u64| Planned { target: (i % 2) as u16, ..write(i, i as i64 * MS, i * 8, 8) };
+    let answer = Box::new(|io: &Io<'_>| (Nanos(if io.target == 0 { 1000 * MS } else { MS / 10 }), io.length as i64));
+    ((0..requests).map(on).collect(), answer)
+}
+
+#[test]
+fn a_full_target_holds_no_other_where_each_has_its_depth() {
+    let (load, answer) = on_a_slow_and_a_fast_target(40);
+    let (rows, tally) = Bench::with_a_depth_for_each_of(2, Policy::Partial, 1).run(load, answer);
+    let rows = by_request(rows);
+    for row in rows.iter().filter(|row| row.request % 2 == 1) {
+        assert!(row.delay().unwrap() < Nanos(MS / 10) && row.held_by == HeldBy::Nothing, "{row:?}");
+    }
+    for row in rows.iter().filter(|row| row.request % 2 == 0).skip(1) {
+        assert!(row.delay().unwrap() > Nanos(900 * MS) && row.held_by == HeldBy::Depth, "{row:?}");
+    }
+    assert_eq!(tally.max_in_flight, 2, "one on each");
+
+    let (load, answer) = on_a_slow_and_a_fast_target(40);
+    let (rows, tally) = Bench::new(Policy::Partial, 1).run(load, answer);
+    let held = rows.iter().filter(|row| row.held_by == HeldBy::Depth).count();
+    assert!(held >= 38, "a shared depth holds the fast target as well: {held}");
+    assert_eq!(tally.max_in_flight, 1);
+}
+
+#[test]
+fn as_fast_as_possible_every_target_gets_its_turn() {
+    let load: Vec<_> = (0..400).map(|i| Planned { target: u16::from(i >= 200), ..write(i, 0, i * 8, 8) }).collect();
+    let mut bench = Bench::with_a_depth_for_each_of(2, Policy::Partial, 8);
+    bench.pace = Pace::AsFastAsPossible;
+    // So quick that the first target's places are free again in every turn.
+    let (rows, _) = bench.run(load, each_takes(1));
+    let first_of_second = rows.iter().position(|row| row.request >= 200).unwrap();
+    assert!(first_of_second < 50, "{first_of_second} went before it");
+}
+
+#[test]
+fn what_is_pushed_back_on_one_target_takes_no_place_of_another() {
+    let mut bench = Bench::with_a_depth_for_each_of(2, Policy::Partial, 8);
+    bench.pushed_back = 2;
+    // All of target 0 overlap, and its places for that are soon used up.
+    let load = (0..20).map(|i| Planned { target: (i % 2) as u16, ..write(i, i as i64 * MS, (i % 2) * i * 8, 8) });
+    let answer = Box::new(|io: &Io<'_>| (Nanos(if io.target == 0 { 100 * MS } else { MS / 10 }), io.length as i64));
+    let (rows, tally) = bench.run(load.collect(), answer);
+    assert_eq!((rows.len(), tally.max_pushed_back), (20, 2));
+    for row in rows.iter().filter(|row| row.request % 2 == 1) {
+        assert_eq!(row.held_by, HeldBy::Nothing, "{row:?}");
+    }
+}
+
+#[test]
+fn a_gate_with_no_room_left_holds_the_input_until_it_has() {
+    let (mut input, planned) = RingBuffer::new(4);
+    let feeder = thread::spawn(move || {
+        // Far more for the first target than may stand before its gate, and then one for the second.
+        for i in 0..64 {
+            let mut next = Planned { target: u16::from(i == 63), ..write(i, 0, i * 8, 8) };
+            while let Err(rtrb::PushError::Full(back)) = input.push(next) {
+                next = back;
+                thread::yield_now();
+            }
+        }
+    });
+    let bench = Bench::with_a_depth_for_each_of(2, Policy::Ordering, 1);
+    let time = Time::starting_at(-MS);
+    let target = Mock::with_latency(time.clone(), Nanos(MS));
+    let (output, mut done) = RingBuffer::<Done>::new(64 + 2 * 65);
+    let (tally, _, outcome) = bench.issuer_of(&time, target, planned, output).run();
+    outcome.unwrap();
+    feeder.join().unwrap();
+    let rows: Vec<_> = std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect();
+    assert!(by_request(rows.clone()).iter().map(|row| row.request).eq(0..64), "each once");
+    assert!(rows.iter().all(|row| row.waiting <= 8), "no more than stand before the gates");
+    assert_eq!(tally.max_in_flight.max(2), 2);
+}
+
+proptest! {
+    #[test]
+    fn no_target_ever_has_more_in_flight_than_its_depth(
+        requests in prop::collection::vec((0u16..3, 0i64..5, 0u64..20, 1i64..20), 1..80), depth in 1usize..4,
+    ) {
+        let targets: Vec<u16> = requests.iter().map(|r| r.0).collect();
+        let takes: Vec<i64> = requests.iter().map(|r| r.3 * MS).collect();
+        let mut at = 0;
+        let load = requests.iter().enumerate().map(|(i, &(target, after, place, _))| {
+            at += after * MS;
+            // Its length tells which one it is.
+            Planned { target, ..write(i as u64, at, place * 1000, i as u64 + 1) }
+        });
+        let load: Vec<_> = load.collect();
+        let answer = Box::new(move |io: &Io<'_>| (Nanos(takes[(io.length / 512) as usize - 1]), io.length as i64));
+        let (rows, _) = Bench::with_a_depth_for_each_of(3, Policy::Partial, depth).run(load, answer);
+        prop_assert_eq!(rows.len(), requests.len());
+        for row in &rows {
+            let flies = |other: &&Record| other.issued <= row.issued && other.completed > row.issued;
+            let ordinary = |other: &&Record| !other.pushed_back;
+            let target = targets[row.request as usize];
+            let there = |other: &&Record| targets[other.request as usize] == target;
+            prop_assert!(rows.iter().filter(there).filter(ordinary).filter(flies).count() <= depth);
         }
     }
 }

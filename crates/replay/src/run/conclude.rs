@@ -2,21 +2,23 @@
 
 use std::path::Path;
 
-use iosonar_trace::{Metadata, create_run};
-use serde_json::json;
+use iosonar_trace::{Metadata, Nanos, Record, create_run};
+use serde_json::{Value, json};
 
 use super::Finished;
 use super::looping::Looped;
+use super::targets;
 use crate::advice;
 use crate::device::Device;
 use crate::device::meter::Counted;
 use crate::error::{Error, Result};
-use crate::feeder::Fed;
+use crate::feeder::{Fed, raise};
 use crate::issuer::{Pace, Tally};
 use crate::journal::Journal;
+use crate::mapping::Map;
 use crate::options::Options;
 use crate::recorder::Recorded;
-use crate::statistics::Counter;
+use crate::statistics::{Closing, Counter};
 
 /// What the rooms left, and what was to be said before they ended.
 pub struct Ended {
@@ -29,9 +31,14 @@ pub struct Ended {
 }
 
 /// Makes the result of what the rooms left.
-pub fn conclude(options: &Options, devices: &[Device], mut metadata: Metadata, ended: Ended) -> Result<Finished> {
+pub fn conclude(
+    options: &Options,
+    devices: &[Device],
+    map: &Map,
+    mut metadata: Metadata,
+    ended: Ended,
+) -> Result<Finished> {
     let Ended { fed: (fed, read), looped: (tally, looped), recorded, counted, mut warnings } = ended;
-    let device = &devices[0];
     if let Err(error) = read {
         warnings.push(format!("the load could be read only in part: {error}"));
     }
@@ -47,12 +54,18 @@ pub fn conclude(options: &Options, devices: &[Device], mut metadata: Metadata, e
         metadata.complete = false;
     }
     metadata.complete &= fed.load_complete;
-    let pace = options.pace();
-    let statistics = recorded.counter.close(&fed, &tally, device.geometry, pace == Pace::Timed, metadata.complete);
-    warnings.extend(advice::after(options, device, &fed, &statistics));
+    let targets: Vec<_> = devices.iter().map(|device| (device.path.clone(), device.geometry)).collect();
+    let (timed, complete) = (options.pace() == Pace::Timed, metadata.complete);
+    let closing = Closing { fed: &fed, tally: &tally, map, targets: &targets, timed, complete };
+    let statistics = recorded.counter.close(&closing);
+    warnings.extend(advice::after(options, &fed, &statistics));
     // With several targets nobody knows which of them had how many of the replay's.
     if let [counted] = &counted[..] {
         warnings.extend(advice::seen(&statistics, counted));
+    }
+    // All that appeared: a load in text has no names before it is read.
+    if fed.devices.len() >= metadata.devices.len() {
+        metadata.devices.clone_from(&fed.devices);
     }
     metadata.counts.bad_lines = fed.bad_lines;
     metadata.notices.clone_from(&fed.notices);
@@ -63,29 +76,36 @@ pub fn conclude(options: &Options, devices: &[Device], mut metadata: Metadata, e
     run["device_counters"] = json!(counted);
     run["statistics"] = serde_json::to_value(&statistics).expect("statistics are plain data");
     let journal = recorded.journal.close();
-    warnings.extend(publish(&journal, &options.output, &metadata, options.verbose)?);
+    warnings.extend(publish(&journal, &options.output, &metadata)?);
     Ok(Finished { output: options.output.clone(), statistics, warnings })
 }
 
 /// Turns a journal into the result, and removes it when that is whole. Returns what the result could not take.
-fn publish(journal: &Path, output: &Path, metadata: &Metadata, verbose: bool) -> Result<Vec<String>> {
+fn publish(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Vec<String>> {
     let kept = |error: Error| {
         Error::Options(format!(
             "{error}\nThe result could not be written, but nothing is lost: make room, then `iosonar recover {}`",
             journal.display()
         ))
     };
-    let losses = write_result(journal, output, metadata, verbose).map_err(kept)?;
+    let losses = write_result(journal, output, metadata).map_err(kept)?;
     std::fs::remove_file(journal).map_err(|e| Error::file(journal, e))?;
     Ok(losses)
 }
 
-fn write_result(journal: &Path, output: &Path, metadata: &Metadata, verbose: bool) -> Result<Vec<String>> {
+fn write_result(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Vec<String>> {
+    // A recovered run has its options from the journal alone.
+    let options = metadata.run.as_ref().map_or(&Value::Null, |run| &run["options"]);
+    let verbose = options["verbose"] == json!(true);
+    let offset = Nanos(options["output_offset"].as_i64().unwrap_or(0));
     let mut rows = Journal::open(journal)?;
     let mut writer = create_run(output, metadata)?;
     while let Some(mut record) = rows.read().map_err(|e| Error::file(journal, e))? {
         if !verbose {
             (record.ready, record.submitted) = (None, None);
+        }
+        if offset != Nanos::ZERO {
+            shift(&mut record, offset);
         }
         writer.write(&record)?;
     }
@@ -96,29 +116,35 @@ fn write_result(journal: &Path, output: &Path, metadata: &Metadata, verbose: boo
     Ok(losses)
 }
 
+/// Moves a row in time; what is measured between its times stays.
+fn shift(record: &mut Record, by: Nanos) {
+    record.intended = record.intended + by;
+    for at in [&mut record.issued, &mut record.completed, &mut record.ready, &mut record.submitted] {
+        *at = at.map(|at| at + by);
+    }
+}
+
 /// Makes a result of a journal whose run never ended. Its statistics are counted anew; it is marked as cut short.
 pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
     let mut rows = Journal::open(journal)?;
     let mut metadata = rows.header.clone();
     let mut counter = Counter::new();
-    let mut max_end_sector = 0;
+    let mut fed = Fed { devices: metadata.devices.clone(), ..Fed::default() };
     let mut tally = Tally::default();
     while let Some(record) = rows.read().map_err(|e| Error::file(journal, e))? {
-        max_end_sector = max_end_sector.max((record.source_sector + record.sectors).0);
+        raise(&mut fed.reaches, record.device, record.source_sector + record.sectors);
         tally.max_in_flight = tally.max_in_flight.max(record.in_flight);
         counter.add(&record);
     }
-    let fed = Fed { max_end_sector, ..Fed::default() };
     let run = metadata.run.get_or_insert_with(|| json!({}));
-    let sectors = run["target"]["sectors"].as_u64().unwrap_or(1);
-    let geometry = crate::placement::Geometry { sectors, block_sectors: 1 };
+    let (targets, map) = targets::described(run);
     let timed = run["options"]["asap"] != json!(true);
-    let statistics = counter.close(&fed, &tally, geometry, timed, false);
+    let closing = Closing { fed: &fed, tally: &tally, map: &map, targets: &targets, timed, complete: false };
+    let statistics = counter.close(&closing);
     let mut warnings = vec!["the run did not end by itself: this was recovered from its journal".to_owned()];
     run["warnings"] = json!(warnings);
     run["statistics"] = serde_json::to_value(&statistics).expect("statistics are plain data");
-    let verbose = run["options"]["verbose"] == json!(true);
     metadata.complete = false;
-    warnings.extend(publish(journal, output, &metadata, verbose)?);
+    warnings.extend(publish(journal, output, &metadata)?);
     Ok(Finished { output: output.to_owned(), statistics, warnings })
 }

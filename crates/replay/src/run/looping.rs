@@ -12,7 +12,7 @@ use crate::clock::Monotonic;
 use crate::conflicts::Tracker;
 use crate::error::{Error, Result};
 use crate::isolate::Isolation;
-use crate::issuer::{Hybrid, Idle, Issuer, Plugs, Spin, Stop, Tally};
+use crate::issuer::{Hybrid, Idle, Issuer, Limits, Plugs, Spin, Stop, Tally};
 use crate::options::{Options, Wait};
 use crate::planned::{Done, Planned};
 use crate::target::Target;
@@ -31,6 +31,7 @@ pub struct Looping<'a> {
     pub isolation: Option<&'a Isolation>,
     /// The run's targets, open and claimed.
     pub files: Vec<File>,
+    pub limits: Limits,
     pub arena: Arc<Arena>,
     pub stop: &'a Stop,
     pub input: Consumer<Planned>,
@@ -42,8 +43,8 @@ impl Looping<'_> {
     /// registering buffers takes longer than any grace on a busy machine, so only then may the run's own time begin.
     pub fn run(mut self, ready: &mpsc::Sender<Vec<String>>, started: &mpsc::Receiver<Monotonic>) -> Result<Looped> {
         let (files, arena) = (std::mem::take(&mut self.files), Arc::clone(&self.arena));
-        let target = Uring::new(files, arena, self.options.limits().slots())
-            .map_err(|e| Error::system("io_uring can't be set up", e))?;
+        let target =
+            Uring::new(files, arena, self.limits.slots()).map_err(|e| Error::system("io_uring can't be set up", e))?;
         let warnings = target.warnings.clone();
         Ok(self.drive(target, warnings, ready, started))
     }
@@ -68,8 +69,8 @@ impl Looping<'_> {
     }
 
     fn issue<T: Target, I: Idle<T>>(self, clock: Monotonic, target: T, idle: I) -> Looped {
-        let Self { options, stop, input, output, .. } = self;
-        let (policy, limits) = (options.conflicts, options.limits());
+        let Self { options, limits, stop, input, output, .. } = self;
+        let policy = options.conflicts;
         let tracker = Tracker::new(policy, options.strong, limits.slots());
         let plugs = Plugs { clock, target, idle, pace: options.pace(), policy, limits, stop, input, output, tracker };
         let (tally, _target, outcome) = Issuer::new(plugs).run();

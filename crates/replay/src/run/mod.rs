@@ -6,6 +6,7 @@ mod conclude;
 mod looping;
 mod rooms;
 mod survey;
+mod targets;
 
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
@@ -21,7 +22,7 @@ use self::rooms::{heard_from, in_room};
 use crate::buffers::{Pool, UNIT_BYTES};
 use crate::checks;
 use crate::clock::{Monotonic, monotonic, wall};
-use crate::data::{Content, DataSpec};
+use crate::data::Content;
 use crate::device::Device;
 use crate::device::meter::Meter;
 use crate::error::{Error, Result};
@@ -30,9 +31,9 @@ use crate::isolate::Isolation;
 use crate::issuer::Stop;
 use crate::journal::{self, JournalWriter};
 use crate::machine;
+use crate::mapping::Map;
 use crate::options::Options;
 use crate::recorder::{Progress, Recorder};
-use crate::routes::Routes;
 use crate::schedule::Schedule;
 use crate::statistics::Statistics;
 
@@ -42,8 +43,9 @@ pub use self::survey::Survey;
 /// A run that could begin.
 pub struct Prepared {
     options: Options,
-    /// In the order of `Io::target`.
+    /// The targets, in the order of `Io::target`.
     devices: Vec<Device>,
+    map: Map,
     load: Box<dyn Reader<Request>>,
     survey: Option<Survey>,
     journal: JournalWriter,
@@ -72,18 +74,21 @@ impl Prepared {
         checks::check(&options)?;
         let survey = survey::survey(&options)?;
         let load = survey::open(&options)?;
-        let devices = vec![Device::open(&options.target, options.force)?];
-        let pool = Pool::new(buffer_bytes(&options, survey))?;
+        let known = survey.as_ref().map_or(&load.metadata().devices, |survey| &survey.devices);
+        let (devices, map) = targets::open(&options, known, survey.is_some())?;
+        targets::check_fit(&options, survey.as_ref(), &devices, &map)?;
+        let pool = Pool::new(buffer_bytes(&options, survey.as_ref(), devices.len()))?;
         // Another one for each run: what is written must not be what lies there from an earlier one.
         let seed = wall().0 as u64;
         let mut metadata = Metadata::new(Kind::Replay, "iosonar");
         metadata.source.path = Some(options.load.display().to_string());
         metadata.source.preamble.clone_from(&load.metadata().source.preamble);
-        metadata.devices.clone_from(&load.metadata().devices);
+        metadata.devices.clone_from(known);
         metadata.run = Some(json!({
             "load": options.load,
             "options": options,
             "target": devices[0].describe(),
+            "targets": targets::describe(&devices, &map),
             "machine": machine::snapshot(),
             "fake": Value::Null,
             "data": { "what": options.data.to_string(), "seed": seed },
@@ -95,17 +100,19 @@ impl Prepared {
         if let Some(isolation) = &isolation {
             metadata.run.as_mut().expect("just made")["isolation"] = json!(isolation.said());
         }
-        let warnings: Vec<String> =
-            devices.iter().flat_map(|device| cautions::before(&options, device, survey, load.metadata())).collect();
-        let journal =
-            JournalWriter::create(&journal::path_for(&options.output), &metadata, survey.map_or(0, |s| s.requests))?;
+        let warnings = cautions::before(&options, &devices, &map, survey.as_ref(), load.metadata());
+        let journal = JournalWriter::create(
+            &journal::path_for(&options.output),
+            &metadata,
+            survey.as_ref().map_or(0, |s| s.requests),
+        )?;
         let content = Content::new(&options.data, seed);
-        Ok(Self { options, devices, load, survey, journal, pool, content, metadata, warnings, isolation })
+        Ok(Self { options, devices, map, load, survey, journal, pool, content, metadata, warnings, isolation })
     }
 
     /// What is known of the window; nothing for a load that comes through a pipe.
-    pub fn survey(&self) -> Option<Survey> {
-        self.survey
+    pub fn survey(&self) -> Option<&Survey> {
+        self.survey.as_ref()
     }
 
     /// The targets.
@@ -118,14 +125,19 @@ impl Prepared {
         &self.warnings
     }
 
-    /// What writes write.
-    pub fn data(&self) -> &DataSpec {
-        &self.options.data
+    /// Which of them each device of the load goes to.
+    pub fn map(&self) -> &Map {
+        &self.map
+    }
+
+    /// What is done with them.
+    pub fn options(&self) -> &Options {
+        &self.options
     }
 
     /// How long the run is going to take, in the run's own time, if it keeps its times.
     pub fn duration(&self) -> Option<Nanos> {
-        let span = self.survey?.span;
+        let span = self.survey.as_ref()?.span;
         (!self.options.asap).then(|| Nanos(((span.last_ns - span.first_ns) as f64 / self.options.speedup) as i64))
     }
 
@@ -136,7 +148,7 @@ impl Prepared {
 
     /// Replays. Returns when the result is whole under its name; `stop` ends it early, `progress` tells how far it is.
     pub fn run(mut self, stop: &Stop, progress: &Progress) -> Result<Finished> {
-        let limits = self.options.limits();
+        let limits = self.options.limits(self.devices.len());
         let arena = Arc::clone(self.pool.arena());
         let files = self.devices.iter().map(claimed).collect::<Result<_>>()?;
         let (planned_in, planned_out) = RingBuffer::new(self.options.ahead_requests);
@@ -150,6 +162,7 @@ impl Prepared {
             options,
             isolation: isolation.as_ref(),
             files,
+            limits,
             arena: Arc::clone(&arena),
             stop,
             input: planned_out,
@@ -170,7 +183,7 @@ impl Prepared {
             let plan = Plan {
                 window: options.window,
                 schedule: Schedule::new(options.speedup, options.asap),
-                routes: Routes::new(self.devices.iter().map(|device| device.geometry).collect(), options.align),
+                routes: targets::routes(options, self.survey.as_ref(), &self.devices, &self.map),
                 ahead: options.ahead,
             };
             let feeder = Feeder::new(clock, plan, stop, self.pool, self.content, planned_in, returned_out);
@@ -184,7 +197,7 @@ impl Prepared {
             let recorded = recorder.join().expect("the recorder does not panic");
             self.metadata.complete = !stop.is_ordered();
             let ended = Ended { fed, looped, recorded, counted, warnings: self.warnings };
-            conclude(options, &self.devices, self.metadata, ended)
+            conclude(options, &self.devices, &self.map, self.metadata, ended)
         })
     }
 
@@ -197,11 +210,11 @@ impl Prepared {
 }
 
 /// No more than was allowed, and no more than can be used at once.
-fn buffer_bytes(options: &Options, survey: Option<Survey>) -> u64 {
+fn buffer_bytes(options: &Options, survey: Option<&Survey>, targets: usize) -> u64 {
     let Some(survey) = survey else { return options.buffers };
     // Widening adds at most a block at each end.
     let largest = (survey.span.max_sectors * iosonar_trace::SECTOR_BYTES + 2 * UNIT_BYTES).next_power_of_two();
-    let at_once = (options.limits().slots() + options.ahead_requests) as u64;
+    let at_once = (options.limits(targets).slots() + options.ahead_requests) as u64;
     options.buffers.min(largest.saturating_mul(at_once)).max(UNIT_BYTES)
 }
 

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use iosonar_replay::clock;
 use iosonar_replay::device::passes::Wipe;
 use iosonar_replay::device::sweep::{self, Progress, Swept, sweep};
-use iosonar_replay::device::{Device, Kind, safety};
+use iosonar_replay::device::{Access, Device, Kind, safety};
 use iosonar_trace::SECTOR_BYTES;
 
 use super::sweeping;
@@ -41,7 +41,7 @@ pub struct Args {
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let carried = safety::signatures(&self.device).unwrap_or_default();
-        let device = Device::open(&self.device, self.force)?;
+        let device = Device::open(&self.device, if self.force { Access::Force } else { Access::Overwrite })?;
         let shown = self.device.display();
         let whole = device.geometry.sectors * SECTOR_BYTES;
         let bytes = if device.kind == Kind::File { device.file.metadata()?.len() } else { whole };

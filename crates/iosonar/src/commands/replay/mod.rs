@@ -32,7 +32,7 @@ use crate::watch;
 
 /// Replay a load on a device or a file, each request at its time
 ///
-/// DESTROYS DATA on the target: every write of the load is written there. A target that is mounted or otherwise in use is
+/// DESTROYS DATA on the targets: every write of the load is written there. A target that is mounted or otherwise in use is
 /// always refused; one that carries a file system, LVM, RAID or partitions only goes with --force.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -44,6 +44,8 @@ Examples:
   iosonar replay mysql.load.gz --target /srv/test.img --output file.replay.parquet --speedup 10
   iosonar replay x.load.gz -t /dev/sdb -o y.replay.parquet --duration 86400 --edit 'repeat | slip'
                                           a day of it, always at slightly other places
+  iosonar replay host.load.parquet -t sda=/dev/sdb -t sdb=/dev/sdc -o host.replay.parquet --depth each=64
+                                          two devices of a load at once, with 64 requests in flight on each
 Then look at it: iosonar report sdb.replay.parquet
 
 Exit codes: 0 done, 1 could not be done, 2 the command line was wrong, 4 done, but requests
@@ -54,9 +56,6 @@ pub struct Args {
     /// Change the load on its way, as `iosonar edit` does: 'select from=0 to=300 | slip every=32768 increase=256'
     #[arg(long, value_name = "PIPELINE", value_parser = super::edit::parse)]
     edit: Option<Pipeline>,
-    /// The block device or regular file to replay on; its content is overwritten
-    #[arg(long, short, value_name = "DEV_OR_FILE")]
-    target: PathBuf,
     /// The result; by its ending Parquet or classic text
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
@@ -81,7 +80,8 @@ impl Args {
     }
 
     fn options(self) -> Result<Options> {
-        let mut options = Options::new(self.load, self.target, self.output);
+        // The targets come with their group.
+        let mut options = Options::new(self.load, PathBuf::new(), self.output);
         options.edit = self.edit;
         self.targets.apply(&mut options)?;
         self.time.apply(&mut options)?;

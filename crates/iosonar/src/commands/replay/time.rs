@@ -32,17 +32,20 @@ impl Time {
     }
 
     fn window(&self) -> Result<Window> {
-        for (name, value) in [("start", self.start), ("end", self.end), ("duration", self.duration)] {
-            if !(value.is_finite() && value >= 0.0) {
-                bail!("--{name} must be a number of seconds, 0 or more");
-            }
-        }
-        let start = Nanos::from_secs(self.start);
-        let end = match (self.end, self.duration) {
-            (end, _) if end > 0.0 => Nanos::from_secs(end),
-            (_, duration) if duration > 0.0 => start + Nanos::from_secs(duration),
+        let start = seconds("start", self.start)?;
+        let end = match (seconds("end", self.end)?, seconds("duration", self.duration)?) {
+            (end, _) if end > Nanos::ZERO => end,
+            (_, duration) if duration > Nanos::ZERO => start + duration,
             _ => Nanos::MAX,
         };
         Ok(Window { start, end })
     }
+}
+
+/// What an option of that name means that is given in seconds.
+pub fn seconds(name: &str, value: f64) -> Result<Nanos> {
+    if !(value.is_finite() && value >= 0.0) {
+        bail!("--{name} must be a number of seconds, 0 or more");
+    }
+    Ok(Nanos::from_secs(value))
 }

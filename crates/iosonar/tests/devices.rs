@@ -1,0 +1,263 @@
+//! Loads of several devices on several targets, and where requests go that do not fit there.
+
+#[allow(dead_code, reason = "each file of tests uses a part of it")]
+mod replaying;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_trace::{Device, DeviceId, Kind, Metadata, Nanos, Op, Outcome, Request};
+use serde_json::{Value, json};
+
+use replaying::{Bench, MIB, Ran, request, run, side_by_side, wait_until};
+
+/// A load of a host with the devices sda, sdb and sdc, each of 4 MiB.
+fn host(bench: &Bench, requests: &[(u16, Request)]) -> PathBuf {
+    let path = bench.path("host.load.parquet");
+    let mut known = Metadata::new(Kind::Load, "test");
+    known.devices = ["sda", "sdb", "sdc"].map(|name| Device { name: name.into(), sectors: Some(8192) }).into();
+    let mut writer = iosonar_trace::create_load(&path, &known).expect("a load can be written");
+    for &(device, request) in requests {
+        writer.write(&Request { device: DeviceId(device), ..request }).expect("a row");
+    }
+    writer.finish(&known).expect("a footer");
+    path
+}
+
+fn file(bench: &Bench, name: &str, bytes: u64) -> PathBuf {
+    let path = bench.path(name);
+    File::create(&path).and_then(|f| f.set_len(bytes)).expect("a file of that size");
+    path
+}
+
+/// `SRC=DEV`, in the place where a target is wanted.
+fn on(source: &str, target: &Path) -> PathBuf {
+    format!("{source}={}", target.display()).into()
+}
+
+/// Which blocks of 4 KiB hold anything.
+fn written(path: &Path) -> Vec<usize> {
+    let bytes = fs::read(path).expect("the target's bytes");
+    let blocks = bytes.chunks(4096).enumerate();
+    blocks.filter(|(_, block)| block.iter().any(|&byte| byte != 0)).map(|(number, _)| number).collect()
+}
+
+/// Of a load's device.
+fn device(ran: &Ran, number: usize) -> Value {
+    ran.statistics()["devices"][number].clone()
+}
+
+/// The same sectors on every device, so that a request that went astray would be found.
+fn same_places_on_three() -> Vec<(u16, Request)> {
+    let write = |device: u16, at: f64, block: u64| (device, request(at, Op::Write, block * 8, 8));
+    vec![
+        write(0, 0.0, 1),
+        write(1, 0.0, 2),
+        write(2, 0.0, 3),
+        write(0, 0.001, 4),
+        write(1, 0.001, 4),
+        (1, request(0.002, Op::Read, 32, 8)),
+        (2, request(0.002, Op::Flush, 0, 0)),
+    ]
+}
+
+#[test]
+fn requests_land_on_the_devices_that_theirs_are_mapped_to() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let bench = Bench::new();
+    let (first, second) = (LoopDevice::new(8 * MIB), LoopDevice::new(4 * MIB));
+    let load = host(&bench, &same_places_on_three());
+    // One by its name, one by its number.
+    let other = format!("0={}", second.path().display());
+    let ran = bench.replay(&load, &on("sdb", first.path()), &["-t", &other]).with_code(0);
+    assert_eq!(written(first.backing_file()), [2, 4], "sdb");
+    assert_eq!(written(second.backing_file()), [1, 4], "sda");
+
+    let statistics = ran.statistics();
+    assert_eq!((&statistics["requests"], &statistics["completed"]), (&json!(7), &json!(5)));
+    assert_eq!((&statistics["skipped"]["excluded"], &statistics["pushed_back"]), (&json!(2), &json!(0)));
+    let sdb = device(&ran, 1);
+    assert_eq!((&sdb["source"], &sdb["target"]), (&json!("sdb"), &json!(first.path())));
+    assert_eq!([&sdb["requests"], &sdb["reads"], &sdb["writes"], &sdb["completed"]], [3, 1, 2, 3]);
+    assert_eq!((&sdb["wrap_factor"], &sdb["left_out"]), (&json!(40.0 / 16384.0), &json!(0)));
+    assert!(sdb["latency_us"]["p50"].as_f64() > Some(0.0));
+    let sdc = device(&ran, 2);
+    assert_eq!((&sdc["target"], &sdc["left_out"], &sdc["latency_us"]), (&Value::Null, &json!(2), &Value::Null));
+    let sum = |key: &str| (0..3).map(|number| device(&ran, number)[key].as_f64().unwrap()).sum::<f64>();
+    assert!((sum("iops") - statistics["iops"].as_f64().unwrap()).abs() < 1e-6, "the devices' rates add up");
+
+    let rows = ran.by_request();
+    assert!(rows.iter().map(|row| row.device.0).eq([0, 1, 2, 0, 1, 1, 2]));
+    assert!(rows.iter().all(|row| (row.device.0 == 2) == (row.outcome == Outcome::Excluded)));
+    let footer = ran.footer();
+    assert_eq!(footer.devices.len(), 3);
+    let targets = &footer.run.as_ref().unwrap()["targets"];
+    assert_eq!((&targets[0]["sources"], &targets[1]["sources"]), (&json!([1]), &json!([0])));
+    assert_eq!(footer.run.as_ref().unwrap()["target"]["path"], json!(first.path()));
+    let left_out = "left out, for no --target names them: sdc (device 2)";
+    assert!(ran.stderr.contains(left_out) && ran.stderr.contains("2 requests were left out"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("  sdb") && ran.stdout.contains("no --target names it"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_target_without_a_name_takes_the_other_devices() {
+    let bench = Bench::new();
+    let (first, second) = (file(&bench, "first", 4 * MIB), file(&bench, "second", 4 * MIB));
+    let load = host(&bench, &same_places_on_three());
+    let ran = bench.replay(&load, &second, &["-t", &format!("sda={}", first.display())]).with_code(0);
+    assert_eq!((written(&first), written(&second)), (vec![1, 4], vec![2, 3, 4]));
+    assert_eq!(ran.statistics()["completed"], 7);
+}
+
+#[test]
+fn two_devices_share_a_target_and_their_overlaps_are_seen() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let bench = Bench::new();
+    let target = LoopDevice::new(4 * MIB);
+    let at_once = [0, 1].map(|device| (device, request(0.0, Op::Write, 8, 8)));
+    // The same device by another name: it is claimed but once.
+    let link = bench.path("link");
+    std::os::unix::fs::symlink(target.path(), &link).unwrap();
+    let other = on("sdb", &link).display().to_string();
+    let ran = bench.replay(&host(&bench, &at_once), &on("sda", target.path()), &["-t", &other]).with_code(0);
+    assert_eq!((&ran.statistics()["pushed_back"], &ran.statistics()["completed"]), (&json!(1), &json!(2)));
+    assert_eq!(ran.footer().run.unwrap()["targets"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn mistakes_in_targets_are_explained_and_nothing_is_opened() {
+    let bench = Bench::new();
+    let (first, second) = (file(&bench, "first", 4 * MIB), file(&bench, "second.replay.parquet", 4 * MIB));
+    let load = host(&bench, &same_places_on_three());
+    let before = bench.names();
+    let second_is = |source: &str| on(source, &second).display().to_string();
+    let refused = |load: &Path, target: &Path, more: &[&str], words: &[&str]| {
+        bench.replay(load, target, more).refused(words);
+        assert_eq!(bench.names(), before, "nothing is left behind");
+    };
+    refused(&load, &on("sdd", &first), &[], &["no device \"sdd\"", "Did you mean sd", "sdc (device 2)"]);
+    refused(&load, &on("3", &first), &[], &["no device \"3\""]);
+    refused(&load, &on("sda", &first), &["-t", &second_is("0")], &["device 0 of the load has a target already"]);
+    refused(&load, &first, &["-t", second.to_str().unwrap()], &["a second target for all devices", "--target sda="]);
+    refused(&load, &first, &["-t", &second_is("sda"), "--depth", "each=60000"], &["--depth", "32768 for each of 2"]);
+    refused(
+        &load,
+        &on("sda", &first),
+        &["-t", &on("sdb", &load).display().to_string()],
+        &["is the load and the target"],
+    );
+    let output = ["-t", &second_is("sdb"), "--output", second.to_str().unwrap(), "--overwrite"];
+    refused(&load, &on("sda", &first), &output, &["is the target, which the result would replace"]);
+    // The safety of every target, and not of the first only.
+    run("mkfs.ext4", &["-q".as_ref(), second.as_os_str()]);
+    refused(&load, &on("sda", &first), &["-t", &second_is("sdb")], &["second.replay.parquet: carries ext4"]);
+    assert_eq!(written(&first), [0_usize; 0]);
+}
+
+#[test]
+fn a_load_fits_in_the_way_that_was_asked_for() {
+    let bench = Bench::new();
+    let target = file(&bench, "half", 2 * MIB);
+    // On a device of 8192 sectors: at its beginning, in its middle, and at its very end.
+    let rows = [0, 4096, 8184].map(|sector| (0, request(0.0, Op::Write, sector, 8)));
+    let load = host(&bench, &rows);
+    let sectors = |ran: &Ran| ran.by_request().iter().map(|row| row.sector.0).collect::<Vec<_>>();
+    let replayed = |fit: &str| bench.replay(&load, &target, &["--overwrite", "--fit", fit]);
+
+    let refused = replayed("reject").refused(&["sda (device 0) of the load reaches up to 4 MiB", "has 2 MiB", "--fit"]);
+    assert!(!refused.result.exists() && written(&target).is_empty(), "before anything is written");
+
+    let clipped = replayed("clip").with_code(0);
+    assert_eq!((&clipped.statistics()["skipped"]["beyond_end"], written(&target)), (&json!(2), vec![0]));
+    assert!(!clipped.stderr.contains("wrapped around"), "{}", clipped.stderr);
+
+    let scaled = replayed("scale").with_code(0);
+    assert_eq!((sectors(&scaled), written(&target)), (vec![0, 2048, 4088], vec![0, 256, 511]));
+    assert!(scaled.stderr.contains("were scaled to"), "{}", scaled.stderr);
+    assert_eq!(scaled.statistics()["wrap_factor"], 2.0, "as far as the load reaches");
+
+    let wrapped = replayed("wrap").with_code(0);
+    assert_eq!(sectors(&wrapped), [0, 0, 4088]);
+    assert!(wrapped.stderr.contains("wrapped around"), "{}", wrapped.stderr);
+    let large = file(&bench, "large", 8 * MIB);
+    let ran = bench.replay(&load, &large, &["--overwrite", "--fit", "scale"]).with_code(0);
+    assert_eq!(sectors(&ran), [0, 8192, 16368], "scaled up as well");
+    bench.replay(&load, &large, &["--overwrite", "--fit", "reject"]).with_code(0);
+    bench.replay(Path::new("-"), &large, &["--overwrite", "--fit", "scale"]).refused(&["pipe", "--fit"]);
+}
+
+#[test]
+fn of_reads_only_nothing_is_written_even_on_what_is_mounted() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, target) = (Bench::new(), LoopDevice::new(16 * MIB));
+    run("mkfs.ext4", &["-q".as_ref(), target.path().as_os_str()]);
+    let place = bench.path("mounted");
+    fs::create_dir(&place).unwrap();
+    run("mount", &["-o".as_ref(), "ro,noload".as_ref(), target.path().as_os_str(), place.as_os_str()]);
+    let before = fs::read(target.backing_file()).unwrap();
+    let load = bench.load(&side_by_side(90, 8));
+    bench.replay(&load, target.path(), &[]).refused(&["mounted on"]);
+    let ran = bench.replay(&load, target.path(), &["--reads-only"]);
+    run("umount", &[place.as_os_str()]);
+    let ran = ran.with_code(0);
+    assert!(ran.stderr.contains("only read") && ran.stderr.contains("mounted on"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("60 of 90 requests are no reads"), "{}", ran.stderr);
+    let statistics = ran.statistics();
+    assert_eq!((&statistics["completed"], &statistics["skipped"]["excluded"]), (&json!(30), &json!(60)));
+    assert!(fs::read(target.backing_file()).unwrap() == before, "nothing was written");
+    // The kernel would not let it be written, either.
+    run("blockdev", &["--setro".as_ref(), target.path().as_os_str()]);
+    let ran = bench.replay(&load, target.path(), &["--overwrite", "--reads-only"]);
+    run("blockdev", &["--setrw".as_ref(), target.path().as_os_str()]);
+    ran.with_code(0);
+}
+
+#[test]
+fn a_depth_for_each_and_an_offset_are_in_the_result() {
+    let bench = Bench::new();
+    let (first, second) = (file(&bench, "first", 4 * MIB), file(&bench, "second", 4 * MIB));
+    let requests: Vec<_> = (0..400).map(|i| ((i % 2) as u16, request(0.0, Op::Write, i * 8, 8))).collect();
+    let load = host(&bench, &requests);
+    let other = on("sdb", &second).display().to_string();
+    let more = ["-t", &other, "--depth", "each=2", "--output-offset", "5000", "--verbose", "--ahead-time", "0.1"];
+    let ran = bench.replay(&load, &on("sda", &first), &more).with_code(0);
+    assert!(ran.statistics()["max_in_flight"].as_u64() <= Some(4), "{}", ran.statistics());
+    let options = ran.footer().run.unwrap()["options"].clone();
+    assert_eq!((&options["depth"], &options["depth_for"]), (&json!(2), &json!("each")));
+    assert_eq!(options["targets"], json!([on("sda", &first), other]));
+    let rows = ran.rows();
+    assert!(rows.iter().all(|row| row.intended == Nanos::from_secs(5000.0) && row.issued >= Some(row.intended)));
+    assert!(rows.iter().all(|row| row.ready > Some(Nanos::from_secs(4000.0))), "all times of a row");
+    assert!(ran.statistics()["elapsed_s"].as_f64() < Some(5000.0), "what is measured stays");
+}
+
+#[test]
+fn a_recovered_run_knows_its_devices() {
+    let bench = Bench::new();
+    let (first, second) = (file(&bench, "first", 4 * MIB), file(&bench, "second", 2 * MIB));
+    // A hundred at once, and one that is far away.
+    let begin = (0..100).map(|i| ((i % 2) as u16, request(0.0, Op::Write, i * 8, 8)));
+    let load = host(&bench, &begin.chain([(0, request(500.0, Op::Write, 0, 8))]).collect::<Vec<_>>());
+    let other = on("sdb", &second).display().to_string();
+    let running = bench.begin(&load, &on("sda", &first), &["-t", &other]);
+    let journal = bench.path("r.replay.parquet.journal");
+    wait_until("all that is due is in the journal", || {
+        fs::metadata(&journal).is_ok_and(|meta| meta.len() > 100 * iosonar_replay::journal::ENTRY_BYTES as u64)
+    });
+    running.signal("KILL");
+    let killed = running.end();
+    let mut recover = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+    let output = recover.arg("recover").arg(&journal).output().expect("it runs");
+    let ran = Ran::of(output, killed.result).with_code(0);
+    let sdb = device(&ran, 1);
+    assert_eq!((&sdb["source"], &sdb["target"]), (&json!("sdb"), &json!(second)));
+    assert_eq!((&sdb["requests"], &sdb["wrap_factor"]), (&json!(50), &json!(800.0 / 4096.0)));
+}

@@ -1,0 +1,138 @@
+//! The run's targets: opened each once, joined with the load's devices, and described in the run's footer.
+
+use std::path::PathBuf;
+
+use iosonar_trace::{self as trace, DeviceId, SECTOR_BYTES};
+use serde_json::{Value, json};
+
+use super::Survey;
+use crate::checks::is_one;
+use crate::device::{Access, Device};
+use crate::error::{Error, Result};
+use crate::mapping::{Map, labelled, resolve};
+use crate::options::Options;
+use crate::placement::{Fit, Geometry};
+use crate::routes::{Routes, Rules};
+
+/// Opens the targets, each once however often it was named: two devices of the load on one target share it, so that their
+/// overlaps are seen. `known` are the load's devices; `is_read` says whether that is all of them.
+pub fn open(options: &Options, known: &[trace::Device], is_read: bool) -> Result<(Vec<Device>, Map)> {
+    let access = match (options.reads_only, options.force) {
+        (true, _) => Access::Read,
+        (false, true) => Access::Force,
+        (false, false) => Access::Overwrite,
+    };
+    let mut paths: Vec<&PathBuf> = Vec::new();
+    let mut indices = Vec::new();
+    for mapping in &options.targets {
+        let same = |path: &&PathBuf| **path == mapping.target || is_one(path, &mapping.target);
+        let index = paths.iter().position(same).unwrap_or_else(|| {
+            paths.push(&mapping.target);
+            paths.len() - 1
+        });
+        indices.push(index as u16);
+    }
+    let names: Vec<_> = known.iter().map(|device| device.name.as_str()).collect();
+    // Names first: a slip in one of them is no reason to look at any device.
+    let map = resolve(&options.targets, &indices, &names, is_read)?;
+    let devices = paths.into_iter().map(|path| Device::open(path, access)).collect::<Result<_>>()?;
+    Ok((devices, map))
+}
+
+/// Refuses a load that reaches beyond its target, where that was asked for.
+pub fn check_fit(options: &Options, survey: Option<&Survey>, devices: &[Device], map: &Map) -> Result<()> {
+    let Some(survey) = survey.filter(|_| options.fit == Fit::Reject) else { return Ok(()) };
+    for (number, &reach) in survey.reaches.iter().enumerate() {
+        let Some(target) = map.target_of(DeviceId(number as u16)) else { continue };
+        let Device { path, geometry, .. } = &devices[usize::from(target)];
+        if reach > geometry.sectors {
+            let name = survey.devices.get(number).map_or("", |device| &device.name);
+            return Err(Error::Options(format!(
+                "{} of the load reaches up to {} MiB, and {} has {} MiB; choose a larger target, or another --fit",
+                labelled(number, name),
+                (reach * SECTOR_BYTES).div_ceil(1 << 20),
+                path.display(),
+                (geometry.sectors * SECTOR_BYTES) >> 20,
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The rules by which requests find their places.
+pub fn routes(options: &Options, survey: Option<&Survey>, devices: &[Device], map: &Map) -> Routes {
+    let rules = Rules { align: options.align, fit: options.fit, reads_only: options.reads_only };
+    let targets = devices.iter().map(|device| device.geometry).collect();
+    Routes::new(targets, map.clone(), rules, survey.map(extents).unwrap_or_default())
+}
+
+/// What becomes the whole of a target: the size of the load's device, where it is known, so that all parts of a load are
+/// scaled alike; else what the part at hand reaches.
+fn extents(survey: &Survey) -> Vec<u64> {
+    let size = |number: usize| survey.devices.get(number).and_then(|device| device.sectors).unwrap_or(0);
+    survey.reaches.iter().enumerate().map(|(number, &reach)| reach.max(size(number))).collect()
+}
+
+/// `run.targets` of the footer.
+pub fn describe(devices: &[Device], map: &Map) -> Value {
+    let described = devices.iter().enumerate().map(|(index, device)| {
+        let mut described = device.describe();
+        let (sources, others) = map.sources_of(index as u16);
+        described["sources"] = json!(sources);
+        described["others"] = json!(others);
+        described
+    });
+    described.collect()
+}
+
+/// Targets and map from a footer, for a run that is recovered.
+pub fn described(run: &Value) -> (Vec<(PathBuf, Geometry)>, Map) {
+    let one = |target: &Value| {
+        let sectors = target["sectors"].as_u64().unwrap_or(1);
+        (target["path"].as_str().unwrap_or_default().into(), Geometry { sectors, block_sectors: 1 })
+    };
+    let Some(described) = run["targets"].as_array() else {
+        return (vec![one(&run["target"])], Map::all_to_first());
+    };
+    let mut map = Map::default();
+    for (index, target) in described.iter().enumerate() {
+        for source in target["sources"].as_array().into_iter().flatten().filter_map(Value::as_u64) {
+            map.insert(Some(DeviceId(source as u16)), index as u16);
+        }
+        if target["others"] == json!(true) {
+            map.insert(None, index as u16);
+        }
+    }
+    (described.iter().map(one).collect(), map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_described_is_understood_again() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(1 << 20).unwrap();
+        let other = tempfile::NamedTempFile::new().unwrap();
+        other.as_file().set_len(1 << 21).unwrap();
+        let mut options = Options::new("l".into(), file.path().to_owned(), "o".into());
+        let named = |source: &str, target: &std::path::Path| crate::mapping::Mapping {
+            source: Some(source.to_owned()),
+            target: target.to_owned(),
+        };
+        options.targets.extend([named("sdb", other.path()), named("sdc", file.path())]);
+        options.force = true;
+        let known: Vec<_> = ["sda", "sdb", "sdc"].map(|name| trace::Device { name: name.into(), sectors: None }).into();
+        let (devices, map) = open(&options, &known, true).unwrap();
+        assert_eq!(devices.len(), 2, "the same file is opened once");
+        let targets = [0, 1, 2, 9].map(|device| map.target_of(DeviceId(device)));
+        assert_eq!(targets, [Some(0), Some(1), Some(0), Some(0)]);
+        let (again, same) = described(&json!({"targets": describe(&devices, &map)}));
+        assert_eq!(same, map);
+        assert_eq!(again.iter().map(|(_, g)| g.sectors).collect::<Vec<_>>(), [2048, 4096]);
+        // As runs of earlier versions have it.
+        let (one, all) = described(&json!({"target": {"path": "x", "sectors": 8}}));
+        assert_eq!((one[0].1.sectors, all), (8, Map::all_to_first()));
+    }
+}
