@@ -44,7 +44,7 @@ Examples:
   iosonar replay mysql.load.gz --target /srv/test.img --output file.replay.parquet --speedup 10
   iosonar replay x.load.gz -t /dev/sdb -o y.replay.parquet --duration 86400 --edit 'repeat | slip'
                                           a day of it, always at slightly other places
-  iosonar replay host.load.parquet -t sda=/dev/sdb -t sdb=/dev/sdc -o host.replay.parquet --depth each=64
+  iosonar replay host.load -t sda=/dev/sdb -t sdb=/dev/sdc -o a.replay.parquet --depth each=64
                                           two devices of a load at once, with 64 requests in flight on each
 Then look at it: iosonar report sdb.replay.parquet
 
