@@ -52,7 +52,7 @@ class SourceFile:
 
     @property
     def targets(self) -> list[dict[str, Any]]:
-        """What was replayed on, as the footer describes it. A run of one target, or of an earlier version, has but one."""
+        """What was replayed on, as the footer has it. A run of one target, or of an earlier version, has but one."""
         several = self.run.get("targets")
         one = self.run.get("target")
         return list(several) if several else [one] if one else []
