@@ -33,7 +33,8 @@ pub fn check(options: &Options) -> Result<()> {
     if options.window.start >= options.window.end {
         return refuse("the window is empty: --end must lie behind --start".into());
     }
-    if options.edit.as_ref().is_some_and(Pipeline::is_endless) && options.window.end == Nanos::MAX {
+    let ends_by_time = options.run_for.is_some() && !options.asap;
+    if options.edit.as_ref().is_some_and(Pipeline::is_endless) && options.window.end == Nanos::MAX && !ends_by_time {
         return refuse("what --edit makes never ends: say how long to replay with --duration".into());
     }
     if options.load == Path::new("-") && matches!(options.fit, Fit::Scale | Fit::Reject) {
@@ -43,6 +44,7 @@ pub fn check(options: &Options) -> Result<()> {
                 .into(),
         );
     }
+    check_modes(options)?;
     if let Some(target) = options.targets.iter().map(|m| &m.target).find(|target| is_one(&options.load, target)) {
         return refuse(format!(
             "{} is the load and the target: the replay would overwrite what it reads; name another --target",
@@ -50,6 +52,22 @@ pub fn check(options: &Options) -> Result<()> {
         ));
     }
     check_output(options)
+}
+
+/// What can't be had together.
+fn check_modes(options: &Options) -> Result<()> {
+    let Options { load, again, asap, perturb, run_for, .. } = options;
+    let is_pipe = || load == Path::new("-") || fs::metadata(load).is_ok_and(|m| m.file_type().is_fifo());
+    if *again && is_pipe() {
+        return refuse("a pipe can be read only once, so --loop needs a load in a file".into());
+    }
+    if perturb.is_some() && *asap {
+        return refuse("--perturb changes issue times, and --asap has none: leave one of them out".into());
+    }
+    if run_for.is_some_and(|time| time <= Nanos::ZERO) {
+        return refuse("--for must be above zero".into());
+    }
+    Ok(())
 }
 
 /// The result must be able to be there in the end: that is asked before the run, not after it.

@@ -1,10 +1,10 @@
-//! Makes requests ready ahead of the loop: reads the load, cuts the window, places each request on the target, finds it a
-//! buffer and builds its data.
+//! Makes requests ready ahead of the loop: takes each from the agenda, places it on the target, finds it a buffer and
+//! builds its data.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use iosonar_trace::{Device, DeviceId, Nanos, Op, Outcome, Reader, Request, Sector};
+use iosonar_trace::{Device, DeviceId, Nanos, Op, Outcome, Sector};
 use rtrb::{Consumer, Producer};
 
 use crate::buffers::{Arena, Buffer, Pool};
@@ -13,21 +13,17 @@ use crate::data::{Content, Written};
 use crate::error::Result;
 use crate::issuer::Stop;
 use crate::nap::Nap;
-use crate::options::Window;
 use crate::planned::Planned;
+use crate::rounds::Numbered;
 use crate::routes::{Routed, Routes};
-use crate::schedule::Schedule;
+use crate::schedule::{Agenda, Scheduled};
 
 /// How long it waits for a buffer: memory is short then, and the recorder may give some back at any time.
 const BUFFER_NAP: Duration = Duration::from_millis(1);
 
-/// Which requests go, when, and where.
+/// Where requests go, and how early they are made ready.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The part of the load that is replayed.
-    pub window: Window,
-    /// When they go.
-    pub schedule: Schedule,
     /// Where they go.
     pub routes: Routes,
     /// How far ahead requests are made ready.
@@ -92,32 +88,24 @@ impl<'a, C: Clock> Feeder<'a, C> {
         Self { clock, plan, stop, pool, content, output, returned, nap, freed: 0, fed: Fed::default() }
     }
 
-    /// Runs to the end of the window, or until a stop. What it counted is true even if the load could be read only in part.
-    pub fn run(mut self, load: &mut dyn Reader<Request>) -> (Fed, Result<()>) {
+    /// Runs to the end of the agenda, or until a stop. What it counted is true even if the load could be read only in part.
+    pub fn run(mut self, mut agenda: Agenda<'_>) -> (Fed, Result<()>) {
         let arena = Arc::clone(self.pool.arena());
-        let mut number = 0;
         let outcome = loop {
-            let request = match load.next() {
-                Ok(Some(request)) => request,
+            let scheduled = match agenda.next() {
+                Ok(Some(scheduled)) => scheduled,
                 Ok(None) => break Ok(()),
-                Err(error) => break Err(error.into()),
+                Err(error) => break Err(error),
             };
-            number += 1;
-            if request.at < self.plan.window.start {
-                continue;
-            }
-            if request.at >= self.plan.window.end {
-                break Ok(());
-            }
             self.fed.requests += 1;
-            raise(&mut self.fed.reaches, request.device, request.end());
-            let planned = self.plan(number - 1, &request);
+            raise(&mut self.fed.reaches, scheduled.next.request.device, scheduled.next.request.end());
+            let planned = self.plan(&scheduled);
             let Some(planned) = self.equip(planned, &arena) else { break Ok(()) };
             if !self.hand_over(planned) {
                 break Ok(());
             }
         };
-        let known = load.metadata();
+        let known = agenda.metadata();
         self.fed.bad_lines = known.counts.bad_lines;
         self.fed.load_complete = known.complete && outcome.is_ok();
         self.fed.notices.clone_from(&known.notices);
@@ -126,12 +114,12 @@ impl<'a, C: Clock> Feeder<'a, C> {
         (self.fed, outcome)
     }
 
-    fn plan(&mut self, number: u64, request: &Request) -> Planned {
-        let deadline = self.plan.schedule.deadline(request.at);
-        let Routed { target, sector, sectors, widened, skip } = self.plan.routes.route(request);
+    fn plan(&mut self, scheduled: &Scheduled) -> Planned {
+        let Scheduled { next: Numbered { request, number, round }, intended, deadline } = *scheduled;
+        let Routed { target, sector, sectors, widened, skip } = self.plan.routes.route(&request);
         Planned {
             request: number,
-            round: 0,
+            round,
             device: request.device,
             target,
             source_sector: request.sector,
@@ -139,6 +127,7 @@ impl<'a, C: Clock> Feeder<'a, C> {
             sectors,
             op: request.op,
             flags: request.flags,
+            intended,
             deadline,
             ready: Nanos::ZERO,
             widened,

@@ -69,6 +69,17 @@ impl<T: Target> Idle<T> for Hybrid {
     }
 }
 
+/// Sleeps until the deadline: late by the time that waking takes, and costs the least.
+#[derive(Debug, Default)]
+pub struct Sleep;
+
+impl<T: Target> Idle<T> for Sleep {
+    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
+        // Bounded, so that an order to stop is seen.
+        target.wait(Nanos(left.0.min(100_000_000)))
+    }
+}
+
 /// How the load's times are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
@@ -90,6 +101,8 @@ pub struct Limits {
     pub batch: usize,
     /// 1 if all targets share the depth, or the number of targets if each has its own.
     pub gates: usize,
+    /// From this time on nothing new is issued; what was issued or pushed back before goes on.
+    pub until: Nanos,
 }
 
 impl Limits {
@@ -183,6 +196,8 @@ pub struct Issuer<'a, T, C, I> {
     in_flight: usize,
     /// Slots that wait for an overlap.
     waiting: usize,
+    /// Whether the time is over at which the input ends.
+    is_over: bool,
     last_look: Nanos,
     tally: Tally,
 }
@@ -238,6 +253,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             staged: Vec::with_capacity(limits.batch),
             in_flight: 0,
             waiting: 0,
+            is_over: false,
             last_look: Nanos(i64::MIN),
             tally: Tally::default(),
         }
@@ -286,6 +302,12 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     /// Moves what is due from the input, so that it can be counted as waiting.
     #[inline]
     fn take_due(&mut self, now: Nanos) {
+        if now >= self.limits.until {
+            self.gates.iter_mut().for_each(|gate| gate.due.clear());
+            self.due = 0;
+            self.is_over = true;
+            return;
+        }
         while let Some((deadline, target)) = self.next()
             && deadline <= now
         {
@@ -408,6 +430,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             record.held_by = match gate.held {
                 Some((by, at)) if at >= next.deadline => by,
                 _ if next.ready > next.deadline => HeldBy::Input,
+                _ if next.deadline > next.intended => HeldBy::Perturbed,
                 _ => HeldBy::Nothing,
             };
         }
@@ -549,8 +572,8 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     /// How long until something can be issued; `MAX` if only a completion can change that.
     #[inline]
     fn time_left(&mut self, now: Nanos) -> Nanos {
-        if self.stop.is_ordered() || (self.due > 0 && self.gates.len() == 1) {
-            // Due, but held; so is everything behind it.
+        if self.stop.is_ordered() || self.is_over || (self.due > 0 && self.gates.len() == 1) {
+            // Never to be taken; or due, but held, and so is everything behind it.
             return Nanos::MAX;
         }
         match self.next() {
@@ -567,7 +590,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             return self.stop.is_at_once() || (self.stop.is_ordered() && self.in_flight == 0);
         }
         let is_drained = self.upcoming.is_none() && self.input.is_abandoned() && self.input.is_empty();
-        self.stop.is_ordered() || (self.due == 0 && is_drained)
+        self.stop.is_ordered() || self.is_over || (self.due == 0 && is_drained)
     }
 
     /// Puts out what never came back, and what never went.

@@ -11,7 +11,10 @@ use crate::data::DataSpec;
 use crate::isolate::Part;
 use crate::issuer::{Limits, Pace};
 use crate::mapping::Mapping;
+use crate::perturb::Perturb;
 use crate::placement::{Align, Fit};
+use crate::rounds::Rounds;
+use crate::schedule::{Agenda, Schedule};
 use crate::target::uring::BATCH;
 
 /// The most requests in flight that can be asked for.
@@ -38,6 +41,16 @@ pub struct Options {
     pub speedup: f64,
     /// As fast as possible instead of at the load's times.
     pub asap: bool,
+    /// The window again and again.
+    #[serde(rename = "loop")]
+    pub again: bool,
+    /// Ends the run at this time since virtual zero.
+    #[serde(rename = "for")]
+    pub run_for: Option<Nanos>,
+    /// What is done to issue times on purpose.
+    pub perturb: Option<Perturb>,
+    /// What chance depends on, where the run leaves something to it.
+    pub seed: u64,
     /// The most requests in flight.
     pub depth: usize,
     /// Whose depth that is.
@@ -108,6 +121,8 @@ pub enum Wait {
     Spin,
     /// Sleeps until shortly before the deadline, then spins.
     Hybrid,
+    /// Sleeps until the deadline.
+    Sleep,
 }
 
 impl Options {
@@ -123,6 +138,10 @@ impl Options {
             window: Window::default(),
             speedup: 1.0,
             asap: false,
+            again: false,
+            run_for: None,
+            perturb: None,
+            seed: 1,
             depth: 512,
             depth_for: DepthFor::default(),
             align: Align::default(),
@@ -155,6 +174,22 @@ impl Options {
         self.wait.unwrap_or(if alone || self.asap { Wait::Hybrid } else { Wait::Spin })
     }
 
+    /// The run's agenda, of rounds that were opened for it.
+    pub fn agenda<'a>(&self, rounds: Rounds<'a>) -> Agenda<'a> {
+        let agenda = Agenda::new(rounds, Schedule::new(self.speedup, self.asap));
+        let agenda = agenda.until(self.run_for.unwrap_or(Nanos::MAX));
+        match self.perturb {
+            Some(how) => agenda.perturbed(how, self.seed),
+            None => agenda,
+        }
+    }
+
+    /// Why nobody may take the run for a faithful one, if so: it goes into the footer, and on every picture.
+    pub fn fake(&self) -> Option<String> {
+        let how = self.perturb?;
+        Some(format!("issue times were perturbed on purpose (--perturb {how}, --seed {})", self.seed))
+    }
+
     /// What the loop keeps to with that many targets. As many places again as the depth are reserved for requests that
     /// were pushed back.
     pub fn limits(&self, targets: usize) -> Limits {
@@ -162,6 +197,7 @@ impl Options {
             DepthFor::All => 1,
             DepthFor::Each => targets,
         };
-        Limits { depth: self.depth, pushed_back: self.depth.max(64), batch: BATCH, gates }
+        let until = self.run_for.filter(|_| self.asap).unwrap_or(Nanos::MAX);
+        Limits { depth: self.depth, pushed_back: self.depth.max(64), batch: BATCH, gates, until }
     }
 }

@@ -25,7 +25,9 @@ pub struct Planned {
     pub op: Op,
     /// How.
     pub flags: Flags,
-    /// When it is to be issued, since virtual zero.
+    /// When the load wants it issued, since virtual zero.
+    pub intended: Nanos,
+    /// When it is to be issued: then, or later on purpose.
     pub deadline: Nanos,
     /// When it was ready.
     pub ready: Nanos,
@@ -49,7 +51,7 @@ impl Planned {
             sectors: self.sectors,
             op: self.op,
             flags: self.flags,
-            intended: self.deadline,
+            intended: self.intended,
             issued: None,
             completed: None,
             ready: Some(self.ready),

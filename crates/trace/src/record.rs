@@ -109,8 +109,8 @@ named_enum! {
         Input = 3 "input",
         /// The record of the run could not be written as fast as the requests completed.
         Recorder = 4 "recorder",
-        /// An earlier request had not completed, and a closed loop was asked for.
-        Closed = 5 "closed",
+        /// It was put off on purpose.
+        Perturbed = 5 "perturbed",
     }
 }
 

@@ -43,7 +43,7 @@ def _held(*reasons: str) -> Callable[[ir.Table], ir.NumericColumn]:
 
 
 def _answer_wait(table: ir.Table) -> ir.NumericColumn:
-    waited = table.held_by.isin(("depth", "order", "closed")) | table.pushed_back
+    waited = table.held_by.isin(("depth", "order", "perturbed")) | table.pushed_back
     return waited.ifelse(table.delay_ns, table.delay_ns * 0)
 
 

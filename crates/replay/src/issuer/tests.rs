@@ -26,6 +26,7 @@ fn write(request: u64, at: i64, sector: u64, sectors: u64) -> Planned {
         sectors: Sectors(sectors),
         op: Op::Write,
         flags: Flags::default(),
+        intended: Nanos(at),
         deadline: Nanos(at),
         ready: Nanos(i64::MIN / 2),
         widened: false,
@@ -45,12 +46,13 @@ struct Bench {
     depth: usize,
     pushed_back: usize,
     gates: usize,
+    until: Nanos,
     stop: Rc<Stop>,
 }
 
 impl Bench {
     fn new(policy: Policy, depth: usize) -> Self {
-        Self { pace: Pace::Timed, policy, depth, pushed_back: 64, gates: 1, stop: Rc::default() }
+        Self { pace: Pace::Timed, policy, depth, pushed_back: 64, gates: 1, until: Nanos::MAX, stop: Rc::default() }
     }
 
     fn with_a_depth_for_each_of(targets: usize, policy: Policy, depth: usize) -> Self {
@@ -78,7 +80,7 @@ impl Bench {
         input: Consumer<Planned>,
         output: Producer<Done>,
     ) -> Issuer<'_, T, Time, Leap> {
-        let limits = Limits { depth: self.depth, pushed_back: self.pushed_back, batch: 4, gates: self.gates };
+        let limits = Limits { depth: self.depth, pushed_back: self.pushed_back, batch: 4, gates: self.gates, until: self.until };
         let tracker = Tracker::new(self.policy, Strong::AnyWrite, limits.slots());
         let (pace, policy, stop) = (self.pace, self.policy, &*self.stop);
         let clock = time.clone();
@@ -221,6 +223,38 @@ fn as_fast_as_possible_fills_the_depth_and_has_no_deadlines() {
     assert!(rows.iter().all(|row| row.delay() == Some(Nanos(0)) && row.held_by == HeldBy::Nothing));
     assert_eq!(tally.max_in_flight, 3);
     assert!(by_request(rows).is_sorted_by_key(|row| row.issued));
+}
+
+#[test]
+fn the_end_of_the_time_ends_the_input_and_loses_nothing_that_was_begun() {
+    // 2 waits for 1, and both are begun before the end; nothing new goes after it.
+    let pace = Pace::AsFastAsPossible;
+    let bench = Bench { pace, until: Nanos(10 * MS + MS / 2), ..Bench::new(Policy::Partial, 1) };
+    let (rows, _) = bench.run((0..40).map(|i| write(i, 0, i / 2 * 8, 8)).collect(), each_takes(MS));
+    let rows = by_request(rows);
+    assert!(rows.len() > 5 && rows.len() < 40, "{}", rows.len());
+    assert!(rows.iter().map(|row| row.request).eq(0..rows.len() as u64), "the first ones, each once");
+    assert!(rows.iter().all(|row| row.outcome == Outcome::Ok));
+}
+
+#[test]
+fn what_was_put_off_on_purpose_says_so_and_its_delay_shows_it() {
+    let late = Planned { intended: Nanos(MS), ..write(1, 3 * MS, 8, 8) };
+    let (rows, _) = Bench::new(Policy::Partial, 8).run(vec![write(0, 0, 0, 8), late], each_takes(MS));
+    let rows = by_request(rows);
+    assert_eq!(rows.iter().map(|r| r.held_by).collect::<Vec<_>>(), [HeldBy::Nothing, HeldBy::Perturbed]);
+    assert!((2 * MS..2 * MS + 100).contains(&rows[1].delay().unwrap().0));
+}
+
+#[test]
+fn sleeping_passes_the_time_until_the_deadline_and_never_beyond_a_tenth_of_a_second() {
+    let time = Time::starting_at(0);
+    let mut target = Mock::with_latency(time.clone(), Nanos(MS));
+    for (left, slept) in [(5 * MS, 5 * MS), (3000 * MS, 100 * MS)] {
+        let before = time.now();
+        Sleep.idle(Nanos(left), &mut target).unwrap();
+        assert_eq!((time.now() - before).0, slept + 1);
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::clock::Monotonic;
 use crate::conflicts::Tracker;
 use crate::error::{Error, Result};
 use crate::isolate::Isolation;
-use crate::issuer::{Hybrid, Idle, Issuer, Limits, Plugs, Spin, Stop, Tally};
+use crate::issuer::{Hybrid, Idle, Issuer, Limits, Plugs, Sleep, Spin, Stop, Tally};
 use crate::options::{Options, Wait};
 use crate::planned::{Done, Planned};
 use crate::target::Target;
@@ -64,6 +64,7 @@ impl Looping<'_> {
         let clock = started.recv().expect("whoever waits for us starts us");
         match self.options.wait() {
             Wait::Spin => self.issue(clock, target, Spin),
+            Wait::Sleep => self.issue(clock, target, Sleep),
             Wait::Hybrid => self.issue(clock, target, Hybrid { margin: WAKE_MARGIN }),
         }
     }

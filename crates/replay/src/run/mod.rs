@@ -14,7 +14,7 @@ use std::thread;
 
 use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request};
 use rtrb::RingBuffer;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::conclude::{Ended, conclude};
 use self::looping::Looping;
@@ -34,7 +34,7 @@ use crate::machine;
 use crate::mapping::Map;
 use crate::options::Options;
 use crate::recorder::{Progress, Recorder};
-use crate::schedule::Schedule;
+use crate::rounds::{Reopen, Rounds};
 use crate::statistics::Statistics;
 
 pub use self::conclude::recover;
@@ -90,7 +90,7 @@ impl Prepared {
             "target": devices[0].describe(),
             "targets": targets::describe(&devices, &map),
             "machine": machine::snapshot(),
-            "fake": Value::Null,
+            "fake": options.fake(),
             "data": { "what": options.data.to_string(), "seed": seed },
         }));
         let isolation = match options.isolate.as_slice() {
@@ -104,7 +104,7 @@ impl Prepared {
         let journal = JournalWriter::create(
             &journal::path_for(&options.output),
             &metadata,
-            survey.as_ref().map_or(0, |s| s.requests),
+            survey.as_ref().map_or(0, |s| s.expected(&options)),
         )?;
         let content = Content::new(&options.data, seed);
         Ok(Self { options, devices, map, load, survey, journal, pool, content, metadata, warnings, isolation })
@@ -137,8 +137,7 @@ impl Prepared {
 
     /// How long the run is going to take, in the run's own time, if it keeps its times.
     pub fn duration(&self) -> Option<Nanos> {
-        let span = self.survey.as_ref()?.span;
-        (!self.options.asap).then(|| Nanos(((span.last_ns - span.first_ns) as f64 / self.options.speedup) as i64))
+        self.survey.as_ref().and_then(|survey| survey.duration(&self.options)).or(self.options.run_for)
     }
 
     /// What was arranged on the machine for this run, a sentence each.
@@ -181,15 +180,14 @@ impl Prepared {
             let meters: Vec<Meter> = self.devices.iter().filter_map(Device::disk).filter_map(Meter::start).collect();
             let _ = start.send(clock);
             let plan = Plan {
-                window: options.window,
-                schedule: Schedule::new(options.speedup, options.asap),
                 routes: targets::routes(options, self.survey.as_ref(), &self.devices, &self.map),
                 ahead: options.ahead,
             };
             let feeder = Feeder::new(clock, plan, stop, self.pool, self.content, planned_in, returned_out);
             let recorder = Recorder::new(done_out, returned_in, arena, self.journal, stop, progress);
-            let mut load = self.load;
-            let feeder = in_room(rooms, "feeder", move || feeder.run(&mut *load));
+            let again: Option<Reopen<'_>> = options.again.then(|| Box::new(|| survey::open(options)) as _);
+            let agenda = options.agenda(Rounds::new(self.load, options.window, again));
+            let feeder = in_room(rooms, "feeder", move || feeder.run(agenda));
             let recorder = in_room(rooms, "recorder", || recorder.run());
             let looped = issuer.recv().expect("the loop does not panic")?;
             let counted = meters.iter().filter_map(Meter::read).collect();

@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
-use iosonar_trace::{Device, Kind, Metadata, Reader, Request, Span, open_load};
+use iosonar_trace::{Device, Kind, Metadata, Nanos, Reader, Request, Span, open_load};
 
 use crate::error::{Error, Result};
 use crate::feeder::raise;
 use crate::options::{Options, Window};
 use crate::placement::Fit;
+use crate::rounds::period;
 
 /// What is known of the load's window before the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// Requests; at most, where `exact` is false.
+    /// Requests of one round.
     pub requests: u64,
     /// Those that modify the target.
     pub writes: u64,
@@ -22,6 +23,27 @@ pub struct Survey {
     pub devices: Vec<Device>,
     /// The first sector behind the highest request of each device; empty where nobody asked for it.
     pub reaches: Vec<u64>,
+}
+
+impl Survey {
+    /// How long the run takes if it keeps its times; `None` if nobody can say.
+    pub fn duration(&self, options: &Options) -> Option<Nanos> {
+        let natural = self.span.last_ns - self.span.first_ns;
+        let natural = (!options.asap && !options.again).then(|| Nanos((natural as f64 / options.speedup) as i64));
+        match (natural, options.run_for) {
+            (Some(natural), Some(until)) => Some(natural.min(until)),
+            (natural, until) => natural.or(until),
+        }
+    }
+
+    /// How many rows the run can have at most, where its end is known; else those of a round.
+    pub fn expected(&self, options: &Options) -> u64 {
+        let (true, false, Some(until)) = (options.again, options.asap, options.run_for) else { return self.requests };
+        let (first, last) = (Nanos(self.span.first_ns), Nanos(self.span.last_ns));
+        let round = period(self.requests, first, last).0 as f64 / options.speedup;
+        let begun = (until.0 as f64 / round).ceil().max(1.0);
+        (self.requests as f64 * begun) as u64
+    }
 }
 
 /// The load as it is replayed.
@@ -41,7 +63,9 @@ pub fn survey(options: &Options) -> Result<Option<Survey>> {
     }
     let mut reader = open(options)?;
     let needs_reaches = matches!(options.fit, Fit::Scale | Fit::Reject);
-    if reader.is_surveyed() && window == Window::default() && !needs_reaches {
+    let ends_early = options.run_for.filter(|_| !options.asap).map(|until| Nanos((until.0 as f64 * options.speedup) as i64));
+    let is_whole = window == Window::default() && ends_early.is_none_or(|end| end >= length(reader.metadata()));
+    if reader.is_surveyed() && is_whole && !needs_reaches {
         return Ok(Some(of(reader.metadata(), reader.metadata(), Vec::new())));
     }
     let mut inside = Metadata::new(Kind::Load, "window");
@@ -51,6 +75,10 @@ pub fn survey(options: &Options) -> Result<Option<Survey>> {
             break;
         }
         if request.at >= window.start {
+            let first = if inside.counts.requests == 0 { request.at } else { Nanos(inside.span.first_ns) };
+            if ends_early.is_some_and(|end| request.at - first >= end) {
+                break;
+            }
             inside.count_request(&request);
             raise(&mut reaches, request.device, request.end());
         }
@@ -74,4 +102,8 @@ fn of(window: &Metadata, load: &Metadata, reaches: Vec<u64>) -> Survey {
         devices: load.devices.clone(),
         reaches,
     }
+}
+
+fn length(known: &Metadata) -> Nanos {
+    Nanos(known.span.last_ns - known.span.first_ns)
 }
