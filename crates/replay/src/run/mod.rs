@@ -115,6 +115,17 @@ impl Prepared {
         self.survey.as_ref()
     }
 
+    /// How many rows the result is going to have, if all goes well and that is known.
+    pub fn expected(&self) -> Option<u64> {
+        let ends = !self.options.again || (self.options.run_for.is_some() && !self.options.asap);
+        self.survey.filter(|_| ends).map(|survey| survey.expected(&self.options))
+    }
+
+    /// What was asked for.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// The targets.
     pub fn devices(&self) -> &[Device] {
         &self.devices

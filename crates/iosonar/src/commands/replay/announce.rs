@@ -58,11 +58,12 @@ fn fate(prepared: &Prepared, device: &Device) -> String {
 
 /// How much of the load that is about.
 fn demand(prepared: &Prepared) -> String {
+    let again = if prepared.options().again { " of each round" } else { "" };
     match (prepared.survey(), prepared.options().reads_only) {
         (None, false) => "whatever the load writes".to_owned(),
         (None, true) => "all but the reads of the load is left out".to_owned(),
-        (Some(s), false) => format!("{} of {} requests write", s.writes, s.requests),
-        (Some(s), true) => format!("{} of {} requests are no reads, and are left out", s.writes, s.requests),
+        (Some(s), false) => format!("{} of {} requests{again} write", s.writes, s.requests),
+        (Some(s), true) => format!("{} of {} requests{again} are no reads, and are left out", s.writes, s.requests),
     }
 }
 

@@ -26,7 +26,7 @@ pub struct Engine {
     /// How long before the first request everything is opened, filled and made ready, in seconds
     #[arg(long, value_name = "S", default_value_t = 0.2)]
     grace: f64,
-    /// How long to wait for deadlines: spin is exact and takes a processor; hybrid sleeps in between
+    /// How to wait for deadlines: spin is exact and takes a processor; hybrid sleeps in between; sleep costs the least
     /// [default: spin; hybrid with --asap, or where only one processor may be used]
     #[arg(long, value_enum)]
     wait: Option<WaitName>,
@@ -60,8 +60,10 @@ impl FromStr for Depth {
 enum WaitName {
     /// Exact, takes a processor
     Spin,
-    /// Sleeps until shortly before each deadline
+    /// Sleeps until shortly before each deadline, then spins
     Hybrid,
+    /// Sleeps until the deadline: late by the time that waking takes
+    Sleep,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -88,6 +90,7 @@ impl Engine {
         options.wait = self.wait.map(|wait| match wait {
             WaitName::Spin => Wait::Spin,
             WaitName::Hybrid => Wait::Hybrid,
+            WaitName::Sleep => Wait::Sleep,
         });
         options.isolate = self.isolate.iter().map(|part| part.meant()).collect();
         Ok(())

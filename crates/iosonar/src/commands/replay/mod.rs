@@ -4,6 +4,7 @@
 mod announce;
 mod data;
 mod engine;
+mod modes;
 mod overlaps;
 mod result;
 mod targets;
@@ -23,6 +24,7 @@ use iosonar_trace::transforms::Pipeline;
 use self::announce::announce;
 use self::data::Data;
 use self::engine::Engine;
+use self::modes::Modes;
 use self::overlaps::Overlaps;
 use self::result::ResultArgs;
 use self::targets::Targets;
@@ -46,6 +48,8 @@ Examples:
                                           a day of it, always at slightly other places
   iosonar replay host.load -t sda=/dev/sdb -t sdb=/dev/sdc -o a.replay.parquet --depth each=64
                                           two devices of a load at once, with 64 requests in flight on each
+  iosonar replay x.load.gz -t /dev/sdb -o y.replay.parquet --loop --for 10m
+                                          again and again for ten minutes
 Then look at it: iosonar report sdb.replay.parquet
 
 Exit codes: 0 done, 1 could not be done, 2 the command line was wrong, 4 done, but requests
@@ -63,6 +67,8 @@ pub struct Args {
     targets: Targets,
     #[command(flatten)]
     time: Time,
+    #[command(flatten)]
+    modes: Modes,
     #[command(flatten)]
     overlaps: Overlaps,
     #[command(flatten)]
@@ -85,6 +91,7 @@ impl Args {
         options.edit = self.edit;
         self.targets.apply(&mut options)?;
         self.time.apply(&mut options)?;
+        self.modes.apply(&mut options)?;
         self.overlaps.apply(&mut options)?;
         self.data.apply(&mut options)?;
         self.engine.apply(&mut options)?;
@@ -101,7 +108,7 @@ pub fn replay(options: Options, json: bool) -> Result<ExitCode> {
     let stop = Arc::new(Stop::default());
     let progress = Arc::new(Progress::default());
     watch::stop_on_signals(&stop).context("signals can't be caught")?;
-    let bar = watch::Bar::start(&progress, prepared.survey().map(|s| s.requests), prepared.duration());
+    let bar = watch::Bar::start(&progress, prepared.expected(), prepared.duration());
     let finished = prepared.run(&stop, &progress)?;
     bar.finish();
     // Those from before the run were told then.
