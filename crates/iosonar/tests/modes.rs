@@ -1,0 +1,124 @@
+//! The ways to run a load, end to end: again and again, for a time, perturbed, waiting in each way.
+
+#[allow(dead_code, reason = "each file of tests uses a part of it")]
+mod replaying;
+
+use std::fs::File;
+use std::path::Path;
+
+use iosonar_trace::{HeldBy, Nanos, Outcome, Record};
+
+use replaying::{Bench, MIB, Ran, Row, side_by_side};
+
+const MS: i64 = 1_000_000;
+
+fn each_done(rows: &[Record]) {
+    assert!(rows.iter().all(|row| row.outcome == Outcome::Ok), "{rows:?}");
+    assert!(rows.iter().all(|row| row.delay().unwrap() >= Nanos::ZERO), "never early");
+}
+
+/// Request, round and intended time in ms, in the order of rounds.
+fn places(rows: &[Record]) -> Vec<(u64, u32, i64)> {
+    let mut places: Vec<_> = rows.iter().map(|row| (row.request, row.round, row.intended.0 / MS)).collect();
+    places.sort_by_key(|&(request, round, _)| (round, request));
+    places
+}
+
+#[test]
+fn a_looped_load_goes_on_from_round_to_round_until_its_time_is_over() {
+    let bench = Bench::new();
+    let load = bench.load(&side_by_side(10, 8));
+    let ran = bench.replay(&load, &bench.target(MIB), &["--loop", "--for", "35ms"]).with_code(0);
+    let rows = ran.rows();
+    each_done(&rows);
+    assert_eq!(places(&rows), (0..35).map(|i| (i % 10, i as u32 / 10, i as i64)).collect::<Vec<_>>());
+    assert!(ran.footer().complete, "it ended as it was asked to");
+    assert_eq!(ran.statistics()["requests"], 35);
+    assert!(ran.stderr.contains("of each round"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_round_is_the_window_and_a_speed_up_shortens_it() {
+    let bench = Bench::new();
+    let load = bench.load(&side_by_side(10, 8));
+    let window = ["--start", "0.002", "--end", "0.006", "--speedup", "0.5", "--loop", "--for", "20ms"];
+    let rows = bench.replay(&load, &bench.target(MIB), &window).with_code(0).rows();
+    assert_eq!(places(&rows), (0..10).map(|i| (i % 4 + 2, i as u32 / 4, i as i64 * 2)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_time_ends_a_run_without_a_loop_as_well() {
+    let bench = Bench::new();
+    let load = bench.load(&side_by_side(100, 8));
+    let ran = bench.replay(&load, &bench.target(MIB), &["--for", "20ms", "--speedup", "2"]).with_code(0);
+    assert!(ran.by_request().iter().map(|row| row.request).eq(0..40));
+    assert!(ran.footer().complete);
+}
+
+#[test]
+fn as_fast_as_possible_again_and_again_ends_with_its_time() {
+    let bench = Bench::new();
+    let load = bench.load(&side_by_side(50, 8));
+    let ran = bench.replay(&load, &bench.target(MIB), &["--asap", "--loop", "--for", "200ms"]).with_code(0);
+    let rows = ran.rows();
+    each_done(&rows);
+    assert!(rows.len() > 100 && ran.footer().complete, "{} rows", rows.len());
+    let places = places(&rows);
+    assert!(places.iter().enumerate().all(|(i, &(request, round, _))| round as usize * 50 + request as usize == i));
+}
+
+#[test]
+fn a_pipe_is_not_looped_and_no_time_is_no_time() {
+    let bench = Bench::new();
+    let load = bench.load(&side_by_side(10, 8));
+    let target = bench.target(MIB);
+    let mut piped = bench.command(Path::new("-"), &target, &["--loop", "--for", "1"]);
+    let output = piped.stdin(File::open(&load).unwrap()).output().unwrap();
+    Ran::of(output, bench.path("r.replay.parquet")).refused(&["can be read only once", "--loop"]);
+    bench.replay(&load, &target, &["--for", "0"]).refused(&["--for must be above zero"]);
+}
+
+#[test]
+fn an_endless_pipeline_ends_with_its_time() {
+    let bench = Bench::new();
+    let load = bench.load(&side_by_side(10, 8));
+    let ran = bench.replay(&load, &bench.target(MIB), &["--edit", "repeat", "--for", "25ms"]).with_code(0);
+    assert_eq!(ran.rows().len(), 25);
+}
+
+#[test]
+fn perturbed_times_are_late_and_marked_and_never_early() {
+    let bench = Bench::new();
+    let load = bench.load(&side_by_side(200, 8));
+    let target = bench.target(MIB);
+    let ran = bench.replay(&load, &target, &["--perturb", "quantize=20ms"]).with_code(0);
+    let rows = ran.by_request();
+    each_done(&rows);
+    for row in &rows {
+        assert_eq!(row.intended.0, row.request as i64 * MS, "the load's own time");
+        let boundary = (row.intended.0 + 20 * MS - 1) / (20 * MS) * 20 * MS;
+        assert!(row.issued.unwrap().0 >= boundary, "{row:?}");
+        assert!(boundary == row.intended.0 || row.held_by != HeldBy::Nothing, "{row:?}");
+    }
+    assert!(rows.iter().filter(|row| row.held_by == HeldBy::Perturbed).count() > 100);
+    assert!(ran.footer().run.unwrap()["fake"].as_str().unwrap().contains("perturbed on purpose"));
+    let ran = bench.replay(&load, &target, &["--perturb", "delay=1ms", "--seed", "7", "--overwrite"]).with_code(0);
+    let rows = ran.by_request();
+    each_done(&rows);
+    assert!(rows.iter().map(|row| row.request).eq(0..200), "each once");
+    bench.replay(&load, &target, &["--perturb", "jitter=1ms", "--overwrite"]).with_code(2);
+}
+
+#[test]
+fn whichever_way_it_waits_nothing_goes_early_or_is_lost() {
+    let bench = Bench::new();
+    let rows: Vec<Row> = (0..50).map(|i| (i as f64 / 500.0, i * 8, 8, 'W')).collect();
+    let load = bench.load(&rows);
+    let target = bench.target(MIB);
+    for wait in ["spin", "hybrid", "sleep"] {
+        let ran = bench.replay(&load, &target, &["--wait", wait, "--overwrite"]).with_code(0);
+        each_done(&ran.rows());
+        assert_eq!(ran.rows().len(), 50);
+        assert_eq!(ran.footer().run.unwrap()["options"]["wait"], wait);
+    }
+}
