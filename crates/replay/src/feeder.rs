@@ -92,7 +92,7 @@ impl<'a, C: Clock> Feeder<'a, C> {
     pub fn run(mut self, mut agenda: Agenda<'_>) -> (Fed, Result<()>) {
         let arena = Arc::clone(self.pool.arena());
         let outcome = loop {
-            let scheduled = match agenda.next() {
+            let scheduled = match agenda.take_next() {
                 Ok(Some(scheduled)) => scheduled,
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),

@@ -60,7 +60,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// The next request of the window.
-    pub fn next(&mut self) -> Result<Option<Numbered>> {
+    pub fn take_next(&mut self) -> Result<Option<Numbered>> {
         loop {
             let Some((number, mut request)) = self.next_inside()? else {
                 if !self.begin_again()? {
@@ -126,12 +126,12 @@ mod tests {
     }
 
     fn load(times: &[i64]) -> Box<dyn Reader<Request>> {
-        Box::new(Made(times.to_vec().into_iter(), Metadata::new(Kind::Load, "test")))
+        Box::new(Made(Vec::from(times).into_iter(), Metadata::new(Kind::Load, "test")))
     }
 
     fn first(n: usize, times: &'static [i64], window: Window) -> Vec<(i64, u64, u32)> {
         let mut rounds = Rounds::new(load(times), window, Some(Box::new(|| Ok(load(times)))));
-        let taken = std::iter::from_fn(|| rounds.next().unwrap()).take(n);
+        let taken = std::iter::from_fn(|| rounds.take_next().unwrap()).take(n);
         taken.map(|next| (next.request.at.0, next.number, next.round)).collect()
     }
 
@@ -162,6 +162,6 @@ mod tests {
     #[test]
     fn without_a_way_to_open_it_again_there_is_one_round() {
         let mut rounds = Rounds::new(load(&[1, 2]), Window::default(), None);
-        assert_eq!(std::iter::from_fn(|| rounds.next().unwrap()).count(), 2);
+        assert_eq!(std::iter::from_fn(|| rounds.take_next().unwrap()).count(), 2);
     }
 }

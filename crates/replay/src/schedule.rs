@@ -69,7 +69,7 @@ impl<'a> Agenda<'a> {
     }
 
     /// The next one.
-    pub fn next(&mut self) -> Result<Option<Scheduled>> {
+    pub fn take_next(&mut self) -> Result<Option<Scheduled>> {
         loop {
             if let Some((deadline, held)) = self.perturbed.as_mut().and_then(|p| p.take(self.is_end)) {
                 return Ok(Some(Scheduled { deadline, ..held }));
@@ -89,7 +89,7 @@ impl<'a> Agenda<'a> {
     }
 
     fn next_intended(&mut self) -> Result<Option<Scheduled>> {
-        let Some(next) = self.rounds.next()? else { return Ok(None) };
+        let Some(next) = self.rounds.take_next()? else { return Ok(None) };
         let intended = self.schedule.intended(next.request.at);
         Ok((intended < self.until).then_some(Scheduled { next, intended, deadline: intended }))
     }
