@@ -5,6 +5,7 @@
 mod commands;
 mod duration;
 mod external;
+mod hang;
 mod human;
 mod progress;
 mod statistics;

@@ -3,9 +3,13 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
+use iosonar_replay::fidelity::Moment;
 use iosonar_replay::statistics::{DeviceStatistics, Quantiles, Statistics, Within};
 
 use crate::{exit, human};
+
+/// Worst moments that are printed; more are in the result.
+const WORST: usize = 3;
 
 /// One line for each thing that a person asks first.
 pub fn for_people(s: &Statistics) -> String {
@@ -58,6 +62,11 @@ pub fn for_people(s: &Statistics) -> String {
             line(&format!("  {}", name_of(device)), device_line(device));
         }
     }
+    if let Some(verdict) = &s.verdict {
+        line("verdict", verdict.sentence.clone());
+        let worst: Vec<_> = verdict.worst.iter().take(WORST).map(moment).collect();
+        line("  worst moments", worst.join("; "));
+    }
     line("cut short", if s.complete { String::new() } else { "yes: this run is not complete".into() });
     out
 }
@@ -76,11 +85,11 @@ fn device_line(d: &DeviceStatistics) -> String {
     format!("on {target}: {counts}; {rate}{latency}")
 }
 
-/// 0 only if every request was done in full.
-pub fn exit_code(s: &Statistics) -> ExitCode {
-    if !s.complete {
+/// 0 only if every request of all runs was done in full.
+pub fn exit_code(all: &[Statistics]) -> ExitCode {
+    if all.iter().any(|s| !s.complete) {
         ExitCode::from(exit::CUT_SHORT)
-    } else if s.errors + s.short + s.unfinished + s.verify_errors > 0 {
+    } else if all.iter().any(|s| s.errors + s.short + s.unfinished + s.verify_errors > 0) {
         ExitCode::from(exit::REQUESTS_FAILED)
     } else {
         ExitCode::SUCCESS
@@ -90,6 +99,10 @@ pub fn exit_code(s: &Statistics) -> ExitCode {
 fn list(counts: &[(u64, &str)]) -> String {
     let some: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     some.join(", ")
+}
+
+fn moment(m: &Moment) -> String {
+    format!("{} late at {:.3} s ({})", human::span(m.late_us / 1e6), m.at_s, m.cause.name())
 }
 
 fn quantiles(q: &Quantiles) -> String {

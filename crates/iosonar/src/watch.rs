@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use iosonar_replay::issuer::Stop;
@@ -13,6 +13,7 @@ use iosonar_trace::Nanos;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::hang::Hang;
 use crate::human;
 
 /// The first signal ends the run gently; a second one doesn't wait for what is in flight.
@@ -32,7 +33,7 @@ pub fn stop_on_signals(stop: &Arc<Stop>) -> io::Result<()> {
     Ok(())
 }
 
-/// Shows how far a replay is: a bar on a terminal, else nothing.
+/// Shows how far a replay is: a bar on a terminal, else a line when the target hangs and nothing more.
 pub struct Bar {
     over: Arc<AtomicBool>,
     drawer: Option<JoinHandle<()>>,
@@ -42,11 +43,13 @@ impl Bar {
     /// `requests` and `duration` are what is expected, where known.
     pub fn start(progress: &Arc<Progress>, requests: Option<u64>, duration: Option<Nanos>) -> Self {
         let over = Arc::new(AtomicBool::new(false));
-        let drawer = io::stderr().is_terminal().then(|| {
-            let (progress, over) = (Arc::clone(progress), Arc::clone(&over));
-            thread::spawn(move || draw(&progress, &over, requests, duration))
-        });
-        Self { over, drawer }
+        let (progress, seen) = (Arc::clone(progress), Arc::clone(&over));
+        let drawer = if io::stderr().is_terminal() {
+            thread::spawn(move || draw(&progress, &seen, requests, duration))
+        } else {
+            thread::spawn(move || listen(&progress, &seen))
+        };
+        Self { over, drawer: Some(drawer) }
     }
 
     /// Removes it.
@@ -60,6 +63,21 @@ impl Bar {
     }
 }
 
+/// How often is looked at how far it is.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Says on standard error when the target hangs, and when it answers again.
+fn listen(progress: &Progress, over: &AtomicBool) {
+    let begun = Instant::now();
+    let mut hang = Hang::default();
+    while !over.load(Ordering::Relaxed) {
+        if let Some(news) = hang.news(begun.elapsed(), progress) {
+            eprintln!("{news}");
+        }
+        thread::park_timeout(4 * TICK);
+    }
+}
+
 fn draw(progress: &Progress, over: &AtomicBool, requests: Option<u64>, duration: Option<Nanos>) {
     // A timed run is as far as its clock, another as far as its requests.
     let (length, by_time) = match (duration, requests) {
@@ -69,18 +87,19 @@ fn draw(progress: &Progress, over: &AtomicBool, requests: Option<u64>, duration:
     let style = if length > 0 { "{bar:30} {percent:>3} %  {msg}, {eta} left" } else { "{spinner} {msg}" };
     let bar = ProgressBar::new(length).with_style(ProgressStyle::with_template(style).expect("a valid template"));
     let mut before = 0;
-    let tick = Duration::from_millis(250);
+    let (begun, mut hang) = (Instant::now(), Hang::default());
     while !over.load(Ordering::Relaxed) {
         let done = progress.requests.load(Ordering::Relaxed);
         let errors = progress.errors.load(Ordering::Relaxed);
-        let rate = (done - before) as f64 / tick.as_secs_f64();
+        let rate = (done - before) as f64 / TICK.as_secs_f64();
         let bytes = human::bytes(progress.bytes.load(Ordering::Relaxed));
         before = done;
         let failed = if errors > 0 { format!(", {errors} errors") } else { String::new() };
-        bar.set_message(format!("{done} requests, {rate:.0}/s, {bytes}{failed}"));
+        let silence = hang.silence(begun.elapsed(), progress).map(|said| format!(", {said}")).unwrap_or_default();
+        bar.set_message(format!("{done} requests, {rate:.0}/s, {bytes}{failed}{silence}"));
         let intended = progress.intended_ns.load(Ordering::Relaxed).max(0) as u64;
         bar.set_position(if by_time { intended } else { done });
-        thread::park_timeout(tick);
+        thread::park_timeout(TICK);
     }
     bar.finish_and_clear();
 }

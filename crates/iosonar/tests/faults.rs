@@ -86,6 +86,15 @@ fn a_killed_run_is_recovered() {
     assert!(statistics["latency_us"]["p50"].as_f64().unwrap() > 0.0);
     assert!(statistics["max_in_flight"].as_u64().unwrap() >= 1);
     assert!(ran.stderr.contains("recovered from its journal"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("cut short"), "{}", ran.stdout);
+    assert!(statistics["verdict"]["sentence"].as_str().unwrap().starts_with("As far as it went"), "{statistics}");
+    // What is known only when the run begins is there as well.
+    let run = ran.footer().run.unwrap();
+    for key in ["started_unix_ns", "started_monotonic_ns"] {
+        assert!(run[key].as_i64().unwrap() > 0, "{key}: {run}");
+    }
+    assert!(run["machine"]["kernel"].is_string() && run["target"]["sectors"] == 2048, "{run}");
+    assert!(run["warnings"].to_string().contains("did not end by itself"), "{run}");
     assert_eq!(bench.names(), ["a.load", "r.replay.parquet", "target"]);
     recover(&bench, &[]).refused(&["exists"]);
     fs::remove_file(bench.path("r.replay.parquet")).unwrap();
@@ -305,7 +314,8 @@ fn a_target_that_hangs_can_be_left_and_the_result_lists_what_never_came_back() {
     let frozen = Frozen::mounted(&bench, &device);
     let running = bench.begin(&long(&bench), &target_on(&frozen), &[]);
     frozen.freeze();
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    // Longer than a device that is only slow is waited for.
+    std::thread::sleep(std::time::Duration::from_millis(7500));
     running.signal("INT");
     std::thread::sleep(std::time::Duration::from_millis(300));
     running.signal("INT");
@@ -319,6 +329,7 @@ fn a_target_that_hangs_can_be_left_and_the_result_lists_what_never_came_back() {
     assert_eq!(ran.statistics()["unfinished"], unfinished);
     assert!(rows.iter().any(|row| row.outcome == Outcome::Unfinished && row.issued.is_some()));
     assert!(ran.stdout.contains("unfinished"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("no answer for 5 s, ") && ran.stderr.contains(" in flight"), "{}", ran.stderr);
 }
 
 #[test]

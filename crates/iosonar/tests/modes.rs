@@ -122,3 +122,63 @@ fn whichever_way_it_waits_nothing_goes_early_or_is_lost() {
         assert_eq!(ran.footer().run.unwrap()["options"]["wait"], wait);
     }
 }
+
+#[test]
+fn a_closed_loop_issues_when_a_request_is_through() {
+    let bench = Bench::new();
+    // All at once, and then nothing for an hour: without pauses neither matters.
+    let rows: Vec<Row> = (0..200).map(|i| (if i < 100 { 0.0 } else { 3600.0 }, i * 8, 8, 'W')).collect();
+    let target = bench.target(MIB);
+    let ran = bench.replay(&bench.load(&rows), &target, &["--closed=no-think", "--depth", "4"]).with_code(0);
+    let rows = ran.by_request();
+    each_done(&rows);
+    assert!(rows.iter().map(|row| row.request).eq(0..200), "each once");
+    assert_eq!(ran.statistics()["max_in_flight"], 4);
+    assert_eq!(ran.footer().run.unwrap()["options"]["closed"], "never");
+    // With pauses, each of the 2 ms between two requests counts from the completion of the one before.
+    let rows: Vec<Row> = (0..20).map(|i| (i as f64 / 500.0, i * 8, 8, 'W')).collect();
+    let ran = bench.replay(&bench.load(&rows), &target, &["--closed", "--depth", "1", "--overwrite"]).with_code(0);
+    let rows = ran.by_request();
+    each_done(&rows);
+    for (row, next) in rows.iter().zip(&rows[1..]) {
+        assert_eq!(next.intended.0, row.completed.unwrap().0 + 2 * MS, "{next:?}");
+    }
+    bench.replay(&bench.path("a.load"), &target, &["--closed", "--asap"]).with_code(2);
+    let words = ["--closed=no-think", "--speedup", "2", "--overwrite"];
+    bench.replay(&bench.path("a.load"), &target, &words).refused(&["--speedup changes the load's times"]);
+}
+
+#[test]
+fn repeated_runs_have_a_result_each() {
+    let bench = Bench::new();
+    let load = bench.load(&side_by_side(20, 8));
+    let target = bench.target(MIB);
+    let ran = bench.replay(&load, &target, &["--repeat", "3"]).with_code(0);
+    let results = ["r.1.replay.parquet", "r.2.replay.parquet", "r.3.replay.parquet"];
+    assert_eq!(bench.names(), [&["a.load"], &results[..], &["target"]].concat());
+    for result in results {
+        let (rows, footer) = replaying::read_run(&bench.path(result));
+        assert!(rows.len() == 20 && footer.complete);
+    }
+    assert!(ran.stderr.contains("run 3 of 3"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("between 3 runs") && ran.stdout.contains("% apart)"), "{}", ran.stdout);
+    // None is begun if one could not be written.
+    std::fs::remove_file(bench.path(results[0])).unwrap();
+    bench.replay(&load, &target, &["--repeat", "3"]).refused(&["r.2.replay.parquet exists", "--overwrite"]);
+    assert!(!bench.path(results[0]).exists());
+    let ran = bench.replay(&load, &target, &["--repeat", "2", "--overwrite", "--json"]).with_code(0);
+    let all: serde_json::Value = serde_json::from_str(&ran.stdout).expect("one array and nothing else");
+    assert!(all.as_array().unwrap().iter().all(|run| run["completed"] == 20) && all[1].is_object());
+}
+
+#[test]
+fn a_signal_ends_repeated_runs_as_well() {
+    let bench = Bench::new();
+    let load = bench.load(&side_by_side(60_000, 8));
+    let running = bench.begin_as("r.1.replay.parquet", &load, &bench.target(MIB), &["--repeat", "9"]);
+    running.signal("INT");
+    let ran = running.end().with_code(5);
+    assert!(ran.stderr.contains("8 of 9 runs were not begun"), "{}", ran.stderr);
+    assert!(!ran.footer().complete);
+    assert_eq!(bench.names(), ["a.load", "r.1.replay.parquet", "target"]);
+}

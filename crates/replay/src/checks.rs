@@ -8,6 +8,7 @@ use iosonar_trace::transforms::Pipeline;
 use iosonar_trace::{Nanos, format_for};
 
 use crate::error::{Error, Result};
+use crate::issuer::Think;
 use crate::options::{DepthFor, MOST_DEPTH, Options};
 use crate::placement::Fit;
 
@@ -33,7 +34,7 @@ pub fn check(options: &Options) -> Result<()> {
     if options.window.start >= options.window.end {
         return refuse("the window is empty: --end must lie behind --start".into());
     }
-    let ends_by_time = options.run_for.is_some() && !options.asap;
+    let ends_by_time = options.run_for.is_some() && options.keeps_times();
     if options.edit.as_ref().is_some_and(Pipeline::is_endless) && options.window.end == Nanos::MAX && !ends_by_time {
         return refuse("what --edit makes never ends: say how long to replay with --duration".into());
     }
@@ -56,13 +57,24 @@ pub fn check(options: &Options) -> Result<()> {
 
 /// What can't be had together.
 fn check_modes(options: &Options) -> Result<()> {
-    let Options { load, again, asap, perturb, run_for, .. } = options;
+    let Options { load, again, asap, closed, perturb, run_for, .. } = options;
     let is_pipe = || load == Path::new("-") || fs::metadata(load).is_ok_and(|m| m.file_type().is_fifo());
     if *again && is_pipe() {
         return refuse("a pipe can be read only once, so --loop needs a load in a file".into());
     }
-    if perturb.is_some() && *asap {
-        return refuse("--perturb changes issue times, and --asap has none: leave one of them out".into());
+    if perturb.is_some() && !options.keeps_times() {
+        let other = if *asap { "--asap" } else { "--closed" };
+        return refuse(format!(
+            "--perturb changes the load's issue times, and {other} has none: leave one of them out"
+        ));
+    }
+    if *closed == Some(Think::Never) && options.speedup != 1.0 {
+        return refuse(
+            "--speedup changes the load's times, and --closed=no-think has none: leave one of them out".into(),
+        );
+    }
+    if closed.is_some() && *asap {
+        return refuse("--closed and --asap are two ways to time requests: leave one of them out".into());
     }
     if run_for.is_some_and(|time| time <= Nanos::ZERO) {
         return refuse("--for must be above zero".into());

@@ -26,6 +26,13 @@ use crate::conflicts::{Policy, Range, Tracker, Verdict};
 use crate::planned::{Done, Planned};
 use crate::target::{Completion, Io, Target};
 
+pub mod closed;
+pub mod telltale;
+
+use self::closed::Clients;
+pub use self::closed::Think;
+pub use self::telltale::{Doing, Stall, Telltale};
+
 /// A deadline closer than this is not risked for anything else.
 const NEAR: Nanos = Nanos(3_000);
 /// However near deadlines are, completions are looked for at least this often.
@@ -87,6 +94,8 @@ pub enum Pace {
     Timed,
     /// Each as soon as there is room: a request's deadline is the moment at which it goes.
     AsFastAsPossible,
+    /// Each when an earlier one is through: a request's deadline is when its client has ended thinking.
+    Closed(Think),
 }
 
 /// What the loop is to keep to.
@@ -176,6 +185,9 @@ pub struct Issuer<'a, T, C, I> {
     stop: &'a Stop,
     input: Consumer<Planned>,
     output: Producer<Done>,
+    telltale: Telltale<'a>,
+    /// Of a closed loop.
+    clients: Option<Clients>,
     tracker: Tracker,
     slots: Vec<Option<Slot>>,
     free: Vec<u32>,
@@ -222,6 +234,8 @@ pub struct Plugs<'a, T, C, I> {
     pub input: Consumer<Planned>,
     /// Where they go when they are through, each once.
     pub output: Producer<Done>,
+    /// Tells others how it goes.
+    pub telltale: Telltale<'a>,
     /// Knows which of them overlap; made for the same policy and limits.
     pub tracker: Tracker,
 }
@@ -229,8 +243,12 @@ pub struct Plugs<'a, T, C, I> {
 impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     /// Ready to run.
     pub fn new(plugs: Plugs<'a, T, C, I>) -> Self {
-        let Plugs { clock, target, idle, pace, policy, limits, stop, input, output, tracker } = plugs;
+        let Plugs { clock, target, idle, pace, policy, limits, stop, input, output, telltale, tracker } = plugs;
         let slots = limits.slots();
+        let clients = match pace {
+            Pace::Closed(think) => Some(Clients::new(think, limits.depth * limits.gates, slots)),
+            Pace::Timed | Pace::AsFastAsPossible => None,
+        };
         Self {
             clock,
             target,
@@ -246,6 +264,8 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             first_gate: 0,
             input,
             output,
+            telltale,
+            clients,
             tracker,
             slots: std::iter::repeat_with(|| None).take(slots).collect(),
             free: (0..slots as u32).rev().collect(),
@@ -270,6 +290,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     fn turns(&mut self) -> io::Result<()> {
         loop {
             let now = self.clock.now();
+            self.telltale.passed(now, Doing::Waiting);
             if !self.stop.is_ordered() {
                 self.revive();
                 self.take_due(now);
@@ -286,6 +307,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             if left > NEAR || now - self.last_look > LOOK {
                 let found = self.look(left == Nanos::MAX);
                 if !found && !busy && left > NEAR {
+                    self.telltale.rests_until(now, left);
                     self.rehearse();
                     self.idle.idle(left, &mut self.target)?;
                 }
@@ -308,6 +330,9 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             self.is_over = true;
             return;
         }
+        if self.clients.is_some() {
+            return self.take_clients(now);
+        }
         while let Some((deadline, target)) = self.next()
             && deadline <= now
         {
@@ -316,6 +341,18 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
                 return;
             }
             self.gates[gate].due.extend(self.upcoming.take());
+            self.due += 1;
+        }
+    }
+
+    /// The same in a closed loop.
+    fn take_clients(&mut self, now: Nanos) {
+        while !self.gates.iter().any(Gate::is_full) {
+            let Some(next) = self.clients.as_mut().and_then(|clients| clients.due(&mut self.input, now)) else {
+                return;
+            };
+            let gate = self.gate_of(next.target);
+            self.gates[gate].due.push_back(next);
             self.due += 1;
         }
     }
@@ -366,6 +403,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             let range = range_of(next);
             if skipped {
                 let next = self.take_head(gate);
+                self.left_out(next.intended, now);
                 self.put_out(Done { record: next.record(), buffer: next.buffer });
                 continue;
             }
@@ -394,6 +432,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
                 (Verdict::Conflict, Policy::Drop) => {
                     let next = self.take_head(gate);
                     self.tally.dropped += 1;
+                    self.left_out(next.intended, now);
                     let record = Record { outcome: Outcome::Dropped, ..next.record() };
                     self.put_out(Done { record, buffer: next.buffer });
                 }
@@ -411,6 +450,14 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         self.gates[gate].held = Some((by, now));
     }
 
+    /// In a closed loop, the client of a request that is left out takes the next one.
+    #[inline]
+    fn left_out(&mut self, asked: Nanos, now: Nanos) {
+        if let Some(clients) = &mut self.clients {
+            clients.left_out(asked, now);
+        }
+    }
+
     /// Takes the oldest request from before a gate.
     #[inline]
     fn take_head(&mut self, gate: usize) -> Planned {
@@ -426,11 +473,15 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         gate.head_waits = false;
         self.free.pop();
         let mut record = next.record();
-        if self.pace == Pace::Timed {
+        if let Some(clients) = &mut self.clients {
+            clients.occupy(slot, next.intended);
+            record.intended = next.deadline;
+        }
+        if self.pace != Pace::AsFastAsPossible {
             record.held_by = match gate.held {
                 Some((by, at)) if at >= next.deadline => by,
                 _ if next.ready > next.deadline => HeldBy::Input,
-                _ if next.deadline > next.intended => HeldBy::Perturbed,
+                _ if self.clients.is_none() && next.deadline > next.intended => HeldBy::Perturbed,
                 _ => HeldBy::Nothing,
             };
         }
@@ -471,6 +522,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     #[inline]
     fn submit(&mut self) -> io::Result<()> {
         let issued = self.clock.now();
+        self.telltale.passed(issued, Doing::Choosing);
         for i in 0..self.staged.len() {
             let pace = self.pace;
             let record = self.record_mut(self.staged[i]);
@@ -481,6 +533,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         }
         let outcome = self.target.submit();
         let submitted = self.clock.now();
+        self.telltale.passed(submitted, Doing::Submitting);
         for i in 0..self.staged.len() {
             self.record_mut(self.staged[i]).submitted = Some(submitted);
         }
@@ -505,10 +558,12 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             self.complete(completion, now);
             found = true;
             if !all && self.time_left(now) <= NEAR {
-                return true;
+                break;
             }
         }
         self.last_look = self.clock.now();
+        self.telltale.passed(self.last_look, Doing::Reaping);
+        self.telltale.shows(self.in_flight);
         found
     }
 
@@ -543,6 +598,9 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         }
         self.free.push(completion.slot);
         self.tracker.finish(completion.slot);
+        if let Some(clients) = &mut self.clients {
+            clients.completed(completion.slot, now);
+        }
         self.put_out(Done { record, buffer: slot.buffer });
     }
 
@@ -576,6 +634,14 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             // Never to be taken; or due, but held, and so is everything behind it.
             return Nanos::MAX;
         }
+        if let Some(clients) = &self.clients {
+            let thinking = clients.next().map_or(Nanos::MAX, |at| at - now);
+            return match (clients.want(), self.input.is_empty(), self.input.is_abandoned()) {
+                (true, false, _) => Nanos::ZERO,
+                (true, true, false) => thinking.min(INPUT_POLL),
+                _ => thinking,
+            };
+        }
         match self.next() {
             Some((_, target)) if self.due > 0 && self.gates[self.gate_of(target)].is_full() => Nanos::MAX,
             Some((deadline, _)) => deadline - now,
@@ -589,7 +655,8 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             // A stop leaves those that wait where they are.
             return self.stop.is_at_once() || (self.stop.is_ordered() && self.in_flight == 0);
         }
-        let is_drained = self.upcoming.is_none() && self.input.is_abandoned() && self.input.is_empty();
+        let thinks = self.clients.as_ref().is_some_and(|clients| clients.next().is_some());
+        let is_drained = !thinks && self.upcoming.is_none() && self.input.is_abandoned() && self.input.is_empty();
         self.stop.is_ordered() || self.is_over || (self.due == 0 && is_drained)
     }
 

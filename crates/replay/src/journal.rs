@@ -4,7 +4,7 @@
 //!  magic and version   8 bytes    "iosonar" 1
 //!  header length       4 bytes    little-endian, like everything here
 //!  header checksum     4 bytes    CRC-32 of the header
-//!  header              JSON       the run's footer, as far as it is known at the start
+//!  header              JSON       the run's footer, as far as it is known at the start; spaces behind it
 //!  entries             96 bytes each; the last 4 are the CRC-32 of the others
 //! ```
 //!
@@ -15,6 +15,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
@@ -30,6 +31,8 @@ const MAGIC: [u8; 8] = *b"iosonar\x01";
 pub const ENTRY_BYTES: usize = 96;
 /// What a row of the result takes beside it, at most: the room for it is reserved with the journal's own.
 const RESULT_ROW_BYTES: u64 = 64;
+/// Spaces behind the header: room for what becomes known between the journal's creation and the first request.
+const HEADER_ROOM: usize = 1024;
 /// Stands for a time that there was not.
 const NEVER: i64 = i64::MIN;
 
@@ -44,6 +47,7 @@ pub fn path_for(output: &Path) -> PathBuf {
 pub struct JournalWriter {
     file: BufWriter<File>,
     place: Place,
+    header_bytes: usize,
     entries: u64,
 }
 
@@ -71,7 +75,8 @@ impl JournalWriter {
             _ => Error::file(path, e),
         })?;
         lock(&file, FlockOperation::NonBlockingLockExclusive);
-        let header = serde_json::to_vec(header).expect("metadata is plain data");
+        let mut header = serde_json::to_vec(header).expect("metadata is plain data");
+        header.resize(header.len() + HEADER_ROOM, b' ');
         let bytes = 16 + header.len() as u64 + expected * (ENTRY_BYTES as u64 + RESULT_ROW_BYTES);
         if let Err(error) = reserve(&file, bytes) {
             drop(file);
@@ -84,13 +89,28 @@ impl JournalWriter {
             return Err(Error::system(what, error));
         }
         let place = Place { path: path.to_owned(), is_kept: false };
-        let mut journal = Self { file: BufWriter::with_capacity(1 << 18, file), place, entries: 0 };
+        let mut journal =
+            Self { file: BufWriter::with_capacity(1 << 18, file), place, header_bytes: header.len(), entries: 0 };
         let mut start = MAGIC.to_vec();
         start.extend((header.len() as u32).to_le_bytes());
         start.extend(crc32fast::hash(&header).to_le_bytes());
         start.extend(header);
         journal.file.write_all(&start).and_then(|()| journal.file.flush()).map_err(|e| Error::file(path, e))?;
         Ok(journal)
+    }
+
+    /// States the header anew, with what has become known since, before the first entry. What has no room is not stated.
+    pub fn restate(&mut self, header: &Metadata) -> io::Result<()> {
+        debug_assert_eq!(self.entries, 0, "the header is in the first page, which entries share");
+        let mut stated = serde_json::to_vec(header).expect("metadata is plain data");
+        if stated.len() > self.header_bytes {
+            return Ok(());
+        }
+        stated.resize(self.header_bytes, b' ');
+        let mut whole = crc32fast::hash(&stated).to_le_bytes().to_vec();
+        whole.extend(stated);
+        // In one call, so that a kill finds either of them whole.
+        self.file.get_ref().write_all_at(&whole, 12)
     }
 
     /// Adds an entry.

@@ -20,6 +20,7 @@ pub mod conflicts;
 pub mod data;
 pub mod device;
 pub mod feeder;
+pub mod fidelity;
 pub mod isolate;
 pub mod issuer;
 pub mod journal;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::conflicts::{Policy, Strong};
 use crate::data::DataSpec;
 use crate::isolate::Part;
-use crate::issuer::{Limits, Pace};
+use crate::issuer::{Limits, Pace, Think};
 use crate::mapping::Mapping;
 use crate::perturb::Perturb;
 use crate::placement::{Align, Fit};
@@ -41,6 +41,8 @@ pub struct Options {
     pub speedup: f64,
     /// As fast as possible instead of at the load's times.
     pub asap: bool,
+    /// A closed loop instead of the load's times: each request goes when an earlier one is through.
+    pub closed: Option<Think>,
     /// The window again and again.
     #[serde(rename = "loop")]
     pub again: bool,
@@ -138,6 +140,7 @@ impl Options {
             window: Window::default(),
             speedup: 1.0,
             asap: false,
+            closed: None,
             again: false,
             run_for: None,
             perturb: None,
@@ -164,19 +167,33 @@ impl Options {
 
     /// How the loop keeps time.
     pub fn pace(&self) -> Pace {
-        if self.asap { Pace::AsFastAsPossible } else { Pace::Timed }
+        match (self.closed, self.asap) {
+            (Some(think), _) => Pace::Closed(think),
+            (None, true) => Pace::AsFastAsPossible,
+            (None, false) => Pace::Timed,
+        }
     }
 
-    /// How the loop waits. Spinning is for deadlines: as fast as possible has none, and where there is but one processor
+    /// Whether requests go at the load's own times.
+    pub fn keeps_times(&self) -> bool {
+        self.pace() == Pace::Timed
+    }
+
+    /// How the loop waits. Spinning is for deadlines: as fast as possible has none, nor has a closed loop without
+    /// pauses, and where there is but one processor
     /// a spinning loop would keep it from the very work that it waits for.
     pub fn wait(&self) -> Wait {
         let alone = std::thread::available_parallelism().is_ok_and(|n| n.get() == 1);
-        self.wait.unwrap_or(if alone || self.asap { Wait::Hybrid } else { Wait::Spin })
+        self.wait.unwrap_or(if alone || self.asap || self.closed == Some(Think::Never) {
+            Wait::Hybrid
+        } else {
+            Wait::Spin
+        })
     }
 
     /// The run's agenda, of rounds that were opened for it.
     pub fn agenda<'a>(&self, rounds: Rounds<'a>) -> Agenda<'a> {
-        let agenda = Agenda::new(rounds, Schedule::new(self.speedup, self.asap));
+        let agenda = Agenda::new(rounds, Schedule::new(self.speedup, self.asap || self.closed == Some(Think::Never)));
         let agenda = agenda.until(self.run_for.unwrap_or(Nanos::MAX));
         match self.perturb {
             Some(how) => agenda.perturbed(how, self.seed),
@@ -197,7 +214,7 @@ impl Options {
             DepthFor::All => 1,
             DepthFor::Each => targets,
         };
-        let until = self.run_for.filter(|_| self.asap).unwrap_or(Nanos::MAX);
+        let until = self.run_for.filter(|_| !self.keeps_times()).unwrap_or(Nanos::MAX);
         Limits { depth: self.depth, pushed_back: self.depth.max(64), batch: BATCH, gates, until }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use iosonar_trace::{Op, Outcome};
 use rtrb::{Consumer, Producer};
 
 use crate::buffers::{Arena, Buffer};
-use crate::issuer::Stop;
+use crate::issuer::{Stall, Stop};
 use crate::journal::JournalWriter;
 use crate::nap::Nap;
 use crate::planned::Done;
@@ -29,6 +29,10 @@ pub struct Progress {
     pub errors: AtomicU64,
     /// Intended time of the last one, in ns since virtual zero.
     pub intended_ns: AtomicI64,
+    /// Requests that the target answered.
+    pub completed: AtomicU64,
+    /// Requests in flight, as the loop saw it last.
+    pub in_flight: AtomicU32,
 }
 
 /// What the recorder ends with.
@@ -44,6 +48,7 @@ pub struct Recorded {
 /// The room behind the loop.
 pub struct Recorder<'a> {
     input: Consumer<Done>,
+    stalls: Consumer<Stall>,
     returned: Producer<Buffer>,
     arena: Arc<Arena>,
     journal: JournalWriter,
@@ -54,17 +59,18 @@ pub struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Reads from `input` until the loop has gone, and gives buffers back by `returned`. Orders a stop if the journal
-    /// can't be written: measuring what can't be kept helps nobody.
+    /// Reads from `input` and `stalls` until the loop has gone, and gives buffers back by `returned`. Orders a stop if
+    /// the journal can't be written: measuring what can't be kept helps nobody.
     pub fn new(
         input: Consumer<Done>,
+        stalls: Consumer<Stall>,
         returned: Producer<Buffer>,
         arena: Arc<Arena>,
         journal: JournalWriter,
         stop: &'a Stop,
         progress: &'a Progress,
     ) -> Self {
-        Self { input, returned, arena, journal, stop, progress, counter: Counter::new(), failure: None }
+        Self { input, stalls, returned, arena, journal, stop, progress, counter: Counter::new(), failure: None }
     }
 
     /// Runs until the loop has gone.
@@ -106,6 +112,10 @@ impl<'a> Recorder<'a> {
             // The queue back holds every buffer that there can be; a feeder that has gone needs none.
             let _ = self.returned.push(buffer);
         }
+        // The loop tells of a stall before it puts out what that made late.
+        while let Ok(stall) = self.stalls.pop() {
+            self.counter.fidelity.stall(stall);
+        }
         self.counter.add(&record);
         if self.failure.is_some() {
             self.counter.unrecorded += 1;
@@ -132,6 +142,7 @@ impl<'a> Recorder<'a> {
         self.progress.requests.store(requests, Ordering::Relaxed);
         self.progress.bytes.store(bytes, Ordering::Relaxed);
         self.progress.errors.store(self.counter.with_outcome(Outcome::Error), Ordering::Relaxed);
+        self.progress.completed.store(self.counter.completed(), Ordering::Relaxed);
         self.progress.intended_ns.store(intended, Ordering::Relaxed);
     }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use self::devices::Devices;
 use crate::feeder::Fed;
+use crate::fidelity::{Fidelity, Verdict};
 use crate::issuer::Tally;
 use crate::mapping::Map;
 use crate::placement::Geometry;
@@ -79,6 +80,8 @@ pub struct Statistics {
     pub latency_us: Option<Quantiles>,
     /// From the intended time to completion.
     pub latency_intended_us: Option<Quantiles>,
+    /// Whether the replayer kept the load's times, and why not; null with `--asap`, or if nothing was issued.
+    pub verdict: Option<Verdict>,
     /// Submission calls in which the kernel or the device held the loop for more than 50 µs.
     pub slow_submissions: u64,
     /// Times that the loop waited because the record could not be written fast enough.
@@ -135,7 +138,7 @@ pub struct Within {
 
 /// A distribution of times. Values beyond an hour count as an hour.
 #[derive(Clone, Debug)]
-struct Times {
+pub(crate) struct Times {
     histogram: Histogram<u64>,
     max: i64,
     sum: i128,
@@ -144,7 +147,7 @@ struct Times {
 }
 
 impl Times {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("constant, valid bounds");
         Self { histogram, max: 0, sum: 0, within: [0; 4] }
     }
@@ -155,11 +158,11 @@ impl Times {
         Self { histogram, max: 0, sum: 0, within: [0; 4] }
     }
 
-    fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    fn add(&mut self, time: Nanos) {
+    pub(crate) fn add(&mut self, time: Nanos) {
         self.histogram.saturating_record(time.0.max(0) as u64);
         self.max = self.max.max(time.0);
         self.sum += i128::from(time.0);
@@ -168,7 +171,7 @@ impl Times {
         }
     }
 
-    fn quantiles(&self) -> Option<Quantiles> {
+    pub(crate) fn quantiles(&self) -> Option<Quantiles> {
         let n = self.histogram.len();
         let at = |q: f64| self.histogram.value_at_quantile(q) as f64 / 1e3;
         (n > 0).then(|| Quantiles {
@@ -182,7 +185,7 @@ impl Times {
         })
     }
 
-    fn within(&self) -> Option<Within> {
+    pub(crate) fn within(&self) -> Option<Within> {
         let n = self.histogram.len();
         let share = |i: usize| 100.0 * self.within[i] as f64 / n as f64;
         (n > 0).then(|| Within { us10: share(0), us25: share(1), us50: share(2), us100: share(3) })
@@ -261,6 +264,8 @@ pub struct Counter {
     latency_intended: Times,
     drift: Line,
     devices: Devices,
+    /// What the verdict is made of.
+    pub fidelity: Fidelity,
     /// Reads that came back all zero, which the recorder sees.
     pub zero_reads: u64,
     /// Rows that could not be written.
@@ -285,6 +290,7 @@ impl Counter {
             latency_intended: Times::new(),
             drift: Line::default(),
             devices: Devices::default(),
+            fidelity: Fidelity::default(),
             zero_reads: 0,
             unrecorded: 0,
         }
@@ -299,6 +305,7 @@ impl Counter {
         self.pushed_back += u64::from(record.pushed_back);
         self.widened += u64::from(record.widened);
         self.bytes += record.bytes_done;
+        self.fidelity.add(record);
         if let Some(delay) = record.delay() {
             self.error.add(delay);
             if record.was_free() {
@@ -317,6 +324,11 @@ impl Counter {
     /// How many requests are through, and how many bytes they moved.
     pub fn progress(&self) -> (u64, u64) {
         (self.rows, self.bytes)
+    }
+
+    /// How many requests the target answered.
+    pub fn completed(&self) -> u64 {
+        self.completed
     }
 
     /// Rows of that outcome.
@@ -367,6 +379,7 @@ impl Counter {
             drift_us_per_min: self.drift.slope().filter(|_| timed),
             latency_us: self.latency.quantiles(),
             latency_intended_us: self.latency_intended.quantiles().filter(|_| timed),
+            verdict: self.fidelity.verdict(complete).filter(|_| timed),
             slow_submissions: tally.slow_submissions,
             recorder_stalls: tally.recorder_stalls,
             unrecorded: self.unrecorded,

@@ -104,9 +104,14 @@ impl Bench {
 
     /// Begins a replay, and comes back when requests of it are through.
     pub fn begin(&self, load: &Path, target: &Path, more: &[&str]) -> Running {
+        self.begin_as("r.replay.parquet", load, target, more)
+    }
+
+    /// The same where the result gets that name.
+    pub fn begin_as(&self, result: &str, load: &Path, target: &Path, more: &[&str]) -> Running {
         let child = self.command(load, target, more).spawn().expect("it runs");
-        let running = Running { child: Some(child), result: self.path("r.replay.parquet") };
-        let journal = self.path("r.replay.parquet.journal");
+        let running = Running { child: Some(child), result: self.path(result) };
+        let journal = self.path(&format!("{result}.journal"));
         // It grows with the first entries that were flushed; the header alone is smaller than that.
         let begun = || fs::metadata(&journal).is_ok_and(|m| m.len() > HEADER_AT_MOST);
         wait_until("the journal has entries", begun);
@@ -114,8 +119,8 @@ impl Bench {
     }
 }
 
-/// Larger than a journal's header, smaller than one with a hundred entries.
-const HEADER_AT_MOST: u64 = 8192;
+/// Larger than a journal's header, smaller than one with a hundred and thirty entries.
+const HEADER_AT_MOST: u64 = 12_288;
 
 /// Waits, as long as a machine under load may need.
 pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {

@@ -1,6 +1,7 @@
 //! The loop on a target that exists only in a test's time: exact, and the same on every run.
 
 use std::rc::Rc;
+use std::sync::atomic::AtomicU32;
 use std::thread;
 use std::time::Duration;
 
@@ -12,6 +13,8 @@ use super::*;
 use crate::buffers::{Buffer, Pool};
 use crate::conflicts::Strong;
 use crate::target::mock::{Answer, Leap, Mock, Time};
+
+mod closed;
 
 const MS: i64 = 1_000_000;
 
@@ -47,12 +50,22 @@ struct Bench {
     pushed_back: usize,
     gates: usize,
     until: Nanos,
+    in_flight: AtomicU32,
     stop: Rc<Stop>,
 }
 
 impl Bench {
     fn new(policy: Policy, depth: usize) -> Self {
-        Self { pace: Pace::Timed, policy, depth, pushed_back: 64, gates: 1, until: Nanos::MAX, stop: Rc::default() }
+        Self {
+            pace: Pace::Timed,
+            policy,
+            depth,
+            pushed_back: 64,
+            gates: 1,
+            until: Nanos::MAX,
+            in_flight: AtomicU32::default(),
+            stop: Rc::default(),
+        }
     }
 
     fn with_a_depth_for_each_of(targets: usize, policy: Policy, depth: usize) -> Self {
@@ -80,11 +93,13 @@ impl Bench {
         input: Consumer<Planned>,
         output: Producer<Done>,
     ) -> Issuer<'_, T, Time, Leap> {
-        let limits = Limits { depth: self.depth, pushed_back: self.pushed_back, batch: 4, gates: self.gates, until: self.until };
+        let limits =
+            Limits { depth: self.depth, pushed_back: self.pushed_back, batch: 4, gates: self.gates, until: self.until };
         let tracker = Tracker::new(self.policy, Strong::AnyWrite, limits.slots());
         let (pace, policy, stop) = (self.pace, self.policy, &*self.stop);
         let clock = time.clone();
-        Issuer::new(Plugs { clock, target, idle: Leap, pace, policy, limits, stop, input, output, tracker })
+        let telltale = Telltale::new(&self.in_flight, RingBuffer::new(64).0);
+        Issuer::new(Plugs { clock, target, idle: Leap, pace, policy, limits, stop, input, output, telltale, tracker })
     }
 
     /// Rows in the order in which they were put out, and the tally.

@@ -55,7 +55,7 @@ pub fn conclude(
     }
     metadata.complete &= fed.load_complete;
     let targets: Vec<_> = devices.iter().map(|device| (device.path.clone(), device.geometry)).collect();
-    let (timed, complete) = (options.pace() == Pace::Timed, metadata.complete);
+    let (timed, complete) = (options.pace() != Pace::AsFastAsPossible, metadata.complete);
     let closing = Closing { fed: &fed, tally: &tally, map, targets: &targets, timed, complete };
     let statistics = recorded.counter.close(&closing);
     warnings.extend(advice::after(options, &fed, &statistics));
@@ -141,7 +141,11 @@ pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
     let timed = run["options"]["asap"] != json!(true);
     let closing = Closing { fed: &fed, tally: &tally, map: &map, targets: &targets, timed, complete: false };
     let statistics = counter.close(&closing);
-    let mut warnings = vec!["the run did not end by itself: this was recovered from its journal".to_owned()];
+    let mut warnings = vec![
+        "the run did not end by itself: this was recovered from its journal. Requests in flight at its end have no row, and \
+         what is counted only at the end of a run is 0: reads of zeros, bad lines, ordered waits, slow submissions"
+            .to_owned(),
+    ];
     run["warnings"] = json!(warnings);
     run["statistics"] = serde_json::to_value(&statistics).expect("statistics are plain data");
     metadata.complete = false;

@@ -12,7 +12,7 @@ use crate::clock::Monotonic;
 use crate::conflicts::Tracker;
 use crate::error::{Error, Result};
 use crate::isolate::Isolation;
-use crate::issuer::{Hybrid, Idle, Issuer, Limits, Plugs, Sleep, Spin, Stop, Tally};
+use crate::issuer::{Hybrid, Idle, Issuer, Limits, Plugs, Sleep, Spin, Stop, Tally, Telltale};
 use crate::options::{Options, Wait};
 use crate::planned::{Done, Planned};
 use crate::target::Target;
@@ -34,6 +34,7 @@ pub struct Looping<'a> {
     pub limits: Limits,
     pub arena: Arc<Arena>,
     pub stop: &'a Stop,
+    pub telltale: Telltale<'a>,
     pub input: Consumer<Planned>,
     pub output: Producer<Done>,
 }
@@ -70,10 +71,11 @@ impl Looping<'_> {
     }
 
     fn issue<T: Target, I: Idle<T>>(self, clock: Monotonic, target: T, idle: I) -> Looped {
-        let Self { options, limits, stop, input, output, .. } = self;
+        let Self { options, limits, stop, telltale, input, output, .. } = self;
         let policy = options.conflicts;
         let tracker = Tracker::new(policy, options.strong, limits.slots());
-        let plugs = Plugs { clock, target, idle, pace: options.pace(), policy, limits, stop, input, output, tracker };
+        let plugs =
+            Plugs { clock, target, idle, pace: options.pace(), policy, limits, stop, input, output, telltale, tracker };
         let (tally, _target, outcome) = Issuer::new(plugs).run();
         (tally, outcome)
     }

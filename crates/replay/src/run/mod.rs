@@ -28,7 +28,7 @@ use crate::device::meter::Meter;
 use crate::error::{Error, Result};
 use crate::feeder::{Feeder, Plan};
 use crate::isolate::Isolation;
-use crate::issuer::Stop;
+use crate::issuer::{Stop, Telltale};
 use crate::journal::{self, JournalWriter};
 use crate::machine;
 use crate::mapping::Map;
@@ -39,6 +39,9 @@ use crate::statistics::Statistics;
 
 pub use self::conclude::recover;
 pub use self::survey::Survey;
+
+/// Stalls of the loop that may wait for the recorder to hear of them.
+const STALLS: usize = 4096;
 
 /// A run that could begin.
 pub struct Prepared {
@@ -117,13 +120,8 @@ impl Prepared {
 
     /// How many rows the result is going to have, if all goes well and that is known.
     pub fn expected(&self) -> Option<u64> {
-        let ends = !self.options.again || (self.options.run_for.is_some() && !self.options.asap);
-        self.survey.filter(|_| ends).map(|survey| survey.expected(&self.options))
-    }
-
-    /// What was asked for.
-    pub fn options(&self) -> &Options {
-        &self.options
+        let ends = !self.options.again || (self.options.run_for.is_some() && self.options.keeps_times());
+        self.survey.as_ref().filter(|_| ends).map(|survey| survey.expected(&self.options))
     }
 
     /// The targets.
@@ -167,6 +165,7 @@ impl Prepared {
         let buffers = (self.pool.largest() / UNIT_BYTES) as usize;
         let (returned_in, returned_out) = RingBuffer::new(buffers);
         let options = &self.options.clone();
+        let (stalls_in, stalls_out) = RingBuffer::new(STALLS);
         let isolation = self.isolation.take();
         let looping = Looping {
             options,
@@ -175,6 +174,7 @@ impl Prepared {
             limits,
             arena: Arc::clone(&arena),
             stop,
+            telltale: Telltale::new(&progress.in_flight, stalls_in),
             input: planned_out,
             output: done_in,
         };
@@ -189,13 +189,15 @@ impl Prepared {
             let clock = Monotonic::starting_in(self.options.grace);
             self.note_start(clock);
             let meters: Vec<Meter> = self.devices.iter().filter_map(Device::disk).filter_map(Meter::start).collect();
+            // Where it can't be, entries can't be either, and the recorder will say so.
+            let _ = self.journal.restate(&self.metadata);
             let _ = start.send(clock);
             let plan = Plan {
                 routes: targets::routes(options, self.survey.as_ref(), &self.devices, &self.map),
                 ahead: options.ahead,
             };
             let feeder = Feeder::new(clock, plan, stop, self.pool, self.content, planned_in, returned_out);
-            let recorder = Recorder::new(done_out, returned_in, arena, self.journal, stop, progress);
+            let recorder = Recorder::new(done_out, stalls_out, returned_in, arena, self.journal, stop, progress);
             let again: Option<Reopen<'_>> = options.again.then(|| Box::new(|| survey::open(options)) as _);
             let agenda = options.agenda(Rounds::new(self.load, options.window, again));
             let feeder = in_room(rooms, "feeder", move || feeder.run(agenda));

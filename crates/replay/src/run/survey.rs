@@ -29,7 +29,8 @@ impl Survey {
     /// How long the run takes if it keeps its times; `None` if nobody can say.
     pub fn duration(&self, options: &Options) -> Option<Nanos> {
         let natural = self.span.last_ns - self.span.first_ns;
-        let natural = (!options.asap && !options.again).then(|| Nanos((natural as f64 / options.speedup) as i64));
+        let natural =
+            (options.keeps_times() && !options.again).then(|| Nanos((natural as f64 / options.speedup) as i64));
         match (natural, options.run_for) {
             (Some(natural), Some(until)) => Some(natural.min(until)),
             (natural, until) => natural.or(until),
@@ -38,7 +39,9 @@ impl Survey {
 
     /// How many rows the run can have at most, where its end is known; else those of a round.
     pub fn expected(&self, options: &Options) -> u64 {
-        let (true, false, Some(until)) = (options.again, options.asap, options.run_for) else { return self.requests };
+        let (true, true, Some(until)) = (options.again, options.keeps_times(), options.run_for) else {
+            return self.requests;
+        };
         let (first, last) = (Nanos(self.span.first_ns), Nanos(self.span.last_ns));
         let round = period(self.requests, first, last).0 as f64 / options.speedup;
         let begun = (until.0 as f64 / round).ceil().max(1.0);
@@ -63,7 +66,8 @@ pub fn survey(options: &Options) -> Result<Option<Survey>> {
     }
     let mut reader = open(options)?;
     let needs_reaches = matches!(options.fit, Fit::Scale | Fit::Reject);
-    let ends_early = options.run_for.filter(|_| !options.asap).map(|until| Nanos((until.0 as f64 * options.speedup) as i64));
+    let ends_early =
+        options.run_for.filter(|_| options.keeps_times()).map(|until| Nanos((until.0 as f64 * options.speedup) as i64));
     let is_whole = window == Window::default() && ends_early.is_none_or(|end| end >= length(reader.metadata()));
     if reader.is_surveyed() && is_whole && !needs_reaches {
         return Ok(Some(of(reader.metadata(), reader.metadata(), Vec::new())));

@@ -6,6 +6,7 @@ mod data;
 mod engine;
 mod modes;
 mod overlaps;
+mod repeat;
 mod result;
 mod targets;
 mod time;
@@ -19,6 +20,7 @@ use iosonar_replay::issuer::Stop;
 use iosonar_replay::options::Options;
 use iosonar_replay::recorder::Progress;
 use iosonar_replay::run::Prepared;
+use iosonar_replay::statistics::Statistics;
 use iosonar_trace::transforms::Pipeline;
 
 use self::announce::announce;
@@ -29,8 +31,7 @@ use self::overlaps::Overlaps;
 use self::result::ResultArgs;
 use self::targets::Targets;
 use self::time::Time;
-use crate::statistics;
-use crate::watch;
+use crate::{exit, statistics, watch};
 
 /// Replay a load on a device or a file, each request at its time
 ///
@@ -50,6 +51,8 @@ Examples:
                                           two devices of a load at once, with 64 requests in flight on each
   iosonar replay x.load.gz -t /dev/sdb -o y.replay.parquet --loop --for 10m
                                           again and again for ten minutes
+  iosonar replay x.load.gz -t /dev/sdb -o old.replay.parquet --repeat 5
+                                          five results, old.1.replay.parquet and so on
 Then look at it: iosonar report sdb.replay.parquet
 
 Exit codes: 0 done, 1 could not be done, 2 the command line was wrong, 4 done, but requests
@@ -81,8 +84,8 @@ pub struct Args {
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        let json = self.result.json;
-        replay(self.options()?, json)
+        let (json, times) = (self.result.json, self.modes.repeat);
+        replay(repeat::each(self.options()?, times)?, json)
     }
 
     fn options(self) -> Result<Options> {
@@ -100,26 +103,50 @@ impl Args {
     }
 }
 
-/// Replays, with a bar on a terminal and quiet lines elsewhere. Other commands replay through this one as well.
-pub fn replay(options: Options, json: bool) -> Result<ExitCode> {
+/// Replays one after the other, with a bar on a terminal and quiet lines elsewhere; a signal ends them all. Other commands
+/// replay through this one as well.
+pub fn replay(runs: Vec<Options>, json: bool) -> Result<ExitCode> {
+    let stop = Arc::new(Stop::default());
+    watch::stop_on_signals(&stop).context("signals can't be caught")?;
+    let (times, mut all) = (runs.len(), Vec::new());
+    for (options, number) in runs.into_iter().zip(1..) {
+        if times > 1 {
+            eprintln!("run {number} of {times}");
+        }
+        all.push(once(options, &stop, json)?);
+        if stop.is_ordered() {
+            break;
+        }
+    }
+    match all.as_slice() {
+        [only] if json && times == 1 => println!("{}", serde_json::to_string_pretty(only)?),
+        all if json => println!("{}", serde_json::to_string_pretty(all)?),
+        all if all.len() > 1 => print!("{}", repeat::between(all)),
+        _ => {}
+    }
+    let not_begun = times - all.len();
+    if not_begun > 0 {
+        eprintln!("{not_begun} of {times} runs were not begun");
+        return Ok(ExitCode::from(exit::CUT_SHORT));
+    }
+    Ok(statistics::exit_code(&all))
+}
+
+fn once(options: Options, stop: &Stop, json: bool) -> Result<Statistics> {
     let prepared = Prepared::new(options)?;
     announce(&prepared);
     let told = prepared.warnings().len();
-    let stop = Arc::new(Stop::default());
     let progress = Arc::new(Progress::default());
-    watch::stop_on_signals(&stop).context("signals can't be caught")?;
     let bar = watch::Bar::start(&progress, prepared.expected(), prepared.duration());
-    let finished = prepared.run(&stop, &progress)?;
+    let finished = prepared.run(stop, &progress)?;
     bar.finish();
     // Those from before the run were told then.
     for warning in finished.warnings.iter().skip(told) {
         eprintln!("warning: {warning}");
     }
-    if json {
-        println!("{}", serde_json::to_string_pretty(&finished.statistics)?);
-    } else {
+    if !json {
         print!("{}", statistics::for_people(&finished.statistics));
         println!("result           {}", finished.output.display());
     }
-    Ok(statistics::exit_code(&finished.statistics))
+    Ok(finished.statistics)
 }

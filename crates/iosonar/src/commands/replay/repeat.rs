@@ -1,0 +1,86 @@
+//! The same replay several times, each with a result of its own: how much differs between runs by chance.
+
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use iosonar_replay::options::Options;
+use iosonar_replay::statistics::{Quantiles, Statistics};
+
+use crate::human;
+
+/// What a result's name ends with, most telling first.
+const ENDINGS: [&str; 4] = [".replay.parquet", ".replay.gz", ".replay.zst", ".replay"];
+
+/// The options of each run; `times` is at least 1. One run keeps the result's name, several number it.
+pub fn each(options: Options, times: u32) -> Result<Vec<Options>> {
+    if times == 1 {
+        return Ok(vec![options]);
+    }
+    if options.load == Path::new("-") || fs::metadata(&options.load).is_ok_and(|m| m.file_type().is_fifo()) {
+        bail!("a pipe can be read only once, so --repeat needs a load in a file");
+    }
+    let outputs = names(&options.output, times);
+    // Better known now than after hours.
+    if let Some(there) = outputs.iter().find(|output| output.exists() && !options.overwrite) {
+        bail!("{} exists; name other results with --output, or replace them with --overwrite", there.display());
+    }
+    Ok(outputs.into_iter().map(|output| Options { output, ..options.clone() }).collect())
+}
+
+/// `sdb.replay.parquet` three times is `sdb.1.replay.parquet` to `sdb.3.replay.parquet`.
+fn names(output: &Path, times: u32) -> Vec<PathBuf> {
+    let name = output.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let known = ENDINGS.iter().find(|ending| name.ends_with(**ending)).map(|ending| name.len() - ending.len());
+    let place = known.or_else(|| name.rfind('.').filter(|&dot| dot > 0)).unwrap_or(name.len());
+    let (front, ending) = name.split_at(place);
+    let width = times.to_string().len();
+    (1..=times).map(|number| output.with_file_name(format!("{front}.{number:0width$}{ending}"))).collect()
+}
+
+/// What differs between the runs, in a few lines.
+pub fn between(runs: &[Statistics]) -> String {
+    let mut out = format!("between {} runs\n", runs.len());
+    let mut line = |name: &str, values: Vec<f64>, shown: fn(f64) -> String| {
+        let (least, most) = values.iter().fold((f64::MAX, f64::MIN), |(a, b), &x| (a.min(x), b.max(x)));
+        if least > most {
+            return;
+        }
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let spread =
+            if mean > 0.0 { format!(" ({:.1} % apart)", 100.0 * (most - least) / mean) } else { String::new() };
+        out += &format!("{name:<17}{} to {}{spread}\n", shown(least), shown(most));
+    };
+    let latency = |of: fn(&Quantiles) -> f64| runs.iter().filter_map(|run| run.latency_us.as_ref()).map(of).collect();
+    let span = |us: f64| human::span(us / 1e6);
+    line("  median", latency(|q| q.p50), span);
+    line("  99 %", latency(|q| q.p99), span);
+    line("  99.9 %", latency(|q| q.p999), span);
+    line("  rate", runs.iter().map(|run| run.iops).collect(), |x| format!("{x:.0} requests/s"));
+    let faithful = runs.iter().filter(|run| run.verdict.as_ref().is_some_and(|verdict| verdict.faithful)).count();
+    if runs.iter().any(|run| run.verdict.is_some()) {
+        out += &format!("  faithful       {faithful} of {}\n", runs.len());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_numbered_before_their_ending_and_sort_as_they_ran() {
+        let named = |name: &str, times| {
+            let names = names(Path::new(name), times);
+            names.iter().map(|name| name.display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(named("/a.b/sdb.replay.parquet", 2), ["/a.b/sdb.1.replay.parquet", "/a.b/sdb.2.replay.parquet"]);
+        assert_eq!(named("sdb.replay.gz", 1), ["sdb.1.replay.gz"]);
+        assert_eq!(named("v1.2.parquet", 1), ["v1.2.1.parquet"]);
+        assert_eq!(named("plain", 1), ["plain.1"]);
+        assert_eq!(named(".hidden", 1), [".hidden.1"]);
+        let twelve = named("x.replay.parquet", 12);
+        assert!(twelve.is_sorted() && twelve[0] == "x.01.replay.parquet" && twelve.len() == 12, "{twelve:?}");
+    }
+}

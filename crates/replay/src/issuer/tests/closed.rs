@@ -1,0 +1,89 @@
+//! Closed loops: each request goes when its client is ready for it, and not otherwise.
+
+use super::*;
+
+fn bench(think: Think, depth: usize, policy: Policy) -> Bench {
+    Bench { pace: Pace::Closed(think), ..Bench::new(policy, depth) }
+}
+
+/// Takes as long as the place of the request says, in turn.
+fn takes(latencies: Vec<i64>) -> Answer {
+    Box::new(move |io| (Nanos(latencies[io.offset as usize / 4096 % latencies.len()]), io.length as i64))
+}
+
+#[test]
+fn without_think_times_the_next_goes_when_one_completes() {
+    let load = (0..30).map(|i| write(i, i as i64 * 1000 * MS, i * 8, 8)).collect();
+    let (rows, tally) = bench(Think::Never, 3, Policy::Partial).run(load, each_takes(MS));
+    let rows = by_request(rows);
+    assert_eq!(tally.max_in_flight, 3);
+    assert!(rows.last().unwrap().completed.unwrap() < Nanos(10 * MS + MS / 10), "three at a time: {rows:?}");
+    assert!(rows[..3].iter().all(|row| row.intended == Nanos::ZERO));
+}
+
+#[test]
+fn with_think_times_a_slow_device_gets_its_load_later_and_never_faster() {
+    // One client; the load has a request every 5 ms, and each takes 3.
+    let load = (0..10).map(|i| write(i, i as i64 * 5 * MS, i * 8, 8)).collect();
+    let (rows, _) = bench(Think::AsLoad, 1, Policy::Partial).run(load, each_takes(3 * MS));
+    for (row, next) in rows.iter().zip(&rows[1..]) {
+        assert_eq!(next.intended, row.completed.unwrap() + Nanos(5 * MS));
+        assert!(next.delay().unwrap() < Nanos(100), "{next:?}");
+    }
+}
+
+#[test]
+fn clients_of_what_is_left_out_take_the_next() {
+    let mut load: Vec<_> = (0..20).map(|i| write(i, 0, 0, 8)).collect();
+    load[7].skip = Some(Outcome::BeyondEnd);
+    for policy in [Policy::Drop, Policy::Partial, Policy::Ordering] {
+        let load = load.iter().map(|p| Planned { skip: p.skip, ..write(p.request, 0, 0, 8) }).collect();
+        let (rows, _) = bench(Think::Never, 2, policy).run(load, each_takes(MS));
+        let rows = by_request(rows);
+        assert!(rows.iter().map(|row| row.request).eq(0..20), "each once");
+        assert!(rows.iter().all(|row| row.outcome != Outcome::Unfinished), "{rows:?}");
+        assert_eq!(rows[7].outcome, Outcome::BeyondEnd);
+    }
+}
+
+#[test]
+fn a_stop_leaves_those_who_think_where_they_are() {
+    let bench = bench(Think::AsLoad, 2, Policy::Partial);
+    let load = (0..9).map(|i| write(i, i as i64 * 1000 * MS, i * 8, 8)).collect();
+    let answer = stopping(&bench, Stop::gently);
+    let (rows, _) = bench.run(load, answer);
+    assert!(by_request(rows).iter().map(|row| row.request).eq(0..3));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    /// Completions in their order free clients; the load in its order takes them.
+    #[test]
+    fn each_follows_the_request_that_freed_its_client(
+        gaps in prop::collection::vec(0_i64..20_000, 1..60), depth in 1_usize..6, thinks in any::<bool>(),
+        latencies in prop::collection::vec(1_i64..30_000, 1..20),
+    ) {
+        let mut at = 0;
+        let load: Vec<_> = gaps.iter().zip(0..).map(|(gap, i)| { at += gap; write(i, at, i * 8, 8) }).collect();
+        let times: Vec<_> = load.iter().map(|planned| planned.intended).collect();
+        let think = if thinks { Think::AsLoad } else { Think::Never };
+        let (through, _) = bench(think, depth, Policy::Allow).run(load, takes(latencies));
+        prop_assert_eq!(through.len(), times.len());
+        for row in &through {
+            let number = row.request as usize;
+            let expected = match (number.checked_sub(depth).map(|place| &through[place]), think) {
+                (None, Think::AsLoad) => times[number],
+                (None, Think::Never) => Nanos::ZERO,
+                (Some(before), Think::Never) => before.completed.unwrap(),
+                (Some(before), Think::AsLoad) => {
+                    before.completed.unwrap() + (times[number] - times[before.request as usize]).max(Nanos::ZERO)
+                }
+            };
+            prop_assert_eq!(row.intended, expected, "{:?}", row);
+            let delay = row.delay().unwrap();
+            prop_assert!((Nanos::ZERO..Nanos(1000)).contains(&delay), "late or early: {:?}", row);
+            let flying = through.iter().filter(|other| other.issued <= row.issued && other.completed > row.issued);
+            prop_assert!(flying.count() <= depth);
+        }
+    }
+}
