@@ -2,6 +2,7 @@
 //! their contract.
 
 mod devices;
+mod drift;
 
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use iosonar_trace::{DeviceId, Nanos, Outcome, Record};
 use serde::{Deserialize, Serialize};
 
 use self::devices::Devices;
+use self::drift::Drift;
 use crate::feeder::Fed;
 use crate::fidelity::{Fidelity, Verdict};
 use crate::issuer::Tally;
@@ -74,7 +76,8 @@ pub struct Statistics {
     pub within_pct: Option<Within>,
     /// The same over the requests that nothing but the replayer kept from their time.
     pub within_free_pct: Option<Within>,
-    /// Growth of the issue error, by least squares over errors up to 1 ms, in µs for each minute.
+    /// Growth of the issue error, in µs for each minute: of the least one in each part of the run, so that single late
+    /// requests don't count. Null for runs of a few seconds.
     pub drift_us_per_min: Option<f64>,
     /// From issue to completion.
     pub latency_us: Option<Quantiles>,
@@ -192,31 +195,6 @@ impl Times {
     }
 }
 
-/// A straight line through points, by least squares.
-#[derive(Clone, Debug, Default)]
-struct Line {
-    n: f64,
-    x: f64,
-    y: f64,
-    xx: f64,
-    xy: f64,
-}
-
-impl Line {
-    fn add(&mut self, x: f64, y: f64) {
-        self.n += 1.0;
-        self.x += x;
-        self.y += y;
-        self.xx += x * x;
-        self.xy += x * y;
-    }
-
-    fn slope(&self) -> Option<f64> {
-        let spread = self.n * self.xx - self.x * self.x;
-        (self.n >= 2.0 && spread > 0.0).then(|| (self.n * self.xy - self.x * self.y) / spread)
-    }
-}
-
 /// What the statistics need beside the rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Closing<'a> {
@@ -262,7 +240,7 @@ pub struct Counter {
     error_free: Times,
     latency: Times,
     latency_intended: Times,
-    drift: Line,
+    drift: Drift,
     devices: Devices,
     /// What the verdict is made of.
     pub fidelity: Fidelity,
@@ -288,7 +266,7 @@ impl Counter {
             error_free: Times::new(),
             latency: Times::new(),
             latency_intended: Times::new(),
-            drift: Line::default(),
+            drift: Drift::default(),
             devices: Devices::default(),
             fidelity: Fidelity::default(),
             zero_reads: 0,
@@ -310,7 +288,7 @@ impl Counter {
             self.error.add(delay);
             if record.was_free() {
                 self.error_free.add(delay);
-                self.drift.add(record.intended.as_secs() / 60.0, delay.0.min(1_000_000) as f64 / 1e3);
+                self.drift.add(record.intended, delay);
             }
         }
         if let (Some(completed), Some(latency)) = (record.completed, record.latency()) {
@@ -376,7 +354,7 @@ impl Counter {
             issue_error_free_us: self.error_free.quantiles().filter(|_| timed),
             within_pct: self.error.within().filter(|_| timed),
             within_free_pct: self.error_free.within().filter(|_| timed),
-            drift_us_per_min: self.drift.slope().filter(|_| timed),
+            drift_us_per_min: self.drift.us_per_min().filter(|_| timed),
             latency_us: self.latency.quantiles(),
             latency_intended_us: self.latency_intended.quantiles().filter(|_| timed),
             verdict: self.fidelity.verdict(complete).filter(|_| timed),
