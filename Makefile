@@ -54,6 +54,12 @@ acceptance: system-for-test $(VENV)/tools $(VENV)/program ## what needs the natu
 	@test -d "$(LOADS)" || { echo "no folder $(LOADS); name that of the natural loads: make acceptance LOADS=DIR" >&2; exit 1; }
 	IOSONAR_LOADS="$(abspath $(LOADS))" cargo test --locked --workspace --features acceptance --test 'acceptance*'
 	IOSONAR_LOADS="$(abspath $(LOADS))" $(BIN)/pytest -m acceptance
+	$(MAKE) test-spark
+
+.PHONY: test-spark
+test-spark: system-for-test $(VENV)/spark $(VENV)/program ## hold the answers of a Spark cluster against the embedded engine's
+	tools/system.sh spark
+	$(BIN)/pytest -m spark
 
 # The folder of the judges that replayers are measured by: issue_error.py, make_load.py, bare_loop.c, floor.c.
 JUDGES ?=
@@ -104,6 +110,10 @@ $(VENV)/tools: $(VENV)/libraries
 	$(BIN)/python tools/requirements.py test | $(PIP_INSTALL) --constraint python/requirements.lock --requirement /dev/stdin
 	touch $@
 
+$(VENV)/spark: $(VENV)/tools
+	$(BIN)/python tools/requirements.py spark | $(PIP_INSTALL) --constraint python/requirements.lock --requirement /dev/stdin
+	touch $@
+
 # Both halves, the Python one as it stands in this folder. Cargo goes first by itself, because pip would hide its progress.
 $(VENV)/program: $(VENV)/libraries $(SOURCES)
 	cargo build --profile $(PROFILE) --locked --package iosonar
@@ -115,7 +125,7 @@ $(VENV)/program: $(VENV)/libraries $(SOURCES)
 lock: | system-for-demo ## write python/requirements.lock anew, with the newest versions
 	rm -rf $(VENV)-lock
 	"$$(tools/system.sh --python)" -m venv $(VENV)-lock
-	$(VENV)-lock/bin/python tools/requirements.py test | $(VENV)-lock/bin/pip install --quiet --requirement /dev/stdin
+	$(VENV)-lock/bin/python tools/requirements.py test spark | $(VENV)-lock/bin/pip install --quiet --requirement /dev/stdin
 	$(VENV)-lock/bin/pip freeze > python/requirements.lock
 	rm -rf $(VENV)-lock
 

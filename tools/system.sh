@@ -13,6 +13,7 @@ python  a_python_for_venvs    python3-venv   python3         python311      pyth
 test    losetup               mount          util-linux      util-linux     util-linux
 test    mkfs.ext4             e2fsprogs      e2fsprogs       e2fsprogs      e2fsprogs
 bench   fio                   fio            fio             fio            fio
+spark   java                  openjdk-17-jre-headless java-17-openjdk-headless java-17-openjdk-headless jre17-openjdk-headless
 test    clang                 clang          clang           clang          clang
 test    chromium              chromium       chromium        chromium       chromium
 '

@@ -69,6 +69,13 @@ def report(
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="Memory for all of the work; more is spilled to TMPDIR.")
     ] = "2GiB",
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME[=URL]",
+            help="What computes: duckdb, spark on this machine, or spark=spark://HOST:7077 on a cluster.",
+        ),
+    ] = "duckdb",
 ) -> None:
     """Shows what happened in runs, or what loads are like, in a page or in pictures."""
     from iosonar.diagrams import CATALOGUE, Options, Study
@@ -78,14 +85,15 @@ def report(
     from iosonar.report.selection import Selection
     from iosonar.report.verdict import fails, verdict_of, write_verdict
     from iosonar.table import open_requests
-    from iosonar.table.engine import EngineOptions
+    from iosonar.table.engine import EngineOptions, parse_engine
 
     def work() -> None:
         drawn_for = PAGE if format_ is ReportFormat.HTML else Size.parse(size)
+        kind, url = parse_engine(engine)
         options = Options(bad_latency, bad_delay, window, size=drawn_for)
         selection = Selection(static, dynamic, verbose, tuple(name for name in only.split(",") if name))
         make_folder(out)
-        with open_requests(files, EngineOptions(memory)) as requests:
+        with open_requests(files, EngineOptions(memory, kind=kind, url=url)) as requests:
             study = Study(requests, options)
             diagrams = selection.choose(CATALOGUE, requests)
             for done in write_report(study, diagrams, Wanted(out, format_, theme, data)):

@@ -105,7 +105,7 @@ def _pairing(a: Side, b: Side) -> Pairing:
 
 def _together(a: Side, b: Side) -> tuple[Any, Any]:
     """Both tables on the engine of the first."""
-    engine = a.study.requests.engine
+    engine = a.study.requests.engine.backend
     table = b.study.requests.table
     columns = table.filter(table.latency_ns.notnull()).select("request", "round", "latency_ns")
     name = f"side_{b.letter}"

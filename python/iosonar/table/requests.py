@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 from iosonar.errors import UserError
 from iosonar.table.convert import convert
-from iosonar.table.engine import EngineOptions, connect, keep
+from iosonar.table.engine import ROW_NUMBER, Engine, EngineOptions, start
 from iosonar.table.source import Kind, SourceFile, is_parquet, read_source
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
-    from ibis.backends.duckdb import Backend
 
 COLUMNS: dict[str, str] = {
     "source": "int32",
@@ -56,7 +55,7 @@ class Requests:
 
     table: ir.Table
     files: tuple[SourceFile, ...]
-    engine: Backend
+    engine: Engine
 
     @property
     def is_run(self) -> bool:
@@ -65,7 +64,7 @@ class Requests:
 
     def kept(self, columns: ir.Table) -> ir.Table:
         """The same rows, read from the files once and then kept by the engine; with the derived columns."""
-        return _derive(keep(self.engine, columns, sum(file.rows for file in self.files)))
+        return _derive(self.engine.keep(columns, sum(file.rows for file in self.files)))
 
 
 @contextmanager
@@ -77,21 +76,21 @@ def open_requests(paths: Sequence[Path], options: EngineOptions | None = None) -
         converted, spill = Path(folder, "converted"), Path(folder, "spill")
         converted.mkdir()
         files = tuple(read_source(path, path if is_parquet(path) else convert(path, converted)) for path in paths)
-        engine = connect(spill, options or EngineOptions())
+        engine = start(spill, options or EngineOptions())
         try:
             parts = [_columns_of(file, index, engine) for index, file in enumerate(files)]
             table = parts[0].union(*parts[1:]) if len(parts) > 1 else parts[0]
             yield Requests(_derive(table), files, engine)
         finally:
-            engine.disconnect()
+            engine.close()
 
 
-def _columns_of(file: SourceFile, index: int, engine: Backend) -> ir.Table:
+def _columns_of(file: SourceFile, index: int, engine: Engine) -> ir.Table:
     """One file with exactly the columns of COLUMNS."""
     import ibis
 
-    table = engine.read_parquet(file.parquet, file_row_number=True)
-    given = {"source": ibis.literal(index), "place": table.file_row_number}
+    table = engine.read(file.parquet)
+    given = {"source": ibis.literal(index), "place": table[ROW_NUMBER]}
     if file.kind is Kind.LOAD:
         given |= _run_of_a_load(table)
     given |= {name: table[name] for name in COLUMNS if name in table.columns}
@@ -105,7 +104,7 @@ def _run_of_a_load(table: ir.Table) -> dict[str, ir.Value]:
     import ibis
 
     columns: dict[str, ir.Value] = {
-        "request": table.file_row_number,
+        "request": table[ROW_NUMBER],
         "round": ibis.literal(0),
         "source_sector": table.sector,
         "intended_ns": table.at_ns,

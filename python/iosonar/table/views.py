@@ -29,7 +29,7 @@ VIEWS = {
 
 def define_views(requests: Requests) -> Backend:
     """Defines `requests` and the views in the engine, and returns it."""
-    engine = requests.engine
+    engine: Backend = requests.engine.backend
     engine.create_view("requests", requests.table)
     rows = ", ".join(
         f"({index}, {_quoted(str(file.given))}, {_quoted(file.name)}, {_quoted(file.kind)}, {file.rows})"

@@ -1,0 +1,171 @@
+"""Spark gives the same answers as the embedded engine: every diagram of two runs, on a cluster that the test starts."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from factory import RUN_SCHEMA, write_run
+
+from iosonar.diagrams import CATALOGUE, Options, Study
+from iosonar.errors import UserError
+from iosonar.figures.model import CloudPart, Empty, Figure
+from iosonar.table import Requests, open_requests
+from iosonar.table.engine import EngineKind, EngineOptions, parse_engine
+
+pytestmark = [
+    pytest.mark.spark,
+    # PySpark leaves closing its sockets to the collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+WORKERS = 2
+PATIENCE_S = 120
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A master and its workers on this machine; its URL."""
+    folder = tmp_path_factory.mktemp("cluster")
+    (folder / "spark-defaults.conf").write_text("spark.sql.shuffle.partitions 2\nspark.executor.memory 512m\n")
+    environment = pytest.MonkeyPatch()
+    environment.setenv("SPARK_CONF_DIR", str(folder))
+    environment.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"spark://127.0.0.1:{port}"
+    host = ("--host", "127.0.0.1", "--webui-port", "0")
+    with started(folder / "master", "master.Master", *host, "--port", port) as master:
+        wait_for(master, r"New state: ALIVE", 1)
+        with (
+            started(folder / "a", "worker.Worker", *host, "--cores", 1, "--memory", "1g", "-d", folder / "a", url),
+            started(folder / "b", "worker.Worker", *host, "--cores", 1, "--memory", "1g", "-d", folder / "b", url),
+        ):
+            wait_for(master, r"Registering worker", WORKERS)
+            yield url
+    environment.undo()
+
+
+@contextmanager
+def started(folder: Path, what: str, *words: object) -> Iterator[Path]:
+    """A part of the cluster while it runs; the file that it tells what it does."""
+    import pyspark
+
+    folder.mkdir()
+    log = folder / "log"
+    program = Path(pyspark.__file__).parent / "bin" / "spark-class"
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [program, f"org.apache.spark.deploy.{what}", *map(str, words)], stdout=file, stderr=subprocess.STDOUT
+        )
+    try:
+        yield log
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def wait_for(log: Path, text: str, times: int) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while len(re.findall(text, log.read_text())) < times:
+        assert time.monotonic() < until, log.read_text()
+        time.sleep(0.1)
+
+
+def made(folder: Path, name: str, seed: int, rows: int) -> Path:
+    """A run with everything that rows may hold, in the order of completion."""
+    chance = np.random.default_rng(seed)
+    intended = np.sort(chance.integers(0, 40_000_000_000, rows))
+    issued = intended + chance.lognormal(8, 2, rows).astype(np.int64)
+    completed = issued + chance.lognormal(13, 2, rows).astype(np.int64)
+    never = chance.random(rows) < 0.01
+    columns: dict[str, Any] = {
+        "request": np.arange(rows),
+        "round": np.zeros(rows, np.int32),
+        "device": chance.integers(0, 2, rows).astype(np.int32),
+        "source_sector": np.zeros(rows, np.int64),
+        "sector": chance.zipf(1.3, rows) % 4_000_000 * 8,
+        "sectors": chance.choice([0, 1, 8, 64, 1000], rows),
+        "op": chance.choice(["read", "write", "flush"], rows, p=[0.6, 0.35, 0.05]),
+        "flags": np.zeros(rows, np.int32),
+        "intended_ns": intended,
+        "issued_ns": pa.array(issued, mask=never),
+        "completed_ns": pa.array(completed, mask=never),
+        "bytes_done": np.zeros(rows, np.int64),
+        # The first run was counted by its replayer, the second was not.
+        "in_flight": pa.array(chance.integers(1, 30, rows).astype(np.int32), mask=never | (seed > 1)),
+        "waiting": pa.array(chance.integers(0, 9, rows).astype(np.int32), mask=never),
+        "pushed_back": chance.random(rows) < 0.1,
+        "widened": np.zeros(rows, bool),
+        "held_by": chance.choice(["nothing", "depth", "input"], rows),
+        "outcome": np.where(never, "dropped", chance.choice(["ok", "error"], rows, p=[0.98, 0.02])),
+        "errno": np.zeros(rows, np.int32),
+        "ready_ns": intended - chance.integers(0, 9_000_000, rows),
+        "submitted_ns": pa.array(issued + 2_000, mask=never),
+    }
+    inner = [pa.field("ready_ns", pa.int64()), pa.field("submitted_ns", pa.int64())]
+    table = pa.table(columns, schema=pa.schema([*RUN_SCHEMA, *inner]))
+    return write_run(folder / f"{name}.replay.parquet", table.take(np.argsort(completed, kind="stable")))
+
+
+def figures(requests: Requests) -> dict[str, Figure | Empty]:
+    study = Study(requests, Options())
+    return {diagram.name: diagram.build(study) for diagram in CATALOGUE}
+
+
+def test_every_diagram_is_the_same_on_a_cluster(cluster: str, tmp_path: Path) -> None:
+    files = [made(tmp_path, "a", 1, 6_000), made(tmp_path, "b", 2, 3_000)]
+    kind, url = parse_engine(f"spark={cluster}")
+    with open_requests(files) as requests:
+        expected = figures(requests)
+    with open_requests(files, EngineOptions("1GiB", kind=kind, url=url)) as requests:
+        found = figures(requests)
+        infos = requests.engine.backend._session._jsc.sc().statusTracker().getExecutorInfos()
+    # One of them is this program.
+    assert len(infos) == 1 + WORKERS
+    assert not [name for name, figure in expected.items() if isinstance(figure, Empty)]
+    for name, figure in expected.items():
+        same(found[name], figure, name)
+
+
+def same(found: Any, expected: Any, where: str) -> None:
+    """Equal all the way down; numbers but for the order in which they were added, cells of clouds in any order."""
+    assert type(found) is type(expected), where
+    if isinstance(expected, CloudPart):
+        assert (found.role, found.label) == (expected.role, expected.label), where
+        cells = [
+            sorted(zip(part.columns.tolist(), part.rows.tolist(), part.counts.tolist(), strict=True))
+            for part in (found, expected)
+        ]
+        assert cells[0] == cells[1], where
+    elif dataclasses.is_dataclass(expected):
+        for field in dataclasses.fields(expected):
+            same(getattr(found, field.name), getattr(expected, field.name), f"{where}.{field.name}")
+    elif isinstance(expected, np.ndarray):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9, err_msg=where)
+    elif isinstance(expected, Sequence) and not isinstance(expected, str):
+        assert len(found) == len(expected), where
+        for index, pair in enumerate(zip(found, expected, strict=True)):
+            same(*pair, f"{where}[{index}]")
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-9), where
+    else:
+        assert found == expected, where
+
+
+def test_a_cluster_that_is_not_there_is_named(tmp_path: Path) -> None:
+    path = made(tmp_path, "a", 1, 10)
+    options = EngineOptions(kind=EngineKind.SPARK, url="nonsense://there")
+    with pytest.raises(UserError, match="nonsense://there"), open_requests([path], options):
+        pass
