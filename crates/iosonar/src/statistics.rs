@@ -19,6 +19,7 @@ pub fn for_people(s: &Statistics) -> String {
             writeln!(out, "{name:<17}{text}").expect("a string takes everything");
         }
     };
+    line("FAKE RESULT", s.fake.as_deref().map_or("", |why| why.trim_start_matches("FAKE RESULT: ")).to_owned());
     line("requests", format!("{} ({} reads, {} writes, {} others)", s.requests, s.reads, s.writes, s.others));
     let rate = format!("{:.0} requests/s, {}/s", s.iops, human::bytes(s.bytes_per_s as u64));
     line("completed", format!("{} in {}: {rate}", s.completed, human::span(s.elapsed_s)));
@@ -49,7 +50,8 @@ pub fn for_people(s: &Statistics) -> String {
         list(&[(s.pushed_back, "pushed back"), (s.ordered_waits, "ordered waits"), (s.widened, "widened to blocks")]),
     );
     line("most at once", format!("{} in flight, {} pushed back", s.max_in_flight, s.max_pushed_back));
-    line("wrap-around", format!("factor {:.3}", s.wrap_factor));
+    let has_positions = !(s.fake.is_some() && s.wrap_factor < 1e-6);
+    line("wrap-around", if has_positions { format!("factor {:.3}", s.wrap_factor) } else { String::new() });
     line("latency", s.latency_us.as_ref().map(quantiles).unwrap_or_default());
     line("  from deadline", s.latency_intended_us.as_ref().map(quantiles).unwrap_or_default());
     line("issue error", s.issue_error_us.as_ref().map(quantiles).unwrap_or_default());

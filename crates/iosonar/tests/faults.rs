@@ -390,13 +390,32 @@ fn the_depth_has_bounds() {
 }
 
 #[test]
-fn without_io_uring_there_is_advice() {
+fn without_io_uring_threads_do_it_and_that_is_said() {
     let bench = Bench::new();
-    let mut command = bench.command(&bench.load(&side_by_side(10, 8)), &bench.target(MIB), &[]);
-    forbidden::without_io_uring(&mut command);
-    let ran = Ran::of(command.output().unwrap(), bench.path("r.replay.parquet"));
-    ran.refused(&["io_uring can't be set up", "kernel.io_uring_disabled", "seccomp"]);
-    assert_eq!(bench.names(), ["a.load", "target"], "nothing is left behind");
+    let load = bench.load(&side_by_side(100, 8));
+    let replay = |more: &[&str]| {
+        let mut command = bench.command(&load, &bench.target(MIB), more);
+        forbidden::without_io_uring(&mut command);
+        Ran::of(command.output().unwrap(), bench.path("r.replay.parquet"))
+    };
+    let advice = ["io_uring can't be set up", "kernel.io_uring_disabled", "seccomp"];
+    // Who asks for it by name gets it, or an error.
+    for named in [&["--engine", "io_uring"][..], &["--sqpoll"], &["--poll"]] {
+        if named != ["--poll"] {
+            replay(named).refused(&advice);
+        } else {
+            replay(named).refused(&["--poll"]);
+        }
+        assert_eq!(bench.names(), ["a.load", "target"], "nothing is left behind");
+    }
+    let ran = replay(&[]).with_code(0);
+    assert_eq!(ran.rows().len(), 100);
+    for word in advice.into_iter().chain(["A pool of threads"]) {
+        assert!(ran.stderr.contains(word), "no {word:?} in: {}", ran.stderr);
+    }
+    let run = ran.footer().run.unwrap();
+    assert_eq!((&run["engine"], &run["fake"]), (&"threads".into(), &serde_json::Value::Null));
+    assert!(run["warnings"][0].as_str().unwrap().contains("A pool of threads"));
 }
 
 #[test]

@@ -52,6 +52,7 @@ pub fn check(options: &Options) -> Result<()> {
             target.display()
         ));
     }
+    options.method.check()?;
     check_output(options)
 }
 

@@ -26,6 +26,8 @@ const BUFFER_NAP: Duration = Duration::from_millis(1);
 pub struct Plan {
     /// Where they go.
     pub routes: Routes,
+    /// Whether requests get memory for their data, which is built for writes.
+    pub has_data: bool,
     /// How far ahead requests are made ready.
     pub ahead: Nanos,
 }
@@ -140,7 +142,7 @@ impl<'a, C: Clock> Feeder<'a, C> {
     fn equip(&mut self, mut planned: Planned, arena: &Arena) -> Option<Planned> {
         self.wait_until(planned.deadline - self.plan.ahead)?;
         let bytes = planned.sectors.bytes();
-        let moves_data = matches!(planned.op, Op::Read | Op::Write) && bytes > 0;
+        let moves_data = self.plan.has_data && matches!(planned.op, Op::Read | Op::Write) && bytes > 0;
         if moves_data && planned.skip.is_none() {
             if bytes > self.pool.largest() {
                 planned.skip = Some(Outcome::TooLarge);

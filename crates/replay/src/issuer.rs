@@ -509,6 +509,8 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         record.waiting = (self.due + self.waiting) as u32;
         self.target.stage(Io {
             slot,
+            // Rounds of a load are far fewer than 2^16, requests of one far fewer than 2^48.
+            key: record.request ^ (u64::from(record.round) << 48),
             target: *target,
             op: record.op,
             flags: record.flags,

@@ -15,6 +15,7 @@ use crate::perturb::Perturb;
 use crate::placement::{Align, Fit};
 use crate::rounds::Rounds;
 use crate::schedule::{Agenda, Schedule};
+use crate::target::engine::{FAKE, Method};
 use crate::target::uring::BATCH;
 
 /// The most requests in flight that can be asked for.
@@ -53,6 +54,9 @@ pub struct Options {
     pub perturb: Option<Perturb>,
     /// What chance depends on, where the run leaves something to it.
     pub seed: u64,
+    /// What does the I/O, and how.
+    #[serde(flatten)]
+    pub method: Method,
     /// The most requests in flight.
     pub depth: usize,
     /// Whose depth that is.
@@ -145,6 +149,7 @@ impl Options {
             run_for: None,
             perturb: None,
             seed: 1,
+            method: Method::default(),
             depth: 512,
             depth_for: DepthFor::default(),
             align: Align::default(),
@@ -203,8 +208,14 @@ impl Options {
 
     /// Why nobody may take the run for a faithful one, if so: it goes into the footer, and on every picture.
     pub fn fake(&self) -> Option<String> {
-        let how = self.perturb?;
-        Some(format!("issue times were perturbed on purpose (--perturb {how}, --seed {})", self.seed))
+        let perturbed = self
+            .perturb
+            .map(|how| format!("issue times were perturbed on purpose (--perturb {how}, --seed {})", self.seed));
+        match (self.method.fake(), perturbed) {
+            (Some(fake), Some(perturbed)) => Some(format!("{fake}; {perturbed}")),
+            (None, Some(perturbed)) => Some(format!("{FAKE}{perturbed}")),
+            (fake, None) => fake,
+        }
     }
 
     /// What the loop keeps to with that many targets. As many places again as the depth are reserved for requests that

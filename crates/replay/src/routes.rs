@@ -2,6 +2,7 @@
 
 use iosonar_trace::{DeviceId, Op, Outcome, Request, Sector, Sectors};
 
+use crate::device::abilities::Abilities;
 use crate::mapping::Map;
 use crate::placement::{Align, Fit, Geometry};
 
@@ -35,6 +36,8 @@ pub struct Rules {
 #[derive(Clone, Debug)]
 pub struct Routes {
     targets: Vec<Geometry>,
+    /// Of each target.
+    abilities: Vec<Abilities>,
     map: Map,
     rules: Rules,
     /// How far each device of the load reaches, for [`Fit::Scale`].
@@ -44,7 +47,23 @@ pub struct Routes {
 impl Routes {
     /// To these targets. `extents` are needed to scale: the size of each device of the load, in sectors.
     pub fn new(targets: Vec<Geometry>, map: Map, rules: Rules, extents: Vec<u64>) -> Self {
-        Self { targets, map, rules, extents }
+        let abilities = vec![Abilities::ALL; targets.len()];
+        Self { targets, abilities, map, rules, extents }
+    }
+
+    /// Leaves out what a target can't do.
+    pub fn with_abilities(mut self, abilities: Vec<Abilities>) -> Self {
+        self.abilities = abilities;
+        self
+    }
+
+    fn can_do(&self, op: Op, target: u16) -> bool {
+        let Abilities { discard, write_zeroes } = self.abilities[usize::from(target)];
+        match op {
+            Op::Discard => discard,
+            Op::WriteZeroes => write_zeroes,
+            Op::Read | Op::Write | Op::Flush => true,
+        }
     }
 
     /// Finds a request's place.
@@ -54,6 +73,9 @@ impl Routes {
         };
         if self.rules.reads_only && request.op != Op::Read {
             return Self::left_out(target, request, Outcome::Excluded);
+        }
+        if !self.can_do(request.op, target) {
+            return Self::left_out(target, request, Outcome::Unsupported);
         }
         let geometry = &self.targets[usize::from(target)];
         let Request { mut sector, sectors, .. } = *request;

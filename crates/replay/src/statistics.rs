@@ -93,6 +93,8 @@ pub struct Statistics {
     pub unrecorded: u64,
     /// Whether the run came to the end of its window and everything was recorded.
     pub complete: bool,
+    /// Null for a real run; else why nothing of this says anything about a device.
+    pub fake: Option<String>,
     /// Each device of the load by itself.
     pub devices: Vec<DeviceStatistics>,
 }
@@ -362,6 +364,7 @@ impl Counter {
             recorder_stalls: tally.recorder_stalls,
             unrecorded: self.unrecorded,
             complete,
+            fake: None,
             devices: self.devices.close(with, elapsed_s),
         }
     }

@@ -108,7 +108,7 @@ def _stamps(file: SourceFile) -> list[Note]:
     stamps = []
     if file.run.get("fake"):
         stamps.append(Note(NoteKind.STAMP, "FAKE RESULT", Mood.BAD))
-        stamps.append(Note(NoteKind.WARNING, f"Fake: {file.run['fake']}", Mood.BAD))
+        stamps.append(Note(NoteKind.WARNING, f"Fake: {str(file.run['fake']).removeprefix('FAKE RESULT: ')}", Mood.BAD))
     if not file.complete:
         stamps.append(Note(NoteKind.STAMP, "CUT SHORT", Mood.WARNING))
     return stamps

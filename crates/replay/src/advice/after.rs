@@ -16,7 +16,9 @@ pub fn after(options: &Options, fed: &Fed, s: &Statistics) -> Vec<String> {
     let reads = s.reads.max(1) as f64;
     // Whether the target is of about the right size was said before the run, unless nothing was known of the load.
     say(
-        options.load == Path::new("-") && (s.wrap_factor >= 2.0 || (s.wrap_factor < 0.5 && s.requests > 0)),
+        options.method.has_device()
+            && options.load == Path::new("-")
+            && (s.wrap_factor >= 2.0 || (s.wrap_factor < 0.5 && s.requests > 0)),
         format!(
             "the load reaches over {:.3} times the target's size; a target of about the original's size gives other results",
             s.wrap_factor
@@ -30,7 +32,7 @@ pub fn after(options: &Options, fed: &Fed, s: &Statistics) -> Vec<String> {
     }
     for device in s.devices.iter().filter(|device| device.wrap_factor.is_some_and(|factor| factor != 1.0)) {
         say(
-            options.fit == Fit::Scale,
+            options.fit == Fit::Scale && options.method.has_device(),
             format!(
                 "positions were scaled to {}: runs of sequential requests are torn apart or pushed together",
                 device.target.as_deref().unwrap_or_default()

@@ -84,7 +84,7 @@ pub fn inspect(path: &Path, bounds: Bounds) -> Result<Inspection> {
     let mount = (kind == Kind::File).then(|| mounts::of(path)).flatten();
     let rdev = match kind {
         Kind::Block => Some(meta.rdev()),
-        Kind::File => mount.as_ref().and_then(Mount::device),
+        Kind::File | Kind::None => mount.as_ref().and_then(Mount::device),
     };
     let (signatures, signatures_unknown) = match safety::signatures(path) {
         Ok(found) => (Some(found), None),
@@ -93,7 +93,7 @@ pub fn inspect(path: &Path, bounds: Bounds) -> Result<Inspection> {
     let is_file = kind == Kind::File;
     let read_only = match kind {
         Kind::Block => sysfs::read(meta.rdev(), "ro").as_deref() == Some("1"),
-        Kind::File => rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_err(),
+        Kind::File | Kind::None => rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_err(),
     };
     Ok(Inspection {
         path: path.to_owned(),

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use self::abilities::Abilities;
 use crate::error::{Error, Result};
 use crate::placement::Geometry;
 
+pub mod abilities;
 pub mod holes;
 pub mod inspect;
 pub mod meter;
@@ -31,6 +33,17 @@ pub enum Kind {
     Block,
     /// A regular file.
     File,
+    /// No storage at all, for engines that do no I/O.
+    None,
+}
+
+/// How its I/O goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// Through the page cache, instead of by direct I/O.
+    pub cached: bool,
+    /// Each write is durable before it is through.
+    pub sync: bool,
 }
 
 /// What is to be done with a target, and so what it must allow.
@@ -53,6 +66,8 @@ pub struct Device {
     pub kind: Kind,
     /// Its size and blocks.
     pub geometry: Geometry,
+    /// What it can do beyond reading and writing.
+    pub abilities: Abilities,
     /// Open for direct I/O; a block device that is overwritten is claimed exclusively, so that nobody mounts it
     /// meanwhile.
     pub file: File,
@@ -63,6 +78,19 @@ pub struct Device {
 impl Device {
     /// Opens what may be overwritten or read; see [`safety`] for what may not.
     pub fn open(path: &Path, access: Access) -> Result<Self> {
+        Self::open_with(path, access, Mode::default())
+    }
+
+    /// What stands in for storage where there is none: nothing is opened, and no position lies beyond its end.
+    pub fn none(path: &Path) -> Result<Self> {
+        let file = File::open("/dev/null").map_err(|e| Error::file(Path::new("/dev/null"), e))?;
+        let geometry = Geometry { sectors: iosonar_trace::MAX_END_SECTOR, block_sectors: 1 };
+        let (kind, abilities) = (Kind::None, Abilities::ALL);
+        Ok(Self { path: path.to_owned(), kind, geometry, abilities, user: None, file })
+    }
+
+    /// The same in another mode.
+    pub fn open_with(path: &Path, access: Access, mode: Mode) -> Result<Self> {
         let writes = access != Access::Read;
         let meta = path.metadata().map_err(|e| missing(path, e))?;
         let kind = match meta.file_type() {
@@ -88,12 +116,17 @@ impl Device {
         let file = OpenOptions::new()
             .read(true)
             .write(writes)
-            .custom_flags(libc::O_DIRECT | claim | libc::O_CLOEXEC)
+            .custom_flags(
+                if mode.cached { 0 } else { libc::O_DIRECT }
+                    | if mode.sync { libc::O_SYNC } else { 0 }
+                    | claim
+                    | libc::O_CLOEXEC,
+            )
             .open(path)
             .map_err(|e| not_opened(path, e))?;
         let (bytes, block) = match kind {
             Kind::Block => (sysfs::bytes(meta.rdev())?, sysfs::logical_block_bytes(meta.rdev())?),
-            Kind::File => (meta.len(), direct_io_alignment(&file)?),
+            Kind::File | Kind::None => (meta.len(), direct_io_alignment(&file)?),
         };
         let geometry = Geometry::new(bytes, block);
         if geometry.sectors == 0 {
@@ -103,7 +136,8 @@ impl Device {
             );
             return Err(Error::Unsafe { path: path.to_owned(), reason });
         }
-        Ok(Self { path: path.to_owned(), kind, geometry, file, user })
+        let abilities = Abilities::of(path, kind, meta.rdev());
+        Ok(Self { path: path.to_owned(), kind, geometry, abilities, file, user })
     }
 
     /// The number of the block device that is asked in the end: for a file the one below its file system, where that is a
@@ -112,7 +146,22 @@ impl Device {
         match self.kind {
             Kind::Block => self.file.metadata().ok().map(|meta| meta.rdev()),
             Kind::File => mounts::of(&self.path)?.device(),
+            Kind::None => None,
         }
+    }
+
+    /// Whether its completions can be polled for; an error says why not.
+    pub fn check_poll(&self) -> Result<()> {
+        let rdev = self.file.metadata().map(|m| m.rdev()).unwrap_or(0);
+        let reason = match self.kind {
+            Kind::Block if sysfs::queue(rdev, "io_poll").as_deref() == Some("1") => return Ok(()),
+            Kind::Block => {
+                "can't be polled (its queue/io_poll is not 1): leave out --poll. An NVMe device can if its driver was \
+                 loaded with nvme.poll_queues=N"
+            }
+            _ => "no block device, and only such can be polled: leave out --poll",
+        };
+        Err(Error::Unsafe { path: self.path.clone(), reason: reason.into() })
     }
 
     /// As the run's footer holds it.
@@ -128,7 +177,7 @@ impl Device {
             "write_cache": block.then(|| sysfs::queue(rdev, "write_cache")).flatten(),
             "disk": self.disk().and_then(sysfs::disk_name),
             "queue": self.disk().map(queue::Queue::of),
-            "mount": (!block).then(|| mounts::of(&self.path)).flatten(),
+            "mount": (self.kind == Kind::File).then(|| mounts::of(&self.path)).flatten(),
         })
     }
 }

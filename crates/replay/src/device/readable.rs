@@ -68,7 +68,7 @@ impl Readable {
         let block_bytes = match kind {
             _ if !direct => 1,
             Kind::Block => sysfs::logical_block_bytes(meta.rdev())?,
-            Kind::File => direct_io_alignment(&file)?,
+            Kind::File | Kind::None => direct_io_alignment(&file)?,
         };
         Ok(Self { path: path.to_owned(), kind, bytes, block_bytes, direct, file, meta })
     }

@@ -46,6 +46,7 @@ pub fn users(kind: Kind, meta: &Metadata) -> Vec<String> {
     match kind {
         Kind::Block => users_of_block(meta.rdev()),
         Kind::File => users_of_file(meta),
+        Kind::None => Vec::new(),
     }
 }
 

@@ -26,6 +26,9 @@ pub fn before(
     survey: Option<&Survey>,
     load: &Metadata,
 ) -> Vec<String> {
+    if !options.method.has_device() {
+        return Vec::new();
+    }
     let mut all = Vec::new();
     for (target, device) in devices.iter().enumerate() {
         if let Some(rdev) = device.disk() {
@@ -38,7 +41,7 @@ pub fn before(
         if options.fit == Fit::Wrap {
             all.extend(reach.and_then(|reach| before::size(device.geometry.sectors, reach)));
         }
-        if !options.no_sample {
+        if !options.no_sample && options.method.does_io() {
             all.extend(before::never_written(&device.path, &sampled(device, reach)));
         }
     }

@@ -10,6 +10,7 @@ use super::looping::Looped;
 use super::targets;
 use crate::advice;
 use crate::device::Device;
+use crate::device::abilities::inabilities;
 use crate::device::meter::Counted;
 use crate::error::{Error, Result};
 use crate::feeder::{Fed, raise};
@@ -38,11 +39,13 @@ pub fn conclude(
     mut metadata: Metadata,
     ended: Ended,
 ) -> Result<Finished> {
-    let Ended { fed: (fed, read), looped: (tally, looped), recorded, counted, mut warnings } = ended;
+    let Ended { fed: (fed, read), looped, recorded, counted, mut warnings } = ended;
+    let tally = looped.tally;
     if let Err(error) = read {
         warnings.push(format!("the load could be read only in part: {error}"));
     }
-    if let Err(error) = looped {
+    warnings.extend(looped.remarks);
+    if let Err(error) = looped.outcome {
         warnings.push(format!("the target failed as a whole, and the run ended there: {error}"));
         metadata.complete = false;
     }
@@ -57,8 +60,16 @@ pub fn conclude(
     let targets: Vec<_> = devices.iter().map(|device| (device.path.clone(), device.geometry)).collect();
     let (timed, complete) = (options.pace() != Pace::AsFastAsPossible, metadata.complete);
     let closing = Closing { fed: &fed, tally: &tally, map, targets: &targets, timed, complete };
-    let statistics = recorded.counter.close(&closing);
+    let mut statistics = recorded.counter.close(&closing);
+    statistics.fake = options.fake();
+    if !options.method.does_io() {
+        // What lies in the buffers of reads came from nowhere.
+        statistics.zero_reads = 0;
+    }
     warnings.extend(advice::after(options, &fed, &statistics));
+    if statistics.skipped.unsupported > 0 {
+        warnings.push(format!("{} requests were left out: {}", statistics.skipped.unsupported, inabilities(devices)));
+    }
     // With several targets nobody knows which of them had how many of the replay's.
     if let [counted] = &counted[..] {
         warnings.extend(advice::seen(&statistics, counted));
@@ -140,7 +151,8 @@ pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
     let (targets, map) = targets::described(run);
     let timed = run["options"]["asap"] != json!(true);
     let closing = Closing { fed: &fed, tally: &tally, map: &map, targets: &targets, timed, complete: false };
-    let statistics = counter.close(&closing);
+    let mut statistics = counter.close(&closing);
+    statistics.fake = run["fake"].as_str().map(str::to_owned);
     let mut warnings = vec![
         "the run did not end by itself: this was recovered from its journal. Requests in flight at its end have no row, and \
          what is counted only at the end of a run is 0: reads of zeros, bad lines, ordered waits, slow submissions"

@@ -10,19 +10,35 @@ use rtrb::{Consumer, Producer};
 use crate::buffers::Arena;
 use crate::clock::Monotonic;
 use crate::conflicts::Tracker;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::isolate::Isolation;
 use crate::issuer::{Hybrid, Idle, Issuer, Limits, Plugs, Sleep, Spin, Stop, Tally, Telltale};
 use crate::options::{Options, Wait};
 use crate::planned::{Done, Planned};
 use crate::target::Target;
-use crate::target::uring::Uring;
+use crate::target::engine::{Chosen, Engine};
 
 /// A sleeping loop wakes up that long before a deadline: more than waking takes on an idle machine, most of the time.
 const WAKE_MARGIN: Nanos = Nanos(100_000);
 
-/// What the loop ended with: its own counts, and the error that ended it early, if one did.
-pub type Looped = (Tally, io::Result<()>);
+/// What the loop says when it is ready.
+pub struct Told {
+    /// What does the I/O.
+    pub engine: Engine,
+    /// What the user should know about it.
+    pub warnings: Vec<String>,
+}
+
+/// What the loop ended with.
+#[derive(Debug)]
+pub struct Looped {
+    /// Its own counts.
+    pub tally: Tally,
+    /// The error that ended it early, if one did.
+    pub outcome: io::Result<()>,
+    /// What the target has to say beyond what it said before.
+    pub remarks: Vec<String>,
+}
 
 /// All that the loop's thread needs.
 pub struct Looping<'a> {
@@ -42,42 +58,50 @@ pub struct Looping<'a> {
 impl Looping<'_> {
     /// Sets the target up, tells by `ready` what the user should know of it, and waits for `started`: locking and
     /// registering buffers takes longer than any grace on a busy machine, so only then may the run's own time begin.
-    pub fn run(mut self, ready: &mpsc::Sender<Vec<String>>, started: &mpsc::Receiver<Monotonic>) -> Result<Looped> {
+    pub fn run(mut self, ready: &mpsc::Sender<Told>, started: &mpsc::Receiver<Monotonic>) -> Result<Looped> {
         let (files, arena) = (std::mem::take(&mut self.files), Arc::clone(&self.arena));
-        let target =
-            Uring::new(files, arena, self.limits.slots()).map_err(|e| Error::system("io_uring can't be set up", e))?;
-        let warnings = target.warnings.clone();
-        Ok(self.drive(target, warnings, ready, started))
+        Ok(match self.options.method.target(files, arena, self.limits.slots(), self.options.seed)? {
+            Chosen::Uring(target) => {
+                let told = Told { engine: Engine::IoUring, warnings: target.remarks() };
+                self.drive(*target, told, ready, started)
+            }
+            Chosen::Other { engine, target, remark } => {
+                let warnings = remark.into_iter().chain(target.remarks()).collect();
+                self.drive(target, Told { engine, warnings }, ready, started)
+            }
+        })
     }
 
     fn drive<T: Target>(
         self,
         target: T,
-        warnings: Vec<String>,
-        ready: &mpsc::Sender<Vec<String>>,
+        told: Told,
+        ready: &mpsc::Sender<Told>,
         started: &mpsc::Receiver<Monotonic>,
     ) -> Looped {
         lock_memory();
         if let Some(isolation) = self.isolation {
             isolation.enter();
         }
-        let _ = ready.send(warnings);
+        let before = told.warnings.clone();
+        let _ = ready.send(told);
         let clock = started.recv().expect("whoever waits for us starts us");
         match self.options.wait() {
-            Wait::Spin => self.issue(clock, target, Spin),
-            Wait::Sleep => self.issue(clock, target, Sleep),
-            Wait::Hybrid => self.issue(clock, target, Hybrid { margin: WAKE_MARGIN }),
+            Wait::Spin => self.issue(clock, target, Spin, &before),
+            Wait::Sleep => self.issue(clock, target, Sleep, &before),
+            Wait::Hybrid => self.issue(clock, target, Hybrid { margin: WAKE_MARGIN }, &before),
         }
     }
 
-    fn issue<T: Target, I: Idle<T>>(self, clock: Monotonic, target: T, idle: I) -> Looped {
+    fn issue<T: Target, I: Idle<T>>(self, clock: Monotonic, target: T, idle: I, before: &[String]) -> Looped {
         let Self { options, limits, stop, telltale, input, output, .. } = self;
         let policy = options.conflicts;
         let tracker = Tracker::new(policy, options.strong, limits.slots());
         let plugs =
             Plugs { clock, target, idle, pace: options.pace(), policy, limits, stop, input, output, telltale, tracker };
-        let (tally, _target, outcome) = Issuer::new(plugs).run();
-        (tally, outcome)
+        let (tally, target, outcome) = Issuer::new(plugs).run();
+        let remarks = target.remarks().into_iter().filter(|remark| !before.contains(remark)).collect();
+        Looped { tally, outcome, remarks }
     }
 }
 

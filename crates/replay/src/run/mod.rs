@@ -185,15 +185,18 @@ impl Prepared {
             let Ok(told) = is_ready.recv() else {
                 return Err(issuer.recv().expect("the loop does not panic").expect_err("it was not ready"));
             };
-            self.warnings.extend(told);
+            self.warnings.extend(told.warnings);
+            self.metadata.run.as_mut().expect("made in `new`")["engine"] = json!(told.engine);
             let clock = Monotonic::starting_in(self.options.grace);
             self.note_start(clock);
-            let meters: Vec<Meter> = self.devices.iter().filter_map(Device::disk).filter_map(Meter::start).collect();
+            let disks = self.devices.iter().filter(|_| options.method.does_io()).filter_map(Device::disk);
+            let meters: Vec<Meter> = disks.filter_map(Meter::start).collect();
             // Where it can't be, entries can't be either, and the recorder will say so.
             let _ = self.journal.restate(&self.metadata);
             let _ = start.send(clock);
             let plan = Plan {
                 routes: targets::routes(options, self.survey.as_ref(), &self.devices, &self.map),
+                has_data: options.method.has_device(),
                 ahead: options.ahead,
             };
             let feeder = Feeder::new(clock, plan, stop, self.pool, self.content, planned_in, returned_out);
@@ -222,6 +225,9 @@ impl Prepared {
 
 /// No more than was allowed, and no more than can be used at once.
 fn buffer_bytes(options: &Options, survey: Option<&Survey>, targets: usize) -> u64 {
+    if !options.method.has_device() {
+        return UNIT_BYTES;
+    }
     let Some(survey) = survey else { return options.buffers };
     // Widening adds at most a block at each end.
     let largest = (survey.span.max_sectors * iosonar_trace::SECTOR_BYTES + 2 * UNIT_BYTES).next_power_of_two();

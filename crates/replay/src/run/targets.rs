@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 
 use super::Survey;
 use crate::checks::is_one;
-use crate::device::{Access, Device};
+use crate::device::{Access, Device, Mode};
 use crate::error::{Error, Result};
 use crate::mapping::{Map, labelled, resolve};
 use crate::options::Options;
 use crate::placement::{Fit, Geometry};
 use crate::routes::{Routes, Rules};
+use crate::target::engine::Method;
 
 /// Opens the targets, each once however often it was named: two devices of the load on one target share it, so that their
 /// overlaps are seen. `known` are the load's devices; `is_read` says whether that is all of them.
@@ -35,7 +36,18 @@ pub fn open(options: &Options, known: &[trace::Device], is_read: bool) -> Result
     let names: Vec<_> = known.iter().map(|device| device.name.as_str()).collect();
     // Names first: a slip in one of them is no reason to look at any device.
     let map = resolve(&options.targets, &indices, &names, is_read)?;
-    let devices = paths.into_iter().map(|path| Device::open(path, access)).collect::<Result<_>>()?;
+    let Method { no_o_direct: cached, o_sync: sync, poll, .. } = options.method;
+    let one = |path: &PathBuf| {
+        if !options.method.has_device() {
+            return Device::none(path);
+        }
+        let device = Device::open_with(path, access, Mode { cached, sync })?;
+        if poll {
+            device.check_poll()?;
+        }
+        Ok(device)
+    };
+    let devices = paths.into_iter().map(one).collect::<Result<_>>()?;
     Ok((devices, map))
 }
 
@@ -61,9 +73,12 @@ pub fn check_fit(options: &Options, survey: Option<&Survey>, devices: &[Device],
 
 /// The rules by which requests find their places.
 pub fn routes(options: &Options, survey: Option<&Survey>, devices: &[Device], map: &Map) -> Routes {
-    let rules = Rules { align: options.align, fit: options.fit, reads_only: options.reads_only };
+    // Where there is no device, positions are those of the load.
+    let fit = if options.method.has_device() { options.fit } else { Fit::Wrap };
+    let rules = Rules { align: options.align, fit, reads_only: options.reads_only };
     let targets = devices.iter().map(|device| device.geometry).collect();
-    Routes::new(targets, map.clone(), rules, survey.map(extents).unwrap_or_default())
+    let abilities = devices.iter().map(|device| device.abilities).collect();
+    Routes::new(targets, map.clone(), rules, survey.map(extents).unwrap_or_default()).with_abilities(abilities)
 }
 
 /// What becomes the whole of a target: the size of the load's device, where it is known, so that all parts of a load are

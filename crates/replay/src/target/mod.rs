@@ -6,7 +6,15 @@ use iosonar_trace::{Flags, Nanos, Op};
 
 use crate::buffers::Buffer;
 
+mod calls;
+#[cfg(test)]
+mod conformance;
+pub mod engine;
 pub mod mock;
+pub mod null;
+pub mod service;
+pub mod simulate;
+pub mod threads;
 pub mod uring;
 
 /// One request, as a target takes it.
@@ -14,6 +22,8 @@ pub mod uring;
 pub struct Io<'a> {
     /// Comes back in [`Completion::slot`].
     pub slot: u32,
+    /// The request's own number: the same in every run of the load.
+    pub key: u64,
     /// Which of the run's targets.
     pub target: u16,
     /// What to do.
@@ -50,6 +60,12 @@ pub trait Target {
 
     /// Waits for a completion, but not beyond `timeout`.
     fn wait(&mut self, timeout: Nanos) -> io::Result<()>;
+
+    /// What the user should know: wishes that were not granted, and what the run showed so far. Asked for before and
+    /// after the run.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// For targets that are slower than the loop anyway: one compiled loop serves them all.
@@ -68,5 +84,9 @@ impl Target for Box<dyn Target> {
 
     fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
         (**self).wait(timeout)
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        (**self).remarks()
     }
 }

@@ -3,6 +3,9 @@
 //! Cooperative task running matters most for accuracy: without it each completion interrupts the spinning loop. The price
 //! is that completions become visible only when the kernel is entered, which [`Uring::reap`] does when the ring's flag
 //! says that it is worth it.
+//!
+//! What the ring can't do is left to a few threads: discards on block devices before Linux 6.12, and with polled completion
+//! all that is neither read nor write.
 #![allow(unsafe_code, reason = "the kernel is handed addresses; each use says why they stay valid")]
 
 use std::fs::File;
@@ -14,15 +17,38 @@ use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode, squeue, types};
 use iosonar_trace::{Flags, Nanos, Op};
 
+use super::calls::Place;
+use super::threads::Threads;
 use super::{Completion, Io, Target};
 use crate::buffers::Arena;
 
-/// Entries of the submission queue: the most requests that one call hands over.
+/// The most requests that one call hands over.
 pub const BATCH: usize = 32;
 /// The kernel's own limit on completion queues.
 const MOST_COMPLETIONS: u32 = 65_536;
 /// The kernel registers at most 1 GiB in one piece.
 const REGISTRABLE: usize = 1 << 30;
+/// How long the kernel's submitting thread looks for work before it goes to sleep, in ms.
+const SQPOLL_IDLE_MS: u32 = 2_000;
+/// Entries of the submission queue that the kernel's thread works off by itself.
+const SQPOLL_ENTRIES: usize = 1024;
+/// In the user data of a flush that goes before its write. It is heard of only if it fails.
+const BEFORE: u64 = 1 << 32;
+/// Threads for what the ring can't do.
+const HELPERS: usize = 4;
+/// How long the loop sleeps at most while helpers are at work, which don't wake it.
+const HELPER_POLL: Nanos = Nanos(100_000);
+/// `BLOCK_URING_CMD_DISCARD` of linux/blkdev.h, since Linux 6.12.
+const DISCARD_COMMAND: u32 = 0x1200;
+
+/// How a ring works, beyond the ordinary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Modes {
+    /// Completions are looked for at the device instead of waiting for its interrupt.
+    pub poll: bool,
+    /// A thread of the kernel takes requests as they are queued: no system call for submissions, but a processor.
+    pub sqpoll: bool,
+}
 
 /// One io_uring over all targets of a run.
 pub struct Uring {
@@ -30,29 +56,78 @@ pub struct Uring {
     // Open as long as the ring that works on them, and the memory that it works on.
     _files: Vec<File>,
     arena: Arc<Arena>,
+    modes: Modes,
     fixed_buffers: bool,
+    /// Of each file, whether the ring itself discards on it.
+    discards: Vec<Discards>,
+    /// Whether a flush can be tied to the write behind it.
+    flushes_before: bool,
+    /// Does what the ring can't, where there is such a thing; and how much of that is under way.
+    helper: Option<Threads>,
+    helped: usize,
+    /// Flushes before a write that failed, until the write comes back as cancelled.
+    failed_flushes: Vec<(u32, i32)>,
     /// Staged, and not yet reaped.
     in_flight: usize,
-    /// What the user should know: wishes that the kernel did not grant.
-    pub warnings: Vec<String>,
+    remarks: Vec<String>,
+}
+
+/// How a range of a target is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Discards {
+    /// A block device's own command.
+    Command,
+    /// A hole in a file.
+    Hole,
+    /// By a system call that blocks.
+    Helper,
+}
+
+/// The ring alone, before anything is registered with it: this is what fails where there is no io_uring.
+pub fn ring(slots: usize, modes: Modes) -> io::Result<IoUring> {
+    let completions = (slots as u32).next_power_of_two().clamp(BATCH as u32 * 2, MOST_COMPLETIONS);
+    let built = |ambitious: bool| {
+        let mut builder = IoUring::builder();
+        builder.setup_cqsize(completions);
+        if modes.poll {
+            builder.setup_iopoll();
+        }
+        if ambitious {
+            builder.setup_single_issuer();
+        }
+        // A write may bring a flush of its own.
+        let mut entries = BATCH * 2;
+        if modes.sqpoll {
+            // The kernel's thread interrupts nobody, so there is nothing to be cooperative about.
+            builder.setup_sqpoll(SQPOLL_IDLE_MS);
+            entries = SQPOLL_ENTRIES;
+        } else if ambitious {
+            builder.setup_coop_taskrun().setup_taskrun_flag();
+        }
+        builder.setup_cqsize(completions.max(entries as u32)).build(entries as u32)
+    };
+    // Kernels before 6.0 lack some of it.
+    built(true).or_else(|_| built(false))
 }
 
 impl Uring {
     /// Over these files, for at most `slots` requests in flight whose buffers lie in `arena`.
-    pub fn new(files: Vec<File>, arena: Arc<Arena>, slots: usize) -> io::Result<Self> {
-        let completions = (slots as u32).next_power_of_two().clamp(BATCH as u32 * 2, MOST_COMPLETIONS);
-        let ring = IoUring::builder()
-            .setup_coop_taskrun()
-            .setup_taskrun_flag()
-            .setup_single_issuer()
-            .setup_cqsize(completions)
-            .build(BATCH as u32)
-            // Kernels before 6.0 lack some of these.
-            .or_else(|_| IoUring::builder().setup_cqsize(completions).build(BATCH as u32))
-            .map_err(|e| advise(&e))?;
+    pub fn new(files: Vec<File>, arena: Arc<Arena>, slots: usize, modes: Modes) -> io::Result<Self> {
+        let ring = ring(slots, modes).map_err(|e| advise(&e))?;
+        Self::over(ring, files, arena, slots, modes)
+    }
+
+    /// The same with a [`ring`] that was made before, with the same slots and modes.
+    pub fn over(
+        mut ring: IoUring,
+        files: Vec<File>,
+        arena: Arc<Arena>,
+        slots: usize,
+        modes: Modes,
+    ) -> io::Result<Self> {
         let descriptors: Vec<_> = files.iter().map(AsRawFd::as_raw_fd).collect();
         ring.submitter().register_files(&descriptors)?;
-        let mut warnings = Vec::new();
+        let mut remarks = Vec::new();
         let (base, bytes) = arena.raw();
         let pieces: Vec<libc::iovec> = (0..bytes)
             .step_by(REGISTRABLE)
@@ -61,12 +136,53 @@ impl Uring {
         // SAFETY: the arena stays mapped as long as `self.arena`, which is dropped after the ring (field order).
         let registered = unsafe { ring.submitter().register_buffers(&pieces) };
         if let Err(error) = &registered {
-            warnings.push(format!(
+            remarks.push(format!(
                 "buffers could not be registered with the kernel ({error}), so each request pays for pinning its memory; \
                  raise the limit on locked memory (ulimit -l) or lower --buffers"
             ));
         }
-        Ok(Self { ring, _files: files, arena, fixed_buffers: registered.is_ok(), in_flight: 0, warnings })
+        let mut discards = Vec::new();
+        for (place, file) in Place::of(&files)?.into_iter().zip(0..) {
+            discards.push(match place.is_block() {
+                _ if modes.poll => Discards::Helper,
+                false => Discards::Hole,
+                true if knows_discard(&mut ring, file)? => Discards::Command,
+                true => Discards::Helper,
+            });
+        }
+        let flushes_before = ring.params().is_feature_skip_cqe_on_success() && !modes.poll;
+        let needs_help = !flushes_before || discards.contains(&Discards::Helper);
+        let helper = needs_help.then(|| {
+            let own = files.iter().map(File::try_clone).collect::<io::Result<_>>()?;
+            Threads::new(own, Arc::clone(&arena), slots, HELPERS)
+        });
+        let helper = helper.transpose()?;
+        Ok(Self {
+            ring,
+            _files: files,
+            arena,
+            modes,
+            fixed_buffers: registered.is_ok(),
+            discards,
+            flushes_before,
+            helper,
+            helped: 0,
+            failed_flushes: Vec::with_capacity(slots),
+            in_flight: 0,
+            remarks,
+        })
+    }
+
+    /// Whether only a blocking system call does it.
+    #[inline]
+    fn is_for_helper(&self, io: &Io<'_>) -> bool {
+        match io.op {
+            Op::Read => false,
+            Op::Write => io.flags.has(Flags::PREFLUSH) && !self.flushes_before,
+            Op::Discard => self.discards[usize::from(io.target)] == Discards::Helper,
+            // A polled ring reads and writes, and nothing else.
+            Op::Flush | Op::WriteZeroes => self.modes.poll,
+        }
     }
 
     fn entry(&self, io: &Io<'_>) -> squeue::Entry {
@@ -83,7 +199,10 @@ impl Uring {
                 opcode::WriteFixed::new(file, address, length, piece as u16).offset(io.offset).rw_flags(durable).build()
             }
             (Op::Write, false) => opcode::Write::new(file, address, length).offset(io.offset).rw_flags(durable).build(),
-            (Op::Flush, _) => opcode::Fsync::new(file).flags(types::FsyncFlags::DATASYNC).build(),
+            (Op::Flush, _) => flush(file),
+            (Op::Discard, _) if self.discards[usize::from(io.target)] == Discards::Command => {
+                discard(io.target, io.offset, io.length)
+            }
             (Op::Discard, _) => opcode::Fallocate::new(file, io.length)
                 .offset(io.offset)
                 .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
@@ -96,9 +215,83 @@ impl Uring {
         .user_data(u64::from(io.slot))
     }
 
+    #[inline]
+    fn push(&mut self, entries: &[squeue::Entry]) {
+        // Full only if the kernel's own thread has not come to it yet: the queue has room for a whole batch.
+        // SAFETY: the buffer's token stays in the request's slot until its completion was reaped, and the file is open.
+        while unsafe { self.ring.submission().push_multiple(entries) }.is_err() {
+            assert!(self.modes.sqpoll, "the loop stages no more than a batch");
+            // An error here is seen again by `submit`.
+            let _ = self.ring.submit();
+            std::hint::spin_loop();
+        }
+    }
+
     fn enter(&self, to_submit: u32, wait_for: u32) -> io::Result<usize> {
         // SAFETY: no signal mask and no timeout are passed.
         unsafe { self.ring.submitter().enter::<()>(to_submit, wait_for, EnterFlags::GETEVENTS.bits(), None) }
+    }
+
+    /// The next completion of the ring, if there is one.
+    #[inline]
+    fn reap_ring(&mut self) -> Option<Completion> {
+        loop {
+            if self.ring.completion().is_empty() {
+                let flags = self.ring.submission();
+                // A polled device says nothing by itself: someone has to look.
+                let worth_it =
+                    flags.taskrun() || flags.cq_overflow() || (self.modes.poll && self.in_flight > self.helped);
+                drop(flags);
+                if !worth_it || self.enter(0, 0).is_err() {
+                    return None;
+                }
+            }
+            let entry = self.ring.completion().next()?;
+            let (data, result) = (entry.user_data(), entry.result());
+            let slot = data as u32;
+            if data & BEFORE != 0 {
+                self.failed_flushes.push((slot, result));
+                continue;
+            }
+            let result = if result == -libc::ECANCELED { self.why_cancelled(slot) } else { result };
+            self.in_flight -= 1;
+            return Some(Completion { slot, result: i64::from(result) });
+        }
+    }
+
+    /// A write is cancelled when the flush before it failed: that is what is to be told.
+    #[cold]
+    fn why_cancelled(&mut self, slot: u32) -> i32 {
+        let flush = self.failed_flushes.iter().position(|(of, _)| *of == slot);
+        flush.map_or(-libc::ECANCELED, |at| self.failed_flushes.swap_remove(at).1)
+    }
+}
+
+fn flush(file: Fixed) -> squeue::Entry {
+    opcode::Fsync::new(file).flags(types::FsyncFlags::DATASYNC).build()
+}
+
+fn discard(target: u16, offset: u64, length: u64) -> squeue::Entry {
+    let mut command = [0; 16];
+    command[..8].copy_from_slice(&length.to_ne_bytes());
+    opcode::UringCmd16::new(Fixed(u32::from(target)), DISCARD_COMMAND).cmd(command).addr(Some(offset)).build()
+}
+
+/// Whether the kernel discards by a command of the ring on that block device: asked by discarding nothing, which is wrong
+/// for who knows the command, and unknown to who doesn't.
+fn knows_discard(ring: &mut IoUring, target: u16) -> io::Result<bool> {
+    // SAFETY: no memory is named.
+    unsafe { ring.submission().push(&discard(target, 0, 0)) }.expect("nothing else is queued yet");
+    loop {
+        match ring.submit_and_wait(1) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+            Ok(_) => {
+                if let Some(answer) = ring.completion().next() {
+                    return Ok(answer.result() == -libc::EINVAL);
+                }
+            }
+        }
     }
 }
 
@@ -116,7 +309,7 @@ impl Drop for Uring {
 }
 
 /// What the user can do where the kernel gives no ring.
-fn advise(error: &io::Error) -> io::Error {
+pub fn advise(error: &io::Error) -> io::Error {
     let what = match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
             "it is forbidden here: look at `sysctl kernel.io_uring_disabled` (0 allows it), and in a container at its \
@@ -133,18 +326,31 @@ fn advise(error: &io::Error) -> io::Error {
 impl Target for Uring {
     #[inline]
     fn stage(&mut self, io: Io<'_>) {
-        let entry = self.entry(&io);
-        // SAFETY: the buffer's token stays in the request's slot until its completion was reaped, and the file is open.
-        let pushed = unsafe { self.ring.submission().push(&entry) };
-        pushed.expect("the loop stages no more than a batch");
         self.in_flight += 1;
+        if self.is_for_helper(&io) {
+            self.helped += 1;
+            return self.helper.as_mut().expect("made for such requests").stage(io);
+        }
+        let entry = self.entry(&io);
+        if io.op == Op::Write && io.flags.has(Flags::PREFLUSH) {
+            let before = flush(Fixed(u32::from(io.target)))
+                .user_data(u64::from(io.slot) | BEFORE)
+                .flags(squeue::Flags::IO_LINK | squeue::Flags::SKIP_SUCCESS);
+            self.push(&[before, entry]);
+        } else {
+            self.push(&[entry]);
+        }
     }
 
     #[inline]
     fn submit(&mut self) -> io::Result<()> {
+        if let Some(helper) = &mut self.helper {
+            helper.submit()?;
+        }
         loop {
             match self.ring.submit() {
-                Ok(_) if self.ring.submission().is_empty() => return Ok(()),
+                // The kernel's thread takes them in its own time, and was woken if it slept.
+                Ok(_) if self.modes.sqpoll || self.ring.submission().is_empty() => return Ok(()),
                 Ok(_) => {}
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 // The kernel is short of memory or of room for completions: let it work off some, and try again.
@@ -158,24 +364,31 @@ impl Target for Uring {
 
     #[inline]
     fn reap(&mut self) -> Option<Completion> {
-        if self.ring.completion().is_empty() {
-            let flags = self.ring.submission();
-            let worth_it = flags.taskrun() || flags.cq_overflow();
-            drop(flags);
-            if !worth_it || self.enter(0, 0).is_err() {
-                return None;
-            }
-        }
-        let entry = self.ring.completion().next()?;
-        self.in_flight -= 1;
-        Some(Completion { slot: entry.user_data() as u32, result: i64::from(entry.result()) })
+        self.reap_ring().or_else(|| {
+            let completion = self.helper.as_mut()?.reap()?;
+            self.helped -= 1;
+            self.in_flight -= 1;
+            Some(completion)
+        })
     }
 
     fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
+        if let Some(helper) = self.helper.as_mut().filter(|_| self.in_flight == self.helped) {
+            return helper.wait(timeout);
+        }
+        if self.modes.poll {
+            // Looking is the only way to wait for a polled device.
+            return self.enter(0, 0).map(drop);
+        }
+        let timeout = if self.helped > 0 { timeout.min(HELPER_POLL) } else { timeout };
         let time = Timespec::new().sec(timeout.0 as u64 / 1_000_000_000).nsec((timeout.0 % 1_000_000_000) as u32);
         match self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&time)) {
             Err(e) if !matches!(e.raw_os_error(), Some(libc::ETIME | libc::EINTR)) => Err(e),
             _ => Ok(()),
         }
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.remarks.clone()
     }
 }

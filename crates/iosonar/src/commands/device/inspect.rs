@@ -105,7 +105,7 @@ fn for_people(found: &Inspection) -> String {
 fn what(found: &Inspection) -> String {
     let Some(disk) = &found.disk else { return "a regular file".into() };
     let name = match (found.kind, disk.is_partition) {
-        (Kind::File, _) => return format!("a regular file, on the disk {}", disk.name),
+        (Kind::File | Kind::None, _) => return format!("a regular file, on the disk {}", disk.name),
         (Kind::Block, true) => format!("a partition of {}", disk.name),
         (Kind::Block, false) => format!("the disk {}", disk.name),
     };

@@ -11,8 +11,32 @@ use iosonar_trace::{DeviceId, SECTOR_BYTES};
 
 use crate::human;
 
-/// Says what is going to be overwritten, before it is.
+/// Says what is going to be overwritten, before it is, or that nothing is real.
 pub fn announce(prepared: &Prepared) {
+    if let Some(fake) = prepared.options().fake() {
+        eprintln!("{fake}");
+    }
+    if prepared.options().method.does_io() {
+        announce_destruction(prepared);
+    }
+    for said in prepared.isolation() {
+        eprintln!("isolated: {said}");
+    }
+    for warning in prepared.warnings() {
+        eprintln!("warning: {warning}");
+    }
+    if prepared.options().data != DataSpec::default() {
+        eprintln!("what is written: {}", prepared.options().data);
+    }
+    if !std::io::stderr().is_terminal()
+        && let Some(duration) = prepared.duration()
+    {
+        eprintln!("this takes {}", human::span(Duration::from_nanos(duration.0.max(0) as u64).as_secs_f64()));
+    }
+}
+
+/// What becomes of the targets, and by what.
+fn announce_destruction(prepared: &Prepared) {
     let what = demand(prepared);
     match prepared.devices() {
         [device] if prepared.options().targets.iter().all(|mapping| mapping.source.is_none()) => {
@@ -28,20 +52,6 @@ pub fn announce(prepared: &Prepared) {
             }
             eprintln!("{what}");
         }
-    }
-    for said in prepared.isolation() {
-        eprintln!("isolated: {said}");
-    }
-    for warning in prepared.warnings() {
-        eprintln!("warning: {warning}");
-    }
-    if prepared.options().data != DataSpec::default() {
-        eprintln!("what is written: {}", prepared.options().data);
-    }
-    if !std::io::stderr().is_terminal()
-        && let Some(duration) = prepared.duration()
-    {
-        eprintln!("this takes {}", human::span(Duration::from_nanos(duration.0.max(0) as u64).as_secs_f64()));
     }
 }
 

@@ -4,6 +4,7 @@
 mod announce;
 mod data;
 mod engine;
+mod method;
 mod modes;
 mod overlaps;
 mod repeat;
@@ -26,6 +27,7 @@ use iosonar_trace::transforms::Pipeline;
 use self::announce::announce;
 use self::data::Data;
 use self::engine::Engine;
+use self::method::MethodArgs;
 use self::modes::Modes;
 use self::overlaps::Overlaps;
 use self::result::ResultArgs;
@@ -79,6 +81,8 @@ pub struct Args {
     #[command(flatten)]
     engine: Engine,
     #[command(flatten)]
+    method: MethodArgs,
+    #[command(flatten)]
     result: ResultArgs,
 }
 
@@ -98,6 +102,7 @@ impl Args {
         self.overlaps.apply(&mut options)?;
         self.data.apply(&mut options)?;
         self.engine.apply(&mut options)?;
+        self.method.apply(&mut options)?;
         self.result.apply(&mut options)?;
         Ok(options)
     }

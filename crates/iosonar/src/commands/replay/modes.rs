@@ -35,7 +35,7 @@ pub struct Modes {
     /// multiple of that time, delay=1ms by a random time with that mean (uniform from 0 to 2 ms)
     #[arg(long, value_name = "HOW=TIME", conflicts_with = "asap")]
     perturb: Option<Perturb>,
-    /// What chance depends on, with --perturb delay: the same seed gives the same delays
+    /// What chance depends on, with --perturb delay and --simulate: the same seed gives the same times
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 }

@@ -15,7 +15,8 @@ pub struct Targets {
     /// them. Give it several times for several devices: they are replayed at once, by one clock. One without SRC= takes
     /// the devices that no other names; if there is none, these are left out, and counted. Two devices of the load may
     /// share a target.
-    #[arg(long = "target", short = 't', value_name = "[SRC=]DEV_OR_FILE", required = true)]
+    #[arg(long = "target", short = 't', value_name = "[SRC=]DEV_OR_FILE")]
+    #[arg(required_unless_present_any = ["engine", "fake_io", "simulate"])]
     targets: Vec<Mapping>,
     /// What to do where the load reaches beyond its target
     #[arg(long, value_enum, default_value_t = FitName::Wrap)]

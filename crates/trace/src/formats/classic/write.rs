@@ -69,6 +69,10 @@ fn write_preamble(output: &mut Output, known: &Metadata, columns: &str) -> Resul
         let from = known.source.path.as_deref().unwrap_or("-").replace('\n', " ");
         text = format!("Converted by iosonar from '{from}' ({})\n\n", known.source.format);
     }
+    let fake = known.run.as_ref().and_then(|run| run["fake"].as_str());
+    if let Some(fake) = fake.filter(|_| !text.contains("FAKE RESULT")) {
+        text.insert_str(0, &format!("{}\n", fake.replace('\n', " ")));
+    }
     text.push_str(columns);
     output.write_all(text.as_bytes()).map_err(|e| output.error(e))
 }
