@@ -1,0 +1,105 @@
+//! How many requests the issuing loop alone gets through: fed from memory, on the null target, what is through dropped.
+//!
+//!     cargo run --release -p iosonar-replay --example loop_alone [REQUESTS] [DEPTH]
+//!
+//! Prints one JSON object: requests for each second of the clock, and for each second of the loop's own processor time,
+//! which other work on the machine does not change. `bench/null.py` runs it.
+
+use std::thread;
+use std::time::Instant;
+
+use iosonar_replay::Planned;
+use iosonar_replay::clock::Monotonic;
+use iosonar_replay::conflicts::{Policy, Strong, Tracker};
+use iosonar_replay::issuer::{Hybrid, Issuer, Limits, Pace, Plugs, Stop};
+use iosonar_replay::target::Target;
+use iosonar_replay::target::null::Null;
+use iosonar_replay::target::uring::BATCH;
+use iosonar_trace::{DeviceId, Flags, Nanos, Op, Sector, Sectors};
+use rtrb::{PushError, RingBuffer};
+use rustix::time::{ClockId, clock_gettime};
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).map(|text| text.parse().expect("a number"));
+    let requests: u64 = arguments.next().unwrap_or(10_000_000);
+    let depth = arguments.next().unwrap_or(512) as usize;
+    let limits = Limits { depth, pushed_back: depth, batch: BATCH };
+    let (mut planned_in, planned_out) = RingBuffer::new(16_384);
+    let (done_in, mut done_out) = RingBuffer::new(65_536);
+    let stop = Stop::default();
+    thread::scope(|rooms| {
+        rooms.spawn(move || {
+            for request in 0..requests {
+                let mut planned = planned(request);
+                while let Err(PushError::Full(back)) = planned_in.push(planned) {
+                    planned = back;
+                    thread::yield_now();
+                }
+            }
+        });
+        rooms.spawn(move || {
+            while !done_out.is_abandoned() || !done_out.is_empty() {
+                // All that is there at once, and nothing else: what the recorder does is not measured here.
+                match done_out.read_chunk(done_out.slots()) {
+                    Ok(chunk) if !chunk.is_empty() => chunk.commit_all(),
+                    _ => thread::sleep(std::time::Duration::from_micros(500)),
+                }
+            }
+        });
+        let looped = rooms.spawn(|| {
+            // As in a run: the loop is compiled for any target.
+            let target: Box<dyn Target> = Box::new(Null::new(limits.slots()));
+            let plugs = Plugs {
+                clock: Monotonic::starting_in(Nanos::ZERO),
+                target,
+                idle: Hybrid { margin: Nanos(100_000) },
+                pace: Pace::AsFastAsPossible,
+                policy: Policy::Partial,
+                limits,
+                stop: &stop,
+                input: planned_out,
+                output: done_in,
+                tracker: Tracker::new(Policy::Partial, Strong::AnyWrite, limits.slots()),
+            };
+            let (begun, processor) = (Instant::now(), processor_seconds());
+            let (tally, _, outcome) = Issuer::new(plugs).run();
+            outcome.expect("nothing can fail");
+            (begun.elapsed().as_secs_f64(), processor_seconds() - processor, tally)
+        });
+        let (elapsed, processor, tally) = looped.join().expect("the loop does not panic");
+        println!(
+            "{{\"requests\": {requests}, \"elapsed_s\": {elapsed:.3}, \"per_s\": {:.0}, \"loop_processor_s\": {processor:.3}, \
+             \"per_processor_s\": {:.0}, \"submissions\": {}, \"recorder_stalls\": {}}}",
+            requests as f64 / elapsed,
+            requests as f64 / processor,
+            tally.submissions,
+            tally.recorder_stalls
+        );
+    });
+}
+
+fn processor_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// 4 KiB at places that jump about, seven of ten a read.
+fn planned(request: u64) -> Planned {
+    let sector = Sector(request.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (1 << 32) / 8 * 8);
+    Planned {
+        request,
+        round: 0,
+        device: DeviceId(0),
+        target: 0,
+        source_sector: sector,
+        sector,
+        sectors: Sectors(8),
+        op: if request % 10 < 7 { Op::Read } else { Op::Write },
+        flags: Flags::NONE,
+        deadline: Nanos::ZERO,
+        ready: Nanos::ZERO,
+        widened: false,
+        skip: None,
+        buffer: None,
+    }
+}
