@@ -5,13 +5,14 @@
 //! Prints one JSON object: requests for each second of the clock, and for each second of the loop's own processor time,
 //! which other work on the machine does not change. `bench/null.py` runs it.
 
+use std::sync::atomic::AtomicU32;
 use std::thread;
 use std::time::Instant;
 
 use iosonar_replay::Planned;
 use iosonar_replay::clock::Monotonic;
 use iosonar_replay::conflicts::{Policy, Strong, Tracker};
-use iosonar_replay::issuer::{Hybrid, Issuer, Limits, Pace, Plugs, Stop};
+use iosonar_replay::issuer::{Hybrid, Issuer, Limits, Pace, Plugs, Stop, Telltale};
 use iosonar_replay::target::Target;
 use iosonar_replay::target::null::Null;
 use iosonar_replay::target::uring::BATCH;
@@ -23,10 +24,10 @@ fn main() {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse().expect("a number"));
     let requests: u64 = arguments.next().unwrap_or(10_000_000);
     let depth = arguments.next().unwrap_or(512) as usize;
-    let limits = Limits { depth, pushed_back: depth, batch: BATCH };
+    let limits = Limits { depth, pushed_back: depth, batch: BATCH, gates: 1, until: Nanos::MAX };
     let (mut planned_in, planned_out) = RingBuffer::new(16_384);
     let (done_in, mut done_out) = RingBuffer::new(65_536);
-    let stop = Stop::default();
+    let (stop, in_flight) = (Stop::default(), AtomicU32::new(0));
     thread::scope(|rooms| {
         rooms.spawn(move || {
             for request in 0..requests {
@@ -59,6 +60,7 @@ fn main() {
                 stop: &stop,
                 input: planned_out,
                 output: done_in,
+                telltale: Telltale::new(&in_flight, RingBuffer::new(64).0),
                 tracker: Tracker::new(Policy::Partial, Strong::AnyWrite, limits.slots()),
             };
             let (begun, processor) = (Instant::now(), processor_seconds());
@@ -96,6 +98,7 @@ fn planned(request: u64) -> Planned {
         sectors: Sectors(8),
         op: if request % 10 < 7 { Op::Read } else { Op::Write },
         flags: Flags::NONE,
+        intended: Nanos::ZERO,
         deadline: Nanos::ZERO,
         ready: Nanos::ZERO,
         widened: false,

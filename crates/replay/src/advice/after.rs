@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use crate::device::meter::Counted;
-use crate::device::{Device, Kind};
 use crate::feeder::Fed;
 use crate::mapping::labelled;
 use crate::options::Options;
