@@ -104,7 +104,9 @@ def _complete(study: Study) -> dict[str, Any]:
 
 
 def _real(study: Study) -> dict[str, Any]:
-    fakes = [str(file.run["fake"]).removeprefix("FAKE RESULT: ") for file in study.requests.files if file.run.get("fake")]
+    fakes = [
+        str(file.run["fake"]).removeprefix("FAKE RESULT: ") for file in study.requests.files if file.run.get("fake")
+    ]
     return {
         "grade": Grade.BAD if fakes else Grade.GOOD,
         "real": not fakes,
