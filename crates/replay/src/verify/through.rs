@@ -1,0 +1,45 @@
+//! Which requests are through: all up to a low-water mark, and some beyond it.
+//!
+//! The loop takes requests in the order of their generations. So those that are not through, below the highest that is,
+//! are in flight or wait for an overlap, and there are never more of these than the loop has places for: a request that
+//! hangs for an hour costs one entry.
+
+use std::collections::BTreeSet;
+
+use super::block::is_generation;
+
+/// The generations that are through.
+#[derive(Debug)]
+pub struct Through {
+    /// The first that nothing is known of.
+    next: u64,
+    /// Those below it that are not through.
+    open: BTreeSet<u64>,
+}
+
+impl Through {
+    /// None yet.
+    pub fn new() -> Self {
+        Self { next: 1, open: BTreeSet::new() }
+    }
+
+    /// A request is through.
+    pub fn add(&mut self, generation: u64) {
+        if generation >= self.next {
+            self.open.extend((self.next..generation).filter(|&g| is_generation(g)));
+            self.next = generation + 1;
+        } else {
+            self.open.remove(&generation);
+        }
+    }
+
+    /// The generation up to which all are through.
+    pub fn low(&self) -> u64 {
+        self.open.first().copied().unwrap_or(self.next) - 1
+    }
+
+    /// Whether that one is.
+    pub fn has(&self, generation: u64) -> bool {
+        generation < self.next && !self.open.contains(&generation)
+    }
+}
