@@ -17,6 +17,7 @@ use crate::planned::Planned;
 use crate::rounds::Numbered;
 use crate::routes::{Routed, Routes};
 use crate::schedule::{Agenda, Scheduled};
+use crate::verify::block::is_generation;
 
 /// How long it waits for a buffer: memory is short then, and the recorder may give some back at any time.
 const BUFFER_NAP: Duration = Duration::from_millis(1);
@@ -73,6 +74,8 @@ pub struct Feeder<'a, C> {
     nap: Nap,
     freed: usize,
     fed: Fed,
+    /// Of the last request.
+    generation: u64,
 }
 
 impl<'a, C: Clock> Feeder<'a, C> {
@@ -87,7 +90,7 @@ impl<'a, C: Clock> Feeder<'a, C> {
         returned: Consumer<Buffer>,
     ) -> Self {
         let nap = Nap::for_queue(output.buffer().capacity());
-        Self { clock, plan, stop, pool, content, output, returned, nap, freed: 0, fed: Fed::default() }
+        Self { clock, plan, stop, pool, content, output, returned, nap, freed: 0, fed: Fed::default(), generation: 0 }
     }
 
     /// Runs to the end of the agenda, or until a stop. What it counted is true even if the load could be read only in part.
@@ -119,7 +122,12 @@ impl<'a, C: Clock> Feeder<'a, C> {
     fn plan(&mut self, scheduled: &Scheduled) -> Planned {
         let Scheduled { next: Numbered { request, number, round }, intended, deadline } = *scheduled;
         let Routed { target, sector, sectors, widened, skip } = self.plan.routes.route(&request);
+        self.generation += 1;
+        while !is_generation(self.generation) {
+            self.generation += 1;
+        }
         Planned {
+            generation: self.generation,
             request: number,
             round,
             device: request.device,

@@ -5,6 +5,7 @@
 //!                        │              ▲                        │
 //!                        └─▶ waiting ───┘◀── conflict has gone ──┘
 //! ```
+//! With a [`Rereader`] a completed write is staged once more, as a read, before it is put out.
 //!
 //! With a depth for each target there are as many `due` as targets ([`gate`]), so that one which is full holds no other.
 //!
@@ -15,16 +16,19 @@
 mod gate;
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use iosonar_trace::{HeldBy, Nanos, Outcome, Record, SECTOR_BYTES};
+use iosonar_trace::{Flags, HeldBy, Nanos, Op, Outcome, Record, SECTOR_BYTES};
 use rtrb::{Consumer, Producer};
 
 use self::gate::Gate;
+use crate::buffers::Arena;
 use crate::clock::Clock;
 use crate::conflicts::{Policy, Range, Tracker, Verdict};
-use crate::planned::{Done, Planned};
+use crate::planned::{Done, Planned, Reread};
 use crate::target::{Completion, Io, Target};
+use crate::verify::header;
 
 pub mod closed;
 pub mod telltale;
@@ -141,7 +145,8 @@ impl Stop {
         self.0.load(Ordering::Relaxed) > 0
     }
 
-    fn is_at_once(&self) -> bool {
+    /// Whether not even what is in flight is to be waited for.
+    pub fn is_at_once(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 1
     }
 }
@@ -170,8 +175,67 @@ pub struct Tally {
 /// A request that has a place, from its admission to its end.
 struct Slot {
     buffer: Option<crate::buffers::Buffer>,
+    generation: u64,
     target: u16,
     record: Record,
+    /// Set while what the write wrote is being read again.
+    reread: Option<Reread>,
+}
+
+impl Slot {
+    /// Notes that it is issued now.
+    #[inline]
+    fn issue(&mut self, now: Nanos, pace: Pace) {
+        if let Some(reread) = &mut self.reread {
+            reread.issued = now;
+            return;
+        }
+        self.record.issued = Some(now);
+        if pace == Pace::AsFastAsPossible {
+            self.record.intended = now;
+        }
+    }
+
+    /// Notes what the target said.
+    #[inline]
+    fn end(&mut self, result: i64, now: Nanos) {
+        let record = &mut self.record;
+        record.completed = Some(now);
+        match u64::try_from(result) {
+            Err(_) => {
+                record.outcome = Outcome::Error;
+                record.errno = -result as i32;
+            }
+            Ok(bytes) => {
+                let asked = record.sectors.0 * SECTOR_BYTES;
+                // Operations without data return 0.
+                record.bytes_done = if self.buffer.is_some() { bytes } else { asked };
+                record.outcome = if record.bytes_done < asked { Outcome::Short } else { Outcome::Ok };
+            }
+        }
+    }
+}
+
+/// Has every write read again at once after it, into the same memory.
+pub struct Rereader {
+    /// Where the memory is.
+    pub arena: Arc<Arena>,
+    /// The run's number.
+    pub run: u64,
+}
+
+impl Rereader {
+    /// Gets what was done ready to be read again, if there is anything. What was written is spoilt in memory, so that a
+    /// target that reads nothing is seen.
+    fn wants(&self, slot: &mut Slot) -> bool {
+        let (Op::Write, Some(buffer)) = (slot.record.op, &mut slot.buffer) else { return false };
+        let is_something = slot.record.bytes_done >= SECTOR_BYTES;
+        if is_something {
+            header::spoil(self.arena.bytes_mut(buffer, slot.record.sectors.bytes()), self.run);
+            slot.reread = Some(Reread { issued: Nanos::ZERO, completed: Nanos::ZERO, result: 0 });
+        }
+        is_something
+    }
 }
 
 /// The loop and all that it owns.
@@ -203,8 +267,13 @@ pub struct Issuer<'a, T, C, I> {
     due: usize,
     /// The gate that is asked first: another one in each turn.
     first_gate: usize,
+    /// The highest generation that has passed a gate.
+    admitted: u64,
     /// Staged since the last submission.
     staged: Vec<u32>,
+    rereader: Option<Rereader>,
+    /// Written, and to be read again.
+    rereads: VecDeque<u32>,
     in_flight: usize,
     /// Slots that wait for an overlap.
     waiting: usize,
@@ -238,12 +307,14 @@ pub struct Plugs<'a, T, C, I> {
     pub telltale: Telltale<'a>,
     /// Knows which of them overlap; made for the same policy and limits.
     pub tracker: Tracker,
+    /// Reads what was written at once, if asked for.
+    pub rereader: Option<Rereader>,
 }
 
 impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     /// Ready to run.
     pub fn new(plugs: Plugs<'a, T, C, I>) -> Self {
-        let Plugs { clock, target, idle, pace, policy, limits, stop, input, output, telltale, tracker } = plugs;
+        let Plugs { clock, target, idle, pace, policy, limits, stop, input, output, telltale, tracker, rereader } = plugs;
         let slots = limits.slots();
         let clients = match pace {
             Pace::Closed(think) => Some(Clients::new(think, limits.depth * limits.gates, slots)),
@@ -262,6 +333,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             gates: (0..limits.gates).map(|_| Gate::new(input.buffer().capacity())).collect(),
             due: 0,
             first_gate: 0,
+            admitted: 0,
             input,
             output,
             telltale,
@@ -271,6 +343,8 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             free: (0..slots as u32).rev().collect(),
             room: 0,
             staged: Vec::with_capacity(limits.batch),
+            rereads: VecDeque::with_capacity(if rereader.is_some() { slots } else { 0 }),
+            rereader,
             in_flight: 0,
             waiting: 0,
             is_over: false,
@@ -291,6 +365,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         loop {
             let now = self.clock.now();
             self.telltale.passed(now, Doing::Waiting);
+            self.read_again();
             if !self.stop.is_ordered() {
                 self.revive();
                 self.take_due(now);
@@ -402,9 +477,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             let skipped = next.skip.is_some();
             let range = range_of(next);
             if skipped {
-                let next = self.take_head(gate);
-                self.left_out(next.intended, now);
-                self.put_out(Done { record: next.record(), buffer: next.buffer });
+                self.leave_out(gate, now, |_| {});
                 continue;
             }
             if !self.has_room() {
@@ -424,17 +497,14 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
                 }
                 (Verdict::Conflict, Policy::Partial) => {
                     self.occupy(gate, slot);
-                    self.record_mut(slot).pushed_back = true;
+                    self.slot_mut(slot).record.pushed_back = true;
                     self.gates[gate].pushed_back += 1;
                     self.waiting += 1;
                     self.tally.max_pushed_back = self.tally.max_pushed_back.max(self.waiting as u32);
                 }
                 (Verdict::Conflict, Policy::Drop) => {
-                    let next = self.take_head(gate);
                     self.tally.dropped += 1;
-                    self.left_out(next.intended, now);
-                    let record = Record { outcome: Outcome::Dropped, ..next.record() };
-                    self.put_out(Done { record, buffer: next.buffer });
+                    self.leave_out(gate, now, |record| record.outcome = Outcome::Dropped);
                 }
                 (Verdict::Conflict, _) => {
                     let is_new = !std::mem::replace(&mut self.gates[gate].head_waits, true);
@@ -450,19 +520,26 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         self.gates[gate].held = Some((by, now));
     }
 
-    /// In a closed loop, the client of a request that is left out takes the next one.
-    #[inline]
-    fn left_out(&mut self, asked: Nanos, now: Nanos) {
-        if let Some(clients) = &mut self.clients {
-            clients.left_out(asked, now);
-        }
-    }
-
     /// Takes the oldest request from before a gate.
     #[inline]
     fn take_head(&mut self, gate: usize) -> Planned {
         self.due -= 1;
-        self.gates[gate].due.pop_front().expect("the caller saw it")
+        let next = self.gates[gate].due.pop_front().expect("the caller saw it");
+        self.admitted = self.admitted.max(next.generation);
+        next
+    }
+
+    /// Puts the oldest request before a gate out without giving it to the target. In a closed loop, its client takes the
+    /// next one.
+    fn leave_out(&mut self, gate: usize, now: Nanos, why: impl FnOnce(&mut Record)) {
+        let next = self.take_head(gate);
+        if let Some(clients) = &mut self.clients {
+            clients.left_out(next.intended, now);
+        }
+        let mut record = next.record();
+        why(&mut record);
+        let (generation, target, buffer) = (next.generation, next.target, next.buffer);
+        self.put_out(Slot { buffer, generation, target, record, reread: None });
     }
 
     /// Gives the oldest request before a gate its slot.
@@ -485,7 +562,8 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
                 _ => HeldBy::Nothing,
             };
         }
-        self.slots[slot as usize] = Some(Slot { buffer: next.buffer, target: next.target, record });
+        let (generation, target, buffer) = (next.generation, next.target, next.buffer);
+        self.slots[slot as usize] = Some(Slot { buffer, generation, target, record, reread: None });
     }
 
     /// Lets go what waited for an overlap that has gone, whatever else is due.
@@ -500,7 +578,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
 
     #[inline]
     fn stage(&mut self, slot: u32) {
-        let Some(Slot { buffer, target, record }) = &mut self.slots[slot as usize] else {
+        let Some(Slot { buffer, target, record, .. }) = &mut self.slots[slot as usize] else {
             unreachable!("only occupied slots are staged")
         };
         self.in_flight += 1;
@@ -521,23 +599,41 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         self.staged.push(slot);
     }
 
+    /// Stages the reads of what was just written.
+    #[inline]
+    fn read_again(&mut self) {
+        while self.staged.len() < self.limits.batch {
+            let Some(slot) = self.rereads.pop_front() else { return };
+            let Slot { buffer, target, record, .. } = self.slots[slot as usize].as_ref().expect("it kept its place");
+            self.target.stage(Io {
+                slot,
+                target: *target,
+                op: Op::Read,
+                flags: Flags::default(),
+                offset: record.sector.bytes(),
+                length: record.sectors.bytes(),
+                buffer: buffer.as_ref(),
+            });
+            self.staged.push(slot);
+        }
+    }
+
     #[inline]
     fn submit(&mut self) -> io::Result<()> {
         let issued = self.clock.now();
         self.telltale.passed(issued, Doing::Choosing);
         for i in 0..self.staged.len() {
             let pace = self.pace;
-            let record = self.record_mut(self.staged[i]);
-            record.issued = Some(issued);
-            if pace == Pace::AsFastAsPossible {
-                record.intended = issued;
-            }
+            self.slot_mut(self.staged[i]).issue(issued, pace);
         }
         let outcome = self.target.submit();
         let submitted = self.clock.now();
         self.telltale.passed(submitted, Doing::Submitting);
         for i in 0..self.staged.len() {
-            self.record_mut(self.staged[i]).submitted = Some(submitted);
+            let slot = self.slot_mut(self.staged[i]);
+            if slot.reread.is_none() {
+                slot.record.submitted = Some(submitted);
+            }
         }
         self.staged.clear();
         self.tally.submissions += 1;
@@ -571,29 +667,29 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
 
     #[inline]
     fn complete(&mut self, completion: Completion, now: Nanos) {
-        let Some(slot) = self.slots.get_mut(completion.slot as usize).and_then(Option::take) else {
+        let Some(mut slot) = self.slots.get_mut(completion.slot as usize).and_then(Option::take) else {
             // A completion for nothing in flight: a target's fault that must not end the run.
             debug_assert!(false, "unexpected {completion:?}");
             return;
         };
-        let mut record = slot.record;
-        record.completed = Some(now);
-        match u64::try_from(completion.result) {
-            Err(_) => {
-                record.outcome = Outcome::Error;
-                record.errno = -completion.result as i32;
+        match &mut slot.reread {
+            None => {
+                slot.end(completion.result, now);
+                if let Some(rereader) = &self.rereader
+                    && rereader.wants(&mut slot)
+                {
+                    // It keeps its place, and what overlaps it waits on.
+                    self.rereads.push_back(completion.slot);
+                    self.slots[completion.slot as usize] = Some(slot);
+                    return;
+                }
             }
-            Ok(bytes) => {
-                let asked = record.sectors.0 * SECTOR_BYTES;
-                // Operations without data return 0.
-                record.bytes_done = if slot.buffer.is_some() { bytes } else { asked };
-                record.outcome = if record.bytes_done < asked { Outcome::Short } else { Outcome::Ok };
-            }
+            Some(reread) => (reread.completed, reread.result) = (now, completion.result),
         }
         self.in_flight -= 1;
         let gate = self.gate_of(slot.target);
         let gate = &mut self.gates[gate];
-        if record.pushed_back {
+        if slot.record.pushed_back {
             gate.pushed_back -= 1;
         } else {
             gate.ordinary -= 1;
@@ -603,7 +699,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         if let Some(clients) = &mut self.clients {
             clients.completed(completion.slot, now);
         }
-        self.put_out(Done { record, buffer: slot.buffer });
+        self.put_out(slot);
     }
 
     /// Whether the recorder's queue has room for one more request when all that are on their way come back.
@@ -619,7 +715,9 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
 
     /// Hands a request to the recorder.
     #[inline]
-    fn put_out(&mut self, mut done: Done) {
+    fn put_out(&mut self, through: Slot) {
+        let Slot { buffer, generation, target, record, reread } = through;
+        let mut done = Done { record, generation, target, admitted: self.admitted, reread, buffer };
         self.room = self.room.saturating_sub(1);
         // Only requests that are left out come without a reservation. The recorder never waits for the loop.
         while let Err(rtrb::PushError::Full(back)) = self.output.push(done) {
@@ -665,16 +763,16 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     /// Puts out what never came back, and what never went.
     fn abandon(&mut self) {
         for slot in 0..self.slots.len() {
-            if let Some(Slot { record, .. }) = self.slots[slot].take() {
+            if let Some(left) = self.slots[slot].take() {
                 // The buffer of a request in flight still belongs to the kernel: it is not given back.
-                self.put_out(Done { record, buffer: None });
+                self.put_out(Slot { buffer: None, reread: None, ..left });
             }
         }
     }
 
     #[inline]
-    fn record_mut(&mut self, slot: u32) -> &mut Record {
-        &mut self.slots[slot as usize].as_mut().expect("an occupied slot").record
+    fn slot_mut(&mut self, slot: u32) -> &mut Slot {
+        self.slots[slot as usize].as_mut().expect("an occupied slot")
     }
 }
 

@@ -36,6 +36,7 @@ pub mod run;
 pub mod schedule;
 pub mod statistics;
 pub mod target;
+pub mod verify;
 
 mod checks;
 mod error;
@@ -44,4 +45,4 @@ mod planned;
 
 pub use error::{Error, Result};
 pub use options::Options;
-pub use planned::{Done, Planned};
+pub use planned::{Done, Planned, Reread};

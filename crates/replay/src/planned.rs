@@ -7,6 +7,8 @@ use crate::buffers::Buffer;
 /// A request that is ready to be issued: placed on the target, its data built.
 #[derive(Debug)]
 pub struct Planned {
+    /// Its place among all requests of this run, from 1. Requests that overlap are issued in this order.
+    pub generation: u64,
     /// Its number in the load.
     pub request: u64,
     /// How many times the load was replayed in full before it.
@@ -73,6 +75,25 @@ impl Planned {
 pub struct Done {
     /// What happened.
     pub record: Record,
+    /// See [`Planned::generation`].
+    pub generation: u64,
+    /// Which of the run's targets it went to.
+    pub target: u16,
+    /// The highest generation that the loop had taken when this one was through: what comes later was issued later.
+    pub admitted: u64,
+    /// What was read at once after it, where that was asked for.
+    pub reread: Option<Reread>,
     /// Its buffer, for the recorder to look at and to give back.
     pub buffer: Option<Buffer>,
+}
+
+/// How a write was read at once after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reread {
+    /// When that was issued.
+    pub issued: Nanos,
+    /// When it was through.
+    pub completed: Nanos,
+    /// Bytes that it read, or a negated error number.
+    pub result: i64,
 }

@@ -104,7 +104,7 @@ impl<'a> Recorder<'a> {
     }
 
     fn take(&mut self, done: Done) {
-        let Done { record, buffer } = done;
+        let Done { record, buffer, .. } = done;
         if let Some(buffer) = buffer {
             if record.op == Op::Read && record.outcome == Outcome::Ok {
                 self.counter.zero_reads += u64::from(is_zero(self.arena.bytes(&buffer, record.bytes_done)));

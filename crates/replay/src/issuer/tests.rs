@@ -20,6 +20,7 @@ const MS: i64 = 1_000_000;
 
 fn write(request: u64, at: i64, sector: u64, sectors: u64) -> Planned {
     Planned {
+        generation: request + 1,
         request,
         round: 0,
         device: DeviceId(0),
@@ -98,8 +99,11 @@ impl Bench {
         let tracker = Tracker::new(self.policy, Strong::AnyWrite, limits.slots());
         let (pace, policy, stop) = (self.pace, self.policy, &*self.stop);
         let clock = time.clone();
+        let (idle, rereader) = (Leap, None);
         let telltale = Telltale::new(&self.in_flight, RingBuffer::new(64).0);
-        Issuer::new(Plugs { clock, target, idle: Leap, pace, policy, limits, stop, input, output, telltale, tracker })
+        let plugs =
+            Plugs { clock, target, idle, pace, policy, limits, stop, input, output, telltale, tracker, rereader };
+        Issuer::new(plugs)
     }
 
     /// Rows in the order in which they were put out, and the tally.

@@ -97,8 +97,9 @@ impl Looping<'_> {
         let Self { options, limits, stop, telltale, input, output, .. } = self;
         let policy = options.conflicts;
         let tracker = Tracker::new(policy, options.strong, limits.slots());
+        let (pace, rereader) = (options.pace(), None);
         let plugs =
-            Plugs { clock, target, idle, pace: options.pace(), policy, limits, stop, input, output, telltale, tracker };
+            Plugs { clock, target, idle, pace, policy, limits, stop, input, output, telltale, tracker, rereader };
         let (tally, target, outcome) = Issuer::new(plugs).run();
         let remarks = target.remarks().into_iter().filter(|remark| !before.contains(remark)).collect();
         Looped { tally, outcome, remarks }

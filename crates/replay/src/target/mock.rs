@@ -23,6 +23,11 @@ impl Time {
     pub fn starting_at(ns: i64) -> Self {
         Self(Rc::new(Cell::new(ns)))
     }
+
+    /// Moves on to that moment, if it has not come yet.
+    pub fn advance_to(&self, at: Nanos) {
+        self.0.set(self.0.get().max(at.0));
+    }
 }
 
 impl Clock for Time {

@@ -127,13 +127,13 @@ pub fn judge(base: Content, changes: &[Change], sector: u32, found: &Found, read
     let of_sector = || changes.iter().filter(move |c| c.sectors & (1 << sector) != 0);
     // The last that was issued among those that were done before the read began: it displaces all that completed before.
     let last = of_sector().filter(|c| c.is_done && c.span.completed < read.issued).max_by_key(|c| c.span.issued);
-    let may_be_seen = |c: &&Change| {
-        c.span.issued <= read.completed && last.is_none_or(|last| c.span.completed >= last.span.issued)
-    };
+    let may_be_seen =
+        |c: &&Change| c.span.issued <= read.completed && last.is_none_or(|last| c.span.completed >= last.span.issued);
     let base = if last.is_none() { base } else { Content::DISPLACED };
     let allowed = || std::iter::once(base).chain(of_sector().filter(may_be_seen).map(|c| c.content));
     if allowed().any(|content| content.is(found)) {
-        let is_known = !allowed().any(|c| c == Content::ANYTHING) && allowed().any(|c| c != Content::BEFORE && c != Content::DISPLACED);
+        let is_known = !allowed().any(|c| c == Content::ANYTHING)
+            && allowed().any(|c| c != Content::BEFORE && c != Content::DISPLACED);
         return if is_known { Verdict::Right } else { Verdict::Unknown };
     }
     let seen = || of_sector().filter(may_be_seen);
@@ -142,7 +142,9 @@ pub fn judge(base: Content, changes: &[Change], sector: u32, found: &Found, read
     // A mixture of two writes is damaged. It has no header at all only if one of the two had none.
     let may_be_torn = match found {
         Found::Damaged(_) => during_read || at_once,
-        Found::Foreign | Found::Zeros => (during_read || at_once) && allowed().any(|c| !c.is_written() && c != Content::DISPLACED),
+        Found::Foreign | Found::Zeros => {
+            (during_read || at_once) && allowed().any(|c| !c.is_written() && c != Content::DISPLACED)
+        }
         Found::Own(_) | Found::Unread => false,
     };
     if may_be_torn {

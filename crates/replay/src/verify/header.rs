@@ -163,7 +163,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::verify::test_load::write;
+    use crate::verify::tests::load::write;
 
     const RUN: u64 = 0x1234_5678_9abc_def0;
 

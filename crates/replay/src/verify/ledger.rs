@@ -121,13 +121,10 @@ impl Ledger {
             }
         } else {
             let changes = drawer.changes.entry(key).or_default();
-            let (count, change) = (changes.len(), Change {
-                sectors,
-                content: deed.content,
-                is_done: deed.is_done,
-                span: deed.span,
-                fence: deed.fence,
-            });
+            let (count, change) = (
+                changes.len(),
+                Change { sectors, content: deed.content, is_done: deed.is_done, span: deed.span, fence: deed.fence },
+            );
             block::add(changes, change);
             self.bytes = self.bytes + changes.len() * CHANGE_BYTES - count * CHANGE_BYTES;
             if deed.is_done {
@@ -169,7 +166,14 @@ impl Ledger {
     }
 
     /// Judges sectors of one block that were read: calls `judged` with each one's number in the block.
-    pub fn judge(&self, key: u64, sectors: u8, found: impl Fn(u32) -> Found, read: Span, mut judged: impl FnMut(u32, Found, Option<Verdict>)) {
+    pub fn judge(
+        &self,
+        key: u64,
+        sectors: u8,
+        found: impl Fn(u32) -> Found,
+        read: Span,
+        mut judged: impl FnMut(u32, Found, Option<Verdict>),
+    ) {
         let drawer = self.drawers.get(drawer_of(key));
         let base = drawer.and_then(|d| d.base.get(&key)).copied().unwrap_or_default();
         let changes = drawer.filter(|d| !d.changes.is_empty()).and_then(|d| d.changes.get(&key));
@@ -179,6 +183,15 @@ impl Ledger {
             let verdict = drawer.map(|_| block::judge(base[sector as usize], changes, sector, &found, read));
             judged(sector, found, verdict);
         }
+    }
+
+    /// Judges one sector as if this change had been entered as well.
+    pub fn judge_with(&self, key: u64, sector: u32, found: &Found, read: Span, change: Change) -> Verdict {
+        let Some(drawer) = self.drawers.get(drawer_of(key)) else { return Verdict::Unknown };
+        let base = drawer.base.get(&key).copied().unwrap_or_default();
+        let mut changes = drawer.changes.get(&key).cloned().unwrap_or_default();
+        changes.push(change);
+        block::judge(base[sector as usize], &changes, sector, found, read)
     }
 
     /// The share of all blocks that is known.
@@ -193,7 +206,9 @@ impl Ledger {
 
     /// How many sectors can be checked: they were written, and not discarded since.
     pub fn sectors(&self) -> u64 {
-        let count = |drawer: &Drawer| drawer.base.iter().map(|(key, base)| u64::from(drawer.checkable(*key, base).count_ones())).sum::<u64>();
+        let count = |drawer: &Drawer| {
+            drawer.base.iter().map(|(key, base)| u64::from(drawer.checkable(*key, base).count_ones())).sum::<u64>()
+        };
         self.drawers.iter().map(count).sum()
     }
 

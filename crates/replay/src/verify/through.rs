@@ -37,9 +37,34 @@ impl Through {
     pub fn low(&self) -> u64 {
         self.open.first().copied().unwrap_or(self.next) - 1
     }
+}
 
-    /// Whether that one is.
-    pub fn has(&self, generation: u64) -> bool {
-        generation < self.next && !self.open.contains(&generation)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_low_water_mark_stands_before_the_first_that_is_missing() {
+        let mut through = Through::new();
+        assert_eq!(through.low(), 0);
+        let lows: Vec<u64> = [2, 4, 1, 3, 5]
+            .into_iter()
+            .map(|generation| {
+                through.add(generation);
+                through.low()
+            })
+            .collect();
+        assert_eq!(lows, [0, 0, 2, 4, 5]);
+    }
+
+    #[test]
+    fn numbers_that_no_request_has_are_not_waited_for() {
+        let mut through = Through::new();
+        let last = (1 << 32) - 4;
+        (1..=3).for_each(|generation| through.add(generation));
+        through.next = last;
+        through.add(last);
+        through.add((1 << 32) + 1);
+        assert_eq!(through.low(), (1 << 32) + 1);
     }
 }

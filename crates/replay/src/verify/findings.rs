@@ -1,0 +1,216 @@
+//! What a verified run found: each lie with its place, what should have been there, what was, and when it was seen.
+
+use serde::Serialize;
+
+use super::header::{Found, Header};
+
+/// Findings that are kept; all are counted.
+pub const KEPT: usize = 100;
+
+/// How a sector is not what it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// It holds what an earlier request of this run wrote there: the later write was lost, or the read was stale.
+    Stale,
+    /// It holds nothing that this run wrote.
+    Lost,
+    /// As one of these, but another sector of the same write arrived: the write was torn.
+    Torn,
+    /// It holds what was meant for another sector, or for another target.
+    Misdirected,
+    /// It was written by this run, but bits are not as they were.
+    Damaged,
+    /// It holds what was not there to be written yet, or never was.
+    Unexpected,
+    /// The target said that it had read the sector, but brought nothing.
+    Unread,
+    /// The target could not read the sector, when iosonar itself asked for it.
+    Unreadable,
+}
+
+impl Kind {
+    /// What it is if another sector of the same write arrived.
+    pub fn torn_if(self, is_torn: bool) -> Self {
+        if is_torn && matches!(self, Self::Stale | Self::Lost) { Self::Torn } else { self }
+    }
+
+    /// In a word or two.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stale => "stale",
+            Self::Lost => "lost",
+            Self::Torn => "torn",
+            Self::Misdirected => "misdirected",
+            Self::Damaged => "damaged",
+            Self::Unexpected => "unexpected",
+            Self::Unread => "not read",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// When it was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pass {
+    /// By a read of the load.
+    Read,
+    /// By the read at once after a write.
+    Reread,
+    /// At the end.
+    Final,
+}
+
+/// Sectors side by side that are wrong in the same way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How.
+    pub kind: Kind,
+    /// When it was seen.
+    pub pass: Pass,
+    /// Which of the run's targets.
+    pub target: u16,
+    /// The first sector.
+    pub sector: u64,
+    /// How many.
+    pub sectors: u64,
+    /// What they should hold, if that is what a request wrote.
+    pub expected_generation: Option<u64>,
+    /// What they hold, if a request of this run wrote it.
+    pub found_generation: Option<u64>,
+    /// Number in the load of the request that wrote what was found.
+    pub found_request: Option<u64>,
+    /// Where what was found in the first belongs.
+    pub found_sector: Option<u64>,
+    /// On which target that is.
+    pub found_target: Option<u16>,
+    /// The request that saw it (with [`Pass::Reread`]: the write), by its number in the load.
+    pub request: Option<u64>,
+    /// When it was seen, since virtual zero.
+    pub at_ns: i64,
+    /// The error number of [`Kind::Unreadable`].
+    pub errno: Option<i32>,
+}
+
+impl Finding {
+    /// One sector that was found like this.
+    pub fn new(kind: Kind, pass: Pass, (target, sector): (u16, u64), expected: Option<u64>, found: &Found) -> Self {
+        let header = match found {
+            Found::Own(header) => Some(header),
+            _ => None,
+        };
+        let damaged = match found {
+            Found::Damaged(generation) => Some(*generation),
+            _ => None,
+        };
+        Self {
+            kind,
+            pass,
+            target,
+            sector,
+            sectors: 1,
+            expected_generation: expected,
+            found_generation: header.map(|h| h.generation).or(damaged),
+            found_request: header.map(|h: &Header| h.request),
+            found_sector: header.filter(|_| kind == Kind::Misdirected).map(|h| h.sector),
+            found_target: header.filter(|_| kind == Kind::Misdirected).map(|h| h.target),
+            request: None,
+            at_ns: 0,
+            errno: None,
+        }
+    }
+
+    /// Whether `other` goes on where it ends.
+    fn goes_on_with(&self, other: &Self) -> bool {
+        let place = |f: &Self| f.found_sector.map(|sector| sector.wrapping_sub(f.sector));
+        (self.target, self.sector + self.sectors) == (other.target, other.sector)
+            && (self.kind, self.pass, self.request, self.at_ns) == (other.kind, other.pass, other.request, other.at_ns)
+            && (self.expected_generation, self.found_generation) == (other.expected_generation, other.found_generation)
+            && (place(self), self.found_target, self.errno) == (place(other), other.found_target, other.errno)
+    }
+}
+
+/// All of them.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// The first ones.
+    pub kept: Vec<Finding>,
+    /// Sectors that were not what they had to be.
+    pub mismatches: u64,
+    /// Sectors that could not be read.
+    pub errors: u64,
+}
+
+impl Findings {
+    /// Takes one.
+    pub fn add(&mut self, finding: Finding) {
+        match finding.kind {
+            Kind::Unreadable => self.errors += finding.sectors,
+            _ => self.mismatches += finding.sectors,
+        }
+        if let Some(last) = self.kept.last_mut()
+            && last.goes_on_with(&finding)
+        {
+            last.sectors += finding.sectors;
+        } else if self.kept.len() < KEPT {
+            self.kept.push(finding);
+        }
+    }
+}
+
+/// What kind of lie it is that a sector was found like this.
+pub fn kind_of(found: &Found, at: (u16, u64), expected: Option<u64>, is_written: bool) -> Kind {
+    match found {
+        Found::Own(header) if (header.target, header.sector) != at => Kind::Misdirected,
+        // Where zeros or nothing were expected, a write of this run is from before, or never was.
+        Found::Own(header) if expected.map_or(is_written, |expected| header.generation < expected) => Kind::Stale,
+        Found::Own(_) => Kind::Unexpected,
+        Found::Damaged(_) => Kind::Damaged,
+        Found::Zeros | Found::Foreign => Kind::Lost,
+        Found::Unread => Kind::Unread,
+    }
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { sector, sectors, .. } = self;
+        match sectors {
+            1 => write!(f, "sector {sector}")?,
+            _ => write!(f, "sectors {sector} to {}", sector + sectors - 1)?,
+        }
+        if self.target > 0 {
+            write!(f, " of target {}", self.target)?;
+        }
+        write!(f, ": {}", self.kind.name())?;
+        match self.expected_generation {
+            Some(generation) => write!(f, "; expected generation {generation}")?,
+            None if self.kind != Kind::Unreadable => write!(f, "; expected no write of this run")?,
+            None => {}
+        }
+        match (self.found_generation, self.kind) {
+            (_, Kind::Unread | Kind::Unreadable) => {}
+            (Some(generation), _) => write!(f, ", found {generation}")?,
+            (None, _) => write!(f, ", found nothing of this run")?,
+        }
+        if let Some(request) = self.found_request {
+            write!(f, " (request {request})")?;
+        }
+        if let (Some(sector), Some(target)) = (self.found_sector, self.found_target) {
+            write!(f, ", which belongs to sector {sector}")?;
+            if target != self.target {
+                write!(f, " of target {target}")?;
+            }
+        }
+        if let Some(errno) = self.errno {
+            write!(f, " ({})", std::io::Error::from_raw_os_error(errno))?;
+        }
+        let seen = self.at_ns as f64 / 1e9;
+        match (self.pass, self.request) {
+            (Pass::Final, _) => write!(f, "; seen at the end, {seen:.6} s"),
+            (Pass::Read, Some(request)) => write!(f, "; seen by request {request} at {seen:.6} s"),
+            (Pass::Reread, Some(request)) => write!(f, "; seen right after request {request} at {seen:.6} s"),
+            (_, None) => write!(f, "; seen at {seen:.6} s"),
+        }
+    }
+}

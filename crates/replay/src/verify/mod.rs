@@ -1,0 +1,41 @@
+//! Whether the target keeps what it is given: every read of a sector that was written in this run must bring back what was
+//! written there last.
+//!
+//! ```text
+//!  feeder                      loop, target                     recorder
+//!  stamps each sector's  ──▶  writes, reads, and with   ──▶  checks what was read, enters what was written
+//!  header                     paranoia reads at once         [checker] ── [ledger] ── [block]
+//!  [header]                                                         │
+//!                             last pass over all that was written ◀─┘  [last]
+//! ```
+//!
+//! Times are those of the loop: a request was with the target at most from its issue to its completion. What may lie in a
+//! sector follows from them alone, so that an honest target never raises an alarm, whatever overlaps or fails.
+
+use serde::{Deserialize, Serialize};
+
+pub mod block;
+pub mod checker;
+pub mod findings;
+pub mod header;
+pub mod last;
+pub mod ledger;
+pub mod through;
+
+/// How much is checked. Each includes those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verify {
+    /// Nothing, and writes carry no headers.
+    #[default]
+    Off,
+    /// Every read of a sector that was written in this run.
+    Reads,
+    /// Also every sector that was written, at the end.
+    Final,
+    /// Also every write, at once after it.
+    Paranoia,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,26 @@
+//! Requests for tests.
+
+use iosonar_trace::{DeviceId, Flags, Nanos, Op, Sector, Sectors};
+
+use crate::planned::Planned;
+
+/// A write that is due at once.
+pub fn write(generation: u64, sector: u64, sectors: u64) -> Planned {
+    Planned {
+        generation,
+        request: generation - 1,
+        round: 0,
+        device: DeviceId(0),
+        target: 0,
+        source_sector: Sector(sector),
+        sector: Sector(sector),
+        sectors: Sectors(sectors),
+        op: Op::Write,
+        flags: Flags::default(),
+        deadline: Nanos(0),
+        ready: Nanos(i64::MIN / 2),
+        widened: false,
+        skip: None,
+        buffer: None,
+    }
+}

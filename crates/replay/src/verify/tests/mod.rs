@@ -1,0 +1,7 @@
+//! The verification against slow, obvious models of itself, and against storage that lies.
+
+pub mod load;
+mod store;
+
+mod lies;
+mod times;

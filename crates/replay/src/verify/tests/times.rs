@@ -1,0 +1,201 @@
+//! The checker, where anything may overlap with anything, against the definition of what a sector may hold.
+
+use iosonar_trace::{Nanos, Op, Outcome, Record};
+use proptest::prelude::*;
+
+use super::load::write;
+use crate::buffers::Pool;
+use crate::planned::{Done, Planned};
+use crate::verify::checker::Checker;
+use crate::verify::header::stamp;
+
+const RUN: u64 = 0x1234_5678_9abc_def0;
+
+/// A request with the times at which it was with the target; generations are places in the list, from 1.
+#[derive(Clone, Debug)]
+struct Event {
+    op: Op,
+    sector: u64,
+    sectors: u64,
+    issued: i64,
+    /// Never, if it hangs.
+    completed: Option<i64>,
+    outcome: Outcome,
+    /// For each sector of a read, what it is to bring.
+    brings: Vec<Brings>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Brings {
+    /// What that request wrote, or what was there before where it wrote nothing there.
+    Of(prop::sample::Index),
+    Zeros,
+    Foreign,
+    Damaged,
+}
+
+/// What a read brought, as the model sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Seen {
+    Generation(u64),
+    Zeros,
+    Foreign,
+    Damaged,
+}
+
+impl Event {
+    fn touches(&self, sector: u64) -> bool {
+        self.op.modifies() && self.sector <= sector && sector < self.sector + self.sectors
+    }
+
+    fn is_done(&self) -> bool {
+        self.outcome == Outcome::Ok
+    }
+
+    fn end(&self) -> i64 {
+        self.completed.unwrap_or(i64::MAX)
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        self.issued <= other.end() && other.issued <= self.end()
+    }
+
+    fn allows(&self, generation: u64, seen: Seen) -> bool {
+        match self.op {
+            Op::Write => seen == Seen::Generation(generation),
+            Op::WriteZeroes => seen == Seen::Zeros,
+            _ => true,
+        }
+    }
+}
+
+/// Whether this may be read from that sector by that read: the definition, over the whole history.
+fn is_allowed(history: &[Event], read: &Event, sector: u64, seen: Seen) -> bool {
+    let done_before = |w: &Event| w.is_done() && w.end() < read.issued;
+    let visible: Vec<(u64, &Event)> = (1..)
+        .zip(history)
+        .filter(|(_, w)| w.touches(sector) && w.issued <= read.end())
+        .filter(|(_, w)| !history.iter().any(|x| x.touches(sector) && done_before(x) && x.issued > w.end()))
+        .collect();
+    let before = !history.iter().any(|w| w.touches(sector) && done_before(w));
+    if before && matches!(seen, Seen::Zeros | Seen::Foreign) || visible.iter().any(|(g, w)| w.allows(*g, seen)) {
+        return true;
+    }
+    let torn = visible.iter().any(|(_, w)| w.overlaps(read))
+        || visible.iter().any(|(g, a)| visible.iter().any(|(h, b)| g != h && a.overlaps(b)));
+    let without_header = before || visible.iter().any(|(_, w)| w.op != Op::Write);
+    match seen {
+        Seen::Damaged => torn,
+        Seen::Zeros | Seen::Foreign => torn && without_header,
+        Seen::Generation(_) => false,
+    }
+}
+
+fn planned(generation: u64, event: &Event) -> Planned {
+    Planned { op: event.op, ..write(generation, event.sector, event.sectors) }
+}
+
+/// The bytes that a read brings, and what the model sees in them.
+fn bring(history: &[Event], read: &Event) -> (Vec<u8>, Vec<Seen>) {
+    let mut all = Vec::new();
+    let mut seen = Vec::new();
+    for (sector, brings) in (read.sector..).zip(&read.brings) {
+        let mut bytes = vec![0xaa; 512];
+        seen.push(match brings {
+            Brings::Zeros => {
+                bytes.fill(0);
+                Seen::Zeros
+            }
+            Brings::Foreign => Seen::Foreign,
+            Brings::Damaged => {
+                stamp(&mut bytes, RUN, &write(1, sector, 1));
+                bytes[400] ^= 4;
+                Seen::Damaged
+            }
+            Brings::Of(index) => {
+                let generation = index.index(history.len()) as u64 + 1;
+                let event = &history[generation as usize - 1];
+                if event.op == Op::Write && event.touches(sector) {
+                    stamp(&mut bytes, RUN, &write(generation, sector, 1));
+                    Seen::Generation(generation)
+                } else {
+                    Seen::Foreign
+                }
+            }
+        });
+        all.extend(bytes);
+    }
+    (all, seen)
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let brings = prop_oneof![
+        12 => any::<prop::sample::Index>().prop_map(Brings::Of),
+        1 => Just(Brings::Zeros), 1 => Just(Brings::Foreign), 1 => Just(Brings::Damaged),
+    ];
+    let op = prop_oneof![5 => Just(Op::Read), 6 => Just(Op::Write), 1 => Just(Op::Discard), 1 => Just(Op::WriteZeroes)];
+    let outcome = prop_oneof![8 => Just(Outcome::Ok), 1 => Just(Outcome::Error), 1 => Just(Outcome::Unfinished)];
+    let event = (op, 0u64..20, 0u64..6, 1i64..10, 1i64..60, outcome, prop::collection::vec(brings, 6));
+    prop::collection::vec(event, 1..40).prop_map(|events| {
+        let mut at = 0;
+        events
+            .into_iter()
+            .map(|(op, sector, sectors, gap, takes, outcome, brings)| {
+                at += gap;
+                let completed = (outcome != Outcome::Unfinished).then_some(at + takes);
+                Event { op, sector, sectors, issued: at, completed, outcome, brings }
+            })
+            .collect()
+    })
+}
+
+fn done(generation: u64, event: &Event, history: &[Event], pool: &mut Pool) -> Done {
+    let planned = planned(generation, event);
+    let record = Record {
+        issued: Some(Nanos(event.issued)),
+        completed: event.completed.map(Nanos),
+        outcome: event.outcome,
+        bytes_done: if event.is_done() { event.sectors * 512 } else { 0 },
+        ..planned.record()
+    };
+    let buffer = (event.op == Op::Read && event.is_done()).then(|| {
+        let mut buffer = pool.take(event.sectors * 512).unwrap();
+        let (bytes, _) = bring(history, event);
+        let length = event.sectors * 512;
+        pool.arena().bytes_mut(&mut buffer, length).copy_from_slice(&bytes[..length as usize]);
+        buffer
+    });
+    let admitted = history.iter().filter(|other| other.issued <= event.end()).count() as u64;
+    Done { record, generation, target: 0, admitted, reread: None, buffer }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #[test]
+    fn what_may_be_read_is_what_the_definition_says(history in events()) {
+        let mut pool = Pool::new(1 << 20).unwrap();
+        let mut checker = Checker::new(RUN, 1 << 30, true);
+        let mut order: Vec<usize> = (0..history.len()).collect();
+        order.sort_by_key(|&i| history[i].end());
+        let mut rows = Vec::new();
+        for i in order {
+            let done = done(i as u64 + 1, &history[i], &history, &mut pool);
+            checker.take(&done, pool.arena());
+            if let Some(buffer) = done.buffer {
+                pool.give(buffer);
+            }
+            rows.extend(std::iter::from_fn(|| checker.decided()));
+        }
+        checker.finish();
+        rows.extend(std::iter::from_fn(|| checker.decided()));
+        prop_assert_eq!(rows.len(), history.len(), "each once");
+        prop_assert!(rows.is_sorted_by_key(|row| row.completed.unwrap_or(Nanos::MAX)), "in their order");
+        for row in rows.iter().filter(|row| row.op == Op::Read) {
+            let read = &history[row.request as usize];
+            let (_, seen) = bring(&history, read);
+            let sectors = if read.is_done() { read.sectors } else { 0 };
+            let is_right = (0..sectors).all(|i| is_allowed(&history, read, read.sector + i, seen[i as usize]));
+            prop_assert_eq!(row.outcome == Outcome::Corrupt, !is_right, "{:?} saw {:?}: {:?}", read, seen, checker.findings);
+        }
+    }
+}
