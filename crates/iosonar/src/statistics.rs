@@ -4,12 +4,16 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use iosonar_replay::fidelity::Moment;
+use iosonar_replay::run::Finished;
 use iosonar_replay::statistics::{DeviceStatistics, Quantiles, Statistics, Within};
+use iosonar_replay::verify::report::{Last, Verification};
 
 use crate::{exit, human};
 
 /// Worst moments that are printed; more are in the result.
 const WORST: usize = 3;
+/// Findings that are printed; more are in the result.
+const FINDINGS_TOLD: usize = 10;
 
 /// One line for each thing that a person asks first.
 pub fn for_people(s: &Statistics) -> String {
@@ -64,6 +68,10 @@ pub fn for_people(s: &Statistics) -> String {
             line(&format!("  {}", name_of(device)), device_line(device));
         }
     }
+    if let Some(verify) = &s.verify {
+        line("verified", verified(verify));
+        line("  at the end", verify.last.as_ref().map(last_pass).unwrap_or_default());
+    }
     if let Some(verdict) = &s.verdict {
         line("verdict", verdict.sentence.clone());
         let worst: Vec<_> = verdict.worst.iter().take(WORST).map(moment).collect();
@@ -89,13 +97,53 @@ fn device_line(d: &DeviceStatistics) -> String {
 
 /// 0 only if every request of all runs was done in full.
 pub fn exit_code(all: &[Statistics]) -> ExitCode {
+    let failed = |s: &Statistics| {
+        s.errors + s.short + s.unfinished + s.verify_errors > 0
+            || s.verify.as_ref().is_some_and(Verification::has_failed)
+    };
     if all.iter().any(|s| !s.complete) {
         ExitCode::from(exit::CUT_SHORT)
-    } else if all.iter().any(|s| s.errors + s.short + s.unfinished + s.verify_errors > 0) {
+    } else if all.iter().any(failed) {
         ExitCode::from(exit::REQUESTS_FAILED)
+    } else if all.iter().any(|s| s.verify.as_ref().is_some_and(|verify| !verify.is_whole())) {
+        ExitCode::from(exit::CUT_SHORT)
     } else {
         ExitCode::SUCCESS
     }
+}
+
+/// What verification found goes to standard error, where nobody overlooks it.
+pub fn tell_findings(finished: &Finished) {
+    for finding in finished.findings.iter().take(FINDINGS_TOLD) {
+        eprintln!("VERIFY ERROR: {finding}");
+    }
+    if finished.findings.len() > FINDINGS_TOLD {
+        let more = finished.findings.len() - FINDINGS_TOLD;
+        eprintln!("VERIFY ERROR: and more; the next {more} are in the result's footer, under `run.findings`");
+    }
+}
+
+fn verified(v: &Verification) -> String {
+    let all = list(&[
+        (v.read_sectors, "sectors of reads"),
+        (v.reread_sectors, "sectors right after their write"),
+        (v.undecided_sectors, "sectors undecided for overlaps"),
+    ]);
+    let all = if all.is_empty() { "no sector of a read had been written in this run".to_owned() } else { all };
+    let known = if v.known_pct < 100.0 { format!(" (of {} % of the blocks)", v.known_pct) } else { String::new() };
+    format!("{all}{known}: {} mismatches", v.mismatches)
+}
+
+fn last_pass(last: &Last) -> String {
+    let share = if last.sectors == 0 { 100.0 } else { 100.0 * last.checked as f64 / last.sectors as f64 };
+    format!(
+        "checked {} / {} blocks ({share:.1}%), found {} errors, {} mismatches{}",
+        last.checked,
+        last.sectors,
+        last.errors,
+        last.mismatches,
+        if last.complete { "" } else { "; not complete" }
+    )
 }
 
 fn list(counts: &[(u64, &str)]) -> String {

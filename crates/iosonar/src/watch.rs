@@ -33,6 +33,9 @@ pub fn stop_on_signals(stop: &Arc<Stop>) -> io::Result<()> {
     Ok(())
 }
 
+/// Of the last pass of verification, whose unit are sectors.
+const VERIFY_STYLE: &str = "{bar:30} {percent:>3} %  {msg}, {eta} left";
+
 /// Shows how far a replay is: a bar on a terminal, else a line when the target hangs and nothing more.
 pub struct Bar {
     over: Arc<AtomicBool>,
@@ -89,6 +92,16 @@ fn draw(progress: &Progress, over: &AtomicBool, requests: Option<u64>, duration:
     let mut before = 0;
     let (begun, mut hang) = (Instant::now(), Hang::default());
     while !over.load(Ordering::Relaxed) {
+        let to_verify = progress.to_verify.load(Ordering::Relaxed);
+        if to_verify > 0 {
+            let wrong = progress.mismatches.load(Ordering::Relaxed);
+            bar.set_style(ProgressStyle::with_template(VERIFY_STYLE).expect("a valid template"));
+            bar.set_length(to_verify);
+            bar.set_position(progress.verified.load(Ordering::Relaxed));
+            bar.set_message(format!("reading again what was written, {wrong} mismatches"));
+            thread::park_timeout(TICK);
+            continue;
+        }
         let done = progress.requests.load(Ordering::Relaxed);
         let errors = progress.errors.load(Ordering::Relaxed);
         let rate = (done - before) as f64 / TICK.as_secs_f64();

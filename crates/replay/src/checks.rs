@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::issuer::Think;
 use crate::options::{DepthFor, MOST_DEPTH, Options};
 use crate::placement::Fit;
+use crate::verify::Verify;
 
 /// Refuses what can't be done, with what to do instead.
 pub fn check(options: &Options) -> Result<()> {
@@ -58,7 +59,7 @@ pub fn check(options: &Options) -> Result<()> {
 
 /// What can't be had together.
 fn check_modes(options: &Options) -> Result<()> {
-    let Options { load, again, asap, closed, perturb, run_for, .. } = options;
+    let Options { load, again, asap, closed, perturb, run_for, verify, method, .. } = options;
     let is_pipe = || load == Path::new("-") || fs::metadata(load).is_ok_and(|m| m.file_type().is_fifo());
     if *again && is_pipe() {
         return refuse("a pipe can be read only once, so --loop needs a load in a file".into());
@@ -72,6 +73,12 @@ fn check_modes(options: &Options) -> Result<()> {
     if *closed == Some(Think::Never) && options.speedup != 1.0 {
         return refuse(
             "--speedup changes the load's times, and --closed=no-think has none: leave one of them out".into(),
+        );
+    }
+    if *verify != Verify::Off && !method.does_io() {
+        return refuse(
+            "--verify checks what the target keeps, and without I/O nothing is kept: leave it out, or choose another --engine"
+                .into(),
         );
     }
     if closed.is_some() && *asap {

@@ -18,6 +18,7 @@ use crate::rounds::Numbered;
 use crate::routes::{Routed, Routes};
 use crate::schedule::{Agenda, Scheduled};
 use crate::verify::block::is_generation;
+use crate::verify::header;
 
 /// How long it waits for a buffer: memory is short then, and the recorder may give some back at any time.
 const BUFFER_NAP: Duration = Duration::from_millis(1);
@@ -31,6 +32,8 @@ pub struct Plan {
     pub has_data: bool,
     /// How far ahead requests are made ready.
     pub ahead: Nanos,
+    /// The run's number, if what is written is to be recognised when it is read.
+    pub stamp: Option<u64>,
 }
 
 /// What the feeder says of itself when it is done.
@@ -59,6 +62,32 @@ pub fn raise(reaches: &mut Vec<u64>, device: DeviceId, end: Sector) {
         reaches.resize(device + 1, 0);
     }
     reaches[device] = reaches[device].max(end.0);
+}
+
+/// What the feeder leaves.
+pub struct Feeding {
+    /// What it counted.
+    pub fed: Fed,
+    /// Whether the load could be read.
+    pub outcome: Result<()>,
+    /// The memory that it gave out.
+    pub memory: Memory,
+}
+
+/// What there is of buffers, and how those that are out come back.
+pub struct Memory {
+    pool: Pool,
+    returned: Consumer<Buffer>,
+}
+
+impl Memory {
+    /// Buffers for others, when the loop and the recorder have ended as well.
+    pub fn into_pool(mut self) -> Pool {
+        while let Ok(buffer) = self.returned.pop() {
+            self.pool.give(buffer);
+        }
+        self.pool
+    }
 }
 
 /// The room between the load and the loop.
@@ -94,7 +123,7 @@ impl<'a, C: Clock> Feeder<'a, C> {
     }
 
     /// Runs to the end of the agenda, or until a stop. What it counted is true even if the load could be read only in part.
-    pub fn run(mut self, mut agenda: Agenda<'_>) -> (Fed, Result<()>) {
+    pub fn run(mut self, mut agenda: Agenda<'_>) -> Feeding {
         let arena = Arc::clone(self.pool.arena());
         let outcome = loop {
             let scheduled = match agenda.take_next() {
@@ -116,7 +145,7 @@ impl<'a, C: Clock> Feeder<'a, C> {
         self.fed.notices.clone_from(&known.notices);
         self.fed.written = self.content.written();
         self.fed.devices.clone_from(&known.devices);
-        (self.fed, outcome)
+        Feeding { fed: self.fed, outcome, memory: Memory { pool: self.pool, returned: self.returned } }
     }
 
     fn plan(&mut self, scheduled: &Scheduled) -> Planned {
@@ -156,8 +185,14 @@ impl<'a, C: Clock> Feeder<'a, C> {
                 planned.skip = Some(Outcome::TooLarge);
             } else {
                 let mut buffer = self.take_buffer(bytes)?;
+                let memory = arena.bytes_mut(&mut buffer, bytes);
                 if planned.op == Op::Write {
-                    self.content.fill(planned.sector, arena.bytes_mut(&mut buffer, bytes));
+                    self.content.fill(planned.sector, memory);
+                }
+                match self.plan.stamp {
+                    Some(run) if planned.op == Op::Write => header::stamp(memory, run, &planned),
+                    Some(run) => header::spoil(memory, run),
+                    None => {}
                 }
                 planned.buffer = Some(buffer);
             }

@@ -607,6 +607,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             let Slot { buffer, target, record, .. } = self.slots[slot as usize].as_ref().expect("it kept its place");
             self.target.stage(Io {
                 slot,
+                key: record.request,
                 target: *target,
                 op: Op::Read,
                 flags: Flags::default(),

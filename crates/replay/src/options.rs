@@ -17,6 +17,7 @@ use crate::rounds::Rounds;
 use crate::schedule::{Agenda, Schedule};
 use crate::target::engine::{FAKE, Method};
 use crate::target::uring::BATCH;
+use crate::verify::Verify;
 
 /// The most requests in flight that can be asked for.
 pub const MOST_DEPTH: usize = 65_536;
@@ -83,6 +84,10 @@ pub struct Options {
     pub wait: Option<Wait>,
     /// What to arrange on the machine for the loop.
     pub isolate: Vec<Part>,
+    /// Whether what is read is checked, and when.
+    pub verify: Verify,
+    /// The most memory for what sectors must hold, in bytes, about.
+    pub verify_memory: u64,
     /// Whether the record keeps what describes the replayer itself.
     pub verbose: bool,
     /// Read no samples of the target before the run.
@@ -163,6 +168,8 @@ impl Options {
             output_offset: Nanos::ZERO,
             wait: None,
             isolate: Vec::new(),
+            verify: Verify::default(),
+            verify_memory: 1 << 30,
             verbose: false,
             no_sample: false,
             force: false,
@@ -216,6 +223,11 @@ impl Options {
             (None, Some(perturbed)) => Some(format!("{FAKE}{perturbed}")),
             (fake, None) => fake,
         }
+    }
+
+    /// Whether requests that overlap, one of which writes, may be in flight together.
+    pub fn may_overlap(&self) -> bool {
+        self.conflicts == Policy::Allow || self.strong == Strong::Writes
     }
 
     /// What the loop keeps to with that many targets. As many places again as the depth are reserved for requests that

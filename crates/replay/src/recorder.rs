@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use iosonar_trace::{Op, Outcome};
+use iosonar_trace::{Op, Outcome, Record};
 use rtrb::{Consumer, Producer};
 
 use crate::buffers::{Arena, Buffer};
@@ -14,6 +14,8 @@ use crate::journal::JournalWriter;
 use crate::nap::Nap;
 use crate::planned::Done;
 use crate::statistics::Counter;
+use crate::verify::checker::Checker;
+use crate::verify::last::Far;
 
 /// How much of the record a killed program may lose.
 const FLUSH_EVERY: Duration = Duration::from_millis(250);
@@ -33,6 +35,21 @@ pub struct Progress {
     pub completed: AtomicU64,
     /// Requests in flight, as the loop saw it last.
     pub in_flight: AtomicU32,
+    /// Sectors that the last pass has to check; 0 before it.
+    pub to_verify: AtomicU64,
+    /// Those that it has checked.
+    pub verified: AtomicU64,
+    /// Those of them that were not what they had to be.
+    pub mismatches: AtomicU64,
+}
+
+impl Progress {
+    /// How far the last pass is.
+    pub fn verified(&self, far: &Far) {
+        self.verified.store(far.checked + far.errors, Ordering::Relaxed);
+        self.mismatches.store(far.mismatches, Ordering::Relaxed);
+        self.to_verify.store(far.known, Ordering::Relaxed);
+    }
 }
 
 /// What the recorder ends with.
@@ -41,6 +58,8 @@ pub struct Recorded {
     pub counter: Counter,
     /// The journal, flushed as far as the disk let it.
     pub journal: JournalWriter,
+    /// What the reads showed, if they were checked.
+    pub checker: Option<Checker>,
     /// Why rows are missing from it, if so.
     pub failure: Option<io::Error>,
 }
@@ -55,6 +74,7 @@ pub struct Recorder<'a> {
     stop: &'a Stop,
     progress: &'a Progress,
     counter: Counter,
+    checker: Option<Checker>,
     failure: Option<io::Error>,
 }
 
@@ -69,8 +89,10 @@ impl<'a> Recorder<'a> {
         journal: JournalWriter,
         stop: &'a Stop,
         progress: &'a Progress,
+        checker: Option<Checker>,
     ) -> Self {
-        Self { input, stalls, returned, arena, journal, stop, progress, counter: Counter::new(), failure: None }
+        let counter = Counter::new();
+        Self { input, stalls, returned, arena, journal, stop, progress, counter, checker, failure: None }
     }
 
     /// Runs until the loop has gone.
@@ -91,36 +113,56 @@ impl<'a> Recorder<'a> {
             if let Some(intended) = intended {
                 self.show(intended);
             }
+            if last && let Some(checker) = &mut self.checker {
+                checker.finish();
+                self.keep_decided();
+            }
             if last || flushed.elapsed() > FLUSH_EVERY {
                 let outcome = self.journal.flush();
                 self.note(outcome);
                 flushed = Instant::now();
             }
             if last {
-                return Recorded { counter: self.counter, journal: self.journal, failure: self.failure };
+                let Self { counter, journal, checker, failure, .. } = self;
+                return Recorded { counter, journal, checker, failure };
             }
             nap.sleep(found);
         }
     }
 
     fn take(&mut self, done: Done) {
-        let Done { record, buffer, .. } = done;
-        if let Some(buffer) = buffer {
-            if record.op == Op::Read && record.outcome == Outcome::Ok {
-                self.counter.zero_reads += u64::from(is_zero(self.arena.bytes(&buffer, record.bytes_done)));
+        if let (Op::Read, Outcome::Ok, Some(buffer)) = (done.record.op, done.record.outcome, &done.buffer) {
+            self.counter.zero_reads += u64::from(is_zero(self.arena.bytes(buffer, done.record.bytes_done)));
+        }
+        match &mut self.checker {
+            Some(checker) => {
+                checker.take(&done, &self.arena);
+                self.keep_decided();
             }
+            None => self.keep(&done.record),
+        }
+        if let Some(buffer) = done.buffer {
             // The queue back holds every buffer that there can be; a feeder that has gone needs none.
             let _ = self.returned.push(buffer);
         }
+    }
+
+    fn keep_decided(&mut self) {
+        while let Some(record) = self.checker.as_mut().and_then(Checker::decided) {
+            self.keep(&record);
+        }
+    }
+
+    fn keep(&mut self, record: &Record) {
         // The loop tells of a stall before it puts out what that made late.
         while let Ok(stall) = self.stalls.pop() {
             self.counter.fidelity.stall(stall);
         }
-        self.counter.add(&record);
+        self.counter.add(record);
         if self.failure.is_some() {
             self.counter.unrecorded += 1;
         } else {
-            let outcome = self.journal.write(&record);
+            let outcome = self.journal.write(record);
             if outcome.is_err() {
                 self.counter.unrecorded += 1;
             }
@@ -141,7 +183,10 @@ impl<'a> Recorder<'a> {
         let (requests, bytes) = self.counter.progress();
         self.progress.requests.store(requests, Ordering::Relaxed);
         self.progress.bytes.store(bytes, Ordering::Relaxed);
-        self.progress.errors.store(self.counter.with_outcome(Outcome::Error), Ordering::Relaxed);
+        self.progress.errors.store(
+            self.counter.with_outcome(Outcome::Error) + self.counter.with_outcome(Outcome::Corrupt),
+            Ordering::Relaxed,
+        );
         self.progress.completed.store(self.counter.completed(), Ordering::Relaxed);
         self.progress.intended_ns.store(intended, Ordering::Relaxed);
     }

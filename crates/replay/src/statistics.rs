@@ -17,6 +17,7 @@ use crate::fidelity::{Fidelity, Verdict};
 use crate::issuer::Tally;
 use crate::mapping::Map;
 use crate::placement::Geometry;
+use crate::verify::report::Verification;
 
 pub use self::devices::DeviceStatistics;
 
@@ -91,6 +92,8 @@ pub struct Statistics {
     pub recorder_stalls: u64,
     /// Rows that could not be recorded because the disk of the result was full.
     pub unrecorded: u64,
+    /// How much was checked of what was written and read; null if that was not asked for.
+    pub verify: Option<Verification>,
     /// Whether the run came to the end of its window and everything was recorded.
     pub complete: bool,
     /// Null for a real run; else why nothing of this says anything about a device.
@@ -363,6 +366,7 @@ impl Counter {
             slow_submissions: tally.slow_submissions,
             recorder_stalls: tally.recorder_stalls,
             unrecorded: self.unrecorded,
+            verify: None,
             complete,
             fake: None,
             devices: self.devices.close(with, elapsed_s),

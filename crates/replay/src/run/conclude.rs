@@ -20,11 +20,16 @@ use crate::mapping::Map;
 use crate::options::Options;
 use crate::recorder::Recorded;
 use crate::statistics::{Closing, Counter};
+use crate::verify::Verify;
+use crate::verify::last::LastDone;
+use crate::verify::report::Verification;
 
 /// What the rooms left, and what was to be said before they ended.
 pub struct Ended {
     pub fed: (Fed, Result<()>),
     pub looped: Looped,
+    /// The last pass over what was written, if one was asked for.
+    pub last: Option<LastDone>,
     pub recorded: Recorded,
     /// What the devices counted themselves.
     pub counted: Vec<Counted>,
@@ -39,7 +44,7 @@ pub fn conclude(
     mut metadata: Metadata,
     ended: Ended,
 ) -> Result<Finished> {
-    let Ended { fed: (fed, read), looped, recorded, counted, mut warnings } = ended;
+    let Ended { fed: (fed, read), looped, last, mut recorded, counted, mut warnings } = ended;
     let tally = looped.tally;
     if let Err(error) = read {
         warnings.push(format!("the load could be read only in part: {error}"));
@@ -66,12 +71,26 @@ pub fn conclude(
         // What lies in the buffers of reads came from nowhere.
         statistics.zero_reads = 0;
     }
+    let mut findings = Vec::new();
+    let far = last.as_ref().map(|last| last.far);
+    let (checker, said) = match last {
+        Some(last) => (Some(last.checker), last.said),
+        None => (recorded.checker.take(), None),
+    };
+    warnings.extend(said);
+    if let Some(checker) = checker {
+        statistics.verify = Some(Verification::new(options.verify, &checker, far));
+        findings = checker.findings.kept;
+    }
     warnings.extend(advice::after(options, &fed, &statistics));
     if statistics.skipped.unsupported > 0 {
         warnings.push(format!("{} requests were left out: {}", statistics.skipped.unsupported, inabilities(devices)));
     }
-    // With several targets nobody knows which of them had how many of the replay's.
-    if let [counted] = &counted[..] {
+    // With several targets nobody knows which of them had how many of the replay's, and what paranoia reads again is not
+    // among its requests.
+    if let [counted] = &counted[..]
+        && options.verify < Verify::Paranoia
+    {
         warnings.extend(advice::seen(&statistics, counted));
     }
     // All that appeared: a load in text has no names before it is read.
@@ -85,10 +104,13 @@ pub fn conclude(
     run["warnings"] = json!(warnings);
     run["mean_in_flight"] = json!(advice::mean_in_flight(&statistics));
     run["device_counters"] = json!(counted);
+    if options.verify != Verify::Off {
+        run["findings"] = json!(findings);
+    }
     run["statistics"] = serde_json::to_value(&statistics).expect("statistics are plain data");
     let journal = recorded.journal.close();
     warnings.extend(publish(&journal, &options.output, &metadata)?);
-    Ok(Finished { output: options.output.clone(), statistics, warnings })
+    Ok(Finished { output: options.output.clone(), statistics, findings, warnings })
 }
 
 /// Turns a journal into the result, and removes it when that is whole. Returns what the result could not take.
@@ -162,5 +184,5 @@ pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
     run["statistics"] = serde_json::to_value(&statistics).expect("statistics are plain data");
     metadata.complete = false;
     warnings.extend(publish(journal, output, &metadata)?);
-    Ok(Finished { output: output.to_owned(), statistics, warnings })
+    Ok(Finished { output: output.to_owned(), statistics, findings: Vec::new(), warnings })
 }

@@ -7,16 +7,21 @@ use std::sync::{Arc, mpsc};
 use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer};
 
-use crate::buffers::Arena;
+use crate::buffers::{Arena, Pool};
 use crate::clock::Monotonic;
 use crate::conflicts::Tracker;
 use crate::error::Result;
 use crate::isolate::Isolation;
-use crate::issuer::{Hybrid, Idle, Issuer, Limits, Plugs, Sleep, Spin, Stop, Tally, Telltale};
+use crate::issuer::{Hybrid, Idle, Issuer, Limits, Plugs, Rereader, Sleep, Spin, Stop, Tally, Telltale};
 use crate::options::{Options, Wait};
+use crate::placement::Geometry;
 use crate::planned::{Done, Planned};
+use crate::recorder::Progress;
 use crate::target::Target;
 use crate::target::engine::{Chosen, Engine};
+use crate::verify::Verify;
+use crate::verify::checker::Checker;
+use crate::verify::last::{LastDone, LastPass};
 
 /// A sleeping loop wakes up that long before a deadline: more than waking takes on an idle machine, most of the time.
 const WAKE_MARGIN: Nanos = Nanos(100_000);
@@ -53,21 +58,42 @@ pub struct Looping<'a> {
     pub telltale: Telltale<'a>,
     pub input: Consumer<Planned>,
     pub output: Producer<Done>,
+    /// The run's number, if what it writes is checked.
+    pub run: Option<u64>,
+    pub geometries: &'a [Geometry],
+    pub progress: &'a Progress,
+}
+
+/// What the last pass needs, when everything else has ended.
+pub type LastWork = (Checker, Pool);
+
+/// What follows on the loop.
+pub struct After {
+    /// Is told how it ended.
+    pub ended: mpsc::Sender<Looped>,
+    /// What comes by this then is the last pass.
+    pub asked: mpsc::Receiver<LastWork>,
 }
 
 impl Looping<'_> {
     /// Sets the target up, tells by `ready` what the user should know of it, and waits for `started`: locking and
     /// registering buffers takes longer than any grace on a busy machine, so only then may the run's own time begin.
-    pub fn run(mut self, ready: &mpsc::Sender<Told>, started: &mpsc::Receiver<Monotonic>) -> Result<Looped> {
+    /// Returns the end of the last pass, if `after` asks for one.
+    pub fn run(
+        mut self,
+        ready: &mpsc::Sender<Told>,
+        started: &mpsc::Receiver<Monotonic>,
+        after: &After,
+    ) -> Result<Option<LastDone>> {
         let (files, arena) = (std::mem::take(&mut self.files), Arc::clone(&self.arena));
         Ok(match self.options.method.target(files, arena, self.limits.slots(), self.options.seed)? {
             Chosen::Uring(target) => {
                 let told = Told { engine: Engine::IoUring, warnings: target.remarks() };
-                self.drive(*target, told, ready, started)
+                self.drive(*target, told, ready, started, after)
             }
             Chosen::Other { engine, target, remark } => {
                 let warnings = remark.into_iter().chain(target.remarks()).collect();
-                self.drive(target, Told { engine, warnings }, ready, started)
+                self.drive(target, Told { engine, warnings }, ready, started, after)
             }
         })
     }
@@ -78,7 +104,8 @@ impl Looping<'_> {
         told: Told,
         ready: &mpsc::Sender<Told>,
         started: &mpsc::Receiver<Monotonic>,
-    ) -> Looped {
+        after: &After,
+    ) -> Option<LastDone> {
         lock_memory();
         if let Some(isolation) = self.isolation {
             isolation.enter();
@@ -87,22 +114,34 @@ impl Looping<'_> {
         let _ = ready.send(told);
         let clock = started.recv().expect("whoever waits for us starts us");
         match self.options.wait() {
-            Wait::Spin => self.issue(clock, target, Spin, &before),
-            Wait::Sleep => self.issue(clock, target, Sleep, &before),
-            Wait::Hybrid => self.issue(clock, target, Hybrid { margin: WAKE_MARGIN }, &before),
+            Wait::Spin => self.issue(clock, target, Spin, &before, after),
+            Wait::Sleep => self.issue(clock, target, Sleep, &before, after),
+            Wait::Hybrid => self.issue(clock, target, Hybrid { margin: WAKE_MARGIN }, &before, after),
         }
     }
 
-    fn issue<T: Target, I: Idle<T>>(self, clock: Monotonic, target: T, idle: I, before: &[String]) -> Looped {
-        let Self { options, limits, stop, telltale, input, output, .. } = self;
+    fn issue<T: Target, I: Idle<T>>(
+        self,
+        clock: Monotonic,
+        target: T,
+        idle: I,
+        before: &[String],
+        after: &After,
+    ) -> Option<LastDone> {
+        let Self { options, limits, stop, telltale, input, output, run, geometries, progress, arena, .. } = self;
         let policy = options.conflicts;
         let tracker = Tracker::new(policy, options.strong, limits.slots());
-        let (pace, rereader) = (options.pace(), None);
+        let pace = options.pace();
+        let rereader = run.filter(|_| options.verify >= Verify::Paranoia).map(|run| Rereader { arena, run });
         let plugs =
             Plugs { clock, target, idle, pace, policy, limits, stop, input, output, telltale, tracker, rereader };
-        let (tally, target, outcome) = Issuer::new(plugs).run();
+        let (tally, mut target, outcome) = Issuer::new(plugs).run();
         let remarks = target.remarks().into_iter().filter(|remark| !before.contains(remark)).collect();
-        Looped { tally, outcome, remarks }
+        let _ = after.ended.send(Looped { tally, outcome, remarks });
+        let (mut checker, mut pool) = after.asked.recv().ok()?;
+        let pass = LastPass::new(&mut checker, &mut pool, geometries);
+        let (far, said) = pass.run(&mut target, &clock, stop, &|far| progress.verified(&far));
+        Some(LastDone { checker, far, said })
     }
 }
 

@@ -17,7 +17,7 @@ use rtrb::RingBuffer;
 use serde_json::json;
 
 use self::conclude::{Ended, conclude};
-use self::looping::Looping;
+use self::looping::{After, Looping};
 use self::rooms::{heard_from, in_room};
 use crate::buffers::{Pool, UNIT_BYTES};
 use crate::checks;
@@ -26,7 +26,7 @@ use crate::data::Content;
 use crate::device::Device;
 use crate::device::meter::Meter;
 use crate::error::{Error, Result};
-use crate::feeder::{Feeder, Plan};
+use crate::feeder::{Feeder, Feeding, Plan};
 use crate::isolate::Isolation;
 use crate::issuer::{Stop, Telltale};
 use crate::journal::{self, JournalWriter};
@@ -36,6 +36,11 @@ use crate::options::Options;
 use crate::recorder::{Progress, Recorder};
 use crate::rounds::{Reopen, Rounds};
 use crate::statistics::Statistics;
+use crate::verify::Verify;
+use crate::verify::checker::Checker;
+use crate::verify::findings::Finding;
+use crate::verify::header;
+use crate::verify::last::LastPass;
 
 pub use self::conclude::recover;
 pub use self::survey::Survey;
@@ -67,6 +72,8 @@ pub struct Finished {
     pub output: PathBuf,
     /// What happened.
     pub statistics: Statistics,
+    /// What verification found: the first ones.
+    pub findings: Vec<Finding>,
     /// What the user should know.
     pub warnings: Vec<String>,
 }
@@ -167,6 +174,8 @@ impl Prepared {
         let options = &self.options.clone();
         let (stalls_in, stalls_out) = RingBuffer::new(STALLS);
         let isolation = self.isolation.take();
+        let geometries: Vec<_> = self.devices.iter().map(|device| device.geometry).collect();
+        let run = (options.verify != Verify::Off).then(header::new_run);
         let looping = Looping {
             options,
             isolation: isolation.as_ref(),
@@ -177,11 +186,17 @@ impl Prepared {
             telltale: Telltale::new(&progress.in_flight, stalls_in),
             input: planned_out,
             output: done_in,
+            run,
+            geometries: &geometries,
+            progress,
         };
         let (start, started) = mpsc::channel();
         let (ready, is_ready) = mpsc::channel();
+        let (ended, is_ended) = mpsc::channel();
+        let (ask, asked) = mpsc::channel();
+        let after = After { ended, asked };
         thread::scope(|rooms| {
-            let issuer = heard_from(rooms, "issuer", move || looping.run(&ready, &started));
+            let issuer = heard_from(rooms, "issuer", move || looping.run(&ready, &started, &after));
             let Ok(told) = is_ready.recv() else {
                 return Err(issuer.recv().expect("the loop does not panic").expect_err("it was not ready"));
             };
@@ -198,19 +213,32 @@ impl Prepared {
                 routes: targets::routes(options, self.survey.as_ref(), &self.devices, &self.map),
                 has_data: options.method.has_device(),
                 ahead: options.ahead,
+                stamp: run,
             };
             let feeder = Feeder::new(clock, plan, stop, self.pool, self.content, planned_in, returned_out);
-            let recorder = Recorder::new(done_out, stalls_out, returned_in, arena, self.journal, stop, progress);
+            let checker = run.map(|run| Checker::new(run, options.verify_memory, options.may_overlap()));
+            let recorder = Recorder::new(done_out, stalls_out, returned_in, arena, self.journal, stop, progress, checker);
             let again: Option<Reopen<'_>> = options.again.then(|| Box::new(|| survey::open(options)) as _);
             let agenda = options.agenda(Rounds::new(self.load, options.window, again));
             let feeder = in_room(rooms, "feeder", move || feeder.run(agenda));
             let recorder = in_room(rooms, "recorder", || recorder.run());
-            let looped = issuer.recv().expect("the loop does not panic")?;
+            let Ok(looped) = is_ended.recv() else {
+                return Err(issuer.recv().expect("the loop does not panic").expect_err("it did not end"));
+            };
             let counted = meters.iter().filter_map(Meter::read).collect();
-            let fed = feeder.join().expect("the feeder does not panic");
-            let recorded = recorder.join().expect("the recorder does not panic");
+            let Feeding { fed, outcome, memory } = feeder.join().expect("the feeder does not panic");
+            let mut recorded = recorder.join().expect("the recorder does not panic");
             self.metadata.complete = !stop.is_ordered();
-            let ended = Ended { fed, looped, recorded, counted, warnings: self.warnings };
+            let last = recorded.checker.take_if(|_| options.verify >= Verify::Final).map(|checker| {
+                if stop.is_ordered() || looped.outcome.is_err() {
+                    drop(ask);
+                    return LastPass::left_out(checker);
+                }
+                let _ = ask.send((checker, memory.into_pool()));
+                let done = issuer.recv().expect("the last pass does not panic");
+                done.expect("the run was under way").expect("it was asked for")
+            });
+            let ended = Ended { fed: (fed, outcome), looped, last, recorded, counted, warnings: self.warnings };
             conclude(options, &self.devices, &self.map, self.metadata, ended)
         })
     }

@@ -28,7 +28,9 @@ const PATIENCE: Nanos = Nanos(100_000_000);
 /// How far it came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Far {
-    /// Sectors that can be checked. An estimate if only a sample of the sectors is known.
+    /// Sectors that can be checked: they are known, were written, and not discarded since.
+    pub known: u64,
+    /// Sectors that should be: an estimate if only a sample is known.
     pub to_check: u64,
     /// Those that were read and judged.
     pub checked: u64,
@@ -51,6 +53,16 @@ pub struct LastPass<'a> {
     far: Far,
 }
 
+/// What the last pass leaves.
+pub struct LastDone {
+    /// Has what was found.
+    pub checker: Checker,
+    /// How far it came.
+    pub far: Far,
+    /// What is to be said, if it did not come to its end.
+    pub said: Option<String>,
+}
+
 /// One read of it.
 struct Reading {
     place: Place,
@@ -65,26 +77,39 @@ impl<'a> LastPass<'a> {
     pub fn new(checker: &'a mut Checker, pool: &'a mut Pool, targets: &'a [Geometry]) -> Self {
         let known = checker.ledger.sectors();
         let to_check = (known as f64 / checker.ledger.share()).round() as u64;
-        let far = Far { to_check, ..Far::default() };
+        let far = Far { known, to_check, ..Far::default() };
         Self { checker, pool, targets, blocks: Vec::new(), at: 0, far }
     }
 
+    /// Of a run that ended early.
+    pub fn left_out(checker: Checker) -> LastDone {
+        let known = checker.ledger.sectors();
+        let to_check = (known as f64 / checker.ledger.share()).round() as u64;
+        let said = "the run ended early: the last pass over what was written was left out".to_owned();
+        LastDone { checker, far: Far { known, to_check, ..Far::default() }, said: Some(said) }
+    }
+
     /// Reads everything, in the thread that owns the target. `progress` is told how many sectors of how many were
-    /// checked. A stop ends it early. An error is one of the target as a whole.
+    /// checked. A stop ends it early. Returns also what is to be said if it did not come to its end.
     pub fn run<T: Target, C: Clock>(
         mut self,
         target: &mut T,
         clock: &C,
         stop: &Stop,
         progress: &dyn Fn(Far),
-    ) -> (Far, io::Result<()>) {
+    ) -> (Far, Option<String>) {
         let before = self.checker.findings.mismatches;
         let outcome = self.read_all(target, clock, stop, &mut |checker, far| {
             far.mismatches = checker.findings.mismatches - before;
             progress(*far);
         });
         self.far.is_whole = matches!(outcome, Ok(true));
-        (self.far, outcome.map(|_| ()))
+        let said = match outcome {
+            Ok(true) => None,
+            Ok(false) => Some("the last pass over what was written was ended before its end".to_owned()),
+            Err(error) => Some(format!("the target failed as a whole in the last pass, which ended there: {error}")),
+        };
+        (self.far, said)
     }
 
     fn read_all<T: Target, C: Clock>(
@@ -111,6 +136,7 @@ impl<'a> LastPass<'a> {
                 let reading = readings[slot].insert(Reading { place, checkable, buffer, issued: clock.now() });
                 target.stage(Io {
                     slot: slot as u32,
+                    key: place.sector,
                     target: place.target,
                     op: Op::Read,
                     flags: Flags::default(),

@@ -20,6 +20,7 @@ pub mod findings;
 pub mod header;
 pub mod last;
 pub mod ledger;
+pub mod report;
 pub mod through;
 
 /// How much is checked. Each includes those before it.

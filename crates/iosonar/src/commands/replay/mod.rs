@@ -11,6 +11,7 @@ mod repeat;
 mod result;
 mod targets;
 mod time;
+mod verify;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,6 +34,7 @@ use self::overlaps::Overlaps;
 use self::result::ResultArgs;
 use self::targets::Targets;
 use self::time::Time;
+use self::verify::VerifyArgs;
 use crate::{exit, statistics, watch};
 
 /// Replay a load on a device or a file, each request at its time
@@ -83,6 +85,8 @@ pub struct Args {
     #[command(flatten)]
     method: MethodArgs,
     #[command(flatten)]
+    verify: VerifyArgs,
+    #[command(flatten)]
     result: ResultArgs,
 }
 
@@ -103,6 +107,7 @@ impl Args {
         self.data.apply(&mut options)?;
         self.engine.apply(&mut options)?;
         self.method.apply(&mut options)?;
+        self.verify.apply(&mut options)?;
         self.result.apply(&mut options)?;
         Ok(options)
     }
@@ -145,6 +150,7 @@ fn once(options: Options, stop: &Stop, json: bool) -> Result<Statistics> {
     let bar = watch::Bar::start(&progress, prepared.expected(), prepared.duration());
     let finished = prepared.run(stop, &progress)?;
     bar.finish();
+    statistics::tell_findings(&finished);
     // Those from before the run were told then.
     for warning in finished.warnings.iter().skip(told) {
         eprintln!("warning: {warning}");
