@@ -427,6 +427,11 @@ fn json_has_the_keys_of_its_schema() {
     assert_eq!(keys(&statistics["devices"][0]), keys(&schema["$defs"]["device"]["properties"]));
     assert_eq!(keys(&statistics["verdict"]["own"]), keys(&schema["$defs"]["part"]["properties"]));
     assert_eq!(ran.statistics(), statistics, "the result holds the same");
+
+    let verified = bench.replay(&load, &bench.target(MIB), &["--verify", "final", "--overwrite"]).with_code(0);
+    let verify = &verified.statistics()["verify"];
+    assert_eq!(keys(verify), keys(&schema["$defs"]["verify"]["properties"]));
+    assert_eq!(keys(&verify["final"]), keys(&schema["$defs"]["last_pass"]["properties"]));
 }
 
 fn keys(object: &Value) -> Vec<&String> {

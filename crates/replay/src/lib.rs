@@ -11,6 +11,7 @@
 //!
 //! The arrows are bounded single-producer queues, each room between them a thread. Only the issuer is in a hurry:
 //! [`issuer`] is the loop, and everything it must not do itself (allocate, lock, format, block) stands elsewhere.
+//! [`verify`] checks, where that is asked for, that the target keeps what it is given.
 //! [`target`]s are what it drives, [`conflicts`] what it asks before it lets a request go.
 
 pub mod advice;

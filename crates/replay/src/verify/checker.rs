@@ -30,6 +30,7 @@ pub struct Counts {
 }
 
 /// The recorder's part of the verification.
+#[derive(Debug)]
 pub struct Checker {
     run: u64,
     /// What the sectors must hold.
@@ -51,6 +52,7 @@ pub struct Checker {
 }
 
 /// A sector that is wrong unless a request explains it that is not through yet.
+#[derive(Debug)]
 struct Suspect {
     row: u64,
     key: u64,
@@ -63,6 +65,7 @@ struct Suspect {
     fence: u64,
 }
 
+#[derive(Debug)]
 struct Held {
     record: Record,
     suspects: u32,

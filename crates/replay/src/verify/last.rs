@@ -21,7 +21,7 @@ const DEPTH: usize = 32;
 /// Sectors of a read, at most: 256 KiB.
 const MOST_SECTORS: u64 = 512;
 /// Blocks that are looked up at a time.
-const BATCH: usize = 1 << 18;
+const BATCH: usize = 1 << 20;
 /// How long it waits for a read before it looks for an order to stop.
 const PATIENCE: Nanos = Nanos(100_000_000);
 
@@ -54,6 +54,7 @@ pub struct LastPass<'a> {
 }
 
 /// What the last pass leaves.
+#[derive(Debug)]
 pub struct LastDone {
     /// Has what was found.
     pub checker: Checker,

@@ -54,6 +54,7 @@ pub struct Deed {
 }
 
 /// What is known of all sectors.
+#[derive(Debug)]
 pub struct Ledger {
     drawers: Vec<Drawer>,
     limit_bytes: usize,
@@ -62,7 +63,7 @@ pub struct Ledger {
     due: VecDeque<(u64, u64)>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Drawer {
     base: Table<Contents>,
     changes: Table<Vec<Change>>,
@@ -289,5 +290,111 @@ impl Hasher for Mixed {
     }
     fn write_u64(&mut self, key: u64) {
         self.0 = mix(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use iosonar_trace::Nanos;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::verify::header::Header;
+
+    fn write(generation: u64, target: u16, sector: u64, sectors: u64) -> Deed {
+        let place = Place { target, sector, sectors };
+        let span = Span { issued: Nanos(generation as i64 * 10), completed: Nanos(generation as i64 * 10 + 5) };
+        Deed { place, content: Content::of(generation), is_done: true, span, fence: generation }
+    }
+
+    fn own(generation: u64, target: u16, sector: u64) -> Found {
+        let (request, offset, length, round) = (0, 0, 1, 0);
+        Found::Own(Header { run: 1, target, generation, request, sector, offset, length, round })
+    }
+
+    const LATER: Span = Span { issued: Nanos(i64::MAX - 1), completed: Nanos(i64::MAX) };
+
+    /// How many of these blocks are known, all of which must hold the generation that is their number.
+    fn known(ledger: &Ledger, blocks: std::ops::Range<u64>) -> u64 {
+        let mut known = 0;
+        for block in blocks {
+            ledger.judge(
+                block,
+                1,
+                |_| own(block, 0, block * 8),
+                LATER,
+                |_, _, verdict| match verdict {
+                    Some(verdict) => {
+                        assert_eq!(verdict, Verdict::Right);
+                        known += 1;
+                    }
+                    None => {}
+                },
+            );
+        }
+        known
+    }
+
+    #[test]
+    fn beyond_its_memory_it_knows_a_fair_sample() {
+        let limit = 4 << 20;
+        let mut ledger = Ledger::new(limit);
+        for block in 1..1_000_001 {
+            ledger.enter(&write(block, 0, block * 8, 8), u64::MAX);
+            assert!(ledger.bytes() as u64 <= limit);
+        }
+        // A million blocks need 47 to 94 MB.
+        assert!((1.0 / 32.0..=1.0 / 8.0).contains(&ledger.share()), "{}", ledger.share());
+        let estimated = ledger.sectors() as f64 / 8.0 / ledger.share();
+        assert!((0.97e6..1.03e6).contains(&estimated), "{estimated}");
+        // What is known does not depend on when it was written.
+        let (early, late) = (known(&ledger, 1..300_000), known(&ledger, 700_000..1_000_000));
+        assert!(early.abs_diff(late) < early / 10, "{early} {late}");
+    }
+
+    #[test]
+    fn a_block_costs_what_is_said() {
+        let mut ledger = Ledger::new(1 << 30);
+        for block in 0..1_000_000 {
+            ledger.enter(&write(1, 0, block * 8, 8), u64::MAX);
+        }
+        let each = ledger.bytes() as f64 / 1e6;
+        assert!((46.0..95.0).contains(&each), "{each} bytes for each block");
+        assert_eq!(ledger.share(), 1.0);
+    }
+
+    proptest! {
+        /// Against one number for each sector.
+        #[test]
+        fn sectors_hold_what_was_written_last(
+            writes in prop::collection::vec((0_u16..3, 0_u64..100, 0_u64..40), 1..60), most in 1_usize..8,
+        ) {
+            let mut ledger = Ledger::new(1 << 30);
+            let mut model = BTreeMap::new();
+            for (generation, &(target, sector, sectors)) in (1..).zip(&writes) {
+                ledger.enter(&write(generation, target, sector, sectors), u64::MAX);
+                model.extend((sector..sector + sectors).map(|sector| ((target, sector), generation)));
+            }
+            prop_assert_eq!(ledger.sectors(), model.len() as u64);
+            // The last pass comes by all of them, in their order.
+            let mut seen = Vec::new();
+            let mut behind = None;
+            loop {
+                let blocks = ledger.next(behind, most);
+                let Some((last, _)) = blocks.last() else { break };
+                behind = Some(*last);
+                for (key, sectors) in blocks {
+                    let (target, start) = start_of(key);
+                    let found = |i| model.get(&(target, start + u64::from(i))).map_or(Found::Foreign, |g| own(*g, target, start + u64::from(i)));
+                    ledger.judge(key, sectors, found, LATER, |i, _, verdict| {
+                        assert_eq!(verdict, Some(Verdict::Right));
+                        seen.push((target, start + u64::from(i)));
+                    });
+                }
+            }
+            prop_assert!(seen.iter().eq(model.keys()));
+        }
     }
 }

@@ -17,6 +17,7 @@ pub fn write(generation: u64, sector: u64, sectors: u64) -> Planned {
         sectors: Sectors(sectors),
         op: Op::Write,
         flags: Flags::default(),
+        intended: Nanos(0),
         deadline: Nanos(0),
         ready: Nanos(i64::MIN / 2),
         widened: false,

@@ -1,0 +1,160 @@
+//! `iosonar replay --verify` as a user runs it: honest targets raise no alarm, and what is changed behind the run's back is
+//! found and named.
+
+#[allow(dead_code, reason = "each file of tests uses a part of it")]
+mod replaying;
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+
+use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_trace::{Op, Outcome};
+use serde_json::Value;
+
+use replaying::{Bench, MIB, Ran, Row, request};
+
+const MODES: [&str; 3] = ["reads", "final", "paranoia"];
+
+/// Writes and reads that often meet at the same places, several at once.
+fn meeting(requests: u64) -> Vec<Row> {
+    let place = |i: u64| i * 7919 % 97 * 4;
+    (0..requests).map(|i| (i as f64 / 1e6, place(i), 4 + i % 3 * 4, if i % 5 < 2 { 'R' } else { 'W' })).collect()
+}
+
+fn verified(ran: &Ran) -> Value {
+    ran.statistics()["verify"].clone()
+}
+
+fn assert_honest(ran: &Ran, mode: &str) {
+    let verify = verified(ran);
+    assert_eq!((&verify["mode"], &verify["mismatches"], &verify["errors"]), (&mode.into(), &0.into(), &0.into()));
+    assert!(verify["read_sectors"].as_u64().unwrap() > 0, "{verify}");
+    assert_eq!(verify["reread_sectors"].as_u64().unwrap() > 0, mode == "paranoia", "{verify}");
+    assert!(!ran.stderr.contains("VERIFY ERROR"), "{}", ran.stderr);
+    let last = &verify["final"];
+    assert_eq!(last.is_null(), mode == "reads");
+    if !last.is_null() {
+        assert_eq!((&last["checked"], &last["complete"]), (&last["sectors"], &true.into()), "{last}");
+        let sectors = last["sectors"].as_u64().unwrap();
+        let said = format!("checked {sectors} / {sectors} blocks (100.0%), found 0 errors, 0 mismatches");
+        assert!(sectors > 0 && ran.stdout.contains(&said), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn an_honest_device_raises_no_alarm_in_any_mode_under_any_overlap() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let bench = Bench::new();
+    let device = LoopDevice::new(MIB);
+    let load = bench.load(&meeting(1500));
+    for mode in MODES {
+        for overlaps in [&["--conflicts", "partial"][..], &["--conflicts", "allow"], &["--strong", "0"]] {
+            let options = [&["--verify", mode, "--overwrite"], overlaps].concat();
+            let ran = bench.replay(&load, device.path(), &options).with_code(0);
+            let verify = verified(&ran);
+            assert_eq!(ran.rows().len(), 1500);
+            if overlaps == ["--conflicts", "partial"] {
+                assert_honest(&ran, mode);
+                assert_eq!(verify["undecided_sectors"], 0);
+            }
+            assert_eq!(verify["mismatches"], 0, "{mode} {overlaps:?}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn an_honest_file_and_a_device_of_4k_blocks_raise_none_either() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let bench = Bench::new();
+    let device = LoopDevice::with_block_size(MIB, 4096);
+    let load = bench.load(&meeting(600));
+    let file = bench.target(MIB);
+    for mode in MODES {
+        // Widened writes overwrite their neighbours, which they own from then on.
+        let ran = bench.replay(&load, device.path(), &["--verify", mode, "--overwrite"]).with_code(0);
+        assert_honest(&ran, mode);
+        assert!(ran.statistics()["widened"].as_u64().unwrap() > 0);
+        assert_honest(&bench.replay(&load, &file, &["--verify", mode, "--overwrite"]).with_code(0), mode);
+    }
+}
+
+#[test]
+fn what_was_discarded_or_zeroed_is_known_as_such() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let bench = Bench::new();
+    let device = LoopDevice::new(MIB);
+    let load = bench.parquet(&[
+        request(0.0, Op::Write, 0, 64),
+        request(0.01, Op::Discard, 0, 16),
+        request(0.02, Op::WriteZeroes, 16, 16),
+        request(0.03, Op::Flush, 0, 0),
+        request(0.04, Op::Read, 0, 64),
+        request(0.05, Op::Write, 8, 4),
+        request(0.06, Op::Read, 0, 64),
+    ]);
+    let ran = bench.replay(&load, device.path(), &["--verify", "final"]).with_code(0);
+    assert_honest(&ran, "final");
+    // 48 are known when they are read first, 52 later and at the end.
+    assert_eq!((&verified(&ran)["read_sectors"], &verified(&ran)["final"]["checked"]), (&100.into(), &52.into()));
+}
+
+#[test]
+fn what_changes_behind_the_runs_back_is_found_and_named() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let bench = Bench::new();
+    let device = LoopDevice::new(4 * MIB);
+    // Everything is written early; the reads come two seconds later.
+    let mut load: Vec<Row> = (0..200).map(|i| (i as f64 / 1e3, i * 8, 8, 'W')).collect();
+    load.extend((0..50).map(|i| (3.0 + i as f64 / 1e3, i * 8, 8, 'R')));
+    let running = bench.begin(&bench.load(&load), device.path(), &["--verify", "final"]);
+    std::thread::sleep(std::time::Duration::from_millis(1000));
+    let file = OpenOptions::new().read(true).write(true).open(device.backing_file()).unwrap();
+    let mut sector = [0; 512];
+    file.read_exact_at(&mut sector, 80 * 512).unwrap();
+    sector[100] ^= 1;
+    file.write_all_at(&sector, 80 * 512).unwrap();
+    // One read sees this; the second only the last pass does.
+    file.write_all_at(&[0; 4096], 1000 * 512).unwrap();
+    let ran = running.end().with_code(4);
+    let corrupt: Vec<_> = ran.rows().into_iter().filter(|row| row.outcome == Outcome::Corrupt).collect();
+    assert_eq!(corrupt.iter().map(|row| row.sector.0).collect::<Vec<_>>(), [80]);
+    let verify = verified(&ran);
+    assert_eq!((&verify["mismatches"], &verify["final"]["mismatches"]), (&10.into(), &9.into()), "{verify}");
+    assert_eq!(ran.statistics()["verify_errors"], 1);
+    let findings = ran.footer().run.unwrap()["findings"].clone();
+    let named: Vec<_> = findings
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| (f["kind"].clone(), f["sector"].clone(), f["sectors"].clone()))
+        .collect();
+    let expected =
+        [("damaged", 80, 1), ("damaged", 80, 1), ("lost", 1000, 8)].map(|(k, s, n)| (k.into(), s.into(), n.into()));
+    assert_eq!(named, expected);
+    assert_eq!((&findings[0]["expected_generation"], &findings[0]["request"]), (&11.into(), &210.into()));
+    assert!(ran.stderr.contains("VERIFY ERROR: sectors 1000 to 1007: lost; expected generation 126"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("found 0 errors, 9 mismatches"), "{}", ran.stdout);
+}
+
+#[test]
+fn little_memory_means_a_sample_and_is_said() {
+    let bench = Bench::new();
+    let load: Vec<Row> = (0..200).map(|i| (i as f64 / 1e4, i * 1024, 1024, 'W')).collect();
+    let target = bench.target(100 * MIB);
+    let ran = bench.replay(&bench.load(&load), &target, &["--verify", "final", "--verify-memory", "1"]).with_code(0);
+    let verify = verified(&ran);
+    let known = verify["known_pct"].as_f64().unwrap();
+    assert!(known < 100.0 && known > 1.0, "{verify}");
+    let last = &verify["final"];
+    let (checked, sectors) = (last["checked"].as_f64().unwrap(), last["sectors"].as_f64().unwrap());
+    assert!((100.0 * checked / sectors - known).abs() < 0.1, "{last}");
+    assert!((sectors / 204_800.0 - 1.0).abs() < 0.1, "an estimate of what was written: {last}");
+}
