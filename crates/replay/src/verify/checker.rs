@@ -87,7 +87,7 @@ impl Checker {
         Self {
             run,
             ledger: Ledger::new(limit_bytes),
-            through: Through::new(),
+            through: Through::default(),
             may_overlap,
             suspects: VecDeque::new(),
             suspected: HashMap::new(),

@@ -17,12 +17,14 @@ pub struct Through {
     open: BTreeSet<u64>,
 }
 
-impl Through {
+impl Default for Through {
     /// None yet.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self { next: 1, open: BTreeSet::new() }
     }
+}
 
+impl Through {
     /// A request is through.
     pub fn add(&mut self, generation: u64) {
         if generation >= self.next {
@@ -45,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_low_water_mark_stands_before_the_first_that_is_missing() {
-        let mut through = Through::new();
+        let mut through = Through::default();
         assert_eq!(through.low(), 0);
         let lows: Vec<u64> = [2, 4, 1, 3, 5]
             .into_iter()
@@ -59,7 +61,7 @@ mod tests {
 
     #[test]
     fn numbers_that_no_request_has_are_not_waited_for() {
-        let mut through = Through::new();
+        let mut through = Through::default();
         let last = (1 << 32) - 4;
         (1..=3).for_each(|generation| through.add(generation));
         through.next = last;
