@@ -325,12 +325,11 @@ mod tests {
                 1,
                 |_| own(block, 0, block * 8),
                 LATER,
-                |_, _, verdict| match verdict {
-                    Some(verdict) => {
+                |_, _, verdict| {
+                    if let Some(verdict) = verdict {
                         assert_eq!(verdict, Verdict::Right);
                         known += 1;
                     }
-                    None => {}
                 },
             );
         }
