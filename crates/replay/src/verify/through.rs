@@ -1,8 +1,8 @@
 //! Which requests are through: all up to a low-water mark, and some beyond it.
 //!
 //! The loop takes requests in the order of their generations. So those that are not through, below the highest that is,
-//! are in flight or wait for an overlap, and there are never more of these than the loop has places for: a request that
-//! hangs for an hour costs one entry.
+//! are in flight, wait for an overlap, or stand before a full gate, and there are never more of these than the loop has
+//! places for: a request that hangs for an hour costs one entry.
 
 use std::collections::BTreeSet;
 
