@@ -62,6 +62,7 @@ fn main() {
                 output: done_in,
                 telltale: Telltale::new(&in_flight, RingBuffer::new(64).0),
                 tracker: Tracker::new(Policy::Partial, Strong::AnyWrite, limits.slots()),
+                rereader: None,
             };
             let (begun, processor) = (Instant::now(), processor_seconds());
             let (tally, _, outcome) = Issuer::new(plugs).run();
@@ -89,6 +90,7 @@ fn processor_seconds() -> f64 {
 fn planned(request: u64) -> Planned {
     let sector = Sector(request.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (1 << 32) / 8 * 8);
     Planned {
+        generation: request + 1,
         request,
         round: 0,
         device: DeviceId(0),

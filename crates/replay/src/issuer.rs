@@ -315,7 +315,8 @@ pub struct Plugs<'a, T, C, I> {
 impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     /// Ready to run.
     pub fn new(plugs: Plugs<'a, T, C, I>) -> Self {
-        let Plugs { clock, target, idle, pace, policy, limits, stop, input, output, telltale, tracker, rereader } = plugs;
+        let Plugs { clock, target, idle, pace, policy, limits, stop, input, output, telltale, tracker, rereader } =
+            plugs;
         let slots = limits.slots();
         let clients = match pace {
             Pace::Closed(think) => Some(Clients::new(think, limits.depth * limits.gates, slots)),

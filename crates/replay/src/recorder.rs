@@ -89,10 +89,14 @@ impl<'a> Recorder<'a> {
         journal: JournalWriter,
         stop: &'a Stop,
         progress: &'a Progress,
-        checker: Option<Checker>,
     ) -> Self {
         let counter = Counter::new();
-        Self { input, stalls, returned, arena, journal, stop, progress, counter, checker, failure: None }
+        Self { input, stalls, returned, arena, journal, stop, progress, counter, checker: None, failure: None }
+    }
+
+    /// Has what was read and written checked, where there is a checker.
+    pub fn checked_by(self, checker: Option<Checker>) -> Self {
+        Self { checker, ..self }
     }
 
     /// Runs until the loop has gone.

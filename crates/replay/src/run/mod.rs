@@ -217,7 +217,8 @@ impl Prepared {
             };
             let feeder = Feeder::new(clock, plan, stop, self.pool, self.content, planned_in, returned_out);
             let checker = run.map(|run| Checker::new(run, options.verify_memory, options.may_overlap()));
-            let recorder = Recorder::new(done_out, stalls_out, returned_in, arena, self.journal, stop, progress, checker);
+            let recorder = Recorder::new(done_out, stalls_out, returned_in, arena, self.journal, stop, progress)
+                .checked_by(checker);
             let again: Option<Reopen<'_>> = options.again.then(|| Box::new(|| survey::open(options)) as _);
             let agenda = options.agenda(Rounds::new(self.load, options.window, again));
             let feeder = in_room(rooms, "feeder", move || feeder.run(agenda));

@@ -1,6 +1,7 @@
 //! Whole runs through the loop, on storage that is honest and on storage that lies.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use iosonar_trace::{Nanos, Op, Outcome, Record};
 use proptest::prelude::*;
@@ -10,7 +11,7 @@ use super::load::write;
 use super::store::{Lie, Plan, Store};
 use crate::buffers::Pool;
 use crate::conflicts::{Policy, Strong, Tracker};
-use crate::issuer::{Issuer, Limits, Pace, Plugs, Rereader, Stop};
+use crate::issuer::{Issuer, Limits, Pace, Plugs, Rereader, Stop, Telltale};
 use crate::placement::Geometry;
 use crate::planned::Planned;
 use crate::target::Io;
@@ -87,10 +88,10 @@ impl Bench {
             input.push(planned).unwrap();
         }
         drop(input);
-        let limits = Limits { depth: self.depth, pushed_back: 16, batch: 4, gates: 1 };
+        let limits = Limits { depth: self.depth, pushed_back: 16, batch: 4, gates: 1, until: Nanos::MAX };
         let tracker = Tracker::new(self.policy, self.strong, limits.slots());
         let rereader = (self.verify == Verify::Paranoia).then(|| Rereader { arena: Arc::clone(&arena), run: RUN });
-        let stop = Stop::default();
+        let (stop, in_flight) = (Stop::default(), AtomicU32::default());
         let issuer = Issuer::new(Plugs {
             clock: time.clone(),
             target: Store::new(&time, &arena, SECTORS, plan),
@@ -101,6 +102,7 @@ impl Bench {
             stop: &stop,
             input: planned,
             output,
+            telltale: Telltale::new(&in_flight, RingBuffer::new(64).0),
             tracker,
             rereader,
         });
