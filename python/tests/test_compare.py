@@ -70,6 +70,8 @@ def test_three_a_side_tell(runs: dict[str, list[Path]], tmp_path: Path, capsys: 
     # Bins are 0.23 % wide.
     assert re.search(r"slower at p50 \(\+(99\.[5-9]|100\.[0-5]) %\)", capsys.readouterr().out)
     assert compare(*words, "--fail-if", "p99 > +150%", "--fail-if", "p50 < -10%") == 0
+    # The storage kept up with the same load.
+    assert compare(*words, "--fail-if", "throughput < -10%") == 0
 
 
 def test_the_same_against_itself_is_no_difference(

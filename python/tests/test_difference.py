@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from conftest import OpenRun
+from factory import S, run_row
 from numpy.typing import NDArray
 
 from iosonar.quantities.blocks import BLOCKS, Blocks, of_values, quantiles
-from iosonar.quantities.difference import Difference, Finding, Pairing, differences, welch
+from iosonar.quantities.blocks import rates as block_rates
+from iosonar.quantities.difference import Difference, Finding, Pairing, differences, rate_difference, welch
 
 REQUESTS = 6000
 
@@ -84,6 +87,34 @@ def test_pairing_takes_out_what_the_load_does() -> None:
 def test_a_quantile_without_requests_beyond_it_is_left_out() -> None:
     few = of_values(np.arange(100) % BLOCKS, np.full(100, 1e5))
     assert {each.metric for each in differences([few], [few], Pairing.UNPAIRED)} == {"p50", "p90", "mean"}
+
+
+def rates(chance: np.random.Generator, level: float) -> NDArray[np.float64]:
+    return level * np.exp(chance.normal(0, 0.1, BLOCKS))
+
+
+def test_throughput_has_an_interval_and_only_three_runs_tell() -> None:
+    chance = np.random.default_rng(6)
+    a, b = ([rates(chance, level) for _ in range(3)] for level in (1000, 800))
+    found = rate_difference(a, b, Pairing.UNPAIRED)
+    assert found is not None and found.finding is Finding.SLOWER
+    assert found.low <= -0.2 <= found.high and found.high < 0
+    swapped = rate_difference(b, a, Pairing.UNPAIRED)
+    assert swapped is not None and swapped.finding is Finding.FASTER
+    single = rate_difference(a[:1], b[:1], Pairing.UNPAIRED)
+    assert single is not None and single.finding is Finding.TOO_FEW_RUNS
+    same = rate_difference(a, a, Pairing.PAIRED)
+    assert same is not None and (same.change, same.finding) == (0, Finding.NONE)
+    assert rate_difference(a, [np.zeros(BLOCKS)], Pairing.PAIRED) is None
+
+
+def test_rates_of_blocks_are_those_of_the_runs_own_time(open_run: OpenRun) -> None:
+    # 120 requests in 60 s, of which the last is answered at 60 s: a block is a second.
+    rows = [run_row(number, intended=number * S // 2, latency=S // 2) for number in range(120)]
+    with open_run([*rows, run_row(120, latency=None)]) as requests:
+        found = block_rates(requests.table)
+    # An answer that comes as a block ends belongs to the next one; the very last one to the last.
+    assert found.tolist() == [1, *[2] * 58, 3]
 
 
 def test_welch_is_scipys() -> None:

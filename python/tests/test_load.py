@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from factory import S, load_row, write_load
+from conftest import OpenStudy
+from factory import S, load_row, run_row, write_load
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_sonar import build
@@ -42,8 +43,17 @@ def test_sizes(tmp_path: Path) -> None:
     assert [row.cells for row in figure.legend.rows] == [
         ("3", "4.5 KiB", "4 KiB", "5.5 KiB"),
         ("1", "128 KiB", "128 KiB", "128 KiB"),
+        ("4", "35.4 KiB", "4 KiB", "128 KiB"),
     ]
+    assert np.nansum(lines[Role.ALL].y) == 4
     assert not [note for note in figure.notes if note.kind is NoteKind.FIDELITY]
+
+
+def test_a_loads_sizes_do_not_depend_on_how_its_requests_went(open_study: OpenStudy) -> None:
+    rows = [run_row(0), run_row(1, pushed_back=True), run_row(2, outcome="error"), run_row(3, op="write")]
+    with open_study(rows) as study:
+        figure = build(study, "rqsize.bins")
+    assert [(row.label, row.cells[0]) for row in figure.legend.rows] == [("Reads", "3"), ("Writes", "1"), ("All", "4")]
 
 
 def test_positions_mark_the_end_of_the_device(tmp_path: Path) -> None:

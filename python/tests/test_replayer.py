@@ -41,6 +41,14 @@ def test_what_the_replayer_noted(open_study: OpenStudy, name: str, expected: lis
     assert figure.y.low <= min(expected) and figure.y.high > max(expected)
 
 
+def test_what_nobody_waited_for_is_named_not_drawn(open_study: OpenStudy) -> None:
+    with open_study(pa.Table.from_pylist(ROWS[:1], schema=VERBOSE)) as study:
+        found = {diagram.name: diagram.build(study) for diagram in CATALOGUE if diagram.group is Group.VERBOSE}
+    assert found["input_wait"] == Empty("input_wait", "no request had to wait for the load to be read")
+    assert isinstance(found["answer_wait_cumul"], Empty)
+    assert not isinstance(found["pushback_level"], Empty)
+
+
 def test_without_verbose_it_says_so(open_study: OpenStudy) -> None:
     with open_study([run_row()]) as study:
         found = {diagram.name: diagram.build(study) for diagram in CATALOGUE if diagram.group is Group.VERBOSE}

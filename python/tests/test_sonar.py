@@ -7,6 +7,7 @@ from factory import MS, STATISTICS, S, run_row
 
 from iosonar.diagrams import CATALOGUE, Study
 from iosonar.figures.model import Cloud, Direction, Empty, Figure, Mood, NoteKind, Role, Rule, Steps
+from iosonar.report.run_page import run_page
 
 
 def build(study: Study, name: str) -> Figure:
@@ -81,6 +82,26 @@ def test_a_run_that_missed_its_times_is_no_verdict(open_study: OpenStudy) -> Non
         first = build(study, "latency.realtime").notes[0]
     assert first.mood is Mood.BAD
     assert first.text.startswith("Replay NOT faithful, no verdict on the device: ")
+
+
+@pytest.mark.parametrize(("faithful", "mood"), [(True, Mood.GOOD), (False, Mood.BAD)])
+def test_a_runs_own_verdict_counts_more_than_its_issue_error(open_study: OpenStudy, faithful: bool, mood: Mood) -> None:
+    own = {"requests": 9, "within_pct": {"10": 90.0, "50": 96.0, "100": 97.0}, "delay_us": {"p99": 120.0}}
+    verdict = {"faithful": faithful, "sentence": "So it was.", "own": own}
+    with open_study(ROWS, run={"statistics": STATISTICS | {"verdict": verdict}}) as study:
+        first = build(study, "latency.realtime").notes[0]
+        front = run_page(study, []).front
+    assert (first.kind, first.mood) == (NoteKind.FIDELITY, mood)
+    assert "90.0 % within 10 µs, 97.0 % within 100 µs (p99 120 µs)" in first.text
+    assert (front.bands[0].mood, front.bands[0].text) == (mood, "So it was.")
+
+
+def test_a_run_that_the_device_alone_made_late_is_faithful(open_study: OpenStudy) -> None:
+    own = {"requests": 0, "within_pct": None, "delay_us": None}
+    verdict = {"faithful": True, "sentence": "This replay was faithful.", "own": own}
+    with open_study(ROWS, run={"statistics": STATISTICS | {"verdict": verdict}}) as study:
+        first = build(study, "latency.realtime").notes[0]
+    assert (first.mood, first.text) == (Mood.GOOD, "Replay faithful: the device alone made requests late")
 
 
 def test_fake_and_cut_short_are_stamped(open_study: OpenStudy) -> None:

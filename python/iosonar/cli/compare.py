@@ -94,6 +94,7 @@ def compare(
                 "pairing": each.pairing,
                 "pairs": asdict(each.pairs) if each.pairs else None,
                 "differences": [asdict(one) for one in each.found],
+                "throughput": asdict(each.throughput) if each.throughput else None,
             }
             for each in compared.against
         ]

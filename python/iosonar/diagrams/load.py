@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import partial
 
 import numpy as np
@@ -15,6 +16,7 @@ from iosonar.diagrams.study import Study
 from iosonar.diagrams.throughput import highest
 from iosonar.figures.model import Axis, Direction, Empty, Figure, Layer, Legend, Line, Role, Rule, Scale, Steps, Unit
 from iosonar.quantities.positions import SECTORS_PER_GIB, Popularity, gibibytes, popularity, sizes
+from iosonar.quantities.series import Series
 from iosonar.quantities.throughput import window_for
 from iosonar.quantities.turns import turns
 
@@ -34,10 +36,10 @@ def request_sizes(study: Study, name: str, rank: str) -> Figure | Empty:
     edges = np.unique(np.ceil(10.0 ** (np.arange(0, math.ceil(math.log10(most + 1) * 10) + 1) / 10)))
     layers: list[Layer] = []
     rows = []
-    for series, counts in found.items():
+    for role, label, counts in _with_all(found):
         lengths, n = np.array(list(counts)), np.array(list(counts.values()))
         y = np.histogram(lengths, edges, weights=n)[0]
-        layers.append(Steps(ROLES[series], series.title, edges, np.where(y > 0, y, np.nan)))
+        layers.append(Steps(role, label, edges, np.where(y > 0, y, np.nan)))
         usual = int(lengths[np.argmax(n)])
         cells = (
             units.count(int(n.sum())),
@@ -45,7 +47,7 @@ def request_sizes(study: Study, name: str, rank: str) -> Figure | Empty:
             units.binary_bytes(usual * SECTOR_BYTES),
             units.binary_bytes(int(lengths.max()) * SECTOR_BYTES),
         )
-        rows.append(rate_row(ROLES[series], series.title, cells))
+        rows.append(rate_row(role, label, cells))
     tallest = max(float(np.nanmax(layer.y)) for layer in layers if isinstance(layer, Steps))
     return Figure(
         name,
@@ -55,7 +57,7 @@ def request_sizes(study: Study, name: str, rank: str) -> Figure | Empty:
         Axis("Length", Unit.SECTORS, 1.0, float(edges[-1]), Scale.LOG),
         log_axis("Requests", Unit.REQUESTS, 1, tallest),
         tuple(layers),
-        Legend(("requests", "avg", "most often", "max"), tuple(rows)),
+        Legend(("requests", "avg", "most often", "max"), (*rows[1:], *rows[:1])),
         study.notes,
     )
 
@@ -71,11 +73,11 @@ def request_positions(study: Study, name: str, rank: str) -> Figure | Empty:
     edges = np.arange(count + 1, dtype=np.float64)
     layers: list[Layer] = []
     rows = []
-    for series, counts in found.items():
+    for role, label, counts in _with_all(found):
         y = np.full(count, np.nan)
         y[list(counts)] = list(counts.values())
-        layers.append(Steps(ROLES[series], series.title, edges, y))
-        rows.append(rate_row(ROLES[series], series.title, (units.count(sum(counts.values())), str(len(counts)))))
+        layers.append(Steps(role, label, edges, y))
+        rows.append(rate_row(role, label, (units.count(sum(counts.values())), str(len(counts)))))
     tallest = max(float(np.nanmax(layer.y)) for layer in layers if isinstance(layer, Steps))
     layers += [Rule(Role.GOOD, Direction.VERTICAL, end, "end of the device") for end in device]
     return Figure(
@@ -86,9 +88,20 @@ def request_positions(study: Study, name: str, rank: str) -> Figure | Empty:
         Axis("Position", Unit.GIB, 0.0, count * 1.02),
         log_axis("Requests", Unit.REQUESTS, 1, tallest),
         tuple(layers),
-        Legend(("requests", "GiB hit"), tuple(rows)),
+        Legend(("requests", "GiB hit"), (*rows[1:], *rows[:1])),
         study.notes,
     )
+
+
+def _with_all(found: dict[Series, dict[int, int]]) -> list[tuple[Role, str, dict[int, int]]]:
+    """Each series, over the sum of all if there are several."""
+    lines = [(ROLES[series], series.title, counts) for series, counts in found.items()]
+    if len(lines) > 1:
+        together: Counter[int] = Counter()
+        for counts in found.values():
+            together.update(counts)
+        lines.insert(0, (Role.ALL, "All", dict(sorted(together.items()))))
+    return lines
 
 
 def _device_gib(study: Study) -> list[float]:
@@ -145,13 +158,15 @@ def page_popularity(study: Study, name: str, rank: str) -> Figure | Empty:
     found = popularity(study.table)
     if not found:
         return Empty(name, "no request moves data")
-    kinds = {"read": (Role.READ, "Reads"), "write": (Role.WRITE, "Writes"), "all": (Role.ALL, "All")}
+    kinds = {"all": (Role.ALL, "All"), "read": (Role.READ, "Reads"), "write": (Role.WRITE, "Writes")}
     if len(found) == 2:
         del found["all"]
     layers: list[Layer] = []
     rows = []
-    for kind, pages in found.items():
-        role, label = kinds[kind]
+    for kind, (role, label) in kinds.items():
+        if kind not in found:
+            continue
+        pages = found[kind]
         layers.append(Line(role, label, *_staircase(pages)))
         half = pages.pages_for(0.5)
         cells = (units.count(pages.total), units.count(int(pages.ranks[-1])), units.binary_bytes(half * PAGE_BYTES))
@@ -170,7 +185,7 @@ def page_popularity(study: Study, name: str, rank: str) -> Figure | Empty:
         log_axis("Pages, the most popular first", Unit.RANK, 1, most_pages),
         log_axis("Accesses to the page", Unit.REQUESTS, 1, most_accesses),
         tuple(layers),
-        Legend(("accesses", "pages", "half in"), tuple(rows)),
+        Legend(("accesses", "pages", "half in"), (*rows[1:], *rows[:1])),
         study.notes,
     )
 

@@ -59,9 +59,9 @@ def fidelity_of(study: Study, index: int, file: SourceFile) -> Fidelity | None:
 
 def grade_of(found: Fidelity) -> tuple[Mood, str]:
     """The verdict on the replay itself, and in words."""
-    if found.within_100_us >= FAITHFUL:
+    if found.faithful or (found.faithful is None and found.within_100_us >= FAITHFUL):
         return Mood.GOOD, "faithful"
-    if found.within_100_us >= ROUGHLY:
+    if found.faithful is None and found.within_100_us >= ROUGHLY:
         return Mood.WARNING, "roughly faithful"
     return Mood.BAD, "NOT faithful"
 
@@ -72,6 +72,8 @@ def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
         return []
     if file.run.get("options", {}).get("asap"):
         return [Note(NoteKind.FIDELITY, "As fast as possible: the load's times were not to be kept", Mood.NEUTRAL)]
+    if not found.requests and found.faithful:
+        return [Note(NoteKind.FIDELITY, "Replay faithful: the device alone made requests late", Mood.GOOD)]
     if not found.requests:
         return [Note(NoteKind.FIDELITY, "Replay fidelity: unknown, no request was free to go", Mood.NEUTRAL)]
     mood, words = grade_of(found)
@@ -83,8 +85,23 @@ def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
     return [Note(NoteKind.FIDELITY, text, mood)]
 
 
+def stated_verdict(file: SourceFile) -> dict[str, Any]:
+    """The run's own verdict on its fidelity, as docs/schemas/replay-statistics.json has it; empty if it has none."""
+    return _statistics(file).get("verdict") or {}
+
+
 def stated_fidelity(statistics: dict[str, Any]) -> Fidelity | None:
-    """What a run says about itself, of its free requests if it tells them apart."""
+    """What a run says about itself: its verdict, else its issue error, of its free requests if it tells them apart."""
+    if verdict := statistics.get("verdict"):
+        # Without any request that was its own to time, nothing of the replayer's was late.
+        within, delay = (verdict["own"].get(name) or {} for name in ("within_pct", "delay_us"))
+        return Fidelity(
+            int(verdict["own"]["requests"]),
+            float(within.get("10", 100)) / 100,
+            float(within.get("100", 100)) / 100,
+            float(delay.get("p99", 0)) / 1e6,
+            bool(verdict["faithful"]),
+        )
     within = statistics.get("within_free_pct") or statistics.get("within_pct")
     error = statistics.get("issue_error_free_us") or statistics.get("issue_error_us")
     if not within or not error:

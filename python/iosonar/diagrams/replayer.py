@@ -35,6 +35,8 @@ class Inner:
     unit: Unit
     value: Callable[[ir.Table], ir.NumericColumn]
     cumulated: bool = False
+    nothing: str = ""
+    """What it means if all values are zero; empty where zeros are worth a picture."""
 
 
 def _held(*reasons: str) -> Callable[[ir.Table], ir.NumericColumn]:
@@ -57,8 +59,22 @@ INNER = (
         lambda table: table.intended_ns - table.ready_ns,
     ),
     Inner("submit_lag", "How long the submission took", Unit.SECONDS, lambda t: t.submitted_ns - t.issued_ns, True),
-    Inner("input_wait", "Delay because the load was not read in time", Unit.SECONDS, _held("input"), True),
-    Inner("answer_wait", "Delay because others had not completed", Unit.SECONDS, _answer_wait, True),
+    Inner(
+        "input_wait",
+        "Delay because the load was not read in time",
+        Unit.SECONDS,
+        _held("input"),
+        True,
+        "no request had to wait for the load to be read",
+    ),
+    Inner(
+        "answer_wait",
+        "Delay because others had not completed",
+        Unit.SECONDS,
+        _answer_wait,
+        True,
+        "no request had to wait for another to complete",
+    ),
 )
 
 
@@ -71,6 +87,8 @@ def over_requests(study: Study, inner: Inner, name: str, rank: str) -> Figure | 
     found = progress(table, at, inner.value(table), Cells(0, rows, min(across, rows)))
     if found is None:
         return Empty(name, "the run was recorded without --verbose")
+    if inner.nothing and not found.total.any():
+        return Empty(name, inner.nothing)
     scale = 1e-9 if inner.unit is Unit.SECONDS else 1.0
     text = units.seconds if inner.unit is Unit.SECONDS else units.count
     if name.endswith("_cumul"):

@@ -46,6 +46,25 @@ def blocks(table: ir.Table, low_ns: int, high_ns: int) -> Blocks:
     return of_cells(*(found[name].to_numpy() for name in ("block", "bin", "n", "total")))
 
 
+def rates(table: ir.Table) -> NDArray[np.float64]:
+    """Requests answered per second in each of the blocks of a run, from its first request to its last answer.
+
+    Empty if nothing was answered.
+    """
+    answered = table.filter(table.completed_ns.notnull() & table.latency_ns.notnull())
+    span = (
+        answered.aggregate(low=answered.intended_ns.min(), high=answered.completed_ns.max()).to_pyarrow().to_pylist()[0]
+    )
+    if span["low"] is None:
+        return np.zeros(0)
+    width = max((span["high"] - span["low"]) / BLOCKS, 1.0)
+    block = ((answered.completed_ns - span["low"]) / width).floor().cast("int32").clip(0, BLOCKS - 1)
+    found = answered.group_by(block=block).aggregate(n=answered.count()).to_pyarrow()
+    counts = np.bincount(found["block"].to_numpy(), found["n"].to_numpy(), minlength=BLOCKS)
+    result: NDArray[np.float64] = counts / (width / 1e9)
+    return result
+
+
 def of_values(block: NDArray[np.int64], latency_ns: NDArray[np.float64]) -> Blocks:
     """The same for values in memory."""
     bins = np.floor(np.log10(np.maximum(latency_ns, 1)) * BINS_PER_DECADE).astype(np.int64)

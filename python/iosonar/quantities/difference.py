@@ -34,6 +34,9 @@ LEAST_BEYOND = 10
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 MEAN = "mean"
 METRICS = (*SHARES, MEAN)
+"""Of latency."""
+
+THROUGHPUT = "throughput"
 
 
 class Finding(StrEnum):
@@ -52,6 +55,18 @@ class Difference:
     metric: str
     a_ns: float
     b_ns: float
+    change: float
+    low: float
+    high: float
+    finding: Finding
+
+
+@dataclass(frozen=True)
+class RateDifference:
+    """Of throughput: requests answered per second, the change from a to b as a share of a, and its interval."""
+
+    a_per_s: float
+    b_per_s: float
     change: float
     low: float
     high: float
@@ -96,6 +111,37 @@ def differences(a: list[Blocks], b: list[Blocks], pairing: Pairing, seed: int = 
         finding = _finding(low, high, min(len(a), len(b)))
         result.append(Difference(metric, values[0], values[1], 10**at - 1, 10**low - 1, 10**high - 1, finding))
     return result
+
+
+def rate_difference(
+    a: list[NDArray[np.float64]], b: list[NDArray[np.float64]], pairing: Pairing, seed: int = 1
+) -> RateDifference | None:
+    """Compares throughput, of each run the rates (per second) in its BLOCKS blocks; None if a side answered nothing.
+
+    As for latency, and the interval is that of the decimal logarithm: higher is faster.
+    """
+    rates = [np.mean(side, axis=0) for side in (a, b)]
+    if not all(side.any() for side in rates):
+        return None
+    chance = np.random.default_rng(seed)
+    draws = [_draw(chance) for _ in range(2)]
+    if pairing is Pairing.PAIRED:
+        draws[1] = draws[0]
+    drawn = [
+        np.log10(np.maximum(weights @ side / weights.sum(axis=1), 1e-9))
+        for side, weights in zip(rates, draws, strict=True)
+    ]
+    a_per_s, b_per_s = (float(side.mean()) for side in rates)
+    at = math.log10(b_per_s / a_per_s)
+    low, high = _spread(drawn[1] - drawn[0], at)
+    runs = min(len(a), len(b))
+    if runs >= LEAST_RUNS:
+        single = [np.log10([max(float(run.mean()), 1e-9) for run in side]) for side in (a, b)]
+        near, far = welch(single[0], single[1])
+        low, high = min(low, near), max(high, far)
+    # What is more for a rate is less for a time.
+    finding = _finding(-high, -low, runs)
+    return RateDifference(a_per_s, b_per_s, 10**at - 1, 10**low - 1, 10**high - 1, finding)
 
 
 def _draw(chance: np.random.Generator) -> NDArray[np.float64]:

@@ -24,6 +24,8 @@ class Fidelity:
     within_10_us: float
     within_100_us: float
     p99_s: float
+    faithful: bool | None = None
+    """The run's own verdict, where it has one."""
 
 
 def fidelity(table: ir.Table) -> Fidelity:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.quantities.address import ranges, transfers
-from iosonar.quantities.series import Series, series_of
+from iosonar.quantities.series import Series, operation_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -23,7 +23,7 @@ ROWS_AT_ONCE = 5_000_000
 def sizes(table: ir.Table) -> dict[Series, dict[int, int]]:
     """How many requests have which length in sectors."""
     moved = transfers(table)
-    found = moved.group_by(series=series_of(moved), sectors=moved.sectors).aggregate(n=moved.count()).to_pyarrow()
+    found = moved.group_by(series=operation_of(moved), sectors=moved.sectors).aggregate(n=moved.count()).to_pyarrow()
     return _by_series(found.to_pylist(), "sectors")
 
 
@@ -31,7 +31,7 @@ def gibibytes(table: ir.Table) -> dict[Series, dict[int, int]]:
     """How many requests begin in which GiB of their device."""
     moved = transfers(table)
     gib = (moved.sector / SECTORS_PER_GIB).floor().cast("int64")
-    found = moved.group_by(series=series_of(moved), gib=gib).aggregate(n=moved.count()).to_pyarrow()
+    found = moved.group_by(series=operation_of(moved), gib=gib).aggregate(n=moved.count()).to_pyarrow()
     return _by_series(found.to_pylist(), "gib")
 
 

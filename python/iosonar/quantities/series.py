@@ -56,3 +56,9 @@ def series_of(table: ir.Table) -> ir.IntegerColumn:
         else_=int(Series.OTHER),
     )
     return number.cast("int8")
+
+
+def operation_of(moved: ir.Table) -> ir.IntegerColumn:
+    """READ or WRITE, as int8, of requests that move data: for what tells of the load, however its requests went."""
+    is_read = moved.is_read if "is_read" in moved.columns else moved["op"] == "read"
+    return is_read.ifelse(int(Series.READ), int(Series.WRITE)).cast("int8")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.quantities.address import transfers
-from iosonar.quantities.series import Series, series_of
+from iosonar.quantities.series import Series, operation_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -47,7 +47,7 @@ def turns(table: ir.Table, order: str, window_s: float) -> Turns:
     kinds = len(Series)
     requests, turned = np.zeros(count * kinds, np.int64), np.zeros(count * kinds, np.int64)
     before: dict[int, int] = {}
-    rows = moved.select(at=at, place=moved.place, extent=moved.extent, sector=moved.sector, series=series_of(moved))
+    rows = moved.select(at=at, place=moved.place, extent=moved.extent, sector=moved.sector, series=operation_of(moved))
     for low, high in _stretches(span["first"], span["last"], span["n"]):
         found = rows.filter((rows["at"] >= low) & (rows["at"] < high)).to_pyarrow()
         times, place, extent, sector, series = (found[name].to_numpy() for name in found.column_names)

@@ -7,14 +7,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from iosonar import units
 from iosonar.diagrams.comparison import Side, changes, curves, delivered, over_time
 from iosonar.diagrams.notes import fidelity_of, grade_of
 from iosonar.diagrams.study import LATENCY
 from iosonar.errors import UserError
 from iosonar.figures.model import Mood
-from iosonar.quantities.blocks import Blocks, blocks
-from iosonar.quantities.difference import LEAST_RUNS, METRICS, Difference, Finding, Pairing, differences
+from iosonar.quantities.blocks import Blocks, blocks, rates
+from iosonar.quantities.difference import (
+    LEAST_RUNS,
+    METRICS,
+    THROUGHPUT,
+    Difference,
+    Finding,
+    Pairing,
+    RateDifference,
+    differences,
+    rate_difference,
+)
 from iosonar.quantities.pairs import Pairs, pairs
 from iosonar.report.page import Band, Front, Page, Section, Table, Tile
 
@@ -34,9 +47,10 @@ class Condition:
     def parse(cls, text: str) -> Condition:
         """From `p99 > +10%`."""
         found = CONDITION.fullmatch(text)
-        if found is None or found["metric"] not in METRICS:
+        if found is None or found["metric"] not in (*METRICS, THROUGHPUT):
             raise UserError(
-                f"a condition looks like 'p99 > +10%', not {text!r}; it may ask for {', '.join(METRICS)} of latency"
+                f"a condition looks like 'p99 > +10%', not {text!r}; it may ask for {', '.join(METRICS)} of latency, "
+                f"or {THROUGHPUT}"
             )
         return cls(text.strip(), found["metric"], found["than"] == ">", float(found["limit"]) / 100)
 
@@ -51,6 +65,7 @@ class Against:
 
     side: Side
     found: list[Difference]
+    throughput: RateDifference | None
     pairing: Pairing
     pairs: Pairs | None
 
@@ -72,11 +87,14 @@ def compare(sides: Sequence[Side]) -> Comparison:
     high = max(round((side.study.span.last_intended_s or 0) * 1e9) for side in sides)
     first = sides[0]
     cut = {side.letter: _blocks(side, low, high) for side in sides}
+    answers = {side.letter: _rates(side) for side in sides}
     against = []
     for side in sides[1:]:
         same = _pairing(first, side)
         matched = pairs(*_together(first, side)) if same is Pairing.PAIRED else None
-        against.append(Against(side, differences(cut[first.letter], cut[side.letter], same), same, matched))
+        found = differences(cut[first.letter], cut[side.letter], same)
+        answered = rate_difference(answers[first.letter], answers[side.letter], same)
+        against.append(Against(side, found, answered, same, matched))
     return Comparison(tuple(sides), tuple(against))
 
 
@@ -84,6 +102,12 @@ def _blocks(side: Side, low_ns: int, high_ns: int) -> list[Blocks]:
     table = side.study.table
     found = [blocks(table.filter(table.source == index), low_ns, high_ns) for index in range(side.runs)]
     return [run for run in found if run.counts.any()]
+
+
+def _rates(side: Side) -> list[NDArray[np.float64]]:
+    table = side.study.table
+    found = [rates(table.filter(table.source == index)) for index in range(side.runs)]
+    return [run for run in found if len(run)]
 
 
 def _pairing(a: Side, b: Side) -> Pairing:
@@ -141,60 +165,75 @@ def sentences(compared: Comparison) -> Iterator[Band]:
 
 
 def _fidelity(sides: Sequence[Side]) -> Iterator[Band]:
+    """Which runs missed their times, the worst grade first: those of one grade in one sentence."""
+    missed: dict[tuple[Mood, str], list[str]] = {}
     for side in sides:
         for index, file in enumerate(side.study.requests.files):
             found = fidelity_of(side.study, index, file)
             if found is None or not found.requests or file.run.get("options", {}).get("asap"):
                 continue
-            mood, words = grade_of(found)
-            if mood is not Mood.GOOD:
-                yield Band(
-                    mood,
-                    f"{side.letter}, {file.name}: {units.percent(found.within_100_us)} within 100 µs of their time. "
-                    "What differs may be the replay, not the storage.",
-                    f"Replay {words}:",
-                )
+            grade = grade_of(found)
+            if grade[0] is not Mood.GOOD:
+                said = f"{file.name} of {side.letter} ({units.percent(found.within_100_us)} within 100 µs)"
+                missed.setdefault(grade, []).append(said)
+    for (mood, words), runs in sorted(missed.items(), key=lambda each: each[0][0] is not Mood.BAD):
+        text = f"{', '.join(runs)}. What differs may be the replay, not the storage."
+        yield Band(mood, text, f"Replay {words}:")
 
 
 def _claims(each: Against, first: Side) -> Band:
     head = f"{each.side.letter} against {first.letter}:"
-    by = {finding: [one for one in each.found if one.finding is finding] for finding in Finding}
+    by: dict[Finding, list[Difference | RateDifference]] = {
+        finding: [one for one in each.found if one.finding is finding] for finding in Finding
+    }
+    if each.throughput:
+        by[each.throughput.finding].append(each.throughput)
     said = [
-        f"{word} at {', '.join(f'{one.metric} ({change_text(one.change)})' for one in by[finding])}"
+        f"{word} at {', '.join(f'{_metric(one)} ({change_text(one.change)})' for one in by[finding])}"
         for finding, word in ((Finding.SLOWER, "slower"), (Finding.FASTER, "faster"))
         if by[finding]
     ]
     if not said:
         return Band(Mood.NEUTRAL, "no difference could be shown.", head)
-    rest = [one.metric for one in by[Finding.NONE]]
+    rest = [_metric(one) for one in by[Finding.NONE]]
     more = f"; no difference could be shown at {', '.join(rest)}" if rest else ""
     mood = Mood.BAD if by[Finding.SLOWER] else Mood.GOOD
     return Band(mood, f"{'; '.join(said)}{more}.", head)
 
 
+def _metric(one: Difference | RateDifference) -> str:
+    return one.metric if isinstance(one, Difference) else THROUGHPUT
+
+
 def change_text(change: float) -> str:
     """+12.3 %."""
-    return f"{change * 100:+.1f} %"
+    # Adding zero takes the sign off a zero.
+    return f"{round(change * 100, 1) + 0.0:+.1f} %"
 
 
 def rows(each: Against) -> tuple[tuple[str, ...], ...]:
     """The numbers of one comparison."""
+    values: list[tuple[Difference | RateDifference, str, str]] = [
+        (one, units.seconds(one.a_ns / 1e9), units.seconds(one.b_ns / 1e9)) for one in each.found
+    ]
+    if rate := each.throughput:
+        values.append((rate, f"{units.count(rate.a_per_s)} IO/s", f"{units.count(rate.b_per_s)} IO/s"))
     return tuple(
         (
-            one.metric,
-            units.seconds(one.a_ns / 1e9),
-            units.seconds(one.b_ns / 1e9),
+            _metric(one),
+            a,
+            b,
             change_text(one.change),
             f"{change_text(one.low)} … {change_text(one.high)}",
             str(one.finding),
         )
-        for one in each.found
+        for one, a, b in values
     )
 
 
 def columns(each: Against, first: Side) -> tuple[str, ...]:
     """What stands above them."""
-    return ("latency", first.letter, each.side.letter, "change", "95 % interval", "so")
+    return ("", first.letter, each.side.letter, "change", "95 % interval", "so")
 
 
 def page_of(compared: Comparison) -> Page:
@@ -239,7 +278,7 @@ def judged(condition: Condition, each: Against) -> bool | None:
 
     It holds if the change is beyond the limit and more than chance: its interval does not hold 0.
     """
-    found = next((one for one in each.found if one.metric == condition.metric), None)
+    found = next((one for one in (*each.found, each.throughput) if one and _metric(one) == condition.metric), None)
     if found is None or found.finding is Finding.TOO_FEW_RUNS:
         return None
     return condition.met(found.change) and found.finding is not Finding.NONE

@@ -9,6 +9,7 @@ from typing import Any
 
 from iosonar import units
 from iosonar.diagrams import Diagram, Group, Study
+from iosonar.diagrams.notes import stated_verdict
 from iosonar.diagrams.percentiles import steady
 from iosonar.diagrams.study import DELAY, LATENCY, Measure
 from iosonar.figures.model import Empty, Figure, Mood, NoteKind
@@ -66,7 +67,13 @@ def _front(study: Study) -> Front:
     names = ", ".join(file.name for file in files[:4]) + (f" and {len(files) - 4} more" if len(files) > 4 else "")
     run = study.requests.is_run
     checks = tuple(_checks(study)) if run else ()
-    bands = [Band(note.mood, *_halves(note.text)) for note in study.notes if note.kind is NoteKind.FIDELITY]
+    own = [text for file in files if (text := stated_verdict(file).get("sentence"))]
+    bands = [
+        # A run that judges itself does so in a sentence, with its reasons.
+        Band(note.mood, own[0]) if len(files) == len(own) == 1 else Band(note.mood, *_halves(note.text))
+        for note in study.notes
+        if note.kind is NoteKind.FIDELITY
+    ]
     if run:
         bands.append(_grade(study, faithful=all(band.mood is not Mood.BAD for band in bands)))
     shown = {NoteKind.WARNING, NoteKind.WRAP}
