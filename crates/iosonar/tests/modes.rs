@@ -148,6 +148,26 @@ fn a_closed_loop_issues_when_a_request_is_through() {
     bench.replay(&bench.path("a.load"), &target, &words).refused(&["--speedup changes the load's times"]);
 }
 
+/// How fast a machine is, no test may say; what is measured and told, it may.
+#[test]
+fn calibration_needs_neither_load_nor_target() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_iosonar"));
+    // Far too slow a way to wait to be faithful for long: the search is short.
+    let output = command.args(["replay", "--calibrate", "--wait", "sleep", "--json"]).output().unwrap();
+    let ran = Ran::of(output, "none".into()).with_code(0);
+    let said: serde_json::Value = serde_json::from_str(&ran.stdout).expect("one object and nothing else");
+    let steps = said["steps"].as_array().unwrap();
+    assert_eq!((&steps[0]["rate"], &said["wait"]), (&1000.0.into(), &"sleep".into()));
+    for step in steps {
+        let own = step["verdict"]["own"]["requests"].as_f64().unwrap();
+        let all = own + step["verdict"]["device"]["requests"].as_f64().unwrap();
+        assert!((all - 2.0 * step["rate"].as_f64().unwrap()).abs() <= 1.0, "every request has its row: {step}");
+    }
+    assert!(said["sentence"].as_str().unwrap().contains("requests/s"), "{said}");
+    let bench = Bench::new();
+    bench.replay(&bench.load(&side_by_side(1, 8)), &bench.target(MIB), &["--calibrate"]).with_code(2);
+}
+
 #[test]
 fn repeated_runs_have_a_result_each() {
     let bench = Bench::new();

@@ -46,3 +46,46 @@ pub fn wall() -> Nanos {
     let t = clock_gettime(ClockId::Realtime);
     Nanos(t.tv_sec * 1_000_000_000 + t.tv_nsec)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    #[test]
+    fn a_run_counts_on_the_clock_that_nobody_sets() {
+        let own = || {
+            let t = clock_gettime(ClockId::Monotonic);
+            t.tv_sec * 1_000_000_000 + t.tv_nsec
+        };
+        let before = own();
+        let clock = Monotonic::starting_in(Nanos(5_000_000_000));
+        let seen = clock.now().0 + clock.zero_ns();
+        assert!((before..=own()).contains(&seen), "not CLOCK_MONOTONIC: {seen}");
+        assert!((before..=own()).contains(&(clock.zero_ns() - 5_000_000_000)));
+    }
+
+    fn sources(folder: &Path) -> Vec<PathBuf> {
+        let inside = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        inside.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
+    }
+
+    /// A step of the wall clock during a run can't reach what never asks for it.
+    #[test]
+    fn no_room_that_times_requests_asks_for_the_wall_clock() {
+        let all = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+        let rooms = ["issuer", "target", "feeder", "recorder", "nap", "schedule", "rounds", "perturb", "looping"];
+        let in_room =
+            |path: &&PathBuf| rooms.iter().any(|room| path.iter().any(|part| part.to_string_lossy().starts_with(room)));
+        let timing: Vec<_> = all.iter().filter(in_room).collect();
+        assert!(timing.len() > rooms.len(), "{timing:?}");
+        for path in timing {
+            let text = fs::read_to_string(path).unwrap();
+            for word in ["wall(", "SystemTime", "Realtime", "REALTIME", "gettimeofday"] {
+                assert!(!text.contains(word), "{} asks for the wall clock: {word}", path.display());
+            }
+        }
+    }
+}

@@ -24,7 +24,7 @@ use crate::verify::checker::Checker;
 use crate::verify::last::{LastDone, LastPass};
 
 /// A sleeping loop wakes up that long before a deadline: more than waking takes on an idle machine, most of the time.
-const WAKE_MARGIN: Nanos = Nanos(100_000);
+pub const WAKE_MARGIN: Nanos = Nanos(100_000);
 
 /// What the loop says when it is ready.
 pub struct Told {
@@ -147,7 +147,7 @@ impl Looping<'_> {
 
 /// Nothing that the loop touches may have to be fetched first. Where the limit does not allow it, it is not so.
 #[allow(unsafe_code, reason = "a system call without arguments that could be wrong")]
-fn lock_memory() {
+pub fn lock_memory() {
     // SAFETY: changes only whether pages are resident.
     unsafe { libc::mlockall(libc::MCL_CURRENT) };
 }

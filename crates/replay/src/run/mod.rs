@@ -1,6 +1,7 @@
 //! One run from beginning to end: everything is opened and checked, the rooms are joined and started, and what they leave
 //! behind becomes the result.
 
+pub mod calibrate;
 mod cautions;
 mod conclude;
 mod looping;

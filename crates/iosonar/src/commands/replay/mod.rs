@@ -2,6 +2,7 @@
 //! what it offers, and how that becomes the engine's options.
 
 mod announce;
+mod calibrate;
 mod data;
 mod engine;
 mod method;
@@ -57,19 +58,21 @@ Examples:
                                           again and again for ten minutes
   iosonar replay x.load.gz -t /dev/sdb -o old.replay.parquet --repeat 5
                                           five results, old.1.replay.parquet and so on
+  iosonar replay --calibrate              how many requests in a second this machine times well
 Then look at it: iosonar report sdb.replay.parquet
 
 Exit codes: 0 done, 1 could not be done, 2 the command line was wrong, 4 done, but requests
 failed or were cut short by the target, 5 the run was cut short (what it did is in the result).")]
 pub struct Args {
     /// The load, in any format that `iosonar convert` reads; - is standard input
-    load: PathBuf,
+    #[arg(required_unless_present = "calibrate")]
+    load: Option<PathBuf>,
     /// Change the load on its way, as `iosonar edit` does: 'select from=0 to=300 | slip every=32768 increase=256'
     #[arg(long, value_name = "PIPELINE", value_parser = super::edit::parse)]
     edit: Option<Pipeline>,
     /// The result; by its ending Parquet or classic text
-    #[arg(long, short, value_name = "FILE")]
-    output: PathBuf,
+    #[arg(long, short, value_name = "FILE", required_unless_present = "calibrate")]
+    output: Option<PathBuf>,
     #[command(flatten)]
     targets: Targets,
     #[command(flatten)]
@@ -93,12 +96,17 @@ pub struct Args {
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let (json, times) = (self.result.json, self.modes.repeat);
+        if self.modes.calibrate {
+            return calibrate::run(&self.options()?, json);
+        }
         replay(repeat::each(self.options()?, times)?, json)
     }
 
     fn options(self) -> Result<Options> {
         // The targets come with their group.
-        let mut options = Options::new(self.load, PathBuf::new(), self.output);
+        // Nothing does the I/O then.
+        let calibrates = self.modes.calibrate;
+        let mut options = Options::new(self.load.unwrap_or_default(), PathBuf::new(), self.output.unwrap_or_default());
         options.edit = self.edit;
         self.targets.apply(&mut options)?;
         self.time.apply(&mut options)?;
@@ -106,7 +114,9 @@ impl Args {
         self.overlaps.apply(&mut options)?;
         self.data.apply(&mut options)?;
         self.engine.apply(&mut options)?;
-        self.method.apply(&mut options)?;
+        if !calibrates {
+            self.method.apply(&mut options)?;
+        }
         self.verify.apply(&mut options)?;
         self.result.apply(&mut options)?;
         Ok(options)

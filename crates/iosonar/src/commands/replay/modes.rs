@@ -20,6 +20,10 @@ pub struct Modes {
     /// End the run after this time, whatever is left of the load: 90, 10m, 2h
     #[arg(long = "for", value_name = "TIME", value_parser = duration::parse)]
     run_for: Option<Duration>,
+    /// Replay nothing, but measure up to how many requests in a second this machine is faithful, without any device; with
+    /// --depth, --ahead, --wait and --isolate as a replay has them
+    #[arg(long, conflicts_with_all = ["load", "targets", "output", "asap", "closed", "perturb"])]
+    pub calibrate: bool,
     /// Run the whole replay that many times, with a numbered result each (sdb.1.replay.parquet, …): how much differs by
     /// chance
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]

@@ -16,7 +16,7 @@ pub struct Targets {
     /// the devices that no other names; if there is none, these are left out, and counted. Two devices of the load may
     /// share a target.
     #[arg(long = "target", short = 't', value_name = "[SRC=]DEV_OR_FILE")]
-    #[arg(required_unless_present_any = ["engine", "fake_io", "simulate"])]
+    #[arg(required_unless_present_any = ["engine", "fake_io", "simulate", "calibrate"])]
     targets: Vec<Mapping>,
     /// What to do where the load reaches beyond its target
     #[arg(long, value_enum, default_value_t = FitName::Wrap)]

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""What does it cost to be exact? Each way to wait (`replay --wait`): how late requests go out, how much processor it takes.
+
+    bench/wait.py [--rounds 3] [--rates 100,1000,10000] [--seconds 4] [--iosonar PATH] [--json FILE]
+
+Poisson arrivals of 4 KiB, 70 % reads, on a loop device with direct I/O over a file in memory; the ways take turns. Lateness
+is that of the requests that nothing but the replayer could make late, as the run's verdict counts it. The processor's time
+is that of the whole process (loop, reader, recorder, in user space and in the kernel for it), in shares of one processor.
+The last rows allow the process a single processor. Needs root.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from fidelity import LoopDevice, sh
+
+WAYS = ("spin", "hybrid", "sleep")
+ONE = "(default, one processor)"
+
+
+def replay(args: argparse.Namespace, load: Path, device: str, output: Path, way: str) -> dict[str, float]:
+    words = [
+        args.iosonar,
+        "replay",
+        load,
+        "--target",
+        device,
+        "--output",
+        output,
+        "--overwrite",
+        "--json",
+        "--no-sample",
+    ]
+    words = ["taskset", "--cpu-list", "0", *words] if way == ONE else [*words, "--wait", way]
+    begun = time.monotonic()
+    run = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert run.stdout is not None
+    said = run.stdout.read()
+    _, code, used = os.wait4(run.pid, 0)
+    elapsed = time.monotonic() - begun
+    if code != 0:
+        raise SystemExit(f"{words} ended with {os.waitstatus_to_exitcode(code)}")
+    verdict: dict[str, Any] = json.loads(said)["verdict"]
+    own = verdict["own"]
+    return {
+        **{f"within_{bound}_us": own["within_pct"][bound] for bound in ("10", "50", "100")},
+        "p50_us": own["delay_us"]["p50"],
+        "p99_us": own["delay_us"]["p99"],
+        "processors": (used.ru_utime + used.ru_stime) / elapsed,
+    }
+
+
+def main() -> None:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--rounds", type=int, default=3), p.add_argument("--rates", default="100,1000,10000")
+    p.add_argument("--seconds", type=float, default=4), p.add_argument("--mib", type=int, default=512)
+    p.add_argument("--iosonar", default="iosonar"), p.add_argument("--json", type=Path)
+    args = p.parse_args()
+    seen: dict[str, list[dict[str, float]]] = {}
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="iosonar-bench-") as name:
+        folder = Path(name)
+        device = LoopDevice(folder, args.mib)
+        try:
+            for rate in map(int, args.rates.split(",")):
+                load = folder / f"{rate}.load.parquet"
+                shape = ["--rate", rate, "--duration", f"{args.seconds}s", "--size", "4k", "--reads", "0.7"]
+                sh(args.iosonar, "generate", "poisson", load, *shape, "--span", f"{args.mib}M")
+                for n in range(args.rounds):
+                    for way in (*WAYS, ONE):
+                        row = replay(args, load, device.path, folder / "run.replay.parquet", way)
+                        seen.setdefault(f"{rate}/s | {way}", []).append(row)
+                    print(f"{rate} requests/s, round {n + 1} of {args.rounds}", file=sys.stderr, flush=True)
+        finally:
+            device.close()
+    print("| rate | `--wait` | within 10 µs | 50 µs | 100 µs | median late | 99 % late | processors taken |")
+    print("|---|---|---|---|---|---|---|---|")
+    for which, rows in seen.items():
+        m = {key: statistics.median(row[key] for row in rows) for key in rows[0]}
+        print(
+            f"| {which} | {m['within_10_us']:.1f} % | {m['within_50_us']:.1f} % | {m['within_100_us']:.1f} % "
+            f"| {m['p50_us']:.1f} µs | {m['p99_us']:.0f} µs | {m['processors']:.2f} |"
+        )
+    if args.json:
+        args.json.write_text(json.dumps(seen, indent=1))
+
+
+if __name__ == "__main__":
+    main()
