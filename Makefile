@@ -70,6 +70,7 @@ bench: build ## measure against other programs, as root on a quiet machine: make
 	@test -n "$(JUDGES)" || { echo "name the folder of the judges: make bench JUDGES=DIR" >&2; exit 1; }
 	python3 bench/fidelity.py --judge "$(JUDGES)" --iosonar $(BUILT)
 	python3 bench/asap.py --iosonar $(BUILT)
+	python3 bench/wait.py --iosonar $(BUILT)
 	cargo build --release -p iosonar-replay --example loop_alone
 	python3 bench/null.py --iosonar $(BUILT) --loop target/release/examples/loop_alone
 	python3 bench/record_overhead.py $(BUILT)

@@ -33,7 +33,7 @@ def sh(*words: object, **kw: object) -> str:
 class LoopDevice:
     """A loop device with direct I/O over a file in memory, filled so that no read meets a hole, or of `gib` and sparse."""
 
-    def __init__(self, folder: Path, mib: int, gib: int) -> None:
+    def __init__(self, folder: Path, mib: int, gib: int = 0) -> None:
         self.file = folder / "disk"
         with self.file.open("wb") as f:
             for _ in range(0 if gib else mib // 16):

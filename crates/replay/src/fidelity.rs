@@ -85,7 +85,7 @@ impl Cause {
     }
 
     /// For people, behind "because".
-    fn phrase(self) -> &'static str {
+    pub fn phrase(self) -> &'static str {
         match self {
             Self::Depth => "as many requests were in flight as --depth allows",
             Self::Overlap => "they waited for a request that they overlap",

@@ -69,11 +69,19 @@ fn line(step: &Step) -> String {
     )
 }
 
+/// Two digits are all that such a search can know.
+fn rounded_down(rate: f64) -> f64 {
+    let unit = 10_f64.powf(rate.log10().floor() - 1.0);
+    (rate / unit + 1e-9).floor() * unit
+}
+
 /// What it means, with the most frequent cause at the first rate that was too much.
 fn sentence(found: Option<f64>, steps: &[Step]) -> String {
     let too_much = steps.iter().filter(|step| !step.is_faithful()).min_by(|a, b| a.rate.total_cmp(&b.rate));
     let cause = too_much.and_then(|step| step.verdict.late.iter().max_by_key(|late| late.requests));
-    let why = cause.map(|late| format!("; beyond it, most late requests: {}", late.cause.name())).unwrap_or_default();
+    let why = cause
+        .map(|late| format!("; most of those that were late beyond it were so because {}", late.cause.phrase()))
+        .unwrap_or_default();
     match found {
         None => format!(
             "This machine is too slow or too busy now for a faithful replay: even at {:.0} requests/s fewer than \
@@ -86,7 +94,22 @@ fn sentence(found: Option<f64>, steps: &[Step]) -> String {
             )
         }
         Some(rate) => format!(
-            "Up to about {rate:.0} requests/s, {NEEDED_PCT:.0} % go out within 50 µs of their time on this machine{why}."
+            "Up to about {:.0} requests/s, {NEEDED_PCT:.0} % go out within 50 µs of their time on this machine{why}.",
+            rounded_down(rate)
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rounded_down;
+
+    #[test]
+    fn rates_are_rounded_down_to_two_digits() {
+        for (rate, shown) in
+            [(636_679.0, 630_000.0), (1000.0, 1000.0), (1731.9, 1700.0), (99_999.0, 99_000.0), (1e6, 1e6)]
+        {
+            assert!((rounded_down(rate) - shown).abs() < 1e-3, "{rate}");
+        }
     }
 }

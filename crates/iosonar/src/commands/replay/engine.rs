@@ -27,7 +27,7 @@ pub struct Engine {
     #[arg(long, value_name = "S", default_value_t = 0.2)]
     grace: f64,
     /// How to wait for deadlines: spin is exact and takes a processor; hybrid sleeps in between; sleep costs the least
-    /// [default: spin; hybrid with --asap, or where only one processor may be used]
+    /// [default: spin; hybrid with --asap or --closed=no-think, or where only one processor may be used]
     #[arg(long, value_enum)]
     wait: Option<WaitName>,
     /// Arrange the machine for the loop, all of it or the parts named, and undo that at the end: a processor of
