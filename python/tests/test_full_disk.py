@@ -1,0 +1,64 @@
+"""A temporary folder that runs full: one line that says what to do, and no picture that is not whole."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from factory import write_run
+from made_run import made_run
+from test_report import png_size, report
+
+from iosonar.table import embedded
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A file system of 2 MiB as the folder for what is temporary."""
+    if "root" in os.environ.get("IOSONAR_WITHOUT", "").split(","):
+        pytest.skip("left out, as IOSONAR_WITHOUT says: needs root")
+    if os.geteuid() != 0:
+        pytest.fail(
+            "this test needs root, to mount a small file system; leave such tests out with IOSONAR_WITHOUT=root"
+        )
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "iosonar-test", folder], check=True)
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.parametrize("kept_on_disk", [True, False])
+def test_a_full_temporary_folder_is_an_error_and_leaves_no_wrong_picture(
+    small_disk: Path,
+    tmp_path: Path,
+    kept_on_disk: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if kept_on_disk:
+        # As for a run of twenty million requests.
+        monkeypatch.setattr(embedded, "MOST_IN_MEMORY", 0)
+    run = write_run(tmp_path / "a.replay.parquet", made_run(200_000, seconds=10))
+    out = tmp_path / "out"
+    words = ("--format", "png", "--out", out, "--static", "--dynamic", "--memory", "1GiB" if kept_on_disk else "32MiB")
+    assert report(run, *words) == 1
+    said = capsys.readouterr()
+    *names, last = said.err.splitlines()
+    assert last.startswith("iosonar report: not enough room to compute") and "TMPDIR" in last, said.err
+    assert not names
+    written = sorted(out.iterdir())
+    assert [str(path) for path in written] == sorted(said.out.splitlines())
+    assert all(png_size(path) == (1200, 800) for path in written)
+    assert not list(small_disk.iterdir())
+
+
+def test_the_same_run_needs_no_room_with_enough_memory(small_disk: Path, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a.replay.parquet", made_run(200_000, seconds=10))
+    assert report(run, "--format", "png", "--out", tmp_path / "out", "--only", "latency.realtime,ws_log") == 0
