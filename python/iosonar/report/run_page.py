@@ -76,11 +76,11 @@ def _front(study: Study) -> Front:
     ]
     if run:
         bands.append(_grade(study, faithful=all(band.mood is not Mood.BAD for band in bands)))
-    shown = {NoteKind.WARNING, NoteKind.WRAP}
     bands += [
         Band(note.mood, note.text[:1].upper() + note.text[1:])
         for note in study.notes
-        if note.kind in shown and note.mood is not Mood.NEUTRAL
+        # The wrap-around factor is among the reasons of the verdict.
+        if note.kind is NoteKind.WARNING and note.mood is not Mood.NEUTRAL
     ]
     return Front(
         title=names,

@@ -153,5 +153,5 @@ def _wrap(study: Study) -> dict[str, Any]:
     return {
         "grade": Grade.WARNING if odd else Grade.GOOD,
         "factor": odd[0] if odd else factors[0] if factors else None,
-        "reason": f"the load's extent is {odd[0] if odd else 0:g} times the target's",
+        "reason": f"the load's extent is {odd[0] if odd else 0:.3g} times the target's",
     }
