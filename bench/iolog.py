@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""How do `iosonar replay` and fio's `read_iolog` replay the same load?
+
+    bench/iolog.py --judge DIR [--pairs 5] [--rates 1000,10000] [--seconds 8] [--engine io_uring] [--depth 64]
+                   [--iosonar PATH] [--json FILE]
+
+DIR holds issue_error.py and make_load.py, as for bench/fidelity.py. Both programs replay the same Poisson load, in turn,
+on a loop device with direct I/O over a file in memory; fio reads it as an I/O log of version 3, its most exact one
+(microseconds), which `iosonar convert` makes. When a request was issued is judged by the kernel's own clock. Beside that
+stands the latency that each program reports: on the same device, both should say the same. Needs root and fio.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from fidelity import LoopDevice, judge, sh
+
+BOUNDS = ("10", "50", "1000")
+
+
+def fio_command(args: argparse.Namespace, iolog: Path, device: str, output: Path) -> list[str]:
+    return [
+        "fio",
+        "--name=peer",
+        f"--read_iolog={iolog}",
+        f"--replay_redirect={device}",
+        f"--ioengine={args.engine}",
+        f"--iodepth={args.depth}",
+        "--direct=1",
+        "--unified_rw_reporting=1",
+        "--output-format=json",
+        f"--output={output}",
+    ]
+
+
+def fio_latency_us(output: Path) -> dict[str, float]:
+    text = output.read_text()
+    # Notes of fio may stand before the object.
+    latency = json.loads(text[text.index("{") :])["jobs"][0]["mixed"]["clat_ns"]
+    return {
+        "mean": latency["mean"] / 1e3,
+        "p50": latency["percentile"]["50.000000"] / 1e3,
+        "p99": latency["percentile"]["99.000000"] / 1e3,
+    }
+
+
+def iosonar_latency_us(args: argparse.Namespace, result: Path) -> dict[str, float]:
+    known = json.loads(sh(args.iosonar, "info", result, "--json"))
+    latency = known["latency_us"]
+    return {key: latency[key] for key in ("mean", "p50", "p99")}
+
+
+def compare(args: argparse.Namespace, name: str, load: Path, device: LoopDevice, folder: Path) -> dict:
+    iolog, report, result = folder / "poisson.iolog", folder / "fio.json", folder / "run.replay.parquet"
+    sh(args.iosonar, "convert", load, iolog)
+    own = [args.iosonar, "replay", str(load), "--target", device.path, "--output", str(result), "--overwrite"]
+    turns = {"fio": fio_command(args, iolog, device.path, report), "iosonar": own}
+    seen: dict[str, list[dict]] = {who: [] for who in turns}
+    for n in range(args.pairs):
+        for who in seen if n % 2 == 0 else reversed(seen):
+            judged = judge(args, load, device.path, turns[who])
+            judged["latency_us"] = fio_latency_us(report) if who == "fio" else iosonar_latency_us(args, result)
+            seen[who].append(judged)
+        said = ", ".join(f"{who} {rows[-1]['within_pct']['50']:.2f} % within 50 µs" for who, rows in seen.items())
+        print(f"{name} pair {n + 1}: {said}", file=sys.stderr, flush=True)
+
+    def middle(who: str, part: str, key: str) -> float:
+        return statistics.median(row[part][key] for row in seen[who])
+
+    return {
+        "scenario": name,
+        "pairs": args.pairs,
+        "within_pct": {who: {b: middle(who, "within_pct", b) for b in BOUNDS} for who in seen},
+        "error_us": {who: {q: middle(who, "error_us", q) for q in ("0.5", "0.99")} for who in seen},
+        "latency_us": {who: {q: middle(who, "latency_us", q) for q in ("mean", "p50", "p99")} for who in seen},
+        "missing": {who: sum(row["missing"] for row in rows) for who, rows in seen.items()},
+    }
+
+
+def main() -> None:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--judge", type=Path, required=True), p.add_argument("--pairs", type=int, default=5)
+    p.add_argument("--rates", default="1000,10000"), p.add_argument("--seconds", type=float, default=8)
+    p.add_argument("--engine", default="io_uring"), p.add_argument("--depth", type=int, default=64)
+    p.add_argument("--mib", type=int, default=2048), p.add_argument("--iosonar", default="iosonar")
+    p.add_argument("--json", type=Path)
+    # The judge's window: all of the load.
+    p.set_defaults(start=0, end=0)
+    args = p.parse_args()
+    results = []
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="iosonar-bench-") as name:
+        folder = Path(name)
+        device = LoopDevice(folder, args.mib, 0)
+        try:
+            for rate in map(float, args.rates.split(",")):
+                load = folder / "poisson.load"
+                make = [args.judge / "make_load.py", "poisson", rate, args.seconds, "--mib", args.mib]
+                with load.open("w") as f:
+                    subprocess.run([sys.executable, *map(str, make)], stdout=f, check=True)
+                results.append(compare(args, f"Poisson {rate:.0f} IOPS", load, device, folder))
+        finally:
+            device.close()
+    print("fio:", sh("fio", "--version").strip())
+    print("fio command:", *fio_command(args, Path("LOAD.iolog"), "DEVICE", Path("FILE")))
+    print("| load | pairs | program | within 10 µs | 50 µs | 1 ms | median error | 99 % | latency it reports: mean ", end="")
+    print("| p50 | p99 | missing |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
+    for r in results:
+        for who in ("fio", "iosonar"):
+            within, error, latency = r["within_pct"][who], r["error_us"][who], r["latency_us"][who]
+            print(
+                f"| {r['scenario']} | {r['pairs']} | {who} | {within['10']:.2f} % | {within['50']:.2f} % "
+                f"| {within['1000']:.2f} % | {error['0.5']:,.1f} µs | {error['0.99']:,.1f} µs "
+                f"| {latency['mean']:,.1f} µs | {latency['p50']:,.1f} µs | {latency['p99']:,.1f} µs "
+                f"| {r['missing'][who]} |"
+            )
+    if args.json:
+        args.json.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
