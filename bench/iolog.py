@@ -107,7 +107,10 @@ def main() -> None:
             device.close()
     print("fio:", sh("fio", "--version").strip())
     print("fio command:", *fio_command(args, Path("LOAD.iolog"), "DEVICE", Path("FILE")))
-    print("| load | pairs | program | within 10 µs | 50 µs | 1 ms | median error | 99 % | latency it reports: mean ", end="")
+    print(
+        "| load | pairs | program | within 10 µs | 50 µs | 1 ms | median error | 99 % | latency it reports: mean ",
+        end="",
+    )
     print("| p50 | p99 | missing |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for r in results:

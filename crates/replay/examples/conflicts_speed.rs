@@ -24,7 +24,10 @@ const LOADS: [Load; 4] = [
     Load { name: "4 KiB, uniform over 4 TiB", request: |random| range(random % SECTORS & !7, 8, random) },
     // Each meets another one as often as not.
     Load { name: "4 KiB, uniform over 512 MiB", request: |random| range(random % (1 << 20) & !7, 8, random) },
-    Load { name: "4 KiB to 1 MiB, unaligned", request: |random| range(random % SECTORS, 8 << (random >> 59) % 9, random) },
+    Load {
+        name: "4 KiB to 1 MiB, unaligned",
+        request: |random| range(random % SECTORS, 8 << (random >> 59) % 9, random),
+    },
     Load {
         name: "1 of 1000 is a discard of 1 GiB, the rest 4 KiB",
         request: |random| match (random >> 40) % 1000 {
@@ -110,7 +113,9 @@ fn round(policy: Policy, depth: usize, load: &Load) -> Round {
 }
 
 fn main() {
-    println!("| load | in flight | `--conflicts` | overlap | ns for each request | of a processor at 10^6 requests/s |");
+    println!(
+        "| load | in flight | `--conflicts` | overlap | ns for each request | of a processor at 10^6 requests/s |"
+    );
     println!("|---|---|---|---|---|---|");
     for load in &LOADS {
         for depth in [512, MOST_DEPTH] {
