@@ -20,7 +20,7 @@ use crate::human;
 pub fn stop_on_signals(stop: &Arc<Stop>) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let stop = Arc::clone(stop);
-    thread::spawn(move || {
+    let listen = move || {
         for (seen, _) in signals.forever().enumerate() {
             if seen == 0 {
                 stop.gently();
@@ -29,7 +29,10 @@ pub fn stop_on_signals(stop: &Arc<Stop>) -> io::Result<()> {
                 stop.at_once();
             }
         }
-    });
+    };
+    let no_thread =
+        |e| io::Error::other(format!("no thread can be made: {e}; raise the limit on processes (ulimit -u)"));
+    thread::Builder::new().spawn(listen).map_err(no_thread)?;
     Ok(())
 }
 
@@ -48,11 +51,12 @@ impl Bar {
         let over = Arc::new(AtomicBool::new(false));
         let (progress, seen) = (Arc::clone(progress), Arc::clone(&over));
         let drawer = if io::stderr().is_terminal() {
-            thread::spawn(move || draw(&progress, &seen, requests, duration))
+            thread::Builder::new().spawn(move || draw(&progress, &seen, requests, duration))
         } else {
-            thread::spawn(move || listen(&progress, &seen))
+            thread::Builder::new().spawn(move || listen(&progress, &seen))
         };
-        Self { over, drawer: Some(drawer) }
+        // Where there can't be one, a run goes on without.
+        Self { over, drawer: drawer.ok() }
     }
 
     /// Removes it.

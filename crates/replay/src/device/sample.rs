@@ -83,23 +83,26 @@ fn sample_blocks(
     let places = places(blocks, bounds.samples.min(blocks), seed);
     let (next, seen) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(places.len())));
     let begun = Instant::now();
-    thread::scope(|readers| {
-        for _ in 0..READERS.min(places.len()) {
-            readers.spawn(|| {
-                let mut buffer = Aligned::new(block_bytes as usize);
-                while begun.elapsed() < bounds.time
-                    && let Some(&place) = places.get(next.fetch_add(1, Ordering::Relaxed))
-                {
-                    let buffer = buffer.bytes_mut();
-                    let start = Instant::now();
-                    let outcome = read(place * block_bytes, buffer);
-                    let took = start.elapsed();
-                    let part = (u128::from(place) * MAP_PARTS as u128 / u128::from(blocks)) as usize;
-                    let zero = outcome.map(|()| all_zero(buffer));
-                    seen.lock().expect("no reader panics").push(Seen { part, zero, took });
-                }
-            });
+    let reader = || {
+        let mut buffer = Aligned::new(block_bytes as usize);
+        while begun.elapsed() < bounds.time
+            && let Some(&place) = places.get(next.fetch_add(1, Ordering::Relaxed))
+        {
+            let buffer = buffer.bytes_mut();
+            let start = Instant::now();
+            let outcome = read(place * block_bytes, buffer);
+            let took = start.elapsed();
+            let part = (u128::from(place) * MAP_PARTS as u128 / u128::from(blocks)) as usize;
+            let zero = outcome.map(|()| all_zero(buffer));
+            seen.lock().expect("no reader panics").push(Seen { part, zero, took });
         }
+    };
+    thread::scope(|readers| {
+        for _ in 1..READERS.min(places.len()) {
+            // Where the system gives no thread, fewer read.
+            let _ = thread::Builder::new().spawn_scoped(readers, &reader);
+        }
+        reader();
     });
     summed_up(&seen.into_inner().expect("no reader panics"), blocks, block_bytes)
 }

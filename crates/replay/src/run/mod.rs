@@ -197,7 +197,7 @@ impl Prepared {
         let (ask, asked) = mpsc::channel();
         let after = After { ended, asked };
         thread::scope(|rooms| {
-            let issuer = heard_from(rooms, "issuer", move || looping.run(&ready, &started, &after));
+            let issuer = heard_from(rooms, "issuer", move || looping.run(&ready, &started, &after))?;
             let Ok(told) = is_ready.recv() else {
                 return Err(issuer.recv().expect("the loop does not panic").expect_err("it was not ready"));
             };
@@ -222,8 +222,8 @@ impl Prepared {
                 .checked_by(checker);
             let again: Option<Reopen<'_>> = options.again.then(|| Box::new(|| survey::open(options)) as _);
             let agenda = options.agenda(Rounds::new(self.load, options.window, again));
-            let feeder = in_room(rooms, "feeder", move || feeder.run(agenda));
-            let recorder = in_room(rooms, "recorder", || recorder.run());
+            let feeder = in_room(rooms, "feeder", move || feeder.run(agenda))?;
+            let recorder = in_room(rooms, "recorder", || recorder.run())?;
             let Ok(looped) = is_ended.recv() else {
                 return Err(issuer.recv().expect("the loop does not panic").expect_err("it did not end"));
             };

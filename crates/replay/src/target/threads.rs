@@ -32,6 +32,8 @@ use crate::buffers::Arena;
 pub const MOST_THREADS: usize = 512;
 /// Threads at the beginning.
 const FIRST_THREADS: usize = 32;
+/// Where the system gives no more threads, so many are given back, for the rest of the program.
+const SPARE_THREADS: usize = 6;
 /// A worker makes one system call: little of this is ever touched.
 const STACK_BYTES: usize = 64 << 10;
 
@@ -47,6 +49,8 @@ struct Shop {
     wanted: AtomicUsize,
     /// Why there can't be more, if so.
     refusal: AtomicU32,
+    /// Threads that are to go.
+    leavers: AtomicUsize,
     places: Vec<Place>,
     // What the kernel works on lives as long as anyone who may ask it to.
     _files: Vec<File>,
@@ -81,6 +85,7 @@ impl Threads {
             threads: AtomicUsize::new(0),
             wanted: AtomicUsize::new(beginning),
             refusal: AtomicU32::new(0),
+            leavers: AtomicUsize::new(0),
             places: Place::of(&files)?,
             _files: files,
             _arena: Arc::clone(&arena),
@@ -98,6 +103,9 @@ impl Threads {
         // The first requests shall not meet an empty shop.
         while shop.threads.load(Ordering::Acquire) < beginning && shop.refusal.load(Ordering::Acquire) == 0 {
             thread::sleep(Duration::from_micros(100));
+        }
+        if shop.refusal.load(Ordering::Acquire) != 0 {
+            shop.shrink_by(SPARE_THREADS)?;
         }
         Ok(Self {
             shop,
@@ -216,6 +224,27 @@ impl Drop for Threads {
     }
 }
 
+impl Shop {
+    /// Lets so many threads go, but not the last one, and waits until they have. Only while nothing is to be done.
+    fn shrink_by(&self, leavers: usize) -> io::Result<()> {
+        let threads = self.threads.load(Ordering::Acquire);
+        let left = threads - leavers.min(threads - 1);
+        self.leavers.store(threads - left, Ordering::SeqCst);
+        self.doorbell.fetch_add(1, Ordering::SeqCst);
+        futex::wake(&self.doorbell, futex::Flags::PRIVATE, i32::MAX as u32)?;
+        while self.threads.load(Ordering::Acquire) > left {
+            thread::sleep(Duration::from_micros(100));
+        }
+        Ok(())
+    }
+
+    /// Whether the thread that asks is to go.
+    fn lets_go(&self) -> bool {
+        let one_less = |n: usize| n.checked_sub(1);
+        self.leavers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok()
+    }
+}
+
 /// The foreman's work: makes threads until there are as many as wanted, and again when more are.
 fn hire(shop: &Arc<Shop>, through: &SyncSender<Completion>, workers: &mut Vec<JoinHandle<()>>) {
     while !shop.closed.load(Ordering::SeqCst) {
@@ -242,6 +271,7 @@ fn worker(shop: &Arc<Shop>, through: &SyncSender<Completion>) -> io::Result<Join
             // There is room for all that can be in flight. A loop that has gone wants nothing any more.
             let _ = through.try_send(Completion { slot: call.slot, result });
         }
+        mine.threads.fetch_sub(1, Ordering::AcqRel);
     })?;
     shop.threads.fetch_add(1, Ordering::AcqRel);
     Ok(worker)
@@ -254,7 +284,7 @@ fn next(shop: &Shop) -> Option<Call> {
         if let Some(call) = shop.calls.pop() {
             return Some(call);
         }
-        if shop.closed.load(Ordering::SeqCst) {
+        if shop.closed.load(Ordering::SeqCst) || shop.lets_go() {
             return None;
         }
         shop.sleepers.fetch_add(1, Ordering::SeqCst);

@@ -1,0 +1,201 @@
+//! Targets that fail or go away while a run goes on, and limits of the process, on every engine that does I/O: each request
+//! has its row, and what could not be had is said.
+
+#[allow(dead_code, reason = "each file of tests uses a part of it")]
+mod replaying;
+#[allow(unsafe_code, reason = "a file system is shut down by a call of its own")]
+mod shutdown;
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_trace::Outcome;
+
+use replaying::{Bench, MIB, Ran, Row, run, side_by_side};
+
+const ENGINES: [&[&str]; 4] =
+    [&["--engine", "io_uring"], &["--sqpoll"], &["--engine", "threads"], &["--engine", "threads", "--workers", "1"]];
+
+#[test]
+fn errors_on_every_tenth_request_are_recorded_and_nothing_else_suffers() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let half = 8 * MIB / 512;
+    let rows: Vec<Row> = (0..1000)
+        .map(|i| match i % 10 {
+            // Its second half is going to be missing: reads there fail.
+            9 => (i as f64 / 1e4, half + i * 8, 8, 'R'),
+            n => (i as f64 / 1e4, i * 8, 8, if n % 3 == 0 { 'R' } else { 'W' }),
+        })
+        .collect();
+    for more in ENGINES {
+        let (bench, device) = (Bench::new(), LoopDevice::new(16 * MIB));
+        File::options().write(true).open(device.backing_file()).unwrap().set_len(8 * MIB).unwrap();
+        let ran = bench.replay(&bench.load(&rows), device.path(), &[more, &["--no-sample"]].concat()).with_code(4);
+        let rows = ran.by_request();
+        assert!(rows.iter().map(|row| row.request).eq(0..1000), "{more:?}: each once");
+        for row in &rows {
+            let (outcome, errno, bytes) = match row.request % 10 {
+                9 => (Outcome::Error, libc::EIO, 0),
+                _ => (Outcome::Ok, 0, 4096),
+            };
+            assert_eq!((row.outcome, row.errno, row.bytes_done), (outcome, errno, bytes), "{more:?}: {row:?}");
+        }
+        assert_eq!(ran.statistics()["errors"], 100);
+        assert!(ran.footer().complete, "the run itself was not cut short");
+    }
+}
+
+/// A load of two seconds.
+fn two_seconds(bench: &Bench) -> std::path::PathBuf {
+    bench.load(&side_by_side(2000, 1))
+}
+
+#[test]
+fn a_target_that_is_pulled_out_in_the_middle_fails_row_by_row() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    for more in ENGINES {
+        let (bench, device) = (Bench::new(), LoopDevice::new(32 * MIB));
+        run("mkfs.ext4", &["-q".as_ref(), device.path().as_os_str()]);
+        let mounted = Mounted::new(&bench, &device);
+        let target = mounted.0.join("target");
+        fs::write(&target, vec![1; 2 * MIB as usize]).unwrap();
+        File::open(&target).unwrap().sync_all().unwrap();
+        let running = bench.begin(&two_seconds(&bench), &target, more);
+        shutdown::shut_down(&mounted.0);
+        let ran = running.end().with_code(4);
+        let rows = ran.by_request();
+        assert!(rows.iter().map(|row| row.request).eq(0..2000), "{more:?}: each once");
+        let good = rows.iter().filter(|row| row.outcome == Outcome::Ok).count();
+        let failed = rows.iter().filter(|row| row.outcome == Outcome::Error && row.errno == libc::EIO).count();
+        assert!(good > 0 && failed > 0 && good + failed == 2000, "{more:?}: {good} and {failed}");
+        assert_eq!(rows[1999].outcome, Outcome::Error);
+        assert_eq!(ran.statistics()["errors"], failed);
+        assert!(ran.footer().complete, "the run itself was not cut short");
+    }
+}
+
+/// Unmounted at the end.
+struct Mounted(std::path::PathBuf);
+
+impl Mounted {
+    fn new(bench: &Bench, device: &LoopDevice) -> Self {
+        let place = bench.path("mounted");
+        fs::create_dir(&place).unwrap();
+        run("mount", &[device.path().as_os_str(), place.as_os_str()]);
+        Self(place)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        Command::new("umount").arg("--lazy").arg(&self.0).status().ok();
+    }
+}
+
+#[test]
+fn a_file_that_is_unlinked_in_the_middle_stays_until_the_end() {
+    for more in ENGINES {
+        let bench = Bench::new();
+        let target = bench.target(2 * MIB);
+        let running = bench.begin(&two_seconds(&bench), &target, more);
+        fs::remove_file(&target).unwrap();
+        let ran = running.end().with_code(0);
+        assert_eq!(ran.rows().iter().filter(|row| row.outcome == Outcome::Ok).count(), 2000, "{more:?}");
+    }
+}
+
+/// The command as a user of whom the system takes no more than so many threads. The superuser has no such limit.
+fn with_threads(bench: &Bench, inner: &Command, threads: usize) -> Command {
+    fs::set_permissions(bench.path("."), fs::Permissions::from_mode(0o777)).unwrap();
+    // Where that user can get at it, wherever this was built.
+    let program = bench.path("iosonar");
+    fs::copy(inner.get_program(), &program).unwrap();
+    let mut command = Command::new("setpriv");
+    // The number belongs to nobody else, so that what others run does not count.
+    command.args(["--reuid=64123", "--regid=64123", "--clear-groups", "prlimit", &format!("--nproc={threads}")]);
+    command.arg(program).args(inner.get_args()).current_dir(bench.path("."));
+    command
+}
+
+#[test]
+fn more_threads_than_the_system_gives_are_not_needed() {
+    if left_out(Need::Root) {
+        return;
+    }
+    let bench = Bench::new();
+    // Many at once, so that more are wanted than there can be.
+    let rows: Vec<Row> = (0..2000).map(|i| ((i / 200) as f64 / 1e2, i * 8, 8, 'R')).collect();
+    let (load, target) = (bench.load(&rows), bench.target(16 * MIB));
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o666)).unwrap();
+    for threads in [1, 2, 3, 4, 5, 6, 8, 10, 12, 20, 45] {
+        let inner = bench.command(&load, &target, &["--engine", "threads", "--workers", "400", "--overwrite"]);
+        let ran = with_threads(&bench, &inner, threads).output().unwrap();
+        let ran = Ran::of(ran, bench.path("r.replay.parquet"));
+        match ran.code {
+            Some(0) => {
+                assert_eq!(ran.rows().len(), 2000);
+                assert!(ran.stderr.contains("ulimit -u"), "{threads}: {}", ran.stderr);
+            }
+            // With so few, not even the program that looks for file systems can be started.
+            Some(1) if threads < 10 => {
+                let told =
+                    ["ulimit -u", "Resource temporarily unavailable"].iter().any(|word| ran.stderr.contains(word));
+                assert!(told, "{threads}: {}", ran.stderr);
+            }
+            code => panic!("{threads}: {code:?}: {}", ran.stderr),
+        }
+        assert!(!bench.path("r.replay.parquet.journal").exists(), "{threads}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn few_open_files_and_little_locked_memory_are_enough_for_threads() {
+    if left_out(Need::Root) {
+        return;
+    }
+    let bench = Bench::new();
+    let (load, target) = (bench.load(&side_by_side(100, 8)), bench.target(MIB));
+    let inner = bench.command(&load, &target, &["--engine", "threads", "--overwrite"]);
+    for files in (3..24).rev() {
+        let ran = limited(&bench, &inner, &format!("--nofile={files}"));
+        match ran.code {
+            Some(0) => assert_eq!(ran.rows().len(), 100),
+            Some(1) => assert!(ran.stderr.contains("Too many open files"), "{files}: {}", ran.stderr),
+            // The system could not even load the program.
+            Some(127) => {}
+            code => panic!("{files}: {code:?}: {}", ran.stderr),
+        }
+    }
+    // Threads register nothing, so they miss nothing.
+    let ran = limited(&bench, &inner, "--memlock=0").with_code(0);
+    assert_eq!(ran.rows().len(), 100);
+    assert!(!ran.stderr.contains("ulimit -l"), "{}", ran.stderr);
+}
+
+fn limited(bench: &Bench, inner: &Command, limit: &str) -> Ran {
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock", "prlimit", limit]);
+    command.arg(inner.get_program()).args(inner.get_args()).current_dir(bench.path("."));
+    Ran::of(command.output().unwrap(), bench.path("r.replay.parquet"))
+}
+
+#[test]
+fn more_workers_than_can_be_used_are_refused_or_cost_nothing() {
+    let bench = Bench::new();
+    let (load, target) = (bench.load(&side_by_side(100, 8)), bench.target(MIB));
+    let threads = |workers: &str| {
+        let more = ["--engine", "threads", "--workers", workers, "--depth", "65536", "--overwrite"];
+        bench.replay(&load, Path::new(&target), &more)
+    };
+    assert_eq!(threads("65536").with_code(0).rows().len(), 100);
+    for workers in ["0", "65537"] {
+        threads(workers).refused(&["--workers must be between 1 and 65536"]);
+    }
+}
