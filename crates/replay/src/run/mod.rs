@@ -222,8 +222,9 @@ impl Prepared {
                 .checked_by(checker);
             let again: Option<Reopen<'_>> = options.again.then(|| Box::new(|| survey::open(options)) as _);
             let agenda = options.agenda(Rounds::new(self.load, options.window, again));
-            let feeder = in_room(rooms, "feeder", move || feeder.run(agenda))?;
-            let recorder = in_room(rooms, "recorder", || recorder.run())?;
+            let feeder = in_room(rooms, "feeder", move || feeder.run(agenda)).inspect_err(|_| stop.at_once())?;
+            // Without it nobody would take what the loop is through with.
+            let recorder = in_room(rooms, "recorder", || recorder.run()).inspect_err(|_| stop.at_once())?;
             let Ok(looped) = is_ended.recv() else {
                 return Err(issuer.recv().expect("the loop does not panic").expect_err("it did not end"));
             };
