@@ -134,8 +134,8 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
                 Wait::Sleep => issue(clock, Sleep, ends, options, stop),
                 Wait::Hybrid => issue(clock, Hybrid { margin: WAKE_MARGIN }, ends, options, stop),
             }
-        });
-        let fed = in_room(rooms, "feeder", move || feeder.run(agenda));
+        })?;
+        let fed = in_room(rooms, "feeder", move || feeder.run(agenda)).inspect_err(|_| stop.at_once())?;
         let recorded = recorder.run();
         fed.join().expect("the feeder does not panic").outcome?;
         looped.join().expect("the loop does not panic").map_err(|e| Error::system("the loop", e))?;
