@@ -100,7 +100,7 @@ fn sample_blocks(
     thread::scope(|readers| {
         for _ in 1..READERS.min(places.len()) {
             // Where the system gives no thread, fewer read.
-            let _ = thread::Builder::new().spawn_scoped(readers, &reader);
+            let _ = thread::Builder::new().spawn_scoped(readers, reader);
         }
         reader();
     });
