@@ -21,18 +21,18 @@ struct Load {
 }
 
 const LOADS: [Load; 4] = [
-    Load { name: "4 KiB, uniform over 4 TiB", request: |random| range(random % SECTORS & !7, 8, random) },
+    Load { name: "4 KiB, uniform over 4 TiB", request: |random| range((random % SECTORS) & !7, 8, random) },
     // Each meets another one as often as not.
-    Load { name: "4 KiB, uniform over 512 MiB", request: |random| range(random % (1 << 20) & !7, 8, random) },
+    Load { name: "4 KiB, uniform over 512 MiB", request: |random| range((random % (1 << 20)) & !7, 8, random) },
     Load {
         name: "4 KiB to 1 MiB, unaligned",
-        request: |random| range(random % SECTORS, 8 << (random >> 59) % 9, random),
+        request: |random| range(random % SECTORS, 8 << ((random >> 59) % 9), random),
     },
     Load {
         name: "1 of 1000 is a discard of 1 GiB, the rest 4 KiB",
         request: |random| match (random >> 40) % 1000 {
             0 => Range { modifies: true, ..range(random % SECTORS, 1 << 21, random) },
-            _ => range(random % SECTORS & !7, 8, random),
+            _ => range((random % SECTORS) & !7, 8, random),
         },
     },
 ];
