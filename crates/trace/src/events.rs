@@ -14,8 +14,10 @@ use crate::request::{Comm, DeviceId, Flags, Op, Request};
 use crate::rows::Source;
 use crate::units::{Nanos, Sector, Sectors};
 
+mod ahead;
 mod open;
 
+pub use ahead::Ahead;
 use open::{Covered, Open, Place};
 
 /// Events that are read before it is decided which kind a request is taken from.

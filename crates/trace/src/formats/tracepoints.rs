@@ -10,7 +10,7 @@
 
 use memchr::memmem;
 
-use crate::events::{Action, Event, EventSource, Matcher};
+use crate::events::{Action, Ahead, Event, EventSource, Matcher};
 use crate::formats::{Format, Opened, Options, TriedOn};
 use crate::input::Input;
 use crate::metadata::Metadata;
@@ -40,8 +40,8 @@ where
     F: LineFormat<Item = Event> + 'static,
 {
     let mut metadata = metadata_of(&input, format);
-    let matcher = Matcher::new(LineSource::new(input, lines), options.action, &mut metadata)?;
-    Ok(Opened::Load(Box::new(InOrder::new(matcher, metadata, zero)?)))
+    let matcher = Matcher::new(Ahead::start(LineSource::new(input, lines))?, options.action, &mut metadata)?;
+    Ok(Opened::Load(Box::new(InOrder::of_events(matcher, metadata, zero)?)))
 }
 
 impl<F: LineFormat<Item = Event>> EventSource for LineSource<F> {

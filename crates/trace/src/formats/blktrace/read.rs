@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, BufReader, Read};
 
 use crate::error::{Error, Result};
-use crate::events::{Action, Event, EventSource, Matcher};
+use crate::events::{Action, Ahead, Event, EventSource, Matcher};
 use crate::formats::{Opened, Options};
 use crate::input::Input;
 use crate::metadata::Metadata;
@@ -141,8 +141,8 @@ pub fn open(inputs: Vec<Input>, options: &Options) -> Result<Opened> {
     for index in 0..trace.parts.len() {
         trace.parts[index].fill(&mut metadata)?;
     }
-    let matcher = Matcher::new(trace, options.action, &mut metadata)?;
-    Ok(Opened::Load(Box::new(InOrder::new(matcher, metadata, Zero::Arbitrary)?)))
+    let matcher = Matcher::new(Ahead::start(trace)?, options.action, &mut metadata)?;
+    Ok(Opened::Load(Box::new(InOrder::of_events(matcher, metadata, Zero::Arbitrary)?)))
 }
 
 /// Whoever converts one CPU's file out of several should know that there are more.
