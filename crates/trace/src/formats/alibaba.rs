@@ -2,50 +2,32 @@
 //!
 //! Offset and length are bytes, times are microseconds since 1970. From the README of github.com/alibaba/block-traces.
 
+use crate::formats::csv::{Column, Dialect, Unit};
 use crate::formats::{Format, TriedOn};
-use crate::number::{decimal, whole};
-use crate::request::{Op, Request};
-use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, separated};
-use crate::units::Nanos;
+use crate::rows::Zero;
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
     title: "Alibaba block trace of 2020 (CSV)",
     tried_on: TriedOn::DescriptionOnly,
-    recognise: |head| recognise_lines(head, Alibaba),
-    open: |input, _| open_lines(input, "alibaba", Zero::Unix, Alibaba),
+    recognise: |head| DIALECT.recognises(head),
+    open: |input, _| DIALECT.open(input),
     ..Format::named("alibaba")
 };
 
-struct Alibaba;
-
-impl LineFormat for Alibaba {
-    type Item = Request;
-
-    fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
-        if line.starts_with(b"device_id") {
-            return Parsed::Nothing;
-        }
-        row(line, context).into()
-    }
-}
-
-fn row(line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> {
-    let mut fields = separated(line, b',');
-    let mut next = || fields.next().ok_or("fewer than 5 columns");
-    let (device, opcode, offset, length, time) = (next()?, next()?, next()?, next()?, next()?);
-    let op = match opcode {
-        b"R" | b"r" => Op::Read,
-        b"W" | b"w" => Op::Write,
-        _ => return Err("the opcode is neither R nor W"),
-    };
-    whole(device).map_err(|_| "the device is no whole number")?;
-    let offset = whole(offset).map_err(|_| "the offset is no whole number")?;
-    let length = whole(length).map_err(|_| "the length is no whole number")?;
-    let at = decimal(time, 3).map_err(|_| "the timestamp is no number of microseconds")?;
-    let (sector, sectors) = context.bytes(offset, length)?;
-    Ok(Request { device: context.device(device)?, ..Request::new(Nanos(at), op, sector, sectors) })
-}
+static DIALECT: Dialect = Dialect {
+    name: "alibaba",
+    heading: "device_id",
+    columns: &[
+        Column::DeviceNumber,
+        Column::Operation("R", "W"),
+        Column::Offset(Unit::Bytes),
+        Column::Length(Unit::Bytes),
+        Column::Time(3),
+    ],
+    zero: Zero::Unix,
+    earliest: i64::MIN,
+};
 
 #[cfg(test)]
 mod tests {

@@ -29,6 +29,7 @@ pub mod vscsi;
 
 #[cfg(test)]
 mod check;
+mod csv;
 mod losses;
 mod unfold;
 

@@ -2,62 +2,34 @@
 //!
 //! Times are Windows' file times, units of 100 ns since 1601; offset and size are bytes. From the README of the traces.
 
+use crate::formats::csv::{Column, Dialect, Unit};
 use crate::formats::{Format, TriedOn};
-use crate::number::whole;
-use crate::request::{Op, Request};
-use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, separated};
-use crate::units::Nanos;
+use crate::rows::Zero;
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
     title: "MSR Cambridge trace (CSV)",
     tried_on: TriedOn::DescriptionOnly,
-    recognise: |head| recognise_lines(head, Msr),
-    open: |input, _| open_lines(input, "msr", Zero::Unix, Msr),
+    recognise: |head| DIALECT.recognises(head),
+    open: |input, _| DIALECT.open(input),
     ..Format::named("msr")
 };
 
-struct Msr;
-
-/// 1970 in Windows' file time.
-const UNIX_EPOCH: u64 = 116_444_736_000_000_000;
-
-impl LineFormat for Msr {
-    type Item = Request;
-
-    fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
-        if line.starts_with(b"Timestamp") {
-            return Parsed::Nothing;
-        }
-        row(line, context).into()
-    }
-}
-
-fn row(line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> {
-    let mut fields = separated(line, b',');
-    let mut next = || fields.next().ok_or("fewer than 7 columns");
-    let (time, host, disk, kind, offset, size, response) =
-        (next()?, next()?, next()?, next()?, next()?, next()?, next()?);
-    let ticks = whole(time).map_err(|_| "the timestamp is no whole number")?;
-    let ticks = ticks.checked_sub(UNIX_EPOCH).ok_or("the timestamp lies before 1970")?;
-    let at = i64::try_from(ticks).ok().and_then(|t| t.checked_mul(100)).ok_or("the timestamp lies beyond 2262")?;
-    let op = if kind.eq_ignore_ascii_case(b"read") {
-        Op::Read
-    } else if kind.eq_ignore_ascii_case(b"write") {
-        Op::Write
-    } else {
-        return Err("the type is neither Read nor Write");
-    };
-    let offset = whole(offset).map_err(|_| "the offset is no whole number")?;
-    let size = whole(size).map_err(|_| "the size is no whole number")?;
-    let response = whole(response).map_err(|_| "the response time is no whole number")?;
-    let (sector, sectors) = context.bytes(offset, size)?;
-    Ok(Request {
-        device: context.device(&[host, b".", disk].concat())?,
-        latency: i64::try_from(response).ok().and_then(|r| r.checked_mul(100)).map(Nanos),
-        ..Request::new(Nanos(at), op, sector, sectors)
-    })
-}
+static DIALECT: Dialect = Dialect {
+    name: "msr",
+    heading: "Timestamp",
+    columns: &[
+        Column::FileTime,
+        Column::Host,
+        Column::Device,
+        Column::Operation("Read", "Write"),
+        Column::Offset(Unit::Bytes),
+        Column::Length(Unit::Bytes),
+        Column::Latency(2),
+    ],
+    zero: Zero::Unix,
+    earliest: i64::MIN,
+};
 
 #[cfg(test)]
 mod tests {

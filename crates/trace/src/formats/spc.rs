@@ -7,56 +7,38 @@
 use std::io::Write;
 
 use crate::error::Result;
+use crate::formats::csv::{Column, Dialect, Unit};
 use crate::formats::{Format, Losses, TriedOn};
 use crate::metadata::Metadata;
-use crate::number::{decimal, whole};
 use crate::output::Output;
 use crate::request::{Op, Request};
-use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, separated};
+use crate::rows::Zero;
 use crate::stream::Writer;
-use crate::units::{Nanos, SECTOR_BYTES};
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
     title: "SPC trace, as of UMass (CSV)",
     tried_on: TriedOn::DescriptionOnly,
     endings: &[".spc"],
-    recognise: |head| recognise_lines(head, Spc),
-    open: |input, _| open_lines(input, "spc", Zero::TraceStart, Spc),
+    recognise: |head| DIALECT.recognises(head),
+    open: |input, _| DIALECT.open(input),
     create_load: Some(|output, _| Ok(Box::new(SpcWriter { output, losses: Losses::default() }))),
     ..Format::named("spc")
 };
 
-struct Spc;
-
-impl LineFormat for Spc {
-    type Item = Request;
-
-    fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
-        if line.starts_with(b"#") {
-            return Parsed::Nothing;
-        }
-        row(line, context).into()
-    }
-}
-
-fn row(line: &[u8], context: &mut Context<'_>) -> std::result::Result<Request, &'static str> {
-    let mut fields = separated(line, b',');
-    let mut next = || fields.next().ok_or("fewer than 5 columns");
-    let (asu, lba, size, opcode, time) = (next()?, next()?, next()?, next()?, next()?);
-    let op = match opcode {
-        b"R" | b"r" => Op::Read,
-        b"W" | b"w" => Op::Write,
-        _ => return Err("the opcode is neither R nor W"),
-    };
-    whole(asu).map_err(|_| "the ASU is no whole number")?;
-    let lba = whole(lba).map_err(|_| "the LBA is no whole number")?;
-    let size = whole(size).map_err(|_| "the size is no whole number")?;
-    let at = decimal(time, 9).map_err(|_| "the timestamp is no number of seconds")?;
-    let offset = lba.checked_mul(SECTOR_BYTES).ok_or("the LBA lies beyond any device")?;
-    let (sector, sectors) = context.bytes(offset, size)?;
-    Ok(Request { device: context.device(asu)?, ..Request::new(Nanos(at), op, sector, sectors) })
-}
+static DIALECT: Dialect = Dialect {
+    name: "spc",
+    heading: "#",
+    columns: &[
+        Column::DeviceNumber,
+        Column::Offset(Unit::Sectors),
+        Column::Length(Unit::Bytes),
+        Column::Operation("R", "W"),
+        Column::Time(9),
+    ],
+    zero: Zero::TraceStart,
+    earliest: i64::MIN,
+};
 
 struct SpcWriter {
     output: Output,

@@ -2,53 +2,33 @@
 //!
 //! Times are seconds since 1970, the response is in seconds and may be blank; offset and size are bytes. From the README.
 
+use crate::formats::csv::{Column, Dialect, Unit};
 use crate::formats::{Format, TriedOn};
-use crate::number::{decimal, whole};
-use crate::request::{Op, Request};
-use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, separated};
-use crate::units::Nanos;
+use crate::rows::Zero;
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
     title: "SYSTOR '17 trace (CSV)",
     tried_on: TriedOn::DescriptionOnly,
-    recognise: |head| recognise_lines(head, Systor),
-    open: |input, _| open_lines(input, "systor17", Zero::Unix, Systor),
+    recognise: |head| DIALECT.recognises(head),
+    open: |input, _| DIALECT.open(input),
     ..Format::named("systor17")
 };
 
-struct Systor;
-
-impl LineFormat for Systor {
-    type Item = Request;
-
-    fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
-        if line.starts_with(b"Timestamp") {
-            return Parsed::Nothing;
-        }
-        row(line, context).into()
-    }
-}
-
-fn row(line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> {
-    let mut fields = separated(line, b',');
-    let mut next = || fields.next().ok_or("fewer than 6 columns");
-    let (time, response, kind, lun, offset, size) = (next()?, next()?, next()?, next()?, next()?, next()?);
-    let at = decimal(time, 9).map_err(|_| "the timestamp is no number of seconds")?;
-    let latency = match response {
-        b"" => None,
-        text => Some(Nanos(decimal(text, 9).map_err(|_| "the response is no number of seconds")?)),
-    };
-    let op = match kind {
-        b"R" | b"r" => Op::Read,
-        b"W" | b"w" => Op::Write,
-        _ => return Err("the type is neither R nor W"),
-    };
-    let offset = whole(offset).map_err(|_| "the offset is no whole number")?;
-    let size = whole(size).map_err(|_| "the size is no whole number")?;
-    let (sector, sectors) = context.bytes(offset, size)?;
-    Ok(Request { device: context.device(lun)?, latency, ..Request::new(Nanos(at), op, sector, sectors) })
-}
+static DIALECT: Dialect = Dialect {
+    name: "systor17",
+    heading: "Timestamp",
+    columns: &[
+        Column::Time(9),
+        Column::Latency(9),
+        Column::Operation("R", "W"),
+        Column::Device,
+        Column::Offset(Unit::Bytes),
+        Column::Length(Unit::Bytes),
+    ],
+    zero: Zero::Unix,
+    earliest: i64::MIN,
+};
 
 #[cfg(test)]
 mod tests {

@@ -2,56 +2,35 @@
 //!
 //! Times are seconds since 1970, offset and size are sectors, the type is 0 for a read and 1 for a write. From the README.
 
+use crate::formats::csv::{Column, Dialect, Unit};
 use crate::formats::{Format, TriedOn};
-use crate::number::{decimal, whole};
-use crate::request::{Op, Request};
-use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, separated};
-use crate::units::Nanos;
+use crate::rows::Zero;
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
     title: "Tencent CBS trace (CSV)",
     tried_on: TriedOn::DescriptionOnly,
-    recognise: |head| recognise_lines(head, Tencent),
-    open: |input, _| open_lines(input, "tencent", Zero::Unix, Tencent),
+    recognise: |head| DIALECT.recognises(head),
+    open: |input, _| DIALECT.open(input),
     ..Format::named("tencent")
 };
-
-struct Tencent;
 
 /// 2001 in nanoseconds since 1970. Earlier times are no times but something else in whole numbers, as fio's logs.
 const EARLIEST: i64 = 1_000_000_000_000_000_000;
 
-impl LineFormat for Tencent {
-    type Item = Request;
-
-    fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
-        if line.starts_with(b"Timestamp") {
-            return Parsed::Nothing;
-        }
-        row(line, context).into()
-    }
-}
-
-fn row(line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> {
-    let mut fields = separated(line, b',');
-    let mut next = || fields.next().ok_or("fewer than 5 columns");
-    let (time, offset, size, kind, volume) = (next()?, next()?, next()?, next()?, next()?);
-    let at = decimal(time, 9).map_err(|_| "the timestamp is no number of seconds")?;
-    if at < EARLIEST {
-        return Err("the timestamp is no time since 1970");
-    }
-    let op = match kind {
-        b"0" => Op::Read,
-        b"1" => Op::Write,
-        _ => return Err("the type is neither 0 nor 1"),
-    };
-    let offset = whole(offset).map_err(|_| "the offset is no whole number")?;
-    let size = whole(size).map_err(|_| "the size is no whole number")?;
-    whole(volume).map_err(|_| "the volume is no whole number")?;
-    let (sector, sectors) = context.sectors(offset, size)?;
-    Ok(Request { device: context.device(volume)?, ..Request::new(Nanos(at), op, sector, sectors) })
-}
+static DIALECT: Dialect = Dialect {
+    name: "tencent",
+    heading: "Timestamp",
+    columns: &[
+        Column::Time(9),
+        Column::Offset(Unit::Sectors),
+        Column::Length(Unit::Sectors),
+        Column::Operation("0", "1"),
+        Column::DeviceNumber,
+    ],
+    zero: Zero::Unix,
+    earliest: EARLIEST,
+};
 
 #[cfg(test)]
 mod tests {
