@@ -1,18 +1,23 @@
-//! Files that the formats' own programs made: blktrace 1.3 on Linux 6.1 in an emulated machine (a file system on a virtual
-//! disk, written with fsync, read, trimmed, unmounted), and blkparse's text of the same trace.
+//! Files that the formats' own programs made; `data/README.md` says by which commands.
 
 use std::path::{Path, PathBuf};
 
-use iosonar_trace::{Metadata, Op, Opened, Options, Request, open_files};
+use iosonar_trace::formats::Action;
+use iosonar_trace::{Flags, Metadata, Op, Opened, Options, Request, open_files};
 
 fn file(name: &str) -> PathBuf {
     PathBuf::from(format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR")))
 }
 
 fn load(names: &[&str]) -> (&'static str, Vec<Request>, Metadata) {
+    load_from(names, None)
+}
+
+/// Format, requests and footer; requests taken from that event.
+fn load_from(names: &[&str], action: Option<Action>) -> (&'static str, Vec<Request>, Metadata) {
     let paths: Vec<PathBuf> = names.iter().map(|name| file(name)).collect();
     let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-    let opened = open_files(&paths, None, &Options::default()).unwrap();
+    let opened = open_files(&paths, None, &Options { action }).unwrap();
     let Opened::Load(mut reader) = opened.rows else { panic!("not a load") };
     let mut rows = Vec::new();
     while let Some(row) = reader.next().unwrap() {
@@ -43,6 +48,64 @@ fn binary_and_text_agree() {
     let of_text: Vec<_> = text.iter().map(|r| (r.at - first, short(r))).collect();
     let of_binary: Vec<_> = binary.iter().map(|r| (r.at, short(r))).collect();
     assert_eq!(of_text, of_binary);
+}
+
+fn count(rows: &[Request], op: Op) -> usize {
+    rows.iter().filter(|row| row.op == op).count()
+}
+
+/// 8 writes of 64 KiB, 24 reads of 4 KiB, 6 writes of 4 KiB with a flush and FUA each, a discard of 1 MiB, and the
+/// flushes of closing the device: the same work, told by two programs.
+#[test]
+fn perf_and_bpftrace_tell_what_dd_did() {
+    for name in ["linux-6.18.perf-script.zst", "linux-6.18.bpftrace.zst"] {
+        let (format, rows, about) = load_from(&[name], Some(Action::Queue));
+        assert_eq!(format, "tracepoints");
+        let counts = (about.counts.unmatched, about.counts.bad_lines, about.counts.lost_events);
+        assert_eq!(counts, (0, 0, 0), "{name}: {:?}", about.notices);
+        assert_eq!([Op::Read, Op::Write, Op::Discard, Op::Flush].map(|op| count(&rows, op)), [24, 14, 1, 6], "{name}");
+        let places = |op: Op| rows.iter().filter(move |row| row.op == op).map(|row| (row.sector.0, row.sectors.0));
+        let writes = (0..8).map(|i| (i * 128, 128)).chain((0..6).map(|i| (4096 + i * 8, 8)));
+        assert!(places(Op::Write).eq(writes), "{name}");
+        assert!(places(Op::Read).eq((0..24).map(|i| (i * 8, 8))), "{name}");
+        assert!(places(Op::Discard).eq([(2048, 2048)]), "{name}");
+        assert_eq!(rows.iter().filter(|row| row.flags.has(Flags::FUA)).count(), 6, "{name}");
+        assert!(rows.iter().all(|row| row.latency.is_some_and(|latency| latency.0 > 0)), "{name}");
+        assert!(rows.iter().all(|row| row.pid.is_some() && !row.comm.as_str().is_empty()), "{name}");
+        let (_, driver, _) = load_from(&[name], Some(Action::Issue));
+        // Each write with FUA has become a write and two flushes, but is a write to the device as well.
+        assert_eq!([Op::Read, Op::Write, Op::Discard].map(|op| count(&driver, op)), [24, 14, 1], "{name}");
+    }
+}
+
+#[test]
+fn trace_cmd_tells_what_dd_did() {
+    let (format, rows, about) = load(&["linux-6.1.trace-cmd.zst"]);
+    assert_eq!(format, "tracepoints");
+    assert_eq!((about.counts.bad_lines, about.counts.lost_events), (0, 0), "{:?}", about.notices);
+    let names: Vec<&str> = about.devices.iter().map(|device| device.name.as_str()).collect();
+    let of_loop: Vec<Request> = rows.into_iter().filter(|row| names[usize::from(row.device.0)] == "7,0").collect();
+    assert_eq!((count(&of_loop, Op::Read), count(&of_loop, Op::Write), of_loop.len()), (100, 40, 140));
+    assert!(of_loop.iter().all(|row| row.latency.is_some() && row.queued.is_some()));
+    assert!(of_loop.iter().all(|row| row.comm.as_str() == "dd"));
+}
+
+/// Both logs are of the same run of fio; only one of them has flushes, and only the other latencies.
+#[test]
+fn the_logs_of_fio_agree() {
+    let (format, asked, about) = load(&["fio-3.33.iolog"]);
+    assert_eq!((format, about.counts.bad_lines), ("fio-iolog", 0));
+    let (format, done, about) = load(&["fio-3.33.latency.log"]);
+    assert_eq!((format, about.counts.bad_lines), ("fio-latency", 0));
+    let mut places: Vec<_> =
+        asked.iter().filter(|row| row.op != Op::Flush).map(|row| (row.op, row.sector, row.sectors)).collect();
+    let mut seen: Vec<_> = done.iter().map(|row| (row.op, row.sector, row.sectors)).collect();
+    places.sort_unstable();
+    seen.sort_unstable();
+    assert_eq!(places.len(), 40);
+    assert_eq!(places, seen);
+    assert_eq!(count(&asked, Op::Flush), 4);
+    assert!(done.iter().all(|row| row.latency.is_some()));
 }
 
 /// Found by fuzzing: the library panics at such a footer.
