@@ -14,6 +14,8 @@ test    losetup               mount          util-linux      util-linux     util
 test    mkfs.ext4             e2fsprogs      e2fsprogs       e2fsprogs      e2fsprogs
 bench   fio                   fio            fio             fio            fio
 spark   java                  openjdk-17-jre-headless java-17-openjdk-headless java-17-openjdk-headless jre17-openjdk-headless
+bench   blkparse              blktrace       blktrace        blktrace       blktrace
+bench   gawk                  gawk           gawk            gawk           gawk
 test    clang                 clang          clang           clang          clang
 test    chromium              chromium       chromium        chromium       chromium
 '

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""How fast traces are converted to loads: iosonar beside blkparse and awk, on the same trace, by turns.
+
+bench/convert.py --iosonar target/release/iosonar [--requests 1000000] [--rounds 3] [--folder DIR]
+
+The trace is the natural load of PostgreSQL, repeated until it has so many requests, written as blktrace's binary file
+and as blkparse's text. What is timed is the way from a trace to a load, latencies included. The other side is what is
+usual: blkparse prints the fields, awk matches completions with requests and prints rows of classic text. It is spared
+the sorting and the compression that would follow. Wall-clock time is what a user waits for; processor time is what it
+costs. The folder needs some 400 bytes for each request; traces that are in DIR already are used again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+LOAD = Path(__file__).parent.parent / "loads" / "pgbench.load.parquet"
+LOAD_REQUESTS = 45494
+
+# In which column action, time, sector, sectors and operation stand.
+FIELDS = "-v A=1 -v T=2 -v S=3 -v N=4 -v O=5"
+TEXT = "-v A=6 -v T=4 -v S=8 -v N=10 -v O=7"
+FORMAT = "%a %T.%9t %S %n %d\\n"
+# A row for each Q, with the latency, where its C is found; the oldest first where several are alike.
+MATCH = r"""
+$A == "Q" { key = $S " " $N " " substr($O, 1, 1); waiting[key, ++last[key]] = $T }
+$A == "C" {
+    key = $S " " $N " " substr($O, 1, 1)
+    if (first[key] < last[key]) {
+        at = waiting[key, ++first[key]]
+        delete waiting[key, first[key]]
+        printf "%.9f ; %d ; %d ; %s ; 0.000000000 ; %.9f\n", at, $S, $N, $O, $T - at
+    }
+}
+"""
+AWKS = ("gawk", "mawk")
+
+
+@dataclass
+class Cost:
+    """What a pipeline took."""
+
+    wall_s: float
+    processor_s: float
+    peak_mb: float
+    """The largest resident set of any of its processes."""
+
+
+def timed(command: str) -> Cost:
+    """Runs a shell pipeline to its end."""
+    began = time.monotonic()
+    process = subprocess.Popen(["bash", "-o", "pipefail", "-c", command], stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    wall = time.monotonic() - began
+    if status:
+        sys.exit(f"this failed: {command}")
+    return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6)
+
+
+def make(iosonar: Path, folder: Path, requests: int) -> tuple[Path, Path]:
+    """The same trace as blktrace's binary file and as blkparse's text."""
+    load = folder / f"trace-{requests}.load.parquet"
+    binary = folder / f"trace-{requests}.blktrace.0"
+    text = folder / f"trace-{requests}.blkparse"
+    rounds = max(1, round(requests / LOAD_REQUESTS))
+    for output, command in (
+        (load, [iosonar, "edit", LOAD, load, f"repeat times={rounds}"]),
+        (binary, [iosonar, "convert", load, binary]),
+        (text, [iosonar, "convert", load, text]),
+    ):
+        if not output.exists():
+            subprocess.run([str(word) for word in command], check=True, stderr=subprocess.DEVNULL)
+    return binary, text
+
+
+def compare(iosonar: Path, folder: Path, requests: int, rounds: int) -> None:
+    """Measures and prints."""
+    binary, text = make(iosonar, folder, requests)
+    match, out = folder / "match.awk", folder / "out"
+    match.write_text(MATCH)
+    # blkparse reads NAME.blktrace.0 when it is given NAME.
+    fields = f"blkparse -q -i {str(binary).removesuffix('.blktrace.0')} -f '{FORMAT}'"
+    awks = [awk for awk in AWKS if shutil.which(awk)]
+    print("| trace | how | wall-clock | processor | largest process | faster than each awk, median of rounds |")
+    print("|---|---|---|---|---|---|")
+    for trace in (binary, text):
+        ways = {}
+        for awk in awks:
+            if trace == binary:
+                ways[f"blkparse, {awk}"] = f"{fields} | {awk} {FIELDS} -f {match} > {out}.load"
+            else:
+                ways[awk] = f"{awk} {TEXT} -f {match} {text} > {out}.load"
+        for ending, kind in (("load", "text"), ("load.parquet", "Parquet")):
+            ways[f"iosonar to {kind}"] = f"{iosonar} convert --action Q {trace} {out}.{ending}"
+        costs = [{how: timed(command) for how, command in ways.items()} for _ in range(rounds)]
+        what = "blktrace's binary file" if trace == binary else "blkparse's text"
+        for index, how in enumerate(ways):
+            wall = statistics.median(cost[how].wall_s for cost in costs)
+            processor = statistics.median(cost[how].processor_s for cost in costs)
+            peak = max(cost[how].peak_mb for cost in costs)
+            faster = [
+                statistics.median(cost[slow].wall_s / cost[how].wall_s for cost in costs)
+                for slow in list(ways)[: len(awks)]
+            ]
+            factors = ", ".join(f"{factor:.1f}" for factor in faster) if index >= len(awks) else ""
+            size = f"{what}, {trace.stat().st_size / 1e6:.0f} MB"
+            print(f"| {size} | {how} | {wall:.2f} s | {processor:.2f} s | {peak:.0f} MB | {factors} |")
+    for left in folder.glob("out.*"):
+        left.unlink()
+
+
+def main() -> None:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--iosonar", type=Path, required=True)
+    parser.add_argument("--requests", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--folder", type=Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as temporary:
+        folder = arguments.folder or Path(temporary)
+        compare(arguments.iosonar.resolve(), folder, arguments.requests, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()
