@@ -33,7 +33,7 @@ demo: system-for-demo $(VENV)/program ## build, replay a load on a file, draw it
 	$(BIN)/iosonar demo
 
 .PHONY: test
-test: lint test-rust test-python ## every check and every test, but those of `acceptance`
+test: lint test-rust test-without-clang test-python ## every check and every test, but those of `acceptance`
 
 .PHONY: build
 build: ## build the binary for release: target/release/iosonar
@@ -75,6 +75,7 @@ bench: build ## measure against other programs, as root on a quiet machine: make
 	cargo run --release --locked --quiet --package iosonar-replay --example conflicts_speed
 	cargo build --release -p iosonar-replay --example loop_alone
 	python3 bench/null.py --iosonar $(BUILT) --loop target/release/examples/loop_alone
+	python3 bench/convert.py --iosonar $(BUILT)
 	python3 bench/record_overhead.py $(BUILT)
 
 .PHONY: bench-report
@@ -95,6 +96,11 @@ rooms: | system-for-demo ## check that the arrows between rooms are those of ARC
 .PHONY: test-rust test-python
 test-rust: system-for-test ## the tests of the Rust half alone
 	cargo test --locked --workspace
+
+# The build script takes the lack of what CLANG names for a lack of clang.
+.PHONY: test-without-clang
+test-without-clang: system-for-test ## that it builds where there is no clang, and that `record` says so
+	CLANG=no-clang-here cargo test --locked --package iosonar-record
 
 test-python: system-for-test $(VENV)/tools $(VENV)/program ## the tests of the Python half alone
 	$(BIN)/pytest

@@ -39,3 +39,17 @@ impl Kernel {
         match *self {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Run by `make test-without-clang`.
+    #[test]
+    fn recording_is_refused_and_says_what_to_install() {
+        let options = Options { level: crate::Level::Queue, ring_bytes: 1 << 20, note: String::new() };
+        let Err(error) = Kernel::load(&[], &options) else { panic!("it loads what is not there") };
+        assert!(matches!(error, Error::NotBuilt));
+        assert!(error.to_string().contains("clang"), "{error}");
+    }
+}
