@@ -1,22 +1,21 @@
-//! Finds the tracked requests that overlap a range, in constant time and constant memory.
+//! Finds the tracked requests that overlap a range, in constant memory, and in a time that does not grow with their number.
 //!
-//! The device is cut into chunks of 64 KiB, and chunks are hashed into lists. A request stands in the list of each chunk
-//! that it touches:
-//!
-//! ```text
-//!  sectors   0        128       256       384
-//!            |---------|---------|---------|
-//!  slot 3         [========]                   in chunks 0 and 1
-//!  slot 7               [==]                   in chunk 1
-//! ```
-//!
-//! Two requests may meet in several chunks; only the first chunk that they share counts, so each is found once. A request
-//! of very many chunks, or one for which no more list entries are left, goes to a short list that is looked through whole.
+//! | a request | stands in | and looks for overlaps among |
+//! |---|---|---|
+//! | of up to 2 MiB | lists of small chunks; of large ones as well, once there was a long request | the short ones in its small chunks, the long ones in its large chunks |
+//! | of up to 4 GiB | lists of large chunks | all in its large chunks |
+//! | longer, or without room in the lists | none: it is looked at by all | all |
 
-const CHUNK_SECTORS: u64 = 128;
-/// A request of more chunks than this is "long".
-const MOST_CHUNKS: u64 = 32;
-const NONE: u32 = u32::MAX;
+use super::lists::Lists;
+
+/// 64 KiB: most requests touch one or two.
+const SMALL: u64 = 128;
+/// 16 MiB: a discard of a GiB touches 64.
+const LARGE: u64 = 32_768;
+/// A request of more small chunks than this is long.
+const MOST_SMALL: u64 = 32;
+/// One of more large chunks than this is looked at by all.
+const MOST_LARGE: u64 = 256;
 
 /// The part of a target that a request touches, and whether it modifies it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,136 +31,121 @@ pub struct Range {
 }
 
 impl Range {
-    fn first_chunk(&self) -> u64 {
-        self.sector / CHUNK_SECTORS
-    }
-
-    fn last_chunk(&self) -> u64 {
-        (self.sector + self.sectors.max(1) - 1) / CHUNK_SECTORS
-    }
-
-    /// Whether looking for its overlaps means looking at every request.
-    pub fn is_long(&self) -> bool {
-        self.last_chunk() - self.first_chunk() >= MOST_CHUNKS
-    }
-
-    fn overlaps(&self, other: &Self) -> bool {
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
         self.target == other.target
             && self.sector < other.sector + other.sectors
             && other.sector < self.sector + self.sectors
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    slot: u32,
-    next: u32,
-    chunk: u64,
+/// Where a request stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stand {
+    Short,
+    Long,
+    Nowhere,
 }
 
 /// The requests that are tracked, by place.
 #[derive(Debug)]
 pub struct Index {
-    /// First entry of each hash list.
-    heads: Vec<u32>,
-    entries: Vec<Entry>,
-    free: u32,
-    unused: usize,
-    /// What stands in each slot.
-    ranges: Vec<Option<Range>>,
+    /// Short requests by small chunks.
+    short: Lists,
+    /// Short requests by large chunks, for long ones to find; kept from when the first long one came.
+    short_for_long: Lists,
+    is_kept: bool,
+    /// Long requests by large chunks.
+    long: Lists,
     /// Slots that stand in no list.
-    long: Vec<u32>,
-    is_long: Vec<bool>,
+    nowhere: Vec<u32>,
+    /// What stands in each slot, and where.
+    ranges: Vec<Option<Range>>,
+    stands: Vec<Stand>,
 }
 
 impl Index {
     pub fn new(slots: usize) -> Self {
-        let entries = slots * 4;
         Self {
-            heads: vec![NONE; (slots * 4).next_power_of_two()],
-            entries: (0..entries)
-                .map(|i| Entry { slot: NONE, next: if i + 1 == entries { NONE } else { i as u32 + 1 }, chunk: 0 })
-                .collect(),
-            free: 0,
-            unused: entries,
+            short: Lists::new(SMALL, slots * 4),
+            // A short request is smaller than a large chunk: it touches two at most.
+            short_for_long: Lists::new(LARGE, slots * 2),
+            is_kept: false,
+            long: Lists::new(LARGE, slots * 4),
+            nowhere: Vec::with_capacity(slots),
             ranges: vec![None; slots],
-            long: Vec::with_capacity(slots),
-            is_long: vec![false; slots],
+            stands: vec![Stand::Nowhere; slots],
         }
+    }
+
+    /// Whether looking for its overlaps may mean looking at very many.
+    pub fn is_long(&self, range: &Range) -> bool {
+        self.short.count(range) > MOST_SMALL
     }
 
     pub fn insert(&mut self, slot: u32, range: Range) {
         debug_assert!(self.ranges[slot as usize].is_none(), "slot {slot} is in use");
+        let stand = if !self.is_long(&range) && self.short.has_room(&range) {
+            self.short.insert(slot, &range);
+            if self.is_kept {
+                self.short_for_long.insert(slot, &range);
+            }
+            Stand::Short
+        } else if self.long.count(&range) <= MOST_LARGE && self.long.has_room(&range) {
+            self.long.insert(slot, &range);
+            Stand::Long
+        } else {
+            self.nowhere.push(slot);
+            Stand::Nowhere
+        };
         self.ranges[slot as usize] = Some(range);
-        let chunks = range.last_chunk() - range.first_chunk() + 1;
-        if chunks > MOST_CHUNKS || chunks > self.unused as u64 {
-            self.is_long[slot as usize] = true;
-            self.long.push(slot);
-            return;
-        }
-        for chunk in range.first_chunk()..=range.last_chunk() {
-            let list = self.list(range.target, chunk);
-            let new = self.free;
-            let entry = &mut self.entries[new as usize];
-            self.free = entry.next;
-            *entry = Entry { slot, next: self.heads[list], chunk };
-            self.heads[list] = new;
-        }
-        self.unused -= chunks as usize;
+        self.stands[slot as usize] = stand;
     }
 
     /// Forgets a request; `None` if it was not tracked.
     pub fn remove(&mut self, slot: u32) -> Option<Range> {
         let range = self.ranges[slot as usize].take()?;
-        if std::mem::take(&mut self.is_long[slot as usize]) {
-            self.long.retain(|&s| s != slot);
-            return Some(range);
-        }
-        for chunk in range.first_chunk()..=range.last_chunk() {
-            let list = self.list(range.target, chunk);
-            let mut before = NONE;
-            let mut at = self.heads[list];
-            while self.entries[at as usize].slot != slot || self.entries[at as usize].chunk != chunk {
-                (before, at) = (at, self.entries[at as usize].next);
+        match self.stands[slot as usize] {
+            Stand::Short => {
+                self.short.remove(slot, &range);
+                if self.is_kept {
+                    self.short_for_long.remove(slot, &range);
+                }
             }
-            let after = self.entries[at as usize].next;
-            match before {
-                NONE => self.heads[list] = after,
-                _ => self.entries[before as usize].next = after,
-            }
-            self.entries[at as usize] = Entry { slot: NONE, next: self.free, chunk: 0 };
-            self.free = at;
-            self.unused += 1;
+            Stand::Long => self.long.remove(slot, &range),
+            Stand::Nowhere => self.nowhere.retain(|&s| s != slot),
         }
         Some(range)
     }
 
-    /// Calls `found` once for each tracked request that overlaps `range`.
-    pub fn overlapping(&self, range: Range, mut found: impl FnMut(u32, &Range)) {
-        for &slot in &self.long {
-            self.report(slot, &range, &mut found);
+    /// Readies what a request needs to look for its overlaps.
+    pub fn prepare(&mut self, range: &Range) {
+        if !self.is_kept && self.is_long(range) {
+            self.is_kept = true;
+            for (slot, tracked) in self.ranges.iter().enumerate() {
+                if let Some(tracked) = tracked.as_ref().filter(|_| self.stands[slot] == Stand::Short) {
+                    self.short_for_long.insert(slot as u32, tracked);
+                }
+            }
         }
-        if range.is_long() {
+    }
+
+    /// Calls `found` once for each tracked request that overlaps `range`, which was given to [`Index::prepare`] before.
+    pub fn overlapping(&self, range: Range, mut found: impl FnMut(u32, &Range)) {
+        if self.long.count(&range) > MOST_LARGE {
             // Longer than a walk over all slots is worth: look at each once.
             for slot in 0..self.ranges.len() as u32 {
-                if !self.is_long[slot as usize] {
-                    self.report(slot, &range, &mut found);
-                }
+                self.report(slot, &range, &mut found);
             }
             return;
         }
-        for chunk in range.first_chunk()..=range.last_chunk() {
-            let mut at = self.heads[self.list(range.target, chunk)];
-            while at != NONE {
-                let Entry { slot, next, chunk: own } = self.entries[at as usize];
-                at = next;
-                let Some(other) = &self.ranges[slot as usize] else { continue };
-                let first_shared = other.first_chunk().max(range.first_chunk());
-                if own == chunk && first_shared == chunk && range.overlaps(other) {
-                    found(slot, other);
-                }
-            }
+        for &slot in &self.nowhere {
+            self.report(slot, &range, &mut found);
         }
+        if !self.long.is_empty() {
+            self.long.overlapping(&range, &self.ranges, &mut found);
+        }
+        let short = if self.is_long(&range) { &self.short_for_long } else { &self.short };
+        short.overlapping(&range, &self.ranges, found);
     }
 
     fn report(&self, slot: u32, range: &Range, found: &mut impl FnMut(u32, &Range)) {
@@ -170,12 +154,5 @@ impl Index {
         {
             found(slot, other);
         }
-    }
-
-    #[inline]
-    fn list(&self, target: u16, chunk: u64) -> usize {
-        // Fibonacci hashing: neighbouring chunks go to lists far apart.
-        let key = (chunk ^ (u64::from(target) << 48)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (key >> 32) as usize & (self.heads.len() - 1)
     }
 }

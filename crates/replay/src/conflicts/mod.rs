@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 mod index;
+mod lists;
 
 use index::Index;
 pub use index::Range;
@@ -97,6 +98,7 @@ impl Tracker {
         }
         let strong = self.strong;
         let mut blockers = 0;
+        self.index.prepare(&range);
         self.index.overlapping(range, |_, other| {
             blockers += u32::from(strong.conflict(range.modifies, other.modifies));
         });
@@ -112,7 +114,7 @@ impl Tracker {
 
     /// Looks for what a request would overlap, for nothing but to have it in the processor's cache when it is admitted.
     pub fn rehearse(&self, range: Range) {
-        if self.policy != Policy::Allow && !range.is_long() {
+        if self.policy != Policy::Allow && !self.index.is_long(&range) {
             self.index.overlapping(range, |slot, _| {
                 std::hint::black_box(self.turn[slot as usize]);
             });
@@ -210,8 +212,14 @@ mod tests {
 
     fn ranges() -> impl Strategy<Value = Range> {
         // Few places and some very long ranges, so that everything overlaps and every way through the index is taken.
-        (0u16..2, 0u64..600, prop_oneof![4 => 0u64..40, 1 => 40u64..20_000], any::<bool>())
-            .prop_map(|(target, sector, sectors, modifies)| Range { target, sector, sectors, modifies })
+        let sector = prop_oneof![6 => 0u64..600, 1 => 0u64..200_000];
+        let sectors = prop_oneof![8 => 0u64..40, 2 => 40u64..20_000, 1 => 20_000u64..16_000_000];
+        (0u16..2, sector, sectors, any::<bool>()).prop_map(|(target, sector, sectors, modifies)| Range {
+            target,
+            sector,
+            sectors,
+            modifies,
+        })
     }
 
     proptest! {
