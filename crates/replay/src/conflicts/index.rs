@@ -8,10 +8,10 @@
 
 use super::lists::Lists;
 
-/// 64 KiB: most requests touch one or two.
-const SMALL: u64 = 128;
-/// 16 MiB: a discard of a GiB touches 64.
-const LARGE: u64 = 32_768;
+/// 64 KiB, in bits of sectors: most requests touch one or two.
+const SMALL: u32 = 7;
+/// 16 MiB, likewise: a discard of a GiB touches 64.
+const LARGE: u32 = 15;
 /// A request of more small chunks than this is long.
 const MOST_SMALL: u64 = 32;
 /// One of more large chunks than this is looked at by all.
