@@ -115,7 +115,7 @@ fn whichever_way_it_waits_nothing_goes_early_or_is_lost() {
     let rows: Vec<Row> = (0..50).map(|i| (i as f64 / 500.0, i * 8, 8, 'W')).collect();
     let load = bench.load(&rows);
     let target = bench.target(MIB);
-    for wait in ["spin", "hybrid", "sleep"] {
+    for wait in ["spin", "hybrid", "sleep", "work"] {
         let ran = bench.replay(&load, &target, &["--wait", wait, "--overwrite"]).with_code(0);
         each_done(&ran.rows());
         assert_eq!(ran.rows().len(), 50);

@@ -67,6 +67,8 @@ fn every_request_of_a_load_is_done_once_on_a_device() {
     assert_all_done(&ran, &load);
     let target = ran.footer().run.unwrap()["target"].clone();
     assert_eq!((&target["kind"], &target["sectors"]), (&"block".into(), &32_768.into()));
+    let statistics = ran.statistics();
+    assert_eq!(statistics["devices"][0]["latency_us"], statistics["latency_us"], "there is but one");
 }
 
 #[test]
@@ -194,9 +196,9 @@ fn as_fast_as_possible_keeps_to_the_depth() {
     // Hours, in the load's own time.
     let load: Vec<Row> = side_by_side(2000, 8).iter().map(|&(at, s, n, op)| (at * 10_000.0, s, n, op)).collect();
     let path = bench.load(&load);
-    for depth in [1, 7, 64] {
-        let ran =
-            bench.replay(&path, device.path(), &["--asap", "--depth", &depth.to_string(), "--overwrite"]).with_code(0);
+    for (depth, how) in [(1, "hybrid"), (7, "hybrid"), (1, "work"), (7, "work"), (64, "work")] {
+        let more = ["--asap", "--depth", &depth.to_string(), "--wait", how, "--overwrite"];
+        let ran = bench.replay(&path, device.path(), &more).with_code(0);
         assert_all_done(&ran, &load);
         assert!(ran.rows().iter().all(|row| row.in_flight <= depth), "depth {depth}");
         let statistics = ran.statistics();
@@ -208,6 +210,18 @@ fn as_fast_as_possible_keeps_to_the_depth() {
             assert!(rows.is_sorted_by_key(|row| row.request), "one after the other, in the load's order");
             assert!(rows.windows(2).all(|w| w[0].completed <= w[1].issued));
         }
+    }
+}
+
+#[test]
+fn more_is_left_out_than_the_recorder_takes_at_once() {
+    let bench = Bench::new();
+    // More than any queue in the engine holds.
+    let load: Vec<Row> = (0..150_000).map(|i| (0.0, i % 100 * 8, 8, 'W')).collect();
+    let (path, target) = (bench.load(&load), bench.target(MIB));
+    for how in ["spin", "work"] {
+        let ran = bench.replay(&path, &target, &["--reads-only", "--wait", how, "--overwrite"]).with_code(0);
+        assert_eq!(outcomes(&ran.rows()), BTreeMap::from([(Outcome::Excluded, load.len())]));
     }
 }
 

@@ -65,7 +65,7 @@ fn main() {
                 rereader: None,
             };
             let (begun, processor) = (Instant::now(), processor_seconds());
-            let (tally, _, outcome) = Issuer::new(plugs).run();
+            let (tally, _, _, outcome) = Issuer::new(plugs).run();
             outcome.expect("nothing can fail");
             (begun.elapsed().as_secs_f64(), processor_seconds() - processor, tally)
         });

@@ -36,6 +36,18 @@ pub struct Plan {
     pub stamp: Option<u64>,
 }
 
+/// What requests are made from.
+pub struct Supplies<'a> {
+    /// Which, and when.
+    pub agenda: Agenda<'a>,
+    /// Where they go.
+    pub plan: Plan,
+    /// Memory for their data.
+    pub pool: Pool,
+    /// The data.
+    pub content: Content,
+}
+
 /// What the feeder says of itself when it is done.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fed {
@@ -95,60 +107,136 @@ pub struct Feeder<'a, C> {
     clock: C,
     plan: Plan,
     stop: &'a Stop,
+    agenda: Agenda<'a>,
+    arena: Arc<Arena>,
     pool: Pool,
     content: Content,
     output: Producer<Planned>,
     returned: Consumer<Buffer>,
-    /// While the queue to the loop is full, and how many places in it became free in the last nap.
-    nap: Nap,
-    freed: usize,
+    /// Taken from the agenda, and not yet handed over.
+    next: Option<Planned>,
+    /// Whether that has its buffer and its data.
+    is_equipped: bool,
     fed: Fed,
+    outcome: Result<()>,
     /// Of the last request.
     generation: u64,
 }
 
+/// What the feeder did, or what it has to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It handed a request over.
+    Fed,
+    /// It is too early for the next one, by that much.
+    Early(Nanos),
+    /// All memory is out.
+    NoBuffer,
+    /// The queue to the loop is full.
+    QueueFull,
+    /// There is nothing more to do.
+    Ended,
+}
+
 impl<'a, C: Clock> Feeder<'a, C> {
-    /// Puts requests into `output`, with buffers from `pool` that come back by `returned`.
+    /// Puts what it has into `output`, with buffers that come back by `returned`.
     pub fn new(
         clock: C,
-        plan: Plan,
+        supplies: Supplies<'a>,
         stop: &'a Stop,
-        pool: Pool,
-        content: Content,
         output: Producer<Planned>,
         returned: Consumer<Buffer>,
     ) -> Self {
-        let nap = Nap::for_queue(output.buffer().capacity());
-        Self { clock, plan, stop, pool, content, output, returned, nap, freed: 0, fed: Fed::default(), generation: 0 }
+        let Supplies { agenda, plan, pool, content } = supplies;
+        let arena = Arc::clone(pool.arena());
+        Self {
+            clock,
+            plan,
+            stop,
+            agenda,
+            arena,
+            pool,
+            content,
+            output,
+            returned,
+            next: None,
+            is_equipped: false,
+            fed: Fed::default(),
+            outcome: Ok(()),
+            generation: 0,
+        }
     }
 
     /// Runs to the end of the agenda, or until a stop. What it counted is true even if the load could be read only in part.
-    pub fn run(mut self, mut agenda: Agenda<'_>) -> Feeding {
-        let arena = Arc::clone(self.pool.arena());
-        let outcome = loop {
-            let scheduled = match agenda.take_next() {
-                Ok(Some(scheduled)) => scheduled,
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
-            };
-            self.fed.requests += 1;
-            raise(&mut self.fed.reaches, scheduled.next.request.device, scheduled.next.request.end());
-            let planned = self.plan(&scheduled);
-            let Some(planned) = self.equip(planned, &arena) else { break Ok(()) };
-            if !self.hand_over(planned) {
-                break Ok(());
+    pub fn run(mut self) -> Feeding {
+        let mut nap = Nap::for_queue(self.output.buffer().capacity());
+        // Places that became free in the last nap.
+        let mut freed = 0;
+        loop {
+            match self.step() {
+                Step::Fed => {}
+                Step::Ended => return self.finish(),
+                _ if self.is_over() => return self.finish(),
+                // Not for each request anew: being a little less ahead harms nobody.
+                Step::Early(left) => Nap::until(left.max(Nanos(self.plan.ahead.0 / 8))),
+                Step::NoBuffer => std::thread::sleep(BUFFER_NAP),
+                Step::QueueFull => {
+                    let before = self.output.slots();
+                    nap.sleep(freed);
+                    freed = self.output.slots() - before;
+                }
             }
-        };
-        let known = agenda.metadata();
-        self.fed.bad_lines = known.counts.bad_lines;
-        self.fed.load_complete = known.complete && outcome.is_ok();
-        self.fed.notices.clone_from(&known.notices);
-        self.fed.written = self.content.written();
-        self.fed.devices.clone_from(&known.devices);
-        Feeding { fed: self.fed, outcome, memory: Memory { pool: self.pool, returned: self.returned } }
+        }
     }
 
-    fn plan(&mut self, scheduled: &Scheduled) -> Planned {
+    /// Makes one request ready and hands it over, if that can be done now. Never waits, but for the load to be read.
+    pub fn step(&mut self) -> Step {
+        if self.next.is_none() {
+            self.next = match self.agenda.take_next() {
+                Ok(Some(scheduled)) => Some(self.planned(&scheduled)),
+                Ok(None) => return Step::Ended,
+                Err(error) => {
+                    self.outcome = Err(error);
+                    return Step::Ended;
+                }
+            };
+            self.is_equipped = false;
+        }
+        let mut next = self.next.take().expect("just made");
+        if !self.is_equipped {
+            let left = next.deadline - self.plan.ahead - self.clock.now();
+            let missing = if left > Nanos::ZERO { Some(Step::Early(left)) } else { self.equip(&mut next).err() };
+            if let Some(missing) = missing {
+                self.next = Some(next);
+                return missing;
+            }
+            next.ready = self.clock.now();
+            self.is_equipped = true;
+        }
+        match self.output.push(next) {
+            Ok(()) => Step::Fed,
+            Err(rtrb::PushError::Full(back)) => {
+                self.next = Some(back);
+                if self.output.is_abandoned() { Step::Ended } else { Step::QueueFull }
+            }
+        }
+    }
+
+    /// What it leaves.
+    pub fn finish(self) -> Feeding {
+        let mut fed = self.fed;
+        let known = self.agenda.metadata();
+        fed.bad_lines = known.counts.bad_lines;
+        fed.load_complete = known.complete && self.outcome.is_ok();
+        fed.notices.clone_from(&known.notices);
+        fed.written = self.content.written();
+        fed.devices.clone_from(&known.devices);
+        Feeding { fed, outcome: self.outcome, memory: Memory { pool: self.pool, returned: self.returned } }
+    }
+
+    fn planned(&mut self, scheduled: &Scheduled) -> Planned {
+        self.fed.requests += 1;
+        raise(&mut self.fed.reaches, scheduled.next.request.device, scheduled.next.request.end());
         let Scheduled { next: Numbered { request, number, round }, intended, deadline } = *scheduled;
         let Routed { target, sector, sectors, widened, skip } = self.plan.routes.route(&request);
         self.generation += 1;
@@ -175,74 +263,32 @@ impl<'a, C: Clock> Feeder<'a, C> {
         }
     }
 
-    /// Finds a buffer and builds the data, both of which may have to wait. `None` on a stop.
-    fn equip(&mut self, mut planned: Planned, arena: &Arena) -> Option<Planned> {
-        self.wait_until(planned.deadline - self.plan.ahead)?;
+    /// Finds a buffer and builds the data; an error if there is no buffer now.
+    fn equip(&mut self, planned: &mut Planned) -> std::result::Result<(), Step> {
         let bytes = planned.sectors.bytes();
         let moves_data = self.plan.has_data && matches!(planned.op, Op::Read | Op::Write) && bytes > 0;
-        if moves_data && planned.skip.is_none() {
-            if bytes > self.pool.largest() {
-                planned.skip = Some(Outcome::TooLarge);
-            } else {
-                let mut buffer = self.take_buffer(bytes)?;
-                let memory = arena.bytes_mut(&mut buffer, bytes);
-                if planned.op == Op::Write {
-                    self.content.fill(planned.sector, memory);
-                }
-                match self.plan.stamp {
-                    Some(run) if planned.op == Op::Write => header::stamp(memory, run, &planned),
-                    Some(run) => header::spoil(memory, run),
-                    None => {}
-                }
-                planned.buffer = Some(buffer);
-            }
+        if !moves_data || planned.skip.is_some() {
+            return Ok(());
         }
-        planned.ready = self.clock.now();
-        Some(planned)
-    }
-
-    fn wait_until(&self, at: Nanos) -> Option<()> {
-        loop {
-            let left = at - self.clock.now();
-            if left <= Nanos::ZERO {
-                return Some(());
-            }
-            if self.is_over() {
-                return None;
-            }
-            // Not for each request anew: being a little less ahead harms nobody.
-            let less = Nanos(self.plan.ahead.0 / 8);
-            Nap::until(Duration::from_nanos(left.max(less).0 as u64));
+        if bytes > self.pool.largest() {
+            planned.skip = Some(Outcome::TooLarge);
+            return Ok(());
         }
-    }
-
-    fn take_buffer(&mut self, bytes: u64) -> Option<Buffer> {
-        loop {
-            while let Ok(buffer) = self.returned.pop() {
-                self.pool.give(buffer);
-            }
-            if let Some(buffer) = self.pool.take(bytes) {
-                return Some(buffer);
-            }
-            if self.is_over() {
-                return None;
-            }
-            std::thread::sleep(BUFFER_NAP);
+        while let Ok(buffer) = self.returned.pop() {
+            self.pool.give(buffer);
         }
-    }
-
-    /// False if nobody wants it any more.
-    fn hand_over(&mut self, mut planned: Planned) -> bool {
-        while let Err(rtrb::PushError::Full(back)) = self.output.push(planned) {
-            if self.is_over() {
-                return false;
-            }
-            planned = back;
-            let before = self.output.slots();
-            self.nap.sleep(self.freed);
-            self.freed = self.output.slots() - before;
+        let mut buffer = self.pool.take(bytes).ok_or(Step::NoBuffer)?;
+        let memory = self.arena.bytes_mut(&mut buffer, bytes);
+        if planned.op == Op::Write {
+            self.content.fill(planned.sector, memory);
         }
-        true
+        match self.plan.stamp {
+            Some(run) if planned.op == Op::Write => header::stamp(memory, run, planned),
+            Some(run) => header::spoil(memory, run),
+            None => {}
+        }
+        planned.buffer = Some(buffer);
+        Ok(())
     }
 
     fn is_over(&self) -> bool {

@@ -357,10 +357,10 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
 
     /// Runs until the input has ended and everything is through, or a stop was ordered. An error is one of the target as
     /// a whole: what is in flight then is recorded as unfinished.
-    pub fn run(mut self) -> (Tally, T, io::Result<()>) {
+    pub fn run(mut self) -> (Tally, T, I, io::Result<()>) {
         let outcome = self.turns();
         self.abandon();
-        (self.tally, self.target, outcome)
+        (self.tally, self.target, self.idle, outcome)
     }
 
     fn turns(&mut self) -> io::Result<()> {
@@ -478,13 +478,13 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             let Some(next) = self.gates[gate].due.front() else { return };
             let skipped = next.skip.is_some();
             let range = range_of(next);
-            if skipped {
-                self.leave_out(gate, now, |_| {});
-                continue;
-            }
             if !self.has_room() {
                 self.tally.recorder_stalls += 1;
                 return self.hold(gate, HeldBy::Recorder, now);
+            }
+            if skipped {
+                self.leave_out(gate, now, |_| {});
+                continue;
             }
             let Gate { ordinary, pushed_back, .. } = self.gates[gate];
             if ordinary >= self.limits.depth || pushed_back >= self.limits.pushed_back {
@@ -722,7 +722,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         let Slot { buffer, generation, target, record, reread } = through;
         let mut done = Done { record, generation, target, admitted: self.admitted, reread, buffer };
         self.room = self.room.saturating_sub(1);
-        // Only requests that are left out come without a reservation. The recorder never waits for the loop.
+        // There was room for it before it was taken; and the recorder never waits for the loop.
         while let Err(rtrb::PushError::Full(back)) = self.output.push(done) {
             self.tally.recorder_stalls += 1;
             done = back;

@@ -40,6 +40,7 @@ pub mod target;
 pub mod verify;
 
 mod checks;
+mod chores;
 mod error;
 mod nap;
 mod planned;

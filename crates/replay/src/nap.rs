@@ -7,6 +7,8 @@
 use std::thread;
 use std::time::Duration;
 
+use iosonar_trace::Nanos;
+
 const SHORTEST: Duration = Duration::from_micros(250);
 const LONGEST: Duration = Duration::from_millis(16);
 
@@ -41,8 +43,8 @@ impl Nap {
     }
 
     /// Sleeps until something that is that far away, but not longer than an order to stop may be overlooked.
-    pub fn until(left: Duration) {
-        thread::sleep(left.min(LONGEST));
+    pub fn until(left: Nanos) {
+        thread::sleep(Duration::from_nanos(left.0 as u64).min(LONGEST));
     }
 }
 

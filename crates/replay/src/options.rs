@@ -134,6 +134,8 @@ pub enum Wait {
     Hybrid,
     /// Sleeps until the deadline.
     Sleep,
+    /// Makes requests ready and records them itself, instead of threads of their own; spins when there is nothing to do.
+    Work,
 }
 
 impl Options {
@@ -191,16 +193,32 @@ impl Options {
         self.pace() == Pace::Timed
     }
 
-    /// How the loop waits. Spinning is for deadlines: as fast as possible has none, nor has a closed loop without
-    /// pauses, and where there is but one processor
-    /// a spinning loop would keep it from the very work that it waits for.
+    /// How the loop waits.
     pub fn wait(&self) -> Wait {
-        let alone = std::thread::available_parallelism().is_ok_and(|n| n.get() == 1);
-        self.wait.unwrap_or(if alone || self.asap || self.closed == Some(Think::Never) {
-            Wait::Hybrid
-        } else {
-            Wait::Spin
-        })
+        self.wait.unwrap_or_else(|| self.best_wait(std::thread::available_parallelism().map_or(1, usize::from)))
+    }
+
+    /// What suits the run with that many processors. Spinning is for deadlines, which as fast as possible has none of, nor
+    /// has a closed loop without pauses; and where there is but one processor, a spinning loop would keep it from the
+    /// very work that it waits for. Where there are few and the device has queues of its own, the loop does best to
+    /// do all work itself; but what takes long, as verification does, would keep it from the device.
+    fn best_wait(&self, processors: usize) -> Wait {
+        let has_deadlines = !self.asap && self.closed != Some(Think::Never);
+        match (has_deadlines, processors) {
+            (_, 1) => Wait::Hybrid,
+            (true, _) => Wait::Spin,
+            (false, 2..=3) if self.method.is_ring() && self.verify == Verify::Off => Wait::Work,
+            (false, _) => Wait::Hybrid,
+        }
+    }
+
+    /// How many requests wait before the loop at most. A loop that makes them ready itself needs no more than it can have
+    /// in flight, unless there are deadlines to be ready for, and few buffers stay in the processor's cache.
+    pub fn queue(&self) -> usize {
+        match self.wait() {
+            Wait::Work if !self.keeps_times() => self.ahead_requests.min(self.depth.max(BATCH)),
+            _ => self.ahead_requests,
+        }
     }
 
     /// The run's agenda, of rounds that were opened for it.
@@ -239,5 +257,30 @@ impl Options {
         };
         let until = self.run_for.filter(|_| !self.keeps_times()).unwrap_or(Nanos::MAX);
         Limits { depth: self.depth, pushed_back: self.depth.max(64), batch: BATCH, gates, until }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::engine::Engine;
+
+    #[test]
+    fn waits_as_suits_run_and_machine() {
+        let timed = Options::new("a".into(), "b".into(), "c".into());
+        let asap = Options { asap: true, ..timed.clone() };
+        let closed = |think| Options { closed: Some(think), ..timed.clone() };
+        let threads = Method { engine: Some(Engine::Threads), ..Method::default() };
+        for (options, expected) in [
+            (timed.clone(), [Wait::Hybrid, Wait::Spin, Wait::Spin]),
+            (closed(Think::AsLoad), [Wait::Hybrid, Wait::Spin, Wait::Spin]),
+            (asap.clone(), [Wait::Hybrid, Wait::Work, Wait::Hybrid]),
+            (closed(Think::Never), [Wait::Hybrid, Wait::Work, Wait::Hybrid]),
+            (Options { verify: Verify::Reads, ..asap.clone() }, [Wait::Hybrid; 3]),
+            (Options { method: threads, ..asap.clone() }, [Wait::Hybrid; 3]),
+        ] {
+            assert_eq!([1, 2, 16].map(|processors| options.best_wait(processors)), expected, "{options:?}");
+        }
+        assert_eq!(Options { wait: Some(Wait::Sleep), ..asap }.wait(), Wait::Sleep);
     }
 }

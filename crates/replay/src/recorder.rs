@@ -76,6 +76,8 @@ pub struct Recorder<'a> {
     counter: Counter,
     checker: Option<Checker>,
     failure: Option<io::Error>,
+    /// When the journal was flushed last.
+    flushed: Instant,
 }
 
 impl<'a> Recorder<'a> {
@@ -91,7 +93,19 @@ impl<'a> Recorder<'a> {
         progress: &'a Progress,
     ) -> Self {
         let counter = Counter::new();
-        Self { input, stalls, returned, arena, journal, stop, progress, counter, checker: None, failure: None }
+        Self {
+            input,
+            stalls,
+            returned,
+            arena,
+            journal,
+            stop,
+            progress,
+            counter,
+            checker: None,
+            failure: None,
+            flushed: Instant::now(),
+        }
     }
 
     /// Has what was read and written checked, where there is a checker.
@@ -101,37 +115,50 @@ impl<'a> Recorder<'a> {
 
     /// Runs until the loop has gone.
     pub fn run(mut self) -> Recorded {
-        let mut flushed = Instant::now();
         // Neither the queue before it may run full, nor may the feeder have to wait for the buffers that it gives back.
         let mut nap = Nap::for_queue(self.input.buffer().capacity().min(self.returned.buffer().capacity()));
         loop {
             // Asked before the queue is emptied: what the loop put there before it went is seen.
             let last = self.input.is_abandoned();
-            let mut intended = None;
-            let mut found = 0;
-            while let Ok(done) = self.input.pop() {
-                intended = Some(done.record.intended.0);
-                self.take(done);
-                found += 1;
-            }
-            if let Some(intended) = intended {
-                self.show(intended);
-            }
-            if last && let Some(checker) = &mut self.checker {
-                checker.finish();
-                self.keep_decided();
-            }
-            if last || flushed.elapsed() > FLUSH_EVERY {
-                let outcome = self.journal.flush();
-                self.note(outcome);
-                flushed = Instant::now();
-            }
+            let found = self.step(usize::MAX);
             if last {
-                let Self { counter, journal, checker, failure, .. } = self;
-                return Recorded { counter, journal, checker, failure };
+                return self.finish();
             }
             nap.sleep(found);
         }
+    }
+
+    /// Takes what is there, but not more than that many. Returns how many.
+    pub fn step(&mut self, most: usize) -> usize {
+        let mut intended = None;
+        let mut found = 0;
+        while found < most
+            && let Ok(done) = self.input.pop()
+        {
+            intended = Some(done.record.intended.0);
+            self.take(done);
+            found += 1;
+        }
+        if let Some(intended) = intended {
+            self.show(intended);
+        }
+        if self.flushed.elapsed() > FLUSH_EVERY {
+            let outcome = self.journal.flush();
+            self.note(outcome);
+            self.flushed = Instant::now();
+        }
+        found
+    }
+
+    fn finish(mut self) -> Recorded {
+        if let Some(checker) = &mut self.checker {
+            checker.finish();
+            self.keep_decided();
+        }
+        let outcome = self.journal.flush();
+        self.note(outcome);
+        let Self { counter, journal, checker, failure, .. } = self;
+        Recorded { counter, journal, checker, failure }
     }
 
     fn take(&mut self, done: Done) {

@@ -144,6 +144,9 @@ pub struct Within {
     pub us100: f64,
 }
 
+/// What counts as the longest time: an hour.
+const LONGEST_NS: i64 = 3_600_000_000_000;
+
 /// A distribution of times. Values beyond an hour count as an hour.
 #[derive(Clone, Debug)]
 pub(crate) struct Times {
@@ -156,7 +159,7 @@ pub(crate) struct Times {
 
 impl Times {
     pub(crate) fn new() -> Self {
-        let histogram = Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("constant, valid bounds");
+        let histogram = Histogram::new_with_bounds(1, LONGEST_NS as u64, 3).expect("constant, valid bounds");
         Self { histogram, max: 0, sum: 0, within: [0; 4] }
     }
 
@@ -171,7 +174,9 @@ impl Times {
     }
 
     pub(crate) fn add(&mut self, time: Nanos) {
-        self.histogram.saturating_record(time.0.max(0) as u64);
+        // Saturating alone would not let a growing histogram grow.
+        let value = time.0.clamp(0, LONGEST_NS) as u64;
+        self.histogram.record(value).expect("no more than the bound");
         self.max = self.max.max(time.0);
         self.sum += i128::from(time.0);
         for (count, bound_us) in self.within.iter_mut().zip([10, 25, 50, 100]) {

@@ -117,7 +117,7 @@ impl Bench {
 
     fn run_on<T: Target>(&self, time: &Time, target: T, load: Vec<Planned>) -> (Vec<Record>, Tally, io::Result<()>) {
         let (output, mut done) = RingBuffer::new(load.len() + (self.depth + self.pushed_back) * self.gates + 1);
-        let (tally, _, outcome) = self.issuer(time, target, load, output).run();
+        let (tally, _, _, outcome) = self.issuer(time, target, load, output).run();
         (std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect(), tally, outcome)
     }
 }
@@ -229,7 +229,7 @@ fn what_is_to_be_left_out_has_a_row_and_is_never_given_to_the_target() {
     let (output, mut done) = RingBuffer::new(8);
     let bench = Bench::new(Policy::Partial, 8);
     let target = Mock::with_latency(time.clone(), Nanos(MS));
-    let (_, target, _) = bench.issuer(&time, target, vec![write(0, 0, 0, 8), left_out], output).run();
+    let (_, target, _, _) = bench.issuer(&time, target, vec![write(0, 0, 0, 8), left_out], output).run();
     assert_eq!(target.log.len(), 1);
     let rows = by_request(std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect());
     assert_eq!((rows[1].outcome, rows[1].issued), (Outcome::BeyondEnd, None));
@@ -380,7 +380,7 @@ fn a_recorder_that_is_too_slow_holds_the_loop_and_loses_nothing() {
         rows
     });
     let load = (0..60).map(|i| write(i, i as i64 * 1000, i * 8, 8)).collect();
-    let (tally, _, outcome) = bench.issuer(&time, target, load, output).run();
+    let (tally, _, _, outcome) = bench.issuer(&time, target, load, output).run();
     outcome.unwrap();
     let rows = by_request(slow.join().unwrap());
     assert!(rows.iter().map(|row| row.request).eq(0..60), "each once");
@@ -527,7 +527,7 @@ fn a_gate_with_no_room_left_holds_the_input_until_it_has() {
     let time = Time::starting_at(-MS);
     let target = Mock::with_latency(time.clone(), Nanos(MS));
     let (output, mut done) = RingBuffer::<Done>::new(64 + 2 * 65);
-    let (tally, _, outcome) = bench.issuer_of(&time, target, planned, output).run();
+    let (tally, _, _, outcome) = bench.issuer_of(&time, target, planned, output).run();
     outcome.unwrap();
     feeder.join().unwrap();
     let rows: Vec<_> = std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect();

@@ -14,11 +14,12 @@ use super::STALLS;
 use super::looping::{WAKE_MARGIN, lock_memory};
 use super::rooms::in_room;
 use crate::buffers::{Pool, UNIT_BYTES};
+use crate::chores::{Chores, Work};
 use crate::clock::Monotonic;
 use crate::conflicts::Tracker;
 use crate::data::Content;
 use crate::error::{Error, Result};
-use crate::feeder::{Feeder, Plan};
+use crate::feeder::{Feeder, Plan, Supplies};
 use crate::fidelity::{NEEDED_PCT, Verdict};
 use crate::isolate::Isolation;
 use crate::issuer::{Hybrid, Idle, Issuer, Plugs, Sleep, Spin, Stop, Telltale};
@@ -99,7 +100,7 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
     let limits = options.limits(1);
     let pool = Pool::new(options.buffers.min(64 << 20))?;
     let arena = Arc::clone(pool.arena());
-    let (planned_in, planned_out) = RingBuffer::new(options.ahead_requests);
+    let (planned_in, planned_out) = RingBuffer::new(options.queue());
     let (done_in, done_out) = RingBuffer::new((limits.slots() * 2).max(65_536));
     let (returned_in, returned_out) = RingBuffer::new((pool.largest() / UNIT_BYTES) as usize);
     let (stalls_in, stalls_out) = RingBuffer::new(STALLS);
@@ -112,35 +113,41 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
     let agenda = Agenda::new(Rounds::new(load, Window::default(), None), Schedule::new(1.0, false));
     let geometry = Geometry { sectors: PLACES * 8, block_sectors: 1 };
     let routes = Routes::new(vec![geometry], Map::all_to_first(), Rules::default(), Vec::new());
-    let feeder = Feeder::new(
-        clock,
-        Plan { routes, has_data: true, stamp: None, ahead: options.ahead },
-        stop,
-        pool,
-        Content::new(&options.data, 1),
-        planned_in,
-        returned_out,
-    );
+    let plan = Plan { routes, has_data: true, stamp: None, ahead: options.ahead };
+    let supplies = Supplies { agenda, plan, pool, content: Content::new(&options.data, 1) };
+    let feeder = Feeder::new(clock, supplies, stop, planned_in, returned_out);
     let recorder = Recorder::new(done_out, stalls_out, returned_in, arena, journal, stop, &progress);
-    let recorded = thread::scope(|rooms| {
+    let ends = (planned_out, done_in, telltale);
+    let enter = || {
+        lock_memory();
+        isolation.inspect(|isolation| isolation.enter());
+    };
+    let (fed, recorded, looped) = thread::scope(|rooms| {
+        if options.wait() == Wait::Work {
+            let looped = in_room(rooms, "issuer", || {
+                enter();
+                let work = Work { chores: Chores::new(feeder, recorder), rest: Spin };
+                let (work, outcome) = issue(clock, work, ends, options, stop);
+                let (fed, recorded) = work.chores.finish();
+                (fed, recorded, outcome)
+            })?;
+            return Ok::<_, Error>(looped.join().expect("the loop does not panic"));
+        }
         let looped = in_room(rooms, "issuer", || {
-            lock_memory();
-            if let Some(isolation) = isolation {
-                isolation.enter();
-            }
-            let ends = (planned_out, done_in, telltale);
+            enter();
             match options.wait() {
-                Wait::Spin => issue(clock, Spin, ends, options, stop),
-                Wait::Sleep => issue(clock, Sleep, ends, options, stop),
-                Wait::Hybrid => issue(clock, Hybrid { margin: WAKE_MARGIN }, ends, options, stop),
+                Wait::Spin | Wait::Work => issue(clock, Spin, ends, options, stop).1,
+                Wait::Sleep => issue(clock, Sleep, ends, options, stop).1,
+                Wait::Hybrid => issue(clock, Hybrid { margin: WAKE_MARGIN }, ends, options, stop).1,
             }
         })?;
-        let fed = in_room(rooms, "feeder", move || feeder.run(agenda)).inspect_err(|_| stop.at_once())?;
+        let fed = in_room(rooms, "feeder", move || feeder.run()).inspect_err(|_| stop.at_once())?;
         let recorded = recorder.run();
-        fed.join().expect("the feeder does not panic").outcome?;
-        looped.join().expect("the loop does not panic").map_err(|e| Error::system("the loop", e))?;
-        Ok::<_, Error>(recorded)
+        let fed = fed.join().expect("the feeder does not panic");
+        Ok((fed, recorded, looped.join().expect("the loop does not panic")))
     })?;
+    fed.outcome?;
+    looped.map_err(|e| Error::system("the loop", e))?;
     let path = recorded.journal.close();
     std::fs::remove_file(&path).map_err(|e| Error::file(&path, e))?;
     if let Some(error) = recorded.failure {
@@ -158,13 +165,14 @@ fn issue<I: Idle<Null>>(
     (input, output, telltale): (Consumer<Planned>, Producer<Done>, Telltale<'_>),
     options: &Options,
     stop: &Stop,
-) -> std::io::Result<()> {
+) -> (I, std::io::Result<()>) {
     let (policy, limits, pace) = (options.conflicts, options.limits(1), options.pace());
     let tracker = Tracker::new(policy, options.strong, limits.slots());
     let target = Null::new(limits.slots());
     let rereader = None;
     let plugs = Plugs { clock, target, idle, pace, policy, limits, stop, input, output, telltale, tracker, rereader };
-    Issuer::new(plugs).run().2
+    let (_, _, idle, outcome) = Issuer::new(plugs).run();
+    (idle, outcome)
 }
 
 fn journal_path() -> PathBuf {

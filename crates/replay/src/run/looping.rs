@@ -8,15 +8,17 @@ use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer};
 
 use crate::buffers::{Arena, Pool};
+use crate::chores::{Chores, Work};
 use crate::clock::Monotonic;
 use crate::conflicts::Tracker;
 use crate::error::Result;
+use crate::feeder::Feeding;
 use crate::isolate::Isolation;
 use crate::issuer::{Hybrid, Idle, Issuer, Limits, Plugs, Rereader, Sleep, Spin, Stop, Tally, Telltale};
 use crate::options::{Options, Wait};
 use crate::placement::Geometry;
 use crate::planned::{Done, Planned};
-use crate::recorder::Progress;
+use crate::recorder::{Progress, Recorded};
 use crate::target::Target;
 use crate::target::engine::{Chosen, Engine};
 use crate::verify::Verify;
@@ -34,8 +36,14 @@ pub struct Told {
     pub warnings: Vec<String>,
 }
 
+/// What lets the loop begin.
+pub struct Start<'a> {
+    pub clock: Monotonic,
+    /// The rooms beside it, if their work is the loop's own.
+    pub chores: Option<Chores<'a, Monotonic>>,
+}
+
 /// What the loop ended with.
-#[derive(Debug)]
 pub struct Looped {
     /// Its own counts.
     pub tally: Tally,
@@ -43,6 +51,8 @@ pub struct Looped {
     pub outcome: io::Result<()>,
     /// What the target has to say beyond what it said before.
     pub remarks: Vec<String>,
+    /// What feeder and recorder left, if the loop did their work.
+    pub rooms: Option<(Feeding, Recorded)>,
 }
 
 /// All that the loop's thread needs.
@@ -75,14 +85,14 @@ pub struct After {
     pub asked: mpsc::Receiver<LastWork>,
 }
 
-impl Looping<'_> {
+impl<'a> Looping<'a> {
     /// Sets the target up, tells by `ready` what the user should know of it, and waits for `started`: locking and
     /// registering buffers takes longer than any grace on a busy machine, so only then may the run's own time begin.
     /// Returns the end of the last pass, if `after` asks for one.
     pub fn run(
         mut self,
         ready: &mpsc::Sender<Told>,
-        started: &mpsc::Receiver<Monotonic>,
+        started: &mpsc::Receiver<Start<'a>>,
         after: &After,
     ) -> Result<Option<LastDone>> {
         let (files, arena) = (std::mem::take(&mut self.files), Arc::clone(&self.arena));
@@ -103,7 +113,7 @@ impl Looping<'_> {
         target: T,
         told: Told,
         ready: &mpsc::Sender<Told>,
-        started: &mpsc::Receiver<Monotonic>,
+        started: &mpsc::Receiver<Start<'a>>,
         after: &After,
     ) -> Option<LastDone> {
         lock_memory();
@@ -112,11 +122,15 @@ impl Looping<'_> {
         }
         let before = told.warnings.clone();
         let _ = ready.send(told);
-        let clock = started.recv().expect("whoever waits for us starts us");
+        let Start { clock, chores } = started.recv().expect("whoever waits for us starts us");
+        if let Some(chores) = chores {
+            let finish = |work: Work<'_, _, _>| Some(work.chores.finish());
+            return self.issue(clock, target, Work { chores, rest: Spin }, finish, &before, after);
+        }
         match self.options.wait() {
-            Wait::Spin => self.issue(clock, target, Spin, &before, after),
-            Wait::Sleep => self.issue(clock, target, Sleep, &before, after),
-            Wait::Hybrid => self.issue(clock, target, Hybrid { margin: WAKE_MARGIN }, &before, after),
+            Wait::Spin | Wait::Work => self.issue(clock, target, Spin, |_| None, &before, after),
+            Wait::Sleep => self.issue(clock, target, Sleep, |_| None, &before, after),
+            Wait::Hybrid => self.issue(clock, target, Hybrid { margin: WAKE_MARGIN }, |_| None, &before, after),
         }
     }
 
@@ -125,6 +139,7 @@ impl Looping<'_> {
         clock: Monotonic,
         target: T,
         idle: I,
+        finish: impl FnOnce(I) -> Option<(Feeding, Recorded)>,
         before: &[String],
         after: &After,
     ) -> Option<LastDone> {
@@ -135,9 +150,10 @@ impl Looping<'_> {
         let rereader = run.filter(|_| options.verify >= Verify::Paranoia).map(|run| Rereader { arena, run });
         let plugs =
             Plugs { clock, target, idle, pace, policy, limits, stop, input, output, telltale, tracker, rereader };
-        let (tally, mut target, outcome) = Issuer::new(plugs).run();
+        let (tally, mut target, idle, outcome) = Issuer::new(plugs).run();
+        let rooms = finish(idle);
         let remarks = target.remarks().into_iter().filter(|remark| !before.contains(remark)).collect();
-        let _ = after.ended.send(Looped { tally, outcome, remarks });
+        let _ = after.ended.send(Looped { tally, outcome, remarks, rooms });
         let (mut checker, mut pool) = after.asked.recv().ok()?;
         let pass = LastPass::new(&mut checker, &mut pool, geometries);
         let (far, said) = pass.run(&mut target, &clock, stop, &|far| progress.verified(&far));

@@ -18,22 +18,23 @@ use rtrb::RingBuffer;
 use serde_json::json;
 
 use self::conclude::{Ended, conclude};
-use self::looping::{After, Looping};
+use self::looping::{After, Looping, Start};
 use self::rooms::{heard_from, in_room};
 use crate::buffers::{Pool, UNIT_BYTES};
 use crate::checks;
+use crate::chores::Chores;
 use crate::clock::{Monotonic, monotonic, wall};
 use crate::data::Content;
 use crate::device::Device;
 use crate::device::meter::Meter;
 use crate::error::{Error, Result};
-use crate::feeder::{Feeder, Feeding, Plan};
+use crate::feeder::{Feeder, Feeding, Plan, Supplies};
 use crate::isolate::Isolation;
 use crate::issuer::{Stop, Telltale};
 use crate::journal::{self, JournalWriter};
 use crate::machine;
 use crate::mapping::Map;
-use crate::options::Options;
+use crate::options::{Options, Wait};
 use crate::recorder::{Progress, Recorder};
 use crate::rounds::{Reopen, Rounds};
 use crate::statistics::Statistics;
@@ -102,6 +103,7 @@ impl Prepared {
             "targets": targets::describe(&devices, &map),
             "machine": machine::snapshot(),
             "fake": options.fake(),
+            "wait": options.wait(),
             "data": { "what": options.data.to_string(), "seed": seed },
         }));
         let isolation = match options.isolate.as_slice() {
@@ -167,7 +169,7 @@ impl Prepared {
         let limits = self.options.limits(self.devices.len());
         let arena = Arc::clone(self.pool.arena());
         let files = self.devices.iter().map(claimed).collect::<Result<_>>()?;
-        let (planned_in, planned_out) = RingBuffer::new(self.options.ahead_requests);
+        let (planned_in, planned_out) = RingBuffer::new(self.options.queue());
         // Room for everything in flight or waiting, and as much again for the recorder's naps.
         let (done_in, done_out) = RingBuffer::new((limits.slots() * 2).max(65_536));
         let buffers = (self.pool.largest() / UNIT_BYTES) as usize;
@@ -209,28 +211,38 @@ impl Prepared {
             let meters: Vec<Meter> = disks.filter_map(Meter::start).collect();
             // Where it can't be, entries can't be either, and the recorder will say so.
             let _ = self.journal.restate(&self.metadata);
-            let _ = start.send(clock);
             let plan = Plan {
                 routes: targets::routes(options, self.survey.as_ref(), &self.devices, &self.map),
                 has_data: options.method.has_device(),
                 ahead: options.ahead,
                 stamp: run,
             };
-            let feeder = Feeder::new(clock, plan, stop, self.pool, self.content, planned_in, returned_out);
+            let again: Option<Reopen<'_>> = options.again.then(|| Box::new(|| survey::open(options)) as _);
+            let agenda = options.agenda(Rounds::new(self.load, options.window, again));
+            let supplies = Supplies { agenda, plan, pool: self.pool, content: self.content };
+            let feeder = Feeder::new(clock, supplies, stop, planned_in, returned_out);
             let checker = run.map(|run| Checker::new(run, options.verify_memory, options.may_overlap()));
             let recorder = Recorder::new(done_out, stalls_out, returned_in, arena, self.journal, stop, progress)
                 .checked_by(checker);
-            let again: Option<Reopen<'_>> = options.again.then(|| Box::new(|| survey::open(options)) as _);
-            let agenda = options.agenda(Rounds::new(self.load, options.window, again));
-            let feeder = in_room(rooms, "feeder", move || feeder.run(agenda)).inspect_err(|_| stop.at_once())?;
-            // Without it nobody would take what the loop is through with.
-            let recorder = in_room(rooms, "recorder", || recorder.run()).inspect_err(|_| stop.at_once())?;
-            let Ok(looped) = is_ended.recv() else {
+            let beside = if options.wait() == Wait::Work {
+                let _ = start.send(Start { clock, chores: Some(Chores::new(feeder, recorder)) });
+                None
+            } else {
+                let _ = start.send(Start { clock, chores: None });
+                let feeder = in_room(rooms, "feeder", || feeder.run()).inspect_err(|_| stop.at_once())?;
+                // Without it nobody would take what the loop is through with.
+                Some((feeder, in_room(rooms, "recorder", || recorder.run()).inspect_err(|_| stop.at_once())?))
+            };
+            let Ok(mut looped) = is_ended.recv() else {
                 return Err(issuer.recv().expect("the loop does not panic").expect_err("it did not end"));
             };
+            let beside = beside.map(|(feeder, recorder)| {
+                let fed = feeder.join().expect("the feeder does not panic");
+                (fed, recorder.join().expect("the recorder does not panic"))
+            });
+            let (Feeding { fed, outcome, memory }, mut recorded) =
+                beside.or(looped.rooms.take()).expect("in threads of their own, or with the loop");
             let counted = meters.iter().filter_map(Meter::read).collect();
-            let Feeding { fed, outcome, memory } = feeder.join().expect("the feeder does not panic");
-            let mut recorded = recorder.join().expect("the recorder does not panic");
             self.metadata.complete = !stop.is_ordered();
             let last = recorded.checker.take_if(|_| options.verify >= Verify::Final).map(|checker| {
                 if stop.is_ordered() || looped.outcome.is_err() {

@@ -62,6 +62,11 @@ impl Method {
         !matches!(self.engine, Some(Engine::Null | Engine::Simulate)) && !self.dry_run
     }
 
+    /// Whether an io_uring is asked for, or nothing else is.
+    pub fn is_ring(&self) -> bool {
+        matches!(self.engine, None | Some(Engine::IoUring)) && !self.dry_run
+    }
+
     /// Whether there is a device at all: it is opened and checked, requests are placed on it, their data is built.
     pub fn has_device(&self) -> bool {
         self.does_io() || self.dry_run

@@ -26,8 +26,10 @@ pub struct Engine {
     /// How long before the first request everything is opened, filled and made ready, in seconds
     #[arg(long, value_name = "S", default_value_t = 0.2)]
     grace: f64,
-    /// How to wait for deadlines: spin is exact and takes a processor; hybrid sleeps in between; sleep costs the least
-    /// [default: spin; hybrid with --asap or --closed=no-think, or where only one processor may be used]
+    /// How to wait: spin is exact and takes a processor; hybrid sleeps in between; sleep costs the least; work has the
+    /// loop make requests ready and record them itself meanwhile, without other threads
+    /// [default: spin; with --asap or --closed=no-think work on two or three processors, else hybrid; hybrid where only
+    /// one processor may be used]
     #[arg(long, value_enum)]
     wait: Option<WaitName>,
     /// Arrange the machine for the loop, all of it or the parts named, and undo that at the end: a processor of
@@ -64,6 +66,7 @@ enum WaitName {
     Hybrid,
     /// Sleeps until the deadline: late by the time that waking takes
     Sleep,
+    Work,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -91,6 +94,7 @@ impl Engine {
             WaitName::Spin => Wait::Spin,
             WaitName::Hybrid => Wait::Hybrid,
             WaitName::Sleep => Wait::Sleep,
+            WaitName::Work => Wait::Work,
         });
         options.isolate = self.isolate.iter().map(|part| part.meant()).collect();
         Ok(())

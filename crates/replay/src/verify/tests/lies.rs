@@ -106,7 +106,7 @@ impl Bench {
             tracker,
             rereader,
         });
-        let (_, mut store, outcome) = issuer.run();
+        let (_, mut store, _, outcome) = issuer.run();
         outcome.unwrap();
         let mut checker = Checker::new(RUN, 1 << 30, self.may_overlap());
         let mut rows = Vec::new();

@@ -1,0 +1,70 @@
+//! The rooms on both sides of the loop as chores: work that the loop does itself while it waits.
+//!
+//! Threads of their own are better where there are processors for them. Where there are not, they take the processor away
+//! from the loop or from the kernel's work, each hand-over wakes somebody up, and what one of them has in its cache is
+//! used by another: see docs/running.md for what that costs.
+
+use std::io;
+
+use iosonar_trace::Nanos;
+
+use crate::clock::Clock;
+use crate::feeder::{Feeder, Feeding, Step};
+use crate::issuer::Idle;
+use crate::recorder::{Recorded, Recorder};
+
+/// Requests made ready, and recorded, at most before the loop looks for completions again.
+const AT_ONCE: i64 = 16;
+/// What making one ready or recording it takes at most, nearly always.
+const EACH: Nanos = Nanos(2_000);
+
+/// Both rooms.
+pub struct Chores<'a, C> {
+    /// Gone when it has nothing more to do: that is how the loop knows.
+    feeder: Option<Feeder<'a, C>>,
+    fed: Option<Feeding>,
+    recorder: Recorder<'a>,
+}
+
+impl<'a, C: Clock> Chores<'a, C> {
+    /// Of rooms that were not started.
+    pub fn new(feeder: Feeder<'a, C>, recorder: Recorder<'a>) -> Self {
+        Self { feeder: Some(feeder), fed: None, recorder }
+    }
+
+    /// Does some of what there is to do in that time. Returns whether there was anything.
+    fn step(&mut self, left: Nanos) -> bool {
+        let most = (left.0 / EACH.0 / 2).min(AT_ONCE) as usize;
+        let mut steps = 0;
+        while steps < most
+            && let Some(feeder) = &mut self.feeder
+        {
+            match feeder.step() {
+                Step::Fed => steps += 1,
+                Step::Ended => self.fed = self.feeder.take().map(Feeder::finish),
+                Step::Early(_) | Step::NoBuffer | Step::QueueFull => break,
+            }
+        }
+        steps + self.recorder.step(most) > 0
+    }
+
+    /// What both leave, when the loop has gone.
+    pub fn finish(self) -> (Feeding, Recorded) {
+        let fed = self.fed.or_else(|| self.feeder.map(Feeder::finish)).expect("one or the other");
+        (fed, self.recorder.run())
+    }
+}
+
+/// Does the chores while the loop waits, and passes the time in another way when there are none.
+pub struct Work<'a, C, I> {
+    /// What there is to do.
+    pub chores: Chores<'a, C>,
+    /// How to wait when nothing is left to do.
+    pub rest: I,
+}
+
+impl<T, C: Clock, I: Idle<T>> Idle<T> for Work<'_, C, I> {
+    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
+        if self.chores.step(left) { Ok(()) } else { self.rest.idle(left, target) }
+    }
+}
