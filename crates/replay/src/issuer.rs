@@ -42,6 +42,9 @@ pub use self::telltale::{Doing, Stall, Telltale};
 const NEAR: Nanos = Nanos(3_000);
 /// However near deadlines are, completions are looked for at least this often.
 const LOOK: Nanos = Nanos(20_000);
+/// Completions that are taken back before what they make room for is issued. Where all of them were, the device had little
+/// left to do meanwhile: completions come in bunches.
+const SOME: usize = 8;
 /// How long a sleeping loop trusts an empty input, which can bring an urgent request at any time.
 const INPUT_POLL: Nanos = Nanos(200_000);
 
@@ -648,24 +651,25 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         outcome
     }
 
-    /// Takes completions back while no deadline is near — or all of them, where nothing can be issued anyway. Returns
-    /// whether there were any.
+    /// Takes completions back while no deadline is near, or [`SOME`], where they make room for what is due. Returns whether
+    /// there were any.
     #[inline]
-    fn look(&mut self, all: bool) -> bool {
-        let mut found = false;
+    fn look(&mut self, makes_room: bool) -> bool {
+        let mut found = 0;
         while let Some(completion) = self.target.reap() {
             let now = self.clock.now();
             self.last_look = now;
             self.complete(completion, now);
-            found = true;
-            if !all && self.time_left(now) <= NEAR {
+            found += 1;
+            let is_enough = if makes_room { found == SOME } else { self.time_left(now) <= NEAR };
+            if is_enough {
                 break;
             }
         }
         self.last_look = self.clock.now();
         self.telltale.passed(self.last_look, Doing::Reaping);
         self.telltale.shows(self.in_flight);
-        found
+        found > 0
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! The default target: one io_uring, direct I/O, registered files and buffers.
 //!
-//! Cooperative task running matters most for accuracy: without it each completion interrupts the spinning loop. The price
+//! Deferred task running matters most for accuracy: without it each completion interrupts the spinning loop. The price
 //! is that completions become visible only when the kernel is entered, which [`Uring::reap`] does when the ring's flag
 //! says that it is worth it.
 //!
@@ -86,13 +86,13 @@ enum Discards {
 /// The ring alone, before anything is registered with it: this is what fails where there is no io_uring.
 pub fn ring(slots: usize, modes: Modes) -> io::Result<IoUring> {
     let completions = (slots as u32).next_power_of_two().clamp(BATCH as u32 * 2, MOST_COMPLETIONS);
-    let built = |ambitious: bool| {
+    let built = |kernel: Kernel| {
         let mut builder = IoUring::builder();
         builder.setup_cqsize(completions);
         if modes.poll {
             builder.setup_iopoll();
         }
-        if ambitious {
+        if kernel != Kernel::Any {
             builder.setup_single_issuer();
         }
         // A write may bring a flush of its own.
@@ -101,13 +101,27 @@ pub fn ring(slots: usize, modes: Modes) -> io::Result<IoUring> {
             // The kernel's thread interrupts nobody, so there is nothing to be cooperative about.
             builder.setup_sqpoll(SQPOLL_IDLE_MS);
             entries = SQPOLL_ENTRIES;
-        } else if ambitious {
-            builder.setup_coop_taskrun().setup_taskrun_flag();
+        } else {
+            match kernel {
+                Kernel::Linux6_1 => builder.setup_defer_taskrun().setup_taskrun_flag(),
+                Kernel::Linux6_0 => builder.setup_coop_taskrun().setup_taskrun_flag(),
+                Kernel::Any => &mut builder,
+            };
         }
         builder.setup_cqsize(completions.max(entries as u32)).build(entries as u32)
     };
-    // Kernels before 6.0 lack some of it.
-    built(true).or_else(|_| built(false))
+    built(Kernel::Linux6_1).or_else(|_| built(Kernel::Linux6_0)).or_else(|_| built(Kernel::Any))
+}
+
+/// What a ring may ask of the kernel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kernel {
+    /// Completions wait until the loop asks for them, which costs least.
+    Linux6_1,
+    /// Completions are made visible whenever the loop is in the kernel.
+    Linux6_0,
+    /// Nothing beyond the first rings.
+    Any,
 }
 
 impl Uring {
