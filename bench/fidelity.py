@@ -2,7 +2,7 @@
 """How exactly does iosonar issue requests, beside the least that a replayer can be?
 
     bench/fidelity.py --judge DIR [--pairs 9] [--rates 1000,10000] [--seconds 8]
-                      [--load FILE --start S --end S --gib 34] [--isolate] [--iosonar PATH] [--options '...']
+                      [--load FILE --start S --end S --gib 34] [--isolate[=PARTS]] [--iosonar PATH] [--options '...']
                       [--json FILE]
 
 DIR holds issue_error.py (a judge of any replayer by the kernel's own clock), make_load.py, bare_loop.c and floor.c.
@@ -10,7 +10,7 @@ Both programs replay the same load, in turn, on a loop device with direct I/O ov
 noise (floor) is measured beside them. Medians over the pairs go to standard output as a table. Needs root.
 
 A natural load needs a device that it fits on, or places wrap around, which the judge does not follow: `--gib` makes a
-sparse one, of which only what the load writes is in memory. `--isolate` adds a third one to each pair.
+sparse one, of which only what the load writes is in memory. `--isolate` adds a third one to each pair, which arranges the machine by the parts named, or by all.
 """
 
 import argparse
@@ -70,12 +70,12 @@ def pairs(args: argparse.Namespace, name: str, load: Path, device: LoopDevice, f
         *iosonar_window,
         *shlex.split(args.options),
     ]
-    seen: dict[str, list[dict]] = {"bare": [], "iosonar": []} | ({"isolated": []} if args.isolate else {})
+    seen: dict[str, list[dict]] = {"bare": [], "iosonar": []} | ({"isolated": []} if args.isolate is not None else {})
     floors = []
     for n in range(args.pairs):
         floors.append([float(x) for x in sh(floor, rate, 4).split()])
         turns = {"bare": [str(bare), str(load), device.path, "512", "1", *window], "iosonar": iosonar}
-        turns["isolated"] = [*iosonar, "--isolate"]
+        turns["isolated"] = [*iosonar, f"--isolate={args.isolate}" if args.isolate else "--isolate"]
         for who in seen if n % 2 == 0 else reversed(seen):
             seen[who].append(judge(args, load, device.path, turns[who]))
         print(
@@ -87,13 +87,14 @@ def pairs(args: argparse.Namespace, name: str, load: Path, device: LoopDevice, f
     def middle(rows: list[dict], key: str) -> float:
         return statistics.median(r["within_pct"][key] for r in rows)
 
+    def difference(bare: list[dict], rows: list[dict]) -> float:
+        return statistics.median(b["within_pct"]["10"] - a["within_pct"]["10"] for a, b in zip(bare, rows, strict=True))
+
     return {
         "scenario": name,
         "pairs": args.pairs,
         "within_pct": {who: {b: middle(rows, b) for b in BOUNDS} for who, rows in seen.items()},
-        "difference_10": statistics.median(
-            b["within_pct"]["10"] - a["within_pct"]["10"] for a, b in zip(seen["bare"], seen["iosonar"], strict=True)
-        ),
+        "difference_10": {who: difference(seen["bare"], rows) for who, rows in seen.items() if who != "bare"},
         "floor": {b: statistics.median(f[i] for f in floors) for i, b in enumerate(BOUNDS[:3])},
         "missing": sum(r["missing"] for r in seen["iosonar"]),
     }
@@ -105,7 +106,7 @@ def main() -> None:
     p.add_argument("--rates", default="1000,10000"), p.add_argument("--seconds", type=float, default=8)
     p.add_argument("--load", type=Path), p.add_argument("--start", type=float, default=0)
     p.add_argument("--end", type=float, default=0), p.add_argument("--mib", type=int, default=2048)
-    p.add_argument("--gib", type=int, default=0), p.add_argument("--isolate", action="store_true")
+    p.add_argument("--gib", type=int, default=0), p.add_argument("--isolate", nargs="?", const="")
     p.add_argument("--iosonar", default="iosonar"), p.add_argument("--options", default="")
     p.add_argument("--json", type=Path)
     args = p.parse_args()
@@ -138,15 +139,16 @@ def main() -> None:
                     results.append(pairs(args, f"Poisson {rate:.0f} IOPS", load, device, folder, rate))
         finally:
             device.close()
-    print("| load | pairs | within 10 µs: bare loop | iosonar | difference | with --isolate ", end="")
+    print("| load | pairs | within 10 µs: bare loop | iosonar | difference | isolated | difference ", end="")
     print("| within 50 µs: bare loop | iosonar | floor 10 / 50 µs | missing |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     for r in results:
         w, f = r["within_pct"], r["floor"]
-        isolated = f"{w['isolated']['10']:.2f} %" if "isolated" in w else ""
+        difference = r["difference_10"]
+        isolated = f"{w['isolated']['10']:.2f} % | {difference['isolated']:+.2f}" if "isolated" in w else "|"
         print(
             f"| {r['scenario']} | {r['pairs']} | {w['bare']['10']:.2f} % | {w['iosonar']['10']:.2f} % "
-            f"| {r['difference_10']:+.2f} | {isolated} "
+            f"| {difference['iosonar']:+.2f} | {isolated} "
             f"| {w['bare']['50']:.2f} % | {w['iosonar']['50']:.2f} % | {f['10']:.2f} / {f['50']:.2f} % "
             f"| {r['missing']} |"
         )

@@ -9,7 +9,8 @@ from test_sonar import build
 from iosonar.diagrams import CATALOGUE, Group
 from iosonar.figures.model import Empty, Role, Steps
 
-VERBOSE = RUN_SCHEMA.append(pa.field("ready_ns", pa.int64())).append(pa.field("submitted_ns", pa.int64()))
+INNER = ("ready_ns", "submitted_ns", "unanswered_ns")
+VERBOSE = pa.schema([*RUN_SCHEMA, *(pa.field(name, pa.int64()) for name in INNER)])
 
 ROWS = [
     run_row(0, intended=10 * MS, ready_ns=4 * MS, submitted_ns=10 * MS + 5 * US, in_flight=3, waiting=1),
@@ -17,6 +18,10 @@ ROWS = [
     run_row(2, intended=30 * MS, ready_ns=30 * MS, delay=4 * MS, submitted_ns=34 * MS, held_by="depth"),
     run_row(3, intended=40 * MS, ready_ns=40 * MS, delay=1 * MS, submitted_ns=41 * MS, pushed_back=True),
 ]
+
+
+for row, unseen_us in zip(ROWS, (1, 3, 0, 6), strict=True):
+    row["unanswered_ns"] = row["completed_ns"] - unseen_us * US
 
 
 @pytest.mark.parametrize(
@@ -27,6 +32,8 @@ ROWS = [
         ("submit_ahead", [6e-3, -1e-3, 0, 0]),
         ("submit_lag", [5e-6, 7e-6, 0, 0]),
         ("submit_lag_cumul", [5e-6, 12e-6, 12e-6, 12e-6]),
+        ("answer_lag", [1e-6, 3e-6, 0, 6e-6]),
+        ("answer_lag_cumul", [1e-6, 4e-6, 4e-6, 10e-6]),
         ("input_wait", [0, 2e-3, 0, 0]),
         ("input_wait_cumul", [0, 2e-3, 2e-3, 2e-3]),
         ("answer_wait", [0, 0, 4e-3, 1e-3]),

@@ -7,33 +7,18 @@ use std::path::Path;
 use std::time::Instant;
 
 use iosonar_testing::{LoopDevice, Need, left_out};
-use iosonar_trace::{DeviceId, Flags, HeldBy, Kind, Metadata, Nanos, Op, Outcome, Record, Sector, Sectors};
+use iosonar_trace::{Kind, Metadata, Nanos, Op, Outcome, Record, Request, Sector, Sectors};
 
 use recording::{Direct, Recording, iosonar};
 
 fn issued(op: Op, sector: u64, sectors: u64, at: Nanos) -> Record {
     Record {
-        request: 0,
-        round: 0,
-        device: DeviceId(0),
-        source_sector: Sector(sector),
-        sector: Sector(sector),
-        sectors: Sectors(sectors),
-        op,
-        flags: Flags::NONE,
-        intended: at,
         issued: Some(at),
         completed: Some(at + Nanos(1)),
-        ready: None,
-        submitted: None,
         bytes_done: sectors * 512,
         in_flight: 1,
-        waiting: 0,
-        pushed_back: false,
-        widened: false,
-        held_by: HeldBy::Nothing,
         outcome: Outcome::Ok,
-        errno: 0,
+        ..Record::of(&Request::new(at, op, Sector(sector), Sectors(sectors)), 0)
     }
 }
 

@@ -249,7 +249,7 @@ fn keep(kept: &mut Vec<Difference>, beyond: &mut u64, entry: Entry) {
 mod tests {
     use std::collections::BTreeMap;
 
-    use iosonar_trace::{DeviceId, Flags, HeldBy, Kind, Metadata, Nanos, Outcome};
+    use iosonar_trace::{Kind, Metadata, Nanos, Outcome};
     use proptest::prelude::*;
 
     use super::*;
@@ -277,27 +277,11 @@ mod tests {
 
     fn issued(sector: u64, sectors: u64, op: Op, issued: Option<i64>) -> Record {
         Record {
-            request: 0,
-            round: 0,
-            device: DeviceId(0),
             source_sector: Sector(0),
-            sector: Sector(sector),
-            sectors: Sectors(sectors),
-            op,
-            flags: Flags::NONE,
-            intended: Nanos(0),
-            ready: None,
             issued: issued.map(Nanos),
-            submitted: None,
-            completed: None,
-            bytes_done: 0,
             in_flight: 1,
-            waiting: 0,
-            pushed_back: false,
-            widened: false,
-            held_by: HeldBy::Nothing,
             outcome: Outcome::Ok,
-            errno: 0,
+            ..Record::of(&Request::new(Nanos(0), op, Sector(sector), Sectors(sectors)), 0)
         }
     }
 

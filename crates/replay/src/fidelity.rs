@@ -312,7 +312,7 @@ fn held(record: &Record) -> Option<Cause> {
 
 #[cfg(test)]
 mod tests {
-    use iosonar_trace::{DeviceId, Flags, Op, Outcome, Sector, Sectors};
+    use iosonar_trace::{Op, Outcome, Request, Sector, Sectors};
 
     use super::*;
 
@@ -323,27 +323,11 @@ mod tests {
         let intended = Nanos(request as i64 * 1_000_000_000);
         let issued = Some(intended + Nanos(late_us * US));
         Record {
-            request,
-            round: 0,
-            device: DeviceId(0),
-            source_sector: Sector(0),
-            sector: Sector(0),
-            sectors: Sectors(8),
-            op: Op::Read,
-            flags: Flags::NONE,
-            intended,
             issued,
             completed: issued,
-            ready: None,
-            submitted: None,
-            bytes_done: 4096,
-            in_flight: 1,
-            waiting: 0,
-            pushed_back: false,
-            widened: false,
             held_by,
             outcome: Outcome::Ok,
-            errno: 0,
+            ..Record::of(&Request::new(intended, Op::Read, Sector(0), Sectors(8)), request)
         }
     }
 

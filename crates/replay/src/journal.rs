@@ -1,11 +1,11 @@
 //! The record of a run while it goes on: an append-only file of checksummed, fixed-size entries.
 //!
 //! ```text
-//!  magic and version   8 bytes    "iosonar" 1
+//!  magic and version   8 bytes    "iosonar" 2
 //!  header length       4 bytes    little-endian, like everything here
 //!  header checksum     4 bytes    CRC-32 of the header
 //!  header              JSON       the run's footer, as far as it is known at the start; spaces behind it
-//!  entries             96 bytes each; the last 4 are the CRC-32 of the others
+//!  entries             100 bytes each; the last 4 are the CRC-32 of the others
 //! ```
 //!
 //! It holds no more than what was handed to the system: a killed program loses only its last fraction of a second. A
@@ -26,9 +26,9 @@ use iosonar_trace::{DeviceId, Flags, HeldBy, Metadata, Nanos, Op, Outcome, Recor
 use crate::error::{Error, Result};
 
 /// Bump the version if the layout of an entry changes; old journals are then refused by name.
-const MAGIC: [u8; 8] = *b"iosonar\x01";
+const MAGIC: [u8; 8] = *b"iosonar\x02";
 /// Bytes of an entry.
-pub const ENTRY_BYTES: usize = 96;
+pub const ENTRY_BYTES: usize = 100;
 /// What a row of the result takes beside it, at most: the room for it is reserved with the journal's own.
 const RESULT_ROW_BYTES: u64 = 64;
 /// Spaces behind the header: room for what becomes known between the journal's creation and the first request.
@@ -250,12 +250,14 @@ fn encode(record: &Record) -> [u8; ENTRY_BYTES] {
         at += bytes.len();
     };
     let r = record;
-    // The submission's return and the readiness are kept as distances that fit 32 bits: about 2 s and 4000 s.
+    // The submission's return, the readiness and the last look are kept as distances that fit 32 bits: 4 s and 2000 s.
     let issued = r.issued.map_or(NEVER, |t| t.0);
-    let submitted = match (r.issued, r.submitted) {
-        (Some(issued), Some(submitted)) => u32::try_from((submitted - issued).0).unwrap_or(u32::MAX),
+    let between = |from: Option<Nanos>, to: Option<Nanos>| match (from, to) {
+        (Some(from), Some(to)) => u32::try_from((to - from).0).unwrap_or(u32::MAX),
         _ => u32::MAX,
     };
+    let submitted = between(r.issued, r.submitted);
+    let unanswered = between(r.unanswered, r.completed);
     let ready_us =
         r.ready.map_or(i32::MIN, |t| ((t - r.intended).0 / 1000).clamp(-2_000_000_000, 2_000_000_000) as i32);
     put(&r.request.to_le_bytes());
@@ -271,6 +273,7 @@ fn encode(record: &Record) -> [u8; ENTRY_BYTES] {
     put(&r.in_flight.to_le_bytes());
     put(&r.waiting.to_le_bytes());
     put(&submitted.to_le_bytes());
+    put(&unanswered.to_le_bytes());
     put(&ready_us.to_le_bytes());
     put(&(r.errno as i16).to_le_bytes());
     put(&r.flags.0.to_le_bytes());
@@ -289,12 +292,13 @@ fn decode(bytes: &[u8; ENTRY_BYTES]) -> Option<Record> {
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
     let short = |at: usize| u16::from_le_bytes(bytes[at..at + 2].try_into().expect("two bytes"));
     let time = |at: usize| Some(long(at) as i64).filter(|&t| t != NEVER).map(Nanos);
-    let (intended, issued) = (Nanos(long(8) as i64), time(16));
+    let distance = |at: usize| Some(word(at)).filter(|&ns| ns != u32::MAX).map(|ns| Nanos(ns.into()));
+    let (intended, issued, completed) = (Nanos(long(8) as i64), time(16), time(24));
     Some(Record {
         request: long(0),
         intended,
         issued,
-        completed: time(24),
+        completed,
         source_sector: Sector(long(32)),
         sector: Sector(long(40)),
         bytes_done: long(48),
@@ -303,14 +307,15 @@ fn decode(bytes: &[u8; ENTRY_BYTES]) -> Option<Record> {
         round: word(64),
         in_flight: word(68),
         waiting: word(72),
-        submitted: issued.filter(|_| word(76) != u32::MAX).map(|t| t + Nanos(i64::from(word(76)))),
-        ready: Some(word(80) as i32).filter(|&us| us != i32::MIN).map(|us| intended + Nanos(i64::from(us) * 1000)),
-        errno: i32::from(short(84) as i16),
-        flags: Flags(short(86)),
-        op: Op::from_number(bytes[88])?,
-        outcome: Outcome::from_number(bytes[89])?,
-        held_by: HeldBy::from_number(bytes[90])?,
-        pushed_back: bytes[91] & 1 != 0,
-        widened: bytes[91] & 2 != 0,
+        submitted: issued.zip(distance(76)).map(|(issued, after)| issued + after),
+        unanswered: completed.zip(distance(80)).map(|(completed, before)| completed - before),
+        ready: Some(word(84) as i32).filter(|&us| us != i32::MIN).map(|us| intended + Nanos(i64::from(us) * 1000)),
+        errno: i32::from(short(88) as i16),
+        flags: Flags(short(90)),
+        op: Op::from_number(bytes[92])?,
+        outcome: Outcome::from_number(bytes[93])?,
+        held_by: HeldBy::from_number(bytes[94])?,
+        pushed_back: bytes[95] & 1 != 0,
+        widened: bytes[95] & 2 != 0,
     })
 }

@@ -9,7 +9,8 @@
 //!              └───────────────────── free buffers ◀─────────────────────────────┘
 //! ```
 //!
-//! The arrows are bounded single-producer queues, each room between them a thread. Only the issuer is in a hurry:
+//! The arrows are bounded single-producer queues, each room between them a thread (or, with few processors and no times to
+//! keep, work that the loop does itself while it waits). Only the issuer is in a hurry:
 //! [`issuer`] is the loop, and everything it must not do itself (allocate, lock, format, block) stands elsewhere.
 //! [`verify`] checks, where that is asked for, that the target keeps what it is given.
 //! [`target`]s are what it drives, [`conflicts`] what it asks before it lets a request go.

@@ -58,6 +58,7 @@ impl Planned {
             completed: None,
             ready: Some(self.ready),
             submitted: None,
+            unanswered: None,
             bytes_done: 0,
             in_flight: 0,
             waiting: 0,

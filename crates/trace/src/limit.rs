@@ -89,10 +89,10 @@ impl Rates {
 mod tests {
     use super::*;
     use crate::metadata::{Kind, Metadata};
-    use crate::request::{DeviceId, Flags, Op};
+    use crate::request::Op;
     use crate::transforms;
     use crate::units::{Sector, Sectors};
-    use crate::{HeldBy, Outcome, Request};
+    use crate::{Outcome, Request};
 
     struct Run(std::vec::IntoIter<Record>, Metadata);
 
@@ -127,27 +127,11 @@ mod tests {
             let issued = free_at.max(request.at);
             free_at = issued + Nanos(1_000_000_000 / per_second);
             records.push(Record {
-                request: records.len() as u64,
-                round: 0,
-                device: DeviceId(0),
-                source_sector: request.sector,
-                sector: request.sector,
-                sectors: request.sectors,
-                op: request.op,
-                flags: Flags::NONE,
-                intended: request.at,
                 issued: Some(issued),
                 completed: Some(free_at),
-                bytes_done: 4096,
                 in_flight: 1,
-                waiting: 0,
-                pushed_back: false,
-                widened: false,
-                held_by: HeldBy::Nothing,
                 outcome: Outcome::Ok,
-                errno: 0,
-                ready: None,
-                submitted: None,
+                ..Record::of(&request, records.len() as u64)
             });
         }
         records.reverse();

@@ -1,6 +1,6 @@
 //! One row of a run: a request, and what happened to it.
 
-use crate::request::{DeviceId, Flags, Op};
+use crate::request::{DeviceId, Flags, Op, Request};
 use crate::units::{Nanos, Sector, Sectors};
 
 /// What happened to one request. Times count from the run's virtual zero: the deadline of its first request.
@@ -32,6 +32,9 @@ pub struct Record {
     pub ready: Option<Nanos>,
     /// When the call that submitted it returned; kept with `--verbose`.
     pub submitted: Option<Nanos>,
+    /// When the target was last seen to have no answers, its own among them, after its issue: it was answered between then
+    /// and `completed`; kept with `--verbose`.
+    pub unanswered: Option<Nanos>,
     /// Bytes that the target says it moved.
     pub bytes_done: u64,
     /// Requests in flight right after its issue, itself included.
@@ -51,6 +54,34 @@ pub struct Record {
 }
 
 impl Record {
+    /// The row of a request that stays where the load has it, before anything happened to it.
+    pub fn of(request: &Request, number: u64) -> Self {
+        Self {
+            request: number,
+            round: 0,
+            device: request.device,
+            source_sector: request.sector,
+            sector: request.sector,
+            sectors: request.sectors,
+            op: request.op,
+            flags: request.flags,
+            intended: request.at,
+            issued: None,
+            completed: None,
+            ready: None,
+            submitted: None,
+            unanswered: None,
+            bytes_done: 0,
+            in_flight: 0,
+            waiting: 0,
+            pushed_back: false,
+            widened: false,
+            held_by: HeldBy::Nothing,
+            outcome: Outcome::Unfinished,
+            errno: 0,
+        }
+    }
+
     /// From issue to completion.
     pub fn latency(&self) -> Option<Nanos> {
         Some(self.completed? - self.issued?)

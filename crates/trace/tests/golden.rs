@@ -45,19 +45,11 @@ fn records() -> Vec<Record> {
 
 fn record(request: &Request, number: u64) -> Record {
     Record {
-        request: number,
         round: 2,
-        device: request.device,
-        source_sector: request.sector,
         sector: Sector(number * 8),
-        sectors: request.sectors,
-        op: request.op,
-        flags: request.flags,
-        intended: request.at,
         issued: Some(request.at + Nanos(7)),
         completed: Some(request.at + Nanos(70)),
         ready: Some(request.at - Nanos(1000)),
-        submitted: None,
         bytes_done: request.sectors.bytes(),
         in_flight: 3,
         waiting: 1,
@@ -65,7 +57,7 @@ fn record(request: &Request, number: u64) -> Record {
         widened: number == 3,
         held_by: HeldBy::Depth,
         outcome: Outcome::Ok,
-        errno: 0,
+        ..Record::of(request, number)
     }
 }
 

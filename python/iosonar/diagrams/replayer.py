@@ -60,6 +60,13 @@ INNER = (
     ),
     Inner("submit_lag", "How long the submission took", Unit.SECONDS, lambda t: t.submitted_ns - t.issued_ns, True),
     Inner(
+        "answer_lag",
+        "How long an answer may have waited to be seen, at most",
+        Unit.SECONDS,
+        lambda table: table.completed_ns - table.unanswered_ns,
+        True,
+    ),
+    Inner(
         "input_wait",
         "Delay because the load was not read in time",
         Unit.SECONDS,

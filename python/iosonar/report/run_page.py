@@ -74,14 +74,16 @@ def _front(study: Study) -> Front:
         for note in study.notes
         if note.kind is NoteKind.FIDELITY
     ]
-    if run:
-        bands.append(_grade(study, faithful=all(band.mood is not Mood.BAD for band in bands)))
-    bands += [
+    warnings = [
         Band(note.mood, note.text[:1].upper() + note.text[1:])
         for note in study.notes
         # The wrap-around factor is among the reasons of the verdict.
         if note.kind is NoteKind.WARNING and note.mood is not Mood.NEUTRAL
     ]
+    if run:
+        faithful = all(band.mood is not Mood.BAD for band in bands)
+        bands.append(_grade(study, faithful=faithful, warned=bool(warnings)))
+    bands += warnings
     return Front(
         title=names,
         short=files[0].name,
@@ -126,11 +128,12 @@ def _lead(study: Study) -> Iterator[str]:
         )
 
 
-def _grade(study: Study, *, faithful: bool) -> Band:
+def _grade(study: Study, *, faithful: bool, warned: bool) -> Band:
     verdict = verdict_of(study)
     mood = {Grade.GOOD: Mood.GOOD, Grade.WARNING: Mood.WARNING, Grade.BAD: Mood.BAD}[verdict["grade"]]
     if mood is Mood.GOOD:
-        return Band(mood, "nothing was found wrong with it.", "Run good:")
+        but = ", but there is something to know about it" if warned else ""
+        return Band(mood, f"no failure, and nothing beyond its limits{but}.", "Run good:")
     words = "; ".join(verdict["reasons"])
     head = "Run worth a second look:" if mood is Mood.WARNING else "Run bad:" if faithful else "Run invalid:"
     return Band(mood, f"{words}.", head)
@@ -207,7 +210,8 @@ def _sentence(name: str, part: dict[str, Any]) -> str:
     match name:
         case "fidelity" if "p99_s" in part:
             return (
-                f"Replayed in time: {units.percent(part['within_100_us'])} within 100 µs of the deadline, "
+                f"Replayed in time: of the {number:,} requests that were free to go, "
+                f"{units.percent(part['within_100_us'])} went within 100 µs of the deadline, "
                 f"99 % within {units.seconds(part['p99_s'])}"
             )
         case "complete":

@@ -88,6 +88,7 @@ def _fidelity(study: Study) -> dict[str, Any]:
         grade, words = grade_of(found)
         part = {
             "grade": Grade(grade),
+            "requests": found.requests,
             "within_10_us": round(found.within_10_us, 6),
             "within_100_us": round(found.within_100_us, 6),
             "p99_s": found.p99_s,

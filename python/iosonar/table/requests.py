@@ -33,6 +33,7 @@ COLUMNS: dict[str, str] = {
     "completed_ns": "int64",
     "ready_ns": "int64",
     "submitted_ns": "int64",
+    "unanswered_ns": "int64",
     "bytes_done": "int64",
     "in_flight": "int32",
     "waiting": "int32",

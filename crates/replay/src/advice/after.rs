@@ -107,7 +107,7 @@ pub fn seen(s: &Statistics, counted: &Counted) -> Vec<String> {
     let pieces = counted.requests + counted.merged;
     if s.completed >= 100 && pieces as f64 > 1.5 * s.completed as f64 {
         all.push(format!(
-            "{disk} was asked {pieces} times for {} requests of the replay: they were split, a file system added its own, \
+            "the disk {disk} was asked {pieces} times for {} requests of the replay: they were split, a file system added its own, \
              or others used it as well; `iosonar record --device /dev/{disk}` shows what",
             s.completed
         ));
@@ -117,7 +117,7 @@ pub fn seen(s: &Statistics, counted: &Counted) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use iosonar_trace::{DeviceId, Flags, HeldBy, Nanos, Op, Outcome, Record, Sector, Sectors};
+    use iosonar_trace::{Nanos, Op, Outcome, Record, Request, Sector, Sectors};
 
     use super::*;
     use crate::issuer::Tally;
@@ -132,27 +132,12 @@ mod tests {
             let completed = Nanos(1_000_000 * i as i64 + 1_000_000);
             let issued = completed - Nanos(latency_ms * 1_000_000);
             counter.add(&Record {
-                request: i,
-                round: 0,
-                device: DeviceId(0),
-                source_sector: Sector(i * 8),
-                sector: Sector(i * 8),
-                sectors: Sectors(8),
-                op: Op::Read,
-                flags: Flags::default(),
-                intended: issued,
                 issued: Some(issued),
                 completed: Some(completed),
-                ready: None,
-                submitted: None,
                 bytes_done: 4096,
                 in_flight: 1,
-                waiting: 0,
-                pushed_back: false,
-                widened: false,
-                held_by: HeldBy::Nothing,
                 outcome: Outcome::Ok,
-                errno: 0,
+                ..Record::of(&Request::new(issued, Op::Read, Sector(i * 8), Sectors(8)), i)
             });
         }
         counter.close(&Closing {

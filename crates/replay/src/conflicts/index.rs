@@ -7,6 +7,7 @@
 //! | longer, or without room in the lists | none: it is looked at by all | all |
 
 use super::lists::Lists;
+use super::range::Range;
 
 /// 64 KiB, in bits of sectors: most requests touch one or two.
 const SMALL: u32 = 7;
@@ -16,27 +17,6 @@ const LARGE: u32 = 15;
 const MOST_SMALL: u64 = 32;
 /// One of more large chunks than this is looked at by all.
 const MOST_LARGE: u64 = 256;
-
-/// The part of a target that a request touches, and whether it modifies it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Range {
-    /// Which target.
-    pub target: u16,
-    /// First sector.
-    pub sector: u64,
-    /// Length in sectors.
-    pub sectors: u64,
-    /// Whether its content may change.
-    pub modifies: bool,
-}
-
-impl Range {
-    pub(super) fn overlaps(&self, other: &Self) -> bool {
-        self.target == other.target
-            && self.sector < other.sector + other.sectors
-            && other.sector < self.sector + self.sectors
-    }
-}
 
 /// Where a request stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

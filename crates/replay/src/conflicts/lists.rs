@@ -14,7 +14,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::index::Range;
+use super::range::Range;
 
 const NONE: u32 = u32::MAX;
 

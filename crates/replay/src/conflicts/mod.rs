@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 
 mod index;
 mod lists;
+mod range;
 
 use index::Index;
-pub use index::Range;
+pub use range::Range;
 
 /// What to do with a request that conflicts with an earlier one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

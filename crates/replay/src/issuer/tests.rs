@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU32;
 use std::thread;
 use std::time::Duration;
 
-use iosonar_trace::{DeviceId, Flags, Op, Sector, Sectors};
+use iosonar_trace::{DeviceId, Flags, HeldBy, Op, Outcome, Record, Sector, Sectors};
 use proptest::prelude::*;
 use rtrb::RingBuffer;
 
@@ -13,6 +13,7 @@ use super::*;
 use crate::buffers::{Buffer, Pool};
 use crate::conflicts::Strong;
 use crate::target::mock::{Answer, Leap, Mock, Time};
+use crate::target::{Completion, Io};
 
 mod closed;
 

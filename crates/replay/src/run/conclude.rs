@@ -135,7 +135,7 @@ fn write_result(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Ve
     let mut writer = create_run(output, metadata)?;
     while let Some(mut record) = rows.read().map_err(|e| Error::file(journal, e))? {
         if !verbose {
-            (record.ready, record.submitted) = (None, None);
+            (record.ready, record.submitted, record.unanswered) = (None, None, None);
         }
         if offset != Nanos::ZERO {
             shift(&mut record, offset);
@@ -152,7 +152,8 @@ fn write_result(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Ve
 /// Moves a row in time; what is measured between its times stays.
 fn shift(record: &mut Record, by: Nanos) {
     record.intended = record.intended + by;
-    for at in [&mut record.issued, &mut record.completed, &mut record.ready, &mut record.submitted] {
+    let Record { issued, completed, ready, submitted, unanswered, .. } = record;
+    for at in [issued, completed, ready, submitted, unanswered] {
         *at = at.map(|at| at + by);
     }
 }

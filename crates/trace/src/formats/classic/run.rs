@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::lines::{LineEnd, Lines};
 use crate::metadata::{Kind as TableKind, Metadata};
-use crate::record::{HeldBy, Outcome, Record};
-use crate::request::{DeviceId, Flags, Op};
+use crate::record::{Outcome, Record};
+use crate::request::{Op, Request};
 use crate::rows::{metadata_of, note_damage, shown, shown_up_to};
 use crate::stream::Reader;
 use crate::units::{Nanos, Sector, Sectors};
@@ -105,31 +105,16 @@ impl Reader<Record> for RunReader {
 }
 
 fn record(row: &Row, place: u64) -> Record {
-    let intended = Nanos(row.start);
-    let issued = intended + Nanos(row.delay);
-    let sectors = Sectors(row.sectors);
+    let op = if row.op.eq_ignore_ascii_case(&b'R') { Op::Read } else { Op::Write };
+    let request = Request::new(Nanos(row.start), op, Sector(row.sector), Sectors(row.sectors));
+    let issued = request.at + Nanos(row.delay);
     Record {
-        request: place,
-        round: 0,
-        device: DeviceId(0),
-        source_sector: Sector(row.sector),
-        sector: Sector(row.sector),
-        sectors,
-        op: if row.op.eq_ignore_ascii_case(&b'R') { Op::Read } else { Op::Write },
-        flags: Flags::NONE,
-        intended,
         issued: Some(issued),
         completed: Some(issued + Nanos(row.duration)),
-        ready: None,
-        submitted: None,
-        bytes_done: sectors.bytes(),
-        in_flight: 0,
-        waiting: 0,
+        bytes_done: request.sectors.bytes(),
         pushed_back: row.op.is_ascii_lowercase(),
-        widened: false,
-        held_by: HeldBy::Nothing,
         outcome: Outcome::Ok,
-        errno: 0,
+        ..Record::of(&request, place)
     }
 }
 

@@ -174,6 +174,7 @@ impl Table for Record {
         Column { missing: Missing::Refused, ..nullable("completed_ns", Holds::Time) },
         nullable("ready_ns", Holds::Time),
         nullable("submitted_ns", Holds::Time),
+        nullable("unanswered_ns", Holds::Time),
         column("bytes_done", Holds::Wide),
         nullable("in_flight", Holds::Narrow),
         nullable("waiting", Holds::Narrow),
@@ -200,6 +201,7 @@ impl Table for Record {
         cells.wide_or_null(self.completed.map(|t| t.0));
         cells.wide_or_null(self.ready.map(|t| t.0));
         cells.wide_or_null(self.submitted.map(|t| t.0));
+        cells.wide_or_null(self.unanswered.map(|t| t.0));
         cells.wide(self.bytes_done as i64);
         cells.narrow_or_null(counted.then_some(self.in_flight as i32));
         cells.narrow_or_null(counted.then_some(self.waiting as i32));
@@ -235,6 +237,7 @@ impl Table for Record {
             completed,
             ready: cells.number().map(Nanos),
             submitted: cells.number().map(Nanos),
+            unanswered: cells.number().map(Nanos),
             bytes_done: cells.number().map_or(sectors.bytes(), |n| n.max(0) as u64),
             in_flight: cells.number().unwrap_or(0) as u32,
             waiting: cells.number().unwrap_or(0) as u32,

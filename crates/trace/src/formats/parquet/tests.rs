@@ -55,15 +55,15 @@ prop_compose! {
 prop_compose! {
     fn any_record()(
         request in any_request(), number in 0..u64::MAX >> 1, round in 0..u32::MAX >> 1, target in 0_u64..1 << 53,
-        times in any::<[Option<i64>; 4]>(), bytes_done in 0..u64::MAX >> 1, counted in any::<Option<(u16, u16)>>(),
+        times in any::<[Option<i64>; 5]>(), bytes_done in 0..u64::MAX >> 1, counted in any::<Option<(u16, u16)>>(),
         (pushed_back, widened) in any::<(bool, bool)>(), held_by in 0..HeldBy::ALL.len(), outcome in 0..Outcome::ALL.len(),
         errno in any::<i32>(),
     ) -> Record {
-        let [issued, completed, ready, submitted] = times.map(|t| t.map(Nanos));
+        let [issued, completed, ready, submitted, unanswered] = times.map(|t| t.map(Nanos));
         Record {
             request: number, round, device: request.device, source_sector: request.sector, sector: Sector(target),
             sectors: request.sectors, op: request.op, flags: request.flags, intended: request.at, issued, completed,
-            ready, submitted, bytes_done, in_flight: counted.map_or(0, |c| u32::from(c.0) + 1),
+            ready, submitted, unanswered, bytes_done, in_flight: counted.map_or(0, |c| u32::from(c.0) + 1),
             waiting: counted.map_or(0, |c| c.1.into()), pushed_back, widened, held_by: HeldBy::ALL[held_by],
             outcome: Outcome::ALL[outcome], errno,
         }

@@ -1,0 +1,39 @@
+//! What the loop keeps to.
+
+use iosonar_trace::Nanos;
+
+use super::closed::Think;
+
+/// How the load's times are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Each request at its deadline.
+    Timed,
+    /// Each as soon as there is room: a request's deadline is the moment at which it goes.
+    AsFastAsPossible,
+    /// Each when an earlier one is through: a request's deadline is when its client has ended thinking.
+    Closed(Think),
+}
+
+/// What the loop is to keep to.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The most requests in flight through each gate, revived ones not counted.
+    pub depth: usize,
+    /// The most requests that wait for an overlap, or fly after they did: each has a place of its own, so that a revival
+    /// never waits for an ordinary one. For each gate as well.
+    pub pushed_back: usize,
+    /// The most requests handed over in one call.
+    pub batch: usize,
+    /// 1 if all targets share the depth, or the number of targets if each has its own.
+    pub gates: usize,
+    /// From this time on nothing new is issued; what was issued or pushed back before goes on.
+    pub until: Nanos,
+}
+
+impl Limits {
+    /// Places for requests, in flight or waiting.
+    pub fn slots(&self) -> usize {
+        (self.depth + self.pushed_back) * self.gates
+    }
+}
