@@ -15,8 +15,8 @@ use crate::recorder::{Recorded, Recorder};
 
 /// Requests made ready, and recorded, at most before the loop looks for completions again.
 const AT_ONCE: i64 = 16;
-/// What making one ready or recording it takes at most, nearly always.
-const EACH: Nanos = Nanos(2_000);
+/// What making one ready and recording one takes, with something to spare, but for large data.
+const EACH: Nanos = Nanos(4_000);
 
 /// Both rooms.
 pub struct Chores<'a, C> {
@@ -32,20 +32,20 @@ impl<'a, C: Clock> Chores<'a, C> {
         Self { feeder: Some(feeder), fed: None, recorder }
     }
 
-    /// Does some of what there is to do in that time. Returns whether there was anything.
+    /// Does some of what there is to do, and can be done in that time. Returns whether there was anything.
     fn step(&mut self, left: Nanos) -> bool {
-        let most = (left.0 / EACH.0 / 2).min(AT_ONCE) as usize;
+        let most = (left.0 / EACH.0).min(AT_ONCE) as usize;
         let mut steps = 0;
         while steps < most
             && let Some(feeder) = &mut self.feeder
         {
-            match feeder.step() {
+            match feeder.step(left - EACH) {
                 Step::Fed => steps += 1,
                 Step::Ended => self.fed = self.feeder.take().map(Feeder::finish),
-                Step::Early(_) | Step::NoBuffer | Step::QueueFull => break,
+                Step::Early(_) | Step::NoBuffer | Step::TooLong | Step::QueueFull => break,
             }
         }
-        steps + self.recorder.step(most) > 0
+        steps + self.recorder.step(most, left - EACH) > 0
     }
 
     /// What both leave, when the loop has gone.

@@ -132,10 +132,17 @@ pub enum Step {
     Early(Nanos),
     /// All memory is out.
     NoBuffer,
+    /// The next one's data takes too long to be built now.
+    TooLong,
     /// The queue to the loop is full.
     QueueFull,
     /// There is nothing more to do.
     Ended,
+}
+
+/// How long it takes to build a request's data, about: some 4 GB/s.
+fn takes(planned: &Planned) -> Nanos {
+    if planned.op == Op::Write { Nanos(planned.sectors.bytes() as i64 / 4) } else { Nanos::ZERO }
 }
 
 impl<'a, C: Clock> Feeder<'a, C> {
@@ -173,13 +180,13 @@ impl<'a, C: Clock> Feeder<'a, C> {
         // Places that became free in the last nap.
         let mut freed = 0;
         loop {
-            match self.step() {
+            match self.step(Nanos::MAX) {
                 Step::Fed => {}
                 Step::Ended => return self.finish(),
                 _ if self.is_over() => return self.finish(),
                 // Not for each request anew: being a little less ahead harms nobody.
                 Step::Early(left) => Nap::until(left.max(Nanos(self.plan.ahead.0 / 8))),
-                Step::NoBuffer => std::thread::sleep(BUFFER_NAP),
+                Step::NoBuffer | Step::TooLong => std::thread::sleep(BUFFER_NAP),
                 Step::QueueFull => {
                     let before = self.output.slots();
                     nap.sleep(freed);
@@ -189,8 +196,9 @@ impl<'a, C: Clock> Feeder<'a, C> {
         }
     }
 
-    /// Makes one request ready and hands it over, if that can be done now. Never waits, but for the load to be read.
-    pub fn step(&mut self) -> Step {
+    /// Makes one request ready and hands it over, if that can be done now. Never waits, but for the load to be read. What
+    /// takes longer than `allowed` is put off, while there is time for that.
+    pub fn step(&mut self, allowed: Nanos) -> Step {
         if self.next.is_none() {
             self.next = match self.agenda.take_next() {
                 Ok(Some(scheduled)) => Some(self.planned(&scheduled)),
@@ -204,9 +212,16 @@ impl<'a, C: Clock> Feeder<'a, C> {
         }
         let mut next = self.next.take().expect("just made");
         if !self.is_equipped {
-            let left = next.deadline - self.plan.ahead - self.clock.now();
-            let missing = if left > Nanos::ZERO { Some(Step::Early(left)) } else { self.equip(&mut next).err() };
-            if let Some(missing) = missing {
+            let left = next.deadline - self.clock.now();
+            let early = left - self.plan.ahead;
+            let missing = if early > Nanos::ZERO {
+                Err(Step::Early(early))
+            } else if takes(&next) > allowed && left > Nanos(self.plan.ahead.0 / 2) {
+                Err(Step::TooLong)
+            } else {
+                self.equip(&mut next)
+            };
+            if let Err(missing) = missing {
                 self.next = Some(next);
                 return missing;
             }

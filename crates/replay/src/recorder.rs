@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use iosonar_trace::{Op, Outcome, Record};
+use iosonar_trace::{Nanos, Op, Outcome, Record};
 use rtrb::{Consumer, Producer};
 
 use crate::buffers::{Arena, Buffer};
@@ -120,7 +120,7 @@ impl<'a> Recorder<'a> {
         loop {
             // Asked before the queue is emptied: what the loop put there before it went is seen.
             let last = self.input.is_abandoned();
-            let found = self.step(usize::MAX);
+            let found = self.step(usize::MAX, Nanos::MAX);
             if last {
                 return self.finish();
             }
@@ -128,11 +128,12 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Takes what is there, but not more than that many. Returns how many.
-    pub fn step(&mut self, most: usize) -> usize {
+    /// Takes what is there, but not more than that many, and none that takes longer than `allowed`. Returns how many.
+    pub fn step(&mut self, most: usize, allowed: Nanos) -> usize {
         let mut intended = None;
         let mut found = 0;
         while found < most
+            && self.input.peek().is_ok_and(|done| takes(done) <= allowed)
             && let Ok(done) = self.input.pop()
         {
             intended = Some(done.record.intended.0);
@@ -221,6 +222,11 @@ impl<'a> Recorder<'a> {
         self.progress.completed.store(self.counter.completed(), Ordering::Relaxed);
         self.progress.intended_ns.store(intended, Ordering::Relaxed);
     }
+}
+
+/// How long it takes to look at what was read, if it is nothing but zeros: some 8 GB/s.
+fn takes(done: &Done) -> Nanos {
+    if done.record.op == Op::Read { Nanos(done.record.bytes_done as i64 / 8) } else { Nanos::ZERO }
 }
 
 /// Stops at the first byte that isn't: nearly always the first.
