@@ -18,6 +18,7 @@ bench   blkparse              blktrace       blktrace        blktrace       blkt
 bench   gawk                  gawk           gawk            gawk           gawk
 test    clang                 clang          clang           clang          clang
 test    chromium              chromium       chromium        chromium       chromium
+test    firefox               firefox-esr    firefox         MozillaFirefox firefox
 '
 
 # A Python that is new enough and can make virtual environments; prints its name.

@@ -8,23 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use iosonar_testing::{LoopDevice, Need, left_out};
-use iosonar_trace::{Device, DeviceId, Kind, Metadata, Nanos, Op, Outcome, Request};
+use iosonar_trace::{Nanos, Op, Outcome, Request};
 use serde_json::{Value, json};
 
 use replaying::{Bench, MIB, Ran, request, run, side_by_side, wait_until};
-
-/// A load of a host with the devices sda, sdb and sdc, each of 4 MiB.
-fn host(bench: &Bench, requests: &[(u16, Request)]) -> PathBuf {
-    let path = bench.path("host.load.parquet");
-    let mut known = Metadata::new(Kind::Load, "test");
-    known.devices = ["sda", "sdb", "sdc"].map(|name| Device { name: name.into(), sectors: Some(8192) }).into();
-    let mut writer = iosonar_trace::create_load(&path, &known).expect("a load can be written");
-    for &(device, request) in requests {
-        writer.write(&Request { device: DeviceId(device), ..request }).expect("a row");
-    }
-    writer.finish(&known).expect("a footer");
-    path
-}
 
 fn file(bench: &Bench, name: &str, bytes: u64) -> PathBuf {
     let path = bench.path(name);
@@ -70,7 +57,7 @@ fn requests_land_on_the_devices_that_theirs_are_mapped_to() {
     }
     let bench = Bench::new();
     let (first, second) = (LoopDevice::new(8 * MIB), LoopDevice::new(4 * MIB));
-    let load = host(&bench, &same_places_on_three());
+    let load = bench.host(&same_places_on_three());
     // One by its name, one by its number.
     let other = format!("0={}", second.path().display());
     let ran = bench.replay(&load, &on("sdb", first.path()), &["-t", &other]).with_code(0);
@@ -107,7 +94,7 @@ fn requests_land_on_the_devices_that_theirs_are_mapped_to() {
 fn a_target_without_a_name_takes_the_other_devices() {
     let bench = Bench::new();
     let (first, second) = (file(&bench, "first", 4 * MIB), file(&bench, "second", 4 * MIB));
-    let load = host(&bench, &same_places_on_three());
+    let load = bench.host(&same_places_on_three());
     let ran = bench.replay(&load, &second, &["-t", &format!("sda={}", first.display())]).with_code(0);
     assert_eq!((written(&first), written(&second)), (vec![1, 4], vec![2, 3, 4]));
     assert_eq!(ran.statistics()["completed"], 7);
@@ -125,7 +112,7 @@ fn two_devices_share_a_target_and_their_overlaps_are_seen() {
     let link = bench.path("link");
     std::os::unix::fs::symlink(target.path(), &link).unwrap();
     let other = on("sdb", &link).display().to_string();
-    let ran = bench.replay(&host(&bench, &at_once), &on("sda", target.path()), &["-t", &other]).with_code(0);
+    let ran = bench.replay(&bench.host(&at_once), &on("sda", target.path()), &["-t", &other]).with_code(0);
     assert_eq!((&ran.statistics()["pushed_back"], &ran.statistics()["completed"]), (&json!(1), &json!(2)));
     assert_eq!(ran.footer().run.unwrap()["targets"].as_array().unwrap().len(), 1);
 }
@@ -134,7 +121,7 @@ fn two_devices_share_a_target_and_their_overlaps_are_seen() {
 fn mistakes_in_targets_are_explained_and_nothing_is_opened() {
     let bench = Bench::new();
     let (first, second) = (file(&bench, "first", 4 * MIB), file(&bench, "second.replay.parquet", 4 * MIB));
-    let load = host(&bench, &same_places_on_three());
+    let load = bench.host(&same_places_on_three());
     let before = bench.names();
     let second_is = |source: &str| on(source, &second).display().to_string();
     let refused = |load: &Path, target: &Path, more: &[&str], words: &[&str]| {
@@ -166,7 +153,7 @@ fn a_load_fits_in_the_way_that_was_asked_for() {
     let target = file(&bench, "half", 2 * MIB);
     // On a device of 8192 sectors: at its beginning, in its middle, and at its very end.
     let rows = [0, 4096, 8184].map(|sector| (0, request(0.0, Op::Write, sector, 8)));
-    let load = host(&bench, &rows);
+    let load = bench.host(&rows);
     let sectors = |ran: &Ran| ran.by_request().iter().map(|row| row.sector.0).collect::<Vec<_>>();
     let replayed = |fit: &str| bench.replay(&load, &target, &["--overwrite", "--fit", fit]);
 
@@ -225,7 +212,7 @@ fn a_depth_for_each_and_an_offset_are_in_the_result() {
     let bench = Bench::new();
     let (first, second) = (file(&bench, "first", 4 * MIB), file(&bench, "second", 4 * MIB));
     let requests: Vec<_> = (0..400).map(|i| ((i % 2) as u16, request(0.0, Op::Write, i * 8, 8))).collect();
-    let load = host(&bench, &requests);
+    let load = bench.host(&requests);
     let other = on("sdb", &second).display().to_string();
     let more = ["-t", &other, "--depth", "each=2", "--output-offset", "5000", "--verbose", "--ahead-time", "0.1"];
     let ran = bench.replay(&load, &on("sda", &first), &more).with_code(0);
@@ -245,7 +232,7 @@ fn a_recovered_run_knows_its_devices() {
     let (first, second) = (file(&bench, "first", 4 * MIB), file(&bench, "second", 2 * MIB));
     // A hundred at once, and one that is far away.
     let begin = (0..100).map(|i| ((i % 2) as u16, request(0.0, Op::Write, i * 8, 8)));
-    let load = host(&bench, &begin.chain([(0, request(500.0, Op::Write, 0, 8))]).collect::<Vec<_>>());
+    let load = bench.host(&begin.chain([(0, request(500.0, Op::Write, 0, 8))]).collect::<Vec<_>>());
     let other = on("sdb", &second).display().to_string();
     let running = bench.begin(&load, &on("sda", &first), &["-t", &other]);
     let journal = bench.path("r.replay.parquet.journal");

@@ -118,7 +118,7 @@ fn a_run_that_goes_on_is_not_recovered() {
 fn layout(journal: &Path) -> (u64, u64) {
     let mut start = [0; 16];
     File::open(journal).unwrap().read_exact(&mut start).unwrap();
-    (16 + u64::from(u32::from_le_bytes(start[8..12].try_into().unwrap())), 96)
+    (16 + u64::from(u32::from_le_bytes(start[8..12].try_into().unwrap())), 100)
 }
 
 #[test]
@@ -154,7 +154,8 @@ fn what_is_no_journal_is_refused_and_kept() {
     for (content, word) in [
         ("", "too short"),
         ("start ; sector; length ; op", "not a journal"),
-        ("iosonar\u{1}\0\0\0\u{10}aaaaaaa", "damaged"),
+        ("iosonar\u{2}\0\0\0\u{10}aaaaaaa", "damaged"),
+        ("iosonar\u{1}\0\0\0\u{10}aaaaaaa", "another version"),
     ] {
         bench.text("r.replay.parquet.journal", content);
         recover(&bench, &[]).refused(&[word]);

@@ -65,6 +65,55 @@ fn an_honest_device_raises_no_alarm_in_any_mode_under_any_overlap() {
 }
 
 #[test]
+fn an_honest_device_raises_no_alarm_whichever_way_the_load_is_run() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let bench = Bench::new();
+    // The load reaches over more than it: requests wrap around, and meet where they did not in the load.
+    let device = LoopDevice::new(MIB / 8);
+    let load = bench.load(&meeting(1500));
+    for mode in MODES {
+        for way in [
+            &["--engine", "threads"][..],
+            &["--engine", "threads", "--asap", "--depth", "16"],
+            &["--asap", "--wait", "work"],
+            &["--wait", "work"],
+            &["--closed=no-think", "--depth", "8"],
+            &["--loop", "--for", "20ms", "--speedup", "0.5"],
+            &["--perturb", "delay=1ms"],
+            &["--sqpoll"],
+        ] {
+            let ran =
+                bench.replay(&load, device.path(), &[&["--verify", mode, "--overwrite"], way].concat()).with_code(0);
+            assert_honest(&ran, mode);
+            assert!(ran.rows().len() >= 1500, "{way:?}");
+            assert!(ran.statistics()["wrap_factor"].as_f64().unwrap() > 1.0);
+        }
+    }
+}
+
+#[test]
+fn each_of_several_targets_is_checked_by_itself() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let bench = Bench::new();
+    let (first, second) = (LoopDevice::new(MIB), LoopDevice::new(MIB));
+    // The same places on both devices of the load, with other data.
+    let requests = meeting(800).into_iter().zip(0..).map(|((at, sector, sectors, op), i)| {
+        (i % 2, request(at, if op == 'R' { Op::Read } else { Op::Write }, sector, sectors))
+    });
+    let load = bench.host(&requests.collect::<Vec<_>>());
+    let other = format!("sdb={}", second.path().display());
+    for mode in MODES {
+        let target = format!("sda={}", first.path().display());
+        let options = ["--verify", mode, "--overwrite", "--target", &other];
+        assert_honest(&bench.replay(&load, target.as_ref(), &options).with_code(0), mode);
+    }
+}
+
+#[test]
 fn an_honest_file_and_a_device_of_4k_blocks_raise_none_either() {
     if left_out(Need::Loop) {
         return;

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use iosonar_trace::{Kind, Metadata, Nanos, Op, Opened, Record, Request, Sector, Sectors};
+use iosonar_trace::{Device, DeviceId, Kind, Metadata, Nanos, Op, Opened, Record, Request, Sector, Sectors};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -73,6 +73,19 @@ impl Bench {
         let mut writer = iosonar_trace::create_load(&path, &known).expect("a load can be written");
         for request in requests {
             writer.write(request).expect("a row");
+        }
+        writer.finish(&known).expect("a footer");
+        path
+    }
+
+    /// A load of a host with the devices sda, sdb and sdc, each of 4 MiB.
+    pub fn host(&self, requests: &[(u16, Request)]) -> PathBuf {
+        let path = self.path("host.load.parquet");
+        let mut known = Metadata::new(Kind::Load, "test");
+        known.devices = ["sda", "sdb", "sdc"].map(|name| Device { name: name.into(), sectors: Some(8192) }).into();
+        let mut writer = iosonar_trace::create_load(&path, &known).expect("a load can be written");
+        for &(device, request) in requests {
+            writer.write(&Request { device: DeviceId(device), ..request }).expect("a row");
         }
         writer.finish(&known).expect("a footer");
         path

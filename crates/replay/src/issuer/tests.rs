@@ -437,6 +437,7 @@ proptest! {
         for row in &issued {
             prop_assert!(row.issued.unwrap() >= row.intended, "early: {:?}", row);
             prop_assert!(row.completed.unwrap() > row.issued.unwrap());
+            prop_assert!(row.issued <= row.unanswered && row.unanswered <= row.completed, "{:?}", row);
             let flying = |pushed: bool| issued.iter().filter(|other| {
                 other.pushed_back == pushed && other.issued <= row.issued && other.completed > row.issued
             }).count();

@@ -1,0 +1,83 @@
+"""The page in Firefox: what test_page.py tries in full in Chromium, once each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from firefox import Firefox
+from made_run import made_run
+from factory import write_run
+from test_report import report
+
+STORY = ("latency.realtime", "latency.flying", "overview.thrp", "delay.setpoint", "latency.bands")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("page")
+    run = write_run(folder / "db.replay.parquet", made_run(3000, seconds=10))
+    assert report(run, "--out", folder) == 0
+    return folder / "db.report.html"
+
+
+@pytest.fixture
+def opened(tmp_path: Path, written: Path) -> Iterator[Firefox]:
+    firefox = Firefox(tmp_path)
+    try:
+        firefox.open(written)
+        yield firefox
+    finally:
+        firefox.close()
+
+
+def x_range(firefox: Firefox, name: str) -> list[float]:
+    plot = f"iosonar.figures.get('{name}').plot.x_range"
+    found: list[float] = firefox.evaluate(f"[{plot}.start, {plot}.end]")
+    return found
+
+
+def place(firefox: Firefox, name: str) -> tuple[float, float]:
+    """Scrolls a diagram into view; where its upper left corner is then."""
+    element = f"document.querySelector(\"[id='figure-{name}'] .plot\")"
+    firefox.evaluate(f"{element}.scrollIntoView({{block: 'center'}})")
+    x, y = firefox.evaluate(f"(box => [box.x, box.y])({element}.getBoundingClientRect())")
+    return x, y
+
+
+def test_it_opens_offline_zooms_tells_values_and_toggles(opened: Firefox, written: Path) -> None:
+    assert [url for url in opened.asked if not url.startswith(("data:", "blob:"))] == [written.as_uri()]
+    assert opened.errors == []
+    figures = opened.evaluate("[...document.querySelectorAll('section figure')].map(each => each.id)")
+    assert figures[: len(STORY)] == [f"figure-{name}" for name in STORY]
+
+    # Dragging over one zooms all over time.
+    cloud = "latency.realtime"
+    before = x_range(opened, cloud)
+    x, y = place(opened, cloud)
+    opened.drag((x + 300, y + 60), (x + 450, y + 150), (x + 600, y + 250))
+    zoomed = x_range(opened, cloud)
+    assert before[0] < zoomed[0] < zoomed[1] < before[1]
+    assert [x_range(opened, other) for other in STORY[1:]] == [zoomed] * (len(STORY) - 1)
+    # Keys do as well, and set it back.
+    opened.evaluate(f"document.querySelector(\"[id='figure-{cloud}'] .plot\").focus()")
+    opened.press("0")
+    assert x_range(opened, cloud) == before
+    opened.press("+")
+    near = x_range(opened, cloud)
+    assert near[1] - near[0] == pytest.approx((before[1] - before[0]) / 2)
+
+    # Values under the mouse.
+    x, y = place(opened, "overview.thrp")
+    opened.drag((x + 480, y + 140), (x + 500, y + 150), pressed=False)
+    tip = opened.evaluate("document.querySelector('#tip').innerText")
+    assert "Actual" in tip and "Demand" in tip and "IO/s" in tip
+
+    # A series less in the cloud.
+    painted = f"iosonar.figures.get('{cloud}').clouds[0].source.data.image[0].reduce((n, dot) => n + (dot ? 1 : 0), 0)"
+    both = opened.evaluate(painted)
+    opened.evaluate(f"document.querySelector(\"[id='figure-{cloud}'] input[data-series=Writes]\").focus()")
+    opened.press(" ")
+    assert 0 < opened.evaluate(painted) < both
+    assert opened.errors == []
