@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ class Firefox:
         command = [program, "--headless", "--no-remote", "--profile", str(profile), "--remote-debugging-port=0"]
         with said.open("w") as output:
             self.process = subprocess.Popen([*command, "about:blank"], stdout=output, stderr=output)
-        self.socket = connect(f"{self._address(said)}/session", max_size=None)
+        self.held = ExitStack()
+        self.held.callback(self._end)
+        self.socket = self.held.enter_context(connect(f"{self._address(said)}/session", max_size=None))
         self.asked: list[str] = []
         self.errors: list[str] = []
         self.last = 0
@@ -82,7 +85,11 @@ class Firefox:
 
     def press(self, key: str) -> None:
         """Presses a key."""
-        strokes = [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
+        strokes = [
+            {"type": "keyDown", "value": key},
+            {"type": "pause", "duration": 50},
+            {"type": "keyUp", "value": key},
+        ]
         self._act({"type": "key", "id": "keys", "actions": strokes})
 
     def drag(self, *places: tuple[float, float], pressed: bool = True) -> None:
@@ -99,6 +106,8 @@ class Firefox:
 
     def close(self) -> None:
         """Ends it."""
-        self.socket.close()
+        self.held.close()
+
+    def _end(self) -> None:
         self.process.terminate()
         self.process.wait(timeout=30)
