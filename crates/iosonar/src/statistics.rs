@@ -115,7 +115,7 @@ pub fn exit_code(all: &[Statistics]) -> ExitCode {
 /// What verification found goes to standard error, where nobody overlooks it.
 pub fn tell_findings(finished: &Finished) {
     for finding in finished.findings.iter().take(FINDINGS_TOLD) {
-        eprintln!("VERIFY ERROR: {finding}");
+        eprintln!("VERIFY ERROR: {}", finding.on(&finished.targets));
     }
     if finished.findings.len() > FINDINGS_TOLD {
         let more = finished.findings.len() - FINDINGS_TOLD;

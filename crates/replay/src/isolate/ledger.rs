@@ -38,9 +38,13 @@ impl Ledger {
 
     fn create_in(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        let path = folder.join(format!("isolate-{}", std::process::id()));
-        let file = OpenOptions::new().create(true).truncate(true).write(true).open(&path)?;
+        let name = format!("isolate-{}", std::process::id());
+        let path = folder.join(&name);
+        // It gets its name when it is locked: without the lock others would take it for what a killed program left.
+        let nameless = folder.join(format!(".{name}"));
+        let file = OpenOptions::new().create(true).truncate(true).write(true).open(&nameless)?;
         flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive)?;
+        fs::rename(nameless, &path)?;
         Ok(Self { path, file, changes: Vec::new() })
     }
 
@@ -78,7 +82,8 @@ pub fn undo_what_was_left() -> Vec<String> {
 
 fn undo_in(folder: &Path) -> Vec<String> {
     let mut undone = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_name().as_encoded_bytes().first() != Some(&b'.')) {
         let Ok(mut file) = OpenOptions::new().read(true).write(true).open(entry.path()) else { continue };
         if flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive).is_err() {
             continue;

@@ -110,7 +110,8 @@ pub fn conclude(
     run["statistics"] = serde_json::to_value(&statistics).expect("statistics are plain data");
     let journal = recorded.journal.close();
     warnings.extend(publish(&journal, &options.output, &metadata)?);
-    Ok(Finished { output: options.output.clone(), statistics, findings, warnings })
+    let targets = devices.iter().map(|device| device.path.clone()).collect();
+    Ok(Finished { output: options.output.clone(), statistics, findings, targets, warnings })
 }
 
 /// Turns a journal into the result, and removes it when that is whole. Returns what the result could not take.
@@ -185,5 +186,5 @@ pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
     run["statistics"] = serde_json::to_value(&statistics).expect("statistics are plain data");
     metadata.complete = false;
     warnings.extend(publish(journal, output, &metadata)?);
-    Ok(Finished { output: output.to_owned(), statistics, findings: Vec::new(), warnings })
+    Ok(Finished { output: output.to_owned(), statistics, findings: Vec::new(), targets: Vec::new(), warnings })
 }

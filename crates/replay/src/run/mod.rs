@@ -76,6 +76,8 @@ pub struct Finished {
     pub statistics: Statistics,
     /// What verification found: the first ones.
     pub findings: Vec<Finding>,
+    /// The targets that these are about.
+    pub targets: Vec<PathBuf>,
     /// What the user should know.
     pub warnings: Vec<String>,
 }

@@ -1,5 +1,8 @@
 //! What a verified run found: each lie with its place, what should have been there, what was, and when it was seen.
 
+use std::fmt::{self, Display};
+use std::path::PathBuf;
+
 use serde::Serialize;
 
 use super::header::{Found, Header};
@@ -172,15 +175,30 @@ pub fn kind_of(found: &Found, at: (u16, u64), expected: Option<u64>, is_written:
     }
 }
 
-impl std::fmt::Display for Finding {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+/// A finding in words.
+struct Told<'a>(&'a Finding, &'a [PathBuf]);
+
+impl Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.tell(f, self.1)
+    }
+}
+
+impl Finding {
+    /// It in words; the run's targets are named where there are several.
+    pub fn on<'a>(&'a self, targets: &'a [PathBuf]) -> impl Display + 'a {
+        Told(self, targets)
+    }
+
+    fn tell(&self, f: &mut fmt::Formatter<'_>, targets: &[PathBuf]) -> fmt::Result {
+        let name = |target: u16| targets.get(usize::from(target)).filter(|_| targets.len() > 1);
         let Self { sector, sectors, .. } = self;
         match sectors {
             1 => write!(f, "sector {sector}")?,
             _ => write!(f, "sectors {sector} to {}", sector + sectors - 1)?,
         }
-        if self.target > 0 {
-            write!(f, " of target {}", self.target)?;
+        if let Some(name) = name(self.target) {
+            write!(f, " of {}", name.display())?;
         }
         write!(f, ": {}", self.kind.name())?;
         match self.expected_generation {
@@ -198,8 +216,8 @@ impl std::fmt::Display for Finding {
         }
         if let (Some(sector), Some(target)) = (self.found_sector, self.found_target) {
             write!(f, ", which belongs to sector {sector}")?;
-            if target != self.target {
-                write!(f, " of target {target}")?;
+            if let Some(name) = name(target).filter(|_| target != self.target) {
+                write!(f, " of {}", name.display())?;
             }
         }
         if let Some(errno) = self.errno {

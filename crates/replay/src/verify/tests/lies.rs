@@ -182,7 +182,10 @@ fn a_lost_write_is_named_with_what_should_be_there_and_what_is() {
     let finding = &ran.findings[0];
     assert_eq!((finding.kind, finding.sector, finding.sectors), (Kind::Stale, 0, 16));
     assert_eq!((finding.expected_generation, finding.found_generation), (Some(2), Some(1)));
-    assert!(finding.to_string().contains("sectors 0 to 15: stale; expected generation 2, found 1"), "{finding}");
+    assert!(
+        finding.on(&[]).to_string().contains("sectors 0 to 15: stale; expected generation 2, found 1"),
+        "{finding:?}"
+    );
 }
 
 #[test]
