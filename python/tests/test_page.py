@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from factory import run_row, write_run
 from made_run import made_run
+from pages import STORY, page_of_a_run
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 from test_report import report
-
-STORY = ("latency.realtime", "latency.flying", "overview.thrp", "delay.setpoint", "latency.bands")
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +29,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a run."""
-    folder = tmp_path_factory.mktemp("page")
-    run = write_run(folder / "db.replay.parquet", made_run(3000, seconds=10))
-    assert report(run, "--out", folder) == 0
-    return folder / "db.report.html"
+    return page_of_a_run(tmp_path_factory.mktemp("page"))
 
 
 class Opened:

@@ -6,20 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from factory import write_run
 from firefox import Firefox
-from made_run import made_run
-from test_report import report
-
-STORY = ("latency.realtime", "latency.flying", "overview.thrp", "delay.setpoint", "latency.bands")
+from pages import STORY, page_of_a_run
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("page")
-    run = write_run(folder / "db.replay.parquet", made_run(3000, seconds=10))
-    assert report(run, "--out", folder) == 0
-    return folder / "db.report.html"
+    """The page of a run."""
+    return page_of_a_run(tmp_path_factory.mktemp("page"))
 
 
 @pytest.fixture

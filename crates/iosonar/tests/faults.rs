@@ -206,18 +206,12 @@ fn a_disk_that_runs_full_ends_the_run_and_keeps_what_was_written() {
     if left_out(Need::Root) {
         return;
     }
-    for how in ["spin", "work"] {
-        runs_full(how);
-    }
-}
-
-fn runs_full(how: &str) {
     let bench = Bench::new();
     let small = Small::new(&bench, MIB);
     // Nobody knows how long a load from a pipe is: no room is reserved.
     let rows: Vec<Row> = (0..40_000).map(|i| (i as f64 / 1e4, i % 100 * 8, 8, 'W')).collect();
     let load = bench.load(&rows);
-    let mut command = bench.command(Path::new("-"), &bench.target(MIB), &["--output", &small.output(), "--wait", how]);
+    let mut command = bench.command(Path::new("-"), &bench.target(MIB), &["--output", &small.output()]);
     let output = command.stdin(File::open(load).unwrap()).output().unwrap();
     let ran = Ran::of(output, PathBuf::from(small.output())).with_code(1);
     assert!(ran.stderr.contains("make room") && ran.stderr.contains("iosonar recover"), "{}", ran.stderr);

@@ -68,13 +68,18 @@ fn as_fast_as_possible_again_and_again_ends_with_its_time() {
 }
 
 #[test]
-fn a_pipe_is_not_looped_and_no_time_is_no_time() {
+fn a_pipe_is_neither_looped_nor_read_by_the_loop_and_no_time_is_no_time() {
     let bench = Bench::new();
     let load = bench.load(&side_by_side(10, 8));
     let target = bench.target(MIB);
-    let mut piped = bench.command(Path::new("-"), &target, &["--loop", "--for", "1"]);
-    let output = piped.stdin(File::open(&load).unwrap()).output().unwrap();
-    Ran::of(output, bench.path("r.replay.parquet")).refused(&["can be read only once", "--loop"]);
+    let piped = |more: &[&str]| {
+        let mut command = bench.command(Path::new("-"), &target, more);
+        let output = command.stdin(File::open(&load).unwrap()).output().unwrap();
+        Ran::of(output, bench.path("r.replay.parquet"))
+    };
+    piped(&["--loop", "--for", "1"]).refused(&["can be read only once", "--loop"]);
+    piped(&["--wait", "work"]).refused(&["waited for a pipe", "name a file"]);
+    piped(&["--asap"]).with_code(0);
     bench.replay(&load, &target, &["--for", "0"]).refused(&["--for must be above zero"]);
 }
 

@@ -9,7 +9,7 @@ use iosonar_trace::{Nanos, format_for};
 
 use crate::error::{Error, Result};
 use crate::issuer::Think;
-use crate::options::{DepthFor, MOST_DEPTH, Options};
+use crate::options::{DepthFor, MOST_DEPTH, Options, Wait};
 use crate::placement::Fit;
 use crate::verify::Verify;
 
@@ -59,10 +59,15 @@ pub fn check(options: &Options) -> Result<()> {
 
 /// What can't be had together.
 fn check_modes(options: &Options) -> Result<()> {
-    let Options { load, again, asap, closed, perturb, run_for, verify, method, .. } = options;
-    let is_pipe = || load == Path::new("-") || fs::metadata(load).is_ok_and(|m| m.file_type().is_fifo());
-    if *again && is_pipe() {
+    let Options { again, asap, closed, perturb, run_for, verify, method, .. } = options;
+    if *again && options.is_piped() {
         return refuse("a pipe can be read only once, so --loop needs a load in a file".into());
+    }
+    if options.wait == Some(Wait::Work) && options.is_piped() {
+        return refuse(
+            "--wait work has the loop itself read the load, and while it waited for a pipe nothing else would be done:              wait in another way, or name a file as the load"
+                .into(),
+        );
     }
     if perturb.is_some() && !options.keeps_times() {
         let other = if *asap { "--asap" } else { "--closed" };

@@ -1,6 +1,8 @@
 //! What a replay is asked to do, as the command line says it.
 
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 
 use iosonar_trace::Nanos;
 use iosonar_trace::transforms::Pipeline;
@@ -193,6 +195,11 @@ impl Options {
         self.pace() == Pace::Timed
     }
 
+    /// Whether the load comes through a pipe: it can be read only once, and may let wait.
+    pub fn is_piped(&self) -> bool {
+        self.load == Path::new("-") || fs::metadata(&self.load).is_ok_and(|m| m.file_type().is_fifo())
+    }
+
     /// How the loop waits.
     pub fn wait(&self) -> Wait {
         self.wait.unwrap_or_else(|| self.best_wait(std::thread::available_parallelism().map_or(1, usize::from)))
@@ -201,13 +208,14 @@ impl Options {
     /// What suits the run with that many processors. Spinning is for deadlines, which as fast as possible has none of, nor
     /// has a closed loop without pauses; and where there is but one processor, a spinning loop would keep it from the
     /// very work that it waits for. Where there are few and the device has queues of its own, the loop does best to
-    /// do all work itself; but what takes long, as verification does, would keep it from the device.
+    /// do all work itself; but what takes long, as verification, transforms and pipes may, would keep it from the device.
     fn best_wait(&self, processors: usize) -> Wait {
+        let is_quick = self.verify == Verify::Off && self.edit.is_none() && !self.is_piped();
         let has_deadlines = !self.asap && self.closed != Some(Think::Never);
         match (has_deadlines, processors) {
             (_, 1) => Wait::Hybrid,
             (true, _) => Wait::Spin,
-            (false, 2..=3) if self.method.is_ring() && self.verify == Verify::Off => Wait::Work,
+            (false, 2..=3) if self.method.is_ring() && is_quick => Wait::Work,
             (false, _) => Wait::Hybrid,
         }
     }
@@ -277,6 +285,7 @@ mod tests {
             (asap.clone(), [Wait::Hybrid, Wait::Work, Wait::Hybrid]),
             (closed(Think::Never), [Wait::Hybrid, Wait::Work, Wait::Hybrid]),
             (Options { verify: Verify::Reads, ..asap.clone() }, [Wait::Hybrid; 3]),
+            (Options { load: "-".into(), ..asap.clone() }, [Wait::Hybrid; 3]),
             (Options { method: threads, ..asap.clone() }, [Wait::Hybrid; 3]),
         ] {
             assert_eq!([1, 2, 16].map(|processors| options.best_wait(processors)), expected, "{options:?}");

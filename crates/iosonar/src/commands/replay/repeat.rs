@@ -1,7 +1,5 @@
 //! The same replay several times, each with a result of its own: how much differs between runs by chance.
 
-use std::fs;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -18,7 +16,7 @@ pub fn each(options: Options, times: u32) -> Result<Vec<Options>> {
     if times == 1 {
         return Ok(vec![options]);
     }
-    if options.load == Path::new("-") || fs::metadata(&options.load).is_ok_and(|m| m.file_type().is_fifo()) {
+    if options.is_piped() {
         bail!("a pipe can be read only once, so --repeat needs a load in a file");
     }
     let outputs = names(&options.output, times);

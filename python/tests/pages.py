@@ -1,0 +1,19 @@
+"""A page for the tests that open one in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from factory import write_run
+from made_run import made_run
+from test_report import report
+
+STORY = ("latency.realtime", "latency.flying", "overview.thrp", "delay.setpoint", "latency.bands")
+"""The diagrams that come first."""
+
+
+def page_of_a_run(folder: Path) -> Path:
+    """Writes the page of a run that was made up."""
+    run = write_run(folder / "db.replay.parquet", made_run(3000, seconds=10))
+    assert report(run, "--out", folder) == 0
+    return folder / "db.report.html"
