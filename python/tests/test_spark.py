@@ -113,8 +113,9 @@ def made(folder: Path, name: str, seed: int, rows: int) -> Path:
         "errno": np.zeros(rows, np.int32),
         "ready_ns": intended - chance.integers(0, 9_000_000, rows),
         "submitted_ns": pa.array(issued + 2_000, mask=never),
+        "unanswered_ns": pa.array(issued + 2_500, mask=never),
     }
-    inner = [pa.field("ready_ns", pa.int64()), pa.field("submitted_ns", pa.int64())]
+    inner = [pa.field(f"{name}_ns", pa.int64()) for name in ("ready", "submitted", "unanswered")]
     table = pa.table(columns, schema=pa.schema([*RUN_SCHEMA, *inner]))
     return write_run(folder / f"{name}.replay.parquet", table.take(np.argsort(completed, kind="stable")))
 
