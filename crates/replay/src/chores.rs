@@ -64,6 +64,14 @@ pub struct Work<'a, C, I> {
 }
 
 impl<T, C: Clock, I: Idle<T>> Idle<T> for Work<'_, C, I> {
+    /// A loop that always has something to do would only come to its chores when it has run out of requests.
+    #[inline]
+    fn busy(&mut self, left: Nanos) {
+        if self.chores.feeder.as_ref().is_some_and(Feeder::is_low) {
+            self.chores.step(left);
+        }
+    }
+
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
         if self.chores.step(left) { Ok(()) } else { self.rest.idle(left, target) }
     }

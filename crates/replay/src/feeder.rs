@@ -237,6 +237,12 @@ impl<'a, C: Clock> Feeder<'a, C> {
         }
     }
 
+    /// Whether less than half of the places before the loop are taken.
+    #[inline]
+    pub fn is_low(&self) -> bool {
+        self.output.slots() * 2 > self.output.buffer().capacity()
+    }
+
     /// What it leaves.
     pub fn finish(self) -> Feeding {
         let mut fed = self.fed;

@@ -191,6 +191,8 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
                     self.telltale.rests_until(now, left);
                     self.rehearse();
                     self.idle.idle(left, &mut self.target)?;
+                } else {
+                    self.idle.busy(left);
                 }
             }
         }

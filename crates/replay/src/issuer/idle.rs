@@ -10,6 +10,10 @@ use crate::target::Target;
 pub trait Idle<T> {
     /// Passes time, at most `left`.
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()>;
+
+    /// Is called in turns in which there was something else to do, `left` before a deadline.
+    #[inline]
+    fn busy(&mut self, _left: Nanos) {}
 }
 
 /// Asks the clock again at once: exact, and takes a processor.
