@@ -90,7 +90,7 @@ impl JournalWriter {
         }
         let place = Place { path: path.to_owned(), is_kept: false };
         let mut journal =
-            Self { file: BufWriter::with_capacity(1 << 14, file), place, header_bytes: header.len(), entries: 0 };
+            Self { file: BufWriter::with_capacity(1 << 18, file), place, header_bytes: header.len(), entries: 0 };
         let mut start = MAGIC.to_vec();
         start.extend((header.len() as u32).to_le_bytes());
         start.extend(crc32fast::hash(&header).to_le_bytes());
