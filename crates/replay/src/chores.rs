@@ -34,7 +34,8 @@ impl<'a, C: Clock> Chores<'a, C> {
 
     /// Does some of what there is to do, and can be done in that time. Returns whether there was anything.
     fn step(&mut self, left: Nanos) -> bool {
-        let most = (left.0 / EACH.0).min(AT_ONCE) as usize;
+        // A deadline may have passed: then there is no time for anything.
+        let most = (left.0 / EACH.0).clamp(0, AT_ONCE) as usize;
         let mut steps = 0;
         while steps < most
             && let Some(feeder) = &mut self.feeder
