@@ -155,9 +155,9 @@ def test_hovering_over_a_cloud_counts_requests(opened: Opened) -> None:
     found = opened.page.evaluate(
         """name => {
             const figure = iosonar.figures.get(name), layer = figure.clouds[0];
-            const most = layer.parts[0].counts.indexOf(layer.parts[0].counts.reduce((a, b) => Math.max(a, b)));
-            const place = layer.parts[0].places[most];
-            return [(place % layer.across + 0.5) / layer.across, (Math.floor(place / layer.across) + 0.5) / layer.up];
+            const { joined: [wide, high], across, places, counts } = layer.parts[0].levels[0];
+            const place = places[counts.indexOf(counts.reduce((a, b) => Math.max(a, b)))];
+            return [(place % across + 0.5) * wide / layer.across, (Math.floor(place / across) + 0.5) * high / layer.up];
         }""",
         name,
     )

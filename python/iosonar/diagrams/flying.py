@@ -78,7 +78,7 @@ def _levels(study: Study, kind: str, name: str, rank: str, *, with_peaks: bool) 
 
 def _events(study: Study, column: str) -> Events:
     """One of the times of all issued requests in slices as fine as the picture, and a multiple of the smooth ones."""
-    across, _ = study.options.size.cells
+    across = study.options.size.slices
     slices = max(across // SMOOTH_SLICES, 1) * SMOOTH_SLICES
     cells = Cells(study.first_s, max(study.last_s, study.first_s + 1e-6), slices)
     table = _issued(study)

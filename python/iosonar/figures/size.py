@@ -50,6 +50,11 @@ class Size:
         shrink = min(1.0, MOST_ACROSS / across)
         return max(int(across * shrink), 10), max(int(up * shrink), 10)
 
+    @property
+    def slices(self) -> int:
+        """Into how many slices of time a line is cut."""
+        return self.cells[0]
+
 
 @dataclass(frozen=True)
 class PageSize(Size):
@@ -57,8 +62,13 @@ class PageSize(Size):
 
     @property
     def cells(self) -> tuple[int, int]:
-        """How many cells a cloud has, across and up: powers of two, so that they can be joined."""
-        return 2048, 1024
+        """How many cells a cloud has, across and up. Over an hour that tells 0.2 s apart; see figures/levels.py."""
+        return 16384, 1024
+
+    @property
+    def slices(self) -> int:
+        """As for a picture: a line has nothing to gain from more."""
+        return 2048
 
 
 PAGE = PageSize()

@@ -1,14 +1,13 @@
 """Draws figures for pages with Bokeh: plots that zoom, share their time axis, and are coloured by the page.
 
-A cloud travels as the cells of its raster that hold anything, packed; the page's script (report/assets/clouds.js) makes
-of them an image in the resolution of what is being looked at. Colours are those of light paper; each model says in its
-tags which role its colours stand for, so that the page can change them.
+A cloud travels as the cells of its rasters that hold anything, packed, finely where it is sparse; the page's script
+(report/assets/clouds.js) makes of them an image in the resolution of what is being looked at. Colours are those of
+light paper; each model says in its tags which role its colours stand for, so that the page can change them.
 """
 
 from __future__ import annotations
 
 import base64
-import math
 import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from iosonar.figures.levels import levels
 from iosonar.figures.model import Axis, Cloud, CloudPart, Direction, Figure, Line, Rule, Scale, Steps, Stroke, Unit
 from iosonar.figures.palette import PALETTES, Theme
 
@@ -29,8 +29,8 @@ HEIGHT = 360
 LEFT = 92
 """Room for the y axis: the same in all plots, so that time axes stand under one another."""
 
-MOST_CELLS = 150_000
-"""A cloud with more filled cells travels in half the resolution, so that a page stays small."""
+MOST_CELLS = 200_000
+"""Of a cloud's cells that hold anything, no more than these travel, so that a page stays small: see `levels`."""
 
 DASHES: dict[Stroke, Any] = {Stroke.SOLID: "solid", Stroke.DASHED: [7, 4], Stroke.DOTTED: [2, 3]}
 _LIGHT = PALETTES[Theme.LIGHT]
@@ -115,33 +115,16 @@ def _coloured(role: str, *properties: str) -> tuple[dict[str, Any], list[Any]]:
 def _cloud(plot: BokehPlot, drawn: Figure, cloud: Cloud, name: str) -> dict[str, Any]:
     from bokeh.models import ColumnDataSource
 
-    cloud = coarse_enough(cloud)
     nothing: dict[str, Any] = {"image": [], "x": [], "y": [], "dw": [], "dh": []}
     source = ColumnDataSource(nothing, name=name)
     plot.image_rgba("image", "x", "y", "dw", "dh", source=source)
-    parts = [
-        {"label": part.label, "role": part.role, "cells": packed(part, cloud.across), "n": len(part.counts)}
-        for part in cloud.parts
-    ]
+    parts: list[dict[str, Any]] = [{"label": part.label, "role": part.role, "levels": []} for part in cloud.parts]
+    for level in levels(cloud, MOST_CELLS):
+        for part, cells in zip(parts, level.cloud.parts, strict=True):
+            if len(cells.counts):
+                packed_cells = packed(cells, level.cloud.across)
+                part["levels"].append({"joined": level.joined, "across": level.cloud.across, "cells": packed_cells})
     return {"kind": "cloud", "across": cloud.across, "up": cloud.up, "parts": parts, "models": [name]}
-
-
-def coarse_enough(cloud: Cloud) -> Cloud:
-    """The cloud with its cells joined by fours until few enough are filled."""
-    while sum(len(part.counts) for part in cloud.parts) > MOST_CELLS and min(cloud.across, cloud.up) > 1:
-        across, up = math.ceil(cloud.across / 2), math.ceil(cloud.up / 2)
-        if cloud.across % 2 or cloud.up % 2:
-            break  # Cells must stay equal.
-        cloud = Cloud(across, up, tuple(_joined(part, across) for part in cloud.parts))
-    return cloud
-
-
-def _joined(part: CloudPart, across: int) -> CloudPart:
-    places, which = np.unique((part.rows // 2).astype(np.int64) * across + part.columns // 2, return_inverse=True)
-    counts = np.zeros(len(places), np.int64)
-    np.add.at(counts, which, part.counts)
-    columns, rows = (places % across).astype(np.int32), (places // across).astype(np.int32)
-    return CloudPart(part.role, part.label, columns, rows, counts)
 
 
 def packed(part: CloudPart, across: int) -> str:

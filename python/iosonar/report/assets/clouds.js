@@ -1,4 +1,4 @@
-// Clouds: unpacks their cells, and makes an image of what is being looked at, in its own resolution.
+// Clouds: unpacks the cells of their rasters, and makes an image of what is being looked at, in its own resolution.
 "use strict";
 iosonar.clouds = (() => {
   const PIXELS = 2; // of a dot, at least, across and up
@@ -33,6 +33,20 @@ iosonar.clouds = (() => {
     return { from, step, count, low: back(axis)(from / cells), high: back(axis)((from + count * step) / cells) };
   }
 
+  // Adds a level's counts to the dots that are seen; a cell that covers several has its requests spread over them.
+  function fill(grid, filled, level, x, y) {
+    const [wide, high] = level.joined, w = x.count, h = y.count;
+    const dotsWide = Math.max(wide / x.step, 1), dotsHigh = Math.max(high / y.step, 1), dots = dotsWide * dotsHigh;
+    for (let i = 0; i < level.places.length; i++) {
+      const place = level.places[i], row = Math.floor(place / level.across);
+      const cx = Math.floor(((place - row * level.across) * wide - x.from) / x.step), cy = Math.floor((row * high - y.from) / y.step);
+      if (cx >= w || cy >= h || cx + dotsWide <= 0 || cy + dotsHigh <= 0) continue;
+      const share = dots > 1 ? Math.max(Math.round(level.counts[i] / dots), 1) : level.counts[i];
+      for (let dy = Math.max(cy, 0); dy < Math.min(cy + dotsHigh, h); dy++)
+        for (let dx = Math.max(cx, 0); dx < Math.min(cx + dotsWide, w); dx++) { grid[dy * w + dx] += share; filled[dy * w + dx] = 1; }
+    }
+  }
+
   function paint(figure, layer, palette, hidden) {
     const x = view(figure.x, figure.plot.x_range, layer.across, figure.width());
     const y = view(figure.y, figure.plot.y_range, layer.up, figure.height());
@@ -43,14 +57,8 @@ iosonar.clouds = (() => {
     for (const part of layer.parts) {
       if (hidden.has(part.label)) continue;
       const grid = new Uint32Array(w * h);
-      for (let i = 0; i < part.places.length; i++) {
-        const place = part.places[i];
-        const cx = ((place % layer.across) - x.from) / x.step | 0, cy = (Math.floor(place / layer.across) - y.from) / y.step | 0;
-        if (place % layer.across < x.from || cx >= w || Math.floor(place / layer.across) < y.from || cy >= h) continue;
-        const at = cy * w + cx;
-        grid[at] += part.counts[i]; filled[at] = 1;
-        if (grid[at] > most) most = grid[at];
-      }
+      for (const level of part.levels) fill(grid, filled, level, x, y);
+      for (const sum of grid) if (sum > most) most = sum;
       sums.push({ part, grid, colour: rgb(palette.roles[part.role]) });
     }
     const ink = rgb(palette.ink), image = new Uint32Array(w * h), mix = new Float64Array(4);
@@ -105,10 +113,11 @@ iosonar.clouds = (() => {
     const rx = Math.max(0.5, reach * (x.count * x.step) / figure.width()), ry = Math.max(0.5, reach * (y.count * y.step) / figure.height());
     return layer.parts.filter((part) => !hidden.has(part.label)).map((part) => {
       let total = 0;
-      for (let i = 0; i < part.places.length; i++) {
-        const dx = (part.places[i] % layer.across) + 0.5 - sx, dy = Math.floor(part.places[i] / layer.across) + 0.5 - sy;
-        if (Math.abs(dx) <= rx && Math.abs(dy) <= ry) total += part.counts[i];
-      }
+      for (const { joined: [wide, high], across, places, counts } of part.levels)
+        for (let i = 0; i < places.length; i++) {
+          const dx = (places[i] % across + 0.5) * wide - sx, dy = (Math.floor(places[i] / across) + 0.5) * high - sy;
+          if (Math.abs(dx) <= Math.max(rx, wide / 2) && Math.abs(dy) <= Math.max(ry, high / 2)) total += counts[i];
+        }
       return { label: part.label, role: part.role, total };
     });
   }

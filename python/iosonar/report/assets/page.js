@@ -14,10 +14,10 @@
   function start() {
     for (const described of about.figures) prepare(described);
     recolour();
-    Promise.all([...figures.values()].flatMap((figure) => figure.clouds.flatMap((layer) => layer.parts.map(async (part) => {
-      Object.assign(part, await iosonar.clouds.unpack(part.cells));
-      delete part.cells;
-    })))).then(() => {
+    Promise.all([...figures.values()].flatMap((figure) => figure.clouds.flatMap((layer) => layer.parts.flatMap((part) => part.levels.map(async (level) => {
+      Object.assign(level, await iosonar.clouds.unpack(level.cells));
+      delete level.cells;
+    }))))).then(() => {
       for (const figure of figures.values()) { figure.ready = true; repaint(figure); }
       root.dataset.ready = "yes";
     });
