@@ -7,6 +7,7 @@ end in the same nanosecond as a beginning counts after it, so that every request
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -16,11 +17,12 @@ from numpy.typing import NDArray
 
 from iosonar.quantities.density import Cells
 from iosonar.quantities.series import Series, series_of
+from iosonar.quantities.threads import in_threads
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-ROWS_AT_ONCE = 5_000_000
+ROWS_AT_ONCE = 2_500_000
 """Times that are sorted at once; of more, one stretch of cells after the other."""
 
 
@@ -96,19 +98,51 @@ def peaks(table: ir.Table, begin: str, end: str, begins: Events) -> NDArray[np.f
     edges = np.floor(across.edges() * 1e9).astype(np.int64)
     rows = table.filter(table[begin].notnull())
     highest = np.zeros(across.count)
+
+    def stretches() -> Iterator[_Stretch]:
+        for first, last in _stretches(np.sum(list(begins.number.values()), axis=0)):
+            low = edges[first] if first else None
+            high = edges[last] if last < across.count else None
+            inner = edges[first + 1 : last]
+            yield _Stretch(first, last, _times(rows, begin, low, high), _times(rows, end, low, high), inner)
+
     level = 0
-    for first, last in _stretches(np.sum(list(begins.number.values()), axis=0)):
-        low = edges[first] if first else None
-        high = edges[last] if last < across.count else None
-        steps = np.concatenate([2 * _times(rows, begin, low, high), 2 * _times(rows, end, low, high) + 1])
-        # An end is one more than a beginning at the same time, and so comes after it.
-        steps.sort()
-        levels = np.concatenate([[level], level + np.cumsum(1 - 2 * (steps & 1))])
-        # A cell has the level that is there when it begins, and those after each of its steps.
-        at = np.concatenate([[0], np.searchsorted(steps, 2 * edges[first + 1 : last]), [len(steps)]])
-        highest[first:last] = np.maximum(np.maximum.reduceat(levels, at[:-1]), levels[at[1:]])
-        level = int(levels[-1])
+    for stretch, most, rise in in_threads(_Stretch.peaks, stretches()):
+        highest[stretch.first : stretch.last] = level + most
+        level += rise
     return highest
+
+
+@dataclass
+class _Stretch:
+    """Some cells of time in a row, from `first` to before `last`: what begins and ends in them, and their borders."""
+
+    first: int
+    last: int
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    inner: NDArray[np.int64]
+
+    def peaks(self) -> tuple[_Stretch, NDArray[np.int32], int]:
+        """How far above the level before it each cell comes at most, and by how much the level has risen behind it.
+
+        The times themselves are gone then. In place, where that can be: fresh memory costs more than adding.
+        """
+        steps = np.empty(len(self.begins) + len(self.ends), np.int64)
+        np.multiply(self.begins, 2, out=steps[: len(self.begins)])
+        np.multiply(self.ends, 2, out=steps[len(self.begins) :])
+        # An end is one more than a beginning at the same time, and so comes after it.
+        steps[len(self.begins) :] += 1
+        self.begins = self.ends = steps[:0]
+        steps.sort()
+        # A cell has the level that is there when it begins, and those after each of its steps.
+        at = np.concatenate([[0], np.searchsorted(steps, 2 * self.inner), [len(steps)]])
+        levels = np.zeros(len(steps) + 1, np.int32)
+        np.bitwise_and(steps, 1, out=levels[1:], casting="unsafe")
+        levels[1:] *= -2
+        levels[1:] += 1
+        np.cumsum(levels, out=levels)
+        return self, np.maximum(np.maximum.reduceat(levels, at[:-1]), levels[at[1:]]), int(levels[-1])
 
 
 def _times(rows: ir.Table, at: str, low: int | None, high: int | None) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,16 @@ from numpy.typing import NDArray
 
 from iosonar.quantities.address import ranges, transfers
 from iosonar.quantities.series import Series, operation_of
+from iosonar.quantities.threads import in_threads
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+    import pyarrow as pa
 
 SECTORS_PER_GIB = 1 << 21
 SECTORS_PER_PAGE = 8
-ROWS_AT_ONCE = 5_000_000
+PAGE_BITS = 3
+ROWS_AT_ONCE = 2_500_000
 """Requests whose pages are sorted at once; of more, one range of addresses after the other."""
 
 
@@ -79,8 +83,13 @@ def popularity(table: ir.Table) -> dict[str, Popularity]:
     is_read = moved.is_read if "is_read" in moved.columns else moved["op"] == "read"
     rows = moved.select(address=moved.address, behind=moved.address + moved.sectors, is_read=is_read)
     pages: dict[str, NDArray[np.int64]] = {}
-    for low, high in ranges(moved, ROWS_AT_ONCE):
-        for kind, found in _touched(rows.filter((rows.address < high) & (rows.behind > low)), low, high).items():
+
+    def parts() -> Iterator[_Part]:
+        for low, high in ranges(moved, ROWS_AT_ONCE):
+            yield _Part(low, high, [rows.filter((rows.address < high) & (rows.behind > low)).to_pyarrow()])
+
+    for touched in in_threads(_touched, parts()):
+        for kind, found in touched.items():
             known = pages.get(kind, np.zeros(0, np.int64))
             longer, shorter = (found, known) if len(found) > len(known) else (known, found)
             longer[: len(shorter)] += shorter
@@ -88,15 +97,24 @@ def popularity(table: ir.Table) -> dict[str, Popularity]:
     return {kind: _ranked(count) for kind, count in pages.items() if count[1:].any()}
 
 
-def _touched(rows: ir.Table, low: int, high: int) -> dict[str, NDArray[np.int64]]:
-    """For each kind: how many pages from the address `low` to `high` have 0, 1, 2, … accesses."""
-    found = rows.to_pyarrow()
-    first = np.maximum(found["address"].to_numpy(), low) // SECTORS_PER_PAGE
-    behind = (np.minimum(found["behind"].to_numpy(), high) - 1) // SECTORS_PER_PAGE + 1
+@dataclass(frozen=True)
+class _Part:
+    """Requests that lie between two addresses: alone in a list, from which they are taken when they are used."""
+
+    low: int
+    high: int
+    rows: list[pa.Table]
+
+
+def _touched(part: _Part) -> dict[str, NDArray[np.int64]]:
+    """For each kind: how many pages of the part have 0, 1, 2, … accesses."""
+    rows = part.rows.pop()
+    first = np.maximum(rows["address"].to_numpy(), part.low) >> PAGE_BITS
+    behind = ((np.minimum(rows["behind"].to_numpy(), part.high) - 1) >> PAGE_BITS) + 1
     # A page and what happens at it in one number, so that sorting is a sort of numbers: 1 a read, 2 an end.
-    read = found["is_read"].to_numpy().astype(np.int64)
+    read = rows["is_read"].to_numpy().astype(np.int64)
     steps = np.concatenate([first * 4 + read, behind * 4 + read + 2])
-    del found, first, behind, read
+    del rows, first, behind, read
     steps.sort()
     length = np.diff(steps >> 2, append=steps[-1:] >> 2)
     step = (steps & 3).astype(np.int8)

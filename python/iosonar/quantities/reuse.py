@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from iosonar.quantities.address import ranges, transfers
 from iosonar.quantities.positions import SECTORS_PER_PAGE
+from iosonar.quantities.threads import in_threads
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -80,11 +81,12 @@ def reuse(table: ir.Table) -> Reuse | None:
     rows = moved.select(
         at=moved.intended_ns, place=moved.place, source=moved.source, address=moved.address, first=first, last=last
     )
-    parts = [
-        _sampled(batch, limit)
+    batches = (
+        batch
         for low, high in ranges(moved, ROWS_AT_ONCE)
         for batch in rows.filter((rows.address >= low) & (rows.address < high)).to_pyarrow().to_batches(BATCH)
-    ]
+    )
+    parts = list(in_threads(lambda batch: _sampled(batch, limit), batches))
     at, place, source, page = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     order = np.lexsort((page, place, source, at))
     page = page[order]

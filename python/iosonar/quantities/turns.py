@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -12,11 +13,12 @@ from numpy.typing import NDArray
 
 from iosonar.quantities.address import transfers
 from iosonar.quantities.series import Series, operation_of
+from iosonar.quantities.threads import in_threads
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-ROWS_AT_ONCE = 5_000_000
+ROWS_AT_ONCE = 2_500_000
 """Requests that are sorted at once; of more, one stretch of time after the other."""
 
 
@@ -28,6 +30,25 @@ class Turns:
     first: int
     requests: dict[Series, NDArray[np.int64]]
     turns: dict[Series, NDArray[np.int64]]
+
+
+_Rows = list[NDArray[np.int64]]
+"""Requests by columns: time, place, device, sector, series."""
+
+
+@dataclass(frozen=True)
+class _Device:
+    """The requests of one device in a stretch of time: the cells of its turns, and what it begins and ends with."""
+
+    extent: int
+    first_sector: int
+    first_cell: int
+    last_sector: int
+    turns: NDArray[np.int64]
+
+
+_Counted = tuple[NDArray[np.int64], NDArray[np.int64], list[_Device]]
+"""Of a stretch of time: requests and turns in each cell, but for a turn at its beginning, and its devices."""
 
 
 def turns(table: ir.Table, order: str, window_s: float) -> Turns:
@@ -45,17 +66,29 @@ def turns(table: ir.Table, order: str, window_s: float) -> Turns:
     first = span["first"] // window_ns
     count = span["last"] // window_ns - first + 1
     kinds = len(Series)
+    rows = moved.select(at=at, place=moved.place, extent=moved.extent, sector=moved.sector, series=operation_of(moved))
+
+    def stretches() -> Iterator[_Rows]:
+        for low, high in _stretches(span["first"], span["last"], span["n"]):
+            found = rows.filter((rows["at"] >= low) & (rows["at"] < high)).to_pyarrow()
+            yield [found[name].to_numpy() for name in found.column_names]
+
+    def counted(found: _Rows) -> _Counted:
+        at, extent, sector, series = _by_time(found)
+        cell = (at // window_ns - first) * kinds + series
+        devices = _devices(extent, sector, cell)
+        turned = np.bincount(np.concatenate([cell[:0], *(each.turns for each in devices)]), minlength=count * kinds)
+        return np.bincount(cell, minlength=count * kinds), turned, devices
+
     requests, turned = np.zeros(count * kinds, np.int64), np.zeros(count * kinds, np.int64)
     before: dict[int, int] = {}
-    rows = moved.select(at=at, place=moved.place, extent=moved.extent, sector=moved.sector, series=operation_of(moved))
-    for low, high in _stretches(span["first"], span["last"], span["n"]):
-        found = rows.filter((rows["at"] >= low) & (rows["at"] < high)).to_pyarrow()
-        times, place, extent, sector, series = (found[name].to_numpy() for name in found.column_names)
-        by_time = _by_time(times, place)
-        turn = _below_predecessor(sector[by_time], extent[by_time], before)
-        cell = (times[by_time] // window_ns - first) * kinds + series[by_time]
-        requests += np.bincount(cell, minlength=count * kinds)
-        turned += np.bincount(cell[turn], minlength=count * kinds)
+    for found_requests, found_turns, devices in in_threads(counted, stretches()):
+        requests += found_requests
+        turned += found_turns
+        for each in devices:
+            if each.first_sector < before.get(each.extent, each.first_sector):
+                turned[each.first_cell] += 1
+            before[each.extent] = each.last_sector
     present = [series for series in Series if requests[int(series) :: kinds].any()]
     return Turns(
         window_s,
@@ -72,25 +105,26 @@ def _stretches(first: int, last: int, rows: int) -> list[tuple[int, int]]:
     return list(pairwise(borders.tolist()))
 
 
-def _by_time(times: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The order of the times, and of the places where times are equal.
+def _by_time(found: _Rows) -> _Rows:
+    """The rows in the order of their times, and of their places where times are equal; the places are left out.
 
     Rows come in stretches that are in the order of their places, and that is close to the order of any of their times:
     two stable sorts of what is nearly sorted are a tenth of one sort by both.
     """
-    by_place = np.argsort(place, kind="stable")
-    by_time: NDArray[np.int64] = by_place[np.argsort(times[by_place], kind="stable")]
-    return by_time
+    at, place, *others = found
+    found.clear()
+    order = np.argsort(place, kind="stable")
+    order = order[np.argsort(at[order], kind="stable")]
+    return [at[order], *(column[order] for column in others)]
 
 
-def _below_predecessor(
-    sector: NDArray[np.int64], extent: NDArray[np.int64], before: dict[int, int]
-) -> NDArray[np.bool_]:
-    """Whether each sector is lower than the one before it on the same device; `before` holds the last ones so far."""
-    turn = np.zeros(len(sector), bool)
-    for device in np.unique(extent).tolist():
-        mine = slice(None) if extent.min() == extent.max() else extent == device
-        own = sector[mine]
-        turn[mine] = own < np.concatenate([[before.get(device, own[0])], own[:-1]])
-        before[device] = int(own[-1])
-    return turn
+def _devices(extent: NDArray[np.int64], sector: NDArray[np.int64], cell: NDArray[np.int64]) -> list[_Device]:
+    """The turns of each device, among requests in the order of their times."""
+    only = bool((extent == extent[0]).all()) if len(extent) else False
+    found = []
+    for device in extent[:1].tolist() if only else np.unique(extent).tolist():
+        mine = slice(None) if only else extent == device
+        sectors, cells = sector[mine], cell[mine]
+        turns = cells[1:][sectors[1:] < sectors[:-1]]
+        found.append(_Device(device, int(sectors[0]), int(cells[0]), int(sectors[-1]), turns))
+    return found

@@ -7,11 +7,9 @@ equal cells of time, of which every δ is a multiple, so that nothing is rounded
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 
 from iosonar.quantities.address import ranges, transfers
 from iosonar.quantities.pieces import Pieces, pieces
+from iosonar.quantities.threads import in_threads
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -31,8 +30,6 @@ ROWS_AT_ONCE = 5_000_000
 
 ROWS_IN_CACHE = 600_000
 """Requests that the kernel takes at once: twice as fast as all of them together."""
-
-THREADS = min(os.cpu_count() or 1, 4)
 
 Requests = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 """The first address of each, that behind its last, and its cell of time."""
@@ -82,10 +79,8 @@ def working_sets(table: ir.Table, grid: Grid, windows_s: Sequence[float]) -> Wor
     sizes = np.zeros((len(cells), grid.count))
     for low, high in ranges(moved, ROWS_AT_ONCE):
         parts = _parts(*_requests_within(moved, low, high))
-        while some := list(islice(parts, THREADS)):
-            # NumPy works outside of Python's lock.
-            with ThreadPoolExecutor(THREADS) as threads:
-                sizes += sum(threads.map(lambda part: _sampled(pieces(*part), grid.count, cells), some))
+        for sampled in in_threads(lambda part: _sampled(pieces(*part), grid.count, cells), parts):
+            sizes += sampled
     for size, window in zip(sizes, cells, strict=True):
         # Before a window has passed, it is not full.
         size[: window - 1 if window < grid.count else 0] = np.nan
