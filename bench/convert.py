@@ -5,9 +5,9 @@ bench/convert.py --iosonar target/release/iosonar [--requests 1000000] [--rounds
 
 The trace is the natural load of PostgreSQL, repeated until it has so many requests, written as blktrace's binary file
 and as blkparse's text. What is timed is the way from a trace to a load, latencies included. The other side is what is
-usual: blkparse prints the fields, awk matches completions with requests and prints rows of classic text. It is spared
-the sorting and the compression that would follow. Wall-clock time is what a user waits for; processor time is what it
-costs. The folder needs some 400 bytes for each request; traces that are in DIR already are used again.
+usual: blkparse prints the fields, awk matches completions with requests and prints rows of classic text, as completions
+came; for a load as the manual wants it, NAME.load.gz, they are sorted and compressed. Wall-clock time is what a user
+waits for; processor time is what it costs. The folder needs some 400 bytes for each request; traces that are in DIR already are used again.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ $A == "C" {
 }
 """
 AWKS = ("gawk", "mawk")
+SORTED = "LC_ALL=C sort -n | gzip"
 
 
 @dataclass
@@ -90,17 +91,19 @@ def compare(iosonar: Path, folder: Path, requests: int, rounds: int) -> None:
     # blkparse reads NAME.blktrace.0 when it is given NAME.
     fields = f"blkparse -q -i {str(binary).removesuffix('.blktrace.0')} -f '{FORMAT}'"
     awks = [awk for awk in AWKS if shutil.which(awk)]
-    print("| trace | how | wall-clock | processor | largest process | faster than each awk, median of rounds |")
+    print(
+        "| trace | how | wall-clock | processor | largest process | faster than each of the others, median of rounds |"
+    )
     print("|---|---|---|---|---|---|")
     for trace in (binary, text):
         ways = {}
         for awk in awks:
-            if trace == binary:
-                ways[f"blkparse, {awk}"] = f"{fields} | {awk} {FIELDS} -f {match} > {out}.load"
-            else:
-                ways[awk] = f"{awk} {TEXT} -f {match} {text} > {out}.load"
-        for ending, kind in (("load", "text"), ("load.parquet", "Parquet")):
-            ways[f"iosonar to {kind}"] = f"{iosonar} convert --action Q {trace} {out}.{ending}"
+            rows = f"{fields} | {awk} {FIELDS} -f {match}" if trace == binary else f"{awk} {TEXT} -f {match} {text}"
+            ways[f"{awk}: rows"] = f"{rows} > {out}.load"
+            ways[f"{awk}: load, sorted and compressed"] = f"{rows} | {SORTED} > {out}.load.gz"
+        peers = len(ways)
+        for ending in ("load", "load.gz", "load.parquet"):
+            ways[f"iosonar: .{ending}"] = f"{iosonar} convert --action Q {trace} {out}.{ending}"
         costs = [{how: timed(command) for how, command in ways.items()} for _ in range(rounds)]
         what = "blktrace's binary file" if trace == binary else "blkparse's text"
         for index, how in enumerate(ways):
@@ -108,10 +111,9 @@ def compare(iosonar: Path, folder: Path, requests: int, rounds: int) -> None:
             processor = statistics.median(cost[how].processor_s for cost in costs)
             peak = max(cost[how].peak_mb for cost in costs)
             faster = [
-                statistics.median(cost[slow].wall_s / cost[how].wall_s for cost in costs)
-                for slow in list(ways)[: len(awks)]
+                statistics.median(cost[slow].wall_s / cost[how].wall_s for cost in costs) for slow in list(ways)[:peers]
             ]
-            factors = ", ".join(f"{factor:.1f}" for factor in faster) if index >= len(awks) else ""
+            factors = ", ".join(f"{factor:.1f}" for factor in faster) if index >= peers else ""
             size = f"{what}, {trace.stat().st_size / 1e6:.0f} MB"
             print(f"| {size} | {how} | {wall:.2f} s | {processor:.2f} s | {peak:.0f} MB | {factors} |")
     for left in folder.glob("out.*"):

@@ -14,8 +14,8 @@ use crate::human;
 use crate::progress::Rows;
 
 /// Rows that go from the thread that reads to the one that writes at a time, and how many such may lie between them.
-const BATCH: usize = 1024;
-const BATCHES: usize = 8;
+const BATCH: usize = 8192;
+const BATCHES: usize = 32;
 
 /// Rows, and how far the reader was behind them.
 type Batch<Row> = (Vec<Row>, Option<f64>);

@@ -38,7 +38,7 @@ impl Output {
         let sink = BufWriter::with_capacity(256 * 1024, Sink::open(path).map_err(wrap)?);
         let encoder = match split_compression(path).1 {
             Compression::None => Encoder::Plain(sink),
-            Compression::Gzip => Encoder::Gzip(GzEncoder::new(sink, flate2::Compression::new(6))),
+            Compression::Gzip => Encoder::Gzip(GzEncoder::new(sink, flate2::Compression::new(3))),
             Compression::Zstd => Encoder::Zstd(zstd::Encoder::new(sink, 3).map_err(wrap)?),
         };
         Ok(Self { path: path.to_owned(), encoder })

@@ -10,7 +10,7 @@ use crate::events::{Event, EventSource};
 use crate::metadata::{Counts, Device, Kind, Metadata};
 
 /// Events that go from one thread to the other at a time, and how many such may lie between them.
-const BATCH: usize = 1024;
+const BATCH: usize = 8192;
 const BATCHES: usize = 8;
 
 /// A source whose events another thread reads.
