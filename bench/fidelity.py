@@ -14,42 +14,14 @@ sparse one, of which only what the load writes is in memory. `--isolate` adds a 
 """
 
 import argparse
-import json
-import os
 import shlex
 import statistics
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
+from common import LoopDevice, bench, judge, keep, options, poisson, sh
+
 BOUNDS = ("10", "25", "50", "100")
-
-
-def sh(*words: object, **kw: object) -> str:
-    return subprocess.run([str(w) for w in words], check=True, capture_output=True, text=True, **kw).stdout
-
-
-class LoopDevice:
-    """A loop device with direct I/O over a file in memory, filled so that no read meets a hole, or of `gib` and sparse."""
-
-    def __init__(self, folder: Path, mib: int, gib: int = 0) -> None:
-        self.file = folder / "disk"
-        with self.file.open("wb") as f:
-            for _ in range(0 if gib else mib // 16):
-                f.write(os.urandom(16 << 20))
-            if gib:
-                f.truncate(gib << 30)
-        self.path = sh("losetup", "--find", "--show", "--direct-io=on", self.file).strip()
-
-    def close(self) -> None:
-        sh("losetup", "--detach", self.path)
-
-
-def judge(args: argparse.Namespace, load: Path, device: str, command: list[str]) -> dict:
-    window = ["--start", str(args.start), "--end", str(args.end)] if args.end else []
-    words = [args.judge / "issue_error.py", load, device, *window, "--json", "--timeout", "600", "--", *command]
-    return json.loads(sh(sys.executable, *words))
 
 
 def pairs(args: argparse.Namespace, name: str, load: Path, device: LoopDevice, folder: Path, rate: float) -> dict:
@@ -101,44 +73,23 @@ def pairs(args: argparse.Namespace, name: str, load: Path, device: LoopDevice, f
 
 
 def main() -> None:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = options(__doc__)
     p.add_argument("--judge", type=Path, required=True), p.add_argument("--pairs", type=int, default=9)
     p.add_argument("--rates", default="1000,10000"), p.add_argument("--seconds", type=float, default=8)
     p.add_argument("--load", type=Path), p.add_argument("--start", type=float, default=0)
-    p.add_argument("--end", type=float, default=0), p.add_argument("--mib", type=int, default=2048)
-    p.add_argument("--gib", type=int, default=0), p.add_argument("--isolate", nargs="?", const="")
-    p.add_argument("--iosonar", default="iosonar"), p.add_argument("--options", default="")
-    p.add_argument("--json", type=Path)
+    p.add_argument("--end", type=float, default=0), p.add_argument("--gib", type=int, default=0)
+    p.add_argument("--isolate", nargs="?", const=""), p.add_argument("--options", default="")
     args = p.parse_args()
     results = []
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="iosonar-bench-") as name:
-        folder = Path(name)
+    with bench(args.mib, args.gib) as (folder, device):
         sh("cc", "-O2", "-o", folder / "bare_loop", args.judge / "bare_loop.c", "-luring")
         sh("cc", "-O2", "-o", folder / "floor", args.judge / "floor.c", "-lm")
-        device = LoopDevice(folder, args.mib, args.gib)
-        try:
-            if args.load:
-                results.append(pairs(args, args.load.name, args.load, device, folder, 10_000))
-            else:
-                for rate in map(float, args.rates.split(",")):
-                    load = folder / "poisson.load"
-                    with load.open("w") as f:
-                        subprocess.run(
-                            [
-                                sys.executable,
-                                args.judge / "make_load.py",
-                                "poisson",
-                                str(rate),
-                                str(args.seconds),
-                                "--mib",
-                                str(args.mib),
-                            ],
-                            stdout=f,
-                            check=True,
-                        )
-                    results.append(pairs(args, f"Poisson {rate:.0f} IOPS", load, device, folder, rate))
-        finally:
-            device.close()
+        if args.load:
+            results.append(pairs(args, args.load.name, args.load, device, folder, 10_000))
+        else:
+            for rate in map(float, args.rates.split(",")):
+                load = poisson(args, rate, folder)
+                results.append(pairs(args, f"Poisson {rate:.0f} IOPS", load, device, folder, rate))
     print("| load | pairs | within 10 µs: bare loop | iosonar | difference | isolated | difference ", end="")
     print("| within 50 µs: bare loop | iosonar | floor 10 / 50 µs | missing |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
@@ -152,8 +103,7 @@ def main() -> None:
             f"| {w['bare']['50']:.2f} % | {w['iosonar']['50']:.2f} % | {f['10']:.2f} / {f['50']:.2f} % "
             f"| {r['missing']} |"
         )
-    if args.json:
-        args.json.write_text(json.dumps(results, indent=1))
+    keep(args, results)
 
 
 if __name__ == "__main__":

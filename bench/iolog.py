@@ -13,12 +13,10 @@ stands the latency that each program reports: on the same device, both should sa
 import argparse
 import json
 import statistics
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-from fidelity import LoopDevice, judge, sh
+from common import LoopDevice, bench, judge, keep, options, poisson, sh
 
 BOUNDS = ("10", "50", "1000")
 
@@ -83,28 +81,18 @@ def compare(args: argparse.Namespace, name: str, load: Path, device: LoopDevice,
 
 
 def main() -> None:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = options(__doc__)
     p.add_argument("--judge", type=Path, required=True), p.add_argument("--pairs", type=int, default=5)
     p.add_argument("--rates", default="1000,10000"), p.add_argument("--seconds", type=float, default=8)
     p.add_argument("--engine", default="io_uring"), p.add_argument("--depth", type=int, default=64)
-    p.add_argument("--mib", type=int, default=2048), p.add_argument("--iosonar", default="iosonar")
-    p.add_argument("--json", type=Path)
     # The judge's window: all of the load.
     p.set_defaults(start=0, end=0)
     args = p.parse_args()
     results = []
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="iosonar-bench-") as name:
-        folder = Path(name)
-        device = LoopDevice(folder, args.mib, 0)
-        try:
-            for rate in map(float, args.rates.split(",")):
-                load = folder / "poisson.load"
-                make = [args.judge / "make_load.py", "poisson", rate, args.seconds, "--mib", args.mib]
-                with load.open("w") as f:
-                    subprocess.run([sys.executable, *map(str, make)], stdout=f, check=True)
-                results.append(compare(args, f"Poisson {rate:.0f} IOPS", load, device, folder))
-        finally:
-            device.close()
+    with bench(args.mib) as (folder, device):
+        for rate in map(float, args.rates.split(",")):
+            load = poisson(args, rate, folder)
+            results.append(compare(args, f"Poisson {rate:.0f} IOPS", load, device, folder))
     print("fio:", sh("fio", "--version").strip())
     print("fio command:", *fio_command(args, Path("LOAD.iolog"), "DEVICE", Path("FILE")))
     print(
@@ -122,8 +110,7 @@ def main() -> None:
                 f"| {latency['mean']:,.1f} µs | {latency['p50']:,.1f} µs | {latency['p99']:,.1f} µs "
                 f"| {r['missing'][who]} |"
             )
-    if args.json:
-        args.json.write_text(json.dumps(results, indent=1))
+    keep(args, results)
 
 
 if __name__ == "__main__":

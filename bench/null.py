@@ -8,26 +8,22 @@ load is read from Parquet, every request is recorded, conflicts are tracked), an
 (--loop: the example loop_alone of crates/replay, built with --release). Medians go to standard output as a table.
 """
 
-import argparse
 import json
 import statistics
 import sys
-import tempfile
 from pathlib import Path
 
-from fidelity import sh
+from common import folder, keep, options, sh
 
 
 def main() -> None:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = options(__doc__)
     p.add_argument("--requests", type=int, default=10_000_000), p.add_argument("--runs", type=int, default=3)
-    p.add_argument("--iosonar", default="iosonar"), p.add_argument("--loop", type=Path)
-    p.add_argument("--depth", type=int, default=512), p.add_argument("--json", type=Path)
+    p.add_argument("--loop", type=Path), p.add_argument("--depth", type=int, default=512)
     args = p.parse_args()
     rows: dict[str, list[float]] = {}
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="iosonar-bench-") as name:
-        folder = Path(name)
-        load, output, target = folder / "null.load.parquet", folder / "null.replay.parquet", folder / "target"
+    with folder() as place:
+        load, output, target = place / "null.load.parquet", place / "null.replay.parquet", place / "target"
         shape = ["--rate", 1_000_000, "--requests", args.requests, "--size", "4k", "--span", "64G", "--reads", 0.7]
         sh(args.iosonar, "generate", "uniform", load, *shape)
         target.touch()
@@ -50,8 +46,7 @@ def main() -> None:
     for way, rates in rows.items():
         middle = statistics.median(rates)
         print(f"| {way} | {args.requests:,} | {args.runs} | {middle:,.0f} | {min(rates):,.0f} | {max(rates):,.0f} |")
-    if args.json:
-        args.json.write_text(json.dumps(rows))
+    keep(args, rows)
 
 
 if __name__ == "__main__":

@@ -15,12 +15,11 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from fidelity import LoopDevice, sh
+from common import bench, keep, options, sh
 
 WAYS = ("spin", "hybrid", "sleep")
 ONE = "(default, one processor)"
@@ -59,27 +58,21 @@ def replay(args: argparse.Namespace, load: Path, device: str, output: Path, way:
 
 
 def main() -> None:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = options(__doc__, mib=512)
     p.add_argument("--rounds", type=int, default=3), p.add_argument("--rates", default="100,1000,10000")
-    p.add_argument("--seconds", type=float, default=4), p.add_argument("--mib", type=int, default=512)
-    p.add_argument("--iosonar", default="iosonar"), p.add_argument("--json", type=Path)
+    p.add_argument("--seconds", type=float, default=4)
     args = p.parse_args()
     seen: dict[str, list[dict[str, float]]] = {}
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="iosonar-bench-") as name:
-        folder = Path(name)
-        device = LoopDevice(folder, args.mib)
-        try:
-            for rate in map(int, args.rates.split(",")):
-                load = folder / f"{rate}.load.parquet"
-                shape = ["--rate", rate, "--duration", f"{args.seconds}s", "--size", "4k", "--reads", "0.7"]
-                sh(args.iosonar, "generate", "poisson", load, *shape, "--span", f"{args.mib}M")
-                for n in range(args.rounds):
-                    for way in (*WAYS, ONE):
-                        row = replay(args, load, device.path, folder / "run.replay.parquet", way)
-                        seen.setdefault(f"{rate}/s | {way}", []).append(row)
-                    print(f"{rate} requests/s, round {n + 1} of {args.rounds}", file=sys.stderr, flush=True)
-        finally:
-            device.close()
+    with bench(args.mib) as (folder, device):
+        for rate in map(int, args.rates.split(",")):
+            load = folder / f"{rate}.load.parquet"
+            shape = ["--rate", rate, "--duration", f"{args.seconds}s", "--size", "4k", "--reads", "0.7"]
+            sh(args.iosonar, "generate", "poisson", load, *shape, "--span", f"{args.mib}M")
+            for n in range(args.rounds):
+                for way in (*WAYS, ONE):
+                    row = replay(args, load, device.path, folder / "run.replay.parquet", way)
+                    seen.setdefault(f"{rate}/s | {way}", []).append(row)
+                print(f"{rate} requests/s, round {n + 1} of {args.rounds}", file=sys.stderr, flush=True)
     print("| rate | `--wait` | within 10 µs | 50 µs | 100 µs | median late | 99 % late | processors taken |")
     print("|---|---|---|---|---|---|---|---|")
     for which, rows in seen.items():
@@ -88,8 +81,7 @@ def main() -> None:
             f"| {which} | {m['within_10_us']:.1f} % | {m['within_50_us']:.1f} % | {m['within_100_us']:.1f} % "
             f"| {m['p50_us']:.1f} µs | {m['p99_us']:.0f} µs | {m['processors']:.2f} |"
         )
-    if args.json:
-        args.json.write_text(json.dumps(seen, indent=1))
+    keep(args, seen)
 
 
 if __name__ == "__main__":

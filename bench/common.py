@@ -1,0 +1,79 @@
+"""What the benchmarks share: their options, a place to work, a fast device, loads and the judge."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def sh(*words: object, **kw: object) -> str:
+    return subprocess.run([str(w) for w in words], check=True, capture_output=True, text=True, **kw).stdout
+
+
+def options(about: str | None, *, mib: int = 2048) -> argparse.ArgumentParser:
+    """A parser with the options that every benchmark of the replayer has; each adds its own."""
+    p = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--iosonar", default="iosonar"), p.add_argument("--json", type=Path)
+    p.add_argument("--mib", type=int, default=mib)
+    return p
+
+
+class LoopDevice:
+    """A loop device with direct I/O over a file in memory, filled so that no read meets a hole, or of `gib` and sparse."""
+
+    def __init__(self, folder: Path, mib: int, gib: int = 0) -> None:
+        self.file = folder / "disk"
+        with self.file.open("wb") as f:
+            for _ in range(0 if gib else mib // 16):
+                f.write(os.urandom(16 << 20))
+            if gib:
+                f.truncate(gib << 30)
+        self.path = sh("losetup", "--find", "--show", "--direct-io=on", self.file).strip()
+
+    def close(self) -> None:
+        sh("losetup", "--detach", self.path)
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """A folder in memory, which goes away."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="iosonar-bench-") as name:
+        yield Path(name)
+
+
+@contextmanager
+def bench(mib: int, gib: int = 0) -> Iterator[tuple[Path, LoopDevice]]:
+    """A folder in memory and a device in it; both go away."""
+    with folder() as place:
+        device = LoopDevice(place, mib, gib)
+        try:
+            yield place, device
+        finally:
+            device.close()
+
+
+def poisson(args: argparse.Namespace, rate: float, place: Path) -> Path:
+    """A classic load of Poisson arrivals for `args.seconds`, made by the judges' own program."""
+    load = place / "poisson.load"
+    make = [args.judge / "make_load.py", "poisson", rate, args.seconds, "--mib", args.mib]
+    with load.open("w") as f:
+        subprocess.run([sys.executable, *map(str, make)], stdout=f, check=True)
+    return load
+
+
+def judge(args: argparse.Namespace, load: Path, device: str, command: list[str]) -> dict:
+    """What the kernel's clock says of a replayer; with `args.end`, of a stretch of the load."""
+    window = ["--start", str(args.start), "--end", str(args.end)] if args.end else []
+    words = [args.judge / "issue_error.py", load, device, *window, "--json", "--timeout", "600", "--", *command]
+    return json.loads(sh(sys.executable, *words))
+
+
+def keep(args: argparse.Namespace, results: object) -> None:
+    """All numbers, if they are wanted."""
+    if args.json:
+        args.json.write_text(json.dumps(results, indent=1))
