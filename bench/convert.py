@@ -103,7 +103,7 @@ def compare(iosonar: Path, folder: Path, requests: int, rounds: int) -> None:
             ways[f"{awk}: load, sorted and compressed"] = f"{rows} | {SORTED} > {out}.load.gz"
         peers = len(ways)
         for ending in ("load", "load.gz", "load.parquet"):
-            ways[f"iosonar: .{ending}"] = f"{iosonar} convert --action Q {trace} {out}.{ending}"
+            ways[f"iosonar: .{ending}"] = f"{iosonar} convert --overwrite --action Q {trace} {out}.{ending}"
         costs = [{how: timed(command) for how, command in ways.items()} for _ in range(rounds)]
         what = "blktrace's binary file" if trace == binary else "blkparse's text"
         for index, how in enumerate(ways):

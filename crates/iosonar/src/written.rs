@@ -8,7 +8,8 @@ use std::sync::mpsc;
 use std::thread;
 
 use anyhow::{Result, bail};
-use iosonar_trace::{Metadata, Nanos, Reader, Writer};
+use iosonar_trace::output::split_compression;
+use iosonar_trace::{Kind, Metadata, Nanos, Reader, Writer};
 
 use crate::human;
 use crate::progress::Rows;
@@ -20,13 +21,14 @@ const BATCHES: usize = 32;
 /// Rows, and how far the reader was behind them.
 type Batch<Row> = (Vec<Row>, Option<f64>);
 
-/// Writes all rows, and ends the file. Returns what the rows turned out to be, and what the format could not hold.
+/// Writes all rows, and ends the file if what they turned out to be is accepted. Returns what the rows turned out to be, and what the format could not hold.
 ///
 /// Reading has a thread of its own: it takes about as long as writing.
 pub fn copy<Row: Send>(
     what: &str,
     mut rows: Box<dyn Reader<Row>>,
     mut writer: Box<dyn Writer<Row>>,
+    accept: impl FnOnce(&Metadata) -> Result<()>,
 ) -> Result<(Metadata, Vec<String>)> {
     let mut progress = Rows::new(what);
     let (to_writer, from_reader) = mpsc::sync_channel::<Batch<Row>>(BATCHES);
@@ -56,6 +58,7 @@ pub fn copy<Row: Send>(
     for question in iosonar_trace::questions(&metadata) {
         metadata.notice(format!("doubtful: {question}"));
     }
+    accept(&metadata)?;
     let losses = writer.finish(&metadata)?;
     Ok((metadata, losses))
 }
@@ -94,14 +97,58 @@ pub fn say(output: &Path, metadata: &Metadata, losses: &[String]) {
     }
     let size = fs::metadata(output).map_or(String::new(), |s| format!(", {}", human::bytes(s.len())));
     eprintln!(
-        "{}: {} requests ({} reads, {} writes, {} others) over {}{size}",
+        "{}: {}{} requests ({} reads, {} writes, {} others) over {}{size}",
         output.display(),
+        // What a format can't hold may be whole requests.
+        if losses.is_empty() { "" } else { "made from " },
         counts.requests,
         counts.reads,
         counts.writes,
         counts.others,
         human::span((Nanos(span.last_ns) - Nanos(span.first_ns)).as_secs()),
     );
+}
+
+/// Whether a file that is there may go.
+#[derive(clap::Args)]
+pub struct Replacing {
+    /// Replace OUT if it exists
+    #[arg(long)]
+    overwrite: bool,
+}
+
+impl Replacing {
+    /// Refuses to write over a file, unless that was asked for.
+    pub fn allows(&self, output: &Path) -> Result<()> {
+        if !self.overwrite && fs::metadata(output).is_ok_and(|status| status.is_file()) {
+            bail!("{} exists; give the output another name, or replace it with --overwrite", output.display());
+        }
+        Ok(())
+    }
+}
+
+/// Refuses to call a load as runs are called.
+pub fn refuse_name_of_run(output: &Path) -> Result<()> {
+    if kind_by_name(output) == Some(Kind::Replay) {
+        bail!(
+            "{} is a name for a run, but this makes a load, which becomes a run by `iosonar replay`; call it NAME.load…",
+            output.display()
+        );
+    }
+    Ok(())
+}
+
+/// What a name like `x.load.parquet` or `x.replay.gz` says that the file holds.
+pub fn kind_by_name(path: &Path) -> Option<Kind> {
+    let name = split_compression(path).0.to_string_lossy();
+    let name = name.strip_suffix(".parquet").unwrap_or(&name);
+    if name.ends_with(".load") {
+        Some(Kind::Load)
+    } else if name.ends_with(".replay") {
+        Some(Kind::Replay)
+    } else {
+        None
+    }
 }
 
 /// Refuses to write over what is being read.

@@ -119,3 +119,27 @@ fn files_in_the_wrong_order_are_named() {
     let said = String::from_utf8_lossy(&found.stderr);
     assert!(said.contains("second comes the recording"), "{said}");
 }
+
+#[test]
+fn what_was_cut_short_is_not_called_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, seen) = (folder.path().join("a.replay.parquet"), folder.path().join("a.load.parquet"));
+    let rows: Vec<_> = (0..10).map(|i| issued(Op::Write, i * 8, 8, Nanos(i as i64 * 1000))).collect();
+    let metadata = Metadata { complete: false, ..Metadata::new(Kind::Replay, "test") };
+    let mut writer = iosonar_trace::create_run(&run, &metadata).unwrap();
+    rows.iter().for_each(|row| writer.write(row).unwrap());
+    writer.finish(&metadata).unwrap();
+    let metadata = Metadata::new(Kind::Load, "test");
+    let mut writer = iosonar_trace::create_load(&seen, &metadata).unwrap();
+    rows.iter().for_each(|row| {
+        writer.write(&Request::new(row.issued.unwrap(), row.op, row.sector, row.sectors)).unwrap();
+    });
+    writer.finish(&metadata).unwrap();
+    let found = iosonar(&["check", &run.to_string_lossy(), &seen.to_string_lossy()]);
+    let said = String::from_utf8_lossy(&found.stdout);
+    assert_eq!(found.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("a.replay.parquet was cut short") && said.contains("as far as the run's result goes"),
+        "{said}"
+    );
+}

@@ -151,6 +151,34 @@ fn a_cut_file_is_called_cut() {
 }
 
 #[test]
+fn a_file_that_is_there_stays_unless_it_may_go() {
+    let folder = folder(&[("a.load", LOAD), ("b.load", "a trace that nobody has twice")]);
+    let kept = || fs::read_to_string(folder.path().join("b.load")).unwrap();
+    let words = said(&folder, &["convert", "a.load", "b.load"], false);
+    assert!(words.contains("b.load exists") && words.contains("--overwrite"), "{words}");
+    let words = said(&folder, &["generate", "poisson", "b.load", "--duration", "1s"], false);
+    assert!(words.contains("b.load exists"), "{words}");
+    let words = said(&folder, &["edit", "a.load", "b.load", "reverse"], false);
+    assert!(words.contains("b.load exists"), "{words}");
+    assert_eq!(kept(), "a trace that nobody has twice");
+    said(&folder, &["convert", "a.load", "b.load", "--overwrite"], true);
+    assert_eq!(info(&folder, "b.load")["counts"]["requests"], 3);
+}
+
+#[test]
+fn a_wrong_format_is_no_empty_success() {
+    let folder = folder(&[("a.load", LOAD), ("a.csv", "1,2,3,4,5\n1,2,3,4,5\n")]);
+    for (arguments, answer) in [
+        (&["convert", "a.load", "x.load.parquet", "--from", "etw"][..], "no request of the format etw"),
+        (&["convert", "a.csv", "x.load.parquet", "--from", "tencent"], "line 1 left out"),
+    ] {
+        let words = said(&folder, arguments, false);
+        assert!(words.contains(answer), "{arguments:?}: {words}");
+    }
+    assert!(!folder.path().join("x.load.parquet").exists());
+}
+
+#[test]
 fn mistakes_get_an_answer() {
     let folder = folder(&[("a.load", LOAD), ("empty", ""), ("noise", "\u{1}\u{2}nothing of the kind\n")]);
     fs::hard_link(folder.path().join("a.load"), folder.path().join("link.load")).unwrap();

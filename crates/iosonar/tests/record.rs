@@ -309,6 +309,31 @@ fn ctrl_c_ends_the_recording_with_all_of_it() {
 }
 
 #[test]
+fn an_order_to_terminate_ends_the_command_and_keeps_the_recording() {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return;
+    }
+    let device = LoopDevice::new(16 * MIB);
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let (output, begun) = (folder.path().join("a.load"), folder.path().join("begun"));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_iosonar"))
+        .args(["record", "--device"])
+        .arg(device.path())
+        .arg("--output")
+        .arg(&output)
+        .args(["--", "sh", "-c"])
+        .arg(format!("touch {}; exec sleep 1000", begun.display()))
+        .spawn()
+        .unwrap();
+    while !begun.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    run("kill", &["-TERM", &child.id().to_string()]);
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15), "the command's end");
+    assert!(output.exists());
+}
+
+#[test]
 fn what_is_lost_is_counted() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;

@@ -7,7 +7,7 @@
 mod pieces;
 mod times;
 
-use iosonar_trace::{Op, Reader, Record, Request, Sector, Sectors};
+use iosonar_trace::{Metadata, Op, Reader, Record, Request, Sector, Sectors};
 use serde::Serialize;
 
 use crate::error::Result;
@@ -49,6 +49,12 @@ pub struct Comparison {
     pub missing_requests: Vec<Difference>,
     /// The first of those that are not of the run, by position.
     pub extra_requests: Vec<Difference>,
+    /// What is known of the run, now that all of it was read.
+    #[serde(skip)]
+    pub run: Metadata,
+    /// The same of the recording.
+    #[serde(skip)]
+    pub recording: Metadata,
 }
 
 /// A request that one side has more often than the other.
@@ -81,7 +87,8 @@ pub fn compare(run: Open<Record>, recording: Open<Request>) -> Result<Comparison
 }
 
 fn compare_in_passes(run: Open<Record>, recording: Open<Request>, pass_size: u64) -> Result<Comparison> {
-    let passes = rows_of(run)?.max(rows_of(recording)?).div_ceil(pass_size).max(1);
+    let known = (surveyed(run)?, surveyed(recording)?);
+    let passes = known.0.counts.requests.max(known.1.counts.requests).div_ceil(pass_size).max(1);
     let mut found = Found::default();
     for pass in 0..passes {
         let issued = side(run()?.as_mut(), passes, pass, |row| {
@@ -95,16 +102,16 @@ fn compare_in_passes(run: Open<Record>, recording: Open<Request>, pass_size: u64
         }
         found.join(&issued.entries, &recorded.entries);
     }
-    Ok(found.conclude())
+    Ok(found.conclude(known))
 }
 
-/// The number of rows, from the footer or by counting.
-fn rows_of<Row>(open: Open<Row>) -> Result<u64> {
+/// What is known of a side once all of it was read, from the footer or by reading.
+fn surveyed<Row>(open: Open<Row>) -> Result<Metadata> {
     let mut reader = open()?;
     if !reader.is_surveyed() {
         while reader.next()?.is_some() {}
     }
-    Ok(reader.metadata().counts.requests)
+    Ok(reader.metadata().clone())
 }
 
 /// What is compared, then the time: the order of the fields is the order in which both sides are walked.
@@ -203,7 +210,7 @@ impl Found {
         self.times.add(differences);
     }
 
-    fn conclude(mut self) -> Comparison {
+    fn conclude(mut self, (run, recording): (Metadata, Metadata)) -> Comparison {
         let mut tiling = Tiling::default();
         if self.missing_beyond == 0 && self.extra_beyond == 0 {
             tiling = pieces::take_tiled(&mut self.missing, &mut self.extra);
@@ -225,6 +232,8 @@ impl Found {
             times: self.times.conclude(),
             missing_requests: self.missing,
             extra_requests: self.extra,
+            run,
+            recording,
         }
     }
 }

@@ -43,7 +43,7 @@ pub mod tally;
 pub mod telltale;
 
 pub use self::closed::Think;
-pub use self::idle::{Hybrid, Idle, Sleep, Spin};
+pub use self::idle::{Doze, Hybrid, Idle, Sleep, Spin};
 pub use self::limits::{Limits, Pace};
 pub use self::slot::Rereader;
 pub use self::stop::Stop;

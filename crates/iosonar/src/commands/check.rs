@@ -39,8 +39,9 @@ pub struct Args {
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        let notes = self.notes()?;
+        self.refuse_other_kinds()?;
         let found = compare(&mut || open_run(&self.run), &mut || open_recording(&self.recorded))?;
+        let notes = self.notes(&found);
         if self.json {
             self.print_json(found.clone(), &notes)?;
         } else {
@@ -49,17 +50,19 @@ impl Args {
         Ok(if found.complete { ExitCode::SUCCESS } else { ExitCode::from(exit::DIFFERS) })
     }
 
-    /// What the reader should know of the two files before the result.
-    fn notes(&self) -> Result<Vec<String>> {
-        let run = open(&self.run)?;
-        let Opened::Run(run) = run else {
+    fn refuse_other_kinds(&self) -> Result<()> {
+        if !matches!(open(&self.run)?, Opened::Run(_)) {
             bail!("{} is a load; first comes the run, what `iosonar replay` wrote", self.run.display());
-        };
-        let recording = open(&self.recorded)?;
-        let Opened::Load(recording) = recording else {
+        }
+        if !matches!(open(&self.recorded)?, Opened::Load(_)) {
             bail!("{} is a run; second comes the recording, what `iosonar record` wrote", self.recorded.display());
-        };
-        let (run, recording) = (run.metadata(), recording.metadata());
+        }
+        Ok(())
+    }
+
+    /// What the reader should know of the two files before the result.
+    fn notes(&self, found: &Comparison) -> Vec<String> {
+        let (run, recording) = (&found.run, &found.recording);
         let mut notes = Vec::new();
         if target_kind(run) == Some("file") {
             notes.push("the replay went to a file: its positions are those in the file, not those on a device".into());
@@ -77,7 +80,12 @@ impl Args {
                 notes.push(format!("{} was cut short", path.display()));
             }
         }
-        Ok(notes)
+        if is_at_driver(recording) {
+            notes.push(
+                "the recording is at level D: requests may have been split and merged, flushes done together".into(),
+            );
+        }
+        notes
     }
 
     fn print_json(&self, mut found: Comparison, notes: &[String]) -> Result<()> {
@@ -126,11 +134,18 @@ impl Args {
         if found.missing_flushes > 0 {
             writeln!(
                 out,
-                "{} of the missing are flushes: the kernel does several at once; a recording at level Q shows each",
-                found.missing_flushes
+                "{} of the missing are flushes{}",
+                found.missing_flushes,
+                if is_at_driver(&found.recording) {
+                    ": the kernel does several at once; a recording at level Q shows each"
+                } else {
+                    ""
+                }
             )?;
         }
-        let verdict = if found.complete {
+        let verdict = if found.complete && !found.run.complete {
+            "complete as far as the run's result goes, which was cut short: all of that is in the recording"
+        } else if found.complete {
             "complete: every request of the replay is in the recording"
         } else {
             "NOT complete: requests of the replay are missing from the recording"
@@ -172,6 +187,11 @@ fn difference(of: &Difference) -> String {
 
 fn microseconds(ns: u64) -> String {
     format!("{:.1}", ns as f64 / 1e3)
+}
+
+/// Whether the recording says that it is of what reached the device.
+fn is_at_driver(recording: &Metadata) -> bool {
+    recording.notices.iter().any(|notice| notice.starts_with("recorded at level D"))
 }
 
 fn target_kind(run: &Metadata) -> Option<&str> {

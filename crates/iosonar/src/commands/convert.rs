@@ -5,8 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use iosonar_trace::formats::{self, Action, Format, Opened, TriedOn};
-use iosonar_trace::output::split_compression;
-use iosonar_trace::{Kind, Options};
+use iosonar_trace::{Kind, Metadata, Options};
 
 use crate::written;
 
@@ -32,6 +31,9 @@ pub struct Args {
     /// The format of OUT, if its name does not tell
     #[arg(long, value_name = "FORMAT", value_parser = format_named)]
     to: Option<&'static Format>,
+
+    #[command(flatten)]
+    replacing: written::Replacing,
 }
 
 /// How a file is to be read, where its content leaves that open.
@@ -90,6 +92,7 @@ impl Args {
         for input in &self.inputs {
             written::refuse_same_file(input, &self.output)?;
         }
+        self.replacing.allows(&self.output)?;
         let to = match self.to {
             Some(format) => format,
             None => iosonar_trace::format_for(&self.output)?,
@@ -97,10 +100,12 @@ impl Args {
         let (input, name) = self.reading.open(&self.inputs)?;
         eprintln!("{name}: {}", described(&input));
         let what = format!("converting {name}");
-        let (metadata, losses) = match (input.rows, kind_by_name(&self.output)) {
+        let from = self.reading.from;
+        let accept = |metadata: &Metadata| refuse_nothing(&name, from, metadata);
+        let (metadata, losses) = match (input.rows, written::kind_by_name(&self.output)) {
             (Opened::Run(rows), None | Some(Kind::Replay)) => {
                 let writer = iosonar_trace::create_run_as(&self.output, to, rows.metadata())?;
-                written::copy(&what, rows, writer)?
+                written::copy(&what, rows, writer, accept)?
             }
             (Opened::Load(_), Some(Kind::Replay)) => bail!(
                 "{name} is a load: it becomes a run by replaying it (`iosonar replay`); call the output NAME.load…"
@@ -108,11 +113,30 @@ impl Args {
             (rows, _) => {
                 let rows = iosonar_trace::into_load(rows)?;
                 let writer = iosonar_trace::create_load_as(&self.output, to, rows.metadata())?;
-                written::copy(&what, rows, writer)?
+                written::copy(&what, rows, writer, accept)?
             }
         };
         written::say(&self.output, &metadata, &losses);
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Refuses an input that turned out to hold nothing but what is wrong, or is not of the format that was named.
+fn refuse_nothing(name: &str, from: Option<&Format>, metadata: &Metadata) -> Result<()> {
+    let bad = metadata.counts.bad_lines;
+    match (metadata.counts.requests, from) {
+        (0, Some(format)) => {
+            let wrong = metadata.notices.first().map(|notice| format!(" ({notice})")).unwrap_or_default();
+            bail!(
+                "{name} holds no request of the format {}{wrong}; without --from its content tells what it is",
+                format.name
+            )
+        }
+        (0, None) if bad > 0 => {
+            let wrong = metadata.notices.first().map_or("", String::as_str);
+            bail!("{name} holds no request: all of its {bad} lines are bad ({wrong})")
+        }
+        _ => Ok(()),
     }
 }
 
@@ -131,17 +155,4 @@ pub fn described(file: &iosonar_trace::OpenedFile) -> String {
         TriedOn::DescriptionOnly => " (unverified: no real file of this format was at hand when its reader was made)",
     };
     format!("{kind}, {} [{}]{packed}{unverified}", file.format.title, file.format.name)
-}
-
-/// What a name like `x.load.parquet` or `x.replay.gz` says that the file holds.
-fn kind_by_name(path: &Path) -> Option<Kind> {
-    let name = split_compression(path).0.to_string_lossy();
-    let name = name.strip_suffix(".parquet").unwrap_or(&name);
-    if name.ends_with(".load") {
-        Some(Kind::Load)
-    } else if name.ends_with(".replay") {
-        Some(Kind::Replay)
-    } else {
-        None
-    }
 }

@@ -34,6 +34,9 @@ pub struct Args {
     #[arg(long, value_name = "FORMAT", value_parser = format_named)]
     to: Option<&'static Format>,
 
+    #[command(flatten)]
+    replacing: written::Replacing,
+
     /// Explain a transform, or `all` of them
     #[arg(long, value_name = "NAME", exclusive = true)]
     help_transform: Option<String>,
@@ -76,10 +79,12 @@ impl Args {
             bail!("`{pipeline}` never ends: say how often to repeat (repeat times=5), or put `| select to=1h` behind");
         }
         written::refuse_same_file(&input, &output)?;
+        written::refuse_name_of_run(&output)?;
+        self.replacing.allows(&output)?;
         let to = self.to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
         let rows = pipeline.apply(iosonar_trace::open_load(&input)?)?;
         let writer = iosonar_trace::create_load_as(&output, to, rows.metadata())?;
-        let (metadata, losses) = written::copy(&format!("editing {}", input.display()), rows, writer)
+        let (metadata, losses) = written::copy(&format!("editing {}", input.display()), rows, writer, |_| Ok(()))
             .with_context(|| format!("{} was not made", output.display()))?;
         written::say(&output, &metadata, &losses);
         if metadata.counts.requests == 0 {

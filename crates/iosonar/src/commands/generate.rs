@@ -31,6 +31,9 @@ struct Common {
     #[arg(long, value_name = "FORMAT", value_parser = super::convert::format_named, help_heading = COMMON)]
     to: Option<&'static Format>,
 
+    #[command(flatten)]
+    replacing: written::Replacing,
+
     /// How long the load lasts
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time, help_heading = COMMON)]
     duration: Nanos,
@@ -165,18 +168,24 @@ impl FromArgMatches for Args {
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        let Common { output, to, duration, requests, size, reads, positions, span, align, seed } = self.common;
+        let Common { output, to, replacing, duration, requests, size, reads, positions, span, align, seed } =
+            self.common;
         if duration.0 <= 0 {
             bail!("a load of no duration has no requests: give --duration above zero");
         }
+        written::refuse_name_of_run(&output)?;
+        replacing.allows(&output)?;
         let recipe =
             Recipe { arrivals: self.arrivals, positions, sizes: size, reads, span, align, duration, requests, seed };
         let load: Box<dyn iosonar_trace::Reader<_>> = Box::new(recipe.make().map_err(|why| anyhow!(why))?);
         let to = to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
         let writer = iosonar_trace::create_load_as(&output, to, load.metadata())?;
-        let (metadata, losses) = written::copy(&format!("making {}", output.display()), load, writer)
+        let (metadata, losses) = written::copy(&format!("making {}", output.display()), load, writer, |_| Ok(()))
             .with_context(|| format!("{} was not made", output.display()))?;
         written::say(&output, &metadata, &losses);
+        if metadata.counts.requests == 0 {
+            eprintln!("warning: it holds no request: ask for a higher rate, or a longer duration");
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

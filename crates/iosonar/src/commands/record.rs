@@ -13,6 +13,7 @@ use clap::ValueEnum;
 use indicatif::ProgressBar;
 use iosonar_record::{BlockDevice, Level, Options, Progress, Recorder, refuse_output_on};
 use iosonar_trace::Metadata;
+use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::duration;
@@ -109,13 +110,15 @@ struct Until {
     ended: Option<ExitStatus>,
     duration: Option<Duration>,
     interrupted: Arc<AtomicBool>,
+    terminated: Arc<AtomicBool>,
+    interrupts: u32,
 }
 
 impl Until {
     fn start(command: &[String], duration: Option<Duration>) -> Result<Self> {
-        let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            signal_hook::flag::register(signal, Arc::clone(&interrupted)).context("can't handle signals")?;
+        let (interrupted, terminated) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        for (signal, flag) in [(SIGINT, &interrupted), (SIGTERM, &terminated), (SIGHUP, &terminated)] {
+            signal_hook::flag::register(signal, Arc::clone(flag)).context("can't handle signals")?;
         }
         let child = match command.split_first() {
             Some((program, arguments)) => {
@@ -123,15 +126,25 @@ impl Until {
             }
             None => None,
         };
-        Ok(Self { child, ended: None, duration, interrupted })
+        Ok(Self { child, ended: None, duration, interrupted, terminated, interrupts: 0 })
     }
 
-    /// Ctrl-C reaches a command as well, and it is the command that decides what to do about it.
+    /// Ctrl-C reaches a command as well, and it is the command that decides what to do about it; a second one ends the
+    /// recording, whatever the command does. An order to terminate reaches this program alone, and is passed on.
     fn goes_on(&mut self, progress: &Progress) -> bool {
         if self.duration.is_some_and(|duration| progress.elapsed >= duration) {
             return false;
         }
+        if self.interrupted.swap(false, Ordering::Relaxed) {
+            self.interrupts += 1;
+        }
+        let terminated = self.terminated.load(Ordering::Relaxed);
         match &mut self.child {
+            Some(child) if terminated => {
+                let _ = kill_process(Pid::from_child(child), Signal::TERM);
+                false
+            }
+            Some(_) if self.interrupts > 1 => false,
             Some(child) => match child.try_wait() {
                 Ok(ended) => {
                     self.ended = ended;
@@ -139,7 +152,7 @@ impl Until {
                 }
                 Err(_) => false,
             },
-            None => !self.interrupted.load(Ordering::Relaxed),
+            None => !terminated && self.interrupts == 0,
         }
     }
 

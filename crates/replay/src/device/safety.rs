@@ -27,6 +27,13 @@ pub fn check(path: &Path, kind: Kind, meta: &Metadata, force: bool) -> Result<()
     if force {
         return Ok(());
     }
+    if let Err(error) = std::fs::File::open(path)
+        && error.kind() == std::io::ErrorKind::PermissionDenied
+    {
+        return refuse(
+            "may not be opened by this user: run iosonar as root, or join the group that the device has".into(),
+        );
+    }
     match signatures(path) {
         Ok(found) if found.is_empty() => Ok(()),
         Ok(found) => refuse(format!(

@@ -6,6 +6,9 @@ use iosonar_trace::Nanos;
 
 use crate::target::Target;
 
+/// Sleeps are bounded, so that an order to stop is seen.
+const LONGEST: Nanos = Nanos(100_000_000);
+
 /// What the loop does while there is nothing to do: how exact it is against what it costs.
 pub trait Idle<T> {
     /// Passes time, at most `left`.
@@ -28,6 +31,22 @@ impl<T> Idle<T> for Spin {
     }
 }
 
+/// Sleeps where only a completion can change anything, and is as exact as [`Spin`] before a deadline. For a loop that has
+/// no other threads to wait for: while it spins, the kernel's threads that complete requests have a processor less.
+#[derive(Debug, Default)]
+pub struct Doze;
+
+impl<T: Target> Idle<T> for Doze {
+    #[inline]
+    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
+        if left == Nanos::MAX {
+            return target.wait(LONGEST);
+        }
+        std::hint::spin_loop();
+        Ok(())
+    }
+}
+
 /// Sleeps until shortly before the deadline, and spins for the rest.
 #[derive(Debug)]
 pub struct Hybrid {
@@ -38,8 +57,7 @@ pub struct Hybrid {
 impl<T: Target> Idle<T> for Hybrid {
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
         if left > self.margin {
-            // Bounded, so that an order to stop is seen.
-            return target.wait(Nanos((left - self.margin).0.min(100_000_000)));
+            return target.wait((left - self.margin).min(LONGEST));
         }
         std::hint::spin_loop();
         Ok(())
@@ -52,7 +70,6 @@ pub struct Sleep;
 
 impl<T: Target> Idle<T> for Sleep {
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
-        // Bounded, so that an order to stop is seen.
-        target.wait(Nanos(left.0.min(100_000_000)))
+        target.wait(left.min(LONGEST))
     }
 }

@@ -14,7 +14,7 @@ use crate::conflicts::Tracker;
 use crate::error::Result;
 use crate::feeder::Feeding;
 use crate::isolate::Isolation;
-use crate::issuer::{Hybrid, Idle, Issuer, Limits, Plugs, Rereader, Sleep, Spin, Stop, Tally, Telltale};
+use crate::issuer::{Doze, Hybrid, Idle, Issuer, Limits, Plugs, Rereader, Sleep, Spin, Stop, Tally, Telltale};
 use crate::options::{Options, Wait};
 use crate::placement::Geometry;
 use crate::planned::{Done, Planned};
@@ -125,7 +125,7 @@ impl<'a> Looping<'a> {
         let Start { clock, chores } = started.recv().expect("whoever waits for us starts us");
         if let Some(chores) = chores {
             let finish = |work: Work<'_, _, _>| Some(work.chores.finish());
-            return self.issue(clock, target, Work { chores, rest: Spin }, finish, &before, after);
+            return self.issue(clock, target, Work { chores, rest: Doze }, finish, &before, after);
         }
         match self.options.wait() {
             Wait::Spin | Wait::Work => self.issue(clock, target, Spin, |_| None, &before, after),
