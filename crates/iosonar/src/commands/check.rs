@@ -156,7 +156,7 @@ impl Args {
     /// Both sides' differences beside one another, by position.
     fn print_differences(&self, out: &mut impl Write, found: &Comparison) -> io::Result<()> {
         let (missing, extra) = (&found.missing_requests, &found.extra_requests);
-        if missing.is_empty() && extra.is_empty() {
+        if self.show == 0 || (missing.is_empty() && extra.is_empty()) {
             return Ok(());
         }
         writeln!(out, "\n{:<46}   only in the recording", "only in the replay")?;

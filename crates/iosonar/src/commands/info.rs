@@ -15,6 +15,9 @@ use crate::human;
 use crate::progress::Rows;
 use crate::survey::{RunSurvey, Survey};
 
+/// A file whose lines are all bad has a hundred.
+const MOST_NOTES: usize = 8;
+
 /// Say what a load or a run is: how long, how many, how large, where from, and whether it is complete
 ///
 /// All of the file is read, so that what is said holds for all of it.
@@ -207,8 +210,12 @@ fn for_people(object: &Value, described: &str) -> String {
         let count = number(&counts[key]);
         line(name, if count > 0 { count.to_string() } else { String::new() });
     }
-    for notice in object["notices"].as_array().into_iter().flatten() {
+    let notices = object["notices"].as_array().map_or(&[][..], Vec::as_slice);
+    for notice in notices.iter().take(MOST_NOTES) {
         line("note", text_of(notice));
+    }
+    if notices.len() > MOST_NOTES {
+        line("", format!("and {} more notes: --json has them all", notices.len() - MOST_NOTES));
     }
     text
 }

@@ -91,7 +91,11 @@ pub fn survey(options: &Options) -> Result<Option<Survey>> {
         return Err(Error::Options(format!(
             "{}: no request to replay{}",
             load.display(),
-            if window == Window::default() { "" } else { " in that window; `iosonar info` tells how long the load is" }
+            match (window == Window::default(), &options.edit) {
+                (true, None) => "",
+                (true, Some(_)) => " is left by --edit",
+                (false, _) => " in that window; `iosonar info` tells how long the load is",
+            }
         )));
     }
     Ok(Some(of(&inside, reader.metadata(), reaches)))
