@@ -249,6 +249,7 @@ fn a_device_that_fails_is_recorded_row_by_row() {
     assert_eq!(ran.statistics()["errors"], failed.len());
     assert!(ran.footer().complete, "the run itself was not cut short");
     assert!(ran.stdout.contains("errors"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("became smaller meanwhile"), "{}", ran.stderr);
 }
 
 /// A file system that can be frozen: then writes hang until it is thawed.

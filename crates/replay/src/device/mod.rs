@@ -76,6 +76,21 @@ pub struct Device {
 }
 
 impl Device {
+    /// Why it is not what it was when it was opened, as a sentence: it was removed, or is smaller.
+    pub fn loss(&self) -> Option<String> {
+        let rdev = self.file.metadata().ok().filter(|_| self.kind == Kind::Block)?.rdev();
+        let path = self.path.display();
+        match sysfs::bytes(rdev) {
+            Err(_) => Some(format!("{path} was removed meanwhile: what was asked of it after that failed")),
+            Ok(bytes) if bytes / iosonar_trace::SECTOR_BYTES < self.geometry.sectors => Some(format!(
+                "{path} became smaller meanwhile: it has {} sectors, and had {}",
+                bytes / iosonar_trace::SECTOR_BYTES,
+                self.geometry.sectors
+            )),
+            Ok(_) => None,
+        }
+    }
+
     /// Opens what may be overwritten or read; see [`safety`] for what may not.
     pub fn open(path: &Path, access: Access) -> Result<Self> {
         Self::open_with(path, access, Mode::default())

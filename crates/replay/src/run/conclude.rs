@@ -82,6 +82,7 @@ pub fn conclude(
         statistics.verify = Some(Verification::new(options.verify, &checker, far));
         findings = checker.findings.kept;
     }
+    warnings.extend(devices.iter().filter_map(Device::loss));
     warnings.extend(advice::after(options, &fed, &statistics));
     if statistics.skipped.unsupported > 0 {
         warnings.push(format!("{} requests were left out: {}", statistics.skipped.unsupported, inabilities(devices)));
