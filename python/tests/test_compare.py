@@ -77,12 +77,38 @@ def test_three_a_side_tell(runs: dict[str, list[Path]], tmp_path: Path, capsys: 
 def test_the_same_against_itself_is_no_difference(
     runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = (*runs["a"], "vs", *runs["a"], "--out", tmp_path, "--json")
+    again = [run(tmp_path, f"c{n}", 1 + n / 500) for n in range(3)]
+    words = (*runs["a"], "vs", *again, "--out", tmp_path, "--json")
     assert compare(*words, "--fail-if", "p50 > +0%") == 0
     found = json.loads(capsys.readouterr().out)["comparisons"][0]
     assert found["pairing"] == "paired" and found["pairs"]["median_ratio"] == 1.0
     assert {each["finding"] for each in found["differences"]} == {"no difference shown"}
     assert all(each["low"] <= 0 <= each["high"] for each in found["differences"])
+
+
+def test_one_run_does_not_count_as_several(
+    runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = runs["a"][0], runs["b"][0]
+    link = tmp_path / "link.replay.parquet"
+    link.symlink_to(a)
+    for words in ((a, a, a, "vs", b, b, b), (a, "vs", b, a), (link, a, "vs", b)):
+        assert compare(*words, "--out", tmp_path) != 0
+        assert "as if it had been run twice" in capsys.readouterr().err
+
+
+def test_copies_are_known_by_when_the_run_was_started(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = made_run(300, seconds=10)
+    paths = [
+        # The second is a piece of the first.
+        write_run(tmp_path / f"{name}.replay.parquet", rows, span=SPAN, run={"started_unix_ns": started})
+        for name, rows, started in (("a", table, 7), ("piece", table[:200], 7), ("b", table, 8), ("copy", table, 8))
+    ]
+    a, piece, b, copy = paths
+    for words in ((a, piece, "vs", b), (a, "vs", b, copy), (b, copy)):
+        assert compare(*words, "--out", tmp_path) != 0
+        assert "is the same run as" in capsys.readouterr().err
+    assert compare(a, piece, "--out", tmp_path) == 0
 
 
 @pytest.mark.parametrize("condition", ["p98 > +10%", "p99 + 10%", "slow"])

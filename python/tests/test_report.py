@@ -4,7 +4,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from factory import MS, run_row, write_run
+from factory import MS, load_row, run_row, write_load, write_run
 from made_run import made_run
 
 from iosonar.cli.report import app
@@ -75,3 +75,11 @@ def test_the_other_half_must_speak_the_same_version(
 def test_a_folder_that_can_not_be_written_is_an_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(run, "--out", "/proc/none") == 1
     assert capsys.readouterr().err.startswith("iosonar report: ")
+
+
+def test_nothing_is_counted_twice_or_mixed(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(run, run, "--out", tmp_path) != 0
+    assert "is given twice" in capsys.readouterr().err
+    load = write_load(tmp_path / "a.load.parquet", [load_row(5)])
+    assert report(load, run, "--out", tmp_path) != 0
+    assert "a.load.parquet is a load" in capsys.readouterr().err

@@ -63,6 +63,7 @@ def compare(
     from iosonar.report.pictures import make_folder, prefix, write_whole
     from iosonar.table import open_requests
     from iosonar.table.engine import EngineOptions
+    from iosonar.table.together import refuse_copies
 
     def work() -> None:
         conditions = [comparing.Condition.parse(text) for text in fail_if or []]
@@ -74,7 +75,10 @@ def compare(
             sides = []
             for letter, group in zip("ABCDE", groups, strict=False):
                 requests = stack.enter_context(open_requests(group, EngineOptions(memory)))
+                # Pieces of one run are not independent, and so not several runs.
+                refuse_copies(requests.files, parts=False)
                 sides.append(Side(letter, Study(requests, Options(size=PAGE))))
+            refuse_copies(file for side in sides for file in side.study.requests.files)
             compared = comparing.compare(sides)
             path = out / f"{prefix(sides[0].study)}.compare.html"
             write_whole(path, lambda unfinished: write_page(comparing.page_of(compared), unfinished, theme))

@@ -69,7 +69,8 @@ def sql(
         if not files:
             raise UserError('a file and a query are needed: iosonar sql FILE... "SELECT ..."')
         kind = format_ or _format_of(out)
-        with open_requests([Path(file) for file in files], EngineOptions(memory)) as requests:
+        paths = [Path(file) for file in files]
+        with open_requests(paths, EngineOptions(memory), as_they_are=True) as requests:
             connection = define_views(requests).con
             try:
                 kinds = [statement.type for statement in connection.extract_statements(query)]

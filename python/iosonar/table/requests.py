@@ -13,6 +13,7 @@ from iosonar.errors import UserError
 from iosonar.table.convert import convert
 from iosonar.table.engine import ROW_NUMBER, Engine, EngineOptions, start
 from iosonar.table.source import Kind, SourceFile, is_parquet, read_source
+from iosonar.table.together import refuse_copies, refuse_mixture
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -69,14 +70,22 @@ class Requests:
 
 
 @contextmanager
-def open_requests(paths: Sequence[Path], options: EngineOptions | None = None) -> Iterator[Requests]:
-    """Opens loads and runs, native or classic, as one table; what is temporary goes away at the end."""
+def open_requests(
+    paths: Sequence[Path], options: EngineOptions | None = None, *, as_they_are: bool = False
+) -> Iterator[Requests]:
+    """Opens loads or runs, native or classic, as one table; what is temporary goes away at the end.
+
+    Loads beside runs and copies are refused, unless the files are wanted `as_they_are`.
+    """
     if not paths:
         raise UserError("no file given")
     with tempfile.TemporaryDirectory(prefix="iosonar-") as folder:
         converted, spill = Path(folder, "converted"), Path(folder, "spill")
         converted.mkdir()
         files = tuple(read_source(path, path if is_parquet(path) else convert(path, converted)) for path in paths)
+        if not as_they_are:
+            refuse_mixture(files)
+            refuse_copies(files)
         engine = start(spill, options or EngineOptions())
         try:
             parts = [_columns_of(file, index, engine) for index, file in enumerate(files)]
