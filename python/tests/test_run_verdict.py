@@ -32,7 +32,12 @@ SKIPPED: dict[str, Any] = {"issued_ns": None, "completed_ns": None}
         ([], {"run": {"fake": "simulated"}}, "real", "bad"),
         ([], {"run": {"statistics": STATISTICS | {"wrap_factor": 2.5}}}, "wrap_around", "warning"),
         ([], {"run": {"statistics": STATISTICS | {"zero_reads": 5}}}, "zero_reads", "warning"),
-        ([], {"run": {"statistics": STATISTICS | {"within_pct": {"10": 1, "100": 95}}}}, "fidelity", "warning"),
+        (
+            [],
+            {"run": {"statistics": STATISTICS | {"within_pct": {"10": 1, "50": 94, "100": 95}}}},
+            "fidelity",
+            "warning",
+        ),
         ([run_row(delay=MS)] * 20, {"run": {"statistics": {"wrap_factor": 1}}}, "fidelity", "bad"),
     ],
 )

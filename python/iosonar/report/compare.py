@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.comparison import Side, changes, curves, delivered, over_time
-from iosonar.diagrams.notes import fidelity_of, grade_of
+from iosonar.diagrams.notes import decisive, fidelity_of, grade_of
 from iosonar.diagrams.study import LATENCY
 from iosonar.errors import UserError
 from iosonar.figures.model import Mood
@@ -174,7 +174,7 @@ def _fidelity(sides: Sequence[Side]) -> Iterator[Band]:
                 continue
             grade = grade_of(found)
             if grade[0] is not Mood.GOOD:
-                said = f"{file.name} of {side.letter} ({units.percent(found.within_100_us)} within 100 µs)"
+                said = f"{file.name} of {side.letter} ({decisive(found)})"
                 missed.setdefault(grade, []).append(said)
     for (mood, words), runs in sorted(missed.items(), key=lambda each: each[0][0] is not Mood.BAD):
         text = f"{', '.join(runs)}. What differs may be the replay, not the storage."

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from iosonar.diagrams import Study
-from iosonar.diagrams.notes import WRAP_HIGH, WRAP_LOW, fidelity_of, grade_of, wrap_factor
+from iosonar.diagrams.notes import WRAP_HIGH, WRAP_LOW, decisive, fidelity_of, grade_of, wrap_factor
 from iosonar.diagrams.study import DELAY, LATENCY, Measure
 from iosonar.quantities.outcomes import SKIPPED, Outcomes, outcomes
 
@@ -90,9 +90,10 @@ def _fidelity(study: Study) -> dict[str, Any]:
             "grade": Grade(grade),
             "requests": found.requests,
             "within_10_us": round(found.within_10_us, 6),
+            "within_50_us": round(found.within_50_us, 6),
             "within_100_us": round(found.within_100_us, 6),
             "p99_s": found.p99_s,
-            "reason": f"the replay of {file.name} was {words}",
+            "reason": f"the replay of {file.name} was {words}: {decisive(found)}",
         }
         if len(worst) == 2 or ORDER.index(part["grade"]) > ORDER.index(worst["grade"]):
             worst = part
