@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from factory import write_run
+from factory import STATISTICS, write_run
 from made_run import made_run
 
 from iosonar.cli.compare import app, sides_of
@@ -25,13 +26,13 @@ def compare(*words: object) -> int:
     return int(ended.value.code or 0)
 
 
-def run(folder: Path, name: str, slower: float) -> Path:
+def run(folder: Path, name: str, slower: float, **footer: Any) -> Path:
     """A run of always the same load; only how long the storage takes differs."""
     table = made_run(3000, seconds=10)
     latency = pc.subtract(table["completed_ns"], table["issued_ns"])
     completed = pc.add(table["issued_ns"], pc.round(pc.multiply(latency, slower)).cast(pa.int64()))
     table = table.set_column(table.schema.get_field_index("completed_ns"), "completed_ns", completed)
-    return write_run(folder / f"{name}.replay.parquet", table, span=SPAN)
+    return write_run(folder / f"{name}.replay.parquet", table, **({"span": SPAN} | footer))
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +70,49 @@ def test_three_a_side_tell(runs: dict[str, list[Path]], tmp_path: Path, capsys: 
     assert compare(*words, "--fail-if", "p99 > +10%") == 3
     # Bins are 0.23 % wide.
     assert re.search(r"slower at p50 \(\+(99\.[5-9]|100\.[0-5]) %\)", capsys.readouterr().out)
-    assert compare(*words, "--fail-if", "p99 > +150%", "--fail-if", "p50 < -10%") == 0
+    conditions = ("p99 > +150%", "p50 < -10%", "p50 > +99.9%", "throughput < -10%")
+    assert compare(*words, *(word for text in conditions for word in ("--fail-if", text))) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("p99 > +150%: does not hold for B: +") and "95 % interval" in said[0]
+    # It is the limit that the interval is held against: it lies beyond 0, but not beyond this one.
+    assert said[2].startswith("p50 > +99.9%: is not shown to hold for B: +")
     # The storage kept up with the same load.
-    assert compare(*words, "--fail-if", "throughput < -10%") == 0
+    assert "does not hold" in said[3]
+
+
+def test_another_load_is_no_claim_on_the_storage(
+    runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = [run(tmp_path, f"o{n}", 2 * (1 + n / 500), span=SPAN | {"max_sectors": 9}) for n in range(3)]
+    words = (*runs["a"], "vs", *other, "--out", tmp_path)
+    assert compare(*words, "--fail-if", "throughput < -10%") == 4
+    said = capsys.readouterr()
+    assert "What differs may be the load" in said.out and "No verdict on the storage: the loads differ" in said.out
+    assert "throughput < -10%: can't be decided for B: the runs did not all replay the same load" in said.err
+
+
+def test_an_unfaithful_run_decides_nothing(
+    runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missed = {"statistics": STATISTICS | {"within_pct": {"10": 1, "50": 42, "100": 50}}}
+    late = run(tmp_path, "late", 2, run=missed)
+    words = (*runs["a"], "vs", *runs["b"][:2], late, "--out", tmp_path)
+    assert compare(*words, "--fail-if", "p99 > +10%") == 4
+    said = capsys.readouterr()
+    assert "late of B (42.0 % within 50 µs, 95 % needed)" in said.out
+    assert "No verdict on the storage: a replay was not faithful." in said.out
+    assert "can't be decided for B: the replay was not faithful: late of B" in said.err
+
+
+def test_a_closed_loop_is_the_same_load_at_times_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    closed = {"options": {"closed": True}}
+    paths = [
+        run(tmp_path, f"{last}", 1, span=SPAN | {"last_ns": last}, run=closed)
+        for last in (9_000_000_000, 9_100_000_000)
+    ]
+    assert compare(*paths, "--out", tmp_path, "--json") == 0
+    found = json.loads(capsys.readouterr().out)["comparisons"][0]
+    assert (found["same_load"], found["pairing"], found["pairs"]) == (True, "unpaired", None)
 
 
 def test_the_same_against_itself_is_no_difference(

@@ -31,8 +31,10 @@ Examples:
 
 Without vs every file is a side of its own. To claim a difference takes at least three runs a side.
 
-Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 a condition of --fail-if holds, and more than chance shows
-it, 4 a condition can't be decided, because there are too few runs or requests.
+A condition holds if all of the change's 95 % interval is beyond its limit. What became of it is said on stderr.
+
+Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 a condition of --fail-if holds, 4 none holds, but one
+can't be decided: too few runs or requests, a replay that was not faithful, or for throughput different loads.
 """
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -59,6 +61,7 @@ def compare(
     from iosonar.diagrams.comparison import ROLES, Side
     from iosonar.figures.size import PAGE
     from iosonar.report import compare as comparing
+    from iosonar.report.condition import Condition, Outcome, judged
     from iosonar.report.page import write_page
     from iosonar.report.pictures import make_folder, prefix, write_whole
     from iosonar.table import open_requests
@@ -66,7 +69,7 @@ def compare(
     from iosonar.table.together import refuse_copies
 
     def work() -> None:
-        conditions = [comparing.Condition.parse(text) for text in fail_if or []]
+        conditions = [Condition.parse(text) for text in fail_if or []]
         groups = sides_of(runs)
         if len(groups) > len(ROLES):
             raise UserError(f"at most {len(ROLES)} sides can be told apart, not {len(groups)}; `vs` makes groups")
@@ -96,6 +99,8 @@ def compare(
                 "side": each.side.letter,
                 "against": compared.sides[0].letter,
                 "pairing": each.pairing,
+                "same_load": each.same_load,
+                "unfaithful": list(each.unfaithful),
                 "pairs": asdict(each.pairs) if each.pairs else None,
                 "differences": [asdict(one) for one in each.found],
                 "throughput": asdict(each.throughput) if each.throughput else None,
@@ -117,22 +122,17 @@ def compare(
                 print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
         print()
 
-    def judge(compared: comparing.Comparison, conditions: Sequence[comparing.Condition]) -> None:
-        failed = undecided = False
+    def judge(compared: comparing.Comparison, conditions: Sequence[Condition]) -> None:
+        outcomes = set()
         for condition in conditions:
             for each in compared.against:
-                match comparing.judged(condition, each):
-                    case True:
-                        failed = True
-                        print(f"{condition.text}: holds for {each.side.letter}", file=sys.stderr)
-                    case None:
-                        undecided = True
-                        print(
-                            f"{condition.text}: too few runs or requests to tell for {each.side.letter}",
-                            file=sys.stderr,
-                        )
-        if failed or undecided:
-            sys.exit(VERDICT if failed else UNDECIDED)
+                found = judged(condition, each)
+                outcomes.add(found.outcome)
+                print(f"{condition.text}: {found.outcome.value} for {each.side.letter}: {found.why}", file=sys.stderr)
+        if Outcome.HOLDS in outcomes:
+            sys.exit(VERDICT)
+        if Outcome.UNDECIDED in outcomes:
+            sys.exit(UNDECIDED)
 
     guarded("compare", work)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,6 @@ from iosonar.figures.model import Mood
 from iosonar.quantities.blocks import Blocks, blocks, rates
 from iosonar.quantities.difference import (
     LEAST_RUNS,
-    METRICS,
     THROUGHPUT,
     Difference,
     Finding,
@@ -31,32 +29,8 @@ from iosonar.quantities.difference import (
 from iosonar.quantities.pairs import Pairs, pairs
 from iosonar.report.page import Band, Front, Page, Section, Table, Tile
 
-CONDITION = re.compile(r"\s*(?P<metric>[a-z0-9.]+)\s*(?P<than>[<>])\s*(?P<limit>[+-]?\d+(\.\d+)?)\s*%\s*")
-
-
-@dataclass(frozen=True)
-class Condition:
-    """What fails a comparison: a change of a metric above or below a limit (a share: 0.1 is +10 %)."""
-
-    text: str
-    metric: str
-    above: bool
-    limit: float
-
-    @classmethod
-    def parse(cls, text: str) -> Condition:
-        """From `p99 > +10%`."""
-        found = CONDITION.fullmatch(text)
-        if found is None or found["metric"] not in (*METRICS, THROUGHPUT):
-            raise UserError(
-                f"a condition looks like 'p99 > +10%', not {text!r}; it may ask for {', '.join(METRICS)} of latency, "
-                f"or {THROUGHPUT}"
-            )
-        return cls(text.strip(), found["metric"], found["than"] == ">", float(found["limit"]) / 100)
-
-    def met(self, change: float) -> bool:
-        """Whether the change is beyond the limit."""
-        return change > self.limit if self.above else change < self.limit
+WAYS = ("asap", "closed", "reads_only")
+"""Options that make another load of the same requests."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +42,9 @@ class Against:
     throughput: RateDifference | None
     pairing: Pairing
     pairs: Pairs | None
+    same_load: bool
+    unfaithful: tuple[str, ...]
+    """Runs of either side whose times were missed by so much that they say nothing about the storage."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +67,12 @@ def compare(sides: Sequence[Side]) -> Comparison:
     answers = {side.letter: _rates(side) for side in sides}
     against = []
     for side in sides[1:]:
-        same = _pairing(first, side)
+        same_load, same = _pairing(first, side)
         matched = pairs(*_together(first, side)) if same is Pairing.PAIRED else None
         found = differences(cut[first.letter], cut[side.letter], same)
         answered = rate_difference(answers[first.letter], answers[side.letter], same)
-        against.append(Against(side, found, answered, same, matched))
+        unfaithful = tuple(run for each in (first, side) for run, grade in _missed(each) if grade[0] is Mood.BAD)
+        against.append(Against(side, found, answered, same, matched, same_load, unfaithful))
     return Comparison(tuple(sides), tuple(against))
 
 
@@ -110,21 +88,25 @@ def _rates(side: Side) -> list[NDArray[np.float64]]:
     return [run for run in found if len(run)]
 
 
-def _pairing(a: Side, b: Side) -> Pairing:
-    """Whether all runs replayed the same load: the same requests (by their extent) at the same speed."""
+def _pairing(a: Side, b: Side) -> tuple[bool, Pairing]:
+    """Whether all runs replayed the same load (its requests, by their extent, in the same way), and their pairing."""
 
-    def what(side: Side) -> set[tuple[Any, ...]]:
-        return {
-            (
-                str(file.footer.get("span")),
-                str(file.footer.get("counts")),
-                str(file.run.get("options", {}).get("speedup")),
-            )
-            for file in side.study.requests.files
-            if file.footer.get("span")
-        }
+    def what(side: Side) -> set[tuple[str, ...]]:
+        found = set()
+        for file in side.study.requests.files:
+            options = file.run.get("options") or {}
+            span = dict(file.footer.get("span") or {})
+            if options.get("closed"):
+                # In a closed loop the storage makes the times.
+                span = {name: span[name] for name in span if not name.endswith("_ns")}
+            ways = (str(options.get(name) or "") for name in ("speedup", *WAYS))
+            found.add((str(span), str(file.footer.get("counts")), *ways) if span else ())
+        return found
 
-    return Pairing.PAIRED if what(a) == what(b) and len(what(a)) == 1 else Pairing.UNPAIRED
+    same = what(a) == what(b) and len(what(a)) == 1 and what(a) != {()}
+    # Where the storage makes the times, the same moment is not the same request.
+    closed = any((file.run.get("options") or {}).get("closed") for side in (a, b) for file in side.study.requests.files)
+    return same, Pairing.PAIRED if same and not closed else Pairing.UNPAIRED
 
 
 def _together(a: Side, b: Side) -> tuple[Any, Any]:
@@ -143,6 +125,13 @@ def sentences(compared: Comparison) -> Iterator[Band]:
     yield from _fidelity(compared.sides)
     first = compared.sides[0]
     for each in compared.against:
+        if not each.same_load:
+            yield Band(
+                Mood.WARNING,
+                "the runs did not all replay the same load in the same way, or don't say so. "
+                "What differs may be the load, not the storage.",
+                f"{each.side.letter} against {first.letter}, different loads:",
+            )
         few = min(first.runs, each.side.runs)
         if few < LEAST_RUNS:
             yield Band(
@@ -164,18 +153,23 @@ def sentences(compared: Comparison) -> Iterator[Band]:
             )
 
 
+def _missed(side: Side) -> Iterator[tuple[str, tuple[Mood, str]]]:
+    """The runs of a side that missed their times, with their grade."""
+    for index, file in enumerate(side.study.requests.files):
+        found = fidelity_of(side.study, index, file)
+        if found is None or not found.requests or file.run.get("options", {}).get("asap"):
+            continue
+        grade = grade_of(found)
+        if grade[0] is not Mood.GOOD:
+            yield f"{file.name} of {side.letter} ({decisive(found)})", grade
+
+
 def _fidelity(sides: Sequence[Side]) -> Iterator[Band]:
     """Which runs missed their times, the worst grade first: those of one grade in one sentence."""
     missed: dict[tuple[Mood, str], list[str]] = {}
     for side in sides:
-        for index, file in enumerate(side.study.requests.files):
-            found = fidelity_of(side.study, index, file)
-            if found is None or not found.requests or file.run.get("options", {}).get("asap"):
-                continue
-            grade = grade_of(found)
-            if grade[0] is not Mood.GOOD:
-                said = f"{file.name} of {side.letter} ({decisive(found)})"
-                missed.setdefault(grade, []).append(said)
+        for said, grade in _missed(side):
+            missed.setdefault(grade, []).append(said)
     for (mood, words), runs in sorted(missed.items(), key=lambda each: each[0][0] is not Mood.BAD):
         text = f"{', '.join(runs)}. What differs may be the replay, not the storage."
         yield Band(mood, text, f"Replay {words}:")
@@ -189,19 +183,31 @@ def _claims(each: Against, first: Side) -> Band:
     if each.throughput:
         by[each.throughput.finding].append(each.throughput)
     said = [
-        f"{word} at {', '.join(f'{_metric(one)} ({change_text(one.change)})' for one in by[finding])}"
+        f"{word} at {', '.join(f'{metric_of(one)} ({change_text(one.change)})' for one in by[finding])}"
         for finding, word in ((Finding.SLOWER, "slower"), (Finding.FASTER, "faster"))
         if by[finding]
     ]
     if not said:
         return Band(Mood.NEUTRAL, "no difference could be shown.", head)
-    rest = [_metric(one) for one in by[Finding.NONE]]
+    rest = [metric_of(one) for one in by[Finding.NONE]]
     more = f"; no difference could be shown at {', '.join(rest)}" if rest else ""
+    if doubts := doubts_of(each):
+        text = f"measured {'; '.join(said)}{more}. No verdict on the storage: {' and '.join(doubts)}."
+        return Band(Mood.WARNING, text, head)
     mood = Mood.BAD if by[Finding.SLOWER] else Mood.GOOD
     return Band(mood, f"{'; '.join(said)}{more}.", head)
 
 
-def _metric(one: Difference | RateDifference) -> str:
+def doubts_of(each: Against) -> list[str]:
+    """Why a difference may be of something else than the storage."""
+    return [
+        *(["a replay was not faithful"] if each.unfaithful else []),
+        *([] if each.same_load else ["the loads differ"]),
+    ]
+
+
+def metric_of(one: Difference | RateDifference) -> str:
+    """Its name, as conditions have it."""
     return one.metric if isinstance(one, Difference) else THROUGHPUT
 
 
@@ -220,7 +226,7 @@ def rows(each: Against) -> tuple[tuple[str, ...], ...]:
         values.append((rate, f"{units.count(rate.a_per_s)} IO/s", f"{units.count(rate.b_per_s)} IO/s"))
     return tuple(
         (
-            _metric(one),
+            metric_of(one),
             a,
             b,
             change_text(one.change),
@@ -271,14 +277,3 @@ def page_of(compared: Comparison) -> Page:
         Section("time", "Over time", "The same time in every diagram: zoom in one and all follow.", timed),
     )
     return Page(front, sections)
-
-
-def judged(condition: Condition, each: Against) -> bool | None:
-    """Whether a condition holds; None where it can't be told.
-
-    It holds if the change is beyond the limit and more than chance: its interval does not hold 0.
-    """
-    found = next((one for one in (*each.found, each.throughput) if one and _metric(one) == condition.metric), None)
-    if found is None or found.finding is Finding.TOO_FEW_RUNS:
-        return None
-    return condition.met(found.change) and found.finding is not Finding.NONE
