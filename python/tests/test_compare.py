@@ -156,5 +156,5 @@ def test_copies_are_known_by_when_the_run_was_started(tmp_path: Path, capsys: py
 def test_a_wrong_condition_is_explained(
     condition: str, runs: dict[str, list[Path]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert compare(runs["a"][0], runs["b"][0], "--fail-if", condition) == 1
+    assert compare(runs["a"][0], runs["b"][0], "--fail-if", condition) == 2
     assert "looks like 'p99 > +10%'" in capsys.readouterr().err

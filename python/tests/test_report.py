@@ -49,7 +49,7 @@ def test_svg_in_another_theme_and_size(run: Path, tmp_path: Path) -> None:
 
 
 def test_an_unknown_diagram_is_answered_with_near_ones(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert report(run, "--only", "latency.realtim") == 1
+    assert report(run, "--only", "latency.realtim") == 2
     assert "did you mean latency.realtime" in capsys.readouterr().err
 
 
@@ -83,3 +83,26 @@ def test_nothing_is_counted_twice_or_mixed(run: Path, tmp_path: Path, capsys: py
     load = write_load(tmp_path / "a.load.parquet", [load_row(5)])
     assert report(load, run, "--out", tmp_path) != 0
     assert "a.load.parquet is a load" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--window", "0"), "--window takes a number of seconds above 0, not 0"),
+        (("--window", "-3"), "not -3"),
+        (("--window", "nan"), "not nan"),
+        (("--window", "1e-9"), "at most 100,000 windows are drawn, so 0.0001"),
+        (("--bad-latency", "nan"), "--bad-latency takes"),
+        (("--bad-latency", "-1"), "--bad-latency takes"),
+        (("--bad-delay", "inf"), "--bad-delay takes"),
+        (("--format", "png", "--size", "huge"), "1200x800 or 4k"),
+        (("--memory", "much"), "2GiB"),
+        (("--engine", "abacus"), "an engine is"),
+    ],
+)
+def test_a_wrong_command_line_is_named(
+    run: Path, tmp_path: Path, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report(run, "--out", tmp_path, *words) == 2
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.html"))

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from iosonar.cli.run import VERDICT, guarded
-from iosonar.errors import UserError
+from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
 
 VERSUS = "vs"
@@ -72,7 +72,7 @@ def compare(
         conditions = [Condition.parse(text) for text in fail_if or []]
         groups = sides_of(runs)
         if len(groups) > len(ROLES):
-            raise UserError(f"at most {len(ROLES)} sides can be told apart, not {len(groups)}; `vs` makes groups")
+            raise UsageError(f"at most {len(ROLES)} sides can be told apart, not {len(groups)}; `vs` makes groups")
         make_folder(out)
         with ExitStack() as stack:
             sides = []
@@ -148,7 +148,7 @@ def sides_of(words: Sequence[str]) -> list[list[Path]]:
     if len(groups) == 1:
         groups = [[path] for path in groups[0]]
     if len(groups) < 2 or not all(groups):
-        raise UserError("at least two sides are compared: `iosonar compare A B`, or `iosonar compare A1 A2 vs B1 B2`")
+        raise UsageError("at least two sides are compared: `iosonar compare A B`, or `iosonar compare A1 A2 vs B1 B2`")
     return groups
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,9 @@ from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
 from iosonar.report.verdict import Grade
 from iosonar.report.wanted import ReportFormat, Wanted
+
+MOST_WINDOWS = 100_000
+"""More can neither be seen, nor be held in a page."""
 
 EXAMPLES = """
 Examples:
@@ -79,6 +83,7 @@ def report(
 ) -> None:
     """Shows what happened in runs, or what loads are like, in a page or in pictures."""
     from iosonar.diagrams import CATALOGUE, Options, Study
+    from iosonar.errors import UsageError, UserError
     from iosonar.figures.size import PAGE, Size
     from iosonar.report.formats import write_report
     from iosonar.report.pictures import make_folder, prefix
@@ -88,13 +93,17 @@ def report(
     from iosonar.table.engine import EngineOptions, parse_engine
 
     def work() -> None:
-        drawn_for = PAGE if format_ is ReportFormat.HTML else Size.parse(size)
+        drawn_for = PAGE if format_ is ReportFormat.HTML else size_of_pictures()
         kind, url = parse_engine(engine)
+        for name, value in (("--bad-latency", bad_latency), ("--bad-delay", bad_delay), ("--window", window)):
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise UsageError(f"{name} takes a number of seconds above 0, not {value:g}")
         options = Options(bad_latency, bad_delay, window, size=drawn_for)
         selection = Selection(static, dynamic, verbose, tuple(name for name in only.split(",") if name))
         make_folder(out)
         with open_requests(files, EngineOptions(memory, kind=kind, url=url)) as requests:
             study = Study(requests, options)
+            check_window(study)
             diagrams = selection.choose(CATALOGUE, requests)
             for done in write_report(study, diagrams, Wanted(out, format_, theme, data)):
                 for path in done.paths:
@@ -103,6 +112,18 @@ def report(
                     print(f"no {done.name}: {done.reason}", file=sys.stderr)
             if requests.is_run:
                 judge(study)
+
+    def size_of_pictures() -> Size:
+        try:
+            return Size.parse(size)
+        except UserError as error:
+            raise UsageError(str(error)) from error
+
+    def check_window(study: Study) -> None:
+        length_s = study.last_s - min(study.span.first_intended_s or 0.0, 0.0)
+        if window is not None and length_s / window > MOST_WINDOWS:
+            least = f"{length_s / MOST_WINDOWS:.2g}"
+            raise UsageError(f"--window {window:g}: at most {MOST_WINDOWS:,} windows are drawn, so {least} s at least")
 
     def judge(study: Study) -> None:
         verdict = verdict_of(study)

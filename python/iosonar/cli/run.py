@@ -7,12 +7,15 @@ import sys
 from collections.abc import Callable
 
 from iosonar import SCHEMA_VERSION
-from iosonar.errors import UserError
+from iosonar.errors import UsageError, UserError
 
 VERSION_VARIABLE = "IOSONAR_SCHEMA_VERSION"
 """Set by the Rust half: the version of the tables that it speaks."""
 
 FAILED = 1
+USAGE = 2
+"""The command line was wrong."""
+
 VERDICT = 3
 """The work was done, and the verdict is what the user asked to fail on."""
 
@@ -30,12 +33,12 @@ def check_version() -> None:
 
 
 def guarded(name: str, work: Callable[[], None]) -> None:
-    """Runs a subcommand's work; what the user can mend becomes one line on stderr and exit code 1."""
+    """Runs a subcommand's work; what the user can mend becomes one line on stderr, and an exit code."""
     try:
         check_version()
         work()
     except UserError as error:
-        fail(name, str(error))
+        fail(name, str(error), USAGE if isinstance(error, UsageError) else FAILED)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except Exception as error:
@@ -49,10 +52,10 @@ def guarded(name: str, work: Callable[[], None]) -> None:
         fail(name, said)
 
 
-def fail(name: str, text: str) -> None:
+def fail(name: str, text: str, code: int = FAILED) -> None:
     """Ends the program with one line about why."""
     print(f"iosonar {name}: {text}", file=sys.stderr)
-    sys.exit(FAILED)
+    sys.exit(code)
 
 
 def _engine_trouble(error: Exception) -> str | None:

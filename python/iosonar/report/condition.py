@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from iosonar.errors import UserError
+from iosonar.errors import UsageError
 from iosonar.quantities.difference import LEAST_RUNS, METRICS, THROUGHPUT, Difference, Finding, RateDifference
 from iosonar.report.compare import Against, change_text, metric_of
 
@@ -27,7 +27,7 @@ class Condition:
         """From `p99 > +10%`."""
         found = CONDITION.fullmatch(text)
         if found is None or found["metric"] not in (*METRICS, THROUGHPUT):
-            raise UserError(
+            raise UsageError(
                 f"a condition looks like 'p99 > +10%', not {text!r}; it may ask for {', '.join(METRICS)} of latency, "
                 f"or {THROUGHPUT}"
             )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from iosonar.diagrams import Diagram, Group
-from iosonar.errors import UserError
+from iosonar.errors import UsageError
 from iosonar.table import Kind, Requests
 
 
@@ -40,7 +40,7 @@ class Selection:
                 names = [diagram.name for diagram in catalogue]
                 near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
                 hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
-                raise UserError(f"no diagram {name!r}; {hint}")
+                raise UsageError(f"no diagram {name!r}; {hint}")
         return [diagram for diagram in catalogue if any(_is_named(diagram, name) for name in self.only)]
 
 

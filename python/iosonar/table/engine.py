@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from iosonar.errors import UserError
+from iosonar.errors import UsageError
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -75,13 +75,13 @@ def parse_engine(text: str) -> tuple[EngineKind, str]:
         return EngineKind.SPARK, url or HERE
     if text == EngineKind.DUCKDB.value:
         return EngineKind.DUCKDB, HERE
-    raise UserError(f"an engine is duckdb, spark, or spark=URL such as spark=spark://host:7077, not {text!r}")
+    raise UsageError(f"an engine is duckdb, spark, or spark=URL such as spark=spark://host:7077, not {text!r}")
 
 
 def memory_bytes(text: str) -> int:
     """From `2GiB`, `1.5G`, `800MB`."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT])(i?B)?\s*", text, re.IGNORECASE)
     if found is None:
-        raise UserError(f"an amount of memory looks like 2GiB or 800MiB, not {text!r}")
+        raise UsageError(f"an amount of memory looks like 2GiB or 800MiB, not {text!r}")
     factor = 1000 if found[3] and found[3].upper() == "B" else 1024
     return int(float(found[1]) * factor ** ("KMGT".index(found[2].upper()) + 1))
