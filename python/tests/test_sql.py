@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet
@@ -75,18 +77,56 @@ def test_long_tables_are_cut_and_say_so(tmp_path: Path, capsys: pytest.CaptureFi
         ("FROM nowhere", "nowhere"),
         ("DROP TABLE requests", "files are not changed"),
         ("SELECT 1; SELECT 2", "one question at a time"),
+        ("SELECT error('no way')", "no way"),
+        ("SELECT op::INT FROM requests", "Could not convert"),
     ],
 )
 def test_bad_questions(run: Path, query: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert sql(run, query) == 1
-    assert said in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert said in err and "can't read" not in err
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("csv", "n\n3\n"), ("json", '[\n\t{"n":3}\n]\n')])
+def test_a_file_is_appended_to(run: Path, tmp_path: Path, kind: str, expected: str) -> None:
+    out = tmp_path / "out"
+    out.write_text("before\n")
+    program = "import sys; from iosonar.cli.sql import main; main()"
+    with out.open("a") as appended:
+        for _ in range(2):
+            words = [run, "SELECT count(*) AS n FROM requests", "--format", kind]
+            subprocess.run([sys.executable, "-c", program, *words], stdout=appended, check=True)
+    assert out.read_text() == "before\n" + expected * 2
+
+
+def test_whoever_reads_may_have_had_enough(run: Path) -> None:
+    program = "from iosonar.cli.sql import main; main()"
+    words = [run, "SELECT range FROM range(10_000_000)", "--format", "csv"]
+    reader = subprocess.Popen([sys.executable, "-c", program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert reader.stdout and reader.stderr
+    assert reader.stdout.readline() == b"range\n"
+    reader.stdout.close()
+    assert reader.wait(60) == 1
+    assert reader.stderr.read() == b""
+    reader.stderr.close()
+
+
+def test_where_it_can_not_be_written_is_said(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("x.csv", "x.parquet", "x"):
+        assert sql(run, "SELECT 1", "--out", f"/proc/{name}") == 1
+        assert f"can't write /proc/{name}: " in capsys.readouterr().err
+    out = tmp_path / "o.xyz"
+    assert sql(run, "SELECT 1", "--out", out) == 2
+    assert "o.xyz: which format is that?" in capsys.readouterr().err
+    assert sql(run, "SELECT error('no')", "--out", tmp_path / "o.csv") == 1
+    assert [path.name for path in tmp_path.iterdir()] == [run.name]
 
 
 def test_a_file_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert sql("SELECT 1") == 1
+    assert sql("SELECT 1") == 2
     assert "a file and a query" in capsys.readouterr().err
 
 
 def test_parquet_needs_a_file(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert sql(run, "SELECT 1", "--format", "parquet") == 1
+    assert sql(run, "SELECT 1", "--format", "parquet") == 2
     assert "--out FILE" in capsys.readouterr().err

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from iosonar.cli.run import guarded
+from iosonar.errors import UsageError, UserError
 
 if TYPE_CHECKING:
     import duckdb
@@ -57,7 +62,6 @@ def sql(
     memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory to compute in; more goes to TMPDIR.")] = "2GiB",
 ) -> None:
     """Answers a question about runs and loads in SQL."""
-    from iosonar.errors import UserError
     from iosonar.table import open_requests
     from iosonar.table.engine import EngineOptions
     from iosonar.table.views import define_views
@@ -67,9 +71,11 @@ def sql(
 
         *files, query = words
         if not files:
-            raise UserError('a file and a query are needed: iosonar sql FILE... "SELECT ..."')
+            raise UsageError('a file and a query are needed: iosonar sql FILE... "SELECT ..."')
         kind = format_ or _format_of(out)
         paths = [Path(file) for file in files]
+        if out is None and kind is Format.PARQUET:
+            raise UsageError("Parquet needs a file: --out FILE")
         with open_requests(paths, EngineOptions(memory), as_they_are=True) as requests:
             connection = define_views(requests).con
             try:
@@ -77,37 +83,85 @@ def sql(
                 if kinds != [duckdb.StatementType.SELECT]:
                     raise UserError("one question at a time, a SELECT or FROM: the files are not changed")
                 answer = connection.sql(query)
-            except (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException) as error:
+                _write(answer, kind, out)
+            except (duckdb.IOException, duckdb.OutOfMemoryException):
+                # Not the question's fault.
+                raise
+            except duckdb.Error as error:
                 raise UserError(str(error)) from error
-            _write(answer, kind, out)
 
     guarded("sql", work)
 
 
 def _format_of(out: Path | None) -> Format:
-    suffix = out.suffix.lstrip(".") if out else ""
-    return Format(suffix) if suffix in set(Format) else Format.TABLE
+    suffix = out.suffix.lstrip(".").lower() if out else ""
+    if suffix in set(Format):
+        return Format(suffix)
+    if suffix in ("", "txt"):
+        return Format.TABLE
+    known = ", ".join(f".{kind}" for kind in Format)
+    raise UsageError(f"{out}: which format is that? The name may end in {known} or .txt, or --format says it")
 
 
 def _write(answer: duckdb.DuckDBPyRelation, kind: Format, out: Path | None) -> None:
     """Writes the answer to a file or to standard output; a file is whole or not there."""
-    from iosonar.errors import UserError
-
-    if kind is Format.TABLE:
-        text = _as_table(answer)
-        if out:
-            out.write_text(text)
+    if out is None:
+        if kind is Format.TABLE:
+            print(_as_table(answer), end="")
         else:
-            print(text, end="")
+            _stream(answer, kind)
         return
-    if out is None and kind is Format.PARQUET:
-        raise UserError("Parquet needs a file: --out FILE")
+    unfinished = out.with_name(f".{out.name}.unfinished")
+    try:
+        # The engine would not tell whether it can't read or can't write.
+        unfinished.touch()
+        if kind is Format.TABLE:
+            unfinished.write_text(_as_table(answer))
+        else:
+            _copy(answer, kind, str(unfinished))
+        unfinished.rename(out)
+    except OSError as error:
+        raise UserError(f"can't write {out}: {error.strerror}") from error
+    finally:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+
+
+def _copy(answer: duckdb.DuckDBPyRelation, kind: Format, target: str) -> None:
     options = {Format.CSV: "FORMAT csv, HEADER", Format.JSON: "FORMAT json, ARRAY", Format.PARQUET: "FORMAT parquet"}
-    target = out.with_name(f".{out.name}.unfinished") if out else Path("/dev/stdout")
+    quoted = target.replace("'", "''")
+    answer.query("answer", f"COPY answer TO '{quoted}' ({options[kind]}, USE_TMP_FILE false)")
+
+
+def _stream(answer: duckdb.DuckDBPyRelation, kind: Format) -> None:
+    """Through a pipe to standard output: the engine would open that anew, and empty a file that is appended to."""
     sys.stdout.flush()
-    answer.query("answer", f"COPY answer TO '{str(target).replace(chr(39), chr(39) * 2)}' ({options[kind]})")
-    if out:
-        target.rename(out)
+    read, write = os.pipe()
+    trouble: list[OSError] = []
+
+    def pump() -> None:
+        # Closing this end tells the engine that nobody reads any more.
+        with os.fdopen(read, "rb") as source:
+            try:
+                shutil.copyfileobj(source, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+            except OSError as error:
+                trouble.append(error)
+
+    pumping = Thread(target=pump)
+    pumping.start()
+    try:
+        _copy(answer, kind, f"/dev/fd/{write}")
+    except Exception:
+        if not trouble:
+            raise
+    finally:
+        os.close(write)
+        pumping.join()
+    if trouble:
+        if isinstance(trouble[0], BrokenPipeError):
+            raise trouble[0]
+        raise UserError(f"can't write the answer: {trouble[0].strerror}") from trouble[0]
 
 
 def _as_table(answer: duckdb.DuckDBPyRelation) -> str:
