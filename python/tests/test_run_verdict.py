@@ -10,7 +10,8 @@ from conftest import OpenStudy
 from factory import MS, STATISTICS, S, run_row, write_run
 from test_report import report
 
-from iosonar.report.verdict import Grade, fails, verdict_of
+from iosonar.figures.model import NoteKind
+from iosonar.report.verdict import Grade, counted, fails, verdict_of
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/verdict.json").read_text())
 
@@ -50,8 +51,36 @@ def test_each_verdict(
     assert verdict[part]["grade"] == grade
     assert verdict["grade"] == grade
     assert len(verdict["reasons"]) == (grade != "good")
-    others = [name for name, value in verdict.items() if isinstance(value, dict) and value["grade"] != "good"]
+    others = [
+        name for name, value in verdict.items() if isinstance(value, dict) and value["grade"] not in ("good", None)
+    ]
     assert others == ([] if grade == "good" else [part])
+
+
+def test_what_nobody_counted_has_no_grade(open_study: OpenStudy) -> None:
+    with open_study(GOOD) as study:
+        assert verdict_of(study)["zero_reads"] == {"grade": None, "requests": None}
+    with open_study(GOOD, run={"statistics": STATISTICS | {"zero_reads": 0}}) as study:
+        assert verdict_of(study)["zero_reads"] == {"grade": Grade.GOOD, "requests": 0}
+
+
+@pytest.mark.parametrize(
+    "run",
+    [{"engine": "simulate"}, {"engine": "null"}, {"target": {"path": "none", "kind": "none", "sectors": 2**54 - 1}}],
+)
+def test_without_a_target_nothing_wraps_around(open_study: OpenStudy, run: dict[str, Any]) -> None:
+    run = {"statistics": STATISTICS | {"wrap_factor": 3.5e-9}} | run
+    with open_study(GOOD, run=run) as study:
+        assert verdict_of(study)["wrap_around"] == {"grade": Grade.GOOD, "factor": None}
+        assert not [note for note in study.notes if note.kind is NoteKind.WRAP]
+
+
+def test_numbers_have_their_words(open_study: OpenStudy) -> None:
+    assert counted(1, "left out") == "1 request was left out"
+    assert counted(2000, "dropped") == "2,000 requests were dropped"
+    assert counted(1, "failed") == "1 request failed"
+    with open_study(GOOD, run={"statistics": STATISTICS | {"zero_reads": 5}}) as study:
+        assert verdict_of(study)["reasons"][0].startswith("25.0 % of the reads returned zeros only")
 
 
 def test_as_bad_as_this_or_worse() -> None:
@@ -64,6 +93,6 @@ def test_scripts_get_an_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[
     path = write_run(tmp_path / "a.replay.parquet", [*GOOD, run_row(latency=6 * S)])
     words = (path, "--out", tmp_path, "--only", "overview.thrp")
     assert report(*words, "--fail-on", "bad") == 3
-    assert "verdict: bad: 1 latencies beyond 5 s" in capsys.readouterr().err
+    assert "verdict: bad: 1 latency beyond 5 s" in capsys.readouterr().err
     assert report(*words, "--fail-on", "bad", "--bad-latency", "7") == 0
     jsonschema.validate(json.loads((tmp_path / "a.verdict.json").read_text()), SCHEMA)

@@ -22,6 +22,8 @@ ROUGHLY = 0.9
 """The same within 100 µs: enough for a warning only, in runs that don't judge themselves."""
 
 WRAP_HIGH, WRAP_LOW = 2.0, 0.5
+NO_TARGET = ("simulate", "null")
+"""Engines that do without a target: the size that their runs state is none."""
 
 
 def common_notes(study: Study) -> tuple[Note, ...]:
@@ -38,7 +40,9 @@ def common_notes(study: Study) -> tuple[Note, ...]:
 
 
 def wrap_factor(file: SourceFile) -> float | None:
-    """How many times the load's extent is the target's, where known."""
+    """How many times the load's extent is the target's, where known; None if there is no target that has a size."""
+    if file.run.get("engine") in NO_TARGET or any(target.get("kind") == "none" for target in file.targets):
+        return None
     stated = _statistics(file).get("wrap_factor")
     if stated is not None:
         return float(stated)

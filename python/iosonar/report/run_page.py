@@ -14,7 +14,7 @@ from iosonar.diagrams.percentiles import steady
 from iosonar.diagrams.study import DELAY, LATENCY, Measure
 from iosonar.figures.model import Empty, Figure, Mood, NoteKind
 from iosonar.report.page import Band, Front, Page, Section, Table, Tile
-from iosonar.report.verdict import Grade, verdict_of
+from iosonar.report.verdict import Grade, counted, verdict_of
 from iosonar.table import SourceFile
 
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
@@ -197,7 +197,7 @@ def _checks(study: Study) -> Iterator[Band]:
     said = [
         Band(moods[part["grade"]], text)
         for name, part in verdict.items()
-        if isinstance(part, dict) and (text := _sentence(name, part))
+        if isinstance(part, dict) and part["grade"] and (text := _sentence(name, part))
     ]
     yield from sorted(said, key=lambda band: [Mood.BAD, Mood.WARNING, Mood.GOOD].index(band.mood))
     if study.distribution(LATENCY):
@@ -223,15 +223,17 @@ def _sentence(name: str, part: dict[str, Any]) -> str:
             plural = (LATENCY if name == "bad_latency" else DELAY).plural
             most = f"the worst is {units.seconds(part['max_s'])}"
             count = f"{part['beyond']:,}" if part["beyond"] else "No"
+            if part["beyond"] == 1:
+                plural = (LATENCY if name == "bad_latency" else DELAY).name
             return f"{count} {plural} beyond {units.seconds(part['limit_s'])}; {most}"
         case "errors":
-            return f"{number:,} requests failed" if number else "No request failed"
+            return counted(number or 0, "failed") if number else "No request failed"
         case "dropped":
-            return f"{number:,} requests were dropped" if number else "No request was dropped"
+            return counted(number or 0, "dropped") if number else "No request was dropped"
         case "skipped":
-            return f"{number:,} requests were left out" if number else ""
+            return counted(number or 0, "left out") if number else ""
         case "zero_reads" if number is not None:
-            return f"{number:,} reads returned nothing but zeros"
+            return f"{number:,} read{'' if number == 1 else 's'} returned nothing but zeros"
         case "wrap_around" if part["factor"] is not None:
             return f"The load reaches over {units.number(part['factor'])} times the target's size"
         case _:

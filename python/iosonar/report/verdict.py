@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from iosonar import units
 from iosonar.diagrams import Study
 from iosonar.diagrams.notes import WRAP_HIGH, WRAP_LOW, decisive, fidelity_of, grade_of, wrap_factor
 from iosonar.diagrams.study import DELAY, LATENCY, Measure
@@ -44,16 +45,15 @@ def verdict_of(study: Study) -> dict[str, Any]:
         "real": _real(study),
         "bad_latency": _measure(study, LATENCY),
         "bad_delay": _measure(study, DELAY),
-        "errors": _count(found.of("error", "short", "corrupt", "unfinished"), Grade.BAD, "requests failed"),
-        "dropped": _count(
-            dropped, Grade.BAD if dropped > DROPPED_TOO_MANY * total else Grade.WARNING, "requests were dropped"
-        ),
-        "skipped": _count(found.of(*SKIPPED) - dropped, Grade.WARNING, "requests were left out"),
+        "errors": _count(found.of("error", "short", "corrupt", "unfinished"), Grade.BAD, "failed"),
+        "dropped": _count(dropped, Grade.BAD if dropped > DROPPED_TOO_MANY * total else Grade.WARNING, "dropped"),
+        "skipped": _count(found.of(*SKIPPED) - dropped, Grade.WARNING, "left out"),
         "zero_reads": _zero_reads(study),
         "wrap_around": _wrap(study),
     }
-    worst = max((part["grade"] for part in parts.values()), key=ORDER.index)
-    reasons = [part["reason"] for part in parts.values() if part["grade"] is not Grade.GOOD]
+    # What is not known has no grade.
+    worst = max((part["grade"] for part in parts.values() if part["grade"]), key=ORDER.index)
+    reasons = [part["reason"] for part in parts.values() if part["grade"] in (Grade.WARNING, Grade.BAD)]
     files = [str(file.given) for file in study.requests.files]
     shown = {name: {key: value for key, value in part.items() if key != "reason"} for name, part in parts.items()}
     return {
@@ -124,12 +124,18 @@ def _measure(study: Study, measure: Measure) -> dict[str, Any]:
         "beyond": found.beyond,
         "first_at_s": found.first_at_s,
         "max_s": found.maximum_s,
-        "reason": f"{found.beyond} {measure.plural} beyond {found.limit_s:g} s",
+        "reason": f"{found.beyond} {measure.name if found.beyond == 1 else measure.plural} beyond {found.limit_s:g} s",
     }
 
 
-def _count(number: int, grade: Grade, words: str) -> dict[str, Any]:
-    return {"grade": grade if number else Grade.GOOD, "requests": number, "reason": f"{number} {words}"}
+def _count(number: int, grade: Grade, what: str) -> dict[str, Any]:
+    return {"grade": grade if number else Grade.GOOD, "requests": number, "reason": counted(number, what)}
+
+
+def counted(number: int, what: str) -> str:
+    """So many requests failed, or were dropped or left out."""
+    verb = "" if what == "failed" else " was" if number == 1 else " were"
+    return f"{number:,} request{'' if number == 1 else 's'}{verb} {what}"
 
 
 def _outcomes(study: Study) -> Outcomes:
@@ -143,9 +149,10 @@ def _zero_reads(study: Study) -> dict[str, Any]:
     reads = max(_outcomes(study).by_op.get("read", 0), 1) if known else 1
     share = sum(known) / reads
     return {
-        "grade": Grade.WARNING if share > ZERO_READS_MANY else Grade.GOOD,
+        "grade": (Grade.WARNING if share > ZERO_READS_MANY else Grade.GOOD) if known else None,
         "requests": sum(known) if known else None,
-        "reason": f"{share:.1%} of the reads returned zeros only: the storage may not have read anything for them",
+        "reason": f"{units.percent(share)} of the reads returned zeros only: "
+        "the storage may not have read anything for them",
     }
 
 
