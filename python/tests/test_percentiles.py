@@ -17,7 +17,7 @@ from iosonar.figures.model import Line, Mood, NoteKind, Role, Rule, Steps
 from iosonar.quantities.bands import bands
 from iosonar.quantities.density import Cells
 from iosonar.quantities.distribution import Distribution
-from iosonar.quantities.steady import steady_from
+from iosonar.quantities.steady import drift_of, steady_from
 from iosonar.table import open_requests
 
 
@@ -52,6 +52,28 @@ def test_what_goes_on_changing_is_never_steady() -> None:
     assert steady_from(np.full(5, 1.0)) is None
 
 
+def test_what_changes_later_is_a_drift() -> None:
+    chance = np.random.default_rng(2)
+    for n in (20, 180):
+        noise = chance.normal(0, 0.3, n)
+        assert drift_of(noise) is None
+        for share in (0.5, 0.9):
+            drift = drift_of(noise + np.where(np.arange(n) < share * n, 0, math.log(20)))
+            assert drift is not None and drift.at == share * n
+            assert math.exp(drift.by) == pytest.approx(20, rel=0.5)
+    assert drift_of(np.full(60, 1.0)) is None
+    assert drift_of(np.full(5, 1.0)) is None
+
+
+def test_phases_are_rarely_a_drift() -> None:
+    chance = np.random.default_rng(3)
+    found = 0
+    for _ in range(200):
+        level = np.convolve(chance.normal(0, 0.3, 189), np.full(10, 0.1**0.5), "valid")
+        found += drift_of(level) is not None
+    assert found <= 10
+
+
 def test_gaps_do_not_shift_the_answer() -> None:
     series = np.concatenate([[9.0, np.nan, 8.0, np.nan], np.full(60, 1.0)])
     assert steady_from(series) == 4
@@ -65,7 +87,7 @@ def test_percentiles_over_time(open_study: OpenStudy) -> None:
     assert np.allclose(lines[Role.ORDER_1].y, 1e-3, rtol=0.0125)
     assert np.allclose(lines[Role.ORDER_3].y, 10e-3, rtol=0.0125)
     assert np.isnan(lines[Role.ORDER_5].y).all()
-    assert ("Steady from the start on", Mood.GOOD) in notes(figure, NoteKind.VERDICT)
+    assert ("No warm-up found, and no drift", Mood.GOOD) in notes(figure, NoteKind.VERDICT)
 
 
 def test_a_run_too_short_for_its_warm_up(open_study: OpenStudy) -> None:
@@ -76,6 +98,15 @@ def test_a_run_too_short_for_its_warm_up(open_study: OpenStudy) -> None:
     assert rule.at == pytest.approx(8.0, abs=2.1)
     ((text, mood),) = notes(figure, NoteKind.VERDICT)
     assert mood is Mood.WARNING and "10 times" in text
+
+
+def test_a_run_that_slows_down_late_is_not_steady(open_study: OpenStudy) -> None:
+    rows = [run_row(intended=n * S // 100, latency=(1 if n < 3000 else 20) * MS + n % 7) for n in range(4000)]
+    with open_study(rows) as study:
+        figure = build(study, "latency.bands")
+    assert not [layer for layer in figure.layers if isinstance(layer, Rule)]
+    ((text, mood),) = notes(figure, NoteKind.VERDICT)
+    assert (text, mood) == ("Not steady: from 30 s on latency was 20 times what it had been, on average", Mood.WARNING)
 
 
 def test_percentiles_by_length_position_and_depth(open_study: OpenStudy) -> None:

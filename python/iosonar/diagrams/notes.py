@@ -109,9 +109,12 @@ def stated_fidelity(statistics: dict[str, Any]) -> Fidelity | None:
     if verdict := statistics.get("verdict"):
         # Without any request that was its own to time, nothing of the replayer's was late.
         within, delay = (verdict["own"].get(name) or {} for name in ("within_pct", "delay_us"))
+        in_10, in_50, in_100 = (float(within.get(str(us), 100)) / 100 for us in WITHIN_US)
         return Fidelity(
             int(verdict["own"]["requests"]),
-            *(float(within.get(str(us), 100)) / 100 for us in WITHIN_US),
+            in_10,
+            in_50,
+            in_100,
             float(delay.get("p99", 0)) / 1e6,
             bool(verdict["faithful"]),
         )
@@ -119,11 +122,8 @@ def stated_fidelity(statistics: dict[str, Any]) -> Fidelity | None:
     error = statistics.get("issue_error_free_us") or statistics.get("issue_error_us")
     if not within or not error:
         return None
-    return Fidelity(
-        int(statistics.get("requests", 1)),
-        *(float(within[str(us)]) / 100 for us in WITHIN_US),
-        float(error["p99"]) / 1e6,
-    )
+    in_10, in_50, in_100 = (float(within[str(us)]) / 100 for us in WITHIN_US)
+    return Fidelity(int(statistics.get("requests", 1)), in_10, in_50, in_100, float(error["p99"]) / 1e6)
 
 
 def _one_fidelity(notes: list[Note]) -> list[Note]:

@@ -34,7 +34,7 @@ from iosonar.quantities.bands import Bands, bands
 from iosonar.quantities.density import Cells
 from iosonar.quantities.depth import with_depth
 from iosonar.quantities.distribution import Distribution, distributions, pooled
-from iosonar.quantities.steady import LEAST_RATIO, steady_from
+from iosonar.quantities.steady import LEAST_RATIO, drift_of, steady_from
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -75,16 +75,21 @@ def steady(study: Study) -> tuple[float | None, Note]:
     """From which second on the run was steady, by the mean of the logarithm's slices, and what to say about it."""
     found = bands_over_time(study)
     with np.errstate(divide="ignore"):
-        start = steady_from(np.log(found.mean))
+        means = np.log(found.mean)
+    start = steady_from(means)
     if start is None:
         return None, Note(NoteKind.VERDICT, "Not steady: latency was still changing when the run ended", Mood.WARNING)
     at = float(found.edges[start])
+    if drift := drift_of(means[start:]):
+        since, times = units.seconds(float(found.edges[start + drift.at])), units.number(math.exp(drift.by), 2)
+        text = f"Not steady: from {since} on latency was {times} times what it had been, on average"
+        return None, Note(NoteKind.VERDICT, text, Mood.WARNING)
     took, whole = at - study.first_s, study.last_s - study.first_s
     if took * LEAST_RATIO > whole:
         text = f"Steady from {units.seconds(at)} on: a run should be {LEAST_RATIO:g} times as long as that"
         return at, Note(NoteKind.VERDICT, text, Mood.WARNING)
-    when = "the start" if took == 0 else units.seconds(at)
-    return at, Note(NoteKind.VERDICT, f"Steady from {when} on", Mood.GOOD)
+    text = f"Steady from {units.seconds(at)} on" if took else "No warm-up found, and no drift"
+    return at, Note(NoteKind.VERDICT, text, Mood.GOOD)
 
 
 def by_size(study: Study, name: str, rank: str) -> Figure | Empty:

@@ -35,5 +35,5 @@ def fidelity(table: ir.Table) -> Fidelity:
     """Measures the delays of requests that neither an overlap nor a limit held back, where that is known."""
     free = table.filter(~table.pushed_back.fill_null(False) & (table.held_by.fill_null(NOTHING) == NOTHING))
     delays = pooled(list(distributions(free, free.delay_ns).values()))
-    within = (delays.share_upto(us * 1000) for us in WITHIN_US)
-    return Fidelity(delays.count, *within, delays.quantile(0.99) / 1e9)
+    in_10, in_50, in_100 = (delays.share_upto(us * 1000) for us in WITHIN_US)
+    return Fidelity(delays.count, in_10, in_50, in_100, delays.quantile(0.99) / 1e9)
