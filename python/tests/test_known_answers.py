@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-import pytest
-from conftest import OpenRun
-from factory import US, run_row
+import math
+from pathlib import Path
 
+import ibis
+import numpy as np
+import pytest
+from conftest import OpenRun, OpenStudy
+from factory import MS, STATISTICS, US, S, run_row, write_run
+
+from iosonar.quantities.address import BLOCK, STRIDE, ranges, transfers
+from iosonar.quantities.density import Cells
 from iosonar.quantities.fidelity import fidelity
+from iosonar.quantities.narrow import MOST_PLACES, narrow
+from iosonar.quantities.outcomes import SKIPPED, outcomes
+from iosonar.quantities.pairs import pairs
+from iosonar.quantities.progress import progress
+from iosonar.quantities.series import series_of
+from iosonar.quantities.span import Span, span
+from iosonar.report.verdict import verdict_of
+from iosonar.table import open_requests
+
+NEVER = {"issued_ns": None, "completed_ns": None}
 
 
 def test_fidelity_is_of_those_that_were_free_to_go(open_run: OpenRun) -> None:
@@ -17,7 +34,7 @@ def test_fidelity_is_of_those_that_were_free_to_go(open_run: OpenRun) -> None:
         run_row(delay=9_000 * US, **more)
         for more in ({"pushed_back": True}, {"held_by": "depth"}, {"held_by": "perturbed"})
     ]
-    never = run_row(issued_ns=None, completed_ns=None)
+    never = run_row(**NEVER)
     with open_run([*free, *held, never]) as requests:
         found = fidelity(requests.table)
     assert found.requests == 100
@@ -29,3 +46,127 @@ def test_fidelity_is_of_those_that_were_free_to_go(open_run: OpenRun) -> None:
 def test_what_is_not_known_counts_as_free(open_run: OpenRun) -> None:
     with open_run([run_row(delay=5 * US, pushed_back=None, held_by=None)]) as requests:
         assert fidelity(requests.table).requests == 1
+
+
+def test_outcomes_and_operations_are_counted(open_run: OpenRun) -> None:
+    rows = [
+        run_row(),
+        run_row(),
+        run_row(outcome="error", errno=5),
+        run_row(op="write"),
+        run_row(op="write", outcome="dropped", **NEVER),
+        run_row(op="flush", sectors=0, outcome="excluded", **NEVER),
+        # Of a load: nothing is known of how it ended.
+        run_row(op="write", outcome=None),
+    ]
+    with open_run(rows) as requests:
+        found = outcomes(requests.table)
+    assert found.by_op == {"read": 3, "write": 3, "flush": 1}
+    assert found.by_outcome == {"ok": 3, "error": 1, "dropped": 1, "excluded": 1}
+    assert (found.of("error", "short"), found.of(*SKIPPED), found.of("corrupt")) == (1, 2, 0)
+
+
+@pytest.mark.parametrize(("zeros", "grade"), [(1, "good"), (2, "warning")])
+def test_zero_reads_are_a_share_of_reads_alone(open_study: OpenStudy, zeros: int, grade: str) -> None:
+    # One of a hundred reads is fine. With the writes two of them would be as few.
+    rows = [run_row(n, intended=n * MS, op="read" if n < 100 else "write") for n in range(200)]
+    with open_study(rows, run={"statistics": STATISTICS | {"zero_reads": zeros}}) as study:
+        assert verdict_of(study)["zero_reads"] == {"grade": grade, "requests": zeros}
+
+
+def test_pairs_of_requests(tmp_path: Path) -> None:
+    def run(name: str, latencies: dict[tuple[int, int], int | None]) -> Path:
+        rows = [
+            run_row(number, round=round_, latency=None if ms is None else ms * MS)
+            for (number, round_), ms in latencies.items()
+        ]
+        return write_run(tmp_path / f"{name}.replay.parquet", rows)
+
+    # By number and round. Request 0 took 1 and 4 ms in a: 2 ms, by the geometric mean.
+    a1 = run("a1", {(0, 0): 1, (1, 0): 10, (2, 0): 1, (2, 1): 7, (3, 0): 5, (4, 0): None})
+    a2 = run("a2", {(0, 0): 4})
+    b = run("b", {(0, 0): 4, (1, 0): 5, (2, 0): 3, (2, 1): 7, (3, 1): 5, (4, 0): 9, (5, 0): 9})
+    with open_requests([a1, a2, b]) as requests:
+        table = requests.table
+        found = pairs(table.filter(table.source < 2), table.filter(table.source == 2))
+        assert pairs(table.filter(table.source == 1), table.filter(table.request == 5)) is None
+    # The ratios are 2, 0.5, 3 and 1; requests 3 to 5 have no other half.
+    assert found is not None and found.requests == 4
+    assert found.median_ratio == pytest.approx(math.sqrt(2))
+    assert found.slower_share == 0.5
+
+
+def test_the_span_is_of_the_times_that_are_known(open_run: OpenRun) -> None:
+    rows = [
+        run_row(0, intended=2 * S, delay=S, latency=4 * S),
+        run_row(1, intended=3 * S, delay=S, latency=None),
+        run_row(2, intended=9 * S, **NEVER),
+    ]
+    with open_run(rows) as requests:
+        assert span(requests.table) == Span(3, 2, 1, 2.0, 9.0, 4.0, 7.0)
+    with open_run([]) as requests:
+        assert span(requests.table) == Span(0, 0, 0, None, None, None, None)
+
+
+def test_progress_in_slices(open_run: OpenRun) -> None:
+    # Three in the first slice, two in the second whose third is not known, none in the last.
+    with open_run([run_row(bytes_done=bytes_done) for bytes_done in (1, 2, 6, 50, None, 9)]) as requests:
+        table = requests.table
+        found = progress(table, table.place, table.bytes_done, Cells(0, 9, 3))
+        assert progress(table, table.place, table.ready_ns, Cells(0, 9, 3)) is None
+    assert found is not None
+    assert found.edges.tolist() == [0, 3, 6, 9]
+    np.testing.assert_equal(found.mean, [3, 29.5, np.nan])
+    np.testing.assert_equal(found.least, [1, 9, np.nan])
+    np.testing.assert_equal(found.most, [6, 50, np.nan])
+    assert found.total.tolist() == [9, 59, 0]
+
+
+def test_addresses_of_what_moves_data(tmp_path: Path) -> None:
+    rows = [
+        run_row(0, sector=5),
+        run_row(1, sector=6, device=1, op="write"),
+        run_row(2, sector=7, device=None),
+        # These touch nothing: without data, of another kind, or never given to the device.
+        run_row(3, sectors=0),
+        run_row(4, op="discard"),
+        run_row(5, outcome="dropped", **NEVER),
+    ]
+    paths = [write_run(tmp_path / f"{name}.replay.parquet", rows) for name in "ab"]
+    with open_requests(paths) as requests:
+        found = transfers(requests.table).order_by("source", "request").to_pyarrow()
+        narrowed = narrow(requests.table, 12)
+        assert transfers(narrowed).count().to_pyarrow().as_py() == 6
+    assert found["extent"].to_pylist() == [0, 1, 0, 1024, 1025, 1024]
+    assert found["address"].to_pylist() == [5, STRIDE + 6, 7, 1024 * STRIDE + 5, 1025 * STRIDE + 6, 1024 * STRIDE + 7]
+
+
+def test_ranges_of_addresses(open_run: OpenRun) -> None:
+    rows = [run_row(n, sector=3 + n * BLOCK // 10) for n in range(100)]
+    with open_run(rows) as requests:
+        moved = transfers(requests.table)
+        last = 3 + 99 * BLOCK // 10 + 8
+        assert ranges(moved, 100) == [(3, last)]
+        found = ranges(moved, 50)
+        assert ranges(moved.filter(moved.request < 0), 50) == []
+    assert found == [(3, 4 * BLOCK), (4 * BLOCK, last)]
+
+
+def test_narrow_columns_say_the_same(open_run: OpenRun) -> None:
+    rows = [run_row(0, sector=5, device=None), run_row(1, op="write"), run_row(2, op="flush", sectors=0)]
+    with open_run(rows) as requests:
+        table = narrow(requests.table, 3)
+        found = table.order_by("place").to_pyarrow()
+        series = requests.table.order_by("place").select(series=series_of(requests.table)).to_pyarrow()
+        assert isinstance(narrow(requests.table, MOST_PLACES + 1).place.type(), type(ibis.dtype("int64")))
+    assert found["moved"].to_pylist() == [True, True, False]
+    assert found["is_read"].to_pylist() == [True, False, False]
+    assert found["device"].to_pylist() == [0, 0, 0]
+    assert found["sector"].to_pylist() == [5, 0, 0]
+    assert found["series"].to_pylist() == series["series"].to_pylist()
+    assert found["place"].to_pylist() == [0, 1, 2]
+    assert {name: str(kind) for name, kind in table.schema().items() if name in ("source", "place", "sectors")} == {
+        "source": "int16",
+        "place": "int32",
+        "sectors": "int32",
+    }
