@@ -85,6 +85,13 @@ def test_a_run_that_missed_its_times_is_no_verdict(open_study: OpenStudy) -> Non
     assert "21.0 % within 50 µs, 95 % needed" in first.text
 
 
+def test_what_a_run_does_not_say_its_delays_do(open_study: OpenStudy) -> None:
+    older = STATISTICS | {"within_pct": {"10": 97.5, "100": 99.7}}
+    with open_study([run_row(delay=30_000)], run={"statistics": older}) as study:
+        first = build(study, "latency.realtime").notes[0]
+    assert first.text == "Replay faithful: 0 % within 10 µs, 100 % within 50 µs (p99 30 µs)"
+
+
 @pytest.mark.parametrize(("faithful", "mood"), [(True, Mood.GOOD), (False, Mood.BAD)])
 def test_a_runs_own_verdict_counts_more_than_its_issue_error(open_study: OpenStudy, faithful: bool, mood: Mood) -> None:
     own = {"requests": 9, "within_pct": {"10": 90.0, "50": 96.0, "100": 97.0}, "delay_us": {"p99": 120.0}}
