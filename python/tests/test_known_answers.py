@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import ibis
 import numpy as np
@@ -23,7 +24,7 @@ from iosonar.quantities.span import Span, span
 from iosonar.report.verdict import verdict_of
 from iosonar.table import open_requests
 
-NEVER = {"issued_ns": None, "completed_ns": None}
+NEVER: dict[str, Any] = {"issued_ns": None, "completed_ns": None}
 
 
 def test_fidelity_is_of_those_that_were_free_to_go(open_run: OpenRun) -> None:

@@ -94,14 +94,14 @@ def test_a_file_is_appended_to(run: Path, tmp_path: Path, kind: str, expected: s
     program = "import sys; from iosonar.cli.sql import main; main()"
     with out.open("a") as appended:
         for _ in range(2):
-            words = [run, "SELECT count(*) AS n FROM requests", "--format", kind]
+            words = [str(run), "SELECT count(*) AS n FROM requests", "--format", kind]
             subprocess.run([sys.executable, "-c", program, *words], stdout=appended, check=True)
     assert out.read_text() == "before\n" + expected * 2
 
 
 def test_whoever_reads_may_have_had_enough(run: Path) -> None:
     program = "from iosonar.cli.sql import main; main()"
-    words = [run, "SELECT range FROM range(10_000_000)", "--format", "csv"]
+    words = [str(run), "SELECT range FROM range(10_000_000)", "--format", "csv"]
     reader = subprocess.Popen([sys.executable, "-c", program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert reader.stdout and reader.stderr
     assert reader.stdout.readline() == b"range\n"
