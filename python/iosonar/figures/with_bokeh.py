@@ -93,7 +93,7 @@ class Plots:
                 line.name, line.glyph.tags = name, tag
                 return {"kind": "line", "label": layer.label, "role": layer.role, "models": [name]}
             case Steps():
-                return _steps(plot, layer, name)
+                return _steps(plot, drawn, layer, name)
             case Rule():
                 return _rule(plot, layer, name)
 
@@ -142,26 +142,57 @@ def packed(part: CloudPart, across: int) -> str:
     return base64.b64encode(zlib.compress(planes, 9)).decode()
 
 
-def _steps(plot: BokehPlot, steps: Steps, name: str) -> dict[str, Any]:
+def _steps(plot: BokehPlot, drawn: Figure, steps: Steps, name: str) -> dict[str, Any]:
     colour, tag = _coloured(steps.role, "line_color")
     whole = len(steps.y) - steps.partial
+    log = drawn.y.scale is Scale.LOG
     models = []
     for number, (first, last, stroke) in enumerate(((0, whole, steps.stroke), (whole, len(steps.y), Stroke.DOTTED))):
         if first >= last:
             continue
-        y = steps.y[first:last].astype(np.float32)
-        source = {"x": steps.edges[first : last + 1], "y": np.append(y, y[-1])}
-        line = plot.step("x", "y", source=source, mode="after", line_width=1.6, line_dash=DASHES[stroke], **colour)
+        edges, y = steps.edges[first : last + 1], steps.y[first:last].astype(np.float32)
+        if log:
+            y = np.where(y > 0, y, np.float32(np.nan))
+        x, corners = outline(edges, y)
+        # Ends that reach a little further keep a bin visible that is narrower than a pixel.
+        cap = "square" if stroke is Stroke.SOLID else "butt"
+        line = plot.line(
+            "x", "y", source={"x": x, "y": corners}, line_width=1.6, line_dash=DASHES[stroke], line_cap=cap, **colour
+        )
         line.name, line.glyph.tags = f"{name}.{number}", tag
         models.append(line.name)
         if steps.filled:
             fill, fill_tag = _coloured(steps.role, "fill_color")
-            area = plot.varea_step(
-                x="x", y1=0, y2="y", source=line.data_source, step_mode="after", fill_alpha=0.13, **fill
-            )
+            xs, ys = areas(x, corners, drawn.y.low if log else 0.0)
+            area = plot.patches(xs=xs, ys=ys, line_color=None, fill_alpha=0.13, **fill)
             area.name, area.glyph.tags = f"{name}.{number}.area", fill_tag
             models.append(area.name)
     return {"kind": "steps", "label": steps.label, "role": steps.role, "models": models}
+
+
+def outline(edges: NDArray[np.float64], y: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """The corners of a staircase: each value from its lower to its upper edge, also of one that stands alone.
+
+    Corners amid equal values, or amid a gap, say nothing and are left out.
+    """
+    x, corners = np.repeat(edges, 2)[1:-1], np.repeat(y, 2)
+    same = (corners[1:] == corners[:-1]) | (np.isnan(corners[1:]) & np.isnan(corners[:-1]))
+    needed = ~np.concatenate([[False], same[1:] & same[:-1], [False]])
+    return x[needed], corners[needed]
+
+
+def areas(
+    x: NDArray[np.float64], y: NDArray[Any], floor: float
+) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
+    """Between an outline and the floor: a polygon for each stretch without a gap."""
+    xs, ys = [], []
+    known = np.flatnonzero(~np.isnan(y))
+    for stretch in np.split(known, np.flatnonzero(np.diff(known) > 1) + 1):
+        if len(stretch):
+            inside = x[stretch]
+            xs.append(np.concatenate([inside[:1], inside, inside[-1:]]))
+            ys.append(np.concatenate([[floor], y[stretch], [floor]]))
+    return xs, ys
 
 
 def _rule(plot: BokehPlot, rule: Rule, name: str) -> dict[str, Any]:

@@ -1,0 +1,54 @@
+"""Plots of pages, as Bokeh gets them; what a browser makes of them is tried in test_page.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from iosonar.figures.model import Axis, Figure, Layer, Role, Scale, Steps, Unit
+from iosonar.figures.with_bokeh import Plots, areas, outline
+
+NAN = float("nan")
+COUNTS = Axis("Requests", Unit.REQUESTS, 0.7, 1000, Scale.LOG)
+
+
+def drawn(*layers: Layer, x: Axis | None = None, y: Axis = COUNTS) -> Any:
+    """The plot of a figure."""
+    plot, _ = Plots().draw(Figure("a", "g", "", "", x or Axis("x", Unit.GIB, 0, 5), y, layers))
+    return plot
+
+
+def steps(*y: float, filled: bool = False) -> Steps:
+    return Steps(Role.READ, "Reads", np.arange(len(y) + 1, dtype=float), np.array(y), filled=filled)
+
+
+def test_a_bin_that_stands_alone_has_its_whole_width() -> None:
+    x, y = outline(np.arange(5.0), np.array([NAN, 7.0, NAN, 3.0]))
+    pieces = [(low, high, value) for low, high, value, end in zip(x, x[1:], y, y[1:], strict=False) if value == end]
+    assert pieces == [(1, 2, 7), (3, 4, 3)]
+
+
+def test_an_outline_has_no_more_corners_than_it_needs() -> None:
+    x, y = outline(np.arange(8.0), np.array([0.0, 0, 0, 0, 5, 5, 5]))
+    assert list(zip(x, y, strict=True)) == [(0, 0), (4, 0), (4, 5), (7, 5)]
+
+
+def test_an_area_for_each_stretch_down_to_the_axis() -> None:
+    xs, ys = areas(*outline(np.arange(5.0), np.array([2.0, NAN, 4.0, 8.0])), 0.7)
+    assert [list(x) for x in xs] == [[0, 0, 1, 1], [2, 2, 3, 3, 4, 4]]
+    assert [list(y) for y in ys] == [[0.7, 2, 2, 0.7], [0.7, 4, 4, 8, 8, 0.7]]
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_zeros_and_gaps_are_not_drawn_on_a_log_axis(filled: bool) -> None:
+    plot = drawn(steps(0, 5, NAN, 2, filled=filled))
+    line = plot.select_one({"name": "a:0.0"}).data_source.data
+    assert np.nanmin(line["y"]) == 2
+    area = plot.select_one({"name": "a:0.0.area"})
+    if not filled:
+        assert area is None
+        return
+    assert len(area.data_source.data["xs"]) == 2
+    assert all(np.isfinite(y).all() and min(y) == 0.7 for y in area.data_source.data["ys"])
