@@ -26,6 +26,11 @@ def test_a_short_logarithmic_axis_has_more_labels() -> None:
     assert ticks(Axis("Latency", Unit.SECONDS, 2e-4, 2e-3, Scale.LOG)).texts == ["200 µs", "500 µs", "1 ms", "2 ms"]
 
 
+def test_a_label_that_says_what_counts_has_no_unit_beside_it() -> None:
+    assert ticks(Axis("Requests in a bin", Unit.REQUESTS, 1, 100)).unit == ""
+    assert ticks(Axis("In flight", Unit.REQUESTS, 0, 100)).unit == "requests"
+
+
 @pytest.mark.parametrize(
     ("length", "unit", "last"), [(0.1, "ms", "100"), (36, "s", "35"), (3600, "min", "60"), (86400, "h", "24")]
 )

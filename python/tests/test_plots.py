@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bokeh.models.annotations import Label, Span
 
-from iosonar.figures.model import Axis, Figure, Layer, Role, Scale, Steps, Unit
+from iosonar.figures.model import Axis, Direction, Figure, Layer, Role, Rule, Scale, Steps, Unit
 from iosonar.figures.with_bokeh import Plots, areas, outline
 
 NAN = float("nan")
@@ -52,3 +53,12 @@ def test_zeros_and_gaps_are_not_drawn_on_a_log_axis(filled: bool) -> None:
         return
     assert len(area.data_source.data["xs"]) == 2
     assert all(np.isfinite(y).all() and min(y) == 0.7 for y in area.data_source.data["ys"])
+
+
+@pytest.mark.parametrize(("at", "align"), [(0.5, "left"), (4.9, "right")])
+def test_the_name_of_a_rule_has_room(at: float, align: str) -> None:
+    plot = drawn(steps(1, 2), Rule(Role.GOOD, Direction.VERTICAL, at, "the end"))
+    (label,) = plot.select({"type": Label})
+    (rule,) = plot.select({"type": Span})
+    assert (label.text, label.text_align) == ("the end", align)
+    assert rule.level == "underlay", "it does not hide what it points at"

@@ -8,6 +8,7 @@ Units: every position on an axis is in the unit of that axis (`Axis.unit`): time
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 
@@ -73,6 +74,12 @@ class Axis:
     high: float
     scale: Scale = Scale.LINEAR
 
+    def share(self, value: float) -> float:
+        """Where a value lies on the axis, from 0 to 1."""
+        if self.scale is Scale.LOG:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
 
 @dataclass(frozen=True)
 class CloudPart:
@@ -137,6 +144,10 @@ class Direction(Enum):
 
     HORIZONTAL = "horizontal"
     VERTICAL = "vertical"
+
+
+NEAR_RIGHT = 0.75
+"""Of the x axis: beyond it, a vertical rule's name stands to the left of it, where there is room."""
 
 
 @dataclass(frozen=True)

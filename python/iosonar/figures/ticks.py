@@ -58,7 +58,7 @@ def _logarithmic(axis: Axis) -> Ticks:
     if len(at) < 2:
         # Less than two decades have room for more labels.
         at = sorted([*at, *(value for value in minor if _first_digit(value) in (2, 5))])
-    return Ticks(at, [text(axis.unit, value) for value in at], minor, _unit_name(axis.unit))
+    return Ticks(at, [text(axis.unit, value) for value in at], minor, unit_name(axis))
 
 
 def _powers_of_two(axis: Axis) -> Ticks:
@@ -87,7 +87,7 @@ def _linear(axis: Axis) -> Ticks:
     if axis.unit is Unit.BYTES:
         binary = 2.0 ** math.ceil(math.log2(rough))
         at = _multiples(axis, binary)
-    return Ticks(at, [_exact_text(axis.unit, value) for value in at], [], _unit_name(axis.unit))
+    return Ticks(at, [_exact_text(axis.unit, value) for value in at], [], unit_name(axis))
 
 
 def _exact_text(unit: Unit, value: float) -> str:
@@ -107,6 +107,9 @@ def _first_digit(value: float) -> int:
     return round(value / 10.0 ** math.floor(math.log10(value) + 1e-9))
 
 
-def _unit_name(unit: Unit) -> str:
-    """What to write behind the axis' label; nothing where the ticks carry their unit."""
-    return "" if unit in (Unit.SECONDS, Unit.BYTES, Unit.PERCENT, Unit.RANK, Unit.ODDS) else str(unit)
+def unit_name(axis: Axis) -> str:
+    """What to write behind the axis' label; nothing where the ticks carry their unit, or the label says what counts."""
+    if axis.unit in (Unit.SECONDS, Unit.BYTES, Unit.PERCENT, Unit.RANK, Unit.ODDS):
+        return ""
+    said = axis.unit is Unit.REQUESTS and any(word in axis.label.lower() for word in ("request", "accesses"))
+    return "" if said else str(axis.unit)

@@ -16,8 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.figures.levels import levels
-from iosonar.figures.model import Axis, Cloud, CloudPart, Direction, Figure, Line, Rule, Scale, Steps, Stroke, Unit
+from iosonar.figures.model import (
+    NEAR_RIGHT,
+    Axis,
+    Cloud,
+    CloudPart,
+    Direction,
+    Figure,
+    Line,
+    Rule,
+    Scale,
+    Steps,
+    Stroke,
+    Unit,
+)
 from iosonar.figures.palette import PALETTES, Theme
+from iosonar.figures.ticks import unit_name
 
 if TYPE_CHECKING:
     from bokeh.models import Range1d
@@ -95,7 +109,7 @@ class Plots:
             case Steps():
                 return _steps(plot, drawn, layer, name)
             case Rule():
-                return _rule(plot, layer, name)
+                return _rule(plot, drawn, layer, name)
 
 
 def _kind(axis: Axis) -> Any:
@@ -164,7 +178,7 @@ def _steps(plot: BokehPlot, drawn: Figure, steps: Steps, name: str) -> dict[str,
         if steps.filled:
             fill, fill_tag = _coloured(steps.role, "fill_color")
             xs, ys = areas(x, corners, drawn.y.low if log else 0.0)
-            area = plot.patches(xs=xs, ys=ys, line_color=None, fill_alpha=0.13, **fill)
+            area = plot.patches("xs", "ys", source={"xs": xs, "ys": ys}, line_color=None, fill_alpha=0.13, **fill)
             area.name, area.glyph.tags = f"{name}.{number}.area", fill_tag
             models.append(area.name)
     return {"kind": "steps", "label": steps.label, "role": steps.role, "models": models}
@@ -195,19 +209,31 @@ def areas(
     return xs, ys
 
 
-def _rule(plot: BokehPlot, rule: Rule, name: str) -> dict[str, Any]:
+def _rule(plot: BokehPlot, drawn: Figure, rule: Rule, name: str) -> dict[str, Any]:
+    from bokeh.models import Node
     from bokeh.models.annotations import Label, Span
 
     colour, tag = _coloured(rule.role, "line_color")
     across = rule.direction is Direction.HORIZONTAL
+    # Below what is drawn: a rule must not hide the very request that it points at.
+    look: dict[str, Any] = (
+        {"line_width": 1.5} if across else {"line_width": 1, "line_dash": [6, 3], "level": "underlay"}
+    )
     plot.add_layout(
-        Span(location=rule.at, dimension="width" if across else "height", name=name, tags=tag, line_width=1.5, **colour)
+        Span(location=rule.at, dimension="width" if across else "height", name=name, tags=tag, **look, **colour)
     )
     text_colour, text_tag = _coloured(rule.role, "text_color")
+    right = drawn.x.share(rule.at) > NEAR_RIGHT
     place: dict[str, Any] = (
         {"x": 8, "x_units": "screen", "y": rule.at, "text_baseline": "bottom"}
         if across
-        else {"x": rule.at, "y": 8, "y_units": "screen", "x_offset": 5}
+        else {
+            "x": rule.at,
+            "y": Node(target="frame", symbol="top", offset=4),
+            "x_offset": -5 if right else 5,
+            "text_align": "right" if right else "left",
+            "text_baseline": "top",
+        }
     )
     plot.add_layout(Label(text=rule.label, text_font_size="12px", tags=text_tag, **place, **text_colour))
     return {"kind": "rule", "label": rule.label, "role": rule.role, "models": [name]}
@@ -215,7 +241,7 @@ def _rule(plot: BokehPlot, rule: Rule, name: str) -> dict[str, Any]:
 
 def _dress(plot: BokehPlot, drawn: Figure) -> None:
     """Axes that people read, and quiet lines."""
-    from bokeh.models import AdaptiveTicker, CustomJSTickFormatter
+    from bokeh.models import AdaptiveTicker, CustomJSTicker, CustomJSTickFormatter
 
     plot.background_fill_color, plot.border_fill_color, plot.outline_line_color = _LIGHT.plot, _LIGHT.paper, _LIGHT.grid
     plot.tags = [
@@ -225,11 +251,15 @@ def _dress(plot: BokehPlot, drawn: Figure) -> None:
         line.grid_line_color, line.tags = _LIGHT.grid, [{"paper": {"grid_line_color": "grid"}}]
     for model, axis in ((plot.xaxis[0], drawn.x), (plot.yaxis[0], drawn.y)):
         long = axis.unit is Unit.TIMELINE and axis.high - axis.low > _LONG_S
-        model.axis_label = f"{axis.label}{_unit_name(axis, long)}"
+        model.axis_label = _label(axis, long)
         model.formatter = CustomJSTickFormatter(
             code=f"return window.iosonar.tick('{axis.unit}', tick, {str(long).lower()})"
         )
-        if long:
+        if axis.scale is Scale.LOG or axis.unit is Unit.BYTES:
+            log = str(axis.scale is Scale.LOG).lower()
+            found = f"window.iosonar.ticks('{axis.unit}', {log}, cb_data.start, cb_data.end)"
+            model.ticker = CustomJSTicker(major_code=f"return {found}.major", minor_code=f"return {found}.minor")
+        elif long:
             model.ticker = AdaptiveTicker(base=60, mantissas=[1, 2, 5, 10, 15, 20, 30], desired_num_ticks=9)
         model.axis_label_text_font_style = "normal"
         model.axis_label_text_font_size, model.major_label_text_font_size = "13px", "12px"
@@ -240,9 +270,7 @@ def _dress(plot: BokehPlot, drawn: Figure) -> None:
         model.tags = [{"paper": soft | texts}]
 
 
-def _unit_name(axis: Axis, long: bool) -> str:
-    """What to write behind an axis' label; nothing where the ticks carry their unit."""
-    if axis.unit is Unit.TIMELINE:
-        return " [h:min:s]" if long else " [s]"
-    carried = (Unit.SECONDS, Unit.BYTES, Unit.PERCENT, Unit.RANK, Unit.ODDS)
-    return "" if axis.unit in carried else f" [{axis.unit}]"
+def _label(axis: Axis, long: bool) -> str:
+    """An axis' label, with the unit of its ticks where they don't carry it."""
+    unit = ("h:min:s" if long else "s") if axis.unit is Unit.TIMELINE else unit_name(axis)
+    return f"{axis.label} [{unit}]" if unit else axis.label

@@ -6,11 +6,20 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from iosonar.figures import raster
 from iosonar.figures.legend import LegendDrawer
-from iosonar.figures.model import Cloud, Direction, Figure, Line, Mood, NoteKind, Rule, Scale, Steps, Stroke
+from iosonar.figures.model import (
+    NEAR_RIGHT,
+    Cloud,
+    Direction,
+    Figure,
+    Line,
+    Mood,
+    NoteKind,
+    Rule,
+    Steps,
+    Stroke,
+)
 from iosonar.figures.palette import PALETTES, Palette, Theme
 from iosonar.figures.size import BOTTOM, LEFT, RIGHT, TOP, Size
 from iosonar.figures.ticks import ticks
@@ -128,7 +137,15 @@ class _Drawing:
             if first < last:
                 edges, y = steps.edges[first : last + 1], steps.y[first:last]
                 self.axes.stairs(
-                    y, edges, baseline=None, color=colour, linestyle=DASHES[stroke], linewidth=1.6 * POINT, zorder=3
+                    y,
+                    edges,
+                    baseline=None,
+                    color=colour,
+                    linestyle=DASHES[stroke],
+                    linewidth=1.6 * POINT,
+                    # Ends that reach a little further keep a bin visible that is narrower than a pixel.
+                    capstyle="projecting" if stroke is Stroke.SOLID else "butt",
+                    zorder=3,
                 )
                 if steps.filled:
                     self.axes.stairs(y, edges, fill=True, color=colour, alpha=0.12, linewidth=0, zorder=2)
@@ -140,8 +157,9 @@ class _Drawing:
             place, align = (0.995, rule.at), ("right", "bottom")
             transform = self.axes.get_yaxis_transform()
         else:
-            self.axes.axvline(rule.at, color=colour, linewidth=1.4 * POINT, zorder=4)
-            right = self._share_of_x(rule.at) > 0.75
+            # Below what is drawn: it must not hide the very request that it points at.
+            self.axes.axvline(rule.at, color=colour, linewidth=POINT, linestyle=(0, (5, 2.5)), zorder=1.5)
+            right = self.figure.x.share(rule.at) > NEAR_RIGHT
             place, align = (rule.at, 0.985), ("right" if right else "left", "top")
             transform = self.axes.get_xaxis_transform()
         self.axes.text(
@@ -154,12 +172,6 @@ class _Drawing:
             horizontalalignment=align[0],
             verticalalignment=align[1],
         )
-
-    def _share_of_x(self, value: float) -> float:
-        axis = self.figure.x
-        if axis.scale is Scale.LOG:
-            return float(np.log(value / axis.low) / np.log(axis.high / axis.low))
-        return (value - axis.low) / (axis.high - axis.low)
 
     def _axes(self) -> None:
         for axis, name in ((self.figure.x, "x"), (self.figure.y, "y")):

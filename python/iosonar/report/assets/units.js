@@ -46,5 +46,35 @@ window.iosonar = (() => {
     if (["IO/s", "sectors/s", "sectors", "GiB"].includes(unit)) return count(value, 6);
     return text(unit, value, 6);
   };
-  return { text, tick, clock, count };
+  // Where an axis has its ticks, of what is seen of it: for logarithmic ones and for bytes, whose round numbers are powers
+  // of two. Bokeh's own divide less than two decades evenly, so that ticks crowd at the upper end.
+  const MOST = 12; // labels on an axis
+  const powers = (start, end, base) => {
+    const first = Math.ceil(Math.log(start) / Math.log(base) - 1e-9), last = Math.floor(Math.log(end) / Math.log(base) + 1e-9);
+    return Array.from({ length: Math.max(last - first + 1, 0) }, (_, i) => first + i);
+  };
+  const even = (start, end, step) => {
+    const first = Math.ceil(start / step - 1e-9), last = Math.floor(end / step + 1e-9);
+    return Array.from({ length: Math.max(last - first + 1, 0) }, (_, i) => (first + i) * step);
+  };
+  const roundStep = (rough, binary) => {
+    if (binary) return 2 ** Math.ceil(Math.log2(rough));
+    const power = 10 ** Math.floor(Math.log10(rough));
+    return [1, 2, 5, 10].find((step) => step * power >= rough) * power;
+  };
+  const ticks = (unit, log, start, end) => {
+    const binary = unit === "bytes";
+    const linear = () => ({ major: even(start, end, roundStep((end - start) / 6, binary)), minor: [] });
+    if (!log) return linear();
+    if (binary) {
+      const found = powers(start, end, 2), step = Math.ceil(found.length / MOST);
+      if (found.length < 3) return linear();
+      return { major: found.filter((power) => power % step === 0).map((power) => 2 ** power), minor: found.filter((power) => power % step).map((power) => 2 ** power) };
+    }
+    const decades = powers(start / 10, end, 10), step = Math.ceil(decades.length / MOST), long = decades.length > 4;
+    const of = (steps) => decades.flatMap((power) => steps.map((n) => n * 10 ** power)).filter((v) => v >= start * (1 - 1e-9) && v <= end * (1 + 1e-9));
+    if (!long && of([1, 2, 5]).length < 3) return linear();
+    return { major: long ? of([1]).filter((v) => Math.round(Math.log10(v)) % step === 0) : of([1, 2, 5]), minor: of([2, 3, 4, 5, 6, 7, 8, 9]) };
+  };
+  return { text, tick, ticks, clock, count };
 })();
