@@ -6,8 +6,18 @@ from conftest import OpenStudy
 from factory import MS, RUN_SCHEMA, US, run_row
 from test_sonar import build
 
-from iosonar.diagrams import CATALOGUE, Group
+from iosonar.diagrams import CATALOGUE, Group, Options
 from iosonar.figures.model import Empty, Role, Steps
+from iosonar.figures.size import Size
+
+
+class TwoSlices(Size):
+    """Of a picture that has no room for more."""
+
+    @property
+    def slices(self) -> int:
+        return 2
+
 
 INNER = ("ready_ns", "submitted_ns", "unanswered_ns")
 VERBOSE = pa.schema([*RUN_SCHEMA, *(pa.field(name, pa.int64()) for name in INNER)])
@@ -61,3 +71,12 @@ def test_without_verbose_it_says_so(open_study: OpenStudy) -> None:
         found = {diagram.name: diagram.build(study) for diagram in CATALOGUE if diagram.group is Group.VERBOSE}
     assert isinstance(found["submit_lag"], Empty)
     assert "--verbose" in found["submit_lag"].reason
+
+
+def test_the_average_is_that_of_the_requests_in_few_slices(open_study: OpenStudy) -> None:
+    # Three requests in two slices: the mean of the slices' means would be another.
+    with open_study(pa.Table.from_pylist(ROWS[:3], schema=VERBOSE), Options(size=TwoSlices())) as study:
+        figure = build(study, "submit_level")
+    line = next(layer for layer in figure.layers if isinstance(layer, Steps) and layer.role is Role.ALL)
+    assert len(line.y) == 2
+    assert figure.legend.rows[0].cells[0] == "1.67"

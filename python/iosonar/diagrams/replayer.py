@@ -88,10 +88,9 @@ INNER = (
 def over_requests(study: Study, inner: Inner, name: str, rank: str) -> Figure | Empty:
     """The mean of slices as a line and their most behind it; or the sum of all up to there."""
     rows = max(sum(file.rows for file in study.requests.files), 1)
-    across, _ = study.options.size.cells
     table = study.requests.table
     at = place_of_all(study, table)
-    found = progress(table, at, inner.value(table), Cells(0, rows, min(across, rows)))
+    found = progress(table, at, inner.value(table), Cells(0, rows, min(study.options.size.slices, rows)))
     if found is None:
         return Empty(name, "the run was recorded without --verbose")
     if inner.nothing and not found.total.any():
@@ -105,7 +104,9 @@ def over_requests(study: Study, inner: Inner, name: str, rank: str) -> Figure | 
     else:
         mean, most = found.mean * scale, found.most * scale
         layers = [Steps(Role.FAINT, "Most", found.edges, most), Steps(Role.ALL, "Mean", found.edges, mean)]
-        known = (np.nanmean(mean), np.nanmin(found.least) * scale, np.nanmax(most))
+        # Of all requests: slices without some of the values would weigh too much in a mean of means.
+        average = table.aggregate(mean=inner.value(table).cast("float64").mean()).to_pyarrow()["mean"][0].as_py()
+        known = (average * scale, np.nanmin(found.least) * scale, np.nanmax(most))
         cells = tuple(text(float(number)) for number in known)
         legend = Legend(("avg", "min", "max"), (rate_row(Role.ALL, "Mean", cells), rate_row(Role.FAINT, "Most", ())))
     values = np.concatenate([layer.y for layer in layers])
