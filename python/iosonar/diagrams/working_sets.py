@@ -68,10 +68,10 @@ def spread(study: Study, name: str, rank: str) -> Figure | Empty:
     least = (
         min(float(np.nanmin(np.where(y > 0, y, np.nan))) for y in lines.values() if (y > 0).any()) if most > 0 else 1.0
     )
-    title = (
-        "Distance from the lowest to the highest sector"
+    title, label = (
+        ("Distance from the lowest to the highest sector", "Distance")
         if name == "sum_dist"
-        else "The same distance, for each sector touched"
+        else ("Spread: distance for each sector touched", "Distance for each sector touched")
     )
     rows = [
         rate_row(role, window_text(window), (units.count(float(np.nanmean(y))), units.count(float(np.nanmax(y)))))
@@ -83,7 +83,7 @@ def spread(study: Study, name: str, rank: str) -> Figure | Empty:
         f"{title} within δ",
         study.of,
         time_axis(study, "Time"),
-        log_axis("Distance", Unit.SECTORS, least, max(most, 1.0)),
+        log_axis(label, Unit.SECTORS, least, max(most, 1.0)),
         tuple(
             Line(role, window_text(window), found.grid.times_s, _positive(y, Scale.LOG))
             for role, (window, y) in zip(ROLES, lines.items(), strict=False)
