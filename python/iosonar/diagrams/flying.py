@@ -58,10 +58,13 @@ def _levels(study: Study, kind: str, name: str, rank: str, *, with_peaks: bool) 
     rows = [
         rate_row(role, label_, (units.count(float(y.mean())), units.count(highest(y)))) for role, label_, y in lines
     ]
+    # The highest mean depends on how wide the slices are; a peak doesn't.
+    columns: tuple[str, ...] = ("avg", "highest mean")
     if with_peaks:
         peak = peaks(_issued(study), begin, end, begins)
         layers.insert(0, Steps(Role.FAINT, "Peak of all", found.edges_s, peak, filled=True))
-        rows.append(rate_row(Role.FAINT, "Peak of all", ("", units.count(highest(peak)))))
+        rows.append(rate_row(Role.FAINT, "Peak of all", ("", "", units.count(highest(peak)))))
+        columns = (*columns, "peak")
     slice_text = units.seconds((begins.across.high - begins.across.low) / slices)
     return Figure(
         name,
@@ -71,7 +74,7 @@ def _levels(study: Study, kind: str, name: str, rank: str, *, with_peaks: bool) 
         axis,
         linear_axis(label, Unit.REQUESTS, max(highest(layer.y) for layer in layers)),
         tuple(layers),
-        Legend(("avg", "max"), tuple(rows)),
+        Legend(columns, tuple(rows)),
         study.notes,
     )
 

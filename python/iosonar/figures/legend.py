@@ -21,6 +21,9 @@ ROW = 17
 MOST_HEIGHT = 134
 """Between the picture's upper edge and the diagram."""
 COLUMN = 76
+"""Of numbers; longer titles take more."""
+
+LETTER = 6.7
 PIXELS = 12
 
 
@@ -37,9 +40,10 @@ class LegendDrawer:
         if not legend.rows:
             return
         right = self.width - RIGHT
-        columns = [right - COLUMN * (len(legend.columns) - 1 - number) for number in range(len(legend.columns))]
+        widths = [max(COLUMN, len(title) * LETTER + 18) for title in legend.columns]
+        columns = [right - sum(widths[number + 1 :]) for number in range(len(widths))]
         longest = max(len(row.label) for row in legend.rows)
-        left = (columns[0] - COLUMN if columns else right) - longest * 6.7 - 4
+        left = right - sum(widths) - longest * LETTER - 4
         for x, title in zip(columns, legend.columns, strict=True):
             self._text(x, 20, title, "right", self.palette.soft_ink)
         row_height = min(ROW, (MOST_HEIGHT - 20) / (len(legend.rows) + 1))
