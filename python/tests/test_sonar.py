@@ -5,8 +5,9 @@ import pytest
 from conftest import OpenStudy
 from factory import MS, STATISTICS, S, run_row
 
-from iosonar.diagrams import CATALOGUE, Study
+from iosonar.diagrams import CATALOGUE, Options, Study
 from iosonar.figures.model import Cloud, Direction, Empty, Figure, Mood, NoteKind, Role, Rule, Steps
+from iosonar.figures.size import Size
 from iosonar.report.run_page import run_page
 
 
@@ -140,3 +141,21 @@ def test_the_overview_has_demand_and_actual(open_study: OpenStudy) -> None:
     assert lines[Role.ACTUAL].edges[-1] == pytest.approx(78.001)
     ((text, mood),) = notes(figure, NoteKind.VERDICT)
     assert mood is Mood.WARNING and "78.001 s for 39 s" in text
+
+
+def test_a_histogram_names_all_its_lines(open_study: OpenStudy) -> None:
+    rows = [run_row(0, latency=MS), run_row(1, latency=3 * MS, op="write")]
+    with open_study(rows) as study:
+        figure = build(study, "latency.bins")
+    assert [row.label for row in figure.legend.rows] == ["Reads", "Writes", "All"]
+    assert figure.legend.rows[-1].cells == ("2", "2 ms", "3 ms", "3 ms")
+    assert figure.y.low < 1, "bins with one request don't lie on the frame"
+
+
+def test_the_peak_in_flight_does_not_depend_on_the_picture(open_study: OpenStudy) -> None:
+    rows = [run_row(number, latency=MS) for number in range(7)] + [run_row(8, intended=10 * S)]
+    for size in (Size(400, 300), Size(4000, 3000)):
+        with open_study(rows, Options(size=size)) as study:
+            legend = build(study, "latency.flying").legend
+        assert legend.columns == ("avg", "highest mean", "peak")
+        assert legend.rows[-1].cells == ("", "", "7")

@@ -9,7 +9,7 @@ import numpy as np
 
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
-from iosonar.diagrams.parts import log_axis, rate_row
+from iosonar.diagrams.parts import count_axis, rate_row
 from iosonar.diagrams.study import Study
 from iosonar.figures.model import Axis, Empty, Figure, Legend, Line, Note, NoteKind, Role, Scale, Steps, Stroke, Unit
 from iosonar.quantities.reuse import Reuse, reuse
@@ -39,7 +39,7 @@ def reuse_distances(study: Study, name: str, rank: str) -> Figure | Empty:
         "Reuse distance: what else is accessed before the same page again",
         _sampled(study, found),
         Axis("Reuse distance", Unit.BYTES, float(edges[0]), float(edges[-1]), Scale.LOG),
-        log_axis("Accesses to pages of 4 KiB", Unit.REQUESTS, 1, max(float(counts.max()), 10)),
+        count_axis("Accesses to pages of 4 KiB", Unit.REQUESTS, max(float(counts.max()), 10)),
         (Steps(Role.ALL, "All", edges, np.where(counts > 0, counts, np.nan), filled=True),),
         Legend(("accesses", "first ever", "median"), (rate_row(Role.ALL, "All", row),)),
         study.notes,

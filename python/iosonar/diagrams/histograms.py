@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.diagrams.catalogue import Diagram, Group
-from iosonar.diagrams.parts import ROLES, VALUE_COLUMNS, log_axis, measure_axis, measure_legend, verdict_note
+from iosonar.diagrams.parts import ROLES, VALUE_COLUMNS, count_axis, measure_axis, measure_row, verdict_note
 from iosonar.diagrams.study import DELAY, LATENCY, Measure, Study
-from iosonar.figures.model import Empty, Figure, Legend, LegendRow, Role, Steps, Stroke, Unit
+from iosonar.figures.model import Empty, Figure, Legend, Role, Steps, Stroke, Unit
 from iosonar.quantities.distribution import BINS_PER_DECADE, Distribution
 
 DRAWN_PER_DECADE = 10
@@ -23,9 +23,9 @@ def histogram(study: Study, measure: Measure, name: str, rank: str) -> Figure | 
         return Empty(name, f"no request has a {measure.name}")
     x = measure_axis(study, measure)
     lines = [(ROLES[series], series.title, values) for series, values in sorted(found.items())]
-    rows = [LegendRow(row.role, row.label, row.cells, Stroke.SOLID) for row in measure_legend(found)]
     if len(lines) > 1:
         lines.insert(0, (Role.ALL, "All", study.pooled(measure)))
+    rows = [measure_row(role, label, values, Stroke.SOLID) for role, label, values in lines]
     layers = [Steps(role, label, *decade_bins(values, x.low, x.high)) for role, label, values in lines]
     most = max(float(np.nanmax(layer.y)) for layer in layers)
     return Figure(
@@ -34,9 +34,9 @@ def histogram(study: Study, measure: Measure, name: str, rank: str) -> Figure | 
         f"{measure.name.capitalize()}: how often",
         f"{study.of} · {DRAWN_PER_DECADE} bins to a decade",
         x,
-        log_axis("Requests in a bin", Unit.REQUESTS, 1, most * 1.2),
+        count_axis("Requests in a bin", Unit.REQUESTS, most * 1.2),
         tuple(layers),
-        Legend(VALUE_COLUMNS, tuple(rows)),
+        Legend(VALUE_COLUMNS, (*rows[1:], *rows[:1])),
         (*study.notes, verdict_note(study.verdict(measure), measure)),
     )
 

@@ -7,15 +7,14 @@ from collections import Counter
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
-from iosonar.diagrams.parts import ROLES, linear_axis, log_axis, rate_row, time_axis
+from iosonar.diagrams.parts import ROLES, count_axis, linear_axis, log_axis, rate_row, time_axis
 from iosonar.diagrams.study import Study
 from iosonar.diagrams.throughput import highest
-from iosonar.figures.model import Axis, Direction, Empty, Figure, Layer, Legend, Line, Role, Rule, Scale, Steps, Unit
-from iosonar.quantities.positions import SECTORS_PER_GIB, Popularity, gibibytes, popularity, sizes
+from iosonar.figures.model import Axis, Direction, Empty, Figure, Layer, Legend, Role, Rule, Scale, Steps, Unit
+from iosonar.quantities.positions import SECTORS_PER_GIB, gibibytes, popularity, sizes
 from iosonar.quantities.series import Series
 from iosonar.quantities.throughput import window_for
 from iosonar.quantities.turns import turns
@@ -55,7 +54,7 @@ def request_sizes(study: Study, name: str, rank: str) -> Figure | Empty:
         "Sizes of requests",
         study.of,
         Axis("Length", Unit.SECTORS, 1.0, float(edges[-1]), Scale.LOG),
-        log_axis("Requests", Unit.REQUESTS, 1, tallest),
+        count_axis("Requests", Unit.REQUESTS, tallest),
         tuple(layers),
         Legend(("requests", "avg", "most often", "max"), (*rows[1:], *rows[:1])),
         study.notes,
@@ -86,7 +85,7 @@ def request_positions(study: Study, name: str, rank: str) -> Figure | Empty:
         "Positions of requests",
         f"{study.of} · bins of 1 GiB",
         Axis("Position", Unit.GIB, 0.0, count * 1.02),
-        log_axis("Requests", Unit.REQUESTS, 1, tallest),
+        count_axis("Requests", Unit.REQUESTS, tallest),
         tuple(layers),
         Legend(("requests", "GiB hit"), (*rows[1:], *rows[:1])),
         study.notes,
@@ -167,7 +166,9 @@ def page_popularity(study: Study, name: str, rank: str) -> Figure | Empty:
         if kind not in found:
             continue
         pages = found[kind]
-        layers.append(Line(role, label, *_staircase(pages)))
+        # A page has the width from its own rank to the next one's.
+        edges = np.concatenate([[1.0], pages.ranks + 1.0])
+        layers.append(Steps(role, label, edges, pages.accesses.astype(np.float64)))
         half = pages.pages_for(0.5)
         cells = (units.count(pages.total), units.count(int(pages.ranks[-1])), units.binary_bytes(half * PAGE_BYTES))
         rows.append(rate_row(role, label, cells))
@@ -182,19 +183,12 @@ def page_popularity(study: Study, name: str, rank: str) -> Figure | Empty:
         rank,
         "Popularity of pages of 4 KiB",
         f"{study.of} · grey: as many pages get that share of all accesses",
-        log_axis("Pages, the most popular first", Unit.RANK, 1, most_pages),
-        log_axis("Accesses to the page", Unit.REQUESTS, 1, most_accesses),
+        log_axis("Pages, the most popular first", Unit.RANK, 1, most_pages + 1),
+        count_axis("Accesses to the page", Unit.REQUESTS, most_accesses),
         tuple(layers),
         Legend(("accesses", "pages", "half in"), (*rows[1:], *rows[:1])),
         study.notes,
     )
-
-
-def _staircase(pages: Popularity) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The corners of the curve: each number of accesses from its first page to its last."""
-    last = pages.ranks.astype(np.float64)
-    first = np.concatenate([[1.0], last[:-1] + 1])
-    return np.ravel(np.column_stack([first, last])), np.repeat(pages.accesses.astype(np.float64), 2)
 
 
 DIAGRAMS = [

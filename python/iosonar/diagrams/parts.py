@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from iosonar import units
 from iosonar.diagrams.study import Measure, Study
@@ -51,6 +52,11 @@ def log_axis(label: str, unit: Unit, least: float, most: float) -> Axis:
     return Axis(label, unit, low, high, Scale.LOG)
 
 
+def count_axis(label: str, unit: Unit, most: float) -> Axis:
+    """A logarithmic axis of numbers from 1 to `most`; begins below 1, so that a single one doesn't lie on the frame."""
+    return replace(log_axis(label, unit, 1, max(most, 1)), low=0.7)
+
+
 def linear_axis(label: str, unit: Unit, most: float) -> Axis:
     """From zero to a little above the largest value."""
     return Axis(label, unit, 0.0, most * 1.06 if most > 0 else 1.0)
@@ -74,19 +80,18 @@ def measure_axis(study: Study, measure: Measure) -> Axis:
 
 def measure_legend(found: dict[Series, Distribution]) -> tuple[LegendRow, ...]:
     """A row for each series with its number of requests, average, 99th percentile and maximum."""
-    return tuple(
-        LegendRow(
-            ROLES[series],
-            series.title,
-            (
-                units.count(values.count),
-                units.seconds(values.mean / 1e9),
-                units.seconds(values.quantile(0.99) / 1e9),
-                units.seconds(values.maximum / 1e9),
-            ),
-        )
-        for series, values in sorted(found.items())
+    return tuple(measure_row(ROLES[series], series.title, values) for series, values in sorted(found.items()))
+
+
+def measure_row(role: Role, label: str, values: Distribution, stroke: Stroke | None = None) -> LegendRow:
+    """The row of one of them."""
+    cells = (
+        units.count(values.count),
+        units.seconds(values.mean / 1e9),
+        units.seconds(values.quantile(0.99) / 1e9),
+        units.seconds(values.maximum / 1e9),
     )
+    return LegendRow(role, label, cells, stroke)
 
 
 def rate_row(role: Role, label: str, values: tuple[str, ...], stroke: Stroke = Stroke.SOLID) -> LegendRow:
