@@ -28,6 +28,16 @@ class Lonely:
     role: Role
     columns: NDArray[np.int32]
     rows: NDArray[np.int32]
+    crowd: NDArray[np.float64]
+    """Which share of the cells within reach hold anything: from next to nothing to LONELY_SHARE."""
+
+    def areas(self, largest: float) -> NDArray[np.float64]:
+        """How large each dot is, in cells: `largest` where it is alone, and the less the more others are near.
+
+        So what is sparse never looks heavier than what is denser: dots together cover no more than LONELY_SHARE, and
+        where that many cells are filled, a dot is no larger than its cell.
+        """
+        return np.minimum(largest, LONELY_SHARE / self.crowd)
 
 
 def colour(text: str) -> NDArray[np.float64]:
@@ -76,8 +86,9 @@ def lonely(cloud: Cloud) -> list[Lonely]:
     near = sums[side:, side:] - sums[:-side, side:] - sums[side:, :-side] + sums[:-side, :-side]
     found = []
     for part in cloud.parts:
-        alone = near[part.rows, part.columns] <= LONELY_SHARE * side * side
-        found.append(Lonely(part.role, part.columns[alone], part.rows[alone]))
+        crowd = near[part.rows, part.columns] / (side * side)
+        alone = crowd <= LONELY_SHARE
+        found.append(Lonely(part.role, part.columns[alone], part.rows[alone], crowd[alone]))
     return found
 
 

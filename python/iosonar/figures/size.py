@@ -13,6 +13,9 @@ LEFT, RIGHT, TOP, BOTTOM = 84, 24, 138, 76
 CELL = 2
 """Pixels of a cell of a cloud, in each direction, in a picture of the base size."""
 
+FINEST = 1.4
+"""By how much cells may be finer in large pictures: with finer ones each holds next to nothing, and bands turn pale."""
+
 MOST_ACROSS = 1200
 """No cloud needs more cells than this: in larger pictures its cells grow."""
 
@@ -45,7 +48,7 @@ class Size:
     def cells(self) -> tuple[int, int]:
         """How many cells a cloud has in this picture, across and up."""
         across, up = self.width / self.scale - LEFT - RIGHT, self.height / self.scale - TOP - BOTTOM
-        finer = min(max(self.scale, 1.0), 2.0)
+        finer = min(max(self.scale, 1.0), FINEST)
         across, up = across / CELL * finer, up / CELL * finer
         shrink = min(1.0, MOST_ACROSS / across)
         return max(int(across * shrink), 10), max(int(up * shrink), 10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,9 @@ DPI = 100
 
 POINT = 72 / DPI
 """Points in a pixel of the base size."""
+
+DOT = 3.0
+"""Diameter of a dot that is alone in a cloud, in pixels of the base size."""
 
 DASHES = {Stroke.SOLID: "solid", Stroke.DASHED: (0, (4, 2)), Stroke.DOTTED: (0, (1, 1.5))}
 
@@ -108,11 +112,14 @@ class _Drawing:
             interpolation="nearest",
             zorder=2,
         )
+        cell = (self.width - LEFT - RIGHT) * (self.height - TOP - BOTTOM) / (cloud.across * cloud.up)
+        largest = max(math.pi * (DOT / 2) ** 2 / cell, 1.0)
         for dots in raster.lonely(cloud):
             self.axes.scatter(
                 (dots.columns + 0.5) / cloud.across,
                 (dots.rows + 0.5) / cloud.up,
-                s=(3.0 * POINT) ** 2,
+                # The square of the diameter.
+                s=dots.areas(largest) * cell * 4 / math.pi * POINT**2,
                 color=self.palette.roles[dots.role],
                 linewidths=0,
                 transform=within,

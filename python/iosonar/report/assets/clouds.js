@@ -77,32 +77,33 @@ iosonar.clouds = (() => {
           weights += weight; clear *= 1 - (0.6 + 0.4 * Math.min(2 * strong, 1));
         } else over = shade;
       }
-      const alone = lonely(filled, w, h, at);
+      const room = spare(filled, w, h, at), alone = room >= 0;
       const colour = over ?? [0, 1, 2].map((i) => mix[i] / weights);
       const alpha = over || alone ? 255 : Math.round(255 * (1 - clear));
       const value = ((alpha << 24) | (colour[2] << 16) | (colour[1] << 8) | colour[0]) >>> 0;
       image[at] = value;
-      if (alone) dots.push([at, value]);
+      if (room > 0) dots.push([at, value, room]);
     }
-    // A lonely dot grows to a plus, so that it is seen; over nothing that is there.
-    for (const [at, value] of dots) {
+    // A lonely dot grows to a plus, so that it is seen; over nothing that is there. Less if others are near: what is
+    // sparse must not look heavier than what is denser.
+    for (const [at, value, room] of dots) {
       const cx = at % w;
-      for (const near of [cx > 0 ? at - 1 : at, cx < w - 1 ? at + 1 : at, at - w, at + w])
+      for (const near of [cx > 0 ? at - 1 : at, cx < w - 1 ? at + 1 : at, at - w, at + w].slice(0, room))
         if (near >= 0 && near < w * h && !filled[near]) image[near] = value;
     }
-    
     source.data = {
       image: [iosonar.ndarray(image, h, w)], x: [x.low], y: [y.low], dw: [x.high - x.low], dh: [y.high - y.low],
     };
   }
 
-  function lonely(filled, w, h, at) {
+  // Into how many cells beside its own a dot may grow, by how many are filled near it; below zero if it isn't lonely.
+  function spare(filled, w, h, at) {
     const cx = at % w, cy = (at / w) | 0, limit = LONELY_SHARE * (2 * REACH + 1) ** 2;
     let near = 0;
     for (let y = Math.max(cy - REACH, 0); y <= Math.min(cy + REACH, h - 1); y++)
       for (let x = Math.max(cx - REACH, 0); x <= Math.min(cx + REACH, w - 1); x++)
-        if (filled[y * w + x] && ++near > limit) return false;
-    return true;
+        if (filled[y * w + x] && ++near > limit) return -1;
+    return Math.min(Math.round(limit / near) - 1, 4);
   }
 
   // How many requests of each series lie within a few pixels of a place.
