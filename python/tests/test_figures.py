@@ -61,7 +61,7 @@ def test_only_what_stands_alone_is_lonely() -> None:
 def test_what_is_sparse_never_looks_heavier_than_what_is_denser(largest: float) -> None:
     random = np.random.default_rng(1)
     for filled in (0.002, 0.01, 0.03, 0.06, 0.1):
-        rows, columns = np.nonzero(random.random((360, 360)) < filled)
+        rows, columns = (place.astype(np.int32) for place in np.nonzero(random.random((360, 360)) < filled))
         part = CloudPart(Role.READ, "", columns, rows, np.ones(len(rows), np.int64))
         (dots,) = raster.lonely(Cloud(360, 360, (part,)))
         areas = dots.areas(largest)

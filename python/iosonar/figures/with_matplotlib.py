@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iosonar.figures import raster
+from iosonar.figures.foot import foot
 from iosonar.figures.legend import LegendDrawer
 from iosonar.figures.model import (
     NEAR_RIGHT,
@@ -37,6 +38,9 @@ POINT = 72 / DPI
 
 DOT = 3.0
 """Diameter of a dot that is alone in a cloud, in pixels of the base size."""
+
+LETTER = 7.1
+"""Pixels of a letter of the foot, on average and rather more."""
 
 DASHES = {Stroke.SOLID: "solid", Stroke.DASHED: (0, (4, 2)), Stroke.DOTTED: (0, (1, 1.5))}
 
@@ -214,22 +218,23 @@ class _Drawing:
                     y += 18
 
     def _foot(self) -> None:
-        warnings = [note for note in self.figure.notes if note.kind in (NoteKind.WARNING, NoteKind.INFO)]
         wrap = [note for note in self.figure.notes if note.kind is NoteKind.WRAP]
+        beside = max((len(note.text) + 3 for note in wrap), default=0)
+        room = int((self.width - 20 - RIGHT) / LETTER)
+        lines = foot(self.figure.notes, room, room - beside)
+        last = self.height - (25 if len(lines) < 2 else 18)
+        for number, line in enumerate(reversed(lines)):
+            self._text(20, last - 16 * number, line.text, 12, colour=self.palette.moods[line.mood])
         for note in wrap:
             self._text(
                 self.width - RIGHT,
-                self.height - 25,
+                last,
                 note.text,
                 12,
                 colour=self.palette.moods[note.mood],
                 align="right",
                 weight="bold" if note.mood is Mood.WARNING else "normal",
             )
-        if warnings:
-            more = f" (and {len(warnings) - 1} more)" if len(warnings) > 1 else ""
-            text = textwrap.shorten(warnings[0].text, 125 - len(more), placeholder=" …") + more
-            self._text(20, self.height - 25, text, 12, colour=self.palette.moods[warnings[0].mood])
 
     def _stamps(self) -> None:
         stamps = [note for note in self.figure.notes if note.kind is NoteKind.STAMP]
