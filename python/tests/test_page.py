@@ -104,6 +104,10 @@ def test_zooming_one_moves_all_over_time(opened: Opened) -> None:
     assert before[0] < zoomed[0] < zoomed[1] < before[1]
     for other in STORY[1:]:
         assert opened.x_range(other) == zoomed
+    mouse.dblclick(box["x"] + 450, box["y"] + 150)
+    assert opened.x_range(name) == before
+    how = opened.page.locator("section p.how")
+    assert how.count() == 1 and "double click" in how.inner_text()
 
 
 def test_zooming_paints_finer_dots(opened: Opened) -> None:

@@ -22,7 +22,7 @@ class FootLine:
 
 
 def foot(notes: tuple[Note, ...], room: int, room_last: int) -> list[FootLine]:
-    """The lines, from the upper one: `room` letters fit into one, `room_last` into the last, beside what else is there."""
+    """The lines, from the upper one: `room` letters fit into one, `room_last` into the last, as more stands there."""
     said = sorted((note for note in notes if note.kind in (NoteKind.WARNING, NoteKind.INFO)), key=_importance)
     if not said:
         return []

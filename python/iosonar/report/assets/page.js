@@ -42,6 +42,7 @@
     const area = box.querySelector(".plot");
     area.addEventListener("pointermove", (event) => hover(figure, event));
     area.addEventListener("pointerleave", () => leave());
+    area.addEventListener("dblclick", () => home(figure));
     area.addEventListener("keydown", (event) => key(figure, event));
   }
 
@@ -145,6 +146,11 @@
     range.setv({ start: clip(middle - half), end: clip(middle + half) });
   }
 
+  function home({ plot: { x_range, y_range }, home: [x0, x1, y0, y1] }) {
+    x_range.setv({ start: x0, end: x1 });
+    y_range.setv({ start: y0, end: y1 });
+  }
+
   function key(figure, event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const { x_range: x, y_range: y } = figure.plot, [x0, x1, y0, y1] = figure.home, fine = event.shiftKey ? 0.05 : 0.25;
@@ -154,7 +160,7 @@
       ArrowLeft: () => zoom(x, [x0, x1], figure.x.log, 1, -fine), ArrowRight: () => zoom(x, [x0, x1], figure.x.log, 1, fine),
       ArrowUp: () => zoom(y, [y0, y1], figure.y.log, 1, fine), ArrowDown: () => zoom(y, [y0, y1], figure.y.log, 1, -fine),
       "[": () => zoom(y, [y0, y1], figure.y.log, 0.5), "]": () => zoom(y, [y0, y1], figure.y.log, 2),
-      0: () => { x.setv({ start: x0, end: x1 }); y.setv({ start: y0, end: y1 }); },
+      0: () => home(figure),
     };
     const action = actions[event.key];
     if (action) { event.preventDefault(); action(); }
