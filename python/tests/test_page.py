@@ -123,6 +123,23 @@ def test_zooming_paints_finer_dots(opened: Opened) -> None:
     assert opened.filled(name) > 0
 
 
+@pytest.mark.parametrize(
+    ("axis", "expected"),
+    [
+        ("'bytes', true, 512, 65536", "512 B, 1 KiB, 2 KiB, 4 KiB, 8 KiB, 16 KiB, 32 KiB, 64 KiB"),
+        ("'bytes', true, 1e6, 2.7e6", "1 MiB, 1.5 MiB, 2 MiB, 2.5 MiB"),
+        ("'bytes', false, 0, 5e8", "0 B, 128 MiB, 256 MiB, 384 MiB"),
+        ("'s', true, 0.012, 0.11", "20 ms, 50 ms, 100 ms"),
+        ("'s', true, 1e-6, 0.9", "1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms"),
+        ("'s', true, 0.07, 0.09", "70 ms, 75 ms, 80 ms, 85 ms, 90 ms"),
+    ],
+)
+def test_ticks_are_round_and_have_room(opened: Opened, axis: str, expected: str) -> None:
+    unit = axis.split(",")[0]
+    found = f"iosonar.ticks({axis}).major.map(at => iosonar.tick({unit}, at)).join(', ')"
+    assert opened.page.evaluate(found) == expected
+
+
 def test_keys_zoom_move_and_reset(opened: Opened) -> None:
     name = "latency.flying"
     low, high = opened.x_range(name)
