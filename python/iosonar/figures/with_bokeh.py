@@ -235,7 +235,10 @@ def _rule(plot: BokehPlot, drawn: Figure, rule: Rule, name: str) -> dict[str, An
             "text_baseline": "top",
         }
     )
-    plot.add_layout(Label(text=rule.label, text_font_size="12px", tags=text_tag, **place, **text_colour))
+    # Lines that run behind the name don't cross it out.
+    paper: dict[str, Any] = {"background_fill_color": _LIGHT.plot, "background_fill_alpha": 0.75}
+    text_tag.append({"paper": {"background_fill_color": "plot"}})
+    plot.add_layout(Label(text=rule.label, text_font_size="12px", tags=text_tag, **place, **text_colour, **paper))
     return {"kind": "rule", "label": rule.label, "role": rule.role, "models": [name]}
 
 
