@@ -21,8 +21,9 @@ pub static TRANSFORM: Transform = Transform {
         about: "Permutes regions of the device and process numbers, replaces names, forgets where the load came from",
         details: "Within a region nothing changes: what is sequential, overlapping or used again stays so. Requests that\n\
                   cross a region's border are cut there. Device names, process names, the source's path and preamble and\n\
-                  the wall-clock time are replaced or dropped. Times and sizes are kept, and may tell someone who knows\n\
-                  them already. Whoever knows the key can undo it: unless it is set, it is drawn by chance and forgotten.",
+                  the wall-clock time are replaced or dropped; of the transforms in front of it the file tells the names,\n\
+                  not the settings. Times and sizes are kept, and may tell someone who knows them already.\n\
+                  Whoever knows the key can undo it: unless it is set, it is drawn by chance and forgotten.",
         params: &[
             Param {
                 name: "region",
@@ -85,6 +86,7 @@ const PIDS: u64 = 4_194_304;
 fn forget(metadata: &mut Metadata) {
     metadata.source = Origin { format: metadata.source.format.clone(), ..Origin::default() };
     metadata.epoch_unix_ns = None;
+    metadata.run = None;
     metadata.notices.clear();
     for (index, device) in metadata.devices.iter_mut().enumerate() {
         *device = Device { name: format!("disk{index}"), ..*device };

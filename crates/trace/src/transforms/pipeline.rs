@@ -11,7 +11,7 @@ use crate::request::Request;
 use crate::stream::Reader;
 use crate::words::{Phrase, Settings, did_you_mean, split};
 
-use super::{Length, Needs, Rows, Stage, TRANSFORMS};
+use super::{Length, Needs, Rows, Stage, TRANSFORMS, anonymise};
 
 /// Transforms one behind the other, parsed and checked. A copy costs nothing.
 #[derive(Clone)]
@@ -69,6 +69,17 @@ impl Pipeline {
         Ok(Box::new(Edited::new(rows, self)))
     }
 
+    /// What the file that is made says of it: of what `anonymise` hid before, no more than the names of transforms.
+    /// Their settings name files, devices and commands.
+    fn told(&self) -> String {
+        let hidden = self.stages.iter().rposition(|(settings, _)| settings.name() == anonymise::TRANSFORM.form.name);
+        let stages = self.stages.iter().enumerate().map(|(index, (settings, _))| match hidden {
+            Some(last) if index < last => settings.name().to_owned(),
+            _ => settings.typed(),
+        });
+        stages.collect::<Vec<_>>().join(" | ")
+    }
+
     /// Whether what comes out never ends, even if what goes in does.
     pub fn is_endless(&self) -> bool {
         self.is_endless
@@ -109,7 +120,7 @@ impl Edited {
         if !preamble.is_empty() && !preamble.ends_with('\n') {
             preamble.push('\n');
         }
-        preamble += &format!("Edited by iosonar: {pipeline}");
+        preamble += &format!("Edited by iosonar: {}", pipeline.told());
         let mut edited = Self { metadata: rows.metadata().clone(), rows, preamble };
         edited.update();
         edited

@@ -438,6 +438,23 @@ fn an_anonymous_load_tells_nothing_of_its_origin() {
 }
 
 #[test]
+fn an_anonymous_load_does_not_tell_what_was_done_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(&folder, "acme.load.parquet", &regular(3));
+    let pipeline = format!(
+        "merge with={0} | remap map=sdb:ACME-prod | adjacent with={0} | cmd command='cat #acme' | anonymise key=acme | \
+         slip every=2 | anonymise region=8 | select to=5",
+        file.display()
+    );
+    let (_, metadata) = all(parse(&pipeline).unwrap().apply(load(regular(10))).unwrap());
+    assert!(!format!("{metadata:?}").to_lowercase().contains("acme"), "{metadata:?}");
+    assert_eq!(
+        metadata.source.preamble,
+        "Edited by iosonar: merge | remap | adjacent | cmd | anonymise | slip | anonymise region=8 | select to=5"
+    );
+}
+
+#[test]
 fn every_transform_has_an_example_that_can_be_parsed_and_defaults_that_hold() {
     for transform in TRANSFORMS {
         let form = &transform.form;
