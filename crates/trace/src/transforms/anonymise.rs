@@ -52,6 +52,10 @@ fn build(settings: &Settings) -> Built {
         return Err("a region must have at least one sector".into());
     }
     let key = match settings.optional_text("key") {
+        // As when the variable is unset that was to stand there.
+        Some(text) if text.trim().is_empty() => {
+            return Err("the key is empty, and no secret: leave key= out to have one drawn by chance".into());
+        }
         Some(text) => {
             let half = |which| {
                 let mut hasher = SipHasher24::new_with_keys(0, which);

@@ -481,6 +481,8 @@ fn what_can_not_be_meant_is_refused() {
         ("repeat times=0", "0 times is nothing"),
         ("remap map=a:", "OLD:NEW"),
         ("merge with=a,b,c offset=1,2", "2 offsets for 3 loads"),
+        ("anonymise key=", "anonymise: the key is empty"),
+        ("anonymise key=' '", "anonymise: the key is empty"),
         ("", "nothing"),
     ] {
         let error = parse(pipeline).unwrap_err().to_string();
