@@ -14,7 +14,8 @@ pub static TRANSFORM: Transform = Transform {
         name: "sample",
         about: "A part of the requests, chosen by chance",
         details: "by=region keeps all requests to some of the regions, and none to others: what is written is still read\n\
-                  again, and working sets shrink in proportion (spatial sampling: Waldspurger et al., FAST 2015).",
+                  again, and working sets shrink in proportion (spatial sampling: Waldspurger et al., FAST 2015). Requests\n\
+                  without length, as flushes, are at no place: there chance decides on each of them.",
         params: &[
             Param { name: "share", takes: Takes::Share, unset: Unset::Default("10%"), help: "how much is kept" },
             Param {
@@ -42,10 +43,15 @@ fn build(settings: &Settings) -> Built {
     Ok(Box::new(move |rows| {
         let mut number = 0;
         Ok(Counted::on_same_devices(PerRow::new(rows, move |request| {
-            let subject = if by_region { request.sector.0 / region } else { number };
+            let has_region = by_region && request.sectors.0 > 0;
+            let subject = if has_region { request.sector.0 / region } else { number };
             number += 1;
             let mut hasher = SipHasher13::new_with_keys(seed, u64::from(request.device.0));
             hasher.write_u64(subject);
+            if by_region && !has_region {
+                // Not the lot of the region that has the same number.
+                hasher.write_u8(1);
+            }
             // The upper 53 bits, as a number from 0 up to, but not including, 1.
             let chance = (hasher.finish() >> 11) as f64 / (1_u64 << 53) as f64;
             if chance < share { Step::Emit(request) } else { Step::Skip }

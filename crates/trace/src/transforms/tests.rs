@@ -225,8 +225,10 @@ proptest! {
     fn sample_by_region_keeps_all_or_nothing(requests in requests(200, 10_000), seed: u32) {
         let kept = edited(&format!("sample share=50% by=region region=1000 seed={seed}"), &requests);
         let region = |r: &Request| (r.device, r.sector.0 / 1000);
+        let at_places = |requests: &[Request]| requests.iter().filter(|r| r.sectors.0 > 0).copied().collect::<Vec<_>>();
+        let (kept, given) = (at_places(&kept), at_places(&requests));
         let regions: BTreeSet<_> = kept.iter().map(region).collect();
-        prop_assert_eq!(kept, requests.iter().filter(|r| regions.contains(&region(r))).copied().collect::<Vec<_>>());
+        prop_assert_eq!(kept, given.into_iter().filter(|r| regions.contains(&region(r))).collect::<Vec<_>>());
         prop_assert_eq!(edited("sample share=1", &requests), requests.clone());
         prop_assert_eq!(edited("sample share=0", &requests), []);
     }
@@ -383,6 +385,13 @@ fn the_period_of_a_repetition_goes_on_evenly() {
 fn a_sample_has_about_its_share() {
     let kept = edited("sample share=10% seed=3", &regular(100_000)).len() as f64;
     assert!((kept - 10_000.0).abs() < 5.0 * (100_000.0_f64 * 0.1 * 0.9).sqrt(), "{kept}");
+}
+
+#[test]
+fn flushes_are_no_region_of_a_sample() {
+    let flush = |n| Request::new(Nanos(n), Op::Flush, Sector(0), Sectors(0));
+    let kept = edited("sample share=50% by=region", &(0..1000).map(flush).collect::<Vec<_>>()).len();
+    assert!((400..600).contains(&kept), "{kept}");
 }
 
 #[test]
