@@ -5,10 +5,9 @@ use std::path::Path;
 use crate::error::Result;
 use crate::metadata::{Device, Metadata};
 use crate::request::{DeviceId, Request};
-use crate::units::Sectors;
 use crate::words::{Form, Param, Settings, Takes, Unset};
 
-use super::counted::{Counted, PerRow, Step};
+use super::counted::{Counted, PerRow, Step, place};
 use super::held::{Again, Held};
 use super::merge::Merge;
 use super::{Built, Needs, Rows, Transform, kept};
@@ -56,12 +55,15 @@ fn apply(loads: Vec<Rows>) -> Result<Rows> {
             let end = next.saturating_add(end.checked_next_multiple_of(ALIGN).unwrap_or(u64::MAX));
             let name = if device.name.is_empty() { "" } else { &format!(", {}", device.name) };
             regions.push(format!("adjacent: load {}{name} is at sectors {next} to {end}", number + 1));
-            starts.push(Sectors(next));
+            starts.push(next);
             next = end;
         }
         let step = move |request: Request| {
-            let shift = starts.get(usize::from(request.device.0)).copied().unwrap_or_default();
-            Step::Emit(Request { device: DeviceId(0), sector: request.sector + shift, ..request })
+            let start = starts.get(usize::from(request.device.0)).copied().unwrap_or_default();
+            match place(start.checked_add(request.sector.0), request.sectors) {
+                Some(sector) => Step::Emit(Request { device: DeviceId(0), sector, ..request }),
+                None => Step::Outside("adjacent", "with="),
+            }
         };
         shifted.push(Counted::on_same_devices(PerRow::new(load, step)));
     }

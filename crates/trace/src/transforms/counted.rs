@@ -1,9 +1,10 @@
 //! What all transforms share: the counting of what they hand out.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::metadata::{Counts, Device, Metadata, Span};
 use crate::request::Request;
 use crate::stream::Reader;
+use crate::units::{MAX_END_SECTOR, Sector, Sectors};
 
 use super::Rows;
 
@@ -93,19 +94,38 @@ pub enum Step {
     Skip,
     /// It is left out, and so is everything behind it.
     End,
+    /// It can't go on: this setting of this transform leads it out of what a load can hold.
+    Outside(&'static str, &'static str),
+}
+
+/// The place, if it is one that the reader of a table accepts.
+pub fn place(sector: Option<u64>, sectors: Sectors) -> Option<Sector> {
+    let sector = sector?;
+    (sector.checked_add(sectors.0)? <= MAX_END_SECTOR).then_some(Sector(sector))
+}
+
+/// What to say of a request that would leave what a load can hold; the first has the number 1.
+pub fn outside(transform: &str, setting: &str, number: u64) -> Error {
+    Error::Request(format!(
+        "{transform}: {setting} leads request {number} out of what a load can hold: sectors before {MAX_END_SECTOR}, and \
+         times up to {} years from its zero",
+        i64::MAX / 1_000_000_000 / 86_400 / 365
+    ))
 }
 
 /// A source that looks at one request after the other.
 pub struct PerRow<F> {
     rows: Rows,
     step: F,
+    /// How many requests it looked at.
+    seen: u64,
     ended: bool,
 }
 
 impl<F: FnMut(Request) -> Step + Send> PerRow<F> {
     /// Does this to each request.
     pub fn new(rows: Rows, step: F) -> Self {
-        Self { rows, step, ended: false }
+        Self { rows, step, seen: 0, ended: false }
     }
 }
 
@@ -113,10 +133,12 @@ impl<F: FnMut(Request) -> Step + Send> Source for PerRow<F> {
     fn next(&mut self) -> Result<Option<Request>> {
         while !self.ended {
             let Some(request) = self.rows.next()? else { return Ok(None) };
+            self.seen += 1;
             match (self.step)(request) {
                 Step::Emit(request) => return Ok(Some(request)),
                 Step::Skip => {}
                 Step::End => self.ended = true,
+                Step::Outside(transform, setting) => return Err(outside(transform, setting, self.seen)),
             }
         }
         Ok(None)

@@ -66,7 +66,10 @@ fn build(settings: &Settings) -> Built {
 fn shifted(load: Rows, offset: Nanos, first_device: u16) -> Rows {
     let step = move |request: Request| {
         let device = DeviceId(request.device.0.saturating_add(first_device));
-        Step::Emit(Request { at: request.at + offset, device, ..request })
+        match request.at.0.checked_add(offset.0) {
+            Some(at) => Step::Emit(Request { at: Nanos(at), device, ..request }),
+            None => Step::Outside("merge", "offset="),
+        }
     };
     Counted::on_same_devices(PerRow::new(load, step))
 }

@@ -6,7 +6,7 @@ use crate::request::Request;
 use crate::units::{Nanos, Sectors};
 use crate::words::{Form, Param, Settings, Takes, Unset};
 
-use super::counted::{Counted, Source};
+use super::counted::{Counted, Source, outside, place};
 use super::held::{Held, Holder};
 use super::{Built, Length, Needs, Rows, Transform};
 
@@ -89,8 +89,13 @@ impl Source for Repeat {
                         let mut request = held.get(*next)?;
                         *next += 1;
                         let round = self.round;
-                        request.at = request.at + Nanos(period.0.saturating_mul(round as i64));
-                        request.sector = request.sector + Sectors(self.offset.0.saturating_mul(round));
+                        let outside = |setting| outside("repeat", setting, round * held.len() + *next);
+                        let passed = i64::try_from(round).ok().and_then(|round| period.0.checked_mul(round));
+                        let at = passed.and_then(|passed| passed.checked_add(request.at.0));
+                        request.at = Nanos(at.ok_or_else(|| outside("period= or times="))?);
+                        let shift = self.offset.0.checked_mul(round);
+                        let sector = shift.and_then(|shift| shift.checked_add(request.sector.0));
+                        request.sector = place(sector, request.sectors).ok_or_else(|| outside("offset= or times="))?;
                         return Ok(Some(request));
                     }
                     *next = 0;

@@ -3,7 +3,7 @@
 use crate::units::Sectors;
 use crate::words::{Form, Param, Settings, Takes, Unset};
 
-use super::counted::{Counted, PerRow, Step};
+use super::counted::{Counted, PerRow, Step, place};
 use super::{Built, Needs, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
@@ -34,6 +34,9 @@ fn build(settings: &Settings) -> Built {
             if request.sectors.0 > 0 {
                 let sectors = (request.sectors.0 as f64 * factor).floor() as u64;
                 request.sectors = Sectors(sectors.clamp(min.max(1), max));
+                if place(Some(request.sector.0), request.sectors).is_none() {
+                    return Step::Outside("resize", "factor= or min=");
+                }
             }
             Step::Emit(request)
         })))

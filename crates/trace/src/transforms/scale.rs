@@ -26,7 +26,11 @@ pub static TRANSFORM: Transform = Transform {
         let factor = settings.number("time");
         Ok(Box::new(move |rows| {
             Ok(Counted::on_same_devices(PerRow::new(rows, move |mut request| {
-                request.at = Nanos((request.at.0 as f64 * factor).round() as i64);
+                let at = (request.at.0 as f64 * factor).round();
+                if at.abs() >= i64::MAX as f64 {
+                    return Step::Outside("scale", "time=");
+                }
+                request.at = Nanos(at as i64);
                 Step::Emit(request)
             })))
         }))

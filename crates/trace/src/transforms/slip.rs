@@ -1,9 +1,8 @@
 //! Positions that move on slowly.
 
-use crate::units::Sectors;
 use crate::words::{Form, Param, Takes, Unset};
 
-use super::counted::{Counted, PerRow, Step};
+use super::counted::{Counted, PerRow, Step, place};
 use super::{Needs, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
@@ -37,7 +36,10 @@ pub static TRANSFORM: Transform = Transform {
         Ok(Box::new(move |rows| {
             let mut number = 0_u64;
             Ok(Counted::on_devices_of_any_size(PerRow::new(rows, move |mut request| {
-                request.sector = request.sector + Sectors((number / every).saturating_mul(increase));
+                let step = (number / every).checked_mul(increase);
+                let slipped = step.and_then(|step| step.checked_add(request.sector.0));
+                let Some(sector) = place(slipped, request.sectors) else { return Step::Outside("slip", "increase=") };
+                request.sector = sector;
                 number += 1;
                 Step::Emit(request)
             })))

@@ -1,9 +1,8 @@
 //! A larger region.
 
-use crate::units::Sector;
 use crate::words::{Form, Param, Settings, Takes, Unset};
 
-use super::counted::{Counted, PerRow, Step};
+use super::counted::{Counted, PerRow, Step, place};
 use super::{Built, Needs, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
@@ -37,8 +36,16 @@ fn build(settings: &Settings) -> Built {
     Ok(Box::new(move |rows| {
         Ok(Counted::on_devices_of_any_size(PerRow::new(rows, move |mut request| {
             let sector = request.sector.0;
+            // Beyond what a number holds it is the highest number, which is no place.
             let blocks = (sector as f64 * factor / align as f64).floor() as u64;
-            request.sector = Sector(blocks.saturating_mul(align).saturating_add(sector % align).saturating_add(offset));
+            let spread = blocks.checked_mul(align).and_then(|start| start.checked_add(sector % align));
+            if place(spread, request.sectors).is_none() {
+                return Step::Outside("spread", "factor=");
+            }
+            let Some(sector) = place(spread.and_then(|sector| sector.checked_add(offset)), request.sectors) else {
+                return Step::Outside("spread", "offset=");
+            };
+            request.sector = sector;
             Step::Emit(request)
         })))
     }))

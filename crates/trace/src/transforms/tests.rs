@@ -9,7 +9,7 @@ use super::*;
 use crate::metadata::{Device, Kind, Metadata};
 use crate::packed::tests::request;
 use crate::request::{Comm, DeviceId, Flags, Op};
-use crate::units::{Nanos, Sector, Sectors};
+use crate::units::{MAX_END_SECTOR, Nanos, Sector, Sectors};
 
 /// A load in memory, for tests.
 struct Given {
@@ -533,6 +533,29 @@ proptest! {
         let Ok(mut rows) = parse("adjacent").unwrap().apply(load(requests)) else { return Ok(()) };
         while rows.next().is_ok_and(|next| next.is_some()) {}
     }
+}
+
+#[test]
+fn what_leaves_a_load_is_refused_with_its_row_and_setting() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(&folder, "other.load.parquet", &[Request::new(Nanos(1 << 60), Op::Read, Sector(0), Sectors(8))]);
+    let merge = format!("merge with={} offset=100000d", file.display());
+    for (pipeline, said) in [
+        ("spread factor=1e18", "spread: factor= leads request 2 out of what a load can hold: sectors before"),
+        ("spread offset=18014398509481975", "spread: offset= leads request 2 "),
+        ("scale time=1e12", "scale: time= leads request 2 "),
+        ("scale time=1e12", "times up to 292 years from its zero"),
+        ("repeat times=3 period=100000d", "repeat: period= or times= leads request 9 "),
+        ("repeat times=3 offset=9007199254740992", "repeat: offset= or times= leads request 9 "),
+        ("slip every=2 increase=18014398509481983", "slip: increase= leads request 3 "),
+        ("resize factor=1e18 max=18446744073709551615", "resize: factor= or min= leads request 1 "),
+        (merge.as_str(), "merge: offset= leads request 1 "),
+    ] {
+        let error = failure(pipeline, &regular(4));
+        assert!(error.contains(said), "{pipeline}: {error}");
+    }
+    // Up to the last sector.
+    assert_eq!(edited("spread factor=1 offset=18014398509481975", &regular(1))[0].end().0, MAX_END_SECTOR);
 }
 
 #[test]
