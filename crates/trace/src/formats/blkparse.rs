@@ -60,6 +60,10 @@ impl LineFormat for Blkparse {
             }
             return Parsed::Nothing;
         }
+        // What blkparse says of itself, on standard output.
+        if line.starts_with(b"Input file ") && line.ends_with(b" added") {
+            return Parsed::Nothing;
+        }
         match self.event(line, context) {
             Ok(Some(event)) => Parsed::Row(event),
             Ok(None) => Parsed::Nothing,
@@ -246,6 +250,17 @@ Skips: 3 forward (17 -   0.1%)
         assert_eq!(rows[1].comm.as_str(), "my proc");
         assert_eq!((about.counts.bad_lines, about.counts.lost_events, about.counts.unmatched), (0, 17, 1));
         assert!(about.notices.iter().any(|n| n.contains("remapped")));
+    }
+
+    #[test]
+    fn what_blkparse_says_of_its_input_is_no_bad_line() {
+        let (events, summary) = TEXT.split_at(TEXT.windows(4).position(|w| w == b"CPU3").unwrap());
+        let said: &[u8] = b"Input file p.blktrace.0 added\n";
+        for text in [[said, events, summary].concat(), [events, said].concat(), [events, summary, said].concat()] {
+            let (rows, about) = load("blkparse", &text);
+            assert_eq!((rows.len(), about.counts.bad_lines), (3, 0), "{:?}", about.notices);
+            assert_eq!(recognised_as(&text), "blkparse");
+        }
     }
 
     #[test]
