@@ -22,6 +22,8 @@ pub struct RunReader {
     preamble: Option<Preamble>,
     first: Option<Row>,
     said: Said,
+    /// What is said at the end is said once, however often the end is asked for.
+    concluded: bool,
 }
 
 impl RunReader {
@@ -34,6 +36,7 @@ impl RunReader {
             preamble: Some(Preamble::default()),
             first: None,
             said: Said::default(),
+            concluded: false,
         };
         reader.first = reader.advance()?;
         reader.said.tell(&mut reader.metadata);
@@ -70,9 +73,11 @@ impl RunReader {
                 }
             }
         }
-        self.end_preamble();
-        note_damage(self.lines.source(), &mut self.metadata);
-        self.said.conclude(&mut self.metadata);
+        if !std::mem::replace(&mut self.concluded, true) {
+            self.end_preamble();
+            note_damage(self.lines.source(), &mut self.metadata);
+            self.said.conclude(&mut self.metadata);
+        }
         Ok(None)
     }
 

@@ -213,6 +213,36 @@ fn a_run_is_written_and_read_again() {
 }
 
 #[test]
+fn what_the_text_cannot_hold_of_a_run_did_complete_all_the_same() {
+    let (rows, mut metadata) = run(RESULT.as_bytes());
+    metadata.run.as_mut().unwrap()["statistics"]["requests"] = 5.into();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.replay");
+    let mut writer = crate::create_run(&path, &metadata).unwrap();
+    writer.write(&Record { op: Op::Flush, ..rows[0] }).unwrap();
+    writer.write(&Record { intended: Nanos(-1), ..rows[0] }).unwrap();
+    // This one did not.
+    writer.write(&Record { completed: None, ..rows[0] }).unwrap();
+    rows.iter().for_each(|row| writer.write(row).unwrap());
+    assert_eq!(writer.finish(&metadata).unwrap().len(), 3);
+    let (_, metadata) = run(&std::fs::read(&path).unwrap());
+    assert_eq!(metadata.counts.unmatched, 1, "{:?}", metadata.notices);
+}
+
+#[test]
+fn what_a_run_says_at_its_end_is_said_once() {
+    let without_rows = RESULT.lines().filter(|line| !line.starts_with("  35")).map(|line| format!("{line}\n"));
+    for text in [RESULT.to_owned(), without_rows.collect()] {
+        let Opened::Run(mut reader) = open(input(text.as_bytes())).unwrap() else { panic!("not a run") };
+        while reader.next().unwrap().is_some() {}
+        let said = reader.metadata().notices.clone();
+        assert!(reader.next().unwrap().is_none());
+        assert_eq!(reader.metadata().notices, said);
+        assert_eq!(said.iter().filter(|notice| notice.contains("never completed")).count(), 1, "{said:?}");
+    }
+}
+
+#[test]
 fn a_run_is_a_load_again_when_sorted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.replay");

@@ -20,6 +20,8 @@ const RUN_COLUMNS: &str = "orig_start ; sector; length ; op ;  replay_delay; rep
 #[derive(Default)]
 struct RunLosses {
     incomplete: u64,
+    /// Of requests that completed, and are left out because the format has no place for them.
+    outside: u64,
     outcomes: u64,
     wrapped: u64,
 }
@@ -27,7 +29,8 @@ struct RunLosses {
 impl RunLosses {
     fn sentences(&self) -> Vec<String> {
         [
-            (self.incomplete, "rows without a completion, or from before the time zero, were left out"),
+            (self.incomplete, "rows without a completion were left out"),
+            (self.outside, "rows from before the time zero were left out"),
             (self.outcomes, "rows lost their outcome (short, error, corrupt)"),
             (self.wrapped, "rows lost their sector in the load; the sector on the target is kept"),
         ]
@@ -122,7 +125,7 @@ impl Writer<Record> for RunWriter {
             return Ok(());
         };
         if record.intended.0 < 0 {
-            self.run_losses.incomplete += 1;
+            self.run_losses.outside += 1;
             return Ok(());
         }
         self.losses.devices += u64::from(record.device.0 > 0);
@@ -136,7 +139,7 @@ impl Writer<Record> for RunWriter {
     }
 
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Vec<String>> {
-        let trailer = trailer(metadata, &self.written);
+        let trailer = trailer(metadata, &self.written, self.losses.others + self.run_losses.outside);
         self.output.write_all(trailer.as_bytes()).map_err(|e| self.output.error(e))?;
         let mut said = self.run_losses.sentences();
         // A run that was cut short says so in its last line.
@@ -146,8 +149,9 @@ impl Writer<Record> for RunWriter {
     }
 }
 
-/// What blkreplay says at the end. Without its last line the result counts as cut short.
-fn trailer(metadata: &Metadata, written: &Metadata) -> String {
+/// What blkreplay says at the end. Without its last line the result counts as cut short. What was left out because the
+/// format can't hold it does not count: whoever reads it would take that for requests that never completed.
+fn trailer(metadata: &Metadata, written: &Metadata, left_out: u64) -> String {
     let run = metadata.run.as_ref();
     let statistics = run.and_then(|run| run.get("statistics"));
     let number = |key: &str| statistics.and_then(|s| s.get(key)).and_then(serde_json::Value::as_u64).unwrap_or(0);
@@ -157,7 +161,7 @@ fn trailer(metadata: &Metadata, written: &Metadata) -> String {
     let rows = &written.counts;
     let mut text = String::from("--------------------------------------\n");
     for (name, value) in [
-        ("# total     requests          ", number("requests").max(rows.requests)),
+        ("# total     requests          ", number("requests").saturating_sub(left_out).max(rows.requests)),
         ("# completed requests          ", rows.requests),
         ("# write     requests          ", rows.writes),
         ("# dropped   requests          ", number("dropped")),
