@@ -14,8 +14,9 @@ pub static TRANSFORM: Transform = Transform {
     form: Form {
         name: "remap",
         about: "Renames devices, joins several into one, or leaves some out",
-        details: "A device is named as in the load, or by its number there, from 0. Devices that get the same name become\n\
-                  one, on which their requests overlap; `adjacent` puts them side by side instead.",
+        details: "A device is named as in the load, or by its number there, from 0. A name may hold commas and colons, as\n\
+                  7,1 does. Devices that get the same name become one, on which their requests overlap; `adjacent` puts\n\
+                  them side by side instead.",
         params: &[
             Param { name: "map", takes: Takes::List, unset: Unset::Refused, help: "OLD:NEW, or OLD alone to keep it" },
             Param {
@@ -33,25 +34,23 @@ pub static TRANSFORM: Transform = Transform {
 };
 
 fn build(settings: &Settings) -> Built {
-    let mut map = Vec::new();
-    for pair in settings.list("map") {
-        let (old, new) = pair.split_once(':').map_or((pair.as_str(), None), |(old, new)| (old, Some(new.to_owned())));
-        if old.is_empty() || new.as_deref() == Some("") {
-            return Err(format!("`{pair}` is not of the form OLD:NEW"));
-        }
-        map.push((old.to_owned(), new));
-    }
+    // Names may hold commas: where one ends is known with the devices.
+    let map = settings.list("map").join(",");
     let drop_others = settings.text("others") == "drop";
     Ok(Box::new(move |rows| apply(rows, &map, drop_others)))
 }
 
-fn apply(rows: Rows, map: &[(String, Option<String>)], drop_others: bool) -> Result<Rows> {
+fn apply(rows: Rows, map: &str, drop_others: bool) -> Result<Rows> {
     let old = &rows.metadata().devices;
     let mut renamed: Vec<Option<String>> =
         old.iter().map(|device| (!drop_others).then(|| device.name.clone())).collect();
-    for (name, new) in map {
-        let index = index_of(old, name)?;
-        renamed[index] = Some(new.clone().unwrap_or_else(|| old[index].name.clone()));
+    let mut mentioned = vec![false; old.len()];
+    for (index, new) in pairs(old, map)? {
+        if std::mem::replace(&mut mentioned[index], true) {
+            let name = if old[index].name.is_empty() { index.to_string() } else { old[index].name.clone() };
+            return Err(Error::Request(format!("remap: the device `{name}` stands twice in `{map}`")));
+        }
+        renamed[index] = Some(new.map_or_else(|| old[index].name.clone(), str::to_owned));
     }
     let mut devices: Vec<Device> = Vec::new();
     let mut by_name: HashMap<&str, DeviceId> = HashMap::new();
@@ -79,14 +78,51 @@ fn apply(rows: Rows, map: &[(String, Option<String>)], drop_others: bool) -> Res
     Ok(Counted::on_devices(PerRow::new(rows, step), devices))
 }
 
+/// The devices that `OLD:NEW,OLD,…` mentions, by number, and their new names.
+fn pairs<'a>(devices: &[Device], map: &'a str) -> Result<Vec<(usize, Option<&'a str>)>> {
+    let mut pairs = Vec::new();
+    let mut rest = map;
+    loop {
+        let start = rest;
+        let old = item(devices, rest, &[',', ':']);
+        rest = &rest[old.len()..];
+        let mut new = None;
+        if let Some(behind) = rest.strip_prefix(':') {
+            let name = item(devices, behind, &[',']);
+            (new, rest) = (Some(name), &behind[name.len()..]);
+        }
+        if old.is_empty() || new == Some("") {
+            let pair = &start[..start.len() - rest.len()];
+            return Err(Error::Request(format!("remap: `{pair}` is not of the form OLD:NEW")));
+        }
+        pairs.push((index_of(devices, old)?, new));
+        match rest.strip_prefix(',') {
+            Some(behind) => rest = behind,
+            None => return Ok(pairs),
+        }
+    }
+}
+
+/// What the text begins with: the longest name of a device that ends where an item can end, else all up to there. Names
+/// such as `7,1` hold what ends an item.
+fn item<'a>(devices: &[Device], text: &'a str, ends: &[char]) -> &'a str {
+    let is_end = |rest: &str| rest.is_empty() || rest.starts_with(ends);
+    let names = devices.iter().map(|device| device.name.as_str()).filter(|name| !name.is_empty());
+    let longest = names.filter(|name| text.strip_prefix(name).is_some_and(is_end)).map(str::len).max();
+    &text[..longest.or_else(|| text.find(ends)).unwrap_or(text.len())]
+}
+
 fn index_of(devices: &[Device], name: &str) -> Result<usize> {
     let by_number = || name.parse().ok().filter(|index| *index < devices.len());
     devices.iter().position(|device| device.name == name).or_else(by_number).ok_or_else(|| {
         let names = devices.iter().map(|device| device.name.as_str()).filter(|name| !name.is_empty());
-        let last = devices.len() - 1;
+        let numbers = match devices.len() {
+            1 => "its only number is 0".to_owned(),
+            count => format!("its numbers go from 0 to {}", count - 1),
+        };
         let suggestion = match names.clone().next() {
-            Some(_) => format!("{}, or by number 0 to {last}", did_you_mean(name, names)),
-            None => format!("its devices have no names, only numbers: 0 to {last}"),
+            Some(_) => format!("{numbers}; {}", did_you_mean(name, names)),
+            None => format!("{numbers}, and it has no names"),
         };
         Error::Request(format!("remap: the load has no device `{name}`; {suggestion}"))
     })

@@ -395,6 +395,23 @@ fn flushes_are_no_region_of_a_sample() {
 }
 
 #[test]
+fn devices_with_commas_in_their_names_can_be_remapped() {
+    let names = |map: &str| {
+        let mut metadata = Metadata::new(Kind::Load, "blkparse");
+        let device = |name: &str| Device { name: name.into(), sectors: None };
+        metadata.devices = ["7,1", "7,2", "7", "7,1:x"].map(device).to_vec();
+        let rows = Box::new(Given { requests: Vec::new().into_iter(), metadata });
+        let rows = parse(&format!("remap others=drop map={map}")).unwrap().apply(rows).map_err(|e| e.to_string());
+        rows.map(|rows| rows.metadata().devices.iter().map(|device| device.name.clone()).collect::<Vec<_>>())
+    };
+    assert_eq!(names("7,1:sda,7,2:sdb").unwrap(), ["sda", "sdb"]);
+    assert_eq!(names("7,2,7:sdc").unwrap(), ["7,2", "sdc"]);
+    assert_eq!(names("7,1:7,2,7,2").unwrap(), ["7,2"]);
+    assert_eq!(names("0:sda,3").unwrap(), ["sda", "7,1:x"]);
+    assert_eq!(names("7,1:x:sdd").unwrap(), ["sdd"]);
+}
+
+#[test]
 fn derived_says_how_busy_its_snippets_are() {
     let mut requests = regular(30);
     requests
@@ -488,7 +505,6 @@ fn what_can_not_be_meant_is_refused() {
         ("derived outputs=2 output=3", "from 1 to 2"),
         ("repeat | reverse", "never ends"),
         ("repeat times=0", "0 times is nothing"),
-        ("remap map=a:", "OLD:NEW"),
         ("merge with=a,b,c offset=1,2", "2 offsets for 3 loads"),
         ("anonymise key=", "anonymise: the key is empty"),
         ("anonymise key=' '", "anonymise: the key is empty"),
@@ -497,7 +513,16 @@ fn what_can_not_be_meant_is_refused() {
         let error = parse(pipeline).unwrap_err().to_string();
         assert!(error.contains(said), "{pipeline}: {error}");
     }
-    assert!(failure("remap map=sdc:x", &[]).contains("did you mean sd"));
+    for (pipeline, said) in [
+        ("remap map=sdc:x", "the load has no device `sdc`; its numbers go from 0 to 1; did you mean sd"),
+        ("remap map=sda:", "`sda:` is not of the form OLD:NEW"),
+        ("remap map=sda,,sdb", "`` is not of the form OLD:NEW"),
+        ("remap map=0:x,0:y", "the device `sda` stands twice in `0:x,0:y`"),
+        ("remap map=1,sdb:y", "the device `sdb` stands twice"),
+    ] {
+        let error = failure(pipeline, &[]);
+        assert!(error.contains(said), "{pipeline}: {error}");
+    }
     assert!(failure("remap map=sda others=drop,", &[]).contains("did you mean drop?"));
     assert!(failure("merge with=/nowhere/x.load", &[]).contains("/nowhere/x.load"));
 }
