@@ -10,10 +10,15 @@ pub static TRANSFORM: Transform = Transform {
     form: Form {
         name: "resize",
         about: "Multiplies the lengths of requests, and keeps them within bounds",
-        details: "Lengths are rounded down, but never to nothing. Flushes without data stay what they are.",
+        details: "Lengths are rounded down, but never to nothing. Requests without length, as flushes, stay as they are.",
         params: &[
             Param { name: "factor", takes: Takes::Positive, unset: Unset::Default("2.0"), help: "how much longer" },
-            Param { name: "min", takes: Takes::Sectors, unset: Unset::Default("0"), help: "no request is shorter" },
+            Param {
+                name: "min",
+                takes: Takes::Sectors,
+                unset: Unset::Default("0"),
+                help: "no request that has a length is shorter",
+            },
             Param { name: "max", takes: Takes::Sectors, unset: Unset::Default("65536"), help: "no request is longer" },
         ],
         example: "resize factor=1 max=128k",
