@@ -112,6 +112,8 @@ impl Through {
                 Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {}
                 Err(error) => return Err(error),
             }
+            // The text has no completions, and so none is missing.
+            self.metadata.counts.unmatched = 0;
             if let Some(rows) = &self.rows {
                 let said = rows.metadata();
                 self.metadata.counts.bad_lines += said.counts.bad_lines;

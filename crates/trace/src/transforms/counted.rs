@@ -20,12 +20,19 @@ pub trait Source: Send {
     fn progress(&self) -> Option<f64> {
         None
     }
+
+    /// Whether requests of that load were left out.
+    fn has_dropped(&self) -> bool {
+        false
+    }
 }
 
 /// A source as a reader: its rows are counted anew, the losses of the load that they are made from stay.
 pub struct Counted<S> {
     source: S,
     metadata: Metadata,
+    /// Of the requests, those whose completion is known.
+    completed: u64,
     /// How many notices of the load that they are made from were taken over.
     notices: usize,
 }
@@ -54,7 +61,7 @@ impl<S: Source + 'static> Counted<S> {
         metadata.span = Span::default();
         let notices = metadata.notices.len();
         change(&mut metadata);
-        Box::new(Self { source, metadata, notices })
+        Box::new(Self { source, metadata, completed: 0, notices })
     }
 }
 
@@ -62,11 +69,17 @@ impl<S: Source> Reader<Request> for Counted<S> {
     fn next(&mut self) -> Result<Option<Request>> {
         let next = self.source.next()?;
         match &next {
-            Some(request) => self.metadata.count_request(request),
+            Some(request) => {
+                self.metadata.count_request(request);
+                self.completed += u64::from(request.latency.is_some());
+            }
             None => {
                 let upstream = self.source.upstream();
                 let Counts { requests, reads, writes, others, .. } = self.metadata.counts;
                 self.metadata.counts = Counts { requests, reads, writes, others, ..upstream.counts.clone() };
+                if self.source.has_dropped() {
+                    self.metadata.counts.unmatched = self.unmatched(upstream.counts.unmatched);
+                }
                 self.metadata.complete = upstream.complete;
                 for notice in upstream.notices.iter().skip(self.notices) {
                     self.metadata.notice(notice.clone());
@@ -83,6 +96,15 @@ impl<S: Source> Reader<Request> for Counted<S> {
 
     fn progress(&self) -> Option<f64> {
         self.source.progress()
+    }
+}
+
+impl<S> Counted<S> {
+    /// How many of the requests that are left have no completion, of so many before. Where none has one that can't be
+    /// told: the load may have lost its times since it was recorded.
+    fn unmatched(&self, before: u64) -> u64 {
+        let without = self.metadata.counts.requests - self.completed;
+        if self.completed == 0 { 0 } else { before.min(without) }
     }
 }
 
@@ -119,13 +141,14 @@ pub struct PerRow<F> {
     step: F,
     /// How many requests it looked at.
     seen: u64,
+    dropped: bool,
     ended: bool,
 }
 
 impl<F: FnMut(Request) -> Step + Send> PerRow<F> {
     /// Does this to each request.
     pub fn new(rows: Rows, step: F) -> Self {
-        Self { rows, step, seen: 0, ended: false }
+        Self { rows, step, seen: 0, dropped: false, ended: false }
     }
 }
 
@@ -136,8 +159,8 @@ impl<F: FnMut(Request) -> Step + Send> Source for PerRow<F> {
             self.seen += 1;
             match (self.step)(request) {
                 Step::Emit(request) => return Ok(Some(request)),
-                Step::Skip => {}
-                Step::End => self.ended = true,
+                Step::Skip => self.dropped = true,
+                Step::End => (self.dropped, self.ended) = (true, true),
                 Step::Outside(transform, setting) => return Err(outside(transform, setting, self.seen)),
             }
         }
@@ -146,6 +169,10 @@ impl<F: FnMut(Request) -> Step + Send> Source for PerRow<F> {
 
     fn upstream(&self) -> &Metadata {
         self.rows.metadata()
+    }
+
+    fn has_dropped(&self) -> bool {
+        self.dropped
     }
 
     fn progress(&self) -> Option<f64> {

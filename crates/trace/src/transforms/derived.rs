@@ -50,7 +50,7 @@ struct Snippet {
 
 fn apply(rows: Rows, length: Nanos, outputs: usize, output: usize) -> Result<Rows> {
     let mut snippets: Vec<Snippet> = Vec::new();
-    let (requests, metadata) = Held::of(rows, |number, request| {
+    let (requests, mut metadata) = Held::of(rows, |number, request| {
         let index = request.at.0.div_euclid(length.0);
         match snippets.last_mut() {
             Some(last) if last.index == index => last.count += 1,
@@ -58,6 +58,8 @@ fn apply(rows: Rows, length: Nanos, outputs: usize, output: usize) -> Result<Row
         }
         Request { latency: None, queued: None, ..request }
     })?;
+    // Completions are no longer told, and so none is missing.
+    metadata.counts.unmatched = 0;
     snippets.pop();
     if snippets.is_empty() {
         return Err(Error::Request(format!(

@@ -412,6 +412,30 @@ fn devices_with_commas_in_their_names_can_be_remapped() {
 }
 
 #[test]
+fn missing_completions_are_counted_among_what_is_left() {
+    // Every second one completes, and so five do not.
+    let mut requests = regular(10);
+    requests.iter_mut().step_by(2).for_each(|request| request.latency = Some(Nanos(1)));
+    for (pipeline, unmatched) in [
+        ("slip", 5),
+        ("select to=5", 2),
+        ("select to=5 | reverse", 2),
+        ("clip from=8 to=40", 2),
+        ("sample share=0", 0),
+        ("select from=1 to=2", 0),
+        ("remap map=0 others=drop", 5),
+        ("derived snippet=3", 0),
+        ("cmd", 0),
+    ] {
+        let mut metadata = load(Vec::new()).metadata().clone();
+        metadata.counts.unmatched = 5;
+        let rows = Box::new(Given { requests: requests.clone().into_iter(), metadata });
+        let (_, metadata) = all(parse(pipeline).unwrap().apply(rows).unwrap());
+        assert_eq!(metadata.counts.unmatched, unmatched, "{pipeline}");
+    }
+}
+
+#[test]
 fn derived_says_how_busy_its_snippets_are() {
     let mut requests = regular(30);
     requests
