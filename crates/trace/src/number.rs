@@ -9,6 +9,16 @@ pub enum Wrong {
     TooLarge,
 }
 
+impl Wrong {
+    /// The one reason or the other.
+    pub fn reason(self, not_a_number: &'static str, too_large: &'static str) -> &'static str {
+        match self {
+            Self::NotANumber => not_a_number,
+            Self::TooLarge => too_large,
+        }
+    }
+}
+
 /// A whole number.
 pub fn whole(text: &[u8]) -> Result<u64, Wrong> {
     if text.is_empty() {

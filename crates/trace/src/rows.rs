@@ -214,7 +214,9 @@ pub struct Context<'a> {
 /// Why a line is bad that names too many devices.
 const TOO_MANY_DEVICES: &str = "more than 65536 devices";
 /// Why a line is bad that points too far.
-const TOO_FAR: &str = "the request lies beyond any device";
+pub const TOO_FAR: &str = "the request lies beyond any device";
+/// Why a line is bad that tells a time which no number here holds.
+pub const TOO_LATE: &str = "the time lies beyond any clock: are the times in another unit?";
 
 impl Context<'_> {
     /// The number of the device of that name.

@@ -6,9 +6,9 @@ use std::borrow::Cow;
 
 use crate::formats::Opened;
 use crate::input::Input;
-use crate::number::{decimal, whole};
+use crate::number::{Wrong, decimal, whole};
 use crate::request::{Op, Request};
-use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, separated};
+use crate::rows::{Context, LineFormat, Parsed, TOO_FAR, TOO_LATE, Zero, open_lines, recognise_lines, separated};
 use crate::units::{Nanos, SECTOR_BYTES};
 
 /// A dialect: what its columns are.
@@ -62,7 +62,7 @@ impl Unit {
     fn bytes(self, number: u64) -> Result<u64, &'static str> {
         match self {
             Self::Bytes => Ok(number),
-            Self::Sectors => number.checked_mul(SECTOR_BYTES).ok_or("the request lies beyond any device"),
+            Self::Sectors => number.checked_mul(SECTOR_BYTES).ok_or(TOO_FAR),
         }
     }
 }
@@ -81,7 +81,13 @@ impl Dialect {
         open_lines(input, self.name, self.zero, self)
     }
 
-    fn row(&self, line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> {
+    /// Whether a file that begins like this is in this dialect but for the unit of its times: none of them can be one.
+    /// Read, it names them, which helps more than not to know the file.
+    pub fn resembles(&'static self, head: &[u8]) -> bool {
+        recognise_lines(head, Resembling(self))
+    }
+
+    fn row(&self, line: &[u8], context: &mut Context<'_>, times: Times) -> Result<Request, &'static str> {
         let mut fields = separated(line, b',');
         let (mut at, mut latency, mut op) = (0, None, Op::Read);
         let (mut offset, mut length) = (0, 0);
@@ -89,25 +95,36 @@ impl Dialect {
         for column in self.columns {
             let field = fields.next().ok_or("fewer columns than this format has")?;
             match *column {
-                Column::Time(places) => at = decimal(field, places).map_err(|_| "the time is no number")?,
-                Column::FileTime => at = file_time(field)?,
+                Column::Time(_) | Column::FileTime => {
+                    at = match time(*column, field) {
+                        Err(BadTime::Outside(_)) if times == Times::OfAnyUnit => self.earliest,
+                        Err(BadTime::NoNumber(why) | BadTime::Outside(why)) => return Err(why),
+                        Ok(at) => at,
+                    }
+                }
                 Column::Latency(_) if field.is_empty() => {}
                 Column::Latency(places) => {
-                    latency = Some(Nanos(decimal(field, places).map_err(|_| "the response time is no number")?));
+                    latency = Some(Nanos(decimal(field, places).map_err(|wrong| {
+                        wrong.reason("the response time is no number", "the response time is too large")
+                    })?));
                 }
                 Column::Operation(read, _) if field.eq_ignore_ascii_case(read.as_bytes()) => op = Op::Read,
                 Column::Operation(_, write) if field.eq_ignore_ascii_case(write.as_bytes()) => op = Op::Write,
                 Column::Operation(..) => return Err("the operation is neither a read nor a write"),
                 Column::Offset(unit) => {
-                    offset = unit.bytes(whole(field).map_err(|_| "the offset is no whole number")?)?;
+                    offset = unit
+                        .bytes(whole(field).map_err(|wrong| wrong.reason("the offset is no whole number", TOO_FAR))?)?;
                 }
                 Column::Length(unit) => {
-                    length = unit.bytes(whole(field).map_err(|_| "the length is no whole number")?)?;
+                    length = unit
+                        .bytes(whole(field).map_err(|wrong| wrong.reason("the length is no whole number", TOO_FAR))?)?;
                 }
                 Column::Host => host = field,
                 Column::Device => device = field,
                 Column::DeviceNumber => {
-                    whole(field).map_err(|_| "the device is no whole number")?;
+                    whole(field).map_err(|wrong| {
+                        wrong.reason("the device is no whole number", "the number of the device is too large")
+                    })?;
                     device = field;
                 }
             }
@@ -115,16 +132,46 @@ impl Dialect {
         if at < self.earliest {
             return Err("the time lies too far back");
         }
+        if times == Times::OfAnyUnit && length == 0 {
+            // Rather one of the many other files of whole numbers, as fio's averages.
+            return Err("no length");
+        }
         let name = if host.is_empty() { Cow::Borrowed(device) } else { Cow::Owned([host, b".", device].concat()) };
         let (sector, sectors) = context.bytes(offset, length)?;
         Ok(Request { device: context.device(&name)?, latency, ..Request::new(Nanos(at), op, sector, sectors) })
     }
 }
 
-fn file_time(field: &[u8]) -> Result<i64, &'static str> {
-    let ticks = whole(field).map_err(|_| "the time is no whole number")?;
-    let ticks = ticks.checked_sub(UNIX_EPOCH).ok_or("the time lies before 1970")?;
-    i64::try_from(ticks).ok().and_then(|t| t.checked_mul(100)).ok_or("the time lies beyond 2262")
+/// Which times are accepted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Times {
+    /// Those in the dialect's unit.
+    InUnit,
+    /// Any: only the form of the line is of interest.
+    OfAnyUnit,
+}
+
+/// Why a time is none.
+enum BadTime {
+    /// Something else stands there.
+    NoNumber(&'static str),
+    /// It is a number, but that can't be when.
+    Outside(&'static str),
+}
+
+fn time(column: Column, field: &[u8]) -> Result<i64, BadTime> {
+    let bad = |wrong| match wrong {
+        Wrong::NotANumber => BadTime::NoNumber("the time is no number"),
+        Wrong::TooLarge => BadTime::Outside(TOO_LATE),
+    };
+    if let Column::Time(places) = column {
+        return decimal(field, places).map_err(bad);
+    }
+    let ticks = whole(field).map_err(bad)?;
+    let ticks = ticks
+        .checked_sub(UNIX_EPOCH)
+        .ok_or(BadTime::Outside("the time lies before 1970: are the times in another unit?"))?;
+    i64::try_from(ticks).ok().and_then(|t| t.checked_mul(100)).ok_or(BadTime::Outside(TOO_LATE))
 }
 
 impl LineFormat for &'static Dialect {
@@ -134,18 +181,36 @@ impl LineFormat for &'static Dialect {
         if line.starts_with(self.heading.as_bytes()) {
             return Parsed::Nothing;
         }
-        self.row(line, context).into()
+        self.row(line, context, Times::InUnit).into()
+    }
+}
+
+/// A dialect, with times in whatever unit.
+struct Resembling(&'static Dialect);
+
+impl LineFormat for Resembling {
+    type Item = Request;
+
+    fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
+        if line.starts_with(self.0.heading.as_bytes()) {
+            return Parsed::Nothing;
+        }
+        self.0.row(line, context, Times::OfAnyUnit).into()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::check::load;
+    use crate::formats::check::{input, load, recognised_as};
+    use crate::formats::of_content;
 
     #[test]
     fn bad_fields_are_named_and_none_is_taken_for_another() {
         for (line, reason) in [
-            ("x,0.001,W,4,512,512", "the time"),
+            ("x,0.001,W,4,512,512", "the time is no number"),
+            ("1455592511102.1,0.001,W,4,512,512", "the time lies beyond any clock: are the times in another unit?"),
+            ("1455592511.1,99999999999,W,4,512,512", "the response time is too large"),
+            ("1455592511.1,0.001,W,4,99999999999999999999,512", "beyond any device"),
             ("1455592511.1,x,W,4,512,512", "the response time"),
             ("1455592511.1,0.001,T,4,512,512", "the operation"),
             ("1455592511.1,0.001,W,4,-512,512", "the offset"),
@@ -157,5 +222,25 @@ mod tests {
             assert_eq!((rows.len(), about.counts.bad_lines), (0, 1), "{line}");
             assert!(about.notices.iter().any(|notice| notice.contains(reason)), "{line}: {:?}", about.notices);
         }
+    }
+
+    #[test]
+    fn a_wrong_unit_of_time_is_asked_about() {
+        for (format, line) in [
+            ("tencent", "1538323200123,12910952,128,0,1063"),
+            ("systor17", "1455592511102.342,1.204,W,4,8690491904,4096"),
+            ("alibaba", "419,W,8792731648,16384,1577808144360767000"),
+            ("msr", "1172163203500000,hm,1,Read,383496192,32768,413"),
+        ] {
+            let text = format!("{line}\n").repeat(3);
+            assert_eq!(recognised_as(text.as_bytes()), format);
+            let (rows, about) = load(format, text.as_bytes());
+            assert_eq!((rows.len(), about.counts.bad_lines), (0, 3), "{line}");
+            assert!(about.notices[0].contains("are the times in another unit?"), "{:?}", about.notices);
+        }
+        // Averages of fio, with times since 1970; and a line that is in the unit of another format.
+        let fio = "1700000000000, 250, 0, 0, 0\n".repeat(3);
+        assert!(of_content(&input(fio.as_bytes())).is_err());
+        assert_eq!(recognised_as(b"1700000000000, 250, 0, 4096, 0, 0\n"), "fio-latency");
     }
 }

@@ -6,7 +6,7 @@
 use crate::formats::{Format, TriedOn};
 use crate::number::whole;
 use crate::request::{Comm, Op, Request};
-use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, words};
+use crate::rows::{Context, LineFormat, Parsed, TOO_FAR, TOO_LATE, Zero, open_lines, recognise_lines, words};
 use crate::units::Nanos;
 
 /// The format's line in the list.
@@ -38,15 +38,16 @@ fn row(line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> 
     if !hash.iter().all(u8::is_ascii_hexdigit) {
         return Err("the last column is no hash");
     }
-    let at = whole(time).ok().and_then(|t| i64::try_from(t).ok()).ok_or("the time is no number of nanoseconds")?;
+    let at = whole(time).map_err(|wrong| wrong.reason("the time is no number of nanoseconds", TOO_LATE))?;
+    let at = i64::try_from(at).map_err(|_| TOO_LATE)?;
     let pid = whole(pid).ok().and_then(|pid| u32::try_from(pid).ok()).ok_or("the pid is no whole number")?;
     let op = match kind {
         b"R" => Op::Read,
         b"W" => Op::Write,
         _ => return Err("the operation is neither R nor W"),
     };
-    let lba = whole(lba).map_err(|_| "the position is no whole number")?;
-    let size = whole(size).map_err(|_| "the size is no whole number")?;
+    let lba = whole(lba).map_err(|wrong| wrong.reason("the position is no whole number", TOO_FAR))?;
+    let size = whole(size).map_err(|wrong| wrong.reason("the size is no whole number", TOO_FAR))?;
     whole(major).and(whole(minor)).map_err(|_| "the device is no pair of whole numbers")?;
     let (sector, sectors) = context.sectors(lba, size)?;
     Ok(Request {
@@ -75,5 +76,19 @@ mod tests {
         assert_eq!((rows[1].at.0, rows[1].op), (95_703, Op::Read));
         assert_eq!(about.devices[0].name, "6,0");
         assert_eq!(about.epoch_unix_ns, None);
+    }
+
+    #[test]
+    fn what_is_too_large_is_told_from_what_is_no_number() {
+        for (line, reason) in [
+            ("9966104304297000000 1 x 8 8 W 6 0 00ff", "the time lies beyond any clock"),
+            ("99661043042970000000 1 x 8 8 W 6 0 00ff", "the time lies beyond any clock"),
+            ("1e9 1 x 8 8 W 6 0 00ff", "the time is no number"),
+            ("1 1 x 99661043042970000000 8 W 6 0 00ff", "beyond any device"),
+            ("1 1 x 8 -8 W 6 0 00ff", "the size is no whole number"),
+        ] {
+            let (_, about) = load("fiu", format!("{line}\n").as_bytes());
+            assert!(about.notices[0].contains(reason), "{line}: {:?}", about.notices);
+        }
     }
 }

@@ -69,6 +69,8 @@ pub struct Format {
     pub endings: &'static [&'static str],
     /// Whether a file that begins like this is of this format.
     pub recognise: fn(head: &[u8]) -> bool,
+    /// Whether a file that begins like this is of this format but for a unit, if no other format recognises it.
+    pub resembles: fn(head: &[u8]) -> bool,
     /// Reads a file.
     pub open: fn(Input, &Options) -> Result<Opened>,
     /// Reads several files that are one trace, as the per-CPU files of blktrace, if the format has such.
@@ -88,6 +90,7 @@ impl Format {
             tried_on: TriedOn::DescriptionOnly,
             endings: &[],
             recognise: |_| false,
+            resembles: |_| false,
             open: |input, _| Err(Error::format(input.path(), "the format has no reader")),
             open_parts: None,
             create_load: None,
@@ -145,7 +148,9 @@ pub fn by_name(name: &str) -> Option<&'static Format> {
 /// The format that a file of this content has.
 pub(crate) fn of_content(input: &Input) -> Result<&'static Format> {
     let head = input.head();
-    if let Some(format) = FORMATS.iter().copied().find(|format| (format.recognise)(head)) {
+    let first = |is_its: fn(&Format, &[u8]) -> bool| FORMATS.iter().copied().find(|format| is_its(format, head));
+    let found = first(|format, head| (format.recognise)(head));
+    if let Some(format) = found.or_else(|| first(|format, head| (format.resembles)(head))) {
         return Ok(format);
     }
     let problem = match head {

@@ -11,6 +11,7 @@ pub const FORMAT: Format = Format {
     title: "MSR Cambridge trace (CSV)",
     tried_on: TriedOn::DescriptionOnly,
     recognise: |head| DIALECT.recognises(head),
+    resembles: |head| DIALECT.resembles(head),
     open: |input, _| DIALECT.open(input),
     ..Format::named("msr")
 };

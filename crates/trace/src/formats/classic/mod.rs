@@ -23,15 +23,14 @@ pub(crate) use write::create_load;
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
-    name: "classic",
     title: "text of blkreplay (sec.nsec ; sector ; length ; op ; delay ; duration)",
     tried_on: TriedOn::RealFiles,
     endings: &[".load", ".replay", ".txt"],
     recognise,
     open: |input, _| open(input),
-    open_parts: None,
     create_load: Some(write::create_load),
     create_run: Some(write::create_run),
+    ..Format::named("classic")
 };
 
 fn recognise(head: &[u8]) -> bool {

@@ -20,15 +20,14 @@ use crate::request::Request;
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
-    name: "parquet",
     title: "Parquet table of iosonar (docs/schema.md)",
     tried_on: TriedOn::RealFiles,
     endings: &[".parquet"],
     recognise: |head| head.starts_with(MAGIC),
     open: |input, _| open(input),
-    open_parts: None,
     create_load: Some(|output, _| Ok(Box::new(write::TableWriter::<Request>::new(output)?))),
     create_run: Some(|output, _| Ok(Box::new(write::TableWriter::<Record>::new(output)?))),
+    ..Format::named("parquet")
 };
 
 const MAGIC: &[u8] = b"PAR1";
