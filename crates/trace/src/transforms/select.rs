@@ -42,7 +42,8 @@ fn build(settings: &Settings) -> Built {
             if request.at < from {
                 return Step::Skip;
             }
-            request.at = request.at - base;
+            let Some(at) = request.at.0.checked_sub(base.0) else { return Step::Outside("select", "base=") };
+            request.at = Nanos(at);
             Step::Emit(request)
         })))
     }))

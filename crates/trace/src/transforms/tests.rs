@@ -603,6 +603,8 @@ fn what_leaves_a_load_is_refused_with_its_row_and_setting() {
         let error = failure(pipeline, &regular(4));
         assert!(error.contains(said), "{pipeline}: {error}");
     }
+    let late = [Request { at: Nanos(SECOND * 86_400), ..regular(1)[0] }];
+    assert!(failure("select from=-106751d to=106751d base=zero", &late).contains("select: base= leads request 1 "));
     // Up to the last sector.
     assert_eq!(edited("spread factor=1 offset=18014398509481975", &regular(1))[0].end().0, MAX_END_SECTOR);
 }
