@@ -133,7 +133,7 @@ class _Stretch:
         np.multiply(self.ends, 2, out=steps[len(self.begins) :])
         # An end is one more than a beginning at the same time, and so comes after it.
         steps[len(self.begins) :] += 1
-        self.begins = self.ends = steps[:0]
+        self.begins = self.ends = np.empty(0, np.int64)
         steps.sort()
         # A cell has the level that is there when it begins, and those after each of its steps.
         at = np.concatenate([[0], np.searchsorted(steps, 2 * self.inner), [len(steps)]])
