@@ -10,6 +10,7 @@ mod human;
 mod progress;
 mod statistics;
 mod survey;
+mod told;
 mod watch;
 mod written;
 
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::commands::Command;
+use crate::told::tell;
 
 /// Record real storage I/O, replay it on any device with microsecond fidelity, and see what the storage did.
 #[derive(Parser)]
@@ -30,14 +32,14 @@ struct Cli {
 
 fn main() -> ExitCode {
     for setting in iosonar_replay::isolate::undo_what_was_left() {
-        eprintln!("note: {setting} was put back: a replay with --isolate that was killed had left it changed");
+        tell!("note: {setting} was put back: a replay with --isolate that was killed had left it changed");
     }
     match Cli::parse().command.run() {
         Ok(code) => code,
         // Whoever reads our output, `head` for example, has had enough: nothing to complain about.
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::FAILED),
         Err(error) => {
-            eprintln!("iosonar: {}", told_once(&error));
+            tell!("iosonar: {}", told_once(&error));
             ExitCode::from(exit::FAILED)
         }
     }

@@ -8,6 +8,7 @@ use iosonar_replay::run::Finished;
 use iosonar_replay::statistics::{DeviceStatistics, Quantiles, Statistics, Within};
 use iosonar_replay::verify::report::{Last, Verification};
 
+use crate::told::tell;
 use crate::{exit, human};
 
 /// Worst moments that are printed; more are in the result.
@@ -115,11 +116,11 @@ pub fn exit_code(all: &[Statistics]) -> ExitCode {
 /// What verification found goes to standard error, where nobody overlooks it.
 pub fn tell_findings(finished: &Finished) {
     for finding in finished.findings.iter().take(FINDINGS_TOLD) {
-        eprintln!("VERIFY ERROR: {}", finding.on(&finished.targets));
+        tell!("VERIFY ERROR: {}", finding.on(&finished.targets));
     }
     if finished.findings.len() > FINDINGS_TOLD {
         let more = finished.findings.len() - FINDINGS_TOLD;
-        eprintln!("VERIFY ERROR: and more; the next {more} are in the result's footer, under `run.findings`");
+        tell!("VERIFY ERROR: and more; the next {more} are in the result's footer, under `run.findings`");
     }
 }
 

@@ -15,6 +15,7 @@ use signal_hook::iterator::Signals;
 
 use crate::hang::Hang;
 use crate::human;
+use crate::told::tell;
 
 /// The first signal ends the run gently; a second one doesn't wait for what is in flight.
 pub fn stop_on_signals(stop: &Arc<Stop>) -> io::Result<()> {
@@ -24,7 +25,7 @@ pub fn stop_on_signals(stop: &Arc<Stop>) -> io::Result<()> {
         for (seen, _) in signals.forever().enumerate() {
             if seen == 0 {
                 stop.gently();
-                eprintln!("stopping: waiting for requests in flight; once more to wait no longer");
+                tell!("stopping: waiting for requests in flight; once more to wait no longer");
             } else {
                 stop.at_once();
             }
@@ -79,7 +80,7 @@ fn listen(progress: &Progress, over: &AtomicBool) {
     let mut hang = Hang::default();
     while !over.load(Ordering::Relaxed) {
         if let Some(news) = hang.news(begun.elapsed(), progress) {
-            eprintln!("{news}");
+            tell!("{news}");
         }
         thread::park_timeout(4 * TICK);
     }

@@ -13,6 +13,7 @@ use iosonar_trace::{Kind, Metadata, Nanos, Reader, Writer};
 
 use crate::human;
 use crate::progress::Rows;
+use crate::told::tell;
 
 /// Rows that go from the thread that reads to the one that writes at a time, and how many such may lie between them.
 const BATCH: usize = 8192;
@@ -77,7 +78,7 @@ fn read_batch<Row>(rows: &mut dyn Reader<Row>) -> Result<Vec<Row>> {
 /// Says on standard error what was written, and what is to be known of it.
 pub fn say(output: &Path, metadata: &Metadata, losses: &[String]) {
     for notice in &metadata.notices {
-        eprintln!("note: {notice}");
+        tell!("note: {notice}");
     }
     let (counts, span) = (&metadata.counts, &metadata.span);
     for (count, what) in [
@@ -86,17 +87,17 @@ pub fn say(output: &Path, metadata: &Metadata, losses: &[String]) {
         (counts.unmatched, "requests have no completion in the trace"),
     ] {
         if count > 0 {
-            eprintln!("warning: {count} {what}");
+            tell!("warning: {count} {what}");
         }
     }
     if !metadata.complete {
-        eprintln!("warning: the input was cut short; what was readable of it was taken");
+        tell!("warning: the input was cut short; what was readable of it was taken");
     }
     for loss in losses {
-        eprintln!("warning: {loss}");
+        tell!("warning: {loss}");
     }
     let size = fs::metadata(output).map_or(String::new(), |s| format!(", {}", human::bytes(s.len())));
-    eprintln!(
+    tell!(
         "{}: {}{} requests ({} reads, {} writes, {} others) over {}{size}",
         output.display(),
         // What a format can't hold may be whole requests.

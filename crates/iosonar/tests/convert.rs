@@ -54,6 +54,15 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
 }
 
 #[test]
+fn what_a_format_has_not_can_not_be_asked_for() {
+    let folder = folder(&[("a.load", LOAD)]);
+    let words = said(&folder, &["convert", "a.load", "b.load.parquet", "--action", "D"], false);
+    assert!(words.contains("a.load: the format classic holds requests, not events"), "{words}");
+    let words = said(&folder, &["convert", "a.load", "b", "--to", "nosuch"], false);
+    assert!(words.contains("blktrace") && !words.contains("tencent"), "{words}");
+}
+
+#[test]
 fn text_to_parquet_and_back_gives_the_same_rows() {
     let folder = folder(&[("a.load", LOAD)]);
     let words = said(&folder, &["convert", "a.load", "b.load.parquet"], true);

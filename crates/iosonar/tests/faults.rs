@@ -9,12 +9,12 @@ mod replaying;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use iosonar_testing::{LoopDevice, Need, left_out};
 use iosonar_trace::{Outcome, Record};
 
-use replaying::{Bench, MIB, Ran, Row, run, side_by_side, wait_until};
+use replaying::{Bench, MIB, Ran, Row, read_run, run, side_by_side, wait_until};
 
 /// A load that takes a minute: longer than any test waits for it.
 fn long(bench: &Bench) -> PathBuf {
@@ -53,6 +53,20 @@ fn signals_end_a_run_with_a_whole_result_that_is_marked() {
         assert!(ran.stdout.contains("cut short"), "{}", ran.stdout);
         assert_eq!(bench.names(), ["a.load", "r.replay.parquet", "target"]);
     }
+}
+
+/// A terminal that was closed, a program that started it and died.
+#[test]
+fn nobody_has_to_listen_to_a_replay() {
+    let bench = Bench::new();
+    let load = bench.load(&side_by_side(300, 8));
+    let mut command = bench.command(&load, &bench.target(MIB), &[]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The reading ends of both pipes.
+    drop((child.stdout.take(), child.stderr.take()));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let (rows, footer) = read_run(&bench.path("r.replay.parquet"));
+    assert_eq!((rows.len(), footer.complete), (300, true));
 }
 
 /// A replay that was killed, whose journal is there.

@@ -16,6 +16,7 @@
 //! [`target`]s are what it drives, [`conflicts`] what it asks before it lets a request go.
 
 pub mod advice;
+mod ahead;
 pub mod buffers;
 pub mod clock;
 pub mod conflicts;

@@ -23,6 +23,9 @@ use crate::verify::Verify;
 
 /// The most requests in flight that can be asked for.
 pub const MOST_DEPTH: usize = 65_536;
+/// Requests a second from which threads beside the loop cost it more, on two processors, than doing their work itself
+/// does: see docs/benchmarks.md.
+const BUSY: f64 = 30_000.0;
 
 /// Every option of a run. Kept in the run's footer under the same names.
 #[derive(Clone, Debug, Serialize)]
@@ -202,20 +205,31 @@ impl Options {
 
     /// How the loop waits.
     pub fn wait(&self) -> Wait {
-        self.wait.unwrap_or_else(|| self.best_wait(std::thread::available_parallelism().map_or(1, usize::from)))
+        self.wait.unwrap_or_else(|| self.best_wait(processors(), None))
     }
 
-    /// What suits the run with that many processors. Spinning is for deadlines, which as fast as possible has none of, nor
-    /// has a closed loop without pauses; and where there is but one processor, a spinning loop would keep it from the
-    /// very work that it waits for. Where there are few and the device has queues of its own, the loop does best to
-    /// do all work itself; but what takes long, as verification, transforms and pipes may, would keep it from the device.
-    fn best_wait(&self, processors: usize) -> Wait {
+    /// Decides how the loop waits, where nobody has, by how many requests the load holds and how long it takes.
+    pub fn settle_wait(&mut self, requests: u64, takes: Nanos) {
+        let rate = (takes > Nanos::ZERO).then(|| requests as f64 / takes.as_secs());
+        self.wait.get_or_insert(self.best_wait(processors(), rate));
+    }
+
+    /// What suits the run with that many processors, and requests a second. Spinning is for deadlines, which as fast as
+    /// possible has none of, nor has a closed loop without pauses; and where there is but one processor, a spinning loop
+    /// would keep it from the very work that it waits for. Where there are few, the device has queues of its own and
+    /// there is much to do, the loop does best to do all work itself: threads beside it take the processor that the
+    /// kernel serves the device with. But what takes long, as verification, transforms and pipes may, or a journal that
+    /// has to wait for the page cache, would keep it from the device.
+    fn best_wait(&self, processors: usize, rate: Option<f64>) -> Wait {
         let is_quick = self.verify == Verify::Off && self.edit.is_none() && !self.is_piped();
+        let suits_one = self.method.is_ring() && is_quick;
         let has_deadlines = !self.asap && self.closed != Some(Think::Never);
+        let is_busy = self.keeps_times() && rate.is_some_and(|rate| rate >= BUSY) && !self.method.no_o_direct;
         match (has_deadlines, processors) {
             (_, 1) => Wait::Hybrid,
+            (true, 2..=3) if suits_one && is_busy => Wait::Work,
             (true, _) => Wait::Spin,
-            (false, 2..=3) if self.method.is_ring() && is_quick => Wait::Work,
+            (false, 2..=3) if suits_one => Wait::Work,
             (false, _) => Wait::Hybrid,
         }
     }
@@ -268,6 +282,10 @@ impl Options {
     }
 }
 
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,18 +296,28 @@ mod tests {
         let timed = Options::new("a".into(), "b".into(), "c".into());
         let asap = Options { asap: true, ..timed.clone() };
         let closed = |think| Options { closed: Some(think), ..timed.clone() };
+        let cached = Method { no_o_direct: true, ..Method::default() };
         let threads = Method { engine: Some(Engine::Threads), ..Method::default() };
-        for (options, expected) in [
-            (timed.clone(), [Wait::Hybrid, Wait::Spin, Wait::Spin]),
-            (closed(Think::AsLoad), [Wait::Hybrid, Wait::Spin, Wait::Spin]),
-            (asap.clone(), [Wait::Hybrid, Wait::Work, Wait::Hybrid]),
-            (closed(Think::Never), [Wait::Hybrid, Wait::Work, Wait::Hybrid]),
-            (Options { verify: Verify::Reads, ..asap.clone() }, [Wait::Hybrid; 3]),
-            (Options { load: "-".into(), ..asap.clone() }, [Wait::Hybrid; 3]),
-            (Options { method: threads, ..asap.clone() }, [Wait::Hybrid; 3]),
+        let (spin, work) = ([Wait::Hybrid, Wait::Spin, Wait::Spin], [Wait::Hybrid, Wait::Work, Wait::Spin]);
+        let calm = Some(BUSY / 2.0);
+        for (options, rate, expected) in [
+            (timed.clone(), None, spin),
+            (timed.clone(), calm, spin),
+            (timed.clone(), Some(BUSY), work),
+            (Options { verify: Verify::Reads, ..timed.clone() }, Some(BUSY), spin),
+            (Options { method: cached, ..timed.clone() }, Some(BUSY), spin),
+            (closed(Think::AsLoad), Some(BUSY), spin),
+            (asap.clone(), None, [Wait::Hybrid, Wait::Work, Wait::Hybrid]),
+            (closed(Think::Never), calm, [Wait::Hybrid, Wait::Work, Wait::Hybrid]),
+            (Options { verify: Verify::Reads, ..asap.clone() }, None, [Wait::Hybrid; 3]),
+            (Options { load: "-".into(), ..asap.clone() }, None, [Wait::Hybrid; 3]),
+            (Options { method: threads, ..asap.clone() }, None, [Wait::Hybrid; 3]),
         ] {
-            assert_eq!([1, 2, 16].map(|processors| options.best_wait(processors)), expected, "{options:?}");
+            assert_eq!([1, 2, 16].map(|processors| options.best_wait(processors, rate)), expected, "{options:?}");
         }
+        let mut settled = timed;
+        settled.settle_wait(1000, Nanos::ZERO);
+        assert_eq!(settled.wait, Some(settled.best_wait(processors(), None)));
         assert_eq!(Options { wait: Some(Wait::Sleep), ..asap }.wait(), Wait::Sleep);
     }
 }

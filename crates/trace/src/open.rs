@@ -72,6 +72,11 @@ pub fn open_files(paths: &[&Path], from: Option<&'static Format>, options: &Opti
         Some(format) => format,
         None => formats::of_content(first)?,
     };
+    if options.action.is_some() && !format.has_actions {
+        let problem =
+            format!("the format {} holds requests, not events, of which one action could be taken", format.name);
+        return Err(Error::format(paths[0], problem));
+    }
     let compression = first.compression();
     let rows = match (inputs.len(), format.open_parts) {
         (1, _) => (format.open)(inputs.remove(0), options)?,

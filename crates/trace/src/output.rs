@@ -6,10 +6,10 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use flate2::write::GzEncoder;
 use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
+use crate::gzip::Members;
 use crate::input::Compression;
 
 /// A file that is being written, compressed as its name says (`.gz`, `.zst`), or standard output for `-`.
@@ -20,7 +20,7 @@ pub struct Output {
 
 enum Encoder {
     Plain(BufWriter<Sink>),
-    Gzip(GzEncoder<BufWriter<Sink>>),
+    Gzip(Members<BufWriter<Sink>>),
     Zstd(zstd::Encoder<'static, BufWriter<Sink>>),
 }
 
@@ -38,7 +38,7 @@ impl Output {
         let sink = BufWriter::with_capacity(256 * 1024, Sink::open(path).map_err(wrap)?);
         let encoder = match split_compression(path).1 {
             Compression::None => Encoder::Plain(sink),
-            Compression::Gzip => Encoder::Gzip(GzEncoder::new(sink, flate2::Compression::new(3))),
+            Compression::Gzip => Encoder::Gzip(Members::new(sink)),
             Compression::Zstd => Encoder::Zstd(zstd::Encoder::new(sink, 3).map_err(wrap)?),
         };
         Ok(Self { path: path.to_owned(), encoder })

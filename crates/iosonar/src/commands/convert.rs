@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use iosonar_trace::formats::{self, Action, Format, Opened, TriedOn};
 use iosonar_trace::{Kind, Metadata, Options};
 
+use crate::told::tell;
 use crate::written;
 
 /// Turn a load or a run into another format
@@ -29,7 +30,7 @@ pub struct Args {
     reading: Reading,
 
     /// The format of OUT, if its name does not tell
-    #[arg(long, value_name = "FORMAT", value_parser = format_named)]
+    #[arg(long, value_name = "FORMAT", value_parser = writable_format_named)]
     to: Option<&'static Format>,
 
     #[command(flatten)]
@@ -81,6 +82,15 @@ pub fn format_named(name: &str) -> Result<&'static Format, String> {
     })
 }
 
+fn writable_format_named(name: &str) -> Result<&'static Format, String> {
+    let can = |format: &Format| format.create_load.is_some() || format.create_run.is_some();
+    let found = formats::by_name(name).filter(|format| can(format));
+    found.ok_or_else(|| {
+        let names = formats::FORMATS.iter().filter(|format| can(format)).map(|format| format.name);
+        format!("no format that can be written; those that can: {}", names.collect::<Vec<_>>().join(" "))
+    })
+}
+
 fn action_named(letter: &str) -> Result<Action, String> {
     let mut letters = letter.chars();
     let action = letters.next().filter(|_| letters.next().is_none()).and_then(Action::from_letter);
@@ -98,7 +108,7 @@ impl Args {
             None => iosonar_trace::format_for(&self.output)?,
         };
         let (input, name) = self.reading.open(&self.inputs)?;
-        eprintln!("{name}: {}", described(&input));
+        tell!("{name}: {}", described(&input));
         let what = format!("converting {name}");
         let from = self.reading.from;
         let accept = |metadata: &Metadata| refuse_nothing(&name, from, metadata);

@@ -13,6 +13,7 @@ use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::external;
+use crate::told::answer;
 
 const MIB: u64 = 1 << 20;
 
@@ -98,7 +99,7 @@ impl Args {
         say("What happened, in pictures and as a page.");
         report(&[vec![path(&run)], words("--format png --out"), vec![path(&pictures)]].concat())?;
         report(&[vec![path(&run)], words("--out"), vec![path(&self.out)]].concat())?;
-        print!("{}", closing(self.load, &self.out, &pictures));
+        answer!("{}", closing(self.load, &self.out, &pictures).trim_end());
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -113,12 +114,12 @@ fn path(path: &Path) -> OsString {
 }
 
 fn say(text: &str) {
-    println!("\n{text}");
+    answer!("\n{text}");
 }
 
 fn show(arguments: &[OsString]) {
     let line: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
-    println!("$ iosonar {}", line.join(" "));
+    answer!("$ iosonar {}", line.join(" "));
 }
 
 /// Runs a subcommand of this binary as if it had been typed.
@@ -146,7 +147,7 @@ fn report(arguments: &[OsString]) -> Result<()> {
 /// Makes a file of so many random bytes, unless it is there from an earlier demo.
 fn fill(path: &Path, bytes: u64) -> Result<()> {
     if path.metadata().is_ok_and(|found| found.is_file() && found.len() == bytes) {
-        println!("{} is there from an earlier demo", path.display());
+        answer!("{} is there from an earlier demo", path.display());
         return Ok(());
     }
     let trouble = || format!("can't fill {} with {} MiB", path.display(), bytes / MIB);
@@ -165,7 +166,7 @@ fn fill(path: &Path, bytes: u64) -> Result<()> {
     file.sync_all().with_context(trouble)?;
     bar.finish_and_clear();
     fs::rename(&half_full, path).with_context(trouble)?;
-    println!("{}: {} MiB", path.display(), bytes / MIB);
+    answer!("{}: {} MiB", path.display(), bytes / MIB);
     Ok(())
 }
 

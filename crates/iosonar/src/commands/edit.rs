@@ -9,6 +9,7 @@ use iosonar_trace::transforms::{self, Pipeline, TRANSFORMS};
 use iosonar_trace::words::did_you_mean;
 
 use super::convert::format_named;
+use crate::told::{answer, tell};
 use crate::written;
 
 /// Change a load: select, shift, spread, merge, anonymise, …
@@ -88,7 +89,7 @@ impl Args {
             .with_context(|| format!("{} was not made", output.display()))?;
         written::say(&output, &metadata, &losses);
         if metadata.counts.requests == 0 {
-            eprintln!("warning: no request is left");
+            tell!("warning: no request is left");
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -101,6 +102,6 @@ fn explain(name: &str) -> Result<ExitCode> {
         bail!("no transform is called `{name}`; {}", did_you_mean(name, names));
     }
     let texts: Vec<String> = named.iter().map(|transform| transform.form.help()).collect();
-    println!("{}", texts.join("\n\n"));
+    answer!("{}", texts.join("\n\n"));
     Ok(ExitCode::SUCCESS)
 }

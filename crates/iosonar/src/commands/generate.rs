@@ -12,6 +12,7 @@ use iosonar_trace::{Nanos, Sectors};
 use iosonar_workload::arrivals::{self, Kind};
 use iosonar_workload::{Recipe, Sizes, positions};
 
+use crate::told::tell;
 use crate::written;
 
 /// Make an artificial load: bursts, ramps, Poisson and other arrivals at random, sequential, Zipf and other positions
@@ -184,7 +185,7 @@ impl Args {
             .with_context(|| format!("{} was not made", output.display()))?;
         written::say(&output, &metadata, &losses);
         if metadata.counts.requests == 0 {
-            eprintln!("warning: it holds no request: ask for a higher rate, or a longer duration");
+            tell!("warning: it holds no request: ask for a higher rate, or a longer duration");
         }
         Ok(ExitCode::SUCCESS)
     }

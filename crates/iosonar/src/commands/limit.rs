@@ -10,6 +10,7 @@ use iosonar_trace::{Nanos, Opened};
 use serde_json::json;
 
 use crate::human;
+use crate::told::answer;
 
 /// Tell up to which rate a storage kept up, from replays of growing demand
 ///
@@ -46,9 +47,9 @@ impl Args {
             if self.json {
                 let mut object = serde_json::to_value(limit)?;
                 object["run"] = json!(path);
-                println!("{object}");
+                answer!("{object}");
             } else {
-                println!("{}", sentence(path, &limit));
+                answer!("{}", sentence(path, &limit));
             }
         }
         Ok(ExitCode::SUCCESS)

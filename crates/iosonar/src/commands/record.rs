@@ -17,6 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::duration;
+use crate::told::tell;
 
 /// Record what block devices are asked, live, into a load
 #[derive(clap::Args)]
@@ -194,7 +195,7 @@ fn show(bar: &ProgressBar, progress: &Progress) {
 
 fn report(output: &Path, footer: &Metadata, notes: &[String]) {
     let counts = &footer.counts;
-    eprintln!(
+    tell!(
         "{}: {} requests ({} reads, {} writes, {} others)",
         output.display(),
         counts.requests,
@@ -203,16 +204,16 @@ fn report(output: &Path, footer: &Metadata, notes: &[String]) {
         counts.others
     );
     for note in footer.notices.iter().chain(notes) {
-        eprintln!("  {note}");
+        tell!("  {note}");
     }
     if counts.unmatched > 0 {
-        eprintln!("  {} requests have no latency: their end was not seen", counts.unmatched);
+        tell!("  {} requests have no latency: their end was not seen", counts.unmatched);
     }
     if counts.lost_events > 0 {
-        eprintln!("  record with a larger --buffer to lose no events");
+        tell!("  record with a larger --buffer to lose no events");
     }
     if counts.requests == 0 {
         let names: Vec<&str> = footer.devices.iter().map(|device| device.name.as_str()).collect();
-        eprintln!("  nothing was asked of {} meanwhile (the page cache may have answered)", names.join(" or "));
+        tell!("  nothing was asked of {} meanwhile (the page cache may have answered)", names.join(" or "));
     }
 }

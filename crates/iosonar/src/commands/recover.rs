@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use iosonar_replay::run;
 
 use crate::statistics;
+use crate::told::{answer, tell};
 
 /// Make a result of the journal that a killed replay left behind
 #[derive(clap::Args)]
@@ -32,10 +33,10 @@ impl Args {
         }
         let finished = run::recover(&self.journal, &output)?;
         for warning in &finished.warnings {
-            eprintln!("warning: {warning}");
+            tell!("warning: {warning}");
         }
-        print!("{}", statistics::for_people(&finished.statistics));
-        println!("recovered        {}", finished.output.display());
+        answer!("{}", statistics::for_people(&finished.statistics).trim_end());
+        answer!("recovered        {}", finished.output.display());
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -38,6 +38,12 @@ impl Ledger {
 
     fn create_in(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
+        // Of two that overlap, the one that ends last would put back what the other had made.
+        if let Some(other) = held(folder)? {
+            return Err(io::Error::other(format!(
+                "{other} has arranged this machine and still runs; let it end first"
+            )));
+        }
         let name = format!("isolate-{}", std::process::id());
         let path = folder.join(&name);
         // It gets its name when it is locked: without the lock others would take it for what a killed program left.
@@ -66,6 +72,19 @@ impl Ledger {
         put_back(std::mem::take(&mut self.changes));
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// A ledger whose owner runs.
+fn held(folder: &Path) -> io::Result<Option<String>> {
+    for entry in fs::read_dir(folder)?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(process) = name.trim_start_matches('.').strip_prefix("isolate-") else { continue };
+        let Ok(file) = File::open(entry.path()) else { continue };
+        if flock(file.as_fd(), FlockOperation::NonBlockingLockShared).is_err() {
+            return Ok(Some(format!("process {process}")));
+        }
+    }
+    Ok(None)
 }
 
 /// What cannot be put back has changed its nature meanwhile (an interrupt that has gone): there is nothing to be done.
@@ -119,6 +138,17 @@ mod tests {
         ledger.undo();
         assert_eq!(fs::read_to_string(&setting).unwrap(), "3");
         assert_eq!(fs::read_dir(folder.path().join("run")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn only_one_at_a_time_arranges_the_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::create_in(folder.path()).unwrap();
+        let refused = Ledger::create_in(folder.path()).unwrap_err().to_string();
+        assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
+        drop(ledger);
+        // What a killed one left is no owner.
+        Ledger::create_in(folder.path()).unwrap();
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! | interrupts | those that may be moved are served by the others | the ledger |
 //! | priority | the loop's nice value becomes −20, its timers exact | the end of the thread |
 //! | awake | idle processors are kept from sleeping, so that waking a worker costs no interrupt | closing the file |
+//! | polling | idle processors of a virtual machine wait for work before they sleep | the ledger |
 //!
 //! What outlives the program is written into a [`ledger`] before it is changed; a killed run's is worked off by the next
 //! command.
@@ -38,12 +39,15 @@ pub enum Part {
     Priority,
     /// Idle processors poll instead of sleeping.
     Awake,
+    /// Idle processors of a virtual machine poll before they sleep.
+    Polling,
 }
 
-impl Part {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Processors, Self::Workers, Self::Interrupts, Self::Priority, Self::Awake];
-}
+/// How long the kernel's governor for virtual machines lets an idle processor poll before it is given back to the host,
+/// in nanoseconds: see the kernel's `Documentation/virt/guest-halt-polling.rst`.
+const HALT_POLL: &str = "/sys/module/haltpoll/parameters/guest_halt_poll_ns";
+/// What the kernel takes by itself where nobody says otherwise; hosts that count on quickly returned processors say 0.
+const POLLING_NS: u64 = 200_000;
 
 /// What was arranged. Dropping it undoes that.
 #[derive(Debug)]
@@ -60,8 +64,7 @@ impl Isolation {
     /// nothing can be arranged, which is an error.
     pub fn arrange(parts: &[Part]) -> Result<Self> {
         let processors = Processors::choose()?;
-        let ledger =
-            Ledger::create().map_err(|e| Error::system("--isolate: what is changed can't be noted down", e))?;
+        let ledger = Ledger::create().map_err(|e| Error::system("--isolate can't arrange the machine", e))?;
         let mut made = Self { parts: parts.to_vec(), processors, ledger, _awake: None, said: Vec::new() };
         for part in parts {
             match made.one(*part) {
@@ -110,6 +113,16 @@ impl Isolation {
                 self._awake = Some(file);
                 Ok("awake: idle processors poll instead of sleeping, which takes power".into())
             }
+            Part::Polling => {
+                // The file is there as soon as the module is, whether or not its governor is the one in use.
+                let governor = std::fs::read_to_string("/sys/devices/system/cpu/cpuidle/current_governor")?;
+                if governor.trim() != "haltpoll" {
+                    let why = format!("the processors' idle governor is {}, not haltpoll", governor.trim());
+                    return Err(io::Error::other(why));
+                }
+                self.ledger.set(HALT_POLL, &POLLING_NS.to_string())?;
+                Ok(format!("polling: idle processors poll for up to {} µs before they sleep", POLLING_NS / 1000))
+            }
         }
     }
 
@@ -140,5 +153,6 @@ fn name(part: Part) -> &'static str {
         Part::Interrupts => "interrupts",
         Part::Priority => "priority",
         Part::Awake => "awake",
+        Part::Polling => "polling",
     }
 }

@@ -84,10 +84,13 @@ pub struct Finished {
 
 impl Prepared {
     /// Opens load, target and journal, and refuses what must not be done. Nothing is written to the target yet.
-    pub fn new(options: Options) -> Result<Self> {
+    pub fn new(mut options: Options) -> Result<Self> {
         checks::check(&options)?;
         let survey = survey::survey(&options)?;
-        let load = survey::open(&options)?;
+        if let Some((survey, takes)) = survey.as_ref().and_then(|survey| Some((survey, survey.duration(&options)?))) {
+            options.settle_wait(survey.expected(&options), takes);
+        }
+        let load = survey::ahead(&options, survey::open(&options)?)?;
         let known = survey.as_ref().map_or(&load.metadata().devices, |survey| &survey.devices);
         let (devices, map) = targets::open(&options, known, survey.is_some())?;
         targets::check_fit(&options, survey.as_ref(), &devices, &map)?;
@@ -219,7 +222,8 @@ impl Prepared {
                 ahead: options.ahead,
                 stamp: run,
             };
-            let again: Option<Reopen<'_>> = options.again.then(|| Box::new(|| survey::open(options)) as _);
+            let again: Option<Reopen<'_>> =
+                options.again.then(|| Box::new(|| survey::ahead(options, survey::open(options)?)) as _);
             let agenda = options.agenda(Rounds::new(self.load, options.window, again));
             let supplies = Supplies { agenda, plan, pool: self.pool, content: self.content };
             let feeder = Feeder::new(clock, supplies, stop, planned_in, returned_out);

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use iosonar_trace::{Device, Kind, Metadata, Nanos, Reader, Request, Span, open_load};
 
+use crate::ahead::Ahead;
 use crate::error::{Error, Result};
 use crate::feeder::raise;
-use crate::options::{Options, Window};
+use crate::options::{Options, Wait, Window};
 use crate::placement::Fit;
 use crate::rounds::period;
 
@@ -56,6 +57,11 @@ pub fn open(options: &Options) -> Result<Box<dyn Reader<Request>>> {
         Some(edit) => edit.apply(load)?,
         None => load,
     })
+}
+
+/// The same for the run itself: a loop with deadlines must not wait for a piece of the load to be unpacked.
+pub fn ahead(options: &Options, load: Box<dyn Reader<Request>>) -> Result<Box<dyn Reader<Request>>> {
+    Ok(if options.wait() == Wait::Work && options.keeps_times() { Box::new(Ahead::start(load)?) } else { load })
 }
 
 /// Counts what lies in the window. A file that knows itself is asked; others are read through; a pipe can't be.

@@ -25,6 +25,7 @@ pub const FORMAT: Format = Format {
     tried_on: TriedOn::RealFiles,
     endings: &[".blkparse"],
     recognise: |head| recognise_lines(head, Blkparse::default()),
+    has_actions: true,
     open: |input, options| open_events(input, "blkparse", Zero::TraceStart, options, Blkparse::default()),
     create_load: Some(create_load),
     ..Format::named("blkparse")

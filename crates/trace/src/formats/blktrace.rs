@@ -26,6 +26,7 @@ pub const FORMAT: Format = Format {
     tried_on: TriedOn::RealFiles,
     endings: &[".blktrace.0", ".blktrace"],
     recognise: |head| read::layout(head).is_some(),
+    has_actions: true,
     open: |input, options| read::open(vec![input], options),
     open_parts: Some(read::open),
     create_load: Some(write::create_load),

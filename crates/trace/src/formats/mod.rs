@@ -71,6 +71,8 @@ pub struct Format {
     pub recognise: fn(head: &[u8]) -> bool,
     /// Whether a file that begins like this is of this format but for a unit, if no other format recognises it.
     pub resembles: fn(head: &[u8]) -> bool,
+    /// Whether it holds the events of a request's life, of which [`Options::action`] is one.
+    pub has_actions: bool,
     /// Reads a file.
     pub open: fn(Input, &Options) -> Result<Opened>,
     /// Reads several files that are one trace, as the per-CPU files of blktrace, if the format has such.
@@ -91,6 +93,7 @@ impl Format {
             endings: &[],
             recognise: |_| false,
             resembles: |_| false,
+            has_actions: false,
             open: |input, _| Err(Error::format(input.path(), "the format has no reader")),
             open_parts: None,
             create_load: None,

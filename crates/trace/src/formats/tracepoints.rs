@@ -25,6 +25,7 @@ pub const FORMAT: Format = Format {
     title: "block tracepoints as text (perf script, trace-cmd report, ftrace)",
     tried_on: TriedOn::RealFiles,
     recognise: |head| recognise_lines(head, Tracepoints::default()),
+    has_actions: true,
     open,
     ..Format::named("tracepoints")
 };

@@ -496,7 +496,10 @@ fn an_anonymous_load_does_not_tell_what_was_done_before() {
          slip every=2 | anonymise region=8 | select to=5",
         file.display()
     );
-    let (_, metadata) = all(parse(&pipeline).unwrap().apply(load(regular(10))).unwrap());
+    let pipeline = parse(&pipeline).unwrap();
+    let settings = serde_json::to_string(&pipeline).unwrap();
+    assert!(!settings.to_lowercase().contains("acme"), "of a replay: {settings}");
+    let (_, metadata) = all(pipeline.apply(load(regular(10))).unwrap());
     assert!(!format!("{metadata:?}").to_lowercase().contains("acme"), "{metadata:?}");
     assert_eq!(
         metadata.source.preamble,

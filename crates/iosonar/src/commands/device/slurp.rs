@@ -14,6 +14,7 @@ use iosonar_trace::SECTOR_BYTES;
 use serde_json::json;
 
 use super::sweeping;
+use crate::told::tell;
 use crate::{exit, human};
 
 /// Read all of a device or file: is it readable, how fast, and how much of it is zero
@@ -52,9 +53,7 @@ impl Args {
             bail!("{shown} is empty: there is nothing to read");
         }
         if !storage.direct && !self.page_cache {
-            eprintln!(
-                "note: the file system of {shown} can't do direct I/O: what is in the page cache is read from there"
-            );
+            tell!("note: the file system of {shown} can't do direct I/O: what is in the page cache is read from there");
         }
         let progress = Arc::new(Progress::default());
         sweeping::stop_on_signals(&progress)?;
@@ -64,12 +63,12 @@ impl Args {
         } else {
             self.for_people(&storage, &swept)?;
         }
-        eprint!("{}", sweeping::failures(&swept));
+        sweeping::failures(&swept).lines().for_each(|line| tell!("{line}"));
         if let Some(fatal) = &swept.fatal {
             bail!("{shown}: {fatal}; it ended at sector {}", swept.reached / SECTOR_BYTES);
         }
         if swept.reached < storage.bytes {
-            eprintln!(
+            tell!(
                 "{shown}: cut short at sector {}: {} of {} were read",
                 swept.reached / SECTOR_BYTES,
                 human::block(swept.reached),

@@ -13,6 +13,7 @@ use iosonar_replay::device::sweep::{Progress, Swept};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::told::tell;
 use crate::{exit, human};
 
 /// Failures that are listed for people.
@@ -28,7 +29,7 @@ pub fn stop_on_signals(progress: &Arc<Progress>) -> Result<()> {
                 std::process::exit(i32::from(exit::CUT_SHORT));
             }
             progress.stop();
-            eprintln!("stopping; once more to wait for nothing");
+            tell!("stopping; once more to wait for nothing");
         }
     });
     Ok(())

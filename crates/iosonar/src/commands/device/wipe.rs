@@ -14,6 +14,7 @@ use iosonar_replay::device::{Access, Device, Kind, safety};
 use iosonar_trace::SECTOR_BYTES;
 
 use super::sweeping;
+use crate::told::tell;
 use crate::{exit, human};
 
 /// Fill a device or file with random data, so that no area of it was never written
@@ -46,12 +47,12 @@ impl Args {
         let whole = device.geometry.sectors * SECTOR_BYTES;
         let bytes = if device.kind == Kind::File { device.file.metadata()?.len() } else { whole };
         let carrying = if carried.is_empty() { String::new() } else { format!(" with {}", carried.join(", ")) };
-        eprintln!("{shown}: {}{carrying}; all of it is overwritten with random data", human::block(bytes));
+        tell!("{shown}: {}{carrying}; all of it is overwritten with random data", human::block(bytes));
 
         let progress = Arc::new(Progress::default());
         sweeping::stop_on_signals(&progress)?;
         let swept = sweeping::with_bar(bytes, &progress, || fill(&device, whole, bytes, &progress))?;
-        eprint!("{}", sweeping::failures(&swept));
+        sweeping::failures(&swept).lines().for_each(|line| tell!("{line}"));
         let reached = format!(
             "{} of {} ({:.1} %) hold new data; from sector {} on it is as it was",
             human::block(swept.reached),
@@ -63,12 +64,12 @@ impl Args {
             bail!("{shown}: {fatal}; the wipe ended there: {reached}");
         }
         if swept.reached < bytes {
-            eprintln!("{shown}: cut short: {reached}");
+            tell!("{shown}: cut short: {reached}");
             return Ok(ExitCode::from(exit::CUT_SHORT));
         }
         writeln!(io::stdout(), "{shown}: {}", sweeping::rate(&swept))?;
         if swept.failed_bytes > 0 {
-            eprintln!("{shown}: {} could not be written", human::block(swept.failed_bytes));
+            tell!("{shown}: {} could not be written", human::block(swept.failed_bytes));
             return Ok(ExitCode::from(exit::REQUESTS_FAILED));
         }
         Ok(ExitCode::SUCCESS)

@@ -10,28 +10,29 @@ use iosonar_replay::run::Prepared;
 use iosonar_trace::{DeviceId, SECTOR_BYTES};
 
 use crate::human;
+use crate::told::tell;
 
 /// Says what is going to be overwritten, before it is, or that nothing is real.
 pub fn announce(prepared: &Prepared) {
     if let Some(fake) = prepared.options().fake() {
-        eprintln!("{fake}");
+        tell!("{fake}");
     }
     if prepared.options().method.does_io() {
         announce_destruction(prepared);
     }
     for said in prepared.isolation() {
-        eprintln!("isolated: {said}");
+        tell!("isolated: {said}");
     }
     for warning in prepared.warnings() {
-        eprintln!("warning: {warning}");
+        tell!("warning: {warning}");
     }
     if prepared.options().data != DataSpec::default() {
-        eprintln!("what is written: {}", prepared.options().data);
+        tell!("what is written: {}", prepared.options().data);
     }
     if !std::io::stderr().is_terminal()
         && let Some(duration) = prepared.duration()
     {
-        eprintln!("this takes {}", human::span(Duration::from_nanos(duration.0.max(0) as u64).as_secs_f64()));
+        tell!("this takes {}", human::span(Duration::from_nanos(duration.0.max(0) as u64).as_secs_f64()));
     }
 }
 
@@ -40,17 +41,17 @@ fn announce_destruction(prepared: &Prepared) {
     let what = demand(prepared);
     match prepared.devices() {
         [device] if prepared.options().targets.iter().all(|mapping| mapping.source.is_none()) => {
-            eprintln!("{}: {what}", fate(prepared, device));
+            tell!("{}: {what}", fate(prepared, device));
         }
         devices => {
             for (target, device) in devices.iter().enumerate() {
-                eprintln!("{}; for {}", fate(prepared, device), sources(prepared, target as u16));
+                tell!("{}; for {}", fate(prepared, device), sources(prepared, target as u16));
             }
             let lost = labels(prepared, |target| target.is_none());
             if !lost.is_empty() {
-                eprintln!("left out, for no --target names them: {}", lost.join(", "));
+                tell!("left out, for no --target names them: {}", lost.join(", "));
             }
-            eprintln!("{what}");
+            tell!("{what}");
         }
     }
 }

@@ -11,6 +11,7 @@ use iosonar_replay::options::Options;
 use iosonar_replay::run::calibrate::{Step, measure, search};
 use serde_json::json;
 
+use crate::told::{answer, tell};
 use crate::{exit, watch};
 
 /// How long each rate is tried.
@@ -22,10 +23,10 @@ pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
     watch::stop_on_signals(&stop).context("signals can't be caught")?;
     let isolation = if options.isolate.is_empty() { None } else { Some(Isolation::arrange(&options.isolate)?) };
     for said in isolation.iter().flat_map(Isolation::said) {
-        eprintln!("isolated: {said}");
+        tell!("isolated: {said}");
     }
     if !json {
-        println!(
+        answer!(
             "the replayer alone, without a device: Poisson arrivals for {SECONDS} s each, waiting by {}",
             wait(options)
         );
@@ -34,7 +35,7 @@ pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
     let found = search(|rate| {
         let step = measure(rate, SECONDS, options, isolation.as_ref(), &stop)?;
         if !json && !stop.is_ordered() {
-            println!("{}", line(&step));
+            answer!("{}", line(&step));
         }
         let faithful = step.is_faithful();
         // What was stopped within says nothing, and ends the search soon.
@@ -42,16 +43,16 @@ pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
         Ok(faithful && !stop.is_ordered())
     });
     if stop.is_ordered() {
-        eprintln!("stopped: the calibration is not complete");
+        tell!("stopped: the calibration is not complete");
         return Ok(ExitCode::from(exit::CUT_SHORT));
     }
     let found = found?;
     let sentence = sentence(found, &steps);
     if json {
         let said = json!({ "faithful_up_to": found, "sentence": sentence, "wait": options.wait(), "steps": steps });
-        println!("{}", serde_json::to_string_pretty(&said)?);
+        answer!("{}", serde_json::to_string_pretty(&said)?);
     } else {
-        println!("{sentence}");
+        answer!("{sentence}");
     }
     Ok(ExitCode::SUCCESS)
 }

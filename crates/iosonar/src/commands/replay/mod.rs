@@ -36,6 +36,7 @@ use self::result::ResultArgs;
 use self::targets::Targets;
 use self::time::Time;
 use self::verify::VerifyArgs;
+use crate::told::{answer, tell};
 use crate::{exit, statistics, watch};
 
 /// Replay a load on a device or a file, each request at its time
@@ -131,7 +132,7 @@ pub fn replay(runs: Vec<Options>, json: bool) -> Result<ExitCode> {
     let (times, mut all) = (runs.len(), Vec::new());
     for (options, number) in runs.into_iter().zip(1..) {
         if times > 1 {
-            eprintln!("run {number} of {times}");
+            tell!("run {number} of {times}");
         }
         all.push(once(options, &stop, json)?);
         if stop.is_ordered() {
@@ -139,14 +140,14 @@ pub fn replay(runs: Vec<Options>, json: bool) -> Result<ExitCode> {
         }
     }
     match all.as_slice() {
-        [only] if json && times == 1 => println!("{}", serde_json::to_string_pretty(only)?),
-        all if json => println!("{}", serde_json::to_string_pretty(all)?),
-        all if all.len() > 1 => print!("{}", repeat::between(all)),
+        [only] if json && times == 1 => answer!("{}", serde_json::to_string_pretty(only)?),
+        all if json => answer!("{}", serde_json::to_string_pretty(all)?),
+        all if all.len() > 1 => answer!("{}", repeat::between(all).trim_end()),
         _ => {}
     }
     let not_begun = times - all.len();
     if not_begun > 0 {
-        eprintln!("{not_begun} of {times} runs were not begun");
+        tell!("{not_begun} of {times} runs were not begun");
         return Ok(ExitCode::from(exit::CUT_SHORT));
     }
     Ok(statistics::exit_code(&all))
@@ -163,11 +164,11 @@ fn once(options: Options, stop: &Stop, json: bool) -> Result<Statistics> {
     statistics::tell_findings(&finished);
     // Those from before the run were told then.
     for warning in finished.warnings.iter().skip(told) {
-        eprintln!("warning: {warning}");
+        tell!("warning: {warning}");
     }
     if !json {
-        print!("{}", statistics::for_people(&finished.statistics));
-        println!("result           {}", finished.output.display());
+        answer!("{}", statistics::for_people(&finished.statistics).trim_end());
+        answer!("result           {}", finished.output.display());
     }
     Ok(finished.statistics)
 }
