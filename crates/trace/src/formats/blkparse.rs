@@ -57,7 +57,8 @@ impl LineFormat for Blkparse {
             if line.starts_with(b"Skips:")
                 && let Some(skipped) = line.split(|&b| b == b'(').nth(1).and_then(|rest| words(rest).next())
             {
-                context.about.counts.lost_events += whole(skipped).unwrap_or(0);
+                let lost = &mut context.about.counts.lost_events;
+                *lost = lost.saturating_add(whole(skipped).unwrap_or(0));
             }
             return Parsed::Nothing;
         }

@@ -108,7 +108,8 @@ fn lost_events(line: &[u8], context: &mut Context<'_>) -> Parsed<Event> {
     if let Some(place) = memmem::find(line, b"LOST ")
         && let Some(count) = words(&line[place + 5..]).next().and_then(|count| whole(count).ok())
     {
-        context.about.counts.lost_events += count;
+        let lost = &mut context.about.counts.lost_events;
+        *lost = lost.saturating_add(count);
     }
     Parsed::Nothing
 }
@@ -193,6 +194,12 @@ mod tests {
         assert_eq!((rows[3].comm.as_str(), rows[3].device.0), ("opt cgu.08", 1));
         assert_eq!(about.counts.unmatched, 1);
         assert_eq!(about.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(), ["7,0", "254,0"]);
+    }
+
+    #[test]
+    fn absurd_numbers_of_lost_events_are_no_panic() {
+        let lost = format!("CPU:1 [LOST {} EVENTS]\nCPU:1 [LOST 17 EVENTS]\n", u64::MAX);
+        assert_eq!(load("tracepoints", &[PERF, lost.as_bytes()].concat()).1.counts.lost_events, u64::MAX);
     }
 
     #[test]
