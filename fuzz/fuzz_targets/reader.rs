@@ -1,6 +1,7 @@
 //! Any bytes into the reader of one format: it must neither panic nor hang nor fill the memory.
 //!
 //! The environment names the format: `IOSONAR_FORMAT=blktrace cargo fuzz run -s none reader`; `fuzz/run` goes through all.
+//! What the caller may choose (the action, one file or several) is chosen by the number of bytes.
 
 #![no_main]
 
@@ -8,9 +9,9 @@ use std::io::Cursor;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use iosonar_trace::formats::{Format, Opened, by_name};
+use iosonar_trace::formats::{Action, Format, Opened, by_name};
 use iosonar_trace::input::Input;
-use iosonar_trace::Options;
+use iosonar_trace::{Options, Result};
 use libfuzzer_sys::fuzz_target;
 
 static FORMAT: LazyLock<&'static Format> = LazyLock::new(|| {
@@ -19,11 +20,19 @@ static FORMAT: LazyLock<&'static Format> = LazyLock::new(|| {
 });
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(input) = Input::from_reader(Path::new("x"), Box::new(Cursor::new(bytes.to_vec())), Some(bytes.len() as u64))
-    else {
-        return;
+    let actions = [None, Action::from_letter('Q'), Action::from_letter('I'), Action::from_letter('D')];
+    let action = if FORMAT.has_actions { actions[bytes.len() % 4] } else { None };
+    let options = Options { action };
+    let opened = match FORMAT.open_parts {
+        // The halves, as if they were two files of one trace.
+        Some(open_parts) if bytes.len() % 8 >= 4 => {
+            let (one, other) = bytes.split_at(bytes.len() / 2);
+            let inputs: Result<Vec<_>> = [one, other].into_iter().map(input).collect();
+            inputs.and_then(|inputs| open_parts(inputs, &options))
+        }
+        _ => input(bytes).and_then(|input| (FORMAT.open)(input, &options)),
     };
-    match (FORMAT.open)(input, &Options::default()) {
+    match opened {
         Ok(Opened::Load(mut rows)) => {
             let mut last = None;
             while let Ok(Some(row)) = rows.next() {
@@ -39,3 +48,7 @@ fuzz_target!(|bytes: &[u8]| {
         Err(_) => {}
     }
 });
+
+fn input(bytes: &[u8]) -> Result<Input> {
+    Input::from_reader(Path::new("x"), Box::new(Cursor::new(bytes.to_vec())), Some(bytes.len() as u64))
+}

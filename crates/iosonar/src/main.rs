@@ -35,7 +35,13 @@ fn main() -> ExitCode {
         tell!("note: {setting} was put back: a replay with --isolate that was killed had left it changed");
     }
     match Cli::parse().command.run() {
-        Ok(code) => code,
+        Ok(code) => match told::lost() {
+            None => code,
+            Some(error) => {
+                tell!("iosonar: standard output could not be written, so what was told is not complete: {error}");
+                ExitCode::from(exit::FAILED)
+            }
+        },
         // Whoever reads our output, `head` for example, has had enough: nothing to complain about.
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::FAILED),
         Err(error) => {

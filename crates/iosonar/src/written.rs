@@ -9,7 +9,7 @@ use std::thread;
 
 use anyhow::{Result, bail};
 use iosonar_trace::output::split_compression;
-use iosonar_trace::{Kind, Metadata, Nanos, Reader, Writer};
+use iosonar_trace::{Kind, Metadata, Nanos, Reader, Unheld, Writer};
 
 use crate::human;
 use crate::progress::Rows;
@@ -22,7 +22,8 @@ const BATCHES: usize = 32;
 /// Rows, and how far the reader was behind them.
 type Batch<Row> = (Vec<Row>, Option<f64>);
 
-/// Writes all rows, and ends the file if what they turned out to be is accepted. Returns what the rows turned out to be, and what the format could not hold.
+/// Writes all rows, and ends the file if what they turned out to be is accepted. Returns what
+/// they turned out to be, and what the format could not hold.
 ///
 /// Reading has a thread of its own: it takes about as long as writing.
 pub fn copy<Row: Send>(
@@ -30,7 +31,7 @@ pub fn copy<Row: Send>(
     mut rows: Box<dyn Reader<Row>>,
     mut writer: Box<dyn Writer<Row>>,
     accept: impl FnOnce(&Metadata) -> Result<()>,
-) -> Result<(Metadata, Vec<String>)> {
+) -> Result<(Metadata, Unheld)> {
     let mut progress = Rows::new(what);
     let (to_writer, from_reader) = mpsc::sync_channel::<Batch<Row>>(BATCHES);
     let rows = &mut rows;
@@ -60,8 +61,8 @@ pub fn copy<Row: Send>(
         metadata.notice(format!("doubtful: {question}"));
     }
     accept(&metadata)?;
-    let losses = writer.finish(&metadata)?;
-    Ok((metadata, losses))
+    let unheld = writer.finish(&metadata)?;
+    Ok((metadata, unheld))
 }
 
 /// The next rows; none at the end.
@@ -76,7 +77,7 @@ fn read_batch<Row>(rows: &mut dyn Reader<Row>) -> Result<Vec<Row>> {
 }
 
 /// Says on standard error what was written, and what is to be known of it.
-pub fn say(output: &Path, metadata: &Metadata, losses: &[String]) {
+pub fn say(output: &Path, metadata: &Metadata, unheld: &Unheld) {
     for notice in &metadata.notices {
         tell!("note: {notice}");
     }
@@ -93,21 +94,20 @@ pub fn say(output: &Path, metadata: &Metadata, losses: &[String]) {
     if !metadata.complete {
         tell!("warning: the input was cut short; what was readable of it was taken");
     }
-    for loss in losses {
+    for loss in &unheld.said {
         tell!("warning: {loss}");
     }
     let size = fs::metadata(output).map_or(String::new(), |s| format!(", {}", human::bytes(s.len())));
-    tell!(
-        "{}: {}{} requests ({} reads, {} writes, {} others) over {}{size}",
-        output.display(),
-        // What a format can't hold may be whole requests.
-        if losses.is_empty() { "" } else { "made from " },
-        counts.requests,
-        counts.reads,
-        counts.writes,
-        counts.others,
-        human::span((Nanos(span.last_ns) - Nanos(span.first_ns)).as_secs()),
-    );
+    let requests = human::counted(counts.requests, "request");
+    let held = match unheld.rows {
+        0 => {
+            let (reads, writes) = (human::counted(counts.reads, "read"), human::counted(counts.writes, "write"));
+            format!("{requests} ({reads}, {writes}, {})", human::counted(counts.others, "other"))
+        }
+        left_out => format!("{} of {requests}", counts.requests.saturating_sub(left_out)),
+    };
+    let lasted = human::span((Nanos(span.last_ns) - Nanos(span.first_ns)).as_secs());
+    tell!("{}: {held} over {lasted}{size}", output.display());
 }
 
 /// Whether a file that is there may go.

@@ -69,6 +69,21 @@ fn nobody_has_to_listen_to_a_replay() {
     assert_eq!((rows.len(), footer.complete), (300, true));
 }
 
+/// `replay --json > file` on a disk that is full.
+#[test]
+fn an_answer_that_is_lost_is_told_after_the_replay() {
+    let bench = Bench::new();
+    let load = bench.load(&side_by_side(300, 8));
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let mut command = bench.command(&load, &bench.target(MIB), &["--json"]);
+    let output = command.stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("standard output could not be written"), "{said}");
+    let (rows, footer) = read_run(&bench.path("r.replay.parquet"));
+    assert_eq!((rows.len(), footer.complete), (300, true), "what was measured is there");
+}
+
 /// A replay that was killed, whose journal is there.
 fn killed(bench: &Bench) -> PathBuf {
     let running = bench.begin(&long(bench), &bench.target(MIB), &[]);

@@ -278,7 +278,7 @@ fn write(
         }
     }
     let metadata = footer.recv().map_err(|_| Error::WriterGone)?;
-    Ok(writer.finish(&metadata)?)
+    Ok(writer.finish(&metadata)?.said)
 }
 
 fn now(clock: ClockId) -> u64 {

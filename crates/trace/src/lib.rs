@@ -40,7 +40,7 @@ pub use plausible::questions;
 pub use record::{HeldBy, Outcome, Record};
 pub use request::{Comm, DeviceId, Flags, Op, Request};
 pub use sort::{Sorted, SortedLoad, Sorter};
-pub use stream::{Reader, Writer};
+pub use stream::{Reader, Unheld, Writer};
 pub use units::{MAX_END_SECTOR, Nanos, SECTOR_BYTES, Sector, Sectors};
 
 /// The version of the tables that this build reads and writes; `docs/schema.md` says what each version holds.

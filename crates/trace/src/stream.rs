@@ -29,6 +29,14 @@ pub trait Writer<Row>: Send {
     fn write(&mut self, row: &Row) -> Result<()>;
 
     /// Ends the file. The writer counts rows and span itself; everything else in the footer comes from `metadata`.
-    /// Returns what the format could not hold, one sentence each, to be said to the user.
-    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Vec<String>>;
+    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Unheld>;
+}
+
+/// What a format could not hold of the rows that it was given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unheld {
+    /// Rows that are not in the file at all.
+    pub rows: u64,
+    /// Everything that is missing, one sentence each, to be said to the user.
+    pub said: Vec<String>,
 }

@@ -55,10 +55,10 @@ fn count(rows: &[Request], op: Op) -> usize {
 }
 
 /// 8 writes of 64 KiB, 24 reads of 4 KiB, 6 writes of 4 KiB with a flush and FUA each, a discard of 1 MiB, and the
-/// flushes of closing the device: the same work, told by two programs.
+/// flushes of closing the device: the same work, told by three programs.
 #[test]
-fn perf_and_bpftrace_tell_what_dd_did() {
-    for name in ["linux-6.18.perf-script.zst", "linux-6.18.bpftrace.zst"] {
+fn perf_bpftrace_and_ftrace_tell_what_dd_did() {
+    for name in ["linux-6.18.perf-script.zst", "linux-6.18.bpftrace.zst", "linux-6.18.ftrace.zst"] {
         let (format, rows, about) = load_from(&[name], Some(Action::Queue));
         assert_eq!(format, "tracepoints");
         let counts = (about.counts.unmatched, about.counts.bad_lines, about.counts.lost_events);
@@ -106,6 +106,17 @@ fn the_logs_of_fio_agree() {
     assert_eq!(places, seen);
     assert_eq!(count(&asked, Op::Flush), 4);
     assert!(done.iter().all(|row| row.latency.is_some()));
+}
+
+/// It has no times: all is asked for at once.
+#[test]
+fn a_log_of_an_older_fio() {
+    let (format, rows, about) = load(&["fio-3.25.iolog"]);
+    assert_eq!((format, about.counts.bad_lines), ("fio-iolog", 0), "{:?}", about.notices);
+    assert_eq!([Op::Read, Op::Write, Op::Flush].map(|op| count(&rows, op)), [20, 20, 3]);
+    let first = (rows[0].op, rows[0].sector.bytes(), rows[0].sectors.bytes());
+    assert_eq!(first, (Op::Write, 61_440, 4096));
+    assert!(rows.iter().all(|row| row.at.0 == 0 && row.sectors.bytes() == if row.op == Op::Flush { 0 } else { 4096 }));
 }
 
 /// Found by fuzzing: the library panics at such a footer.

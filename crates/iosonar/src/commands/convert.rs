@@ -112,7 +112,7 @@ impl Args {
         let what = format!("converting {name}");
         let from = self.reading.from;
         let accept = |metadata: &Metadata| refuse_nothing(&name, from, metadata);
-        let (metadata, losses) = match (input.rows, written::kind_by_name(&self.output)) {
+        let (metadata, unheld) = match (input.rows, written::kind_by_name(&self.output)) {
             (Opened::Run(rows), None | Some(Kind::Replay)) => {
                 let writer = iosonar_trace::create_run_as(&self.output, to, rows.metadata())?;
                 written::copy(&what, rows, writer, accept)?
@@ -126,7 +126,7 @@ impl Args {
                 written::copy(&what, rows, writer, accept)?
             }
         };
-        written::say(&self.output, &metadata, &losses);
+        written::say(&self.output, &metadata, &unheld);
         Ok(ExitCode::SUCCESS)
     }
 }

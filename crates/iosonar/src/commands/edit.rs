@@ -85,9 +85,9 @@ impl Args {
         let to = self.to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
         let rows = pipeline.apply(iosonar_trace::open_load(&input)?)?;
         let writer = iosonar_trace::create_load_as(&output, to, rows.metadata())?;
-        let (metadata, losses) = written::copy(&format!("editing {}", input.display()), rows, writer, |_| Ok(()))
+        let (metadata, unheld) = written::copy(&format!("editing {}", input.display()), rows, writer, |_| Ok(()))
             .with_context(|| format!("{} was not made", output.display()))?;
-        written::say(&output, &metadata, &losses);
+        written::say(&output, &metadata, &unheld);
         if metadata.counts.requests == 0 {
             tell!("warning: no request is left");
         }

@@ -181,9 +181,9 @@ impl Args {
         let load: Box<dyn iosonar_trace::Reader<_>> = Box::new(recipe.make().map_err(|why| anyhow!(why))?);
         let to = to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
         let writer = iosonar_trace::create_load_as(&output, to, load.metadata())?;
-        let (metadata, losses) = written::copy(&format!("making {}", output.display()), load, writer, |_| Ok(()))
+        let (metadata, unheld) = written::copy(&format!("making {}", output.display()), load, writer, |_| Ok(()))
             .with_context(|| format!("{} was not made", output.display()))?;
-        written::say(&output, &metadata, &losses);
+        written::say(&output, &metadata, &unheld);
         if metadata.counts.requests == 0 {
             tell!("warning: it holds no request: ask for a higher rate, or a longer duration");
         }

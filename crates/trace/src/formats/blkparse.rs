@@ -16,7 +16,7 @@ use crate::output::Output;
 use crate::request::{Comm, Request};
 use crate::rows::{Context, LineFormat, Parsed, Words, Zero, recognise_lines, words};
 use crate::rwbs;
-use crate::stream::Writer;
+use crate::stream::{Unheld, Writer};
 use crate::units::Nanos;
 
 /// The format's line in the list.
@@ -200,16 +200,16 @@ impl Writer<Request> for BlkparseWriter {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Vec<String>> {
+    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
         while let event @ Some(_) = self.pending.before(u64::MAX) {
             self.put(event)?;
         }
-        let mut said = self.losses.sentences("blkparse", metadata);
+        let mut unheld = self.losses.told("blkparse", metadata);
         if self.made_up > 0 {
-            said.push("blkparse knows devices by number: those with other names are 259,0 259,1 …".into());
+            unheld.said.push("blkparse knows devices by number: those with other names are 259,0 259,1 …".into());
         }
         self.output.finish()?;
-        Ok(said)
+        Ok(unheld)
     }
 }
 

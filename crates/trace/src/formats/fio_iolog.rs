@@ -12,7 +12,7 @@ use crate::number::whole;
 use crate::output::Output;
 use crate::request::{Op, Request};
 use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, words};
-use crate::stream::Writer;
+use crate::stream::{Unheld, Writer};
 use crate::units::{Nanos, Sector, Sectors};
 
 /// The format's line in the list.
@@ -159,20 +159,20 @@ impl Writer<Request> for IologWriter {
         writeln!(self.output, "{us} {name} {action} {offset} {length}").map_err(|e| self.output.error(e))
     }
 
-    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Vec<String>> {
+    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
         for index in 0..self.names.len() {
             let line = format!("{} {} close", metadata.span.last_ns.max(0) / 1000, self.names[index]);
             self.line(&line)?;
         }
-        let mut said = self.losses.sentences("fio-iolog", metadata);
+        let mut unheld = self.losses.told("fio-iolog", metadata);
         if self.rounded > 0 {
             let count = self.rounded;
-            said.push(format!(
+            unheld.said.push(format!(
                 "the format fio-iolog has whole microseconds: the times of {count} requests were cut to them"
             ));
         }
         self.output.finish()?;
-        Ok(said)
+        Ok(unheld)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::metadata::Metadata;
 use crate::request::{Flags, Request};
+use crate::stream::Unheld;
 use crate::units::Nanos;
 
 /// The counts.
@@ -52,8 +53,12 @@ impl Losses {
         self
     }
 
-    /// All of them, as sentences.
-    pub fn sentences(&self, format: &str, metadata: &Metadata) -> Vec<String> {
+    /// All of them, for those who wait for them.
+    pub fn told(&self, format: &str, metadata: &Metadata) -> Unheld {
+        Unheld { rows: self.others + self.negative, said: self.sentences(format, metadata) }
+    }
+
+    fn sentences(&self, format: &str, metadata: &Metadata) -> Vec<String> {
         let counted = [
             (self.others, "requests were left out that do an operation it does not know (flush, discard, …)"),
             (self.negative, "requests were left out that lie before the first one in time"),

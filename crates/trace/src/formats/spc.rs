@@ -13,7 +13,7 @@ use crate::metadata::Metadata;
 use crate::output::Output;
 use crate::request::{Op, Request};
 use crate::rows::Zero;
-use crate::stream::Writer;
+use crate::stream::{Unheld, Writer};
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
@@ -62,13 +62,13 @@ impl Writer<Request> for SpcWriter {
         writeln!(self.output, "{asu},{lba},{size},{opcode},{secs}.{ns:09}").map_err(|e| self.output.error(e))
     }
 
-    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Vec<String>> {
-        let mut said = self.losses.sentences("SPC", metadata);
+    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
+        let mut unheld = self.losses.told("SPC", metadata);
         if metadata.devices.iter().any(|device| !device.name.is_empty()) {
-            said.push("the format SPC has numbers for devices, not names".into());
+            unheld.said.push("the format SPC has numbers for devices, not names".into());
         }
         self.output.finish()?;
-        Ok(said)
+        Ok(unheld)
     }
 }
 

@@ -67,7 +67,7 @@ fn feed_all(mut rows: Rows, feed: File) -> Result<Metadata> {
         writer.write(&row)?;
     }
     let mut metadata = rows.metadata().clone();
-    writer.finish(&metadata)?.into_iter().for_each(|loss| metadata.notice(format!("cmd: {loss}")));
+    writer.finish(&metadata)?.said.into_iter().for_each(|loss| metadata.notice(format!("cmd: {loss}")));
     Ok(metadata)
 }
 

@@ -10,7 +10,7 @@ use crate::formats::{Losses, Unfolded};
 use crate::metadata::Metadata;
 use crate::output::Output;
 use crate::request::{Comm, Flags, Op, Request};
-use crate::stream::Writer;
+use crate::stream::{Unheld, Writer};
 
 use super::{MAGIC, MINOR_BITS, category, event, notification};
 
@@ -161,15 +161,15 @@ impl Writer<Request> for BlktraceWriter {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Vec<String>> {
+    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
         while let Some((at, action, request)) = self.pending.before(u64::MAX) {
             self.put(at, action, &request)?;
         }
-        let mut said = self.losses.sentences("blktrace", metadata);
+        let mut unheld = self.losses.told("blktrace", metadata);
         if self.made_up > 0 {
-            said.push("blktrace knows devices by number: those with other names are 259,0 259,1 …".into());
+            unheld.said.push("blktrace knows devices by number: those with other names are 259,0 259,1 …".into());
         }
         self.output.finish()?;
-        Ok(said)
+        Ok(unheld)
     }
 }

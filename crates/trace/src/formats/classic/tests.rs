@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::metadata::Metadata;
 use crate::record::Record;
 use crate::request::{Op, Request};
+use crate::stream::Unheld;
 use crate::units::{Nanos, Sector, Sectors};
 
 fn input(content: &[u8]) -> Input {
@@ -156,21 +157,21 @@ fn an_empty_file_is_an_error() {
     }
 }
 
-fn written_load(rows: &[Request], metadata: &Metadata) -> (String, Vec<String>) {
+fn written_load(rows: &[Request], metadata: &Metadata) -> (String, Unheld) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.load");
     let mut writer = crate::create_load(&path, metadata).unwrap();
     for row in rows {
         writer.write(row).unwrap();
     }
-    let said = writer.finish(metadata).unwrap();
-    (std::fs::read_to_string(path).unwrap(), said)
+    let unheld = writer.finish(metadata).unwrap();
+    (std::fs::read_to_string(path).unwrap(), unheld)
 }
 
 #[test]
 fn rows_line_up() {
     let rows = [request(1_500_000_000, Op::Read, 2, 3), request(3_599_890_074_831, Op::Write, 7_971_176, 1024)];
-    let (text, said) = written_load(&rows, &Metadata::new(crate::Kind::Load, "classic"));
+    let (text, unheld) = written_load(&rows, &Metadata::new(crate::Kind::Load, "classic"));
     assert!(
         text.ends_with(
             "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n   1.500000000 ;          2 ;   3 ; R ;   \
@@ -178,7 +179,7 @@ fn rows_line_up() {
         ),
         "{text}"
     );
-    assert_eq!(said, [""; 0]);
+    assert_eq!(unheld, Unheld::default());
 }
 
 #[test]
@@ -188,8 +189,8 @@ fn what_the_text_cannot_hold_is_said() {
         request(0, Op::Flush, 0, 0),
         Request { latency: Some(Nanos(1)), ..request(5, Op::Write, 2, 3) },
     ];
-    let (text, said) = written_load(&rows, &Metadata::new(crate::Kind::Load, "x"));
-    assert_eq!(said.len(), 4, "{said:?}");
+    let (text, unheld) = written_load(&rows, &Metadata::new(crate::Kind::Load, "x"));
+    assert_eq!((unheld.rows, unheld.said.len()), (1, 4), "{unheld:?}");
     let back = load(text.as_bytes()).0;
     assert_eq!(back, [request(0, Op::Read, 2, 3), request(10, Op::Write, 2, 3)]);
 }
@@ -203,7 +204,7 @@ fn a_run_is_written_and_read_again() {
     for row in &rows {
         writer.write(row).unwrap();
     }
-    assert_eq!(writer.finish(&metadata).unwrap(), [""; 0]);
+    assert_eq!(writer.finish(&metadata).unwrap(), Unheld::default());
     let Opened::Run(mut reader) = crate::open(&path).unwrap() else { panic!("not a run") };
     for row in rows {
         assert_eq!(reader.next().unwrap(), Some(row));
@@ -224,7 +225,8 @@ fn what_the_text_cannot_hold_of_a_run_did_complete_all_the_same() {
     // This one did not.
     writer.write(&Record { completed: None, ..rows[0] }).unwrap();
     rows.iter().for_each(|row| writer.write(row).unwrap());
-    assert_eq!(writer.finish(&metadata).unwrap().len(), 3);
+    let unheld = writer.finish(&metadata).unwrap();
+    assert_eq!((unheld.rows, unheld.said.len()), (3, 3), "{unheld:?}");
     let (_, metadata) = run(&std::fs::read(&path).unwrap());
     assert_eq!(metadata.counts.unmatched, 1, "{:?}", metadata.notices);
 }
@@ -276,7 +278,7 @@ proptest! {
         let mut metadata = Metadata::new(crate::Kind::Load, "classic");
         metadata.source.preamble = preamble;
         let (text, said) = written_load(&rows, &metadata);
-        prop_assert!(said.is_empty());
+        prop_assert_eq!(said, Unheld::default());
         let (back, metadata) = load(text.as_bytes());
         prop_assert_eq!(back, rows);
         prop_assert!(metadata.complete);

@@ -8,7 +8,7 @@ use crate::metadata::Metadata;
 use crate::output::Output;
 use crate::record::{Outcome, Record};
 use crate::request::{Op, Request};
-use crate::stream::Writer;
+use crate::stream::{Unheld, Writer};
 use crate::units::Nanos;
 
 use super::row::{self, Columns, Kind};
@@ -99,10 +99,10 @@ impl Writer<Request> for LoadWriter {
         self.output.write_all(&self.line).map_err(|e| self.output.error(e))
     }
 
-    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Vec<String>> {
-        let said = self.losses.sentences("classic", metadata);
+    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
+        let unheld = self.losses.told("classic", metadata);
         self.output.finish()?;
-        Ok(said)
+        Ok(unheld)
     }
 }
 
@@ -138,14 +138,15 @@ impl Writer<Record> for RunWriter {
         self.output.write_all(&self.line).map_err(|e| self.output.error(e))
     }
 
-    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Vec<String>> {
+    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
         let trailer = trailer(metadata, &self.written, self.losses.others + self.run_losses.outside);
         self.output.write_all(trailer.as_bytes()).map_err(|e| self.output.error(e))?;
-        let mut said = self.run_losses.sentences();
         // A run that was cut short says so in its last line.
-        said.extend(self.losses.sentences("classic", &Metadata { complete: true, ..metadata.clone() }));
+        let mut unheld = self.losses.told("classic", &Metadata { complete: true, ..metadata.clone() });
+        unheld.rows += self.run_losses.incomplete + self.run_losses.outside;
+        unheld.said.splice(0..0, self.run_losses.sentences());
         self.output.finish()?;
-        Ok(said)
+        Ok(unheld)
     }
 }
 

@@ -87,7 +87,7 @@ proptest! {
             writer.write(row).unwrap();
             metadata.count_request(row);
         }
-        prop_assert!(writer.finish(&metadata).unwrap().is_empty());
+        prop_assert!(writer.finish(&metadata).unwrap().said.is_empty());
         let (read, footer) = open_load(&path);
         prop_assert_eq!(read, written);
         prop_assert_eq!(footer, metadata);

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::metadata::{FOOTER_KEY, Metadata};
 use crate::output::Output;
 use crate::request::Comm;
-use crate::stream::Writer;
+use crate::stream::{Unheld, Writer};
 
 use super::table::{Column, Holds, Nulls, Table, comm_or_null};
 use super::{empty_metadata, wrap};
@@ -64,7 +64,7 @@ impl<Row: Table> Writer<Row> for TableWriter<Row> {
         if self.rows == GROUP_ROWS { self.end_group() } else { Ok(()) }
     }
 
-    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Vec<String>> {
+    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
         if self.rows > 0 {
             self.end_group()?;
         }
@@ -73,7 +73,7 @@ impl<Row: Table> Writer<Row> for TableWriter<Row> {
         let json = serde_json::to_string(&footer).map_err(|e| Error::format(&path, e.to_string()))?;
         self.writer.append_key_value_metadata(KeyValue::new(FOOTER_KEY.to_owned(), json));
         self.writer.into_inner().map_err(|e| wrap(&path, e))?.finish()?;
-        Ok(Vec::new())
+        Ok(Unheld::default())
     }
 }
 
