@@ -35,6 +35,11 @@ pub fn span(seconds: f64) -> String {
     shown.join(" ")
 }
 
+/// A moment, given in nanoseconds since 1970: `2026-11-22 04:39:41 UTC`.
+pub fn moment(unix_ns: i64) -> String {
+    chrono::DateTime::from_timestamp_nanos(unix_ns).format("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
 /// `1 request`, `2 requests`.
 pub fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
@@ -62,6 +67,7 @@ mod tests {
         assert_eq!([block(7680), block(12_345_678)], ["7680 B", "11.8 MiB"]);
         assert_eq!([span(0.000_85), span(0.012), span(12.3)], ["850.0 µs", "12.00 ms", "12.30 s"]);
         assert_eq!([span(3599.9), span(3660.0), span(90_000.0)], ["1 h", "1 h 1 min", "1 d 1 h"]);
+        assert_eq!(moment(1_336_140_000_999_999_999), "2012-05-04 14:00:00 UTC");
         assert_eq!([counted(0, "read"), counted(1, "read"), counted(2, "read")], ["0 reads", "1 read", "2 reads"]);
     }
 }

@@ -144,16 +144,20 @@ fn for_people(object: &Value, described: &str) -> String {
     if source["path"] != object["path"] && source["path"].is_string() {
         line("made from", format!("{} ({})", text_of(&source["path"]), text_of(&source["format"])));
     }
-    if let Some(first) = source["preamble"].as_str().and_then(|text| text.lines().find(|l| !l.trim().is_empty())) {
-        line("preamble", format!("{first} …"));
+    if let Some(epoch) = object["epoch_unix_ns"].as_i64() {
+        line("began", human::moment(epoch.saturating_add(span["first_ns"].as_i64().unwrap_or(0))));
+    }
+    let mut preamble = source["preamble"].as_str().into_iter().flat_map(str::lines).filter(|l| !l.trim().is_empty());
+    if let Some(first) = preamble.next() {
+        line("preamble", format!("{first}{}", if preamble.next().is_some() { " …" } else { "" }));
     }
     let requests = number(&counts["requests"]);
     let share = |key: &str| {
-        let count = number(&counts[key]);
-        format!("{count} {key} ({:.1} %)", 100.0 * count as f64 / requests.max(1) as f64)
+        let count = number(&counts[&format!("{key}s")]);
+        format!("{} ({:.1} %)", human::counted(count, key), 100.0 * count as f64 / requests.max(1) as f64)
     };
-    let others = if number(&counts["others"]) > 0 { format!(", {}", share("others")) } else { String::new() };
-    line("requests", format!("{requests}: {}, {}{others}", share("reads"), share("writes")));
+    let others = if number(&counts["others"]) > 0 { format!(", {}", share("other")) } else { String::new() };
+    line("requests", format!("{requests}: {}, {}{others}", share("read"), share("write")));
     line("length", human::span(object["duration_s"].as_f64().unwrap_or(0.0)));
     if let Some(rate) = object["requests_per_s"].as_f64() {
         let peak = object["busiest_second_requests"].as_u64();
@@ -176,15 +180,15 @@ fn for_people(object: &Value, described: &str) -> String {
         })
         .collect();
     if !common.is_empty() {
+        let (min, max) = (human::block(number(&sizes["min"])), human::block(number(&sizes["max"])));
+        let mean = human::bytes(sizes["mean"].as_f64().unwrap_or(0.0) as u64);
         line(
             "sizes",
-            format!(
-                "{} to {}, {} on average; most often {}",
-                human::block(number(&sizes["min"])),
-                human::block(number(&sizes["max"])),
-                human::bytes(sizes["mean"].as_f64().unwrap_or(0.0) as u64),
-                common.join(", ")
-            ),
+            if min == max {
+                format!("all {min}")
+            } else {
+                format!("{min} to {max}, {mean} on average; most often {}", common.join(", "))
+            },
         );
     }
     let end = number(&span["max_end_sector"]);

@@ -40,6 +40,9 @@ pub static TRANSFORM: Transform = Transform {
 
 fn build(settings: &Settings) -> Built {
     let files = settings.list("with").to_vec();
+    if files.iter().any(String::is_empty) {
+        return Err("with= names a file that has no name: with=b.load.gz,c.load.parquet".into());
+    }
     let mut offsets =
         settings.list("offset").iter().map(|text| parse_time(text)).collect::<std::result::Result<Vec<_>, _>>()?;
     match offsets.len() {
