@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use assert_cmd::Command;
 
 /// The documents whose examples are checked.
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 11] = [
     "README.md",
     "CONTRIBUTING.md",
     "docs/devices.md",
@@ -16,6 +16,8 @@ const DOCUMENTS: [&str; 9] = [
     "docs/loads.md",
     "docs/pitfalls.md",
     "docs/recording.md",
+    "docs/reports.md",
+    "docs/running.md",
     "docs/transforms.md",
 ];
 
