@@ -104,6 +104,18 @@ def test_an_unfaithful_run_decides_nothing(
     assert "can't be decided for B: the replay was not faithful: late of B" in said.err
 
 
+def test_a_fake_result_decides_nothing(
+    runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake = run(tmp_path, "fake", 2, run={"fake": "FAKE RESULT: nothing was read or written"})
+    words = (*runs["a"], "vs", *runs["b"][:2], fake, "--out", tmp_path)
+    assert compare(*words, "--fail-if", "p99 > +10%") == 4
+    said = capsys.readouterr()
+    assert "fake of B is a fake result: nothing was read or written." in said.out
+    assert "No verdict on the storage: a result is fake" in said.out
+    assert "can't be decided for B: no storage was asked: fake of B" in said.err
+
+
 def test_a_closed_loop_is_the_same_load_at_times_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     closed = {"options": {"closed": True}}
     paths = [

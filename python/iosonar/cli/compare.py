@@ -101,6 +101,7 @@ def compare(
                 "pairing": each.pairing,
                 "same_load": each.same_load,
                 "unfaithful": list(each.unfaithful),
+                "fakes": list(each.fakes),
                 "pairs": asdict(each.pairs) if each.pairs else None,
                 "differences": [asdict(one) for one in each.found],
                 "throughput": asdict(each.throughput) if each.throughput else None,

@@ -45,6 +45,8 @@ class Against:
     same_load: bool
     unfaithful: tuple[str, ...]
     """Runs of either side whose times were missed by so much that they say nothing about the storage."""
+    fakes: tuple[str, ...]
+    """Runs of either side in which no storage was asked."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ def compare(sides: Sequence[Side]) -> Comparison:
         found = differences(cut[first.letter], cut[side.letter], same)
         answered = rate_difference(answers[first.letter], answers[side.letter], same)
         unfaithful = tuple(run for each in (first, side) for run, grade in _missed(each) if grade[0] is Mood.BAD)
-        against.append(Against(side, found, answered, same, matched, same_load, unfaithful))
+        fakes = tuple(name for each in (first, side) for name, _ in _faked(each))
+        against.append(Against(side, found, answered, same, matched, same_load, unfaithful, fakes))
     return Comparison(tuple(sides), tuple(against))
 
 
@@ -121,7 +124,9 @@ def _together(a: Side, b: Side) -> tuple[Any, Any]:
 
 
 def sentences(compared: Comparison) -> Iterator[Band]:
-    """What may be said, in plain words; fidelity first."""
+    """What may be said, in plain words; what casts doubt on the runs first."""
+    for name, why in (fake for side in compared.sides for fake in _faked(side)):
+        yield Band(Mood.BAD, f"{why}.", f"{name} is a fake result:")
     yield from _fidelity(compared.sides)
     first = compared.sides[0]
     for each in compared.against:
@@ -151,6 +156,13 @@ def sentences(compared: Comparison) -> Iterator[Band]:
                 f"the median change is {change}.",
                 "Request by request:",
             )
+
+
+def _faked(side: Side) -> Iterator[tuple[str, str]]:
+    """The runs of a side that asked no storage, with what they say of that."""
+    for file in side.study.requests.files:
+        if fake := file.run.get("fake"):
+            yield f"{file.name} of {side.letter}", str(fake).removeprefix("FAKE RESULT: ")
 
 
 def _missed(side: Side) -> Iterator[tuple[str, tuple[Mood, str]]]:
@@ -201,6 +213,7 @@ def _claims(each: Against, first: Side) -> Band:
 def doubts_of(each: Against) -> list[str]:
     """Why a difference may be of something else than the storage."""
     return [
+        *(["a result is fake"] if each.fakes else []),
         *(["a replay was not faithful"] if each.unfaithful else []),
         *([] if each.same_load else ["the loads differ"]),
     ]

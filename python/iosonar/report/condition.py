@@ -79,6 +79,8 @@ def _undecided(condition: Condition, each: Against, one: Difference | RateDiffer
         return f"too few requests for {condition.metric}"
     if one.finding is Finding.TOO_FEW_RUNS:
         return f"too few runs, it takes {LEAST_RUNS} of each side"
+    if each.fakes:
+        return f"no storage was asked: {', '.join(each.fakes)}"
     if each.unfaithful:
         return f"the replay was not faithful: {', '.join(each.unfaithful)}"
     if condition.metric == THROUGHPUT and not each.same_load:
