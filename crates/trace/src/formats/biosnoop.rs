@@ -1,29 +1,42 @@
 //! The output of bcc's biosnoop: `TIME(s) COMM PID DISK T SECTOR BYTES [P] [QUE(ms)] LAT(ms)`.
 //!
 //! The time is that of the completion; the latency is from the issue to it, to 10 µs, and so the request's time is no
-//! more exact than that. From the program's source. (bpftrace's biosnoop.bt prints neither place nor length, and can't be
+//! more exact than that. Seen from bcc 0.26. (bpftrace's biosnoop.bt prints neither place nor length, and can't be
 //! made a load.)
 
 use crate::formats::{Format, TriedOn};
+use crate::metadata::Metadata;
 use crate::number::{decimal, whole};
 use crate::request::{Comm, Op, Request};
-use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, words};
+use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, words};
 use crate::units::{Nanos, Sector, Sectors};
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
     title: "output of bcc's biosnoop",
-    tried_on: TriedOn::DescriptionOnly,
-    recognise: |head| head.starts_with(b"TIME(s)") && recognise_lines(head, Biosnoop::default()),
+    tried_on: TriedOn::RealFiles,
+    recognise: is_heading,
     open: |input, _| open_lines(input, "biosnoop", Zero::Arbitrary, Biosnoop::default()),
     ..Format::named("biosnoop")
 };
+
+/// The heading is enough: what follows may be commands to the driver for as long as one looks.
+fn is_heading(head: &[u8]) -> bool {
+    let heading = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let mut of_it = words(heading);
+    let needed: [&[u8]; 4] = [b"DISK", b"SECTOR", b"BYTES", b"LAT(ms)"];
+    of_it.next() == Some(b"TIME(s)") && needed.iter().all(|needed| of_it.any(|word| word == *needed))
+}
 
 /// The columns behind the process' name, as the heading says.
 struct Biosnoop {
     pattern: Column,
     queue: Column,
+    driver_commands: u64,
 }
+
+/// What stands for the place of a request that has none.
+const NOWHERE: u64 = u64::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Column {
@@ -33,7 +46,7 @@ enum Column {
 
 impl Default for Biosnoop {
     fn default() -> Self {
-        Self { pattern: Column::Absent, queue: Column::Absent }
+        Self { pattern: Column::Absent, queue: Column::Absent, driver_commands: 0 }
     }
 }
 
@@ -46,12 +59,24 @@ impl LineFormat for Biosnoop {
             (self.pattern, self.queue) = (has(b"P"), has(b"QUE(ms)"));
             return Parsed::Nothing;
         }
-        self.row(line, context).into()
+        match self.row(line, context) {
+            Ok(Some(row)) => Parsed::Row(row),
+            Ok(None) => Parsed::Nothing,
+            Err(problem) => Parsed::Bad(problem),
+        }
+    }
+
+    fn conclude(&mut self, about: &mut Metadata) {
+        if self.driver_commands > 0 {
+            let count = self.driver_commands;
+            about.notice(format!("{count} commands to the driver that are no requests were left out"));
+        }
     }
 }
 
 impl Biosnoop {
-    fn row(&self, line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> {
+    /// A request; nothing for a command to the driver.
+    fn row(&mut self, line: &[u8], context: &mut Context<'_>) -> Result<Option<Request>, &'static str> {
         // From the end, as the name of a process may hold blanks.
         let mut fields = words(line);
         let mut back = || fields.next_back().ok_or("fewer columns than the heading has");
@@ -68,27 +93,32 @@ impl Biosnoop {
         let comm = fields.collect::<Vec<_>>().join(&b' ');
         let completed = decimal(time, 9).map_err(|_| "the time is no number of seconds")?;
         let bytes = whole(bytes).map_err(|_| "the bytes are no whole number")?;
+        let sector = whole(sector).map_err(|_| "the sector is no whole number")?;
+        // It knows only these two; what is nowhere and moves nothing is a flush, which old versions take for a write and
+        // newer ones for a read. A few commands look like that as well.
         let op = match kind {
-            // It knows only these two; what writes nothing is a flush.
             b"W" if bytes == 0 => Op::Flush,
+            b"R" if bytes == 0 && sector == NOWHERE => Op::Flush,
             b"R" => Op::Read,
             b"W" => Op::Write,
             _ => return Err("the type is neither R nor W"),
         };
-        let (sector, sectors) = if op == Op::Flush {
-            (Sector(0), Sectors(0))
-        } else {
-            let sector = whole(sector).map_err(|_| "the sector is no whole number")?;
-            context.sectors(sector, bytes.div_ceil(512))?
+        let (sector, sectors) = match op {
+            Op::Flush => (Sector(0), Sectors(0)),
+            _ if sector == NOWHERE => {
+                self.driver_commands += 1;
+                return Ok(None);
+            }
+            _ => context.sectors(sector, bytes.div_ceil(512))?,
         };
-        Ok(Request {
+        Ok(Some(Request {
             device: context.device(disk)?,
             latency: Some(Nanos(latency)),
             queued: queued.map(Nanos),
             pid: whole(pid).ok().and_then(|pid| u32::try_from(pid).ok()),
             comm: Comm::new(&String::from_utf8_lossy(&comm)),
             ..Request::new(Nanos(completed - latency), op, sector, sectors)
-        })
+        }))
     }
 }
 
@@ -114,6 +144,19 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  QUE(ms) LAT(ms)
         assert_eq!((rows[1].at.0, rows[1].comm.as_str(), rows[1].sectors.0), (840_000, "my program", 16));
         assert_eq!((rows[2].op, rows[2].sectors.0), (Op::Flush, 0));
         assert_eq!(about.devices[0].name, "xvda1");
+    }
+
+    #[test]
+    fn commands_to_the_driver_are_told_from_flushes() {
+        let text = b"\
+TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  LAT(ms)
+0.000000    kworker/1:1    35      sr0       R 18446744073709551615 8         0.70
+0.010000    kworker/1:1H   56      sda       R 18446744073709551615 0         0.14
+";
+        let (rows, about) = load("biosnoop", text);
+        assert_eq!(recognised_as(text), "biosnoop");
+        assert_eq!(rows.iter().map(|row| row.op).collect::<Vec<_>>(), [Op::Flush]);
+        assert!(about.counts.bad_lines == 0 && about.notices[0].starts_with("1 commands"), "{:?}", about.notices);
     }
 
     #[test]

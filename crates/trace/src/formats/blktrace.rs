@@ -15,7 +15,9 @@
 //! **Losses.** Records other than notifications are numbered for each device and CPU; a gap in the numbers is that many
 //! lost events.
 
+mod part;
 mod read;
+mod record;
 mod write;
 
 use crate::formats::{Format, TriedOn};
@@ -25,7 +27,7 @@ pub const FORMAT: Format = Format {
     title: "binary trace of blktrace",
     tried_on: TriedOn::RealFiles,
     endings: &[".blktrace.0", ".blktrace"],
-    recognise: |head| read::layout(head).is_some(),
+    recognise: |head| record::layout(head).is_some(),
     has_actions: true,
     open: |input, options| read::open(vec![input], options),
     open_parts: Some(read::open),
