@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use iosonar_trace::{Device, Kind, Metadata, Request, Writer};
+use iosonar_trace::{Device, Kind, Metadata, Request, RequestTime, Writer};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::device::{BlockDevice, Layer, refuse_overlaps};
@@ -88,7 +88,7 @@ impl Recorder {
         let kernel = Kernel::load(&devices, options)?;
         let recorded = devices.iter().map(|d| Recorded { layer: d.layer, first: d.first() }).collect();
         let pairing = Pairing::new(options.level, recorded, zero_ns);
-        let counted = Metadata { epoch_unix_ns: Some(epoch_unix_ns), ..known(&devices, &options.note) };
+        let counted = Metadata { epoch_unix_ns: Some(epoch_unix_ns), ..known(&devices, options) };
         let level = options.level;
         Ok(Self { kernel, pairing, devices, level, zero_ns, strange_events: 0, rows: Vec::new(), counted })
     }
@@ -224,9 +224,13 @@ impl Recorder {
 }
 
 /// What is known of a recording of these devices before it starts.
-pub fn known(devices: &[BlockDevice], note: &str) -> Metadata {
+pub fn known(devices: &[BlockDevice], options: &Options) -> Metadata {
     let mut metadata = Metadata::new(Kind::Load, "record");
-    note.clone_into(&mut metadata.source.preamble);
+    options.note.clone_into(&mut metadata.source.preamble);
+    metadata.request_time = match options.level {
+        Level::Queue => RequestTime::Asked,
+        Level::Driver => RequestTime::Issued,
+    };
     metadata.devices = devices.iter().map(|d| Device { name: d.name.clone(), sectors: Some(d.sectors.0) }).collect();
     metadata
 }

@@ -24,6 +24,9 @@ pub struct Metadata {
     /// Wall-clock time of the trace's zero, in nanoseconds since 1970 UTC, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch_unix_ns: Option<i64>,
+    /// What the rows' time is the time of.
+    #[serde(default, skip_serializing_if = "RequestTime::is_asked")]
+    pub request_time: RequestTime,
     /// How many, and how many of them went wrong.
     pub counts: Counts,
     /// From when to when, and up to where.
@@ -46,6 +49,23 @@ pub enum Kind {
     Load,
     /// Requests that were replayed, with what happened.
     Replay,
+}
+
+/// What a request's time is the time of. It tells what its queueing time counts from, and its latency.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestTime {
+    /// It was asked for; after its queueing time it was given to the device.
+    #[default]
+    Asked,
+    /// It was given to the device; its queueing time was before that.
+    Issued,
+}
+
+impl RequestTime {
+    fn is_asked(&self) -> bool {
+        *self == Self::Asked
+    }
 }
 
 /// Where the rows came from.
@@ -116,6 +136,7 @@ impl Metadata {
             source: Source { format: format.to_owned(), ..Source::default() },
             devices: vec![Device::default()],
             epoch_unix_ns: None,
+            request_time: RequestTime::Asked,
             counts: Counts::default(),
             span: Span::default(),
             complete: true,

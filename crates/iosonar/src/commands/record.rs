@@ -77,7 +77,6 @@ impl Args {
             bail!("{} exists already; remove it, or name another file with --output", output.display());
         }
         refuse_output_on(&devices, &output)?;
-        let writer = iosonar_trace::create_load(&output, &iosonar_record::known(&devices, &self.note))?;
         let options = Options {
             level: match self.level {
                 LevelName::Q => Level::Queue,
@@ -86,6 +85,7 @@ impl Args {
             ring_bytes: self.buffer.next_power_of_two() << 20,
             note: self.note,
         };
+        let writer = iosonar_trace::create_load(&output, &iosonar_record::known(&devices, &options))?;
         let recorder = Recorder::start(devices, &options)?;
         let mut until = Until::start(&self.command, self.duration)?;
         let bar = progress_bar(&self.device, !self.command.is_empty());

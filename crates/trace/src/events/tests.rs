@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::metadata::Kind;
+use crate::rows::Source;
 
 struct Given(std::vec::IntoIter<Event>);
 
@@ -24,10 +25,10 @@ fn event(text: &str) -> Event {
     let (op, flags) = crate::rwbs::parse(rwbs.as_bytes(), sectors).unwrap();
     Event {
         at: Nanos(at.parse().unwrap()),
-        action: if action == "C" {
-            Action::Complete
-        } else {
-            Action::from_letter(action.chars().next().unwrap()).unwrap()
+        action: match action {
+            "C" => Action::Complete,
+            "R" => Action::Requeue,
+            _ => Action::from_letter(action.chars().next().unwrap()).unwrap(),
         },
         device: DeviceId(0),
         sector: Sector(sector.parse().unwrap()),
@@ -152,6 +153,144 @@ fn requests_that_never_complete_do_not_pile_up() {
     assert_eq!(requests.len(), 1000);
     assert_eq!(about.counts.unmatched, 1);
     assert!(requests.iter().skip(1).all(|r| r.latency == Some(Nanos(5))));
+}
+
+/// As the kernel does it: all that wait are one flush for the device.
+#[test]
+fn flushes_that_were_made_one_complete_together() {
+    let events =
+        ["Q 10 FWS 0+0", "Q 20 FWS 0+0", "D 30 FF 0+0", "C 40 FF 0+0", "Q 50 FWS 0+0", "D 60 FF 0+0", "C 70 FF 0+0"];
+    let (requests, about) = matched(&events, Some(Action::Queue));
+    assert_eq!(
+        short(&requests),
+        [(10, 0, Some(20), Some(10)), (20, 0, Some(10), Some(10)), (50, 0, Some(10), Some(10))]
+    );
+    assert_eq!(about.counts.unmatched, 0);
+    let (requests, _) = matched(&events, Some(Action::Issue));
+    assert_eq!(short(&requests), [(30, 0, Some(20), Some(10)), (60, 0, Some(10), Some(10))]);
+}
+
+#[test]
+fn a_flush_in_front_of_a_write_is_nobody_elses() {
+    let events = [
+        "Q 0 FWFS 1000+8",
+        "D 1 FN 0+0",
+        "Q 4 FWS 0+0",
+        "C 5 FN 0+0",
+        "D 6 WS 1000+8",
+        "D 7 FN 0+0",
+        "C 8 WS 1000+8",
+        "C 20 FN 0+0",
+    ];
+    let (requests, about) = matched(&events, Some(Action::Queue));
+    assert_eq!(short(&requests), [(0, 1000, Some(6), Some(2)), (4, 0, Some(3), Some(13))]);
+    assert_eq!(about.counts.unmatched, 0);
+}
+
+#[test]
+fn what_the_device_did_not_take_is_given_to_it_again() {
+    let events = ["Q 0 W 100+8", "D 1 W 100+8", "R 2 W 100+8", "D 3 W 100+8", "C 4 W 100+8"];
+    let again = ["Q 50 W 100+8", "D 51 W 100+8", "C 52 W 100+8"];
+    let all = [&events[..], &again].concat();
+    for (action, expected) in [
+        (Action::Queue, [(0, 100, Some(3), Some(1)), (50, 100, Some(1), Some(1))]),
+        (Action::Issue, [(3, 100, Some(3), Some(1)), (51, 100, Some(1), Some(1))]),
+    ] {
+        let (requests, about) = matched(&all, Some(action));
+        assert_eq!(short(&requests), expected);
+        assert_eq!(about.counts.unmatched, 0);
+    }
+}
+
+#[test]
+fn of_equal_requests_each_is_issued() {
+    let events = ["Q 0 R 100+8", "Q 1 R 100+8", "D 10 R 100+8", "D 20 R 100+8", "C 30 R 100+8", "C 40 R 100+8"];
+    let (requests, _) = matched(&events, Some(Action::Queue));
+    assert_eq!(short(&requests), [(0, 100, Some(10), Some(20)), (1, 100, Some(19), Some(20))]);
+    // After a merge as well.
+    let events = ["Q 0 W 0+8", "Q 1 W 8+8", "Q 2 W 8+8", "D 10 W 0+16", "D 20 W 8+8", "C 30 W 0+16", "C 40 W 8+8"];
+    let (requests, _) = matched(&events, Some(Action::Queue));
+    let all = [(0, 0, Some(10), Some(20)), (1, 8, Some(9), Some(20)), (2, 8, Some(18), Some(20))];
+    assert_eq!(short(&requests), all);
+}
+
+#[test]
+fn a_split_request_is_found_behind_another() {
+    let events = [
+        "Q 0 R 0+256",
+        "Q 1 R 64+8",
+        "D 2 R 0+128",
+        "D 3 R 128+128",
+        "D 4 R 64+8",
+        "C 10 R 0+128",
+        "C 20 R 128+128",
+        "C 30 R 64+8",
+    ];
+    let (requests, about) = matched(&events, Some(Action::Queue));
+    assert_eq!(short(&requests), [(0, 0, Some(2), Some(18)), (1, 64, Some(3), Some(26))]);
+    assert_eq!(about.counts.unmatched, 0);
+    // Both parts were asked for at once.
+    let (requests, _) = matched(&events[..5], Some(Action::Issue));
+    assert_eq!(requests.iter().map(|r| r.queued.map(|q| q.0)).collect::<Vec<_>>(), [Some(2), Some(3), Some(3)]);
+}
+
+#[test]
+fn what_was_asked_for_and_never_issued_is_not_what_is_asked_for_much_later() {
+    let s = 1_000_000_000_i64;
+    let events: Vec<String> =
+        [("Q", 0), ("Q", 1000 * s), ("D", 1000 * s + 1), ("C", 1000 * s + 2), ("Q", 2000 * s), ("D", 2000 * s + 1)]
+            .iter()
+            .map(|(action, at)| format!("{action} {at} W 100+8"))
+            .collect();
+    let texts: Vec<&str> = events.iter().map(String::as_str).collect();
+    let (requests, _) = matched(&texts, Some(Action::Issue));
+    assert_eq!(requests.iter().map(|r| r.queued.map(|q| q.0)).collect::<Vec<_>>(), [Some(1), Some(1)]);
+}
+
+#[test]
+fn a_queueing_time_may_be_zero_and_needs_no_completion() {
+    let (requests, _) = matched(&["Q 1 W 0+8", "D 1 W 0+8", "C 9 W 0+8", "Q 10 W 8+8", "D 12 W 8+8"], None);
+    assert_eq!(short(&requests), [(1, 0, Some(0), Some(8)), (10, 8, Some(2), None)]);
+}
+
+#[test]
+fn one_wild_time_costs_nothing() {
+    let wild = 99_999_999_000_000_000_i64;
+    let events = ["Q 1 W 0+8", &format!("G {wild} W 900+8"), "C 9 W 0+8", "Q 10 W 8+8", "C 12 W 8+8"];
+    let (requests, about) = matched(&events, Some(Action::Queue));
+    assert_eq!(short(&requests), [(1, 0, None, Some(8)), (10, 8, None, Some(2))]);
+    assert_eq!(about.counts.unmatched, 0);
+}
+
+/// A source that says behind its third event that one was lost.
+struct Lossy(Given, u32);
+
+impl EventSource for Lossy {
+    fn next(&mut self, about: &mut Metadata) -> Result<Option<Event>> {
+        self.1 += 1;
+        about.counts.lost_events = u64::from(self.1 > 3);
+        self.0.next(about)
+    }
+
+    fn progress(&self) -> Option<f64> {
+        None
+    }
+}
+
+#[test]
+fn a_lost_completion_is_not_taken_from_the_next() {
+    let events =
+        ["Q 0 W 0+8", "D 1 W 0+8", "Q 50 W 0+8", "D 51 W 0+8", "C 52 W 0+8", "Q 90 W 0+8", "D 91 W 0+8", "C 92 W 0+8"];
+    let events: Vec<Event> = events.iter().map(|text| event(text)).collect();
+    let mut about = Metadata::new(Kind::Load, "given");
+    let source = Lossy(Given(events.into_iter()), 0);
+    let mut matcher = Matcher::new(source, Some(Action::Queue), &mut about).unwrap();
+    let mut requests = Vec::new();
+    while let Some(request) = matcher.next(&mut about).unwrap() {
+        requests.push(request);
+    }
+    assert_eq!(short(&requests), [(0, 0, Some(1), None), (50, 0, Some(1), Some(1)), (90, 0, Some(1), Some(1))]);
+    assert_eq!(about.counts.unmatched, 1);
 }
 
 /// What the matcher must do with requests that neither overlap nor are merged, done slowly.

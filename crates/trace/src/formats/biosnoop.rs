@@ -5,7 +5,7 @@
 //! made a load.)
 
 use crate::formats::{Format, TriedOn};
-use crate::metadata::Metadata;
+use crate::metadata::{Metadata, RequestTime};
 use crate::number::{decimal, whole};
 use crate::request::{Comm, Op, Request};
 use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, words};
@@ -57,6 +57,7 @@ impl LineFormat for Biosnoop {
         if line.starts_with(b"TIME") {
             let has = |name: &[u8]| if words(line).any(|word| word == name) { Column::Present } else { Column::Absent };
             (self.pattern, self.queue) = (has(b"P"), has(b"QUE(ms)"));
+            context.about.request_time = RequestTime::Issued;
             return Parsed::Nothing;
         }
         match self.row(line, context) {

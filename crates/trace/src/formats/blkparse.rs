@@ -9,7 +9,7 @@ use std::io::Write;
 use crate::error::Result;
 use crate::events::{Action, Event};
 use crate::formats::tracepoints::{is_device, open_events};
-use crate::formats::{Format, Losses, TriedOn};
+use crate::formats::{Format, Losses, TriedOn, Unfolded};
 use crate::metadata::Metadata;
 use crate::number::{decimal, whole};
 use crate::output::Output;
@@ -96,13 +96,14 @@ impl Blkparse {
             b"G" => Action::GetRequest,
             b"I" => Action::Insert,
             b"D" => Action::Issue,
+            b"R" => Action::Requeue,
             b"C" => Action::Complete,
             b"A" => {
                 self.remaps += 1;
                 return Ok(None);
             }
-            // Merged, plugged, unplugged, split, bounced, slept, requeued, a message.
-            b"M" | b"F" | b"P" | b"U" | b"UT" | b"X" | b"B" | b"S" | b"R" | b"m" | b"T" => return Ok(None),
+            // Merged, plugged, unplugged, split, bounced, slept, a message.
+            b"M" | b"F" | b"P" | b"U" | b"UT" | b"X" | b"B" | b"S" | b"m" | b"T" => return Ok(None),
             _ => return Err("an unknown action"),
         };
         let letters = fields.next().ok_or("no operation")?;
@@ -137,7 +138,7 @@ fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Reques
         names,
         made_up: 0,
         sequence: 0,
-        pending: Default::default(),
+        pending: Unfolded::new(known.request_time),
         losses: Losses::default(),
     }))
 }
@@ -148,7 +149,7 @@ struct BlkparseWriter {
     names: Vec<String>,
     made_up: u64,
     sequence: u64,
-    pending: crate::formats::Unfolded,
+    pending: Unfolded,
     losses: Losses,
 }
 

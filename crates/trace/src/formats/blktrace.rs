@@ -64,6 +64,7 @@ mod category {
 mod event {
     pub const QUEUE: u16 = 1;
     pub const GET_REQUEST: u16 = 4;
+    pub const REQUEUE: u16 = 6;
     pub const ISSUE: u16 = 7;
     pub const COMPLETE: u16 = 8;
     pub const INSERT: u16 = 12;

@@ -74,6 +74,7 @@ impl LineFormat for Tracepoints {
             b"block_getrq" => Action::GetRequest,
             b"block_rq_insert" => Action::Insert,
             b"block_rq_issue" => Action::Issue,
+            b"block_rq_requeue" => Action::Requeue,
             b"block_rq_complete" | b"block_bio_complete" => Action::Complete,
             b"block_bio_remap" | b"block_rq_remap" => {
                 self.remaps += 1;

@@ -4,13 +4,16 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::events::Action;
+use crate::metadata::RequestTime;
 use crate::request::Request;
 
 /// The events of the requests that were taken, in the order of time: asked for, given to the device, completed.
-#[derive(Default)]
 pub struct Unfolded {
     events: BinaryHeap<Reverse<Pending>>,
     taken: u64,
+    request_time: RequestTime,
+    /// The time of the last event that was handed out.
+    last: u64,
 }
 
 struct Pending {
@@ -46,15 +49,29 @@ impl Ord for Pending {
 /// Events that may wait for their time: completions of a device that takes forever must not fill the memory.
 const MAX_PENDING: usize = 1 << 20;
 
+/// Events that are held back where requests were asked for before their time.
+const HELD: usize = 1 << 16;
+
 impl Unfolded {
+    /// Of requests with that time.
+    pub fn new(request_time: RequestTime) -> Self {
+        Self { events: BinaryHeap::new(), taken: 0, request_time, last: 0 }
+    }
+
     /// Takes a request that begins at that time, in nanoseconds.
     pub fn push(&mut self, at: u64, request: &Request) {
+        let span = |time: Option<crate::Nanos>| time.and_then(|t| u64::try_from(t.0).ok());
+        let queued = span(request.queued);
+        let (asked, issued) = match (self.request_time, queued) {
+            (RequestTime::Asked, _) => (at, queued.map(|queued| at.saturating_add(queued))),
+            (RequestTime::Issued, None) => (at, Some(at)),
+            // Nothing is before the zero of time, nor before what was written already.
+            (RequestTime::Issued, Some(queued)) => (at.saturating_sub(queued).max(self.last.min(at)), Some(at)),
+        };
         let mut add = |at, action| {
             self.events.push(Reverse(Pending { at, number: self.taken, action, request: *request }));
         };
-        add(at, Action::Queue);
-        let span = |time: Option<crate::Nanos>| time.and_then(|t| u64::try_from(t.0).ok());
-        let issued = span(request.queued).map(|queued| at.saturating_add(queued));
+        add(asked, Action::Queue);
         if let Some(issued) = issued {
             add(issued, Action::Issue);
         }
@@ -64,12 +81,63 @@ impl Unfolded {
         self.taken += 1;
     }
 
-    /// The next event that is not after that time.
+    /// The next event that is not after that time; at the end of all requests, which is that of time, every one.
     pub fn before(&mut self, at: u64) -> Option<(u64, Action, Request)> {
-        let due = self.events.peek().is_some_and(|Reverse(event)| event.at <= at || self.events.len() > MAX_PENDING);
+        let held = if self.request_time == RequestTime::Issued && at < u64::MAX { HELD } else { 0 };
+        let due = self.events.len() > held
+            && self.events.peek().is_some_and(|Reverse(event)| event.at <= at || self.events.len() > MAX_PENDING);
         if !due {
             return None;
         }
-        self.events.pop().map(|Reverse(event)| (event.at, event.action, event.request))
+        let Reverse(event) = self.events.pop()?;
+        self.last = event.at;
+        Some((event.at, event.action, event.request))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Op;
+    use crate::units::{Nanos, Sector, Sectors};
+
+    fn unfolded(request_time: RequestTime, requests: &[(u64, Option<i64>, Option<i64>)]) -> Vec<(u64, char)> {
+        let mut unfolded = Unfolded::new(request_time);
+        let mut events = Vec::new();
+        for &(at, queued, latency) in requests {
+            let request = Request {
+                queued: queued.map(Nanos),
+                latency: latency.map(Nanos),
+                ..Request::new(Nanos(at as i64), Op::Read, Sector(0), Sectors(8))
+            };
+            unfolded.push(at, &request);
+            events.extend(std::iter::from_fn(|| unfolded.before(at)));
+        }
+        events.extend(std::iter::from_fn(|| unfolded.before(u64::MAX)));
+        events.into_iter().map(|(at, action, _)| (at, action.letter())).collect()
+    }
+
+    #[test]
+    fn the_queueing_time_is_behind_the_asking() {
+        let events = unfolded(RequestTime::Asked, &[(10, Some(5), Some(30)), (12, None, Some(1))]);
+        assert_eq!(events, [(10, 'Q'), (12, 'Q'), (13, 'C'), (15, 'D'), (45, 'C')]);
+    }
+
+    #[test]
+    fn the_queueing_time_is_before_the_issue() {
+        let requests = [(10, Some(5), Some(30)), (12, None, Some(1)), (13, Some(10), None), (14, Some(99), None)];
+        let events = unfolded(RequestTime::Issued, &requests);
+        let expected = [(0, 'Q'), (3, 'Q'), (5, 'Q'), (10, 'D'), (12, 'Q'), (12, 'D'), (13, 'C'), (13, 'D'), (14, 'D')];
+        assert_eq!(events[..9], expected);
+        assert_eq!(events[9..], [(40, 'C')]);
+    }
+
+    #[test]
+    fn time_never_goes_back() {
+        let requests: Vec<_> =
+            (0..100_000).map(|i| (i * 10, Some(if i == 99_000 { 900_000 } else { 3 }), None)).collect();
+        let events = unfolded(RequestTime::Issued, &requests);
+        assert_eq!(events.len(), 200_000);
+        assert!(events.windows(2).all(|pair| pair[0].0 <= pair[1].0));
     }
 }

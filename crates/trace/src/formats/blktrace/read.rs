@@ -116,6 +116,7 @@ impl Trace {
             event::GET_REQUEST => Action::GetRequest,
             event::INSERT => Action::Insert,
             event::ISSUE => Action::Issue,
+            event::REQUEUE => Action::Requeue,
             event::COMPLETE => Action::Complete,
             event::REMAP => {
                 self.remaps += 1;

@@ -22,7 +22,7 @@ pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Re
         devices,
         made_up: 0,
         sequences: HashMap::new(),
-        pending: Unfolded::default(),
+        pending: Unfolded::new(known.request_time),
         named: HashMap::new(),
         losses: Losses::default(),
     };

@@ -1,0 +1,375 @@
+//! What in a trace of events belongs together.
+//!
+//! A request is taken from one kind of event, by default the most frequent among the first [`LOOK_AHEAD`] events. Its
+//! other events are found by device, direction and place: an event covers the requests that tile its range, so that
+//! what was merged or split on the way is matched as well. Of several in flight at one place, an issue is that of the
+//! oldest that was not issued, and a completion that of the oldest that was. Requests leave in the order of time, as soon
+//! as they are complete; those whose completion does not come are let go when too many wait behind them, and counted.
+
+use std::collections::VecDeque;
+
+use crate::error::Result;
+use crate::metadata::{Metadata, RequestTime};
+use crate::request::{Op, Request};
+use crate::rows::Source;
+use crate::units::Nanos;
+
+use super::asked::Asked;
+use super::flushes::Flushes;
+use super::open::{Covered, Open, Place};
+use super::{Action, Event, EventSource};
+
+/// Events that are read before it is decided which kind a request is taken from.
+const LOOK_AHEAD: usize = 1 << 17;
+
+/// Requests that may wait for the completion of the one in front of them.
+pub const MAX_WAITING: usize = 1 << 18;
+
+/// How long after a request its completion is waited for. No device takes that long: the kernel gives up before.
+pub const MAX_AGE: Nanos = Nanos(300_000_000_000);
+
+/// Within so many events of when a source told that events were lost they were lost: it reads that far ahead.
+const TOLD_WITHIN: u64 = 1 << 15;
+
+/// Makes requests of events.
+pub struct Matcher<S> {
+    events: S,
+    ahead: VecDeque<Event>,
+    taken_from: Option<Action>,
+    /// Whether there are completions to wait for.
+    completes: bool,
+    waiting: VecDeque<Waiting>,
+    /// The number of the first in `waiting`.
+    first: u64,
+    open: Open,
+    flushes: Flushes,
+    asked: Asked,
+    now: Now,
+    losses: Losses,
+    events_ended: bool,
+}
+
+/// A request that was seen, and what has been found of it.
+struct Waiting {
+    request: Request,
+    issued: Option<Nanos>,
+    /// Sectors that were not seen to be given to the device.
+    to_issue: u64,
+    /// Sectors whose completion has not been seen.
+    to_complete: u64,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    InFlight,
+    Completed,
+    /// Its completion is among the events that were lost.
+    Lost,
+    /// The device did not take it; it is another request when it is given to the device again.
+    TakenBack,
+}
+
+/// The time of the events, which one event of a wild time does not move.
+struct Now {
+    last: Nanos,
+    now: Nanos,
+}
+
+impl Now {
+    fn see(&mut self, at: Nanos) {
+        self.now = at.min(self.last);
+        self.last = at;
+    }
+}
+
+/// Which requests may have lost an event.
+#[derive(Default)]
+struct Losses {
+    seen: u64,
+    events: u64,
+    until: u64,
+    /// Requests before this one may have lost their completion.
+    before: u64,
+}
+
+impl Losses {
+    /// At each event; `next` is the number of the next request.
+    fn look(&mut self, about: &Metadata, next: u64) {
+        self.events += 1;
+        if about.counts.lost_events != self.seen {
+            self.seen = about.counts.lost_events;
+            self.until = self.events + TOLD_WITHIN;
+        }
+        if self.events < self.until {
+            self.before = next;
+        }
+    }
+}
+
+impl<S: EventSource> Matcher<S> {
+    /// Of those events; reads the first of them.
+    pub fn new(mut events: S, action: Option<Action>, about: &mut Metadata) -> Result<Self> {
+        let mut ahead = VecDeque::new();
+        let mut events_ended = false;
+        while ahead.len() < LOOK_AHEAD {
+            match events.next(about)? {
+                Some(event) => ahead.push_back(event),
+                None => {
+                    events_ended = true;
+                    break;
+                }
+            }
+        }
+        let count = |action: Action| ahead.iter().filter(|event| event.action == action).count();
+        // The first of equals: the earliest in a request's life.
+        let most = Action::CHOICES.into_iter().rev().max_by_key(|&a| count(a)).filter(|&a| count(a) > 0);
+        let taken_from = action.or(most);
+        let completes = count(Action::Complete) > 0;
+        if let Some(taken) = taken_from {
+            let shown: Vec<String> = Action::CHOICES
+                .into_iter()
+                .chain([Action::Complete])
+                .map(|action| format!("{} {}", count(action), action.letter()))
+                .collect();
+            let why = if action.is_some() { "as asked" } else { "the most frequent" };
+            about.notice(format!(
+                "requests are taken from the events {} ({why}; the first {} events have {})",
+                taken.letter(),
+                ahead.len(),
+                shown.join(", ")
+            ));
+            about.request_time = if taken == Action::Issue { RequestTime::Issued } else { RequestTime::Asked };
+        }
+        // What was lost so far may have been lost anywhere in what was read so far.
+        let lost = about.counts.lost_events;
+        let until = if lost > 0 { ahead.len() as u64 + TOLD_WITHIN } else { 0 };
+        Ok(Self {
+            events,
+            ahead,
+            taken_from,
+            completes,
+            waiting: VecDeque::new(),
+            first: 0,
+            open: Open::default(),
+            flushes: Flushes::default(),
+            asked: Asked::default(),
+            now: Now { last: Nanos(i64::MIN), now: Nanos(i64::MIN) },
+            losses: Losses { seen: lost, until, ..Losses::default() },
+            events_ended,
+        })
+    }
+
+    fn next_event(&mut self, about: &mut Metadata) -> Result<Option<Event>> {
+        if let Some(event) = self.ahead.pop_front() {
+            return Ok(Some(event));
+        }
+        if self.events_ended {
+            return Ok(None);
+        }
+        let event = self.events.next(about)?;
+        self.events_ended = event.is_none();
+        Ok(event)
+    }
+
+    fn take(&mut self, event: &Event) {
+        let is_taken = Some(event.action) == self.taken_from;
+        match event.action {
+            Action::Issue if is_taken => self.begin_issued(event),
+            _ if is_taken => self.begin(event),
+            Action::Issue => self.issue(event),
+            Action::Queue if self.taken_from == Some(Action::Issue) => self.asked.ask(event),
+            Action::Requeue => self.take_back(event),
+            Action::Complete => self.complete(event),
+            _ => {}
+        }
+    }
+
+    fn next_number(&self) -> u64 {
+        self.first + self.waiting.len() as u64
+    }
+
+    /// A request of that number, if it has not left.
+    fn waiting(&mut self, number: u64) -> Option<&mut Waiting> {
+        number.checked_sub(self.first).and_then(|index| self.waiting.get_mut(index as usize))
+    }
+
+    /// A request that is taken from what happens before its issue.
+    fn begin(&mut self, event: &Event) {
+        let number = self.next_number();
+        if is_flush(event) {
+            self.flushes.ask(event.device, number);
+        } else {
+            self.open.add(event.place(), event.sectors, number);
+        }
+        let (request, sectors) = (event.request(), event.sectors.0);
+        let state = State::InFlight;
+        self.waiting.push_back(Waiting { request, issued: None, to_issue: sectors, to_complete: sectors, state });
+    }
+
+    /// A request that is taken from its issue.
+    fn begin_issued(&mut self, event: &Event) {
+        let (number, place) = (self.next_number(), event.place());
+        let asked = if is_flush(event) {
+            self.flushes.issue_one(event.device, number);
+            self.asked.flush_issued(event)
+        } else {
+            self.open.add(place, event.sectors, number);
+            self.open.mark(place, number, true);
+            self.asked.issued(event)
+        };
+        let request = Request { queued: asked.map(|asked| event.at - asked), ..event.request() };
+        self.waiting.push_back(Waiting {
+            request,
+            issued: Some(event.at),
+            to_issue: 0,
+            to_complete: event.sectors.0,
+            state: State::InFlight,
+        });
+    }
+
+    fn issue(&mut self, event: &Event) {
+        if is_flush(event) {
+            for number in self.flushes.issue_all(event.device, self.next_number()) {
+                if let Some(waiting) = self.waiting(number) {
+                    waiting.issue(event.at);
+                }
+            }
+            return;
+        }
+        let (first, all) = (self.first, &mut self.waiting);
+        self.open.cover(event.place(), event.sectors, false, |number, sectors| {
+            let Some(waiting) = number.checked_sub(first).and_then(|i| all.get_mut(i as usize)) else {
+                return Covered::Remove;
+            };
+            waiting.issue(event.at);
+            waiting.to_issue = waiting.to_issue.saturating_sub(sectors);
+            if waiting.to_issue == 0 { Covered::Issued } else { Covered::Kept }
+        });
+    }
+
+    /// The device could not take it: all is as before its issue.
+    fn take_back(&mut self, event: &Event) {
+        if is_flush(event) {
+            return;
+        }
+        let drops = self.taken_from == Some(Action::Issue);
+        let (first, all, asked) = (self.first, &mut self.waiting, &mut self.asked);
+        self.open.cover(event.place(), event.sectors, true, |number, sectors| {
+            let Some(waiting) = number.checked_sub(first).and_then(|i| all.get_mut(i as usize)) else {
+                return Covered::Remove;
+            };
+            if drops {
+                waiting.state = State::TakenBack;
+                if let Some(queued) = waiting.request.queued {
+                    asked.ask(&Event { at: waiting.request.at - queued, ..*event });
+                }
+                return Covered::Remove;
+            }
+            waiting.to_issue = (waiting.to_issue + sectors).min(waiting.request.sectors.0);
+            if waiting.to_issue == waiting.request.sectors.0 {
+                (waiting.issued, waiting.request.queued) = (None, None);
+            }
+            Covered::TakenBack
+        });
+    }
+
+    fn complete(&mut self, event: &Event) {
+        if is_flush(event) {
+            for number in self.flushes.complete(event.device, self.losses.before) {
+                if let Some(waiting) = self.waiting(number) {
+                    waiting.complete(event.at);
+                }
+            }
+            return;
+        }
+        // Where completions were lost, an older one of just this place waits in vain.
+        for number in self.open.older_twins(event.place(), event.sectors, self.losses.before) {
+            if let Some(waiting) = self.waiting(number) {
+                waiting.state = State::Lost;
+            }
+        }
+        let (first, all) = (self.first, &mut self.waiting);
+        self.open.cover(event.place(), event.sectors, true, |number, sectors| {
+            let Some(waiting) = number.checked_sub(first).and_then(|i| all.get_mut(i as usize)) else {
+                return Covered::Remove;
+            };
+            waiting.to_complete = waiting.to_complete.saturating_sub(sectors);
+            if waiting.to_complete > 0 {
+                return Covered::Kept;
+            }
+            waiting.complete(event.at);
+            Covered::Remove
+        });
+    }
+
+    /// The first request, if nothing more is to be learnt of it.
+    fn release(&mut self, about: &mut Metadata) -> Option<Request> {
+        loop {
+            let front = self.waiting.front()?;
+            let given_up = self.events_ended && self.ahead.is_empty()
+                || self.waiting.len() > MAX_WAITING
+                || self.now.now - front.request.at > MAX_AGE;
+            if self.completes && front.state == State::InFlight && !given_up {
+                return None;
+            }
+            if front.state == State::InFlight {
+                let request = &front.request;
+                if request.op == Op::Flush && request.sectors.0 == 0 {
+                    self.flushes.forget(request.device, self.first);
+                } else {
+                    let place = Place::of(request.device, request.op, request.sector, request.sectors);
+                    self.open.forget(place, self.first);
+                }
+            }
+            about.counts.unmatched += u64::from(self.completes && matches!(front.state, State::InFlight | State::Lost));
+            self.first += 1;
+            let front = self.waiting.pop_front()?;
+            if front.state != State::TakenBack {
+                return Some(front.request);
+            }
+        }
+    }
+}
+
+impl Waiting {
+    fn issue(&mut self, at: Nanos) {
+        if self.issued.is_none() {
+            self.issued = Some(at);
+            self.request.queued = Some(at - self.request.at).filter(|queued| queued.0 >= 0);
+        }
+    }
+
+    fn complete(&mut self, at: Nanos) {
+        self.request.latency = Some(at - self.issued.unwrap_or(self.request.at));
+        self.state = State::Completed;
+    }
+}
+
+/// A flush has no place, and rules of its own.
+pub fn is_flush(event: &Event) -> bool {
+    event.op == Op::Flush && event.sectors.0 == 0
+}
+
+impl<S: EventSource> Source for Matcher<S> {
+    fn next(&mut self, about: &mut Metadata) -> Result<Option<Request>> {
+        loop {
+            if let Some(request) = self.release(about) {
+                return Ok(Some(request));
+            }
+            match self.next_event(about)? {
+                Some(event) => {
+                    self.now.see(event.at);
+                    self.losses.look(about, self.next_number());
+                    self.take(&event);
+                }
+                None if self.waiting.is_empty() => return Ok(None),
+                None => {}
+            }
+        }
+    }
+
+    fn progress(&self) -> Option<f64> {
+        self.events.progress()
+    }
+}
