@@ -251,7 +251,8 @@ mod tests {
         assert!(content.len() < HEAD_BYTES as usize);
         let half = content.len() / 2;
         let gzipped = gzip(&content);
-        let frames = |n: usize| content.chunks(n).flat_map(|part| zstd::encode_all(part, 1).unwrap()).collect::<Vec<u8>>();
+        let frames =
+            |n: usize| content.chunks(n).flat_map(|part| zstd::encode_all(part, 1).unwrap()).collect::<Vec<u8>>();
         for (packed, at_least) in [
             (gzipped[..gzipped.len() - 3].to_vec(), content.len()),
             (gzipped[..gzipped.len() * 9 / 10].to_vec(), half),

@@ -9,7 +9,7 @@ use crate::input::Input;
 use crate::lines::{LineEnd, Lines};
 use crate::metadata::{Device, Kind, Metadata};
 use crate::reorder::Reorder;
-use crate::request::{DeviceId, Request};
+use crate::request::{DeviceId, Op, Request};
 use crate::sort::Head;
 use crate::stream::Reader;
 use crate::units::{MAX_END_SECTOR, Nanos, SECTOR_BYTES, Sector, Sectors};
@@ -231,19 +231,31 @@ impl Context<'_> {
 
     /// A place in sectors.
     pub fn sectors(&self, sector: u64, sectors: u64) -> std::result::Result<(Sector, Sectors), &'static str> {
-        match sector.checked_add(sectors) {
-            Some(end) if end <= MAX_END_SECTOR => Ok((Sector(sector), Sectors(sectors))),
-            _ => Err(TOO_FAR),
-        }
+        in_sectors(sector, sectors)
     }
 
     /// A place in bytes. What is not aligned to sectors is widened to them, and counted.
     pub fn bytes(&mut self, offset: u64, length: u64) -> std::result::Result<(Sector, Sectors), &'static str> {
         let end = offset.checked_add(length).ok_or(TOO_FAR)?;
-        let (first, behind) = (offset / SECTOR_BYTES, end.div_ceil(SECTOR_BYTES));
+        // What moves nothing must not grow a sector.
+        let behind = if length == 0 { offset / SECTOR_BYTES } else { end.div_ceil(SECTOR_BYTES) };
+        let first = offset / SECTOR_BYTES;
         *self.unaligned += u64::from(!offset.is_multiple_of(SECTOR_BYTES) || !length.is_multiple_of(SECTOR_BYTES));
         self.sectors(first, behind - first)
     }
+}
+
+fn in_sectors(sector: u64, sectors: u64) -> std::result::Result<(Sector, Sectors), &'static str> {
+    match sector.checked_add(sectors) {
+        Some(end) if end <= MAX_END_SECTOR => Ok((Sector(sector), Sectors(sectors))),
+        _ => Err(TOO_FAR),
+    }
+}
+
+/// The place of an event, in sectors. What moves nothing has none if it is a flush; and of others, too, kernels may say -1.
+pub fn place(op: Op, sector: u64, sectors: u64) -> std::result::Result<(Sector, Sectors), &'static str> {
+    let is_nowhere = sectors == 0 && (op == Op::Flush || sector > MAX_END_SECTOR);
+    in_sectors(if is_nowhere { 0 } else { sector }, sectors)
 }
 
 /// A format of lines, each of which says one thing.
@@ -352,6 +364,16 @@ pub fn recognise_lines<F: LineFormat>(head: &[u8], mut format: F) -> bool {
     rows > 0 && bad * 10 <= rows
 }
 
+/// The first thing that a line says at the beginning of a file.
+pub fn first_row<F: LineFormat>(head: &[u8], mut format: F) -> Option<F::Item> {
+    let (mut about, mut devices, mut unaligned) = (Metadata::new(Kind::Load, ""), Devices::default(), 0);
+    let mut context = Context { about: &mut about, devices: &mut devices, unaligned: &mut unaligned };
+    whole_lines(head).find_map(|line| match format.parse(line, &mut context) {
+        Parsed::Row(row) => Some(row),
+        _ => None,
+    })
+}
+
 /// Takes over from an input that it ended before its end.
 pub fn note_damage(input: &Input, about: &mut Metadata) {
     if let Some(damage) = input.damage() {
@@ -413,7 +435,6 @@ pub fn words(line: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Op;
 
     struct Given(Vec<i64>);
 
