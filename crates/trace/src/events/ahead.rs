@@ -66,6 +66,7 @@ impl Ahead {
         about.devices.extend(learnt.devices);
         learnt.notices.into_iter().for_each(|notice| about.notice(notice));
         about.counts.bad_lines += learnt.counts.bad_lines;
+        about.counts.time_jumps += learnt.counts.time_jumps;
         about.counts.lost_events = about.counts.lost_events.saturating_add(learnt.counts.lost_events);
         about.epoch_unix_ns = learnt.epoch_unix_ns.or(about.epoch_unix_ns);
         about.complete &= learnt.complete;

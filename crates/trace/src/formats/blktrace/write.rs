@@ -21,6 +21,7 @@ pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Re
         output,
         devices,
         made_up: 0,
+        unknown_processes: 0,
         sequences: HashMap::new(),
         pending: Unfolded::new(known.request_time),
         named: HashMap::new(),
@@ -47,6 +48,8 @@ struct BlktraceWriter {
     output: Output,
     devices: Vec<Option<u32>>,
     made_up: u64,
+    /// Requests of which it is not known who asked.
+    unknown_processes: u64,
     /// For each device the last sequence number.
     sequences: HashMap<u32, u32>,
     pending: Unfolded,
@@ -154,6 +157,11 @@ impl Writer<Request> for BlktraceWriter {
             self.losses.others += 1;
             return Ok(());
         }
+        self.unknown_processes += u64::from(request.pid.is_none());
+        if request.pid.is_none() && request.comm != Comm::default() {
+            // Names go with numbers.
+            self.losses.process(request);
+        }
         self.pending.push(at, request);
         while let Some((at, action, request)) = self.pending.before(at) {
             self.put(at, action, &request)?;
@@ -168,6 +176,12 @@ impl Writer<Request> for BlktraceWriter {
         let mut unheld = self.losses.told("blktrace", metadata);
         if self.made_up > 0 {
             unheld.said.push("blktrace knows devices by number: those with other names are 259,0 259,1 …".into());
+        }
+        if self.unknown_processes > 0 {
+            let count = self.unknown_processes;
+            unheld
+                .said
+                .push(format!("blktrace knows processes by number: {count} requests of an unknown one are of 0"));
         }
         self.output.finish()?;
         Ok(unheld)

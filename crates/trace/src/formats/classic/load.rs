@@ -21,6 +21,8 @@ pub struct LoadReader {
     /// What is added to every time since the last jump.
     shift: i64,
     last: i64,
+    /// Whether what the end of the file tells has been told.
+    concluded: bool,
 }
 
 /// Text whose meaning depends on what follows it.
@@ -41,6 +43,7 @@ impl LoadReader {
             text: HeldText::default(),
             shift: 0,
             last: i64::MIN,
+            concluded: false,
         };
         let mut preamble = Preamble::default();
         reader.first = reader.advance(Some(&mut preamble))?;
@@ -89,7 +92,9 @@ impl LoadReader {
             }
         }
         self.text.settle(&mut self.metadata);
-        note_damage(self.lines.source(), &mut self.metadata);
+        if !std::mem::replace(&mut self.concluded, true) {
+            note_damage(self.lines.source(), &mut self.metadata);
+        }
         Ok(None)
     }
 
