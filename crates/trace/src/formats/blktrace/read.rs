@@ -136,7 +136,7 @@ impl Trace {
         let (Some(_), Some(at), Some(device)) = (place, time, device) else {
             about.counts.bad_lines += 1;
             let name = device_name(record.device);
-            about.notice(format!(
+            about.notice_of_line(format!(
                 "a record of the device {name} was left out: its place or time is beyond anything possible"
             ));
             return None;

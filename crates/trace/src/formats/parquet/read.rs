@@ -218,7 +218,7 @@ impl<Row: Table> TableReader<Row> {
                 Err(_) if self.survey == Survey::Counted => {}
                 Err(problem) => {
                     self.metadata.counts.bad_lines += 1;
-                    self.metadata.notice(format!("row {number} left out: {problem}"));
+                    self.metadata.notice_of_line(format!("row {number} left out: {problem}"));
                 }
             }
         }
