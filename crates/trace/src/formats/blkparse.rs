@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::events::{Action, Event};
 use crate::formats::tracepoints::{is_device, open_events};
 use crate::formats::{Format, Losses, TriedOn};
-use crate::metadata::Metadata;
+use crate::metadata::{Device, Metadata};
 use crate::number::{decimal, whole};
 use crate::output::Output;
 use crate::request::{Comm, Request};
@@ -198,6 +198,10 @@ impl Writer<Request> for BlkparseWriter {
             self.put(event)?;
         }
         Ok(())
+    }
+
+    fn learn_devices(&mut self, new: &[Device]) {
+        self.names.extend(new.iter().map(|device| device.name.clone()));
     }
 
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {

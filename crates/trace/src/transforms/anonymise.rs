@@ -161,6 +161,10 @@ impl Source for Anonymised {
         &self.metadata
     }
 
+    fn has_all_devices(&self) -> bool {
+        true
+    }
+
     fn progress(&self) -> Option<f64> {
         self.rows.progress()
     }

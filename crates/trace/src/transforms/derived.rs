@@ -110,6 +110,10 @@ impl Source for Derived {
         &self.metadata
     }
 
+    fn has_all_devices(&self) -> bool {
+        true
+    }
+
     fn progress(&self) -> Option<f64> {
         Some(self.current as f64 / self.snippets.len().max(1) as f64)
     }

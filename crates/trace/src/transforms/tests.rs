@@ -1,5 +1,7 @@
 //! Each transform against a slow and obvious model of it, on any load.
 
+mod late;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 

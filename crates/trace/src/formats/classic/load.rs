@@ -135,6 +135,10 @@ impl Reader<Request> for LoadReader {
         &self.metadata
     }
 
+    fn has_all_devices(&self) -> bool {
+        true
+    }
+
     fn progress(&self) -> Option<f64> {
         self.lines.source().progress()
     }
