@@ -152,7 +152,7 @@ impl<F: LineFormat> LineSource<F> {
                 Parsed::Nothing => {}
                 Parsed::Bad(problem) => {
                     about.counts.bad_lines += 1;
-                    about.notice(format!("line {} left out, {problem}: {}", line.number, shown(text)));
+                    about.notice_of_line(format!("line {} left out, {problem}: {}", line.number, shown(text)));
                 }
             }
         }

@@ -152,6 +152,10 @@ impl<S: Source> Reader<Request> for InOrder<S> {
         &self.metadata
     }
 
+    fn has_all_devices(&self) -> bool {
+        self.source_ended
+    }
+
     fn progress(&self) -> Option<f64> {
         self.source.progress()
     }

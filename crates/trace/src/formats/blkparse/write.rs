@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::events::Action;
 use crate::formats::tracepoints::is_device;
 use crate::formats::{Losses, Unfolded};
-use crate::metadata::Metadata;
+use crate::metadata::{Device, Metadata};
 use crate::output::Output;
 use crate::request::{Op, Request};
 use crate::rwbs;
@@ -85,6 +85,10 @@ impl Writer<Request> for BlkparseWriter {
             self.put(event)?;
         }
         Ok(())
+    }
+
+    fn learn_devices(&mut self, new: &[Device]) {
+        self.names.extend(new.iter().map(|device| device.name.clone()));
     }
 
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {

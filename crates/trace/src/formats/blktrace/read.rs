@@ -187,5 +187,5 @@ impl Trace {
 
 fn bad_record(record: &Record, problem: &str, about: &mut Metadata) {
     about.counts.bad_lines += 1;
-    about.notice(format!("a record of the device {} was left out: {problem}", device_name(record.device)));
+    about.notice_of_line(format!("a record of the device {} was left out: {problem}", device_name(record.device)));
 }

@@ -219,6 +219,30 @@ fn a_stale_footer_is_not_trusted() {
     assert!(metadata.notices[0].contains("99"), "{:?}", metadata.notices);
 }
 
+/// Other programs change rows, sort them or not, and hand on the footer as it is.
+#[test]
+fn the_footer_is_not_trusted_in_what_another_program_wrote() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    let mut metadata = Metadata::new(Kind::Load, "classic");
+    metadata.counts = Counts { requests: 3, reads: 3, bad_lines: 7, ..Counts::default() };
+    metadata.span.max_end_sector = 8;
+    metadata.devices = ["a", "b", "c"].map(|name| Device { name: name.into(), sectors: None }).to_vec();
+    foreign(&path, &[3, 1, 2], Some(&serde_json::to_string(&metadata).unwrap()));
+    let (rows, read) = open_load(&path);
+    assert_eq!(rows.iter().map(|r| r.at.0).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!((read.counts.requests, read.counts.writes, read.counts.bad_lines), (3, 3, 7));
+    assert_eq!((read.span.last_ns, read.span.max_end_sector), (3, 72));
+    assert_eq!(read.devices, metadata.devices);
+    assert!(read.notices.iter().any(|n| n.contains("does not describe the rows")), "{:?}", read.notices);
+    assert!(read.notices.iter().any(|n| n.contains("were sorted")), "{:?}", read.notices);
+    // What was only written anew is as good as before.
+    metadata.counts = read.counts;
+    metadata.span = read.span;
+    foreign(&path, &[1, 2, 3], Some(&serde_json::to_string(&metadata).unwrap()));
+    assert_eq!(open_load(&path).1, metadata);
+}
+
 #[test]
 fn a_newer_version_is_refused() {
     let folder = tempfile::tempdir().unwrap();
