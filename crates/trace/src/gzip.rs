@@ -70,7 +70,7 @@ pub struct Unpacked<R> {
 }
 
 enum Place<R> {
-    Member(GzDecoder<R>),
+    Member(Box<GzDecoder<R>>),
     Behind(R),
     /// Nothing more is to come.
     End,
@@ -106,7 +106,7 @@ impl<R: BufRead> Read for Unpacked<R> {
             }
             self.place = match std::mem::replace(&mut self.place, Place::End) {
                 Place::Member(member) => Place::Behind(member.into_inner()),
-                Place::Behind(packed) => Place::Member(GzDecoder::new(packed)),
+                Place::Behind(packed) => Place::Member(Box::new(GzDecoder::new(packed))),
                 Place::End => Place::End,
             };
         }
