@@ -8,6 +8,7 @@ use ::parquet::errors::Result as ParquetResult;
 use ::parquet::file::metadata::ParquetMetaData;
 use ::parquet::file::reader::FileReader;
 use ::parquet::file::serialized_reader::SerializedFileReader;
+use ::parquet::file::statistics::Statistics;
 
 use crate::SCHEMA_VERSION;
 use crate::error::{Error, Result};
@@ -105,6 +106,16 @@ impl TableFile {
     /// Load or run.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// How many devices its rows name, as far as the statistics of the column tell.
+    fn devices_named(&self) -> usize {
+        let highest = self.reader.metadata().row_groups().iter().filter_map(|group| {
+            let column = group.columns().iter().find(|column| column.column_path().string() == "device")?;
+            let Statistics::Int32(numbers) = column.statistics()? else { return None };
+            numbers.max_opt().and_then(|&number| u16::try_from(number).ok())
+        });
+        highest.max().map_or(0, |number| usize::from(number) + 1)
     }
 
     fn rows(&self) -> u64 {
@@ -325,9 +336,10 @@ impl<Row: Table> Reader<Row> for TableReader<Row> {
     }
 }
 
-/// Opens a load. One of another producer may name devices that no footer lists, and may be out of order.
+/// Opens a load. One of another producer may name devices that no footer lists, and may be out of order; so may one of
+/// our own that was made when devices that appeared late were not listed.
 pub fn open_load(file: TableFile) -> Result<Opened> {
-    let (mut last, mut sorted, mut devices) = (Nanos(i64::MIN), true, 0);
+    let (mut last, mut sorted, mut devices) = (Nanos(i64::MIN), true, file.devices_named());
     let mut reader = TableReader::new(file, |request: &Request| {
         sorted &= last <= request.at;
         last = request.at;

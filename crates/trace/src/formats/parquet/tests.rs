@@ -89,6 +89,10 @@ proptest! {
         }
         prop_assert!(writer.finish(&metadata).unwrap().said.is_empty());
         let (read, footer) = open_load(&path);
+        let named = written.iter().map(|row| usize::from(row.device.0) + 1).max().unwrap_or(0);
+        for number in metadata.devices.len()..named {
+            metadata.devices.push(Device { name: format!("device {number}"), sectors: None });
+        }
         prop_assert_eq!(read, written);
         prop_assert_eq!(footer, metadata);
     }
@@ -241,6 +245,19 @@ fn the_footer_is_not_trusted_in_what_another_program_wrote() {
     metadata.span = read.span;
     foreign(&path, &[1, 2, 3], Some(&serde_json::to_string(&metadata).unwrap()));
     assert_eq!(open_load(&path).1, metadata);
+}
+
+#[test]
+fn devices_that_the_footer_does_not_list_are_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.load.parquet");
+    let metadata = Metadata::new(Kind::Load, "classic");
+    let mut writer = crate::create_load(&path, &metadata).unwrap();
+    let request = Request::new(Nanos(1), Op::Read, Sector(8), Sectors(8));
+    writer.write(&Request { device: DeviceId(2), ..request }).unwrap();
+    writer.finish(&metadata).unwrap();
+    let names: Vec<String> = open_load(&path).1.devices.into_iter().map(|device| device.name).collect();
+    assert_eq!(names, ["", "device 1", "device 2"]);
 }
 
 #[test]
