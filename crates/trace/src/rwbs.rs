@@ -2,8 +2,9 @@
 //!
 //! `[F] op [F] [A] [S] [M]`: a flush in front, the operation (`R` read, `W` write, `D` discard, `N` none, `F` flush, `Z…`
 //! zones), forced unit access, read-ahead, sync, metadata. An append to a zone (`ZA`) is data that is written; the other
-//! operations on zones (`ZR` reset, `ZRA` reset all, `ZF` finish, `ZO` open, `ZC` close) move none. From `blk_fill_rwbs` in the kernel and `fill_rwbs` in blktrace.
-//! Neither tells writing zeros from writing (seen on Linux 6.18); what is written here says `WZ` for it.
+//! operations on zones (`ZR` reset, `ZRA` reset all, `ZF` finish, `ZO` open, `ZC` close) move none. From `blk_fill_rwbs` in
+//! the kernel and `fill_rwbs` in blktrace. Neither tells writing zeros from writing (seen on Linux 6.18); what is written here
+//! says `WZ` for it.
 
 use crate::request::{Flags, Op};
 
@@ -25,6 +26,13 @@ pub enum NoRequest {
 /// # Errors
 /// If it is no request of a load: what else it is.
 pub fn parse(letters: &[u8], sectors: u64) -> Result<(Op, Flags), NoRequest> {
+    // Mostly it is no more than this.
+    match letters {
+        b"R" => return Ok((Op::Read, Flags::NONE)),
+        b"W" => return Ok((Op::Write, Flags::NONE)),
+        b"WS" => return Ok((Op::Write, Flags::SYNC)),
+        _ => {}
+    }
     let (preflush, rest) = match letters {
         [b'F', rest @ ..] if matches!(rest.first(), Some(b'R' | b'W' | b'D' | b'N' | b'F' | b'Z')) => {
             (Flags::PREFLUSH, rest)

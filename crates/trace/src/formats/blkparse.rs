@@ -52,7 +52,9 @@ impl LineFormat for Blkparse {
     type Item = Event;
 
     fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Event> {
-        if line.starts_with(b"CPU") && line.ends_with(b":") || line.starts_with(b"Total (") {
+        // Events begin with a device's number.
+        let is_worded = line.first().is_some_and(u8::is_ascii_alphabetic);
+        if is_worded && (line.starts_with(b"CPU") && line.ends_with(b":") || line.starts_with(b"Total (")) {
             self.part = Part::Summary;
         }
         if self.part == Part::Summary && is_event(line) {
@@ -69,7 +71,7 @@ impl LineFormat for Blkparse {
             return Parsed::Nothing;
         }
         // What blkparse says of itself, on standard output.
-        if line.starts_with(b"Input file ") && line.ends_with(b" added") {
+        if is_worded && line.starts_with(b"Input file ") && line.ends_with(b" added") {
             return Parsed::Nothing;
         }
         match self.event(line, context) {
@@ -95,7 +97,7 @@ fn is_event(line: &[u8]) -> bool {
 enum Kind {
     Event(Action),
     Remap,
-    /// Merged, plugged, unplugged, split, bounced, slept, requeued, a message; what newer kernels tell of zones beside.
+    /// Merged, plugged, unplugged, split, bounced, slept, a message; what newer kernels tell of zones beside.
     Other,
 }
 
@@ -118,20 +120,25 @@ impl Blkparse {
     /// The time in the load. That of an output behind another one begins at zero again, and goes on here.
     fn time(&mut self, told: Nanos, about: &mut Metadata) -> Nanos {
         if self.part == Part::Another {
-            self.part = Part::Events;
-            self.shift = Nanos::ZERO;
-            if told < self.newest {
-                self.shift = self.newest - told;
-                about.counts.time_jumps += 1;
-                about.notice(format!(
-                    "another output of blkparse follows the summary of one; its times are shifted by {}, so that time goes on",
-                    self.shift
-                ));
-            }
+            self.begin_another(told, about);
         }
         let at = told + self.shift;
         self.newest = self.newest.max(at);
         at
+    }
+
+    #[cold]
+    fn begin_another(&mut self, told: Nanos, about: &mut Metadata) {
+        self.part = Part::Events;
+        self.shift = Nanos::ZERO;
+        if told < self.newest {
+            self.shift = self.newest - told;
+            about.counts.time_jumps += 1;
+            about.notice(format!(
+                "another output of blkparse follows the summary of one; its times are shifted by {}, so that time goes on",
+                self.shift
+            ));
+        }
     }
 
     fn event(&mut self, line: &[u8], context: &mut Context<'_>) -> std::result::Result<Option<Event>, &'static str> {
