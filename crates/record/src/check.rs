@@ -1,9 +1,10 @@
 //! Whether every request of a replay is in a recording that was made during it.
 //!
-//! Two multisets of (operation, sector, length) are compared; then, for the requests that are in both, the issue times.
+//! Two multisets of (operation, sector, length) are compared, each target with the recorded device of its name; then, for the requests that are in both, the issue times.
 //! A constant difference of the two clocks' zeros is taken out. Files may be of any size: what does not fit into memory
 //! is compared in several passes, each over the requests whose position falls into its share.
 
+mod devices;
 mod pieces;
 mod times;
 
@@ -11,6 +12,7 @@ use iosonar_trace::{Metadata, Op, Reader, Record, Request, Sector, Sectors};
 use serde::Serialize;
 
 use crate::error::Result;
+use devices::{Devices, Group};
 use pieces::Tiling;
 pub use times::Times;
 
@@ -23,8 +25,15 @@ const KEPT: usize = 100_000;
 /// What a comparison found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Whether every request that the run issued is in the recording.
+    /// Whether every request that the run issued is in the recording, as far as can be known: never if the run's file is
+    /// damaged or was cut short.
     pub complete: bool,
+    /// The recorded devices that the run's targets correspond to by name, and were compared with; empty if none does.
+    pub devices: Vec<String>,
+    /// Rows of the run that could not be read: what became of these requests is unknown.
+    pub unreadable_run: u64,
+    /// Rows of the recording that could not be read: what is missing may be among them.
+    pub unreadable_recording: u64,
     /// Requests that the run issued.
     pub issued: u64,
     /// Requests of the run that were never issued: they are not looked for.
@@ -49,6 +58,9 @@ pub struct Comparison {
     pub missing_requests: Vec<Difference>,
     /// The first of those that are not of the run, by position.
     pub extra_requests: Vec<Difference>,
+    /// What the names of devices do not agree on, one sentence each.
+    #[serde(skip)]
+    pub notes: Vec<String>,
     /// What is known of the run, now that all of it was read.
     #[serde(skip)]
     pub run: Metadata,
@@ -69,6 +81,16 @@ pub struct Difference {
     pub op: Op,
     /// Its time in its own file, in ns.
     pub at_ns: i64,
+    /// Which of [`Comparison::devices`] it is on; `None`: on a target or device that corresponds to none of the other side.
+    #[serde(skip)]
+    pub device: Option<u16>,
+}
+
+impl Comparison {
+    /// The name of the recorded device that a difference is on, or of the target that corresponds to it.
+    pub fn device_of(&self, of: &Difference) -> Option<&str> {
+        self.devices.get(usize::from(of.device?)).map(String::as_str)
+    }
 }
 
 fn by_name<S: serde::Serializer>(op: &Op, serializer: S) -> std::result::Result<S::Ok, S::Error> {
@@ -89,20 +111,26 @@ pub fn compare(run: Open<Record>, recording: Open<Request>) -> Result<Comparison
 fn compare_in_passes(run: Open<Record>, recording: Open<Request>, pass_size: u64) -> Result<Comparison> {
     let known = (surveyed(run)?, surveyed(recording)?);
     let passes = known.0.counts.requests.max(known.1.counts.requests).div_ceil(pass_size).max(1);
+    let devices = Devices::of(&known.0, &known.1);
     let mut found = Found::default();
+    let mut unreadable = (0, 0);
     for pass in 0..passes {
         let issued = side(run()?.as_mut(), passes, pass, |row| {
-            row.issued.map(|at| Entry::new(row.op, row.sector, row.sectors, at.0))
+            row.issued.map(|at| Entry::new(devices.of_issued(row.device), row.op, row.sector, row.sectors, at.0))
         })?;
         let recorded = side(recording()?.as_mut(), passes, pass, |row| {
-            Some(Entry::new(row.op, row.sector, row.sectors, row.at.0))
+            Some(Entry::new(devices.of_recorded(row.device), row.op, row.sector, row.sectors, row.at.0))
         })?;
+        unreadable = (issued.unreadable, recorded.unreadable);
         if pass == 0 {
             found.never_issued = issued.without_time;
         }
         found.join(&issued.entries, &recorded.entries);
     }
-    Ok(found.conclude(known))
+    let mut found = found.conclude(known, &devices);
+    (found.unreadable_run, found.unreadable_recording) = unreadable;
+    found.complete &= found.unreadable_run == 0 && found.run.complete;
+    Ok(found)
 }
 
 /// What is known of a side once all of it was read, from the footer or by reading.
@@ -118,18 +146,20 @@ fn surveyed<Row>(open: Open<Row>) -> Result<Metadata> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     sector: u64,
-    /// The length, with the operation's number in its highest bits.
+    /// The length, with the group's number above it and the operation's in the highest bits.
     sectors_and_op: u64,
     at_ns: i64,
 }
 
-/// No length reaches these bits: 2^56 sectors are more than any file can hold.
-const OP_SHIFT: u32 = 56;
+/// No length reaches these bits: 2^40 sectors in one request are 512 TiB.
+const GROUP_SHIFT: u32 = 40;
+const OP_SHIFT: u32 = GROUP_SHIFT + Group::BITS;
 
 impl Entry {
-    fn new(op: Op, sector: Sector, sectors: Sectors, at_ns: i64) -> Self {
-        let sectors = sectors.0.min((1 << OP_SHIFT) - 1);
-        Self { sector: sector.0, sectors_and_op: (op as u64) << OP_SHIFT | sectors, at_ns }
+    fn new(group: Group, op: Op, sector: Sector, sectors: Sectors, at_ns: i64) -> Self {
+        let sectors = sectors.0.min((1 << GROUP_SHIFT) - 1);
+        let sectors_and_op = (op as u64) << OP_SHIFT | u64::from(group) << GROUP_SHIFT | sectors;
+        Self { sector: sector.0, sectors_and_op, at_ns }
     }
 
     fn key(self) -> (u64, u64) {
@@ -145,9 +175,10 @@ impl Entry {
     fn difference(self) -> Difference {
         Difference {
             sector: self.sector,
-            sectors: self.sectors_and_op & ((1 << OP_SHIFT) - 1),
+            sectors: self.sectors_and_op & ((1 << GROUP_SHIFT) - 1),
             op: Op::from_number((self.sectors_and_op >> OP_SHIFT) as u8).expect("it was made from one"),
             at_ns: self.at_ns,
+            device: ((self.sectors_and_op >> GROUP_SHIFT) as Group).checked_sub(1),
         }
     }
 }
@@ -155,6 +186,8 @@ impl Entry {
 struct Side {
     entries: Vec<Entry>,
     without_time: u64,
+    /// Rows that are missing because they are damaged.
+    unreadable: u64,
 }
 
 /// One pass' share of a side, sorted.
@@ -164,7 +197,7 @@ fn side<Row>(
     pass: u64,
     entry: impl Fn(&Row) -> Option<Entry>,
 ) -> Result<Side> {
-    let mut side = Side { entries: Vec::new(), without_time: 0 };
+    let mut side = Side { entries: Vec::new(), without_time: 0, unreadable: 0 };
     while let Some(row) = reader.next()? {
         match entry(&row) {
             Some(entry) if entry.share(passes) == pass => side.entries.push(entry),
@@ -172,6 +205,8 @@ fn side<Row>(
             None => side.without_time += 1,
         }
     }
+    // Where a reader trusts the footer, it finds out only now.
+    side.unreadable = reader.metadata().counts.bad_lines;
     side.entries.sort_unstable();
     Ok(side)
 }
@@ -210,16 +245,22 @@ impl Found {
         self.times.add(differences);
     }
 
-    fn conclude(mut self, (run, recording): (Metadata, Metadata)) -> Comparison {
+    fn conclude(mut self, (run, recording): (Metadata, Metadata), devices: &Devices) -> Comparison {
         let mut tiling = Tiling::default();
         if self.missing_beyond == 0 && self.extra_beyond == 0 {
             tiling = pieces::take_tiled(&mut self.missing, &mut self.extra);
+        }
+        for of in self.missing.iter_mut().chain(&mut self.extra) {
+            of.device = of.device.and_then(|group| devices.place(group + 1));
         }
         self.missing.sort_unstable();
         self.extra.sort_unstable();
         let missing = self.missing.len() as u64 + self.missing_beyond;
         Comparison {
             complete: missing == 0,
+            devices: devices.compared(),
+            unreadable_run: 0,
+            unreadable_recording: 0,
             issued: self.issued,
             never_issued: self.never_issued,
             recorded: self.recorded,
@@ -232,6 +273,7 @@ impl Found {
             times: self.times.conclude(),
             missing_requests: self.missing,
             extra_requests: self.extra,
+            notes: devices.notes(),
             run,
             recording,
         }
@@ -263,6 +305,10 @@ mod tests {
 
     use super::*;
 
+    fn compared(run: &[Record], recording: &[Request], pass_size: u64) -> Comparison {
+        compared_as(run, &Metadata::new(Kind::Replay, "test"), recording, &Metadata::new(Kind::Load, "test"), pass_size)
+    }
+
     struct Rows<Row> {
         rows: std::vec::IntoIter<Row>,
         metadata: Metadata,
@@ -280,8 +326,11 @@ mod tests {
         }
     }
 
-    fn reader<Row: Send + 'static>(rows: Vec<Row>) -> Result<Box<dyn Reader<Row>>> {
-        Ok(Box::new(Rows { rows: rows.into_iter(), metadata: Metadata::new(Kind::Load, "test") }))
+    fn reader<Row: Send + 'static>(rows: &[Row], metadata: &Metadata) -> Result<Box<dyn Reader<Row>>>
+    where
+        Row: Clone,
+    {
+        Ok(Box::new(Rows { rows: rows.to_vec().into_iter(), metadata: metadata.clone() }))
     }
 
     fn issued(sector: u64, sectors: u64, op: Op, issued: Option<i64>) -> Record {
@@ -298,8 +347,56 @@ mod tests {
         Request::new(Nanos(at), op, Sector(sector), Sectors(sectors))
     }
 
-    fn compared(run: &[Record], recording: &[Request], pass_size: u64) -> Comparison {
-        compare_in_passes(&mut || reader(run.to_vec()), &mut || reader(recording.to_vec()), pass_size).unwrap()
+    fn compared_as(
+        run: &[Record],
+        known_of_run: &Metadata,
+        recording: &[Request],
+        known: &Metadata,
+        pass_size: u64,
+    ) -> Comparison {
+        compare_in_passes(&mut || reader(run, known_of_run), &mut || reader(recording, known), pass_size).unwrap()
+    }
+
+    #[test]
+    fn requests_are_looked_for_on_the_device_of_their_target() {
+        let target = |disk: &str, source: u32| {
+            serde_json::json!({"path": format!("/dev/{disk}"), "kind": "block", "disk": disk,
+                               "sources": [source], "others": false})
+        };
+        let targets = serde_json::json!({"targets": [target("sda", 0), target("sdb", 1)]});
+        let known_of_run = Metadata { run: Some(targets), ..Metadata::new(Kind::Replay, "test") };
+        let device = |name: &str| iosonar_trace::Device { name: name.into(), sectors: None };
+        let known = Metadata { devices: vec![device("sdb"), device("sda")], ..Metadata::new(Kind::Load, "test") };
+        let on = |device: u32, mut row: Record| {
+            row.device = iosonar_trace::DeviceId(device as _);
+            row
+        };
+        let run = [on(0, issued(0, 8, Op::Read, Some(1))), on(1, issued(8, 8, Op::Read, Some(2)))];
+        let seen = |device: u32, sector| Request {
+            device: iosonar_trace::DeviceId(device as _),
+            ..recorded(sector, 8, Op::Read, 5)
+        };
+        let right = compared_as(&run, &known_of_run, &[seen(1, 0), seen(0, 8)], &known, 100);
+        assert!(right.complete, "{right:?}");
+        assert_eq!(right.devices, ["sdb", "sda"]);
+        let swapped = compared_as(&run, &known_of_run, &[seen(0, 0), seen(1, 8)], &known, 100);
+        assert_eq!((swapped.complete, swapped.missing, swapped.extra), (false, 2, 2));
+        assert_eq!(swapped.missing_requests[0].device, Some(1), "of sda");
+    }
+
+    #[test]
+    fn a_run_that_is_damaged_or_was_cut_short_is_never_complete() {
+        let rows = [issued(0, 8, Op::Read, Some(1))];
+        let known = Metadata::new(Kind::Load, "test");
+        let mut damaged = Metadata::new(Kind::Replay, "test");
+        damaged.counts.bad_lines = 3;
+        let found = compared_as(&rows, &damaged, &[recorded(0, 8, Op::Read, 1)], &known, 100);
+        assert_eq!((found.complete, found.missing, found.unreadable_run), (false, 0, 3));
+        let cut = Metadata { complete: false, ..Metadata::new(Kind::Replay, "test") };
+        assert!(!compared_as(&rows, &cut, &[recorded(0, 8, Op::Read, 1)], &known, 100).complete);
+        // What the recording lacks can't make more of it.
+        let found = compared_as(&rows, &known, &[recorded(0, 8, Op::Read, 1)], &damaged, 100);
+        assert_eq!((found.complete, found.unreadable_recording), (true, 3));
     }
 
     #[test]
@@ -332,8 +429,11 @@ mod tests {
         let found = compared(&run, &recording, 100);
         assert!(!found.complete);
         assert_eq!((found.issued, found.never_issued, found.missing, found.extra), (2, 1, 1, 1));
-        assert_eq!(found.missing_requests, [Difference { sector: 0, sectors: 8, op: Op::Read, at_ns: 2 }]);
-        assert_eq!(found.extra_requests, [Difference { sector: 0, sectors: 8, op: Op::Write, at_ns: 1 }]);
+        assert_eq!(
+            found.missing_requests,
+            [Difference { sector: 0, sectors: 8, op: Op::Read, at_ns: 2, device: None }]
+        );
+        assert_eq!(found.extra_requests, [Difference { sector: 0, sectors: 8, op: Op::Write, at_ns: 1, device: None }]);
     }
 
     #[test]
