@@ -80,12 +80,18 @@ impl Devices {
             .map(|target| target.shown.as_str())
             .collect();
         let named: Vec<&str> = self.recorded.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
-        let shown = if named.is_empty() { "a device without a name".to_owned() } else { some(&named) };
-        if !without.is_empty() {
+        if !without.is_empty() && named.is_empty() {
             notes.push(format!(
-                "the replay went to {}, recorded was {shown}: if these are not the same storage (one stacked on the other), \
-                 the comparison says nothing",
+                "the replay went to {}; of which device the recording is, it does not say: if it is of another one, the \
+                 comparison says nothing",
                 some(&without)
+            ));
+        } else if !without.is_empty() {
+            notes.push(format!(
+                "the replay went to {}, recorded was {}: if these are not the same storage (one stacked on the other), the \
+                 comparison says nothing",
+                some(&without),
+                some(&named)
             ));
         }
         for target in self.targets.iter().filter(|target| target.is_part) {
@@ -181,6 +187,13 @@ mod tests {
         assert_eq!((found.of_issued(DeviceId(0)), found.of_recorded(DeviceId(0))), (0, 0));
         assert!(found.notes()[0].starts_with("the replay went to loop1, recorded was loop2"), "{:?}", found.notes());
         assert!(found.compared().is_empty());
+    }
+
+    #[test]
+    fn a_recording_without_names_is_told_of() {
+        let found = devices(json!([block("/dev/loop1", "loop1")]), &[""]);
+        assert!(found.notes()[0].contains("it does not say"), "{:?}", found.notes());
+        assert_eq!(found.notes().len(), 1);
     }
 
     #[test]
