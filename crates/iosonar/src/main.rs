@@ -8,6 +8,7 @@ mod external;
 mod hang;
 mod human;
 mod progress;
+mod signals;
 mod statistics;
 mod survey;
 mod told;

@@ -8,11 +8,12 @@ use std::sync::mpsc;
 use std::thread;
 
 use anyhow::{Result, bail};
-use iosonar_trace::output::split_compression;
-use iosonar_trace::{Device, Kind, Metadata, Nanos, Reader, Unheld, Writer};
+use iosonar_trace::output::{Existing, Output, Unfinished, split_compression};
+use iosonar_trace::{Device, Format, Kind, Metadata, Nanos, Reader, Record, Request, Unheld, Writer};
 
 use crate::human;
 use crate::progress::Rows;
+use crate::signals;
 use crate::told::tell;
 
 /// Rows that go from the thread that reads to the one that writes at a time, and how many such may lie between them.
@@ -140,6 +141,36 @@ impl Replacing {
             bail!("{} exists; give the output another name, or replace it with --overwrite", output.display());
         }
         Ok(())
+    }
+
+    /// Begins a load. From now on Ctrl-C and its like end the program and remove what there is of it.
+    pub fn create_load(
+        &self,
+        output: &Path,
+        format: &'static Format,
+        known: &Metadata,
+    ) -> Result<Box<dyn Writer<Request>>> {
+        let Some(create) = format.create_load else { return Ok(iosonar_trace::create_load_as(output, format, known)?) };
+        Ok(create(self.begin(output)?, known)?)
+    }
+
+    /// Begins a run, as above.
+    pub fn create_run(
+        &self,
+        output: &Path,
+        format: &'static Format,
+        known: &Metadata,
+    ) -> Result<Box<dyn Writer<Record>>> {
+        let Some(create) = format.create_run else { return Ok(iosonar_trace::create_run_as(output, format, known)?) };
+        Ok(create(self.begin(output)?, known)?)
+    }
+
+    fn begin(&self, output: &Path) -> Result<Output> {
+        // What appeared while the input was opened.
+        self.allows(output)?;
+        signals::remove_unfinished_files();
+        let existing = if self.overwrite { Existing::Replaced } else { Existing::FromTheStart };
+        Ok(Output::create_as(output, existing, Unfinished::Removed)?)
     }
 }
 

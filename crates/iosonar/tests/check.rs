@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use iosonar_testing::{LoopDevice, Need, left_out};
-use iosonar_trace::{Kind, Metadata, Nanos, Op, Outcome, Record, Request, Sector, Sectors};
+use iosonar_trace::{Device, Kind, Metadata, Nanos, Op, Outcome, Record, Request, Sector, Sectors};
 
 use recording::{Direct, Recording, iosonar};
 
@@ -64,7 +64,7 @@ fn a_recording_holds_what_was_issued_and_a_lost_request_is_found() {
     let found = iosonar(&["check", &run, &seen]);
     let said = String::from_utf8_lossy(&found.stdout);
     assert_eq!(found.status.code(), Some(0), "{said}");
-    assert!(said.contains("complete: every request"), "{said}");
+    assert!(said.contains("\ncomplete: every request"), "{said}");
     assert!(said.contains("issue times of 201 requests"), "{said}");
 
     // The kernel was never asked for this one.
@@ -120,6 +120,116 @@ fn files_in_the_wrong_order_are_named() {
     assert!(said.contains("second comes the recording"), "{said}");
 }
 
+/// A run to `target`, and a recording of devices with the same requests, so many ns later each.
+struct Both {
+    folder: tempfile::TempDir,
+}
+
+impl Both {
+    fn new(rows: &[Record], known: &Metadata, recorded: &[&str], later: impl Fn(usize) -> i64) -> Self {
+        let both = Self { folder: tempfile::tempdir().unwrap() };
+        let mut writer = iosonar_trace::create_run(&both.path("a.replay.parquet"), known).unwrap();
+        rows.iter().for_each(|row| writer.write(row).unwrap());
+        writer.finish(known).unwrap();
+        let mut metadata = Metadata::new(Kind::Load, "record");
+        metadata.devices = recorded.iter().map(|name| Device { name: (*name).into(), sectors: None }).collect();
+        let mut writer = iosonar_trace::create_load(&both.path("a.load.parquet"), &metadata).unwrap();
+        let mut seen: Vec<Request> = rows
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| row.sector.0 < 1 << 40)
+            .map(|(i, row)| Request::new(row.issued.unwrap() + Nanos(later(i)), row.op, row.sector, row.sectors))
+            .collect();
+        seen.sort_by_key(|request| request.at);
+        seen.iter().for_each(|request| writer.write(request).unwrap());
+        writer.finish(&metadata).unwrap();
+        both
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Exit code and what was said.
+    fn checked(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let files = ["a.replay.parquet", "a.load.parquet"].map(|name| self.path(name).to_string_lossy().into_owned());
+        let found = iosonar(&[&["check", &files[0], &files[1]], arguments].concat());
+        (found.status.code(), String::from_utf8_lossy(&found.stdout).into_owned())
+    }
+}
+
+fn to_target(disk: &str) -> Metadata {
+    let target = serde_json::json!({"path": format!("/dev/{disk}"), "kind": "block", "disk": disk, "others": true});
+    Metadata { run: Some(serde_json::json!({"targets": [target]})), ..Metadata::new(Kind::Replay, "test") }
+}
+
+fn some_rows() -> Vec<Record> {
+    (0..10).map(|i| issued(Op::Write, i * 8, 8, Nanos(i as i64 * 1000))).collect()
+}
+
+#[test]
+fn a_recording_of_another_device_is_told_of() {
+    let (code, said) = Both::new(&some_rows(), &to_target("loop1"), &["loop2"], |_| 0).checked(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("the replay went to loop1, recorded was loop2"), "{said}");
+    assert!(said.ends_with("is in the recording of loop2\n"), "{said}");
+    let (_, said) = Both::new(&some_rows(), &to_target("loop1"), &["loop1"], |_| 0).checked(&[]);
+    assert!(!said.contains("note:") && said.ends_with("is in the recording of loop1\n"), "{said}");
+    let (_, said) = Both::new(&some_rows(), &to_target("loop1"), &["loop2"], |_| 0).checked(&["--json"]);
+    let json: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert!(json["notes"][0].as_str().unwrap().contains("recorded was loop2"), "{said}");
+    assert_eq!(json["devices"], serde_json::json!([]));
+}
+
+#[test]
+fn times_that_do_not_fit_are_told_of() {
+    let both = Both::new(&some_rows(), &to_target("loop1"), &["loop1"], |i| i as i64 * 10_000_000);
+    let (code, said) = both.checked(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("may be of another run"), "{said}");
+}
+
+#[test]
+fn a_damaged_run_is_never_complete() {
+    let mut rows = some_rows();
+    // The table holds it, but no reader takes it.
+    rows.push(issued(Op::Write, 1 << 60, 8, Nanos(10_000)));
+    let both = Both::new(&rows, &to_target("loop1"), &["loop1"], |_| 0);
+    let (code, said) = both.checked(&[]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("1 row could not be read") && said.contains("NOT known to be complete"), "{said}");
+    let run = both.path("a.replay.parquet").to_string_lossy().into_owned();
+    let info = iosonar(&["info", &run]);
+    let said = String::from_utf8_lossy(&info.stdout);
+    assert!(said.contains("NO: it is damaged, 1 row could not be read"), "{said}");
+    let limit = iosonar(&["limit", &run]);
+    let said = String::from_utf8_lossy(&limit.stderr);
+    assert!(said.contains("1 row could not be read"), "{said}");
+}
+
+#[test]
+fn what_is_missing_is_listed_before_what_others_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, seen) = (folder.path().join("a.replay.parquet"), folder.path().join("a.load.parquet"));
+    write_run(&run, &[issued(Op::Write, 1000, 8, Nanos(0))]);
+    let metadata = Metadata::new(Kind::Load, "test");
+    let mut writer = iosonar_trace::create_load(&seen, &metadata).unwrap();
+    (0..5).for_each(|i| writer.write(&Request::new(Nanos(i), Op::Read, Sector(0), Sectors(8))).unwrap());
+    writer.finish(&metadata).unwrap();
+    let found = iosonar(&["check", "--show", "2", &run.to_string_lossy(), &seen.to_string_lossy()]);
+    let said = String::from_utf8_lossy(&found.stdout);
+    assert_eq!(said.matches(" <\n").count(), 1, "{said}");
+    assert_eq!(said.matches(" > ").count(), 1, "{said}");
+    assert!(said.contains("and 4 more"), "{said}");
+}
+
+#[test]
+fn standard_input_is_refused_plainly() {
+    let found = iosonar(&["check", "-", "x.load.parquet"]);
+    let said = String::from_utf8_lossy(&found.stderr);
+    assert!(found.status.code() == Some(1) && said.contains("read only once"), "{said}");
+}
+
 #[test]
 fn what_was_cut_short_is_not_called_complete() {
     let folder = tempfile::tempdir().unwrap();
@@ -137,9 +247,6 @@ fn what_was_cut_short_is_not_called_complete() {
     writer.finish(&metadata).unwrap();
     let found = iosonar(&["check", &run.to_string_lossy(), &seen.to_string_lossy()]);
     let said = String::from_utf8_lossy(&found.stdout);
-    assert_eq!(found.status.code(), Some(0), "{said}");
-    assert!(
-        said.contains("a.replay.parquet was cut short") && said.contains("as far as the run's result goes"),
-        "{said}"
-    );
+    assert_eq!(found.status.code(), Some(3), "{said}");
+    assert!(said.contains("a.replay.parquet was cut short") && said.contains("NOT known to be complete"), "{said}");
 }

@@ -1,16 +1,20 @@
 //! Whether every request of a replay is in a recording that was made during it.
 //!
-//! Two multisets of (operation, sector, length) are compared; then, for the requests that are in both, the issue times.
+//! Two multisets of (operation, sector, length) are compared, each target with the recorded device of its name; then, for the requests that are in both, the issue times.
 //! A constant difference of the two clocks' zeros is taken out. Files may be of any size: what does not fit into memory
 //! is compared in several passes, each over the requests whose position falls into its share.
 
+mod devices;
 mod pieces;
+#[cfg(test)]
+mod tests;
 mod times;
 
 use iosonar_trace::{Metadata, Op, Reader, Record, Request, Sector, Sectors};
 use serde::Serialize;
 
 use crate::error::Result;
+use devices::{Devices, Group};
 use pieces::Tiling;
 pub use times::Times;
 
@@ -23,8 +27,15 @@ const KEPT: usize = 100_000;
 /// What a comparison found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Whether every request that the run issued is in the recording.
+    /// Whether every request that the run issued is in the recording, as far as can be known: never if the run's file is
+    /// damaged or was cut short.
     pub complete: bool,
+    /// The recorded devices that the run's targets correspond to by name, and were compared with; empty if none does.
+    pub devices: Vec<String>,
+    /// Rows of the run that could not be read: what became of these requests is unknown.
+    pub unreadable_run: u64,
+    /// Rows of the recording that could not be read: what is missing may be among them.
+    pub unreadable_recording: u64,
     /// Requests that the run issued.
     pub issued: u64,
     /// Requests of the run that were never issued: they are not looked for.
@@ -49,6 +60,9 @@ pub struct Comparison {
     pub missing_requests: Vec<Difference>,
     /// The first of those that are not of the run, by position.
     pub extra_requests: Vec<Difference>,
+    /// What the names of devices do not agree on, one sentence each.
+    #[serde(skip)]
+    pub notes: Vec<String>,
     /// What is known of the run, now that all of it was read.
     #[serde(skip)]
     pub run: Metadata,
@@ -69,6 +83,16 @@ pub struct Difference {
     pub op: Op,
     /// Its time in its own file, in ns.
     pub at_ns: i64,
+    /// Which of [`Comparison::devices`] it is on; `None`: on a target or device that corresponds to none of the other side.
+    #[serde(skip)]
+    pub device: Option<u16>,
+}
+
+impl Comparison {
+    /// The name of the recorded device that a difference is on, or of the target that corresponds to it.
+    pub fn device_of(&self, of: &Difference) -> Option<&str> {
+        self.devices.get(usize::from(of.device?)).map(String::as_str)
+    }
 }
 
 fn by_name<S: serde::Serializer>(op: &Op, serializer: S) -> std::result::Result<S::Ok, S::Error> {
@@ -89,20 +113,26 @@ pub fn compare(run: Open<Record>, recording: Open<Request>) -> Result<Comparison
 fn compare_in_passes(run: Open<Record>, recording: Open<Request>, pass_size: u64) -> Result<Comparison> {
     let known = (surveyed(run)?, surveyed(recording)?);
     let passes = known.0.counts.requests.max(known.1.counts.requests).div_ceil(pass_size).max(1);
+    let devices = Devices::of(&known.0, &known.1);
     let mut found = Found::default();
+    let mut unreadable = (0, 0);
     for pass in 0..passes {
         let issued = side(run()?.as_mut(), passes, pass, |row| {
-            row.issued.map(|at| Entry::new(row.op, row.sector, row.sectors, at.0))
+            row.issued.map(|at| Entry::new(devices.of_issued(row.device), row.op, row.sector, row.sectors, at.0))
         })?;
         let recorded = side(recording()?.as_mut(), passes, pass, |row| {
-            Some(Entry::new(row.op, row.sector, row.sectors, row.at.0))
+            Some(Entry::new(devices.of_recorded(row.device), row.op, row.sector, row.sectors, row.at.0))
         })?;
+        unreadable = (issued.unreadable, recorded.unreadable);
         if pass == 0 {
             found.never_issued = issued.without_time;
         }
         found.join(&issued.entries, &recorded.entries);
     }
-    Ok(found.conclude(known))
+    let mut found = found.conclude(known, &devices);
+    (found.unreadable_run, found.unreadable_recording) = unreadable;
+    found.complete &= found.unreadable_run == 0 && found.run.complete;
+    Ok(found)
 }
 
 /// What is known of a side once all of it was read, from the footer or by reading.
@@ -118,18 +148,20 @@ fn surveyed<Row>(open: Open<Row>) -> Result<Metadata> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     sector: u64,
-    /// The length, with the operation's number in its highest bits.
+    /// The length, with the group's number above it and the operation's in the highest bits.
     sectors_and_op: u64,
     at_ns: i64,
 }
 
-/// No length reaches these bits: 2^56 sectors are more than any file can hold.
-const OP_SHIFT: u32 = 56;
+/// No length reaches these bits: 2^40 sectors in one request are 512 TiB.
+const GROUP_SHIFT: u32 = 40;
+const OP_SHIFT: u32 = GROUP_SHIFT + Group::BITS;
 
 impl Entry {
-    fn new(op: Op, sector: Sector, sectors: Sectors, at_ns: i64) -> Self {
-        let sectors = sectors.0.min((1 << OP_SHIFT) - 1);
-        Self { sector: sector.0, sectors_and_op: (op as u64) << OP_SHIFT | sectors, at_ns }
+    fn new(group: Group, op: Op, sector: Sector, sectors: Sectors, at_ns: i64) -> Self {
+        let sectors = sectors.0.min((1 << GROUP_SHIFT) - 1);
+        let sectors_and_op = (op as u64) << OP_SHIFT | u64::from(group) << GROUP_SHIFT | sectors;
+        Self { sector: sector.0, sectors_and_op, at_ns }
     }
 
     fn key(self) -> (u64, u64) {
@@ -145,9 +177,10 @@ impl Entry {
     fn difference(self) -> Difference {
         Difference {
             sector: self.sector,
-            sectors: self.sectors_and_op & ((1 << OP_SHIFT) - 1),
+            sectors: self.sectors_and_op & ((1 << GROUP_SHIFT) - 1),
             op: Op::from_number((self.sectors_and_op >> OP_SHIFT) as u8).expect("it was made from one"),
             at_ns: self.at_ns,
+            device: ((self.sectors_and_op >> GROUP_SHIFT) as Group).checked_sub(1),
         }
     }
 }
@@ -155,6 +188,8 @@ impl Entry {
 struct Side {
     entries: Vec<Entry>,
     without_time: u64,
+    /// Rows that are missing because they are damaged.
+    unreadable: u64,
 }
 
 /// One pass' share of a side, sorted.
@@ -164,7 +199,7 @@ fn side<Row>(
     pass: u64,
     entry: impl Fn(&Row) -> Option<Entry>,
 ) -> Result<Side> {
-    let mut side = Side { entries: Vec::new(), without_time: 0 };
+    let mut side = Side { entries: Vec::new(), without_time: 0, unreadable: 0 };
     while let Some(row) = reader.next()? {
         match entry(&row) {
             Some(entry) if entry.share(passes) == pass => side.entries.push(entry),
@@ -172,6 +207,8 @@ fn side<Row>(
             None => side.without_time += 1,
         }
     }
+    // Where a reader trusts the footer, it finds out only now.
+    side.unreadable = reader.metadata().counts.bad_lines;
     side.entries.sort_unstable();
     Ok(side)
 }
@@ -210,16 +247,22 @@ impl Found {
         self.times.add(differences);
     }
 
-    fn conclude(mut self, (run, recording): (Metadata, Metadata)) -> Comparison {
+    fn conclude(mut self, (run, recording): (Metadata, Metadata), devices: &Devices) -> Comparison {
         let mut tiling = Tiling::default();
         if self.missing_beyond == 0 && self.extra_beyond == 0 {
             tiling = pieces::take_tiled(&mut self.missing, &mut self.extra);
+        }
+        for of in self.missing.iter_mut().chain(&mut self.extra) {
+            of.device = of.device.and_then(|group| devices.place(group + 1));
         }
         self.missing.sort_unstable();
         self.extra.sort_unstable();
         let missing = self.missing.len() as u64 + self.missing_beyond;
         Comparison {
             complete: missing == 0,
+            devices: devices.compared(),
+            unreadable_run: 0,
+            unreadable_recording: 0,
             issued: self.issued,
             never_issued: self.never_issued,
             recorded: self.recorded,
@@ -232,6 +275,7 @@ impl Found {
             times: self.times.conclude(),
             missing_requests: self.missing,
             extra_requests: self.extra,
+            notes: devices.notes(),
             run,
             recording,
         }
@@ -251,128 +295,5 @@ fn keep(kept: &mut Vec<Difference>, beyond: &mut u64, entry: Entry) {
         kept.push(entry.difference());
     } else {
         *beyond += 1;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use iosonar_trace::{Kind, Metadata, Nanos, Outcome};
-    use proptest::prelude::*;
-
-    use super::*;
-
-    struct Rows<Row> {
-        rows: std::vec::IntoIter<Row>,
-        metadata: Metadata,
-    }
-
-    impl<Row: Send> Reader<Row> for Rows<Row> {
-        fn next(&mut self) -> iosonar_trace::Result<Option<Row>> {
-            let row = self.rows.next();
-            self.metadata.counts.requests += u64::from(row.is_some());
-            Ok(row)
-        }
-
-        fn metadata(&self) -> &Metadata {
-            &self.metadata
-        }
-    }
-
-    fn reader<Row: Send + 'static>(rows: Vec<Row>) -> Result<Box<dyn Reader<Row>>> {
-        Ok(Box::new(Rows { rows: rows.into_iter(), metadata: Metadata::new(Kind::Load, "test") }))
-    }
-
-    fn issued(sector: u64, sectors: u64, op: Op, issued: Option<i64>) -> Record {
-        Record {
-            source_sector: Sector(0),
-            issued: issued.map(Nanos),
-            in_flight: 1,
-            outcome: Outcome::Ok,
-            ..Record::of(&Request::new(Nanos(0), op, Sector(sector), Sectors(sectors)), 0)
-        }
-    }
-
-    fn recorded(sector: u64, sectors: u64, op: Op, at: i64) -> Request {
-        Request::new(Nanos(at), op, Sector(sector), Sectors(sectors))
-    }
-
-    fn compared(run: &[Record], recording: &[Request], pass_size: u64) -> Comparison {
-        compare_in_passes(&mut || reader(run.to_vec()), &mut || reader(recording.to_vec()), pass_size).unwrap()
-    }
-
-    #[test]
-    fn a_complete_recording_is_called_so_and_its_times_are_compared() {
-        let run =
-            [issued(0, 8, Op::Read, Some(100)), issued(8, 8, Op::Write, Some(300)), issued(0, 8, Op::Read, Some(200))];
-        let recording =
-            [recorded(0, 8, Op::Read, 1101), recorded(0, 8, Op::Read, 1203), recorded(8, 8, Op::Write, 1302)];
-        let found = compared(&run, &recording, 100);
-        assert!(found.complete);
-        assert_eq!((found.issued, found.recorded, found.same, found.extra), (3, 3, 3, 0));
-        let times = Times { compared: 3, offset_ns: 1002, median_ns: 1, p99_ns: 1, max_ns: 1 };
-        assert_eq!(found.times, Some(times));
-    }
-
-    #[test]
-    fn times_of_requests_that_are_not_all_there_are_not_compared() {
-        let flush = |at| issued(0, 0, Op::Flush, Some(at));
-        let run = [flush(1), flush(1000), issued(8, 8, Op::Read, Some(2))];
-        let recording = [recorded(0, 0, Op::Flush, 1001), recorded(8, 8, Op::Read, 3)];
-        let found = compared(&run, &recording, 100);
-        assert_eq!((found.missing, found.missing_flushes, found.same), (1, 1, 2));
-        assert_eq!(found.times.map(|times| (times.compared, times.offset_ns, times.max_ns)), Some((1, 1, 0)));
-    }
-
-    #[test]
-    fn a_request_that_occurs_once_too_little_is_missing() {
-        let run = [issued(0, 8, Op::Read, Some(1)), issued(0, 8, Op::Read, Some(2)), issued(0, 8, Op::Read, None)];
-        let recording = [recorded(0, 8, Op::Read, 1), recorded(0, 8, Op::Write, 1)];
-        let found = compared(&run, &recording, 100);
-        assert!(!found.complete);
-        assert_eq!((found.issued, found.never_issued, found.missing, found.extra), (2, 1, 1, 1));
-        assert_eq!(found.missing_requests, [Difference { sector: 0, sectors: 8, op: Op::Read, at_ns: 2 }]);
-        assert_eq!(found.extra_requests, [Difference { sector: 0, sectors: 8, op: Op::Write, at_ns: 1 }]);
-    }
-
-    #[test]
-    fn what_the_kernel_split_or_merged_is_not_missing() {
-        let run =
-            [issued(0, 16, Op::Write, Some(1)), issued(50, 8, Op::Read, Some(2)), issued(58, 8, Op::Read, Some(2))];
-        let recording = [recorded(0, 8, Op::Write, 1), recorded(8, 8, Op::Write, 1), recorded(50, 16, Op::Read, 1)];
-        let found = compared(&run, &recording, 100);
-        assert!(found.complete);
-        assert_eq!((found.same, found.split, found.merged, found.missing, found.extra), (0, 1, 2, 0, 0));
-    }
-
-    /// Few positions and lengths that never cover one another, so that many requests occur several times.
-    fn key() -> impl Strategy<Value = (u64, u64, Op)> {
-        (0..20_u64, prop_oneof![Just(1_u64), Just(2)], prop_oneof![Just(Op::Read), Just(Op::Write)])
-            .prop_map(|(place, sectors, op)| (place * 10, sectors, op))
-    }
-
-    proptest! {
-        #[test]
-        fn counts_are_those_of_a_count_for_each_request(
-            run in prop::collection::vec(key(), 0..80),
-            recording in prop::collection::vec(key(), 0..80),
-            pass_size in 1..100_u64,
-        ) {
-            let mut balance: BTreeMap<(u64, u64, Op), i64> = BTreeMap::new();
-            run.iter().for_each(|&key| *balance.entry(key).or_default() += 1);
-            recording.iter().for_each(|&key| *balance.entry(key).or_default() -= 1);
-            let missing: i64 = balance.values().filter(|&&n| n > 0).sum();
-            let extra: i64 = -balance.values().filter(|&&n| n < 0).sum::<i64>();
-
-            let run: Vec<_> = run.into_iter().enumerate().map(|(i, (a, b, c))| issued(a, b, c, Some(i as i64))).collect();
-            let recording: Vec<_> = recording.into_iter().enumerate().map(|(i, (a, b, c))| recorded(a, b, c, i as i64)).collect();
-            let found = compared(&run, &recording, pass_size);
-            prop_assert_eq!((found.missing, found.extra), (missing as u64, extra as u64));
-            prop_assert_eq!(found.same + found.missing, run.len() as u64);
-            prop_assert_eq!(found.complete, missing == 0);
-            let whole = compared(&run, &recording, 1000);
-            prop_assert_eq!((found.missing_requests, found.extra_requests), (whole.missing_requests, whole.extra_requests));
-        }
     }
 }

@@ -115,6 +115,22 @@ impl BlockDevice {
         })
     }
 
+    /// What was not there of it to be recorded, asked at the end: a device without a medium, or one that was taken away.
+    pub(crate) fn absence(&self) -> Option<String> {
+        let name = &self.name;
+        if self.sectors == Sectors(0) {
+            return Some(format!("{name} had no medium when the recording began: its size was 0"));
+        }
+        let number = self.partition.map_or(self.disk, |partition| partition.number);
+        match number.in_sysfs() {
+            None => Some(format!("{name} was gone when the recording ended")),
+            Some(folder) if read_number(&folder.join("size")) == Some(0) => {
+                Some(format!("{name} had no medium any more when the recording ended: its size was 0"))
+            }
+            Some(_) => None,
+        }
+    }
+
     /// Its first sector on its disk.
     pub fn first(&self) -> Sector {
         self.partition.map_or(Sector(0), |partition| partition.first)

@@ -119,8 +119,11 @@ impl Recorder {
             self.kernel.wait(TICK)?;
             self.drain();
             self.pairing.release(&mut self.rows);
-            if self.rows.len() >= BATCH && self.hand_over(&writer) == Writing::Over {
-                break;
+            let is_full = self.rows.len() >= BATCH;
+            if (is_full && self.hand_over(&writer) == Writing::Over) || writer.is_over() {
+                // At once, not after the requests that are still out: nobody takes them.
+                writer.finish(self.metadata())?;
+                return Err(Error::WriterGone);
             }
         }
         self.await_the_last()?;
@@ -200,6 +203,7 @@ impl Recorder {
                 ));
             }
         }
+        notices.extend(self.devices.iter().filter_map(BlockDevice::absence));
         let mut count = |number: u64, what: &str| {
             if number > 0 {
                 notices.push(format!("{number} {what}"));
@@ -226,13 +230,21 @@ impl Recorder {
 /// What is known of a recording of these devices before it starts.
 pub fn known(devices: &[BlockDevice], options: &Options) -> Metadata {
     let mut metadata = Metadata::new(Kind::Load, "record");
-    options.note.clone_into(&mut metadata.source.preamble);
+    // Text keeps nothing else that tells where it comes from.
+    metadata.source.preamble = match options.note.as_str() {
+        "" => format!("Recorded by iosonar: {}", names(devices)),
+        note => note.to_owned(),
+    };
     metadata.request_time = match options.level {
         Level::Queue => RequestTime::Asked,
         Level::Driver => RequestTime::Issued,
     };
     metadata.devices = devices.iter().map(|d| Device { name: d.name.clone(), sectors: Some(d.sectors.0) }).collect();
     metadata
+}
+
+fn names(devices: &[BlockDevice]) -> String {
+    devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// Encoding never competes with reading the ring.
@@ -262,6 +274,11 @@ impl WriterThread {
             Ok(()) => Writing::GoesOn,
             Err(_) => Writing::Over,
         }
+    }
+
+    /// Whether the file could not be written; `finish` says why.
+    fn is_over(&self) -> bool {
+        self.thread.is_finished()
     }
 
     fn finish(self, metadata: Metadata) -> Result<Vec<String>> {

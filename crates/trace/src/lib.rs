@@ -7,6 +7,7 @@
 mod error;
 mod events;
 pub mod formats;
+mod growing;
 mod gzip;
 pub mod input;
 pub mod limit;

@@ -13,15 +13,20 @@ use crate::units::Nanos;
 const PIECE: i64 = 100_000_000;
 /// Rates are those over the last second: so many pieces.
 const PIECES: i64 = 10;
+/// In the run's first second they are those over the time that has passed, in pieces of this length, in nanoseconds.
+const FINE_PIECE: i64 = 1_000_000;
 
 /// Up to when a storage kept up, and with what.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Limit {
     /// When the first request that was issued too late should have been issued, in nanoseconds. `None`: none was.
     pub kept_up_until_ns: Option<i64>,
-    /// Requests that were to be issued in the second before that, or in the busiest second of a run that kept up.
+    /// Requests per second that were to be issued in the second before that (in the time since the first of them, if that is
+    /// shorter), or in the busiest second of a run that kept up. With a deep queue it is more than the storage can do: what
+    /// came too fast waits there before the first request is late.
     pub demanded_per_second: u64,
-    /// Requests that completed per second from then on, on average, until the last of them; where it gave in.
+    /// Requests that completed per second from then on, on average, until the last of them: what the storage does; where it
+    /// gave in and that took a second or longer.
     pub done_per_second: Option<f64>,
 }
 
@@ -45,7 +50,7 @@ pub fn limit(run: &mut dyn Reader<Record>, late: Nanos) -> Result<Limit> {
     Ok(match first_late {
         Some(at) => Limit {
             kept_up_until_ns: Some(at.0),
-            demanded_per_second: demanded.second_before(piece_of(at)),
+            demanded_per_second: demanded.until(at),
             done_per_second: done.average_from(at),
         },
         None => Limit { kept_up_until_ns: None, demanded_per_second: demanded.busiest_second(), done_per_second: None },
@@ -56,6 +61,9 @@ pub fn limit(run: &mut dyn Reader<Record>, late: Nanos) -> Result<Limit> {
 #[derive(Default)]
 struct Rates {
     pieces: BTreeMap<i64, u64>,
+    /// Of the first second, finer.
+    fine: BTreeMap<i64, u64>,
+    first: Option<Nanos>,
     last: Nanos,
 }
 
@@ -67,6 +75,25 @@ impl Rates {
     fn count(&mut self, at: Nanos) {
         *self.pieces.entry(piece_of(at)).or_default() += 1;
         self.last = self.last.max(at);
+        // Rows are in the order of completion, so that the first may come late; but it never moves forwards, and what lies in
+        // the second behind it in the end was within that of whichever was the first before.
+        let first = self.first.map_or(at, |first| first.min(at));
+        self.first = Some(first);
+        if (at - first).0 < PIECE * PIECES {
+            *self.fine.entry(at.0.div_euclid(FINE_PIECE)).or_default() += 1;
+        }
+    }
+
+    /// Per second, in the second before that time, or since the first if that is not as long ago.
+    fn until(&self, at: Nanos) -> u64 {
+        let first = self.first.unwrap_or(at);
+        if (at - first).0 >= PIECE * PIECES {
+            return self.second_before(piece_of(at));
+        }
+        let (first, end) = (first.0.div_euclid(FINE_PIECE), at.0.div_euclid(FINE_PIECE) + 1);
+        let count: u64 = self.fine.range(first..end).map(|(_, count)| count).sum();
+        let passed = ((end - first) * FINE_PIECE) as f64 / 1e9;
+        (count as f64 / passed).round() as u64
     }
 
     /// Up to a piece of time, that one not included.
@@ -75,7 +102,10 @@ impl Rates {
     }
 
     fn busiest_second(&self) -> u64 {
-        self.pieces.keys().map(|piece| self.second_before(piece + 1)).max().unwrap_or(0)
+        match self.first {
+            Some(first) if (self.last - first).0 < PIECE * PIECES => self.until(self.last),
+            _ => self.pieces.keys().map(|piece| self.second_before(piece + 1)).max().unwrap_or(0),
+        }
     }
 
     fn average_from(&self, at: Nanos) -> Option<f64> {
@@ -147,6 +177,31 @@ mod tests {
         assert!((until - 60.0).abs() < 0.2, "{until}");
         assert!(limit.demanded_per_second.abs_diff(595) < 8, "{limit:?}");
         assert!((limit.done_per_second.unwrap() - 500.0).abs() < 5.0, "{limit:?}");
+    }
+
+    /// Asked for at even distances, and issued two seconds late from a certain request on.
+    fn steady(count: i64, distance_ns: i64, late_from: i64) -> Limit {
+        let rows = (0..count).map(|i| {
+            let request = Request::new(Nanos(i * distance_ns), Op::Read, Sector(0), Sectors(8));
+            let late = if i >= late_from { Nanos(2_000_000_000) } else { Nanos::ZERO };
+            let issued = Some(request.at + late);
+            Record { issued, completed: issued, outcome: Outcome::Ok, ..Record::of(&request, i as u64) }
+        });
+        let mut rows: Vec<Record> = rows.collect();
+        rows.reverse();
+        limit(&mut Run(rows.into_iter(), Metadata::new(Kind::Replay, "test")), Nanos(1_000_000_000)).unwrap()
+    }
+
+    #[test]
+    fn in_the_first_second_the_demand_is_a_rate_as_well() {
+        for late_from in [0, 3, 105, 1999, 2001, 5000] {
+            let limit = steady(6000, 500_000, late_from);
+            assert_eq!(limit.kept_up_until_ns, Some(late_from * 500_000));
+            assert!(limit.demanded_per_second.abs_diff(2000) <= 20, "late from {late_from}: {limit:?}");
+        }
+        let short = steady(500, 500_000, 500);
+        assert_eq!(short.kept_up_until_ns, None);
+        assert!(short.demanded_per_second.abs_diff(2000) <= 20, "{short:?}");
     }
 
     #[test]

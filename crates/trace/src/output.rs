@@ -1,20 +1,21 @@
 //! The bytes of a file that is written. It grows under a temporary name beside the final one and is renamed when it is
 //! whole and on stable storage, so that a file under its final name is never a part of one.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
-
 use crate::error::{Error, Result};
+use crate::growing::Growing;
+pub use crate::growing::{Existing, Unfinished, remove_unfinished};
 use crate::gzip::Members;
 use crate::input::Compression;
 
 /// A file that is being written, compressed as its name says (`.gz`, `.zst`), or standard output for `-`.
 pub struct Output {
     path: PathBuf,
+    /// Where what was written stays after an error.
+    kept_as: Option<PathBuf>,
     encoder: Encoder,
 }
 
@@ -28,26 +29,43 @@ enum Sink {
     Stdout(io::Stdout),
     /// A pipe or a character device, which a rename must not replace.
     Special(File),
-    Growing(NamedTempFile),
+    Growing(Growing),
 }
 
 impl Output {
-    /// Starts a file of that name.
+    /// Starts a file of that name. One that is there already is replaced in the end; one that appears meanwhile is not, and
+    /// [`Output::finish`] tells under which other name the new one is then.
+    ///
+    /// # Errors
+    /// If there can be no such file: its folder is missing, it is a folder itself, or a link that leads nowhere.
     pub fn create(path: &Path) -> Result<Self> {
+        Self::create_as(path, Existing::default(), Unfinished::default())
+    }
+
+    /// The same with choices.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn create_as(path: &Path, existing: Existing, unfinished: Unfinished) -> Result<Self> {
         let wrap = |e| Error::io(path, e);
-        let sink = BufWriter::with_capacity(256 * 1024, Sink::open(path).map_err(wrap)?);
+        let sink = Sink::open(path, existing, unfinished).map_err(wrap)?;
+        let kept_as = match &sink {
+            Sink::Growing(file) => file.kept_as().map(Path::to_owned),
+            Sink::Stdout(_) | Sink::Special(_) => None,
+        };
+        let sink = BufWriter::with_capacity(256 * 1024, sink);
         let encoder = match split_compression(path).1 {
             Compression::None => Encoder::Plain(sink),
             Compression::Gzip => Encoder::Gzip(Members::new(sink)),
             Compression::Zstd => Encoder::Zstd(zstd::Encoder::new(sink, 3).map_err(wrap)?),
         };
-        Ok(Self { path: path.to_owned(), encoder })
+        Ok(Self { path: path.to_owned(), kept_as, encoder })
     }
 
     /// An open file or pipe, which is called `path` in messages, plain.
     pub fn of_file(path: &Path, file: File) -> Self {
         let sink = BufWriter::with_capacity(256 * 1024, Sink::Special(file));
-        Self { path: path.to_owned(), encoder: Encoder::Plain(sink) }
+        Self { path: path.to_owned(), kept_as: None, encoder: Encoder::Plain(sink) }
     }
 
     /// Its final name.
@@ -55,28 +73,40 @@ impl Output {
         &self.path
     }
 
-    /// An error of the system on it.
+    /// An error of the system on it, with where what was written until then is, if it was to be kept.
     pub fn error(&self, source: io::Error) -> Error {
-        Error::io(&self.path, source)
+        error(&self.path, self.kept_as.as_deref(), source)
     }
 
     /// Ends the compression, makes the content durable and gives it its final name.
     pub fn finish(self) -> Result<()> {
-        let Self { path, encoder } = self;
+        let Self { path, kept_as, encoder } = self;
         let end = || -> io::Result<()> {
             let buffered = match encoder {
                 Encoder::Plain(sink) => sink,
                 Encoder::Gzip(encoder) => encoder.finish()?,
                 Encoder::Zstd(encoder) => encoder.finish()?,
             };
-            buffered.into_inner().map_err(io::IntoInnerError::into_error)?.finish(&path)
+            buffered.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
         };
-        end().map_err(|e| Error::io(&path, e))
+        end().map_err(|e| error(&path, kept_as.as_deref(), e))
     }
 }
 
+fn error(path: &Path, kept_as: Option<&Path>, source: io::Error) -> Error {
+    let is_there = kept_as.filter(|kept| kept.exists());
+    let source = match is_there {
+        Some(kept) => io::Error::new(
+            source.kind(),
+            format!("{source}; what was written until then is kept as {}", kept.display()),
+        ),
+        None => source,
+    };
+    Error::io(path, source)
+}
+
 impl Sink {
-    fn open(path: &Path) -> io::Result<Self> {
+    fn open(path: &Path, existing: Existing, unfinished: Unfinished) -> io::Result<Self> {
         if path == Path::new("-") {
             return Ok(Self::Stdout(io::stdout()));
         }
@@ -88,31 +118,16 @@ impl Sink {
                 return Ok(Self::Special(File::options().write(true).open(path)?));
             }
         }
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // 0o666 is what any program asks for; the umask takes its share.
-        let file = tempfile::Builder::new()
-            .prefix(&format!(".{name}."))
-            .suffix(".partial")
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder_of(path))?;
-        Ok(Self::Growing(file))
+        Growing::create(path, existing, unfinished).map(Self::Growing)
     }
 
-    fn finish(self, path: &Path) -> io::Result<()> {
+    fn finish(self) -> io::Result<()> {
         match self {
             Self::Stdout(mut out) => out.flush(),
             Self::Special(_) => Ok(()),
-            Self::Growing(file) => {
-                file.as_file().sync_all()?;
-                file.persist(path).map_err(|e| e.error)?;
-                File::open(folder_of(path))?.sync_all()
-            }
+            Self::Growing(file) => file.finish(),
         }
     }
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// A name without the ending of a compression, and that compression.
@@ -186,6 +201,54 @@ mod tests {
             assert_eq!(content, "whole");
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "something temporary was left behind");
+    }
+
+    fn written(path: &Path, content: &str, existing: Existing) -> Result<()> {
+        let mut output = Output::create_as(path, existing, Unfinished::Removed)?;
+        output.write_all(content.as_bytes()).unwrap();
+        fs::write(path, "somebody else's").unwrap();
+        output.finish()
+    }
+
+    #[test]
+    fn a_file_that_appears_meanwhile_is_not_replaced_and_nothing_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.load.gz");
+        for (ours, other) in [("one", "a-2.load.gz"), ("another", "a-3.load.gz")] {
+            fs::remove_file(&path).ok();
+            let said = written(&path, ours, Existing::FromTheStart).unwrap_err().to_string();
+            assert!(said.contains("appeared meanwhile") && said.contains(other), "{said}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), "somebody else's");
+            let mut content = String::new();
+            let mut kept = crate::input::Input::open(&folder.path().join(other)).unwrap();
+            io::Read::read_to_string(&mut kept, &mut content).unwrap();
+            assert_eq!(content, ours);
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "something hidden was left behind");
+    }
+
+    #[test]
+    fn what_appears_meanwhile_is_replaced_if_that_was_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.load");
+        written(&path, "ours", Existing::Replaced).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
+    }
+
+    #[test]
+    fn links_are_followed_and_those_that_lead_nowhere_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("a.load"), folder.path().join("link.load"));
+        std::os::unix::fs::symlink("a.load", &link).unwrap();
+        let said = Output::create(&link).err().unwrap().to_string();
+        assert!(said.contains("symbolic link to a.load"), "{said}");
+
+        fs::write(&file, "old").unwrap();
+        let mut output = Output::create(&link).unwrap();
+        output.write_all(b"new").unwrap();
+        output.finish().unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     }
 
     #[test]

@@ -8,7 +8,10 @@ use anyhow::{Result, bail};
 use iosonar_record::check::{Comparison, Difference, compare};
 use iosonar_trace::{Metadata, Opened, Reader, Record, Request};
 
-use crate::exit;
+use crate::{exit, human};
+
+/// Issue times of one and the same run, taken by the replayer and by the kernel, differ by some microseconds.
+const MOST_NOISE_NS: u64 = 1_000_000;
 
 /// Check that every request of a replay is in a recording made during it
 #[derive(clap::Args)]
@@ -18,12 +21,14 @@ Examples:
       iosonar replay pg.load.parquet --target /dev/sdb --output pg.replay.parquet
   iosonar check pg.replay.parquet seen.load.parquet
 
-Requests are compared as multisets of (operation, sector, length), then their issue times, with the
-constant difference of the two clocks taken out. What the kernel split or merged counts as found.
+Requests are compared as multisets of (operation, sector, length), on each target with the recorded
+device of its name, then their issue times, with the constant difference of the two clocks taken
+out. What the kernel split or merged counts as found.
 Requests in the recording that are not of the replay are counted and shown; they are no fault:
 others may have used the device meanwhile (udev looks at a device that was written to, for example).
 
-Exit codes: 0 every request is there, 1 failed, 2 the command line was wrong, 3 requests are missing.")]
+Exit codes: 0 every request is there, 1 failed, 2 the command line was wrong, 3 requests are
+missing, or the run's file is damaged or was cut short, so that nobody can know.")]
 pub struct Args {
     /// What `iosonar replay` wrote
     run: PathBuf,
@@ -51,6 +56,9 @@ impl Args {
     }
 
     fn refuse_other_kinds(&self) -> Result<()> {
+        if [&self.run, &self.recorded].into_iter().any(|path| path == Path::new("-")) {
+            bail!("check reads both of its files several times, and standard input can be read only once: name files");
+        }
         if !matches!(open(&self.run)?, Opened::Run(_)) {
             bail!("{} is a load; first comes the run, what `iosonar replay` wrote", self.run.display());
         }
@@ -63,22 +71,31 @@ impl Args {
     /// What the reader should know of the two files before the result.
     fn notes(&self, found: &Comparison) -> Vec<String> {
         let (run, recording) = (&found.run, &found.recording);
-        let mut notes = Vec::new();
+        let mut notes = found.notes.clone();
         if target_kind(run) == Some("file") {
             notes.push("the replay went to a file: its positions are those in the file, not those on a device".into());
-        }
-        if recording.devices.len() > 1 {
-            let names: Vec<&str> = recording.devices.iter().map(|device| device.name.as_str()).collect();
-            notes.push(format!("the recording has {} devices, taken together: {}", names.len(), names.join(" ")));
         }
         let counts = &recording.counts;
         if counts.lost_events > 0 {
             notes.push(format!("the recording lost {} events: what is missing may be among them", counts.lost_events));
         }
-        for (path, metadata) in [(&self.run, run), (&self.recorded, recording)] {
+        let unreadable = [found.unreadable_run, found.unreadable_recording];
+        for ((path, metadata), unreadable) in
+            [(&self.run, run), (&self.recorded, recording)].into_iter().zip(unreadable)
+        {
             if !metadata.complete {
                 notes.push(format!("{} was cut short", path.display()));
             }
+            if unreadable > 0 {
+                let rows = human::counted(unreadable, "row");
+                notes.push(format!("{} is damaged: {rows} could not be read, and are not compared", path.display()));
+            }
+        }
+        if let Some(times) = found.times.filter(|times| times.median_ns > MOST_NOISE_NS) {
+            notes.push(format!(
+                "issue times differ by {} in the median, more than a recorder's noise: the recording may be of another run",
+                human::span(times.median_ns as f64 / 1e9)
+            ));
         }
         if is_at_driver(recording) {
             notes.push(
@@ -93,6 +110,11 @@ impl Args {
         found.extra_requests.truncate(self.show);
         let mut json = serde_json::to_value(&found)?;
         json["notes"] = notes.into();
+        for (key, list) in [("missing_requests", &found.missing_requests), ("extra_requests", &found.extra_requests)] {
+            for (place, of) in list.iter().enumerate() {
+                json[key][place]["device"] = found.device_of(of).into();
+            }
+        }
         writeln!(io::stdout(), "{json:#}")?;
         Ok(())
     }
@@ -143,25 +165,22 @@ impl Args {
                 }
             )?;
         }
-        let verdict = if found.complete && !found.run.complete {
-            "complete as far as the run's result goes, which was cut short: all of that is in the recording"
-        } else if found.complete {
-            "complete: every request of the replay is in the recording"
-        } else {
-            "NOT complete: requests of the replay are missing from the recording"
-        };
-        writeln!(out, "{verdict}")
+        writeln!(out, "{}", verdict(found))
     }
 
-    /// Both sides' differences beside one another, by position.
+    /// Both sides' differences beside one another, by position. Where there is no room for all of them, those that are missing
+    /// come first: the others are no fault.
     fn print_differences(&self, out: &mut impl Write, found: &Comparison) -> io::Result<()> {
         let (missing, extra) = (&found.missing_requests, &found.extra_requests);
         if self.show == 0 || (missing.is_empty() && extra.is_empty()) {
             return Ok(());
         }
         writeln!(out, "\n{:<46}   only in the recording", "only in the replay")?;
+        let missing = &missing[..missing.len().min(self.show)];
+        let extra = &extra[..extra.len().min(self.show - missing.len())];
+        let difference = |of| difference(of, if found.devices.len() > 1 { found.device_of(of) } else { None });
         let (mut m, mut e) = (missing.iter().peekable(), extra.iter().peekable());
-        for _ in 0..self.show {
+        loop {
             let left_first = match (m.peek(), e.peek()) {
                 (None, None) => break,
                 (Some(left), Some(right)) => left.sector <= right.sector,
@@ -181,8 +200,35 @@ impl Args {
     }
 }
 
-fn difference(of: &Difference) -> String {
-    format!("{:<12} {:>13} + {:<5} {:>9.6} s", of.op.name(), of.sector, of.sectors, of.at_ns as f64 / 1e9)
+fn difference(of: &Difference, device: Option<&str>) -> String {
+    let device = device.map_or(String::new(), |name| format!(" {name}"));
+    format!("{:<12} {:>13} + {:<5} {:>9.6} s{device}", of.op.name(), of.sector, of.sectors, of.at_ns as f64 / 1e9)
+}
+
+/// The closing sentence: what was compared, and what came of it.
+fn verdict(found: &Comparison) -> String {
+    let all: Vec<&str> =
+        found.recording.devices.iter().map(|d| d.name.as_str()).filter(|name| !name.is_empty()).collect();
+    let of = match (&found.devices[..], &all[..]) {
+        ([], []) => "the recording, which names no device".to_owned(),
+        ([], names) => format!("the recording of {}", names.join(" ")),
+        (compared, _) => format!("the recording of {}", compared.join(" ")),
+    };
+    let (missing, unreadable) = (found.missing, human::counted(found.unreadable_run, "row"));
+    if missing > 0 {
+        return format!("NOT complete: {} of the replay are missing from {of}", human::counted(missing, "request"));
+    }
+    if found.unreadable_run > 0 {
+        return format!(
+            "NOT known to be complete: {unreadable} of the run could not be read; what could be is in {of}"
+        );
+    }
+    if !found.run.complete {
+        return format!(
+            "NOT known to be complete: the run's result was cut short; as far as it goes, all of it is in {of}"
+        );
+    }
+    format!("complete: every request of the replay, by operation, sector and length, is in {of}")
 }
 
 fn microseconds(ns: u64) -> String {

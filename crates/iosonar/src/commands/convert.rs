@@ -114,7 +114,7 @@ impl Args {
         let accept = |metadata: &Metadata| refuse_nothing(&name, from, metadata);
         let (metadata, unheld) = match (input.rows, written::kind_by_name(&self.output)) {
             (Opened::Run(rows), None | Some(Kind::Replay)) => {
-                let writer = iosonar_trace::create_run_as(&self.output, to, rows.metadata())?;
+                let writer = self.replacing.create_run(&self.output, to, rows.metadata())?;
                 written::copy(&what, rows, writer, accept)?
             }
             (Opened::Load(_), Some(Kind::Replay)) => bail!(
@@ -122,7 +122,7 @@ impl Args {
             ),
             (rows, _) => {
                 let rows = iosonar_trace::into_load(rows)?;
-                let writer = iosonar_trace::create_load_as(&self.output, to, rows.metadata())?;
+                let writer = self.replacing.create_load(&self.output, to, rows.metadata())?;
                 written::copy(&what, rows, writer, accept)?
             }
         };

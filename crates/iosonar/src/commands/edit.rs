@@ -84,7 +84,7 @@ impl Args {
         self.replacing.allows(&output)?;
         let to = self.to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
         let rows = pipeline.apply(iosonar_trace::open_load(&input)?)?;
-        let writer = iosonar_trace::create_load_as(&output, to, rows.metadata())?;
+        let writer = self.replacing.create_load(&output, to, rows.metadata())?;
         let (metadata, unheld) = written::copy(&format!("editing {}", input.display()), rows, writer, |_| Ok(()))
             .with_context(|| format!("{} was not made", output.display()))?;
         written::say(&output, &metadata, &unheld);

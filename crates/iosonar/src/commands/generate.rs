@@ -180,7 +180,7 @@ impl Args {
             Recipe { arrivals: self.arrivals, positions, sizes: size, reads, span, align, duration, requests, seed };
         let load: Box<dyn iosonar_trace::Reader<_>> = Box::new(recipe.make().map_err(|why| anyhow!(why))?);
         let to = to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
-        let writer = iosonar_trace::create_load_as(&output, to, load.metadata())?;
+        let writer = replacing.create_load(&output, to, load.metadata())?;
         let (metadata, unheld) = written::copy(&format!("making {}", output.display()), load, writer, |_| Ok(()))
             .with_context(|| format!("{} was not made", output.display()))?;
         written::say(&output, &metadata, &unheld);

@@ -48,6 +48,10 @@ impl Args {
         let described = described(&file);
         let mut object = of_file(&file, &name, &self.files);
         let what = format!("reading {name}");
+        let told = match &file.rows {
+            Opened::Load(rows) => told_before(rows.as_ref(), &name),
+            Opened::Run(rows) => told_before(rows.as_ref(), &name),
+        };
         let metadata = match file.rows {
             Opened::Load(rows) => {
                 let mut survey = Survey::default();
@@ -64,6 +68,7 @@ impl Args {
             }
         };
         add_metadata(&mut object, &metadata);
+        object.insert("unreadable_rows".into(), told.map_or(0, |told| metadata.counts.bad_lines - told).into());
         let object = Value::Object(object);
         let mut out = io::stdout().lock();
         if self.json {
@@ -84,6 +89,14 @@ fn read<Row>(what: &str, mut rows: Box<dyn Reader<Row>>, mut look: impl FnMut(&R
     }
     progress.finish();
     Ok(rows.metadata().clone())
+}
+
+/// Bad lines of what the file was made from, if the file tells of them before its own rows are read; rows that are bad in
+/// addition are damaged in the file itself. A table of another producer was counted when it was opened.
+fn told_before<Row>(rows: &dyn Reader<Row>, name: &str) -> Option<u64> {
+    let metadata = rows.metadata();
+    let is_counted = metadata.source.format == "parquet" && metadata.source.path.as_deref() == Some(name);
+    rows.is_surveyed().then_some(if is_counted { 0 } else { metadata.counts.bad_lines })
 }
 
 fn of_file(file: &OpenedFile, name: &str, paths: &[PathBuf]) -> Map<String, Value> {
@@ -136,7 +149,12 @@ fn for_people(object: &Value, described: &str) -> String {
     line("file", text_of(&object["path"]));
     let size = object["file_bytes"].as_u64().map_or(String::new(), |bytes| format!(", {}", human::bytes(bytes)));
     line("is", format!("{described}{size}"));
-    line("complete", if object["complete"] == true { "yes".into() } else { "NO: it was cut short".into() });
+    let complete = match (number(&object["unreadable_rows"]), object["complete"] == true) {
+        (0, true) => "yes".into(),
+        (0, false) => "NO: it was cut short".into(),
+        (unreadable, _) => format!("NO: it is damaged, {} could not be read", human::counted(unreadable, "row")),
+    };
+    line("complete", complete);
     if let Some(fake) = object["run"]["fake"].as_str() {
         line("FAKE", fake.to_owned());
     }

@@ -10,12 +10,13 @@ use iosonar_trace::{Nanos, Opened};
 use serde_json::json;
 
 use crate::human;
-use crate::told::answer;
+use crate::told::{answer, tell};
 
 /// Tell up to which rate a storage kept up, from replays of growing demand
 ///
 /// A storage kept up until the first request that could only be issued more than a second after its time. It makes sense
-/// for loads whose demand grows: `generate bursts`, `generate ramp`, `edit … 'ramped slope=10'`.
+/// for loads whose demand grows: `generate bursts`, `generate ramp`, `edit … 'ramped slope=10'`. What was demanded then is more
+/// than the storage can do if a deep queue or a steep growth hid that for a while; what it did from then on is its own.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -44,9 +45,20 @@ impl Args {
                 bail!("{} is a load: replay it, and give the result", path.display());
             };
             let limit = limit(&mut *run, self.late)?;
+            let metadata = run.metadata();
+            let unreadable = metadata.counts.bad_lines;
+            if unreadable > 0 {
+                let rows = human::counted(unreadable, "row");
+                tell!("warning: {} is damaged: {rows} could not be read, and are not counted", path.display());
+            }
+            if !metadata.complete {
+                tell!("warning: {} was cut short: what came later is not known", path.display());
+            }
             if self.json {
                 let mut object = serde_json::to_value(limit)?;
                 object["run"] = json!(path);
+                object["unreadable_rows"] = json!(unreadable);
+                object["complete"] = json!(metadata.complete);
                 answer!("{object}");
             } else {
                 answer!("{}", sentence(path, &limit));
@@ -64,8 +76,9 @@ fn sentence(path: &Path, limit: &Limit) -> String {
             path.display()
         );
     };
-    let then =
-        limit.done_per_second.map_or(String::new(), |done| format!("; from then on it did {done:.0} per second"));
+    let then = limit.done_per_second.map_or(String::new(), |done| {
+        format!("; from then on it did {done:.0} per second, which is what the storage can do")
+    });
     let until = human::span(Nanos(until).as_secs());
-    format!("{}: kept up until {until}, with {demanded} requests per second{then}", path.display())
+    format!("{}: kept up until {until}, when {demanded} requests per second were demanded{then}", path.display())
 }

@@ -1,23 +1,24 @@
 //! `iosonar record`: what block devices are asked, written down as it happens.
 
+mod until;
+
 use std::io::{IsTerminal, stderr};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use indicatif::ProgressBar;
 use iosonar_record::{BlockDevice, Level, Options, Progress, Recorder, refuse_output_on};
-use iosonar_trace::Metadata;
-use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use iosonar_trace::formats::{FORMATS, Format};
+use iosonar_trace::output::{Existing, Output, Unfinished};
+use iosonar_trace::{Metadata, Request, Writer};
 
 use crate::duration;
+use crate::signals::Orders;
 use crate::told::tell;
+use until::Until;
 
 /// Record what block devices are asked, live, into a load
 #[derive(clap::Args)]
@@ -33,13 +34,16 @@ Examples:
 A whole disk or a partition can be recorded; of a partition, sectors count from its start.
 It needs root, and Linux 5.15 or newer with BTF. What is written later (the page cache's writeback)
 is only recorded while the recording goes on: end a COMMAND with `sync` where that matters.
+A COMMAND that outlives --duration is waited for, but no longer recorded.
 
-Exit codes: 0 done, 1 failed, 2 the command line was wrong; with COMMAND, that of COMMAND.")]
+Exit codes: 0 done, 1 failed, 2 the command line was wrong; with COMMAND, that of COMMAND, but 1 if
+the recording failed; 128 + the number of a signal that came before the recording began.")]
 pub struct Args {
     /// A device to record: a disk, a partition, a loop device, …; may be given several times
     #[arg(long, short, required = true, value_name = "DEV", num_args = 1..)]
     device: Vec<PathBuf>,
-    /// Record so long [90, 1.5s, 10m, 2h]; without it, until Ctrl-C or until COMMAND ends
+    /// Record so long [90, 1.5s, 10m, 2h], or until COMMAND ends if that is earlier; without it, until Ctrl-C or until
+    /// COMMAND ends
     #[arg(long, short = 't', value_name = "TIME", value_parser = duration::parse)]
     duration: Option<Duration>,
     /// Where on its way a request is recorded
@@ -73,9 +77,7 @@ impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let devices = self.device.iter().map(|path| BlockDevice::open(path)).collect::<Result<Vec<_>, _>>()?;
         let output = self.output.clone().unwrap_or_else(|| default_output(&devices));
-        if output.is_file() {
-            bail!("{} exists already; remove it, or name another file with --output", output.display());
-        }
+        refuse_existing(&output)?;
         refuse_output_on(&devices, &output)?;
         let options = Options {
             level: match self.level {
@@ -85,89 +87,65 @@ impl Args {
             ring_bytes: self.buffer.next_power_of_two() << 20,
             note: self.note,
         };
-        let writer = iosonar_trace::create_load(&output, &iosonar_record::known(&devices, &options))?;
+        // Before there is a file that could stay behind.
+        let orders = Orders::note().context("can't handle signals")?;
+        let writer = begin(&output, &iosonar_record::known(&devices, &options))?;
+        // Another recording to that name may have ended just before this one began.
+        refuse_existing(&output)?;
         let recorder = Recorder::start(devices, &options)?;
-        let mut until = Until::start(&self.command, self.duration)?;
+        if let Some(signal) = orders.any() {
+            tell!("ended by a signal before the recording began; nothing was recorded");
+            return Ok(ExitCode::from(128 + signal));
+        }
+        let mut until = Until::start(&self.command, self.duration, orders)?;
         let bar = progress_bar(&self.device, !self.command.is_empty());
-        let (footer, notes) = recorder.run(writer, |progress| {
+        let recorded = recorder.run(writer, |progress| {
             show(&bar, progress);
             until.goes_on(progress)
-        })?;
+        });
         bar.finish_and_clear();
-        let code = until.exit_code()?;
-        report(&output, &footer, &notes);
-        Ok(code)
+        match recorded {
+            Ok((footer, notes)) => report(&output, &footer, &notes),
+            Err(error) if until.command_goes_on() => {
+                tell!("iosonar: the recording has stopped, and the command goes on without it: {error}");
+                until.exit_code()?;
+                return Err(anyhow::Error::new(error).context("the command was not recorded to its end"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        until.exit_code()
     }
+}
+
+fn refuse_existing(output: &Path) -> Result<()> {
+    if output.is_file() {
+        bail!("{} exists already; remove it, or name another file with --output", output.display());
+    }
+    Ok(())
+}
+
+/// Begins the file. If it can't be written to its end, what there is of it stays: it can't be recorded again. But nothing in
+/// a table without its end could be read.
+fn begin(output: &Path, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
+    let can = |format: &&Format| format.create_load.is_some();
+    let format = iosonar_trace::format_for(output).ok().filter(can);
+    let Some((format, create)) = format.and_then(|format| Some((format, format.create_load?))) else {
+        let endings: Vec<&str> =
+            FORMATS.iter().copied().filter(can).flat_map(|format| format.endings).copied().collect();
+        bail!(
+            "{}: the name of a recording tells its format: let --output end in one of {} (text also with .gz or .zst){}",
+            output.display(),
+            endings.join(" "),
+            if output == Path::new("-") { "; standard output has no ending" } else { "" }
+        );
+    };
+    let unfinished = if format.name == "parquet" { Unfinished::Removed } else { Unfinished::Kept };
+    Ok(create(Output::create_as(output, Existing::FromTheStart, unfinished)?, known)?)
 }
 
 fn default_output(devices: &[BlockDevice]) -> PathBuf {
     let names: Vec<String> = devices.iter().map(|device| device.name.replace('/', "-")).collect();
     PathBuf::from(format!("{}.load.parquet", names.join("+")))
-}
-
-/// What ends the recording.
-struct Until {
-    child: Option<Child>,
-    ended: Option<ExitStatus>,
-    duration: Option<Duration>,
-    interrupted: Arc<AtomicBool>,
-    terminated: Arc<AtomicBool>,
-    interrupts: u32,
-}
-
-impl Until {
-    fn start(command: &[String], duration: Option<Duration>) -> Result<Self> {
-        let (interrupted, terminated) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        for (signal, flag) in [(SIGINT, &interrupted), (SIGTERM, &terminated), (SIGHUP, &terminated)] {
-            signal_hook::flag::register(signal, Arc::clone(flag)).context("can't handle signals")?;
-        }
-        let child = match command.split_first() {
-            Some((program, arguments)) => {
-                Some(Command::new(program).args(arguments).spawn().with_context(|| format!("can't run {program}"))?)
-            }
-            None => None,
-        };
-        Ok(Self { child, ended: None, duration, interrupted, terminated, interrupts: 0 })
-    }
-
-    /// Ctrl-C reaches a command as well, and it is the command that decides what to do about it; a second one ends the
-    /// recording, whatever the command does. An order to terminate reaches this program alone, and is passed on.
-    fn goes_on(&mut self, progress: &Progress) -> bool {
-        if self.duration.is_some_and(|duration| progress.elapsed >= duration) {
-            return false;
-        }
-        if self.interrupted.swap(false, Ordering::Relaxed) {
-            self.interrupts += 1;
-        }
-        let terminated = self.terminated.load(Ordering::Relaxed);
-        match &mut self.child {
-            Some(child) if terminated => {
-                let _ = kill_process(Pid::from_child(child), Signal::TERM);
-                false
-            }
-            Some(_) if self.interrupts > 1 => false,
-            Some(child) => match child.try_wait() {
-                Ok(ended) => {
-                    self.ended = ended;
-                    ended.is_none()
-                }
-                Err(_) => false,
-            },
-            None => !terminated && self.interrupts == 0,
-        }
-    }
-
-    /// The command's, once it has ended: it may go on for longer than the recording.
-    fn exit_code(mut self) -> Result<ExitCode> {
-        let Some(child) = &mut self.child else { return Ok(ExitCode::SUCCESS) };
-        let status = match self.ended {
-            Some(status) => status,
-            None => child.wait().context("can't wait for the command")?,
-        };
-        // As shells have it.
-        let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1);
-        Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
-    }
 }
 
 /// A command has the terminal for itself.

@@ -26,10 +26,9 @@ pub fn take_tiled(missing: &mut Vec<Difference>, extra: &mut Vec<Difference>) ->
 fn take_covered(wholes: &mut Vec<Difference>, parts: &mut Vec<Difference>) -> (u64, u64) {
     let mut taken_parts = 0;
     let before = wholes.len();
-    // By operation, then position, then length: the places of such parts in their list.
-    let mut by_start: BTreeMap<(Op, u64, u64), Vec<usize>> = BTreeMap::new();
+    let mut by_start: ByStart = BTreeMap::new();
     for (index, part) in parts.iter().enumerate() {
-        by_start.entry((part.op, part.sector, part.sectors)).or_default().push(index);
+        by_start.entry((part.device, part.op, part.sector, part.sectors)).or_default().push(index);
     }
     let mut is_taken = vec![false; parts.len()];
     wholes.retain(|whole| {
@@ -49,15 +48,21 @@ fn take_covered(wholes: &mut Vec<Difference>, parts: &mut Vec<Difference>) -> (u
     ((before - wholes.len()) as u64, taken_parts)
 }
 
+/// A device, an operation, then position and length.
+type Key = (Option<u16>, Op, u64, u64);
+
+/// The places of such parts in their list.
+type ByStart = BTreeMap<Key, Vec<usize>>;
+
 /// Adjacent parts from the start of `whole` to its end, the longest that fits at each step.
-fn cover(by_start: &BTreeMap<(Op, u64, u64), Vec<usize>>, whole: &Difference) -> Option<Vec<(Op, u64, u64)>> {
+fn cover(by_start: &ByStart, whole: &Difference) -> Option<Vec<Key>> {
     let end = whole.sector.checked_add(whole.sectors)?;
     let (mut at, mut cover) = (whole.sector, Vec::new());
     while at < end {
-        let fitting = (whole.op, at, 1)..=(whole.op, at, end - at);
+        let fitting = (whole.device, whole.op, at, 1)..=(whole.device, whole.op, at, end - at);
         let (&key, _) = by_start.range(fitting).next_back()?;
         cover.push(key);
-        at += key.2;
+        at += key.3;
     }
     (!cover.is_empty()).then_some(cover)
 }
@@ -67,7 +72,7 @@ mod tests {
     use super::*;
 
     fn write(sector: u64, sectors: u64) -> Difference {
-        Difference { sector, sectors, op: Op::Write, at_ns: 0 }
+        Difference { sector, sectors, op: Op::Write, at_ns: 0, device: None }
     }
 
     #[test]

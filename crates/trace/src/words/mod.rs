@@ -46,7 +46,7 @@ pub enum Takes {
     Count,
     /// A number: `2.5`.
     Number,
-    /// A number above zero.
+    /// A number above zero: `2.5`, `2k`.
     Positive,
     /// A part of the whole, from 0 to 1: `0.7`, `70%`.
     Share,

@@ -16,6 +16,14 @@ pub fn parse_rate(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("`{text}` is not a rate; say requests per second, for example 500 or 2k"))
 }
 
+/// A number above zero: `2.5`, `1e-3`, `2k`.
+pub(super) fn parse_positive(text: &str) -> Result<f64, String> {
+    let number = text.trim().parse().ok().or_else(|| scaled(text, &DECIMAL));
+    number
+        .filter(|x: &f64| *x > 0.0 && x.is_finite())
+        .ok_or_else(|| format!("`{text}` is not a number above zero; say for example 2.5 or 2k"))
+}
+
 /// A part of the whole: `0.7`, `70%`.
 pub fn parse_share(text: &str) -> Result<f64, String> {
     let number = match text.strip_suffix('%') {
@@ -97,6 +105,8 @@ mod tests {
         assert_eq!(parse_count("1.5k"), Ok(1500));
         assert_eq!(parse_rate("500/s"), Ok(500.0));
         assert_eq!(parse_rate("2k"), Ok(2000.0));
+        assert_eq!(parse_positive("2k"), Ok(2000.0));
+        assert_eq!(parse_positive("1e-3"), Ok(0.001));
         assert_eq!(parse_share("70%"), Ok(0.7));
         assert_eq!(parse_time("300"), Ok(Nanos(300_000_000_000)));
         assert_eq!(parse_time("1.5ms"), Ok(Nanos(1_500_000)));
@@ -115,7 +125,7 @@ mod tests {
             assert!(parse_count(wrong).unwrap_err().contains("say for example"), "{wrong}");
         }
         for wrong in ["0", "-1", "inf", "fast"] {
-            assert!(parse_rate(wrong).is_err(), "{wrong}");
+            assert!(parse_rate(wrong).is_err() && parse_positive(wrong).is_err(), "{wrong}");
         }
         for wrong in ["1.1", "-0.1", "101%", "half", "nan"] {
             assert!(parse_share(wrong).is_err(), "{wrong}");

@@ -1,6 +1,6 @@
 //! The values that were set, checked against what can be set.
 
-use super::quantity::{parse_count, parse_rate, parse_sectors, parse_share, parse_time};
+use super::quantity::{parse_count, parse_positive, parse_rate, parse_sectors, parse_share, parse_time};
 use super::{Form, Param, Takes, Unset, did_you_mean};
 use crate::units::{Nanos, Sectors};
 
@@ -191,9 +191,7 @@ impl Param {
         Ok(match self.takes {
             Takes::Count => Value::Count(parse_count(text)?),
             Takes::Number => Value::Number(number(text).ok_or_else(|| format!("`{text}` is not a number"))?),
-            Takes::Positive => Value::Number(
-                number(text).filter(|x| *x > 0.0).ok_or_else(|| format!("`{text}` is not a number above zero"))?,
-            ),
+            Takes::Positive => Value::Number(parse_positive(text)?),
             Takes::Share => Value::Number(parse_share(text)?),
             Takes::Rate => Value::Number(parse_rate(text)?),
             Takes::Time => Value::Time(parse_time(text)?),

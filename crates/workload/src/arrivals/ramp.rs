@@ -20,7 +20,7 @@ pub static KIND: Kind = Kind {
             },
             Param {
                 name: "growth",
-                takes: Takes::Positive,
+                takes: Takes::Rate,
                 unset: Unset::Default("10"),
                 help: "by how many requests per second the rate grows each second",
             },
@@ -51,6 +51,11 @@ impl Arrivals for Ramp {
 #[cfg(test)]
 mod tests {
     use super::super::first;
+
+    #[test]
+    fn growth_may_be_large() {
+        assert_eq!(first("ramp start=1k growth=2k", 5000, 1), first("ramp start=1000 growth=2000", 5000, 1));
+    }
 
     #[test]
     fn each_second_has_what_the_rate_says() {

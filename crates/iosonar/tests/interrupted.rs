@@ -1,0 +1,185 @@
+//! What is left of a file that is being written when a signal comes, or when another one gets its name.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use iosonar_testing::{LoopDevice, Need, left_out};
+
+const IOSONAR: &str = env!("CARGO_BIN_EXE_iosonar");
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Comes back when it has begun to write. For ever, if it never does: no test asserts times.
+fn begun(folder: &Path) {
+    while !names(folder).iter().any(|name| name.ends_with(".partial")) {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn send(signal: &str, child: &Child) {
+    let sent = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// Makes a load without end, as far as the test goes.
+fn generate(program: &[&str], output: &Path, requests: &str) -> Child {
+    Command::new(program[0])
+        .args(&program[1..])
+        .args(["generate", "uniform"])
+        .arg(output)
+        .args(["--rate", "1M", "--duration", "7d", "--requests", requests])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn nothing_hidden_stays_behind_after_a_signal() {
+    for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = generate(&[IOSONAR], &folder.path().join("a.load.gz"), "1G");
+        begun(folder.path());
+        send(signal, &child);
+        assert_eq!(child.wait().unwrap().code(), Some(128 + number));
+        assert_eq!(names(folder.path()), [""; 0], "after SIG{signal}");
+    }
+}
+
+#[test]
+fn a_signal_that_is_ignored_from_the_start_stays_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let nohup = ["sh", "-c", "trap '' HUP; exec \"$@\"", "sh", IOSONAR];
+    let mut child = generate(&nohup, &folder.path().join("a.load.gz"), "1G");
+    begun(folder.path());
+    send("HUP", &child);
+    send("TERM", &child);
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
+}
+
+#[test]
+fn a_file_that_appears_meanwhile_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("a.load");
+    let child = generate(&[IOSONAR], &output, "2M");
+    begun(folder.path());
+    fs::write(&output, "somebody else's").unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("appeared meanwhile") && said.contains("a-2.load"), "{said}");
+    assert_eq!(fs::read_to_string(&output).unwrap(), "somebody else's");
+    assert_eq!(names(folder.path()), ["a-2.load", "a.load"]);
+}
+
+/// A file system in memory that is soon full; unmounted when dropped.
+struct Small(tempfile::TempDir);
+
+impl Small {
+    fn new() -> Self {
+        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]).arg(folder.path()).status();
+        assert!(mount.unwrap().success());
+        Self(folder)
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        Command::new("umount").arg(self.0.path()).status().ok();
+    }
+}
+
+fn record(device: &LoopDevice, arguments: &[&str], output: &Path) -> Command {
+    let mut command = Command::new(IOSONAR);
+    command.arg("record").arg("--device").arg(device.path()).arg("--output").arg(output).args(arguments);
+    command.stderr(Stdio::piped());
+    command
+}
+
+fn device() -> Option<LoopDevice> {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return None;
+    }
+    Some(LoopDevice::new(16 << 20))
+}
+
+#[test]
+fn a_recording_that_is_ended_while_it_begins_leaves_nothing_hidden() {
+    let Some(device) = device() else { return };
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let mut child = record(&device, &["--", "true"], &folder.path().join("a.load")).spawn().unwrap();
+    begun(folder.path());
+    send("TERM", &child);
+    // Where the command was quicker, the recording is there.
+    let code = child.wait().unwrap().code();
+    assert!(matches!(code, Some(0 | 143)), "{code:?}");
+    assert!(!names(folder.path()).iter().any(|name| name.ends_with(".partial")), "{:?}", names(folder.path()));
+}
+
+#[test]
+fn a_recording_whose_disk_is_full_says_so_and_keeps_what_it_has() {
+    let Some(device) = device() else { return };
+    let (small, folder) = (Small::new(), tempfile::tempdir().unwrap());
+    let done: PathBuf = folder.path().join("done");
+    let path = device.path().display();
+    let work = format!("dd if={path} of=/dev/null iflag=direct bs=512 count=30000 2>&1; touch {}", done.display());
+    let output = record(&device, &["--", "sh", "-c", &work], &small.0.path().join("a.load")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("the recording has stopped") || said.contains("kept as"), "{said}");
+    assert!(done.exists(), "the command was waited for");
+    let kept = names(small.0.path());
+    assert!(kept.len() == 1 && kept[0].ends_with(".partial") && said.contains(&kept[0]), "{kept:?}: {said}");
+    let mut load = iosonar_trace::open_load(&small.0.path().join(&kept[0])).unwrap();
+    assert!(load.next().unwrap().is_some());
+}
+
+#[test]
+fn a_command_that_outlives_its_recording_is_told_of() {
+    let Some(device) = device() else { return };
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let arguments = ["--duration", "0.1", "--", "sh", "-c", "read -r end; exit 7"];
+    let mut child = record(&device, &arguments, &folder.path().join("a.load")).stdin(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(said.any(|line| line.contains("the time of the recording is over")));
+    assert!(said.any(|line| line.contains("a.load: ")), "the recording is told of before the command's end");
+    drop(child.stdin.take());
+    assert_eq!(child.wait().unwrap().code(), Some(7));
+    let text = fs::read_to_string(folder.path().join("a.load")).unwrap();
+    assert!(text.starts_with("Recorded by iosonar: loop"), "{text}");
+}
+
+#[test]
+fn a_device_whose_medium_goes_is_told_of() {
+    let Some(device) = device() else { return };
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let (path, backing) = (device.path().display(), device.backing_file().display());
+    let work = format!("truncate -s 0 {backing} && losetup --set-capacity {path}");
+    for (name, when) in [("a.load", "any more when the recording ended"), ("b.load", "when the recording began")] {
+        let output = record(&device, &["--", "sh", "-c", &work], &folder.path().join(name)).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert!(said.contains("had no medium") && said.contains(when), "{said}");
+    }
+}
+
+#[test]
+fn the_name_of_a_recording_tells_its_format() {
+    let Some(device) = device() else { return };
+    for name in ["-", "/dev/shm/a.recording"] {
+        let output = record(&device, &["--duration", "1"], Path::new(name)).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(".load.parquet") || said.contains(".parquet"), "{said}");
+        assert!(!said.contains("--to"), "{said}");
+    }
+}

@@ -1,0 +1,236 @@
+//! Which recorded device a run's target is: by its name, as far as both files tell.
+
+use iosonar_trace::{DeviceId, Metadata};
+
+/// Requests are compared within a group: a target and the recorded device of its name. What corresponds to nothing by name is
+/// group 0, taken together.
+pub type Group = u16;
+
+/// What is left over by name.
+const OTHERS: Group = 0;
+
+/// A target of the run, as its footer tells.
+struct Target {
+    /// `loop1`, or its path where the disk is not told.
+    shown: String,
+    /// Index of the recorded device.
+    recorded: Option<usize>,
+    /// It is a partition, or so it seems, of the disk that was recorded, where sectors count from another beginning.
+    is_part: bool,
+    /// Devices of the load that went there by name.
+    sources: Vec<u64>,
+    /// Whether all others went there.
+    others: bool,
+}
+
+/// The run's targets and the recorded devices.
+pub struct Devices {
+    targets: Vec<Target>,
+    recorded: Vec<String>,
+}
+
+impl Devices {
+    /// By what both footers say.
+    pub fn of(run: &Metadata, recording: &Metadata) -> Self {
+        let recorded: Vec<String> = recording.devices.iter().map(|device| device.name.clone()).collect();
+        let told = run.run.as_ref().map(|run| &run["targets"]).and_then(|targets| targets.as_array());
+        let targets = told.into_iter().flatten().map(|target| Target::of(target, &recorded)).collect();
+        Self { targets, recorded }
+    }
+
+    /// Of a row of the run, by its device in the load.
+    pub fn of_issued(&self, device: DeviceId) -> Group {
+        let by_name = self.targets.iter().find(|target| target.sources.contains(&u64::from(device.0)));
+        let target = by_name.or_else(|| self.targets.iter().find(|target| target.others));
+        // A single target takes all, whatever the footer says or leaves out.
+        let target = target.or(if self.targets.len() == 1 { self.targets.first() } else { None });
+        target.and_then(|target| target.recorded).map_or(OTHERS, group)
+    }
+
+    /// Of a row of the recording.
+    pub fn of_recorded(&self, device: DeviceId) -> Group {
+        let index = device.0 as usize;
+        if self.targets.iter().any(|target| target.recorded == Some(index)) { group(index) } else { OTHERS }
+    }
+
+    /// The place of a group's device in [`Devices::compared`]; `None` for what corresponds to nothing.
+    pub fn place(&self, of: Group) -> Option<u16> {
+        let place = self.groups().position(|group| group == of)?;
+        u16::try_from(place).ok()
+    }
+
+    /// Those that targets correspond to.
+    fn groups(&self) -> impl Iterator<Item = Group> {
+        let is_target = |index| self.targets.iter().any(|target| target.recorded == Some(index));
+        (0..self.recorded.len()).filter(move |&index| is_target(index)).map(group)
+    }
+
+    /// The recorded devices that targets correspond to, each once.
+    pub fn compared(&self) -> Vec<String> {
+        self.groups().filter_map(|group| self.recorded.get(usize::from(group).checked_sub(1)?).cloned()).collect()
+    }
+
+    /// What the names do not agree on, a sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let without: Vec<&str> = self
+            .targets
+            .iter()
+            .filter(|target| target.recorded.is_none())
+            .map(|target| target.shown.as_str())
+            .collect();
+        let named: Vec<&str> = self.recorded.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
+        if !without.is_empty() && named.is_empty() {
+            notes.push(format!(
+                "the replay went to {}; of which device the recording is, it does not say: if it is of another one, the \
+                 comparison says nothing",
+                some(&without)
+            ));
+        } else if !without.is_empty() {
+            notes.push(format!(
+                "the replay went to {}, recorded was {}: if these are not the same storage (one stacked on the other), the \
+                 comparison says nothing",
+                some(&without),
+                some(&named)
+            ));
+        }
+        for target in self.targets.iter().filter(|target| target.is_part) {
+            let disk = target.recorded.map_or("", |index| &self.recorded[index]);
+            notes.push(format!(
+                "the replay went to {}, recorded was {disk}: where the one is a partition of the other, their sectors count \
+                 from different places",
+                target.shown
+            ));
+        }
+        let compared = self.compared();
+        let others: Vec<&str> =
+            named.iter().copied().filter(|name| !compared.iter().any(|compared| compared == name)).collect();
+        if without.is_empty() && !self.targets.is_empty() && !others.is_empty() {
+            notes.push(format!(
+                "the replay did not go to {}: what was recorded there counts as not of the replay",
+                some(&others)
+            ));
+        }
+        if without.len() > 1 && self.recorded.len() - compared.len() > 1 {
+            notes.push(format!(
+                "requests of {} are taken together: the names don't tell which is which",
+                some(&without)
+            ));
+        }
+        notes
+    }
+}
+
+/// Recordings have few devices; traces of other programs may have any number.
+fn group(index: usize) -> Group {
+    Group::try_from(index + 1).unwrap_or(OTHERS)
+}
+
+/// Names, but not hundreds of them.
+fn some(names: &[&str]) -> String {
+    const MOST: usize = 8;
+    let more = names.len().saturating_sub(MOST);
+    let shown = names[..names.len() - more].join(" ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+impl Target {
+    fn of(target: &serde_json::Value, recorded: &[String]) -> Self {
+        let path = target["path"].as_str().unwrap_or_default();
+        let own = path.strip_prefix("/dev/").unwrap_or(path);
+        let disk = target["disk"].as_str();
+        let find = |name: &str| recorded.iter().position(|recorded| !name.is_empty() && recorded == name);
+        let by_own = find(own);
+        let found = by_own.or_else(|| disk.and_then(find));
+        let is_file = target["kind"] == "file";
+        // `/dev/sda1` on `sda`; links such as `/dev/disk/by-id/…-part1` have names of their own.
+        let is_part = !is_file && by_own.is_none() && found.is_some() && disk.is_some_and(|disk| seems_part(own, disk));
+        let shown = match (is_file, disk) {
+            (true, Some(disk)) => format!("{path} (a file on {disk})"),
+            (true, None) => path.to_owned(),
+            (false, Some(disk)) if !is_part && by_own.is_none() => disk.to_owned(),
+            (false, _) => own.to_owned(),
+        };
+        let sources = target["sources"].as_array().into_iter().flatten().filter_map(|index| index.as_u64()).collect();
+        Self { shown, recorded: found, is_part, sources, others: target["others"] == true }
+    }
+}
+
+/// Whether a name is that of a disk with a number behind it, or of a link to a partition.
+fn seems_part(name: &str, disk: &str) -> bool {
+    let number = name.strip_prefix(disk).map(|rest| rest.strip_prefix('p').unwrap_or(rest));
+    number.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+        || name.contains("-part")
+}
+
+#[cfg(test)]
+mod tests {
+    use iosonar_trace::{Device, Kind};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn devices(targets: Value, recorded: &[&str]) -> Devices {
+        let run = Metadata { run: Some(json!({"targets": targets})), ..Metadata::new(Kind::Replay, "test") };
+        let mut recording = Metadata::new(Kind::Load, "record");
+        recording.devices = recorded.iter().map(|&name| Device { name: name.into(), sectors: None }).collect();
+        Devices::of(&run, &recording)
+    }
+
+    fn block(path: &str, disk: &str) -> Value {
+        json!({"path": path, "kind": "block", "disk": disk, "sources": [], "others": true})
+    }
+
+    #[test]
+    fn another_device_is_told_of() {
+        let found = devices(json!([block("/dev/loop1", "loop1")]), &["loop2"]);
+        assert_eq!((found.of_issued(DeviceId(0)), found.of_recorded(DeviceId(0))), (0, 0));
+        assert!(found.notes()[0].starts_with("the replay went to loop1, recorded was loop2"), "{:?}", found.notes());
+        assert!(found.compared().is_empty());
+    }
+
+    #[test]
+    fn a_recording_without_names_is_told_of() {
+        let found = devices(json!([block("/dev/loop1", "loop1")]), &[""]);
+        assert!(found.notes()[0].contains("it does not say"), "{:?}", found.notes());
+        assert_eq!(found.notes().len(), 1);
+    }
+
+    #[test]
+    fn the_same_device_is_compared_without_a_word() {
+        for path in ["/dev/sdb", "/dev/disk/by-id/ata-x"] {
+            let found = devices(json!([block(path, "sdb")]), &["sdb"]);
+            assert_eq!((found.of_issued(DeviceId(7)), found.of_recorded(DeviceId(0))), (1, 1));
+            assert_eq!((found.notes(), found.compared()), (vec![], vec!["sdb".to_owned()]));
+        }
+    }
+
+    #[test]
+    fn several_targets_have_a_group_each() {
+        let targets = json!([
+            {"path": "/dev/loop1", "kind": "block", "disk": "loop1", "sources": [0], "others": false},
+            {"path": "/dev/loop2", "kind": "block", "disk": "loop2", "sources": [], "others": true},
+        ]);
+        let found = devices(targets, &["loop2", "loop3", "loop1"]);
+        assert_eq!([0, 1, 5].map(|device| found.of_issued(DeviceId(device))), [3, 1, 1]);
+        assert_eq!([0, 1, 2].map(|device| found.of_recorded(DeviceId(device))), [1, 0, 3]);
+        assert_eq!(found.notes().len(), 1);
+        assert!(found.notes()[0].contains("did not go to loop3"), "{:?}", found.notes());
+    }
+
+    #[test]
+    fn a_partition_of_the_recorded_disk_is_told_of() {
+        for path in ["/dev/sda3", "/dev/disk/by-id/ata-x-part3"] {
+            let found = devices(json!([block(path, "sda")]), &["sda"]);
+            assert!(found.notes()[0].contains("a partition of the other"), "{:?}", found.notes());
+        }
+        assert_eq!(devices(json!([block("/dev/sda3", "sda")]), &["sda3"]).notes(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_run_that_names_no_target_is_compared_as_it_is() {
+        let found = Devices::of(&Metadata::new(Kind::Replay, "test"), &Metadata::new(Kind::Load, "test"));
+        assert_eq!((found.of_issued(DeviceId(0)), found.of_recorded(DeviceId(0))), (0, 0));
+        assert_eq!(found.notes(), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,172 @@
+//! Of the comparison, on readers in memory.
+
+use std::collections::BTreeMap;
+
+use iosonar_trace::{Kind, Metadata, Nanos, Outcome};
+use proptest::prelude::*;
+
+use super::*;
+
+fn compared(run: &[Record], recording: &[Request], pass_size: u64) -> Comparison {
+    compared_as(run, &Metadata::new(Kind::Replay, "test"), recording, &Metadata::new(Kind::Load, "test"), pass_size)
+}
+
+struct Rows<Row> {
+    rows: std::vec::IntoIter<Row>,
+    metadata: Metadata,
+}
+
+impl<Row: Send> Reader<Row> for Rows<Row> {
+    fn next(&mut self) -> iosonar_trace::Result<Option<Row>> {
+        let row = self.rows.next();
+        self.metadata.counts.requests += u64::from(row.is_some());
+        Ok(row)
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+}
+
+fn reader<Row: Clone + Send + 'static>(rows: &[Row], metadata: &Metadata) -> Result<Box<dyn Reader<Row>>> {
+    let rows = Vec::from(rows).into_iter();
+    Ok(Box::new(Rows { rows, metadata: metadata.clone() }))
+}
+
+fn issued(sector: u64, sectors: u64, op: Op, issued: Option<i64>) -> Record {
+    Record {
+        source_sector: Sector(0),
+        issued: issued.map(Nanos),
+        in_flight: 1,
+        outcome: Outcome::Ok,
+        ..Record::of(&Request::new(Nanos(0), op, Sector(sector), Sectors(sectors)), 0)
+    }
+}
+
+fn recorded(sector: u64, sectors: u64, op: Op, at: i64) -> Request {
+    Request::new(Nanos(at), op, Sector(sector), Sectors(sectors))
+}
+
+fn compared_as(
+    run: &[Record],
+    known_of_run: &Metadata,
+    recording: &[Request],
+    known: &Metadata,
+    pass_size: u64,
+) -> Comparison {
+    compare_in_passes(&mut || reader(run, known_of_run), &mut || reader(recording, known), pass_size).unwrap()
+}
+
+#[test]
+fn requests_are_looked_for_on_the_device_of_their_target() {
+    let target = |disk: &str, source: u32| {
+        serde_json::json!({"path": format!("/dev/{disk}"), "kind": "block", "disk": disk,
+                           "sources": [source], "others": false})
+    };
+    let targets = serde_json::json!({"targets": [target("sda", 0), target("sdb", 1)]});
+    let known_of_run = Metadata { run: Some(targets), ..Metadata::new(Kind::Replay, "test") };
+    let device = |name: &str| iosonar_trace::Device { name: name.into(), sectors: None };
+    let known = Metadata { devices: vec![device("sdb"), device("sda")], ..Metadata::new(Kind::Load, "test") };
+    let on = |device: u32, mut row: Record| {
+        row.device = iosonar_trace::DeviceId(device as _);
+        row
+    };
+    let run = [on(0, issued(0, 8, Op::Read, Some(1))), on(1, issued(8, 8, Op::Read, Some(2)))];
+    let seen = |device: u32, sector| Request {
+        device: iosonar_trace::DeviceId(device as _),
+        ..recorded(sector, 8, Op::Read, 5)
+    };
+    let right = compared_as(&run, &known_of_run, &[seen(1, 0), seen(0, 8)], &known, 100);
+    assert!(right.complete, "{right:?}");
+    assert_eq!(right.devices, ["sdb", "sda"]);
+    let swapped = compared_as(&run, &known_of_run, &[seen(0, 0), seen(1, 8)], &known, 100);
+    assert_eq!((swapped.complete, swapped.missing, swapped.extra), (false, 2, 2));
+    assert_eq!(swapped.missing_requests[0].device, Some(1), "of sda");
+}
+
+#[test]
+fn a_run_that_is_damaged_or_was_cut_short_is_never_complete() {
+    let rows = [issued(0, 8, Op::Read, Some(1))];
+    let known = Metadata::new(Kind::Load, "test");
+    let mut damaged = Metadata::new(Kind::Replay, "test");
+    damaged.counts.bad_lines = 3;
+    let found = compared_as(&rows, &damaged, &[recorded(0, 8, Op::Read, 1)], &known, 100);
+    assert_eq!((found.complete, found.missing, found.unreadable_run), (false, 0, 3));
+    let cut = Metadata { complete: false, ..Metadata::new(Kind::Replay, "test") };
+    assert!(!compared_as(&rows, &cut, &[recorded(0, 8, Op::Read, 1)], &known, 100).complete);
+    // What the recording lacks can't make more of it.
+    let found = compared_as(&rows, &known, &[recorded(0, 8, Op::Read, 1)], &damaged, 100);
+    assert_eq!((found.complete, found.unreadable_recording), (true, 3));
+}
+
+#[test]
+fn a_complete_recording_is_called_so_and_its_times_are_compared() {
+    let run =
+        [issued(0, 8, Op::Read, Some(100)), issued(8, 8, Op::Write, Some(300)), issued(0, 8, Op::Read, Some(200))];
+    let recording = [recorded(0, 8, Op::Read, 1101), recorded(0, 8, Op::Read, 1203), recorded(8, 8, Op::Write, 1302)];
+    let found = compared(&run, &recording, 100);
+    assert!(found.complete);
+    assert_eq!((found.issued, found.recorded, found.same, found.extra), (3, 3, 3, 0));
+    let times = Times { compared: 3, offset_ns: 1002, median_ns: 1, p99_ns: 1, max_ns: 1 };
+    assert_eq!(found.times, Some(times));
+}
+
+#[test]
+fn times_of_requests_that_are_not_all_there_are_not_compared() {
+    let flush = |at| issued(0, 0, Op::Flush, Some(at));
+    let run = [flush(1), flush(1000), issued(8, 8, Op::Read, Some(2))];
+    let recording = [recorded(0, 0, Op::Flush, 1001), recorded(8, 8, Op::Read, 3)];
+    let found = compared(&run, &recording, 100);
+    assert_eq!((found.missing, found.missing_flushes, found.same), (1, 1, 2));
+    assert_eq!(found.times.map(|times| (times.compared, times.offset_ns, times.max_ns)), Some((1, 1, 0)));
+}
+
+#[test]
+fn a_request_that_occurs_once_too_little_is_missing() {
+    let run = [issued(0, 8, Op::Read, Some(1)), issued(0, 8, Op::Read, Some(2)), issued(0, 8, Op::Read, None)];
+    let recording = [recorded(0, 8, Op::Read, 1), recorded(0, 8, Op::Write, 1)];
+    let found = compared(&run, &recording, 100);
+    assert!(!found.complete);
+    assert_eq!((found.issued, found.never_issued, found.missing, found.extra), (2, 1, 1, 1));
+    assert_eq!(found.missing_requests, [Difference { sector: 0, sectors: 8, op: Op::Read, at_ns: 2, device: None }]);
+    assert_eq!(found.extra_requests, [Difference { sector: 0, sectors: 8, op: Op::Write, at_ns: 1, device: None }]);
+}
+
+#[test]
+fn what_the_kernel_split_or_merged_is_not_missing() {
+    let run = [issued(0, 16, Op::Write, Some(1)), issued(50, 8, Op::Read, Some(2)), issued(58, 8, Op::Read, Some(2))];
+    let recording = [recorded(0, 8, Op::Write, 1), recorded(8, 8, Op::Write, 1), recorded(50, 16, Op::Read, 1)];
+    let found = compared(&run, &recording, 100);
+    assert!(found.complete);
+    assert_eq!((found.same, found.split, found.merged, found.missing, found.extra), (0, 1, 2, 0, 0));
+}
+
+/// Few positions and lengths that never cover one another, so that many requests occur several times.
+fn key() -> impl Strategy<Value = (u64, u64, Op)> {
+    (0..20_u64, prop_oneof![Just(1_u64), Just(2)], prop_oneof![Just(Op::Read), Just(Op::Write)])
+        .prop_map(|(place, sectors, op)| (place * 10, sectors, op))
+}
+
+proptest! {
+    #[test]
+    fn counts_are_those_of_a_count_for_each_request(
+        run in prop::collection::vec(key(), 0..80),
+        recording in prop::collection::vec(key(), 0..80),
+        pass_size in 1..100_u64,
+    ) {
+        let mut balance: BTreeMap<(u64, u64, Op), i64> = BTreeMap::new();
+        run.iter().for_each(|&key| *balance.entry(key).or_default() += 1);
+        recording.iter().for_each(|&key| *balance.entry(key).or_default() -= 1);
+        let missing: i64 = balance.values().filter(|&&n| n > 0).sum();
+        let extra: i64 = -balance.values().filter(|&&n| n < 0).sum::<i64>();
+
+        let run: Vec<_> = run.into_iter().enumerate().map(|(i, (a, b, c))| issued(a, b, c, Some(i as i64))).collect();
+        let recording: Vec<_> = recording.into_iter().enumerate().map(|(i, (a, b, c))| recorded(a, b, c, i as i64)).collect();
+        let found = compared(&run, &recording, pass_size);
+        prop_assert_eq!((found.missing, found.extra), (missing as u64, extra as u64));
+        prop_assert_eq!(found.same + found.missing, run.len() as u64);
+        prop_assert_eq!(found.complete, missing == 0);
+        let whole = compared(&run, &recording, 1000);
+        prop_assert_eq!((found.missing_requests, found.extra_requests), (whole.missing_requests, whole.extra_requests));
+    }
+}

@@ -1,0 +1,210 @@
+//! A file that grows under a hidden name beside its final one, `.NAME.XXXXXX.partial`, and what becomes of it: it gets its
+//! name, gets another one because that was taken meanwhile, stays as it is because a part is better than nothing, or goes.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use tempfile::NamedTempFile;
+
+/// What becomes of a regular file that stands under the final name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// One that was there from the start is replaced: whoever begins an output has asked about it before. One that
+    /// appears meanwhile stays, and what was written gets another name.
+    #[default]
+    FromTheStart,
+    /// Whatever is there in the end is replaced.
+    Replaced,
+}
+
+/// What becomes of a file that can't be written to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unfinished {
+    /// It is removed.
+    #[default]
+    Removed,
+    /// What was written until an error stays under its hidden name: for what can't be made again.
+    Kept,
+}
+
+/// The hidden files that this process is writing, for [`remove_unfinished`].
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn unfinished() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes what is being written and has no name of its own yet, for a program that is about to end because of a signal.
+/// No other output can get its final name afterwards.
+pub fn remove_unfinished() {
+    let paths = unfinished();
+    for path in paths.iter() {
+        let _ = fs::remove_file(path);
+    }
+    // Held for ever: a file that was just removed must not be missed by the thread that wants to rename it.
+    std::mem::forget(paths);
+}
+
+/// The file.
+pub struct Growing {
+    /// `None` once it has its name.
+    file: Option<NamedTempFile>,
+    /// The final name, links followed.
+    path: PathBuf,
+    replaces: bool,
+    unfinished: Unfinished,
+}
+
+impl Growing {
+    /// Begins it beside `path`.
+    pub fn create(path: &Path, existing: Existing, on_failure: Unfinished) -> io::Result<Self> {
+        let path = follow(path)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // 0o666 is what any program asks for; the umask takes its share.
+        let mut paths = unfinished();
+        let file = tempfile::Builder::new()
+            .prefix(&format!(".{name}."))
+            .suffix(".partial")
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(folder_of(&path))?;
+        paths.push(file.path().to_owned());
+        drop(paths);
+        let replaces = existing == Existing::Replaced || fs::metadata(&path).is_ok();
+        Ok(Self { file: Some(file), path, replaces, unfinished: on_failure })
+    }
+
+    /// Its hidden name, if it stays there after an error.
+    pub fn kept_as(&self) -> Option<&Path> {
+        self.file.as_ref().filter(|_| self.unfinished == Unfinished::Kept).map(NamedTempFile::path)
+    }
+
+    /// Makes its content durable and gives it its name.
+    pub fn finish(mut self) -> io::Result<()> {
+        let Some(file) = self.file.take() else { return Ok(()) };
+        let hidden = file.path().to_owned();
+        let result = self.name(file);
+        unfinished().retain(|path| *path != hidden);
+        result
+    }
+
+    fn name(&self, file: NamedTempFile) -> io::Result<()> {
+        if let Err(error) = file.as_file().sync_all() {
+            return Err(self.given_up(file, error));
+        }
+        // A signal's removal of hidden files comes before this or after it.
+        let paths = unfinished();
+        let persisted = match self.replaces {
+            true => file.persist(&self.path).map(|_| ()).map_err(|e| (e.file, e.error)),
+            false => persist_beside(file, &self.path),
+        };
+        drop(paths);
+        match persisted {
+            Ok(()) => File::open(folder_of(&self.path))?.sync_all(),
+            Err((file, error)) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let kept = keep_beside(file, &self.path).map_err(|(file, error)| self.given_up(file, error))?;
+                Err(io::Error::new(
+                    error.kind(),
+                    format!(
+                        "a file of this name appeared meanwhile, and was not replaced; what was written is whole, and is \
+                         called {}",
+                        kept.display()
+                    ),
+                ))
+            }
+            Err((file, error)) => Err(self.given_up(file, error)),
+        }
+    }
+
+    /// Removes the hidden file, or doesn't, as was asked for.
+    fn given_up(&self, mut file: NamedTempFile, error: io::Error) -> io::Error {
+        file.disable_cleanup(self.unfinished == Unfinished::Kept);
+        error
+    }
+}
+
+impl Write for Growing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(file) = &mut self.file else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        let written = file.write(bytes);
+        let is_lost = written.as_ref().is_err_and(|e| e.kind() != io::ErrorKind::Interrupted);
+        if is_lost && self.unfinished == Unfinished::Kept {
+            file.disable_cleanup(true);
+        }
+        written
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Growing {
+    fn drop(&mut self) {
+        if let Some(file) = self.file.take() {
+            let hidden = file.path().to_owned();
+            drop(file);
+            unfinished().retain(|path| *path != hidden);
+        }
+    }
+}
+
+/// Where a link leads: the file there is replaced, not the link. One that leads nowhere is refused, as nobody can have been
+/// asked about what it stands for.
+fn follow(path: &Path) -> io::Result<PathBuf> {
+    if !fs::symlink_metadata(path).is_ok_and(|status| status.is_symlink()) {
+        return Ok(path.to_owned());
+    }
+    fs::canonicalize(path).map_err(|error| {
+        let leads_to = fs::read_link(path).unwrap_or_default();
+        io::Error::new(
+            error.kind(),
+            format!(
+                "it is a symbolic link to {}, which is not there; remove the link, or name the file itself",
+                leads_to.display()
+            ),
+        )
+    })
+}
+
+/// A file that still has its hidden name, and why.
+type Failed = (NamedTempFile, io::Error);
+
+/// Gives it that name, unless there is one already.
+fn persist_beside(file: NamedTempFile, path: &Path) -> Result<(), Failed> {
+    let failed = match file.persist_noclobber(path) {
+        Ok(_) => return Ok(()),
+        Err(failed) => failed,
+    };
+    // Where a file system (FAT, for example) can neither refuse to replace nor link, looking before has to do.
+    let can_neither = matches!(
+        failed.error.kind(),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput
+    );
+    if can_neither && fs::symlink_metadata(path).is_err() {
+        return failed.file.persist(path).map(|_| ()).map_err(|e| (e.file, e.error));
+    }
+    Err((failed.file, failed.error))
+}
+
+/// Gives it the first free name like that one: `a-2.load.parquet` for `a.load.parquet`.
+fn keep_beside(mut file: NamedTempFile, path: &Path) -> Result<PathBuf, Failed> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let dot = name.char_indices().skip(1).find(|(_, letter)| *letter == '.').map_or(name.len(), |(place, _)| place);
+    let (stem, ending) = name.split_at(dot);
+    for number in 2..1000 {
+        let other = path.with_file_name(format!("{stem}-{number}{ending}"));
+        match persist_beside(file, &other) {
+            Ok(()) => return Ok(other),
+            Err((back, error)) if error.kind() == io::ErrorKind::AlreadyExists => file = back,
+            Err(failed) => return Err(failed),
+        }
+    }
+    file.keep().map(|(_, hidden)| hidden).map_err(|e| (e.file, e.error))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
