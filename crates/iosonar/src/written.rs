@@ -9,7 +9,7 @@ use std::thread;
 
 use anyhow::{Result, bail};
 use iosonar_trace::output::{Existing, Output, Unfinished, split_compression};
-use iosonar_trace::{Format, Kind, Metadata, Nanos, Reader, Record, Request, Unheld, Writer};
+use iosonar_trace::{Device, Format, Kind, Metadata, Nanos, Reader, Record, Request, Unheld, Writer};
 
 use crate::human;
 use crate::progress::Rows;
@@ -20,8 +20,14 @@ use crate::told::tell;
 const BATCH: usize = 8192;
 const BATCHES: usize = 32;
 
-/// Rows, and how far the reader was behind them.
-type Batch<Row> = (Vec<Row>, Option<f64>);
+/// Rows that were read.
+struct Batch<Row> {
+    rows: Vec<Row>,
+    /// Devices that appeared since the batch before: writers need their names in front of the rows.
+    devices: Vec<Device>,
+    /// How far the reader was behind them.
+    progress: Option<f64>,
+}
 
 /// Writes all rows, and ends the file if what they turned out to be is accepted. Returns what
 /// they turned out to be, and what the format could not hold.
@@ -36,20 +42,29 @@ pub fn copy<Row: Send>(
     let mut progress = Rows::new(what);
     let (to_writer, from_reader) = mpsc::sync_channel::<Batch<Row>>(BATCHES);
     let rows = &mut rows;
+    // Those that the writer was begun with.
+    let mut devices_told = rows.metadata().devices.len();
     let mut metadata = thread::scope(|scope| -> Result<Metadata> {
         let reading = scope.spawn(move || -> Result<Metadata> {
             loop {
-                let batch = read_batch(rows.as_mut())?;
+                let read = read_batch(rows.as_mut())?;
+                let known = &rows.metadata().devices;
+                let devices = known.get(devices_told..).unwrap_or_default().to_vec();
+                devices_told = known.len();
                 // Nobody takes what follows an error of the writer.
-                if batch.is_empty() || to_writer.send((batch, rows.progress())).is_err() {
+                if read.is_empty() || to_writer.send(Batch { rows: read, devices, progress: rows.progress() }).is_err()
+                {
                     return Ok(rows.metadata().clone());
                 }
             }
         });
-        for (batch, done) in from_reader {
-            for row in &batch {
+        for batch in from_reader {
+            if !batch.devices.is_empty() {
+                writer.learn_devices(&batch.devices);
+            }
+            for row in &batch.rows {
                 writer.write(row)?;
-                progress.row(|| done);
+                progress.row(|| batch.progress);
             }
         }
         match reading.join() {
@@ -196,4 +211,64 @@ pub fn refuse_same_file(input: &Path, output: &Path) -> Result<()> {
         bail!("{} and {} are the same file; give the output another name", input.display(), output.display());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use iosonar_trace::{DeviceId, Op, Sector, Sectors};
+
+    use super::*;
+
+    /// A request for each of so many devices, each of which appears with its request.
+    struct Late(u16, Metadata);
+
+    impl Reader<Request> for Late {
+        fn next(&mut self) -> iosonar_trace::Result<Option<Request>> {
+            let device = self.1.counts.requests as u16;
+            if device == self.0 {
+                return Ok(None);
+            }
+            if device > 0 {
+                self.1.devices.push(Device { name: device.to_string(), sectors: None });
+            }
+            let request = Request::new(Nanos::ZERO, Op::Read, Sector(0), Sectors(8));
+            self.1.count_request(&request);
+            Ok(Some(Request { device: DeviceId(device), ..request }))
+        }
+
+        fn metadata(&self) -> &Metadata {
+            &self.1
+        }
+    }
+
+    /// Notes under which name each request's device is known when it is written.
+    struct Noting(Vec<String>, Arc<Mutex<Vec<String>>>);
+
+    impl Writer<Request> for Noting {
+        fn write(&mut self, row: &Request) -> iosonar_trace::Result<()> {
+            self.1.lock().unwrap().push(self.0[usize::from(row.device.0)].clone());
+            Ok(())
+        }
+
+        fn learn_devices(&mut self, new: &[Device]) {
+            self.0.extend(new.iter().map(|device| device.name.clone()));
+        }
+
+        fn finish(self: Box<Self>, _: &Metadata) -> iosonar_trace::Result<Unheld> {
+            Ok(Unheld::default())
+        }
+    }
+
+    #[test]
+    fn writers_know_devices_before_their_rows() {
+        let noted = Arc::default();
+        let writer = Noting(vec!["first".into()], Arc::clone(&noted));
+        let devices = 3 * BATCH as u16;
+        let rows = Late(devices, Metadata::new(Kind::Load, "test"));
+        copy("a test", Box::new(rows), Box::new(writer), |_| Ok(())).unwrap();
+        let expected = (0..devices).map(|device| if device == 0 { "first".into() } else { device.to_string() });
+        assert!(expected.eq(noted.lock().unwrap().iter().cloned()));
+    }
 }

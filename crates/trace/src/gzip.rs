@@ -1,8 +1,9 @@
-//! Gzip as a sequence of members, each of a piece that is packed at once: what any gunzip reads as one file, in a fraction of
-//! the time that a stream takes.
+//! Gzip as a sequence of members. Written, each is a piece that is packed at once: what any gunzip reads as one file, in a
+//! fraction of the time that a stream takes. Read, zeros behind the last one are padding, as tapes and some tools leave it.
 
-use std::io::{self, Write};
+use std::io::{self, BufRead, Read, Write};
 
+use flate2::bufread::GzDecoder;
 use libdeflater::{CompressionLvl, Compressor};
 
 /// Bytes of a member. What is alike in two of them is not found: smaller ones would make the file larger.
@@ -63,18 +64,82 @@ impl<W: Write> Write for Members<W> {
     }
 }
 
+/// A reader that unpacks all members of a file.
+pub struct Unpacked<R> {
+    place: Place<R>,
+}
+
+enum Place<R> {
+    Member(Box<GzDecoder<R>>),
+    Behind(R),
+    /// Nothing more is to come.
+    End,
+}
+
+impl<R: BufRead> Unpacked<R> {
+    /// Unpacks `packed`, which begins with a member.
+    pub fn new(packed: R) -> Self {
+        Self { place: Place::Behind(packed) }
+    }
+}
+
+impl<R: BufRead> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            match &mut self.place {
+                Place::Member(member) => match member.read(buffer)? {
+                    0 => {}
+                    length => return Ok(length),
+                },
+                Place::Behind(packed) => match packed.fill_buf()?.first() {
+                    None => return Ok(0),
+                    Some(0) => {
+                        only_zeros(packed)?;
+                        return Ok(0);
+                    }
+                    Some(_) => {}
+                },
+                Place::End => return Ok(0),
+            }
+            self.place = match std::mem::replace(&mut self.place, Place::End) {
+                Place::Member(member) => Place::Behind(member.into_inner()),
+                Place::Behind(packed) => Place::Member(Box::new(GzDecoder::new(packed))),
+                Place::End => Place::End,
+            };
+        }
+    }
+}
+
+/// Reads zeros up to the end.
+fn only_zeros(packed: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let bytes = packed.fill_buf()?;
+        let length = bytes.len();
+        if bytes.iter().any(|&byte| byte != 0) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "something else follows the last member"));
+        }
+        if length == 0 {
+            return Ok(());
+        }
+        packed.consume(length);
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
-
     use flate2::read::MultiGzDecoder;
     use proptest::prelude::*;
 
     use super::*;
 
     fn unpacked(packed: &[u8]) -> Vec<u8> {
-        let mut all = Vec::new();
+        let (mut all, mut ours) = (Vec::new(), Vec::new());
         MultiGzDecoder::new(packed).read_to_end(&mut all).unwrap();
+        Unpacked::new(packed).read_to_end(&mut ours).unwrap();
+        assert!(ours == all);
         all
     }
 

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use flate2::read::MultiGzDecoder;
-
 use crate::error::{Error, Result};
+use crate::gzip::Unpacked;
 
 /// How much of the beginning is shown to the formats, so that they can recognise themselves.
 const HEAD_BYTES: u64 = 64 * 1024;
@@ -49,6 +48,9 @@ pub struct Input {
     path: PathBuf,
     compression: Compression,
     head: Vec<u8>,
+    /// How much of the head has been read again, as the beginning of the content.
+    replayed: usize,
+    /// What follows the head.
     stream: Box<dyn Read + Send>,
     gauge: Arc<Gauge>,
     bytes: Option<u64>,
@@ -104,23 +106,21 @@ impl Input {
         let packed = Cursor::new(magic).chain(raw);
         let stream: Box<dyn Read + Send> = match compression {
             Compression::None => Box::new(packed),
-            Compression::Gzip => Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(128 * 1024, packed))),
+            Compression::Gzip => Box::new(Unpacked::new(io::BufReader::with_capacity(128 * 1024, packed))),
             Compression::Zstd => Box::new(zstd::Decoder::new(packed).map_err(|e| Error::io(path, e))?),
         };
         let mut input = Self {
             path: path.to_owned(),
             compression,
             head: Vec::new(),
-            stream: Box::new(io::empty()),
+            replayed: 0,
+            stream,
             gauge,
             bytes,
             damage: None,
         };
-        input.stream = stream;
         let mut head = Vec::new();
         input.by_ref().take(HEAD_BYTES).read_to_end(&mut head).map_err(|e| Error::io(path, e))?;
-        let rest = std::mem::replace(&mut input.stream, Box::new(io::empty()));
-        input.stream = Box::new(Cursor::new(head.clone()).chain(rest));
         input.head = head;
         Ok(input)
     }
@@ -169,6 +169,14 @@ impl Input {
 
 impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // First of all what was readable, even if the damage has been met already: a small file is all head.
+        let head = &self.head[self.replayed..];
+        if !head.is_empty() {
+            let length = head.len().min(buffer.len());
+            buffer[..length].copy_from_slice(&head[..length]);
+            self.replayed += length;
+            return Ok(length);
+        }
         if self.damage.is_some() {
             return Ok(0);
         }
@@ -234,6 +242,42 @@ mod tests {
             let (got, _, damage) = read(&packed[..packed.len() / 2]);
             assert!(damage.unwrap().contains("cut short"));
             assert!(!got.is_empty() && content.starts_with(&got));
+        }
+    }
+
+    #[test]
+    fn small_cut_files_give_what_is_readable_too() {
+        let content: Vec<u8> = (0..1350).flat_map(|i| format!("{i} ; {} ; 8 ; R\n", i * 7919).into_bytes()).collect();
+        assert!(content.len() < HEAD_BYTES as usize);
+        let half = content.len() / 2;
+        let gzipped = gzip(&content);
+        let frames =
+            |n: usize| content.chunks(n).flat_map(|part| zstd::encode_all(part, 1).unwrap()).collect::<Vec<u8>>();
+        for (packed, at_least) in [
+            (gzipped[..gzipped.len() - 3].to_vec(), content.len()),
+            (gzipped[..gzipped.len() * 9 / 10].to_vec(), half),
+            ([gzip(&content[..half]), gzipped[..5].to_vec()].concat(), half),
+            (frames(1000)[..frames(1000).len() * 9 / 10].to_vec(), half),
+        ] {
+            let (got, _, damage) = read(&packed);
+            assert!(damage.unwrap().contains("cut short"));
+            assert!(got.len() >= at_least && content.starts_with(&got), "{} of {}", got.len(), content.len());
+        }
+    }
+
+    #[test]
+    fn zeros_behind_the_last_member_are_padding_as_for_gunzip() {
+        for length in [100, 300_000] {
+            let content: Vec<u8> = (0..length as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+            for zeros in [1, 9, 512, 200_000] {
+                let packed = [gzip(&content), gzip(b"x"), vec![0; zeros]].concat();
+                let expected = [&content[..], b"x"].concat();
+                assert!(read(&packed) == (expected, Compression::Gzip, None), "{zeros} behind {length}");
+            }
+            let (got, _, damage) = read(&[gzip(&content), vec![0; 512], b"more".to_vec()].concat());
+            assert!(got == content && damage.unwrap().contains("damaged"));
+            let (got, _, damage) = read(&[gzip(&content), b"more than ten bytes".to_vec()].concat());
+            assert!(got == content && damage.unwrap().contains("damaged"));
         }
     }
 

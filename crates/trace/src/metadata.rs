@@ -10,6 +10,11 @@ use crate::units::Nanos;
 /// The name of the footer's key.
 pub const FOOTER_KEY: &str = "iosonar";
 
+/// Notices that are kept: a file that was merged of many has those of all of them.
+const MOST_NOTICES: usize = 1000;
+/// How many of them may tell of single lines.
+const MOST_OF_LINES: usize = 100;
+
 /// What is known about a load or a run as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metadata {
@@ -173,9 +178,17 @@ impl Metadata {
         span.max_sectors = span.max_sectors.max(sectors);
     }
 
-    /// Adds something that a person should know. Only the first 100 are kept: the counts tell the rest.
+    /// Adds something that a person should know of the whole.
     pub fn notice(&mut self, text: impl Into<String>) {
-        if self.notices.len() < 100 {
+        if self.notices.len() < MOST_NOTICES {
+            self.notices.push(text.into());
+        }
+    }
+
+    /// Adds what is wrong with one line or record of many. Only the first 100 are kept, the counts tell the rest: so
+    /// there is room for what is said of the whole, which stands nowhere else.
+    pub fn notice_of_line(&mut self, text: impl Into<String>) {
+        if self.notices.len() < MOST_OF_LINES {
             self.notices.push(text.into());
         }
     }

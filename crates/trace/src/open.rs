@@ -78,7 +78,9 @@ pub fn open_files(paths: &[&Path], from: Option<&'static Format>, options: &Opti
         return Err(Error::format(paths[0], problem));
     }
     let compression = first.compression();
-    let rows = match (inputs.len(), format.open_parts) {
+    // One of several that are not empty is a whole trace all the same, not one part of it.
+    let alone = if format.open_parts.is_some() { paths.len() } else { inputs.len() };
+    let rows = match (alone, format.open_parts) {
         (1, _) => (format.open)(inputs.remove(0), options)?,
         (_, Some(open_parts)) => {
             for part in &inputs {

@@ -1,20 +1,49 @@
 //! The letters by which Linux' block layer says what a request does: `RWBS` in its traces.
 //!
 //! `[F] op [F] [A] [S] [M]`: a flush in front, the operation (`R` read, `W` write, `D` discard, `N` none, `F` flush, `Z…`
-//! zones), forced unit access, read-ahead, sync, metadata. From `blk_fill_rwbs` in the kernel and `fill_rwbs` in blktrace.
-//! Neither tells writing zeros from writing (seen on Linux 6.18); what is written here says `WZ` for it.
+//! zones), forced unit access, read-ahead, sync, metadata. An append to a zone (`ZA`) is data that is written; the other
+//! operations on zones (`ZR` reset, `ZRA` reset all, `ZF` finish, `ZO` open, `ZC` close) move none. From `blk_fill_rwbs` in
+//! the kernel and `fill_rwbs` in blktrace. Neither tells writing zeros from writing (seen on Linux 6.18); what is written here
+//! says `WZ` for it.
 
 use crate::request::{Flags, Op};
 
 const FLUSHES: Flags = Flags::PREFLUSH.with(Flags::FUA);
 
-/// What the letters say; `None` for what is no request of ours (zone management, driver commands).
-pub fn parse(letters: &[u8], sectors: u64) -> Option<(Op, Flags)> {
+/// What is asked of a device that is no request of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRequest {
+    /// A command to the driver.
+    DriverCommand,
+    /// The reset, the opening and so on of a device's zones.
+    ZoneManagement,
+    /// Nothing that is known.
+    Unknown,
+}
+
+/// What the letters say of a request that moves so many sectors.
+///
+/// # Errors
+/// If it is no request of a load: what else it is.
+pub fn parse(letters: &[u8], sectors: u64) -> Result<(Op, Flags), NoRequest> {
+    // Mostly it is no more than this.
+    match letters {
+        b"R" => return Ok((Op::Read, Flags::NONE)),
+        b"W" => return Ok((Op::Write, Flags::NONE)),
+        b"WS" => return Ok((Op::Write, Flags::SYNC)),
+        _ => {}
+    }
     let (preflush, rest) = match letters {
-        [b'F', rest @ ..] if matches!(rest.first(), Some(b'R' | b'W' | b'D' | b'N' | b'F')) => (Flags::PREFLUSH, rest),
+        [b'F', rest @ ..] if matches!(rest.first(), Some(b'R' | b'W' | b'D' | b'N' | b'F' | b'Z')) => {
+            (Flags::PREFLUSH, rest)
+        }
         _ => (Flags::NONE, letters),
     };
-    let (&letter, modifiers) = rest.split_first()?;
+    let (letter, modifiers) = match rest {
+        [b'Z', b'A', modifiers @ ..] => (b'W', modifiers),
+        [letter, modifiers @ ..] => (*letter, modifiers),
+        [] => return Err(NoRequest::Unknown),
+    };
     let mut flags = preflush;
     for modifier in modifiers {
         flags = flags.with(match modifier {
@@ -35,11 +64,13 @@ pub fn parse(letters: &[u8], sectors: u64) -> Option<(Op, Flags)> {
         b'W' => Op::Write,
         b'D' => Op::Discard,
         b'F' => Op::Flush,
-        _ => return None,
+        b'N' => return Err(NoRequest::DriverCommand),
+        b'Z' => return Err(NoRequest::ZoneManagement),
+        _ => return Err(NoRequest::Unknown),
     };
     // A flush is nothing but that, however it was asked for.
     let flags = if op == Op::Flush { Flags(flags.0 & !FLUSHES.0) } else { flags };
-    Some((op, flags))
+    Ok((op, flags))
 }
 
 /// The letters for a request.
@@ -83,11 +114,22 @@ mod tests {
             ("D", 8, Op::Discard, Flags::NONE),
             ("DE", 8, Op::Discard, Flags::NONE),
             ("WZS", 8, Op::WriteZeroes, Flags::SYNC),
+            ("ZA", 8, Op::Write, Flags::NONE),
+            ("ZAFS", 8, Op::Write, Flags::FUA.with(Flags::SYNC)),
+            ("FZAS", 8, Op::Write, Flags::PREFLUSH.with(Flags::SYNC)),
         ] {
-            assert_eq!(parse(text.as_bytes(), sectors), Some((op, flags)), "{text}");
+            assert_eq!(parse(text.as_bytes(), sectors), Ok((op, flags)), "{text}");
         }
-        for none in ["", "N", "ZR", "X"] {
-            assert_eq!(parse(none.as_bytes(), 0), None, "{none}");
+        for (text, what) in [
+            ("", NoRequest::Unknown),
+            ("X", NoRequest::Unknown),
+            ("N", NoRequest::DriverCommand),
+            ("NS", NoRequest::DriverCommand),
+            ("ZR", NoRequest::ZoneManagement),
+            ("ZRAS", NoRequest::ZoneManagement),
+            ("ZFS", NoRequest::ZoneManagement),
+        ] {
+            assert_eq!(parse(text.as_bytes(), 0), Err(what), "{text}");
         }
     }
 
@@ -100,7 +142,7 @@ mod tests {
                     continue;
                 }
                 let sectors = if op == Op::Flush { 0 } else { 8 };
-                assert_eq!(parse(letters(op, flags).as_bytes(), sectors), Some((op, flags)), "{}", letters(op, flags));
+                assert_eq!(parse(letters(op, flags).as_bytes(), sectors), Ok((op, flags)), "{}", letters(op, flags));
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::packed::{self, PACKED_BYTES, pack, unpack};
 use crate::record::Record;
 use crate::request::Request;
 use crate::stream::Reader;
-use crate::units::Nanos;
+use crate::units::{Nanos, SECTOR_BYTES, Sector};
 
 /// Requests that are sorted in memory at a time: about 100 MB of them.
 const PIECE: usize = 1 << 20;
@@ -188,20 +188,23 @@ impl SortedLoad {
         Ok(Self { sorted: sorter.finish()?, metadata })
     }
 
-    /// The load that a run replayed: its requests at their intended times, in that order.
+    /// The load that a run replayed: its requests at their intended times, in that order. What was widened to the target's
+    /// blocks stays so: a run does not tell how long it had been.
     ///
     /// # Errors
     /// If the run can't be read, or there is no room to sort it.
     pub fn of_run(mut run: Box<dyn Reader<Record>>) -> Result<Self> {
         let mut sorter = Sorter::default();
         let mut counted = Metadata::new(Kind::Load, "");
+        let (block, mut widened) = (block_sectors(run.metadata()), 0_u64);
         while let Some(record) = run.next()? {
             let request = Request {
                 device: record.device,
                 flags: record.flags,
                 latency: record.latency(),
-                ..Request::new(record.intended, record.op, record.source_sector, record.sectors)
+                ..Request::new(record.intended, record.op, place_in_load(&record, block), record.sectors)
             };
+            widened += u64::from(record.widened);
             counted.count_request(&request);
             sorter.push(request)?;
         }
@@ -209,7 +212,31 @@ impl SortedLoad {
         let mut metadata = Metadata { kind: Kind::Load, counts, span, run: None, ..run.metadata().clone() };
         metadata.counts.bad_lines = run.metadata().counts.bad_lines;
         metadata.notice("this load was made from a run: its requests at their intended times");
+        if widened > 0 {
+            metadata.notice(format!("{widened} requests stay as they were widened to the blocks of the run's target"));
+        }
         Self::new(sorter, metadata)
+    }
+}
+
+/// The largest block of a run's targets.
+fn block_sectors(run: &Metadata) -> u64 {
+    let targets = run.run.as_ref().and_then(|run| run["targets"].as_array());
+    let blocks = targets.into_iter().flatten().filter_map(|target| target["logical_block_bytes"].as_u64());
+    blocks.max().map_or(1, |bytes| (bytes / SECTOR_BYTES).max(1))
+}
+
+/// Where in the load that begins which was asked of the target. What was widened begins earlier than the load's request,
+/// and its length is that from there.
+fn place_in_load(record: &Record, block_sectors: u64) -> Sector {
+    let (from, of_load) = (record.sector, record.source_sector);
+    if !record.widened {
+        of_load
+    } else if from <= of_load && of_load < from + record.sectors {
+        // The target's places are the load's.
+        from
+    } else {
+        Sector(of_load.0 / block_sectors * block_sectors)
     }
 }
 
@@ -233,6 +260,41 @@ mod tests {
 
     use super::*;
     use crate::packed::tests::request;
+    use crate::request::Op;
+    use crate::units::Sectors;
+
+    struct Run(std::vec::IntoIter<Record>, Metadata);
+
+    impl Reader<Record> for Run {
+        fn next(&mut self) -> Result<Option<Record>> {
+            Ok(self.0.next())
+        }
+        fn metadata(&self) -> &Metadata {
+            &self.1
+        }
+    }
+
+    #[test]
+    fn what_a_run_widened_stays_where_it_was_asked() {
+        let of =
+            |at, sector, sectors| Record::of(&Request::new(Nanos(at), Op::Read, Sector(sector), Sectors(sectors)), 0);
+        let records = vec![
+            of(0, 16, 8),
+            Record { sector: Sector(8), sectors: Sectors(16), widened: true, ..of(1, 9, 8) },
+            // Wrapped around as well.
+            Record { sector: Sector(16), sectors: Sectors(8), widened: true, ..of(2, 1_000_003, 1) },
+        ];
+        let mut metadata = Metadata::new(Kind::Replay, "test");
+        metadata.run =
+            Some(serde_json::json!({"targets": [{"logical_block_bytes": 512}, {"logical_block_bytes": 4096}]}));
+        let mut load = SortedLoad::of_run(Box::new(Run(records.into_iter(), metadata))).unwrap();
+        let mut places = Vec::new();
+        while let Some(request) = load.next().unwrap() {
+            places.push((request.sector.0, request.sectors.0));
+        }
+        assert_eq!(places, [(16, 8), (8, 16), (1_000_000, 8)]);
+        assert!(load.metadata().notices.iter().any(|notice| notice.starts_with("2 requests stay")));
+    }
 
     proptest! {
         #[test]

@@ -1,20 +1,26 @@
 //! The two ends of a stream of rows. Every format implements them; every tool speaks to them.
 
 use crate::error::Result;
-use crate::metadata::Metadata;
+use crate::metadata::{Device, Metadata};
 
 /// Hands out rows ([`crate::Request`] or [`crate::Record`]) one at a time.
 pub trait Reader<Row>: Send {
     /// The next row; `None` at the end. After an error the reader is spent.
     fn next(&mut self) -> Result<Option<Row>>;
 
-    /// What is known by now: devices and source from the start, counts, span and completeness of what was read so
-    /// far — or of all of it from the start, where the format keeps them (then [`Reader::is_surveyed`] is true).
+    /// What is known by now: source and the first devices from the start, each further device before the first row that
+    /// names it (a device keeps its number: new ones stand behind the others), counts, span and completeness of what was
+    /// read so far — or all of it from the start, where the format keeps it (then [`Reader::is_surveyed`] is true).
     fn metadata(&self) -> &Metadata;
 
     /// Whether [`Reader::metadata`] already describes the whole file.
     fn is_surveyed(&self) -> bool {
         false
+    }
+
+    /// Whether [`Reader::metadata`] knows all devices that will ever come.
+    fn has_all_devices(&self) -> bool {
+        self.is_surveyed()
     }
 
     /// How far it is through its file, from 0 to 1, where that can be said.
@@ -25,8 +31,13 @@ pub trait Reader<Row>: Send {
 
 /// Takes rows one at a time. Nothing stands under the file's final name until [`Writer::finish`].
 pub trait Writer<Row>: Send {
-    /// Adds a row.
+    /// Adds a row. Its device is one of those that were known when the file was begun, or of
+    /// [`Writer::learn_devices`]; any other has no name.
     fn write(&mut self, row: &Row) -> Result<()>;
+
+    /// Takes devices that appeared since the file was begun, behind all that are known. Formats that name devices in
+    /// their rows need them before the first row on them; what has them in its footer waits for [`Writer::finish`].
+    fn learn_devices(&mut self, _new: &[Device]) {}
 
     /// Ends the file. The writer counts rows and span itself; everything else in the footer comes from `metadata`.
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Unheld>;

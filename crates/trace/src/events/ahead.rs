@@ -66,6 +66,7 @@ impl Ahead {
         about.devices.extend(learnt.devices);
         learnt.notices.into_iter().for_each(|notice| about.notice(notice));
         about.counts.bad_lines += learnt.counts.bad_lines;
+        about.counts.time_jumps += learnt.counts.time_jumps;
         about.counts.lost_events = about.counts.lost_events.saturating_add(learnt.counts.lost_events);
         about.epoch_unix_ns = learnt.epoch_unix_ns.or(about.epoch_unix_ns);
         about.complete &= learnt.complete;
@@ -107,7 +108,8 @@ impl EventSource for Ahead {
 fn read(mut source: impl EventSource, to: &SyncSender<Result<Batch>>) {
     let mut about = Metadata::new(Kind::Load, "");
     about.devices.clear();
-    let mut devices_told = 0;
+    // Notices stay here, too: the first hundred lines are named, not the first hundred of each batch.
+    let (mut devices_told, mut notices_told) = (0, 0);
     loop {
         let mut events = Vec::with_capacity(BATCH);
         let (mut ended, mut error) = (false, None);
@@ -123,12 +125,12 @@ fn read(mut source: impl EventSource, to: &SyncSender<Result<Batch>>) {
         }
         let learnt = Learnt {
             devices: about.devices[devices_told..].to_vec(),
-            notices: std::mem::take(&mut about.notices),
+            notices: about.notices[notices_told..].to_vec(),
             counts: std::mem::take(&mut about.counts),
             epoch_unix_ns: about.epoch_unix_ns.take(),
             complete: about.complete,
         };
-        devices_told = about.devices.len();
+        (devices_told, notices_told) = (about.devices.len(), about.notices.len());
         let batch = Batch { events, learnt, progress: source.progress(), ended };
         let taken = to.send(Ok(batch)).is_ok();
         if let Some(error) = error {

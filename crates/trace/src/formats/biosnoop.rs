@@ -89,7 +89,9 @@ impl Biosnoop {
         if self.pattern == Column::Present {
             back()?;
         }
-        let (bytes, sector, kind, disk, pid) = (back()?, back()?, back()?, back()?, back()?);
+        let (bytes, sector, kind, disk) = (back()?, back()?, back()?, back()?);
+        // Of a device without a name the column is blank. No device's name is a number, and every process' is.
+        let (disk, pid) = if whole(disk).is_ok() { (&b""[..], disk) } else { (disk, back()?) };
         let time = fields.next().ok_or("fewer columns than the heading has")?;
         let comm = fields.collect::<Vec<_>>().join(&b' ');
         let completed = decimal(time, 9).map_err(|_| "the time is no number of seconds")?;
@@ -158,6 +160,20 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  LAT(ms)
         assert_eq!(recognised_as(text), "biosnoop");
         assert_eq!(rows.iter().map(|row| row.op).collect::<Vec<_>>(), [Op::Flush]);
         assert!(about.counts.bad_lines == 0 && about.notices[0].starts_with("1 commands"), "{:?}", about.notices);
+    }
+
+    #[test]
+    fn the_name_of_the_device_may_be_missing() {
+        let text = b"\
+TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   LAT(ms)
+0.000000    Web Content 1  10      sda       R 1000       4096      1.000
+0.010000    Web Content 1  10                R 1000       4096      1.000
+0.020000    ?              0                 R 1000       4096      1.000
+";
+        let (rows, about) = load("biosnoop", text);
+        let found: Vec<_> = rows.iter().map(|row| (row.device.0, row.pid, row.comm.as_str())).collect();
+        assert_eq!(found, [(0, Some(10), "Web Content 1"), (1, Some(10), "Web Content 1"), (1, Some(0), "?")]);
+        assert_eq!(about.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>(), ["sda", ""]);
     }
 
     #[test]

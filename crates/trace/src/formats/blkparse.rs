@@ -1,22 +1,20 @@
 //! The text of blkparse, in its default form:
 //! `maj,min cpu seq sec.nsec pid action RWBS sector + n [comm]`.
 //!
-//! Times count from the start of the trace. What blkparse says at its end is read for the events that it skipped. From
-//! blkparse(1) and its `blkparse_fmt.c`; seen from blkparse 1.3.
+//! Times count from the start of the trace. What blkparse says at its end is read for the events that it skipped. Events
+//! behind that are of another output, as of files that were put together; it begins at zero again. From blkparse(1) and
+//! its `blkparse_fmt.c`; seen from blkparse 1.3.
 
-use std::io::Write;
+mod write;
 
-use crate::error::Result;
 use crate::events::{Action, Event};
 use crate::formats::tracepoints::{is_device, open_events};
-use crate::formats::{Format, Losses, TriedOn, Unfolded};
+use crate::formats::{Format, LeftOut, TriedOn};
 use crate::metadata::Metadata;
 use crate::number::{decimal, whole};
-use crate::output::Output;
-use crate::request::{Comm, Request};
-use crate::rows::{Context, LineFormat, Parsed, Words, Zero, recognise_lines, words};
+use crate::request::{Comm, Op};
+use crate::rows::{Context, LineFormat, Parsed, Words, Zero, place, recognise_lines, words};
 use crate::rwbs;
-use crate::stream::{Unheld, Writer};
 use crate::units::Nanos;
 
 /// The format's line in the list.
@@ -27,30 +25,40 @@ pub const FORMAT: Format = Format {
     recognise: |head| recognise_lines(head, Blkparse::default()),
     has_actions: true,
     open: |input, options| open_events(input, "blkparse", Zero::TraceStart, options, Blkparse::default()),
-    create_load: Some(create_load),
+    create_load: Some(write::create_load),
     ..Format::named("blkparse")
 };
 
 #[derive(Default)]
 struct Blkparse {
     part: Part,
-    remaps: u64,
+    left_out: LeftOut,
+    /// The latest time so far.
+    newest: Nanos,
+    /// What is added to every time of the output that is being read.
+    shift: Nanos,
 }
 
-/// The events, or the statistics behind them.
+/// The events, or the statistics behind them, or the first event of another output.
 #[derive(Default, PartialEq, Eq)]
 enum Part {
     #[default]
     Events,
     Summary,
+    Another,
 }
 
 impl LineFormat for Blkparse {
     type Item = Event;
 
     fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Event> {
-        if line.starts_with(b"CPU") && line.ends_with(b":") || line.starts_with(b"Total (") {
+        // Events begin with a device's number.
+        let is_worded = line.first().is_some_and(u8::is_ascii_alphabetic);
+        if is_worded && (line.starts_with(b"CPU") && line.ends_with(b":") || line.starts_with(b"Total (")) {
             self.part = Part::Summary;
+        }
+        if self.part == Part::Summary && is_event(line) {
+            self.part = Part::Another;
         }
         if self.part == Part::Summary {
             // Skips: 3 forward (17 -   0.1%)
@@ -63,7 +71,7 @@ impl LineFormat for Blkparse {
             return Parsed::Nothing;
         }
         // What blkparse says of itself, on standard output.
-        if line.starts_with(b"Input file ") && line.ends_with(b" added") {
+        if is_worded && line.starts_with(b"Input file ") && line.ends_with(b" added") {
             return Parsed::Nothing;
         }
         match self.event(line, context) {
@@ -74,13 +82,65 @@ impl LineFormat for Blkparse {
     }
 
     fn conclude(&mut self, about: &mut Metadata) {
-        if self.remaps > 0 {
-            about.notice(format!("{} requests were handed from one device to another (remapped)", self.remaps));
-        }
+        self.left_out.tell(about);
     }
 }
 
+/// Whether a line is an event's, of whatever kind: nothing in the summary begins with a device.
+fn is_event(line: &[u8]) -> bool {
+    let mut fields = Words(line);
+    fields.next().is_some_and(|device| is_device(device).is_ok())
+        && fields.nth(4).is_some_and(|action| kind(action).is_some())
+}
+
+/// What an action's letters stand for.
+enum Kind {
+    Event(Action),
+    Remap,
+    /// Merged, plugged, unplugged, split, bounced, slept, a message; what newer kernels tell of zones beside.
+    Other,
+}
+
+fn kind(letters: &[u8]) -> Option<Kind> {
+    Some(match letters {
+        b"Q" => Kind::Event(Action::Queue),
+        b"G" => Kind::Event(Action::GetRequest),
+        b"I" => Kind::Event(Action::Insert),
+        b"D" => Kind::Event(Action::Issue),
+        b"R" => Kind::Event(Action::Requeue),
+        b"C" => Kind::Event(Action::Complete),
+        b"A" => Kind::Remap,
+        b"M" | b"F" | b"P" | b"U" | b"UT" | b"X" | b"B" | b"S" | b"m" | b"T" => Kind::Other,
+        b"ZP" | b"ZU" | b"ZA" => Kind::Other,
+        _ => return None,
+    })
+}
+
 impl Blkparse {
+    /// The time in the load. That of an output behind another one begins at zero again, and goes on here.
+    fn time(&mut self, told: Nanos, about: &mut Metadata) -> Nanos {
+        if self.part == Part::Another {
+            self.begin_another(told, about);
+        }
+        let at = told + self.shift;
+        self.newest = self.newest.max(at);
+        at
+    }
+
+    #[cold]
+    fn begin_another(&mut self, told: Nanos, about: &mut Metadata) {
+        self.part = Part::Events;
+        self.shift = Nanos::ZERO;
+        if told < self.newest {
+            self.shift = self.newest - told;
+            about.counts.time_jumps += 1;
+            about.notice(format!(
+                "another output of blkparse follows the summary of one; its times are shifted by {}, so that time goes on",
+                self.shift
+            ));
+        }
+    }
+
     fn event(&mut self, line: &[u8], context: &mut Context<'_>) -> std::result::Result<Option<Event>, &'static str> {
         let mut fields = Words(line);
         let mut next = || fields.next().ok_or("fewer columns than an event has");
@@ -89,36 +149,39 @@ impl Blkparse {
             is_device(device)?;
         }
         whole(cpu).and(whole(sequence)).map_err(|_| "the CPU or the sequence is no whole number")?;
-        let at = Nanos(decimal(time, 9).map_err(|_| "the time is no number of seconds")?);
+        let told = Nanos(decimal(time, 9).map_err(|_| "the time is no number of seconds")?);
         let pid = whole(pid).map_err(|_| "the pid is no whole number")?;
-        let action = match action {
-            b"Q" => Action::Queue,
-            b"G" => Action::GetRequest,
-            b"I" => Action::Insert,
-            b"D" => Action::Issue,
-            b"R" => Action::Requeue,
-            b"C" => Action::Complete,
-            b"A" => {
-                self.remaps += 1;
+        let action = match kind(action) {
+            Some(Kind::Event(action)) => action,
+            Some(Kind::Remap) => {
+                self.left_out.remaps += 1;
                 return Ok(None);
             }
-            // Merged, plugged, unplugged, split, bounced, slept, a message.
-            b"M" | b"F" | b"P" | b"U" | b"UT" | b"X" | b"B" | b"S" | b"m" | b"T" => return Ok(None),
-            _ => return Err("an unknown action"),
+            Some(Kind::Other) => return Ok(None),
+            None => return Err("an unknown action"),
         };
         let letters = fields.next().ok_or("no operation")?;
-        let (sector, sectors) = match (fields.next(), fields.next(), fields.next()) {
-            (Some(sector), Some(b"+"), Some(sectors)) => (
+        let told_place = match (fields.next(), fields.next(), fields.next()) {
+            (Some(sector), Some(b"+"), Some(sectors)) => Some((
                 whole(sector).map_err(|_| "the sector is no whole number")?,
                 whole(sectors).map_err(|_| "the length is no whole number")?,
-            ),
-            // What moves nothing is written without a place: flushes, commands to the driver, and the second completion
-            // of a write that had to be followed by a flush.
-            _ if action == Action::Complete || letters.contains(&b'F') || letters.contains(&b'N') => (0, 0),
-            _ => return Err("no place (sector + length)"),
+            )),
+            (first, second, _) if is_command(action, letters, first, second) => {
+                return self.left_out.count(rwbs::NoRequest::DriverCommand).map(|()| None);
+            }
+            // What moves nothing is written without a place: flushes, and the second completion of a write that had to
+            // be followed by a flush.
+            _ => None,
         };
-        let Some((op, flags)) = rwbs::parse(letters, sectors) else { return Ok(None) };
-        let (sector, sectors) = context.sectors(if sectors == 0 { 0 } else { sector }, sectors)?;
+        let (sector, sectors) = told_place.unwrap_or((0, 0));
+        let (op, flags) = match rwbs::parse(letters, sectors) {
+            Ok(request) => request,
+            Err(other) => return self.left_out.count(other).map(|()| None),
+        };
+        if told_place.is_none() && op != Op::Flush && action != Action::Complete {
+            return Err("no place (sector + length)");
+        }
+        let (sector, sectors) = place(op, sector, sectors)?;
         let comm = match (action, memchr::memchr(b'[', line), line) {
             // There it is the error.
             (Action::Complete, ..) | (_, None, _) => Comm::default(),
@@ -126,92 +189,18 @@ impl Blkparse {
             _ => Comm::default(),
         };
         let device = context.device(device)?;
+        let at = self.time(told, context.about);
         let pid = u32::try_from(pid).ok();
         Ok(Some(Event { at, action, device, sector, sectors, op, flags, pid, comm }))
     }
 }
 
-fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
-    let names = known.devices.iter().map(|device| device.name.clone()).collect();
-    Ok(Box::new(BlkparseWriter {
-        output,
-        names,
-        made_up: 0,
-        sequence: 0,
-        pending: Unfolded::new(known.request_time),
-        losses: Losses::default(),
-    }))
-}
-
-/// Writes a `Q` for each request, and `D` and `C` where its times are known.
-struct BlkparseWriter {
-    output: Output,
-    names: Vec<String>,
-    made_up: u64,
-    sequence: u64,
-    pending: Unfolded,
-    losses: Losses,
-}
-
-impl BlkparseWriter {
-    fn put(&mut self, event: Option<(u64, Action, Request)>) -> Result<bool> {
-        let Some((at, action, request)) = event else { return Ok(false) };
-        self.sequence += 1;
-        let device = self.device(request.device.0);
-        let (secs, ns, sequence, pid) =
-            (at / 1_000_000_000, at % 1_000_000_000, self.sequence, request.pid.unwrap_or(0));
-        let letters = rwbs::letters(request.op, request.flags);
-        let letter = action.letter();
-        let comm = request.comm;
-        // As blkparse does: no place for what moves nothing, and an error in place of the process at the completion.
-        let place = match (request.sectors.0, action) {
-            (0, Action::Complete) => "0 ".to_owned(),
-            (0, _) => String::new(),
-            (sectors, _) => format!("{} + {sectors} ", request.sector.0),
-        };
-        let tail = if action == Action::Complete { "0" } else { comm.as_str() };
-        writeln!(
-            self.output,
-            "{device:>7} {cpu:>3} {sequence:>8} {secs:>5}.{ns:09} {pid:>5}  {letter} {letters:>3} {place}[{tail}]",
-            cpu = 0
-        )
-        .map_err(|e| self.output.error(e))?;
-        Ok(true)
-    }
-
-    /// The device's numbers; made up where its name is no pair of them.
-    fn device(&mut self, index: u16) -> String {
-        match self.names.get(usize::from(index)) {
-            Some(name) if is_device(name.as_bytes()).is_ok() => name.clone(),
-            _ => {
-                self.made_up += 1;
-                format!("259,{index}")
-            }
-        }
-    }
-}
-
-impl Writer<Request> for BlkparseWriter {
-    fn write(&mut self, request: &Request) -> Result<()> {
-        let Some(at) = self.losses.time(request.at) else { return Ok(()) };
-        self.pending.push(at, request);
-        while let event @ Some(_) = self.pending.before(at) {
-            self.put(event)?;
-        }
-        Ok(())
-    }
-
-    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
-        while let event @ Some(_) = self.pending.before(u64::MAX) {
-            self.put(event)?;
-        }
-        let mut unheld = self.losses.told("blkparse", metadata);
-        if self.made_up > 0 {
-            unheld.said.push("blkparse knows devices by number: those with other names are 259,0 259,1 …".into());
-        }
-        self.output.finish()?;
-        Ok(unheld)
-    }
+/// Whether it is a command to the driver by what stands behind the letters, which may well be those of a read or a write:
+/// `36 (12 00 00 00 24 00) [smartctl]`, and `(12 00 00 00 24 00) [0]` when it completes. Newer kernels tell no command.
+fn is_command(action: Action, letters: &[u8], first: Option<&[u8]>, second: Option<&[u8]>) -> bool {
+    let opens = |word: Option<&[u8]>| word.is_some_and(|word| word.starts_with(b"(") || word.starts_with(b"["));
+    let moves = || first.is_some_and(|bytes| whole(bytes).is_ok()) && opens(second);
+    !letters.starts_with(b"F") && if action == Action::Complete { opens(first) } else { moves() }
 }
 
 #[cfg(test)]
@@ -264,6 +253,73 @@ Skips: 3 forward (17 -   0.1%)
             assert_eq!((rows.len(), about.counts.bad_lines), (3, 0), "{:?}", about.notices);
             assert_eq!(recognised_as(&text), "blkparse");
         }
+    }
+
+    #[test]
+    fn another_output_behind_a_summary_is_read_and_time_goes_on() {
+        let other = b"\
+  8,16   0        1     0.000000000   697  A   R 100 + 8 <- (8,17) 36
+  8,16   0        2     0.000001000   697  Q   R 100 + 8 [a]
+  8,16   0        3     0.000002000   697  C   R 100 + 8 [0]
+CPU0 (8,16):
+ Reads Queued:           1,        4KiB\t Writes Queued:           0,        0KiB
+Skips: 1 forward (2 -   0.1%)
+";
+        let (alone, _) = load("blkparse", TEXT);
+        let (rows, about) = load("blkparse", &[TEXT, other].concat());
+        assert_eq!((rows.len(), &rows[..3]), (4, &alone[..]));
+        // Behind the last event of the first output.
+        assert_eq!((rows[3].at, rows[3].latency), (Nanos(220_000), Some(Nanos(1000))));
+        assert_eq!((about.counts.lost_events, about.counts.time_jumps, about.counts.bad_lines), (19, 1, 0));
+        assert!(about.notices.iter().any(|n| n.contains("another output")), "{:?}", about.notices);
+        assert_eq!(about.devices.len(), 2);
+    }
+
+    #[test]
+    fn commands_to_the_driver_and_zones_are_counted_and_appends_are_writes() {
+        let text = b"\
+  8,0    0        1     0.000000000   697  I   N 36 (12 00 00 00 24 00) [smartctl]
+  8,0    0        2     0.000000100   697  D   R 36 (12 00 00 00 24 00) [smartctl]
+  8,0    0        3     0.000000200   697  D   W 36 [smartctl]
+  8,0    0        4     0.000000300     0  C   R (12 00 00 00 24 00) [0]
+  8,0    0        5     0.000000400     0  C   W [0]
+  8,0    0        6     0.000001000   697  Q   R 100 + 8 [a]
+  8,0    0        7     0.000001500   697  Q  ZA 800 + 8 [a]
+  8,0    0        8     0.000001500   697  ZP   N [a]
+  8,0    0        9     0.000002000   697  Q  ZR [a]
+  8,0    0       10     0.000002000   697  D ZRA 0 + 524288 [a]
+";
+        let (rows, about) = load("blkparse", text);
+        assert_eq!(about.counts.bad_lines, 0, "{:?}", about.notices);
+        let found: Vec<_> = rows.iter().map(|row| (row.op, row.sector.0)).collect();
+        assert_eq!(found, [(Op::Read, 100), (Op::Write, 800)]);
+        for said in ["5 events of commands to the driver", "2 events of resets"] {
+            assert!(about.notices.iter().any(|notice| notice.starts_with(said)), "{:?}", about.notices);
+        }
+    }
+
+    #[test]
+    fn what_moves_nothing_keeps_its_place() {
+        let nothing = Request {
+            pid: Some(1),
+            latency: Some(Nanos(10)),
+            ..Request::new(Nanos(0), Op::Read, Sector(10), Sectors(0))
+        };
+        let rows = [
+            nothing,
+            Request { at: Nanos(100), op: Op::Write, sector: Sector(11), ..nothing },
+            Request { at: Nanos(200), op: Op::Discard, sector: Sector(12), ..nothing },
+        ];
+        let (text, said) = written("blkparse", &rows, &about(&["8,0"]));
+        assert_eq!(said, [""; 0]);
+        assert_eq!(load("blkparse", &text).0, rows, "{}", String::from_utf8_lossy(&text));
+    }
+
+    #[test]
+    fn processes_that_nobody_knows_are_told_of() {
+        let rows = [Request::new(Nanos(0), Op::Read, Sector(10), Sectors(8))];
+        let (_, said) = written("blkparse", &rows, &about(&["8,0"]));
+        assert!(said.len() == 1 && said[0].contains("1 requests of an unknown one"), "{said:?}");
     }
 
     #[test]

@@ -12,8 +12,8 @@
 //! next [`AHEAD`] records are kept in order, and the earliest record of all files goes first; a file is read on whenever
 //! one of its records has gone. So a record may stand up to that many places too late in its file.
 //!
-//! **Losses.** Records other than notifications are numbered for each device and CPU; a gap in the numbers is that many
-//! lost events.
+//! **Losses.** Records other than notifications are numbered for each device and CPU, in the order in which they stand in
+//! their file; a gap in the numbers is that many lost events.
 
 mod part;
 mod read;
@@ -29,7 +29,7 @@ pub const FORMAT: Format = Format {
     endings: &[".blktrace.0", ".blktrace"],
     recognise: |head| record::layout(head).is_some(),
     has_actions: true,
-    open: |input, options| read::open(vec![input], options),
+    open: read::open_one,
     open_parts: Some(read::open),
     create_load: Some(write::create_load),
     ..Format::named("blktrace")
@@ -57,6 +57,10 @@ mod category {
     pub const META: u64 = 1 << 12;
     pub const DISCARD: u64 = 1 << 13;
     pub const FUA: u64 = 1 << 15;
+    /// Data, unlike what else is done to zones; these categories are known to version 8 only.
+    pub const ZONE_APPEND: u64 = 1 << 16;
+    /// Reset, reset of all, finish, open, close.
+    pub const ZONE_MANAGEMENT: u64 = 1 << 17 | 1 << 18 | 1 << 19 | 1 << 20 | 1 << 21;
     pub const WRITE_ZEROES: u64 = 1 << 22;
 }
 

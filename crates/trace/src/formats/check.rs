@@ -77,6 +77,49 @@ fn names_and_endings_are_unique() {
     }
 }
 
+#[test]
+fn devices_that_appear_late_keep_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in ["blkparse", "blktrace", "fio-iolog"] {
+        let path = folder.path().join(format);
+        let mut writer = crate::create_load_as(&path, by_name(format).unwrap(), &about(&["8,0"])).unwrap();
+        let at = |ms: i64, device| Request {
+            device: crate::DeviceId(device),
+            ..Request::new(crate::Nanos(ms * 1_000_000), crate::Op::Read, crate::Sector(8), crate::Sectors(8))
+        };
+        writer.write(&at(0, 0)).unwrap();
+        writer.learn_devices(&about(&["8,16", "8,32"]).devices);
+        writer.write(&at(1, 2)).unwrap();
+        writer.finish(&about(&["8,0", "8,16", "8,32"])).unwrap();
+        let (rows, read) = load(format, &std::fs::read(path).unwrap());
+        // Read again they are numbered as they appear.
+        let names = rows.iter().map(|row| read.devices[usize::from(row.device.0)].name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["8,0", "8,32"], "{format}");
+    }
+}
+
+#[test]
+fn many_bad_lines_leave_room_for_what_is_said_of_the_whole() {
+    let bad = |count: usize, from: usize| (from..from + count).map(|n| format!("bad {n}\n")).collect::<String>();
+    let aligned: String = (0..99).map(|n| format!("1,R,4096,4096,157780800000{n:04}\n")).collect();
+    let text = format!("{aligned}{}1,R,1,512,1577808000009999\n1,R,40", bad(120, 0));
+    let (_, read) = load("alibaba", text.as_bytes());
+    let of_lines = |read: &Metadata| read.notices.iter().filter(|notice| notice.contains("left out,")).count();
+    let told =
+        |read: &Metadata, text: &str| assert!(read.notices.iter().any(|n| n.contains(text)), "{:?}", read.notices);
+    assert_eq!((read.counts.bad_lines, of_lines(&read)), (120, 100));
+    told(&read, "1 requests are not aligned");
+    told(&read, "the file was cut short there");
+    // Traces of events are read in pieces: the first hundred are those of all of them.
+    let event = |n: usize| format!("  8,0  0  {n}  0.{n:09}  1  Q  R {} + 8 [a]\n", n * 8);
+    let events = |from: usize| (from..from + 20_000).map(event).collect::<String>();
+    let remap = "  8,0  0  50000  0.500000000  1  A  R 8 + 8 <- (8,1) 0\n";
+    let text = [events(0), bad(90, 0), events(20_000), bad(90, 90), remap.into()].concat();
+    let (rows, read) = load("blkparse", text.as_bytes());
+    assert_eq!((rows.len(), read.counts.bad_lines, of_lines(&read)), (40_000, 180, 100));
+    told(&read, "1 requests were handed from one device to another");
+}
+
 mod properties {
     use proptest::prelude::*;
 

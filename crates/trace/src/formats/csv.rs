@@ -225,6 +225,13 @@ mod tests {
     }
 
     #[test]
+    fn no_length_at_an_odd_byte_does_not_grow_to_a_sector() {
+        let (rows, about) = load("alibaba", b"7,R,100,0,1577808000000001\n7,R,100,1,1577808000000002\n");
+        assert_eq!(rows.iter().map(|row| (row.sector.0, row.sectors.0)).collect::<Vec<_>>(), [(0, 0), (0, 1)]);
+        assert!(about.notices[0].starts_with("2 requests are not aligned"), "{:?}", about.notices);
+    }
+
+    #[test]
     fn a_wrong_unit_of_time_is_asked_about() {
         for (format, line) in [
             ("tencent", "1538323200123,12910952,128,0,1063"),

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use crate::error::Result;
 use crate::formats::{Format, Losses, TriedOn};
-use crate::metadata::Metadata;
+use crate::metadata::{Device, Metadata};
 use crate::number::whole;
 use crate::output::Output;
 use crate::request::{Op, Request};
@@ -99,12 +99,11 @@ impl Iolog {
 }
 
 fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
-    let mut writer = IologWriter { output, names: Vec::new(), losses: Losses::default(), rounded: 0 };
+    let mut writer = IologWriter { output, names: Vec::new(), opened: 0, losses: Losses::default(), rounded: 0 };
     writer.line("fio version 3 iolog")?;
     // All files first: fio opens them before it starts its clock.
-    for device in 0..known.devices.len() {
-        writer.names.push(file_name(known, device));
-    }
+    writer.learn_devices(&known.devices);
+    writer.opened = writer.names.len();
     for word in ["add", "open"] {
         for index in 0..writer.names.len() {
             let line = format!("0 {} {word}", writer.names[index]);
@@ -115,14 +114,15 @@ fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Reques
 }
 
 /// A name without blanks, which would end it.
-fn file_name(known: &Metadata, device: usize) -> String {
-    let name = known.devices.get(device).map_or("", |device| device.name.as_str());
+fn file_name(name: &str, device: usize) -> String {
     if name.is_empty() || name.contains(char::is_whitespace) { format!("device{device}") } else { name.to_owned() }
 }
 
 struct IologWriter {
     output: Output,
     names: Vec<String>,
+    /// How many of them were added and opened.
+    opened: usize,
     losses: Losses,
     rounded: u64,
 }
@@ -138,9 +138,13 @@ impl Writer<Request> for IologWriter {
         let Some(at) = self.losses.time(request.at) else { return Ok(()) };
         let device = usize::from(request.device.0);
         while self.names.len() <= device {
-            let name = format!("device{}", self.names.len());
-            self.line(&format!("{} {name} add\n{} {name} open", at / 1000, at / 1000))?;
-            self.names.push(name);
+            self.names.push(file_name("", self.names.len()));
+        }
+        while self.opened <= device {
+            let name = &self.names[self.opened];
+            let lines = format!("{us} {name} add\n{us} {name} open", us = at / 1000);
+            self.line(&lines)?;
+            self.opened += 1;
         }
         let action = match request.op {
             Op::Read => "read",
@@ -159,8 +163,14 @@ impl Writer<Request> for IologWriter {
         writeln!(self.output, "{us} {name} {action} {offset} {length}").map_err(|e| self.output.error(e))
     }
 
+    fn learn_devices(&mut self, new: &[Device]) {
+        for device in new {
+            self.names.push(file_name(&device.name, self.names.len()));
+        }
+    }
+
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
-        for index in 0..self.names.len() {
+        for index in 0..self.opened {
             let line = format!("{} {} close", metadata.span.last_ns.max(0) / 1000, self.names[index]);
             self.line(&line)?;
         }

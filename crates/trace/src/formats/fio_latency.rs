@@ -2,14 +2,15 @@
 //! `time, value, ddir, bs, offset[, prio[, issue_time]]`.
 //!
 //! The time is in milliseconds and that of the completion, the value is the latency in nanoseconds, the direction is 0, 1,
-//! 2 for read, write, trim; newer versions add the time of issue in nanoseconds (`log_issue_time=1`). From fio's HOWTO
-//! ("Log file formats").
+//! 2 for read, write, trim; newer versions add the time of issue in nanoseconds (`log_issue_time=1`). Times count from the
+//! start of the job, or from 1970 (`log_unix_epoch=1`), which is told by their size. From fio's HOWTO ("Log file formats").
 
-use crate::formats::{Format, TriedOn};
+use crate::formats::{Format, Opened, TriedOn};
+use crate::input::Input;
 use crate::metadata::Metadata;
 use crate::number::whole;
 use crate::request::{Op, Request};
-use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, separated};
+use crate::rows::{Context, LineFormat, Parsed, Zero, first_row, open_lines, recognise_lines, separated};
 use crate::units::Nanos;
 
 /// The format's line in the list.
@@ -17,9 +18,20 @@ pub const FORMAT: Format = Format {
     title: "latency log of fio, with offsets",
     tried_on: TriedOn::RealFiles,
     recognise: |head| recognise_lines(head, LatencyLog::default()),
-    open: |input, _| open_lines(input, "fio-latency", Zero::TraceStart, LatencyLog::default()),
+    open: |input, _| open(input),
     ..Format::named("fio-latency")
 };
+
+/// No job lasts twenty years; from 1970 on they were over in 1990, before there was any fio.
+const FROM_1970: Nanos = Nanos(631_152_000_000_000_000);
+
+fn open(input: Input) -> crate::Result<Opened> {
+    let zero = match first_row(input.head(), LatencyLog::default()) {
+        Some(first) if first.at >= FROM_1970 => Zero::Unix,
+        _ => Zero::TraceStart,
+    };
+    open_lines(input, FORMAT.name, zero, LatencyLog::default())
+}
 
 #[derive(Default)]
 struct LatencyLog {
@@ -98,6 +110,14 @@ mod tests {
         let (rows, about) = load("fio-latency", b"6, 22323, 2, 4096, 0, 0x4001, 5977111\n");
         assert_eq!((rows[0].at.0, rows[0].op), (5_977_111, Op::Discard));
         assert_eq!(about.notices, [""; 0]);
+    }
+
+    #[test]
+    fn times_from_1970_become_the_epoch() {
+        let log = b"1700000000123, 1000, 0, 4096, 0, 0\n1700000000125, 1000, 0, 4096, 4096, 0\n";
+        let (rows, about) = load("fio-latency", log);
+        assert_eq!(rows.iter().map(|row| row.at.0).collect::<Vec<_>>(), [0, 2_000_000]);
+        assert_eq!(about.epoch_unix_ns, Some(1_700_000_000_122_999_000));
     }
 
     #[test]

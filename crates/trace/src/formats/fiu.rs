@@ -34,7 +34,11 @@ fn row(line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> 
     let mut back = || fields.next_back().ok_or("fewer than 9 columns");
     let (hash, minor, major, kind, size, lba) = (back()?, back()?, back()?, back()?, back()?, back()?);
     let mut front = || fields.next().ok_or("fewer than 9 columns");
-    let (time, pid, process) = (front()?, front()?, front()?);
+    let (time, pid) = (front()?, front()?);
+    let process = fields.collect::<Vec<_>>().join(&b' ');
+    if process.is_empty() {
+        return Err("fewer than 9 columns");
+    }
     if !hash.iter().all(u8::is_ascii_hexdigit) {
         return Err("the last column is no hash");
     }
@@ -53,7 +57,7 @@ fn row(line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> 
     Ok(Request {
         device: context.device(&[major, b",", minor].concat())?,
         pid: Some(pid),
-        comm: Comm::new(&String::from_utf8_lossy(process)),
+        comm: Comm::new(&String::from_utf8_lossy(&process)),
         ..Request::new(Nanos(at), op, sector, sectors)
     })
 }
@@ -74,6 +78,7 @@ mod tests {
         assert_eq!((rows[0].at.0, rows[0].op, rows[0].sector.0, rows[0].sectors.0), (0, Op::Write, 904_265_560, 8));
         assert_eq!((rows[0].pid, rows[0].comm.as_str()), (Some(4892), "syslogd"));
         assert_eq!((rows[1].at.0, rows[1].op), (95_703, Op::Read));
+        assert_eq!((rows[1].pid, rows[1].comm.as_str()), (Some(4892), "my proc"));
         assert_eq!(about.devices[0].name, "6,0");
         assert_eq!(about.epoch_unix_ns, None);
     }

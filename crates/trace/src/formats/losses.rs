@@ -29,6 +29,11 @@ impl Losses {
         shifted
     }
 
+    /// What is added to every time: above zero where the first one is negative.
+    pub fn shift(&self) -> Nanos {
+        self.shift.unwrap_or_default()
+    }
+
     /// The format has no flags.
     pub fn flags(&mut self, request: &Request) -> &mut Self {
         self.flags += u64::from(request.flags != Flags::NONE);
@@ -79,5 +84,25 @@ impl Losses {
             said.push(format!("the format {format} can't say that its source was cut short: nothing in it tells now"));
         }
         said
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::check::{about, load, written};
+    use crate::request::{Op, Request};
+    use crate::units::{Nanos, Sector, Sectors};
+
+    #[test]
+    fn the_epoch_moves_when_times_do() {
+        let request = |at| Request::new(Nanos(at), Op::Read, Sector(8), Sectors(8));
+        let about = crate::Metadata { epoch_unix_ns: Some(100_000_000_000), ..about(&["8,0"]) };
+        for first in [-5_000_000_000, 0, 5_000_000_000] {
+            let rows = [request(first), request(6_000_000_000)];
+            let (trace, _) = written("blktrace", &rows, &about);
+            let (back, read) = load("blktrace", &trace);
+            let wall_clock = |row: &Request, epoch: Option<i64>| row.at.0 + epoch.unwrap();
+            assert_eq!(wall_clock(&back[0], read.epoch_unix_ns), wall_clock(&rows[0], about.epoch_unix_ns), "{first}");
+        }
     }
 }

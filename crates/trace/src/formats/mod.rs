@@ -30,9 +30,11 @@ pub mod vscsi;
 #[cfg(test)]
 mod check;
 mod csv;
+mod left_out;
 mod losses;
 mod unfold;
 
+use left_out::LeftOut;
 pub use losses::Losses;
 pub use unfold::Unfolded;
 

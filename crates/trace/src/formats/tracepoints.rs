@@ -11,12 +11,12 @@
 use memchr::memmem;
 
 use crate::events::{Action, Ahead, Event, EventSource, Matcher};
-use crate::formats::{Format, Opened, Options, TriedOn};
+use crate::formats::{Format, LeftOut, Opened, Options, TriedOn};
 use crate::input::Input;
 use crate::metadata::Metadata;
 use crate::number::{decimal, whole};
 use crate::request::Comm;
-use crate::rows::{Context, InOrder, LineFormat, LineSource, Parsed, Zero, metadata_of, recognise_lines, words};
+use crate::rows::{Context, InOrder, LineFormat, LineSource, Parsed, Zero, metadata_of, place, recognise_lines, words};
 use crate::rwbs;
 use crate::units::Nanos;
 
@@ -57,7 +57,7 @@ impl<F: LineFormat<Item = Event>> EventSource for LineSource<F> {
 
 #[derive(Default)]
 struct Tracepoints {
-    remaps: u64,
+    left_out: LeftOut,
 }
 
 impl LineFormat for Tracepoints {
@@ -77,12 +77,12 @@ impl LineFormat for Tracepoints {
             b"block_rq_requeue" => Action::Requeue,
             b"block_rq_complete" | b"block_bio_complete" => Action::Complete,
             b"block_bio_remap" | b"block_rq_remap" => {
-                self.remaps += 1;
+                self.left_out.remaps += 1;
                 return Parsed::Nothing;
             }
             _ => return Parsed::Nothing,
         };
-        match event(action, before, rest, context) {
+        match self.event(action, before, rest, context) {
             Ok(Some(event)) => Parsed::Row(event),
             Ok(None) => Parsed::Nothing,
             Err(problem) => Parsed::Bad(problem),
@@ -90,9 +90,36 @@ impl LineFormat for Tracepoints {
     }
 
     fn conclude(&mut self, about: &mut Metadata) {
-        if self.remaps > 0 {
-            about.notice(format!("{} requests were handed from one device to another (remapped)", self.remaps));
-        }
+        self.left_out.tell(about);
+    }
+}
+
+impl Tracepoints {
+    fn event(
+        &mut self,
+        action: Action,
+        before: &[u8],
+        rest: &[u8],
+        context: &mut Context<'_>,
+    ) -> Result<Option<Event>, &'static str> {
+        let (at, pid, comm) = who_and_when(before)?;
+        let mut fields = words(rest);
+        let device = fields.next().ok_or("no device")?;
+        let letters = fields.next().ok_or("no operation")?;
+        // What a driver's command holds stands in between, in parentheses.
+        let plus = memmem::find(rest, b" + ").ok_or("no place (sector + length)")?;
+        let sector = words(&rest[..plus]).next_back().ok_or("no sector")?;
+        let sectors = words(&rest[plus + 3..]).next().ok_or("no length")?;
+        let sectors = whole(sectors).map_err(|_| "the length is no whole number")?;
+        let sector = whole(sector).map_err(|_| "the sector is no whole number")?;
+        is_device(device)?;
+        let (op, flags) = match rwbs::parse(letters, sectors) {
+            Ok(request) => request,
+            Err(other) => return self.left_out.count(other).map(|()| None),
+        };
+        let (sector, sectors) = place(op, sector, sectors)?;
+        let device = context.device(device)?;
+        Ok(Some(Event { at, action, device, sector, sectors, op, flags, pid, comm }))
     }
 }
 
@@ -115,25 +142,6 @@ fn lost_events(line: &[u8], context: &mut Context<'_>) -> Parsed<Event> {
     Parsed::Nothing
 }
 
-fn event(action: Action, before: &[u8], rest: &[u8], context: &mut Context<'_>) -> Result<Option<Event>, &'static str> {
-    let (at, pid, comm) = who_and_when(before)?;
-    let mut fields = words(rest);
-    let device = fields.next().ok_or("no device")?;
-    let letters = fields.next().ok_or("no operation")?;
-    // What a driver's command holds stands in between, in parentheses.
-    let plus = memmem::find(rest, b" + ").ok_or("no place (sector + length)")?;
-    let sector = words(&rest[..plus]).next_back().ok_or("no sector")?;
-    let sectors = words(&rest[plus + 3..]).next().ok_or("no length")?;
-    let sectors = whole(sectors).map_err(|_| "the length is no whole number")?;
-    let sector = whole(sector).map_err(|_| "the sector is no whole number")?;
-    is_device(device)?;
-    let Some((op, flags)) = rwbs::parse(letters, sectors) else { return Ok(None) };
-    // A flush has no place, and may say -1.
-    let (sector, sectors) = context.sectors(if sectors == 0 { 0 } else { sector }, sectors)?;
-    let device = context.device(device)?;
-    Ok(Some(Event { at, action, device, sector, sectors, op, flags, pid, comm }))
-}
-
 /// Whether a word is `major,minor`.
 pub fn is_device(word: &[u8]) -> Result<(), &'static str> {
     let comma = word.iter().position(|&b| b == b',').ok_or("the device is no pair of numbers")?;
@@ -150,7 +158,11 @@ fn who_and_when(before: &[u8]) -> Result<(Nanos, Option<u32>, Comm), &'static st
         Some(cpu) => &before[..cpu],
         None => &before[..end],
     };
-    let who = who.trim_ascii();
+    // With the option record-tgid ftrace tells the process behind the thread, or `(-----)`: `fio-18719 (  18700)`.
+    let who = match who.trim_ascii() {
+        who @ [.., b')'] => who[..memchr::memrchr(b'(', who).unwrap_or(who.len())].trim_ascii_end(),
+        who => who,
+    };
     let cut = who.iter().rposition(|b| !b.is_ascii_digit() && *b != b'/').map_or(0, |i| i + 1);
     // perf may write pid/tid.
     let pid = who[cut..].split(|&b| b == b'/').next().and_then(|pid| whole(pid).ok());
@@ -225,5 +237,37 @@ CPU:1 [LOST 17 EVENTS]
         assert_eq!((rows[0].pid, rows[0].comm.as_str(), rows[0].latency), (Some(18_719), "fio", Some(Nanos(129_000))));
         assert_eq!((rows[1].pid, rows[1].comm.as_str()), (Some(200), "my-app-1"));
         assert_eq!((about.counts.lost_events, about.counts.bad_lines), (17, 0));
+    }
+
+    #[test]
+    fn ftrace_with_the_process_behind_the_thread() {
+        let text = b"\
+# tracer: nop
+             fio-18719 (  18700) [001] ...1  3632.974325: block_bio_queue:      8,0 WS 100 + 8 [fio]
+        (sd-pam)-18720   (-----) [001] ...1  3632.974326: block_bio_queue:      8,0 WS 200 + 8 [fio]
+          <idle>-0     (-------) [001] ...1  3632.974454: block_rq_complete:    8,0 WS () 100 + 8 [0]
+";
+        let (rows, about) = load("tracepoints", text);
+        assert_eq!(about.counts.bad_lines, 0, "{:?}", about.notices);
+        assert_eq!((rows[0].pid, rows[0].comm.as_str()), (Some(18_719), "fio"));
+        assert_eq!((rows[1].pid, rows[1].comm.as_str()), (Some(18_720), "(sd-pam)"));
+    }
+
+    #[test]
+    fn commands_to_the_driver_and_zones_are_counted_and_appends_are_writes() {
+        let text = b"\
+  smartctl   1 [000] 1.000000: block:block_rq_issue: 8,0 N 36 (12 00 00 00 24 00) 0 + 0 [smartctl]
+  a   1 [000] 1.100000: block:block_rq_issue: 8,0 R 4096 () 8 + 8 [a]
+  a   1 [000] 1.200000: block:block_rq_issue: 8,0 ZAS 4096 () 800 + 8 [a]
+  a   1 [000] 1.300000: block:block_rq_issue: 8,0 ZR 0 () 524288 + 0 [a]
+  a   1 [000] 1.400000: block:block_rq_issue: 8,0 ZRA 0 () 18446744073709551615 + 0 [a]
+  a   1 [000] 1.500000: block:block_rq_issue: 8,0 R 0 () 96 + 0 [a]
+";
+        let (rows, about) = load("tracepoints", text);
+        let found: Vec<_> = rows.iter().map(|row| (row.op, row.sector.0, row.sectors.0)).collect();
+        assert_eq!(found, [(Op::Read, 8, 8), (Op::Write, 800, 8), (Op::Read, 96, 0)]);
+        for said in ["1 events of commands to the driver", "2 events of resets"] {
+            assert!(about.notices.iter().any(|notice| notice.starts_with(said)), "{:?}", about.notices);
+        }
     }
 }

@@ -134,7 +134,9 @@ impl Source for Vscsi {
                 Some(request) => return Ok(Some(request)),
                 None => {
                     about.counts.bad_lines += 1;
-                    about.notice(format!("record {number} left out: its time or place is beyond anything possible"));
+                    about.notice_of_line(format!(
+                        "record {number} left out: its time or place is beyond anything possible"
+                    ));
                 }
             }
         }

@@ -9,7 +9,7 @@ use crate::words::{Form, Param, Settings, Takes, Unset};
 
 use super::counted::{Counted, PerRow, Step, place};
 use super::held::{Again, Held};
-use super::merge::Merge;
+use super::merge::{Merge, Numbering};
 use super::{Built, Needs, Rows, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
@@ -65,9 +65,9 @@ fn apply(loads: Vec<Rows>) -> Result<Rows> {
                 None => Step::Outside("adjacent", "with="),
             }
         };
-        shifted.push(Counted::on_same_devices(PerRow::new(load, step)));
+        shifted.push(Counted::with_metadata(PerRow::new(load, step), |metadata| metadata.devices.truncate(1)));
     }
-    let merged = Merge::new(shifted)?;
+    let merged = Merge::new(shifted, Numbering::Same)?;
     Ok(Counted::with_metadata(merged, |metadata| {
         metadata.devices = vec![Device { name: "adjacent".into(), sectors: Some(next) }];
         regions.into_iter().for_each(|line| metadata.notice(line));
@@ -87,10 +87,14 @@ fn used_ends(rows: Rows) -> Result<(Rows, Vec<u64>)> {
 pub fn ends_by_reading(rows: Rows) -> Result<(Rows, Vec<u64>)> {
     let mut ends = vec![0; rows.metadata().devices.len()];
     let (held, metadata): (Held, Metadata) = Held::of(rows, |_, request| {
-        if let Some(end) = ends.get_mut(usize::from(request.device.0)) {
-            *end = request.end().0.max(*end);
+        let device = usize::from(request.device.0);
+        if device >= ends.len() {
+            // One that nobody knew of in front.
+            ends.resize(device + 1, 0);
         }
+        ends[device] = request.end().0.max(ends[device]);
         request
     })?;
+    ends.resize(ends.len().max(metadata.devices.len()), 0);
     Ok((Counted::on_same_devices(Again::new(held, metadata, |request| request)), ends))
 }

@@ -20,7 +20,10 @@ pub static TRANSFORM: Transform = Transform {
         name: "anonymise",
         about: "Permutes regions of the device and process numbers, replaces names, forgets where the load came from",
         details: "Within a region nothing changes: what is sequential, overlapping or used again stays so. Requests that\n\
-                  cross a region's border are cut there. Device names, process names, the source's path and preamble and\n\
+                  cross a region's border are cut there. All regions of a device change places, the last one rounded up to\n\
+                  a whole one, and so the device's size too; where the size is unknown, as many as the requests reach,\n\
+                  rounded up to a power of two. Where a device has so few regions that none changes its place, the file\n\
+                  says so: set smaller ones. Device names, process names, the source's path and preamble and\n\
                   the wall-clock time are replaced or dropped; of the transforms in front of it the file tells the names,\n\
                   not the settings. Times and sizes are kept, and may tell someone who knows them already.\n\
                   Whoever knows the key can undo it: unless it is set, it is drawn by chance and forgotten.",
@@ -35,7 +38,8 @@ pub static TRANSFORM: Transform = Transform {
                 name: "key",
                 takes: Takes::Secret,
                 unset: Unset::Means("chance"),
-                help: "a secret, to treat several loads alike",
+                help: "a secret; loads with the same key and region go to the same places, if their devices stand in the same \
+                       order and have the same size, or as many regions where it is unknown",
             },
         ],
         example: "anonymise region=16M",
@@ -71,17 +75,32 @@ fn build(settings: &Settings) -> Built {
 }
 
 fn apply(rows: Rows, region: u64, key: (u64, u64)) -> Result<Rows> {
-    let (rows, ends) = ends(rows)?;
-    let regions = ends
-        .iter()
-        .enumerate()
-        // Only whole regions change places: the part of one at the end stays there.
-        .map(|(device, end)| Permutation::new(end / region, (key.0 ^ device as u64, key.1)))
-        .collect();
+    let (rows, spaces) = spaces(rows, region)?;
+    let regions = spaces.iter().enumerate();
+    let regions: Vec<Permutation> =
+        regions.map(|(device, regions)| Permutation::new(*regions, (key.0 ^ device as u64, key.1))).collect();
+    let used = spaces.iter().zip(&regions).filter(|(count, _)| **count > 0);
+    // One region has nowhere to go, and the chance that none of a few goes anywhere is not small.
+    let is_unmoved =
+        |count: u64, regions: &Permutation| (0..count.min(1000)).all(|region| regions.map(region) == region);
+    let unmoved = used.filter(|(count, regions)| is_unmoved(**count, regions)).count();
     let metadata = rows.metadata().clone();
     let numbers = Permutation::new(PIDS - 1, (key.0, !key.1));
     let source = Anonymised { rows, region, regions, numbers, key, rest: None, metadata };
-    Ok(Counted::with_metadata(source, forget))
+    Ok(Counted::with_metadata(source, |metadata| {
+        forget(metadata);
+        for (device, regions) in metadata.devices.iter_mut().zip(&spaces) {
+            // The last region, of which the device may have had only a part, goes anywhere.
+            device.sectors = device.sectors.map(|_| regions.saturating_mul(region));
+        }
+        if unmoved > 0 {
+            metadata.notice(format!(
+                "anonymise: all positions are what they were on {unmoved} of {} devices, which have too few regions of \
+                 {region} sectors; set a smaller region=",
+                metadata.devices.len()
+            ));
+        }
+    }))
 }
 
 /// The most that Linux' process numbers can be (`PID_MAX_LIMIT`). 0 is nobody's, and stays.
@@ -97,19 +116,31 @@ fn forget(metadata: &mut Metadata) {
     }
 }
 
-/// For each device where it ends: its size where that is known, else behind its last request. Reads the load as a whole
-/// only if it must.
-fn ends(rows: Rows) -> Result<(Rows, Vec<u64>)> {
+/// For each device how many regions change places. Where its size is known, as many as it has: all loads of it are
+/// treated alike. Else as many as its requests reach, up to the next power of two: so loads of one device are treated
+/// alike that differ by a few requests at the end.
+///
+/// Reads the load as a whole only if it must.
+fn spaces(rows: Rows, region: u64) -> Result<(Rows, Vec<u64>)> {
+    let regions_of = |size: Option<u64>, end: u64| match size {
+        Some(size) if end <= size => size.div_ceil(region),
+        _ if end == 0 => 0,
+        _ => end.div_ceil(region).checked_next_power_of_two().unwrap_or(u64::MAX),
+    };
+    let known = |rows: &Rows, ends: &[u64]| {
+        let devices = rows.metadata().devices.iter();
+        devices.zip(ends).map(|(device, &end)| regions_of(device.sectors, end)).collect()
+    };
     let metadata = rows.metadata();
-    let sizes: Option<Vec<u64>> = metadata.devices.iter().map(|device| device.sectors).collect();
-    if let Some(sizes) = sizes {
-        return Ok((rows, sizes));
+    let end = metadata.span.max_end_sector;
+    let fits = |device: &Device| device.sectors.is_some_and(|size| end <= size);
+    if rows.is_surveyed() && (metadata.devices.len() == 1 || metadata.devices.iter().all(fits)) {
+        let spaces = known(&rows, &vec![end; metadata.devices.len()]);
+        return Ok((rows, spaces));
     }
-    if rows.is_surveyed() && metadata.devices.len() == 1 {
-        let end = metadata.span.max_end_sector;
-        return Ok((rows, vec![end]));
-    }
-    super::adjacent::ends_by_reading(rows)
+    let (rows, ends) = super::adjacent::ends_by_reading(rows)?;
+    let spaces = known(&rows, &ends);
+    Ok((rows, spaces))
 }
 
 struct Anonymised {
@@ -159,6 +190,10 @@ impl Source for Anonymised {
 
     fn upstream(&self) -> &Metadata {
         &self.metadata
+    }
+
+    fn has_all_devices(&self) -> bool {
+        true
     }
 
     fn progress(&self) -> Option<f64> {

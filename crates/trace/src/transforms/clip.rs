@@ -55,10 +55,8 @@ fn build(settings: &Settings) -> Built {
             }
             Step::Emit(Request { sector: Sector(start - base), sectors: Sectors(end - start), ..request })
         };
-        Ok(Counted::with_metadata(PerRow::new(rows, step), |metadata| {
-            for device in &mut metadata.devices {
-                device.sectors = device.sectors.map(|sectors| sectors.min(to).saturating_sub(base));
-            }
+        Ok(Counted::on_changed_devices(PerRow::new(rows, step), move |device| {
+            device.sectors = device.sectors.map(|sectors| sectors.min(to).saturating_sub(base));
         }))
     }))
 }

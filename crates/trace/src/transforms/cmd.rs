@@ -22,9 +22,10 @@ pub static TRANSFORM: Transform = Transform {
     form: Form {
         name: "cmd",
         about: "Sends the load through a shell command, as classic text: `seconds ; sector ; sectors ; R or W ; …`",
-        details: "The command reads the text and writes such text again, in the order of time. Only reads and writes of one\n\
-                  device go through, without flags, latencies and processes: that is all the text has room for. The load\n\
-                  ends with an error if the command does.",
+        details: "The command reads the text and writes such text again, in the order of time. Only reads and writes go\n\
+                  through, those of all devices as the first one's, without flags, latencies and processes: that is all\n\
+                  the text has room for. Put `remap` or `adjacent` in front to choose or keep devices apart. The load ends\n\
+                  with an error if the command does.",
         params: &[Param {
             name: "command",
             takes: Takes::Text,
@@ -51,13 +52,14 @@ fn apply(rows: Rows, command: &str) -> Result<Rows> {
         .stdout(Stdio::piped())
         .spawn()
         .map_err(wrap)?;
-    let metadata = rows.metadata().clone();
+    let mut metadata = rows.metadata().clone();
+    metadata.devices.truncate(1);
     let feeder = thread::spawn(move || feed_all(rows, File::from(OwnedFd::from(feed))));
     let stdout = child.stdout.take().ok_or_else(|| wrap(io::ErrorKind::BrokenPipe.into()))?;
     let mut source = Through { name, rows: None, child: Some(child), feeder: Some(feeder), metadata };
     let input = Input::from_reader(Path::new(&source.name), Box::new(stdout), None)?;
     source.rows = Some(crate::into_load((classic::FORMAT.open)(input, &crate::Options::default())?)?);
-    Ok(Counted::with_metadata(source, |metadata| metadata.devices.truncate(1)))
+    Ok(Counted::on_same_devices(source))
 }
 
 /// Gives the command the whole load; returns what is known of the load then.
@@ -94,6 +96,10 @@ impl Source for Through {
     fn upstream(&self) -> &Metadata {
         &self.metadata
     }
+
+    fn has_all_devices(&self) -> bool {
+        true
+    }
 }
 
 impl Through {
@@ -107,7 +113,11 @@ impl Through {
         }
         if let Some(feeder) = self.feeder.take() {
             match feeder.join().unwrap_or_else(|_| Err(Error::format(&self.name, "its input could not be written"))) {
-                Ok(metadata) => self.metadata = metadata,
+                Ok(metadata) => {
+                    self.metadata = metadata;
+                    // Those that appeared late went through as the first, like all others.
+                    self.metadata.devices.truncate(1);
+                }
                 // A command may have seen enough, as `head` does.
                 Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {}
                 Err(error) => return Err(error),
@@ -119,6 +129,7 @@ impl Through {
                 self.metadata.counts.bad_lines += said.counts.bad_lines;
                 self.metadata.counts.time_jumps += said.counts.time_jumps;
                 self.metadata.complete &= said.complete;
+                said.notices.iter().for_each(|notice| self.metadata.notice(format!("cmd: {notice}")));
             }
         }
         Ok(())

@@ -13,8 +13,14 @@ pub trait Source: Send {
     /// The next one.
     fn next(&mut self) -> Result<Option<Request>>;
 
-    /// What is known of the load that they are made from.
+    /// What is known of the load that they are made from. Devices that it learns of on its way stand behind those
+    /// that were known at the beginning, before the first request on them is handed out.
     fn upstream(&self) -> &Metadata;
+
+    /// Whether `upstream` knows all devices that will ever come.
+    fn has_all_devices(&self) -> bool {
+        false
+    }
 
     /// How far it is through that load.
     fn progress(&self) -> Option<f64> {
@@ -35,39 +41,54 @@ pub struct Counted<S> {
     completed: u64,
     /// How many notices of the load that they are made from were taken over.
     notices: usize,
+    /// How many of its devices were.
+    devices: usize,
+    /// What becomes of a device that appears late.
+    change_device: ChangeDevice,
 }
+
+type ChangeDevice = Box<dyn Fn(&mut Device) + Send>;
 
 impl<S: Source + 'static> Counted<S> {
     /// On the same devices as before.
     pub fn on_same_devices(source: S) -> Rows {
-        let devices = source.upstream().devices.clone();
-        Self::with_metadata(source, |metadata| metadata.devices = devices)
+        Self::on_changed_devices(source, |_| {})
     }
 
     /// On the same devices as before, of which requests may now go beyond the end.
     pub fn on_devices_of_any_size(source: S) -> Rows {
-        Self::with_metadata(source, |metadata| metadata.devices.iter_mut().for_each(|device| device.sectors = None))
+        Self::on_changed_devices(source, |device| device.sectors = None)
     }
 
-    /// On other devices.
-    pub fn on_devices(source: S, devices: Vec<Device>) -> Rows {
-        Self::with_metadata(source, |metadata| metadata.devices = devices)
+    /// On the devices as `change` makes them, also those that appear late.
+    pub fn on_changed_devices(source: S, change: impl Fn(&mut Device) + Send + 'static) -> Rows {
+        let mut counted = Self::new(source);
+        counted.metadata.devices.iter_mut().for_each(&change);
+        Box::new(Self { change_device: Box::new(change), ..counted })
     }
 
-    /// With what is known of the load changed by `change`.
+    /// With what is known of the load changed by `change`. Devices that appear later are taken as they are.
     pub fn with_metadata(source: S, change: impl FnOnce(&mut Metadata)) -> Rows {
+        let mut counted = Self::new(source);
+        change(&mut counted.metadata);
+        Box::new(counted)
+    }
+
+    fn new(source: S) -> Self {
         let mut metadata = source.upstream().clone();
         metadata.counts = Counts { requests: 0, reads: 0, writes: 0, others: 0, ..metadata.counts };
         metadata.span = Span::default();
-        let notices = metadata.notices.len();
-        change(&mut metadata);
-        Box::new(Self { source, metadata, completed: 0, notices })
+        let (notices, devices) = (metadata.notices.len(), metadata.devices.len());
+        Self { source, metadata, completed: 0, notices, devices, change_device: Box::new(|_| {}) }
     }
 }
 
 impl<S: Source> Reader<Request> for Counted<S> {
     fn next(&mut self) -> Result<Option<Request>> {
         let next = self.source.next()?;
+        if self.source.upstream().devices.len() > self.devices {
+            self.take_over_devices();
+        }
         match &next {
             Some(request) => {
                 self.metadata.count_request(request);
@@ -97,9 +118,23 @@ impl<S: Source> Reader<Request> for Counted<S> {
     fn progress(&self) -> Option<f64> {
         self.source.progress()
     }
+
+    fn has_all_devices(&self) -> bool {
+        self.source.has_all_devices()
+    }
 }
 
-impl<S> Counted<S> {
+impl<S: Source> Counted<S> {
+    fn take_over_devices(&mut self) {
+        let upstream = &self.source.upstream().devices;
+        for device in &upstream[self.devices..] {
+            let mut device = device.clone();
+            (self.change_device)(&mut device);
+            self.metadata.devices.push(device);
+        }
+        self.devices = upstream.len();
+    }
+
     /// How many of the requests that are left have no completion, of so many before. Where none has one that can't be
     /// told: the load may have lost its times since it was recorded.
     fn unmatched(&self, before: u64) -> u64 {
@@ -169,6 +204,10 @@ impl<F: FnMut(Request) -> Step + Send> Source for PerRow<F> {
 
     fn upstream(&self) -> &Metadata {
         self.rows.metadata()
+    }
+
+    fn has_all_devices(&self) -> bool {
+        self.rows.has_all_devices()
     }
 
     fn has_dropped(&self) -> bool {

@@ -57,13 +57,18 @@ const MOST_PIECES: usize = 1 << 20;
 
 fn apply(rows: Rows, align: u64, gap: u64, most: usize) -> Result<Rows> {
     let mut used: Vec<Used> = rows.metadata().devices.iter().map(|_| Used::new(align, gap)).collect();
-    let share = most / used.len().max(1);
+    let mut share = (most / used.len().max(1)).max(2);
     let (held, metadata) = Held::of(rows, |_, request| {
-        if request.sectors.0 > 0
-            && let Some(used) = used.get_mut(usize::from(request.device.0))
-        {
-            used.insert(request.sector.0, request.end().0);
-            used.coarsen(share.max(2));
+        let device = usize::from(request.device.0);
+        if device >= used.len() {
+            // One that nobody knew of in front.
+            used.resize_with(device + 1, || Used::new(align, gap));
+            share = (most / used.len()).max(2);
+            used.iter_mut().for_each(|used| used.coarsen(share));
+        }
+        if request.sectors.0 > 0 {
+            used[device].insert(request.sector.0, request.end().0);
+            used[device].coarsen(share);
         }
         request
     })?;

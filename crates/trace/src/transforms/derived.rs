@@ -1,5 +1,7 @@
 //! The busiest parts first: the derived loads of the blkreplay manual, chapter 5.1.2.
 
+use std::fmt::Write;
+
 use crate::error::{Error, Result};
 use crate::metadata::Metadata;
 use crate::request::Request;
@@ -16,7 +18,8 @@ pub static TRANSFORM: Transform = Transform {
         about: "Cuts the load into snippets of equal time and sorts them, the busiest first",
         details: "So an overload stands at the beginning, and what follows tells how a storage recovers. The last snippet,\n\
                   a partial one, is left out. The snippets are dealt to several outputs in turn, of which this is one;\n\
-                  the file says how busy each of its snippets is. Several loads are joined by `merge` before.",
+                  the file says in a notice how busy each of its snippets is (the first 1000) and when it began: IOPS@SECOND,\n\
+                  in their new order. Several loads are joined by `merge` before.",
         params: &[
             Param { name: "snippet", takes: Takes::Time, unset: Unset::Default("300"), help: "how long a snippet is" },
             Param { name: "outputs", takes: Takes::Count, unset: Unset::Default("1"), help: "among how many to deal" },
@@ -69,16 +72,35 @@ fn apply(rows: Rows, length: Nanos, outputs: usize, output: usize) -> Result<Row
     // Stable: snippets that are as busy as others stay in the order of time.
     snippets.sort_by_key(|snippet| std::cmp::Reverse(snippet.count));
     let own: Vec<Snippet> = snippets.into_iter().skip(output - 1).step_by(outputs).collect();
-    let report: Vec<String> = own
-        .iter()
-        .map(|snippet| {
-            let iops = snippet.count as f64 / length.as_secs();
-            let from = Nanos(snippet.index.saturating_mul(length.0));
-            format!("derived: a snippet of {iops:.1} IOPS, from {from} on")
-        })
-        .collect();
+    let report = report(&own, length);
     let derived = Derived { requests, metadata, length, snippets: own, current: 0, next: 0 };
-    Ok(Counted::with_metadata(derived, |metadata| report.into_iter().for_each(|line| metadata.notice(line))))
+    Ok(Counted::with_metadata(derived, |metadata| {
+        // Each snippet has a time of its own now.
+        metadata.epoch_unix_ns = None;
+        metadata.notice(report);
+    }))
+}
+
+/// Snippets that the file tells of: some 12 bytes for each.
+const MOST_TOLD: usize = 1000;
+
+/// How busy the snippets are, and when they began: all in one notice, of which a file holds so many only.
+fn report(snippets: &[Snippet], length: Nanos) -> String {
+    let iops = |snippet: &Snippet| {
+        let iops = snippet.count as f64 / length.as_secs();
+        if iops < 10.0 { format!("{iops:.3}") } else { format!("{iops:.1}") }
+    };
+    let Some(last) = snippets.last() else { return "derived: no snippet is left for this output".into() };
+    let mut report = format!("derived: {} snippets of {} s, as IOPS@SECOND:", snippets.len(), length.as_secs());
+    for snippet in &snippets[..snippets.len().min(MOST_TOLD)] {
+        let from = Nanos(snippet.index.saturating_mul(length.0));
+        // Nothing can fail that is written to memory.
+        _ = write!(report, " {}@{}", iops(snippet), from.as_secs());
+    }
+    if snippets.len() > MOST_TOLD {
+        _ = write!(report, " … down to {}", iops(last));
+    }
+    report
 }
 
 struct Derived {
@@ -108,6 +130,10 @@ impl Source for Derived {
 
     fn upstream(&self) -> &Metadata {
         &self.metadata
+    }
+
+    fn has_all_devices(&self) -> bool {
+        true
     }
 
     fn progress(&self) -> Option<f64> {

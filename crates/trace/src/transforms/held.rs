@@ -122,6 +122,10 @@ impl<F: FnMut(Request) -> Request + Send> Source for Again<F> {
         &self.metadata
     }
 
+    fn has_all_devices(&self) -> bool {
+        true
+    }
+
     fn progress(&self) -> Option<f64> {
         Some(self.next as f64 / self.held.len().max(1) as f64)
     }

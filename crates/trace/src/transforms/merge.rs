@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::metadata::Metadata;
 use crate::request::{DeviceId, Request};
 use crate::units::Nanos;
@@ -15,7 +15,8 @@ pub static TRANSFORM: Transform = Transform {
     form: Form {
         name: "merge",
         about: "Other loads at the same time as this one",
-        details: "Each may be shifted in time. Their devices are added to the load's own, or are taken for these.",
+        details: "Each may be shifted in time. Their devices are added to the load's own, or are taken for these. What is said of\n\
+                  them as they are read is kept.",
         params: &[
             Param { name: "with", takes: Takes::List, unset: Unset::Refused, help: "files of the other loads" },
             Param {
@@ -51,54 +52,111 @@ fn build(settings: &Settings) -> Built {
         count if count == files.len() => {}
         count => return Err(format!("there are {count} offsets for {} loads", files.len())),
     }
-    let add_devices = settings.text("devices") == "add";
+    let numbering = if settings.text("devices") == "add" { Numbering::Added } else { Numbering::Same };
     Ok(Box::new(move |rows| {
-        let mut devices = rows.metadata().devices.clone();
         let mut loads = vec![rows];
         for (file, offset) in files.iter().zip(&offsets) {
-            let load = crate::open_load(Path::new(file))?;
-            let first = if add_devices { devices.len() } else { 0 };
-            let others = &load.metadata().devices;
-            devices.extend_from_slice(others.get(devices.len() - first..).unwrap_or_default());
-            loads.push(shifted(load, *offset, first as u16));
+            loads.push(shifted(crate::open_load(Path::new(file))?, *offset));
         }
-        Ok(Counted::on_devices(Merge::new(loads)?, devices))
+        Ok(Counted::on_same_devices(Merge::new(loads, numbering)?))
     }))
 }
 
-fn shifted(load: Rows, offset: Nanos, first_device: u16) -> Rows {
-    let step = move |request: Request| {
-        let device = DeviceId(request.device.0.saturating_add(first_device));
-        match request.at.0.checked_add(offset.0) {
-            Some(at) => Step::Emit(Request { at: Nanos(at), device, ..request }),
-            None => Step::Outside("merge", "offset="),
-        }
+fn shifted(load: Rows, offset: Nanos) -> Rows {
+    let step = move |request: Request| match request.at.0.checked_add(offset.0) {
+        Some(at) => Step::Emit(Request { at: Nanos(at), ..request }),
+        None => Step::Outside("merge", "offset="),
     };
     Counted::on_same_devices(PerRow::new(load, step))
 }
 
+/// What the devices of several loads are to each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Numbering {
+    /// Each is another: they stand behind each other, those that appear late behind all that are known by then.
+    Added,
+    /// Those of the same number are the same.
+    Same,
+}
+
 /// Loads, one request at a time in the order of time; of equal times that of the earlier load comes first.
 pub struct Merge {
-    loads: Vec<(Rows, Option<Request>)>,
-    /// That of the first load, with the losses of all.
+    loads: Vec<Load>,
+    numbering: Numbering,
+    /// That of the first load, with the devices, losses and notices of all.
     metadata: Metadata,
+}
+
+/// One of them.
+struct Load {
+    rows: Rows,
+    /// Its next request.
+    head: Option<Request>,
+    /// The numbers that its devices have among those of all.
+    numbers: Vec<DeviceId>,
+    /// How many of its notices were taken over.
+    notices: usize,
 }
 
 impl Merge {
     /// Of these loads; at least one.
-    pub fn new(loads: Vec<Rows>) -> Result<Self> {
-        let metadata = loads[0].metadata().clone();
-        let loads = loads.into_iter().map(|mut load| load.next().map(|head| (load, head)));
-        let mut merge = Self { loads: loads.collect::<Result<_>>()?, metadata };
-        merge.add_losses();
+    pub fn new(loads: Vec<Rows>, numbering: Numbering) -> Result<Self> {
+        let mut metadata = loads[0].metadata().clone();
+        metadata.devices.clear();
+        metadata.notices.clear();
+        let load = |rows| Load { rows, head: None, numbers: Vec::new(), notices: 0 };
+        let mut merge = Self { loads: loads.into_iter().map(load).collect(), numbering, metadata };
+        for number in 0..merge.loads.len() {
+            merge.learn_devices(number)?;
+        }
+        for number in 0..merge.loads.len() {
+            merge.advance(number)?;
+        }
+        merge.take_over();
         Ok(merge)
     }
 
-    fn add_losses(&mut self) {
+    /// Hands out the next request of one load, and reads the one behind it.
+    fn advance(&mut self, number: usize) -> Result<Option<Request>> {
+        let load = &mut self.loads[number];
+        let next = load.rows.next()?;
+        let head = std::mem::replace(&mut load.head, next);
+        if load.rows.metadata().devices.len() > load.numbers.len() {
+            self.learn_devices(number)?;
+        }
+        Ok(head)
+    }
+
+    /// Gives numbers to the devices of a load that have none yet.
+    fn learn_devices(&mut self, number: usize) -> Result<()> {
+        let (load, devices) = (&mut self.loads[number], &mut self.metadata.devices);
+        for device in &load.rows.metadata().devices[load.numbers.len()..] {
+            let place = match self.numbering {
+                Numbering::Added => devices.len(),
+                Numbering::Same => load.numbers.len(),
+            };
+            if place == devices.len() {
+                devices.push(device.clone());
+            }
+            let too_many = |_| Error::Request("merge: the loads have more than 65536 devices together".into());
+            load.numbers.push(DeviceId(u16::try_from(place).map_err(too_many)?));
+        }
+        Ok(())
+    }
+
+    /// Takes over what the loads say of themselves by now. Of which of them it is said is told of all but the first.
+    fn take_over(&mut self) {
         let metadata = &mut self.metadata;
-        metadata.complete = self.loads.iter().all(|(load, _)| load.metadata().complete);
-        let sum =
-            |count: fn(&crate::Counts) -> u64| self.loads.iter().map(|(load, _)| count(&load.metadata().counts)).sum();
+        for (index, load) in self.loads.iter_mut().enumerate() {
+            let said = &load.rows.metadata().notices;
+            for notice in &said[load.notices..] {
+                metadata.notice(if index == 0 { notice.clone() } else { format!("load {}: {notice}", index + 1) });
+            }
+            load.notices = said.len();
+        }
+        let all = || self.loads.iter().map(|load| load.rows.metadata());
+        let sum = |count: fn(&crate::Counts) -> u64| all().map(|metadata| count(&metadata.counts)).sum();
+        metadata.complete = all().all(|metadata| metadata.complete);
         metadata.counts.bad_lines = sum(|counts| counts.bad_lines);
         metadata.counts.time_jumps = sum(|counts| counts.time_jumps);
         metadata.counts.lost_events = sum(|counts| counts.lost_events);
@@ -108,22 +166,33 @@ impl Merge {
 
 impl Source for Merge {
     fn next(&mut self) -> Result<Option<Request>> {
-        let heads = self.loads.iter().enumerate().filter_map(|(index, (_, head))| head.map(|head| (head.at, index)));
+        let heads = self.loads.iter().enumerate().filter_map(|(index, load)| load.head.map(|head| (head.at, index)));
         let Some((_, earliest)) = heads.min() else {
-            self.add_losses();
+            self.take_over();
             return Ok(None);
         };
-        let (load, head) = &mut self.loads[earliest];
-        let next = load.next()?;
-        Ok(std::mem::replace(head, next))
+        let mut request = self.advance(earliest)?;
+        if let Some(request) = &mut request {
+            let numbers = &self.loads[earliest].numbers;
+            request.device = *numbers.get(usize::from(request.device.0)).ok_or_else(|| {
+                let problem =
+                    format!("a request names the device {}, but there are {}", request.device.0, numbers.len());
+                Error::Request(format!("merge: in load {}, {problem}", earliest + 1))
+            })?;
+        }
+        Ok(request)
     }
 
     fn upstream(&self) -> &Metadata {
         &self.metadata
     }
 
+    fn has_all_devices(&self) -> bool {
+        self.loads.iter().all(|load| load.rows.has_all_devices())
+    }
+
     fn progress(&self) -> Option<f64> {
-        let each: Option<Vec<f64>> = self.loads.iter().map(|(load, _)| load.progress()).collect();
+        let each: Option<Vec<f64>> = self.loads.iter().map(|load| load.rows.progress()).collect();
         each.map(|each| each.iter().sum::<f64>() / each.len() as f64)
     }
 }

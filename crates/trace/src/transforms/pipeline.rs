@@ -135,6 +135,10 @@ impl Edited {
 impl Reader<Request> for Edited {
     fn next(&mut self) -> Result<Option<Request>> {
         let next = self.rows.next()?;
+        let devices = &self.rows.metadata().devices;
+        if devices.len() > self.metadata.devices.len() {
+            self.metadata.devices.extend_from_slice(&devices[self.metadata.devices.len()..]);
+        }
         match &next {
             Some(request) => self.metadata.count_request(request),
             None => self.update(),
@@ -148,6 +152,10 @@ impl Reader<Request> for Edited {
 
     fn is_surveyed(&self) -> bool {
         false
+    }
+
+    fn has_all_devices(&self) -> bool {
+        self.rows.has_all_devices()
     }
 
     fn progress(&self) -> Option<f64> {

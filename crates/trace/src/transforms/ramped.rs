@@ -25,11 +25,13 @@ pub static TRANSFORM: Transform = Transform {
         let slope = settings.number("slope");
         Ok(Box::new(move |rows| {
             let mut number = 0_u64;
-            Ok(Counted::on_same_devices(PerRow::new(rows, move |mut request| {
+            let ramp = PerRow::new(rows, move |mut request| {
                 request.at = Nanos::from_secs(time_of(number, slope));
                 number += 1;
                 Step::Emit(request)
-            })))
+            });
+            // These are no times of the trace any more.
+            Ok(Counted::with_metadata(ramp, |metadata| metadata.epoch_unix_ns = None))
         }))
     },
 };

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use crate::error::{Error, Result};
-use crate::metadata::Device;
-use crate::request::DeviceId;
+use crate::metadata::{Device, Metadata};
+use crate::request::{DeviceId, Request};
 use crate::words::{Form, Param, Settings, Takes, Unset, did_you_mean};
 
-use super::counted::{Counted, PerRow, Step};
+use super::counted::{Counted, Source};
 use super::{Built, Needs, Rows, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
@@ -16,7 +16,8 @@ pub static TRANSFORM: Transform = Transform {
         about: "Renames devices, joins several into one, or leaves some out",
         details: "A device is named as in the load, or by its number there, from 0. A name may hold commas and colons, as\n\
                   7,1 does. Devices that get the same name become one, on which their requests overlap; `adjacent` puts\n\
-                  them side by side instead.",
+                  them side by side instead. A device may appear late in a trace; that one never appears is told at the\n\
+                  end then.",
         params: &[
             Param { name: "map", takes: Takes::List, unset: Unset::Refused, help: "OLD:NEW, or OLD alone to keep it" },
             Param {
@@ -36,50 +37,185 @@ pub static TRANSFORM: Transform = Transform {
 fn build(settings: &Settings) -> Built {
     // Names may hold commas: where one ends is known with the devices.
     let map = settings.list("map").join(",");
-    let drop_others = settings.text("others") == "drop";
-    Ok(Box::new(move |rows| apply(rows, &map, drop_others)))
+    let others = if settings.text("others") == "drop" { Others::Dropped } else { Others::Kept };
+    Ok(Box::new(move |rows| Ok(Counted::on_same_devices(Remapped::new(rows, &map, others)?))))
 }
 
-fn apply(rows: Rows, map: &str, drop_others: bool) -> Result<Rows> {
-    let old = &rows.metadata().devices;
-    let mut renamed: Vec<Option<String>> =
-        old.iter().map(|device| (!drop_others).then(|| device.name.clone())).collect();
-    let mut mentioned = vec![false; old.len()];
-    for (index, new) in pairs(old, map)? {
-        if std::mem::replace(&mut mentioned[index], true) {
-            let name = if old[index].name.is_empty() { index.to_string() } else { old[index].name.clone() };
-            return Err(Error::Request(format!("remap: the device `{name}` stands twice in `{map}`")));
-        }
-        renamed[index] = Some(new.map_or_else(|| old[index].name.clone(), str::to_owned));
-    }
-    let mut devices: Vec<Device> = Vec::new();
-    let mut by_name: HashMap<&str, DeviceId> = HashMap::new();
-    let mut target = vec![None; old.len()];
-    for (index, name) in renamed.iter().enumerate() {
-        let Some(name) = name else { continue };
-        let id = *by_name.entry(name).or_insert_with(|| {
-            devices.push(Device { name: name.clone(), sectors: Some(0) });
-            DeviceId((devices.len() - 1) as u16)
-        });
-        let joined = &mut devices[usize::from(id.0)];
-        joined.sectors = joined.sectors.zip(old[index].sectors).map(|(one, other)| one.max(other));
-        target[index] = Some(id);
-    }
-    if devices.is_empty() {
-        return Err(Error::Request("remap: no device is left".into()));
-    }
-    let step = move |mut request: crate::Request| match target.get(usize::from(request.device.0)) {
-        Some(Some(device)) => {
-            request.device = *device;
-            Step::Emit(request)
-        }
-        _ => Step::Skip,
-    };
-    Ok(Counted::on_devices(PerRow::new(rows, step), devices))
+/// What happens to devices that are not mentioned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Others {
+    Kept,
+    Dropped,
 }
 
-/// The devices that `OLD:NEW,OLD,…` mentions, by number, and their new names.
-fn pairs<'a>(devices: &[Device], map: &'a str) -> Result<Vec<(usize, Option<&'a str>)>> {
+/// A load on other devices. A long trace may name devices that nobody knew of at its beginning: each is looked up when
+/// it appears, and what was mentioned but never appeared is an error at the end.
+struct Remapped {
+    rows: Rows,
+    map: String,
+    mentioned: Vec<Mention>,
+    others: Others,
+    /// For each device of the load that was seen, where it goes.
+    targets: Vec<Option<DeviceId>>,
+    by_name: HashMap<String, DeviceId>,
+    dropped: bool,
+    /// That of the load, on the new devices.
+    metadata: Metadata,
+}
+
+/// `OLD:NEW`, or `OLD` alone.
+struct Mention {
+    old: String,
+    new: Option<String>,
+    /// Which device that is, once it was seen.
+    device: Option<usize>,
+}
+
+impl Remapped {
+    fn new(rows: Rows, map: &str, others: Others) -> Result<Self> {
+        let mut metadata = rows.metadata().clone();
+        metadata.devices.clear();
+        let mention = |(old, new): (&str, Option<&str>)| Mention {
+            old: old.to_owned(),
+            new: new.map(str::to_owned),
+            device: None,
+        };
+        let mentioned = pairs(&rows.metadata().devices, map)?.into_iter().map(mention).collect();
+        let mut remapped = Self {
+            rows,
+            map: map.to_owned(),
+            mentioned,
+            others,
+            targets: Vec::new(),
+            by_name: HashMap::new(),
+            dropped: false,
+            metadata,
+        };
+        remapped.learn_devices()?;
+        if remapped.rows.has_all_devices() {
+            remapped.refuse_missing()?;
+        }
+        if remapped.metadata.devices.is_empty() {
+            // A load has a device from its beginning: the first of those that are still to come.
+            let late = remapped.mentioned.iter().find(|mention| mention.device.is_none());
+            let name = late.map(|late| late.new.clone().unwrap_or_else(|| late.old.clone())).unwrap_or_default();
+            remapped.device_named(&name, None);
+        }
+        Ok(remapped)
+    }
+
+    /// Finds out what becomes of the devices that were not seen before.
+    fn learn_devices(&mut self) -> Result<()> {
+        let devices = self.rows.metadata().devices.clone();
+        let known = self.targets.len();
+        let late = &devices[known..];
+        if known > 0 && late.iter().any(|device| device.name.contains([',', ':'])) {
+            // Where an item ends depends on the names.
+            let now = pairs(&devices, &self.map)?;
+            let before = self.mentioned.iter().map(|mention| (mention.old.as_str(), mention.new.as_deref()));
+            if !before.eq(now) {
+                return Err(self.ambiguous(&late[0].name));
+            }
+        }
+        for (index, device) in devices.iter().enumerate().skip(known).filter(|(_, device)| !device.name.is_empty()) {
+            for mention in self.mentioned.iter_mut().filter(|mention| mention.old == device.name) {
+                match mention.device {
+                    None => mention.device = Some(index),
+                    Some(other) if devices[other].name == device.name => {}
+                    // It was taken for a number.
+                    Some(_) => return Err(self.ambiguous(&device.name)),
+                }
+            }
+        }
+        for mention in self.mentioned.iter_mut().filter(|mention| mention.device.is_none()) {
+            mention.device = mention.old.parse().ok().filter(|&index: &usize| index < devices.len());
+        }
+        for (index, device) in devices.iter().enumerate().skip(known) {
+            let mut mentions = self.mentioned.iter().filter(|mention| mention.device == Some(index));
+            let mention = mentions.next();
+            if mentions.next().is_some() {
+                let name = if device.name.is_empty() { index.to_string() } else { device.name.clone() };
+                return Err(Error::Request(format!("remap: the device `{name}` stands twice in `{}`", self.map)));
+            }
+            let name = match mention {
+                None if self.others == Others::Dropped => None,
+                Some(Mention { new: Some(new), .. }) => Some(new.clone()),
+                _ => Some(device.name.clone()),
+            };
+            let target = name.map(|name| self.device_named(&name, device.sectors));
+            self.targets.push(target);
+        }
+        Ok(())
+    }
+
+    /// The device of that name, which is at least so large; a new one if there is none. The nameless are all different.
+    fn device_named(&mut self, name: &str, sectors: Option<u64>) -> DeviceId {
+        if let Some(&id) = self.by_name.get(name).filter(|_| !name.is_empty()) {
+            let joined = &mut self.metadata.devices[usize::from(id.0)];
+            joined.sectors = joined.sectors.zip(sectors).map(|(one, other)| one.max(other));
+            return id;
+        }
+        // No more than the load has, and so many have numbers.
+        let id = DeviceId(self.metadata.devices.len() as u16);
+        self.metadata.devices.push(Device { name: name.to_owned(), sectors });
+        self.by_name.insert(name.to_owned(), id);
+        id
+    }
+
+    fn ambiguous(&self, name: &str) -> Error {
+        Error::Request(format!(
+            "remap: the device `{name}` appears so late in the load that `{}` was understood without it, as other names \
+             or numbers; convert the load first (iosonar convert IN x.load.parquet), and all devices are known from \
+             the start",
+            self.map
+        ))
+    }
+
+    fn refuse_missing(&self) -> Result<()> {
+        let missing = self.mentioned.iter().find(|mention| mention.device.is_none());
+        missing.map_or(Ok(()), |mention| Err(no_such(&self.rows.metadata().devices, &mention.old)))
+    }
+}
+
+impl Source for Remapped {
+    fn next(&mut self) -> Result<Option<Request>> {
+        loop {
+            let next = self.rows.next()?;
+            if self.rows.metadata().devices.len() > self.targets.len() {
+                self.learn_devices()?;
+            }
+            let Some(request) = next else {
+                self.refuse_missing()?;
+                let devices = std::mem::take(&mut self.metadata.devices);
+                self.metadata = Metadata { devices, ..self.rows.metadata().clone() };
+                return Ok(None);
+            };
+            match self.targets.get(usize::from(request.device.0)) {
+                Some(Some(device)) => return Ok(Some(Request { device: *device, ..request })),
+                _ => self.dropped = true,
+            }
+        }
+    }
+
+    fn upstream(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn has_all_devices(&self) -> bool {
+        self.rows.has_all_devices()
+    }
+
+    fn has_dropped(&self) -> bool {
+        self.dropped
+    }
+
+    fn progress(&self) -> Option<f64> {
+        self.rows.progress()
+    }
+}
+
+/// The devices that `OLD:NEW,OLD,…` mentions, and their new names.
+fn pairs<'a>(devices: &[Device], map: &'a str) -> Result<Vec<(&'a str, Option<&'a str>)>> {
     let mut pairs = Vec::new();
     let mut rest = map;
     loop {
@@ -95,7 +231,7 @@ fn pairs<'a>(devices: &[Device], map: &'a str) -> Result<Vec<(usize, Option<&'a 
             let pair = &start[..start.len() - rest.len()];
             return Err(Error::Request(format!("remap: `{pair}` is not of the form OLD:NEW")));
         }
-        pairs.push((index_of(devices, old)?, new));
+        pairs.push((old, new));
         match rest.strip_prefix(',') {
             Some(behind) => rest = behind,
             None => return Ok(pairs),
@@ -104,26 +240,37 @@ fn pairs<'a>(devices: &[Device], map: &'a str) -> Result<Vec<(usize, Option<&'a 
 }
 
 /// What the text begins with: the longest name of a device that ends where an item can end, else all up to there. Names
-/// such as `7,1` hold what ends an item.
+/// such as `7,1` hold what ends an item; among others of that form they are known before they appear.
 fn item<'a>(devices: &[Device], text: &'a str, ends: &[char]) -> &'a str {
     let is_end = |rest: &str| rest.is_empty() || rest.starts_with(ends);
     let names = devices.iter().map(|device| device.name.as_str()).filter(|name| !name.is_empty());
-    let longest = names.filter(|name| text.strip_prefix(name).is_some_and(is_end)).map(str::len).max();
-    &text[..longest.or_else(|| text.find(ends)).unwrap_or(text.len())]
+    let longest = names.clone().filter(|name| text.strip_prefix(name).is_some_and(is_end)).map(str::len).max();
+    let late = || {
+        let (major, rest) = digits(text)?;
+        let (minor, rest) = digits(rest.strip_prefix(',')?)?;
+        let is_number = |text: &str| text.parse().is_ok_and(|number: usize| number < devices.len());
+        let is_name = is_end(rest) && !(is_number(major) && is_number(minor));
+        let of_that_form = |name: &str| digits(name).is_some_and(|(_, rest)| rest.starts_with(','));
+        (is_name && names.clone().any(of_that_form)).then(|| text.len() - rest.len())
+    };
+    &text[..longest.or_else(late).or_else(|| text.find(ends)).unwrap_or(text.len())]
 }
 
-fn index_of(devices: &[Device], name: &str) -> Result<usize> {
-    let by_number = || name.parse().ok().filter(|index| *index < devices.len());
-    devices.iter().position(|device| device.name == name).or_else(by_number).ok_or_else(|| {
-        let names = devices.iter().map(|device| device.name.as_str()).filter(|name| !name.is_empty());
-        let numbers = match devices.len() {
-            1 => "its only number is 0".to_owned(),
-            count => format!("its numbers go from 0 to {}", count - 1),
-        };
-        let suggestion = match names.clone().next() {
-            Some(_) => format!("{numbers}; {}", did_you_mean(name, names)),
-            None => format!("{numbers}, and it has no names"),
-        };
-        Error::Request(format!("remap: the load has no device `{name}`; {suggestion}"))
-    })
+/// The digits that a text begins with, and what follows.
+fn digits(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+fn no_such(devices: &[Device], name: &str) -> Error {
+    let names = devices.iter().map(|device| device.name.as_str()).filter(|name| !name.is_empty());
+    let numbers = match devices.len() {
+        1 => "its only number is 0".to_owned(),
+        count => format!("its numbers go from 0 to {}", count - 1),
+    };
+    let suggestion = match names.clone().next() {
+        Some(_) => format!("{numbers}; {}", did_you_mean(name, names)),
+        None => format!("{numbers}, and it has no names"),
+    };
+    Error::Request(format!("remap: the load has no device `{name}`; {suggestion}"))
 }

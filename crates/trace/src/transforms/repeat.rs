@@ -59,6 +59,7 @@ struct Repeat {
     times: Option<u64>,
     offset: Sectors,
     period: Option<Nanos>,
+    /// What is known of the load behind its first round.
     metadata: Metadata,
     round: u64,
     phase: Phase,
@@ -109,7 +110,17 @@ impl Source for Repeat {
     }
 
     fn upstream(&self) -> &Metadata {
-        &self.metadata
+        match &self.phase {
+            Phase::First(rows, _) => rows.metadata(),
+            _ => &self.metadata,
+        }
+    }
+
+    fn has_all_devices(&self) -> bool {
+        match &self.phase {
+            Phase::First(rows, _) => rows.has_all_devices(),
+            _ => true,
+        }
     }
 
     fn progress(&self) -> Option<f64> {

@@ -51,6 +51,10 @@ impl Source for Reverse {
         &self.metadata
     }
 
+    fn has_all_devices(&self) -> bool {
+        true
+    }
+
     fn progress(&self) -> Option<f64> {
         Some(self.next as f64 / self.requests.len().max(1) as f64)
     }

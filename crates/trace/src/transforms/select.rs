@@ -35,7 +35,7 @@ fn build(settings: &Settings) -> Built {
     }
     let base = if settings.text("base") == "zero" { from } else { Nanos::ZERO };
     Ok(Box::new(move |rows| {
-        Ok(Counted::on_same_devices(PerRow::new(rows, move |mut request| {
+        let window = PerRow::new(rows, move |mut request| {
             if request.at >= to {
                 return Step::End;
             }
@@ -45,6 +45,10 @@ fn build(settings: &Settings) -> Built {
             let Some(at) = request.at.0.checked_sub(base.0) else { return Step::Outside("select", "base=") };
             request.at = Nanos(at);
             Step::Emit(request)
-        })))
+        });
+        Ok(Counted::with_metadata(window, |metadata| {
+            // The zero of time is elsewhere now.
+            metadata.epoch_unix_ns = metadata.epoch_unix_ns.and_then(|epoch| epoch.checked_add(base.0));
+        }))
     }))
 }

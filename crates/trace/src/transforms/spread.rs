@@ -9,14 +9,17 @@ pub static TRANSFORM: Transform = Transform {
     form: Form {
         name: "spread",
         about: "Spreads the positions s over a larger region: ⌊s·factor / align⌋·align + s mod align + offset",
-        details: "Seeks get longer; the working set does not grow. Below a factor of 1 different places may fall together.",
+        details: "Seeks get longer. The offset within a block of `align` sectors stays, but blocks are spread by the\n\
+                  sector: two requests that begin at different sectors of one block may end up in different blocks. Places\n\
+                  that are used again stay one place; what overlaps in part may come apart. Below a factor of 1 different\n\
+                  places may fall together.",
         params: &[
             Param { name: "factor", takes: Takes::Positive, unset: Unset::Default("2.0"), help: "how much larger" },
             Param {
                 name: "align",
                 takes: Takes::Sectors,
                 unset: Unset::Default("8"),
-                help: "blocks that stay together",
+                help: "blocks in which offsets stay: a multiple of it remains one",
             },
             Param { name: "offset", takes: Takes::Sectors, unset: Unset::Default("0"), help: "added to each position" },
         ],

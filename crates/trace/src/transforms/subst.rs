@@ -1,6 +1,7 @@
 //! Writes for reads, or the other way round.
 
 use crate::request::{Flags, Op};
+use crate::units::{Sector, Sectors};
 use crate::words::{Form, Param, Settings, Takes, Unset, did_you_mean};
 
 use super::counted::{Counted, PerRow, Step};
@@ -10,7 +11,8 @@ pub static TRANSFORM: Transform = Transform {
     form: Form {
         name: "subst",
         about: "Replaces one operation by another: reads by writes, for example",
-        details: "R and W stand for read and write. Of the flags only `sync` and `metadata` are kept: the others belong to\n\
+        details: "R and W stand for read and write. What becomes a flush loses its place and length. A flush has none, and\n\
+                  becomes nothing else. Of the flags only `sync` and `metadata` are kept: the others belong to\n\
                   the operation that is replaced.",
         params: &[
             Param { name: "from", takes: Takes::Text, unset: Unset::Default("R"), help: "the operation to replace" },
@@ -25,11 +27,17 @@ pub static TRANSFORM: Transform = Transform {
 
 fn build(settings: &Settings) -> Built {
     let (from, to) = (op(settings.text("from"))?, op(settings.text("to"))?);
+    if from == Op::Flush && to != Op::Flush {
+        return Err(format!("a flush has no place and no length that a {} could have", to.name()));
+    }
     Ok(Box::new(move |rows| {
         Ok(Counted::on_same_devices(PerRow::new(rows, move |mut request| {
             if request.op == from && from != to {
                 request.op = to;
                 request.flags = Flags(request.flags.0 & Flags::SYNC.with(Flags::META).0);
+                if to == Op::Flush {
+                    (request.sector, request.sectors) = (Sector(0), Sectors(0));
+                }
             }
             Step::Emit(request)
         })))

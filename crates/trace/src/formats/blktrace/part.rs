@@ -1,5 +1,6 @@
 //! One file of a trace: its records, each with what follows it, in order.
 
+use std::collections::HashMap;
 use std::io::{self, BufReader, Read};
 
 use crate::error::{Error, Result};
@@ -18,7 +19,37 @@ pub struct Part {
     layout: Layout,
     ahead: Reorder<Ordered>,
     records: u64,
+    numbers: Numbers,
     ended: bool,
+}
+
+/// The numbers of a file's records, in the order in which they stand there: times may be out of order where nothing is lost.
+#[derive(Default)]
+struct Numbers {
+    /// The last one of each device and CPU.
+    last: HashMap<(u32, u32), u32>,
+    /// That of the record before.
+    newest: Option<((u32, u32), u32)>,
+}
+
+impl Numbers {
+    /// How many records are missing in front of this one.
+    fn lost_before(&mut self, record: &Record) -> u64 {
+        let of = (record.device, record.cpu);
+        let last = match self.newest {
+            Some((newest, number)) if newest == of => Some(number),
+            newest => {
+                self.last.extend(newest);
+                self.last.get(&of).copied()
+            }
+        };
+        self.newest = Some((of, record.sequence));
+        match last.map(|last| record.sequence.wrapping_sub(last)) {
+            // A jump by half the range is a step back: the numbers begin again.
+            Some(gap) if gap > 1 && gap < 1 << 31 => u64::from(gap - 1),
+            _ => 0,
+        }
+    }
 }
 
 /// A record with what followed it, by time; equal ones in the order of the file.
@@ -61,7 +92,7 @@ impl Part {
             return Err(Error::format(input.path(), problem));
         };
         let input = BufReader::with_capacity(256 * 1024, input);
-        Ok(Self { input, layout, ahead: Reorder::default(), records: 0, ended: false })
+        Ok(Self { input, layout, ahead: Reorder::default(), records: 0, numbers: Numbers::default(), ended: false })
     }
 
     /// When its next record was made.
@@ -86,6 +117,9 @@ impl Part {
             let read = self.read().map_err(|e| Error::io(self.input.get_ref().path(), e))?;
             let problem = match read {
                 Found::Record(ordered) => {
+                    if !ordered.record.has(category::NOTIFY) {
+                        about.counts.lost_events += self.numbers.lost_before(&ordered.record);
+                    }
                     self.ahead.push(ordered);
                     continue;
                 }

@@ -4,26 +4,34 @@ use std::collections::HashMap;
 
 use crate::error::{Error, Result};
 use crate::events::{Action, Ahead, Event, EventSource, Matcher};
-use crate::formats::{Opened, Options};
+use crate::formats::{LeftOut, Opened, Options};
 use crate::input::Input;
 use crate::metadata::Metadata;
 use crate::request::{Comm, DeviceId};
-use crate::rows::{Devices, InOrder, Zero, metadata_of};
-use crate::units::{MAX_END_SECTOR, Nanos, SECTOR_BYTES, Sector, Sectors};
+use crate::rows::{Devices, InOrder, Zero, metadata_of, place};
+use crate::units::{Nanos, SECTOR_BYTES};
 
 use super::part::{Ordered, Part, Pdu};
 use super::record::{Record, device_name, operation};
 use super::{FORMAT, category, event};
 
-/// Opens the files of one trace.
+/// Opens a file that was given alone.
+pub fn open_one(input: Input, options: &Options) -> Result<Opened> {
+    let notice = siblings(&input);
+    open_with(vec![input], notice, options)
+}
+
+/// Opens the files of one trace. If it is but one, all others were empty.
 pub fn open(inputs: Vec<Input>, options: &Options) -> Result<Opened> {
+    open_with(inputs, None, options)
+}
+
+fn open_with(inputs: Vec<Input>, notice: Option<String>, options: &Options) -> Result<Opened> {
     let mut metadata = match inputs.first() {
         Some(first) => metadata_of(first, FORMAT.name),
         None => return Err(Error::format("", "no file to read")),
     };
-    if inputs.len() == 1 {
-        metadata.notices.extend(siblings(&inputs[0]));
-    }
+    metadata.notices.extend(notice);
     let parts = inputs.into_iter().map(Part::new).collect::<Result<Vec<_>>>()?;
     let mut trace = Trace {
         parts,
@@ -31,11 +39,8 @@ pub fn open(inputs: Vec<Input>, options: &Options) -> Result<Opened> {
         last_device: None,
         processes: HashMap::new(),
         last_process: (0, Comm::default()),
-        sequences: HashMap::new(),
-        last_sequence: ((0, 0), None),
         clock: None,
-        remaps: 0,
-        driver_commands: 0,
+        left_out: LeftOut::default(),
     };
     for index in 0..trace.parts.len() {
         trace.parts[index].fill(&mut metadata)?;
@@ -63,14 +68,9 @@ struct Trace {
     last_device: Option<(u32, DeviceId)>,
     processes: HashMap<u32, Comm>,
     last_process: (u32, Comm),
-    /// For each device and CPU the last sequence number.
-    sequences: HashMap<(u32, u32), u32>,
-    /// The entry of the record before.
-    last_sequence: ((u32, u32), Option<u32>),
     /// Wall-clock time of the trace's own zero, in ns since 1970.
     clock: Option<i64>,
-    remaps: u64,
-    driver_commands: u64,
+    left_out: LeftOut,
 }
 
 /// Process names that are kept; a trace of garbage may name billions.
@@ -86,14 +86,7 @@ impl EventSource for Trace {
                 return Ok(Some(event));
             }
         }
-        if self.remaps > 0 {
-            let count = std::mem::take(&mut self.remaps);
-            about.notice(format!("{count} requests were handed from one device to another (remapped)"));
-        }
-        if self.driver_commands > 0 {
-            let count = std::mem::take(&mut self.driver_commands);
-            about.notice(format!("{count} events of commands to the driver that are no requests were left out"));
-        }
+        self.left_out.tell(about);
         Ok(None)
     }
 
@@ -110,44 +103,44 @@ impl Trace {
             self.notify(ordered, about);
             return None;
         }
-        self.follow_sequence(record, about);
         let action = match record.number() {
             event::QUEUE => Action::Queue,
             event::GET_REQUEST => Action::GetRequest,
             event::INSERT => Action::Insert,
             event::ISSUE => Action::Issue,
             event::REQUEUE => Action::Requeue,
+            // Where an append to a zone went to is told beside its completion, without the category of one.
+            event::COMPLETE if record.has(category::ZONE_APPEND) && !record.has(category::COMPLETE) => return None,
             event::COMPLETE => Action::Complete,
             event::REMAP => {
-                self.remaps += 1;
+                self.left_out.remaps += 1;
                 return None;
             }
             _ => return None,
         };
-        if record.has(category::DRIVER_COMMAND) {
-            self.driver_commands += 1;
-            return None;
-        }
         let sectors = u64::from(record.bytes).div_ceil(SECTOR_BYTES);
-        let (op, flags) = operation(record, sectors)?;
-        let sector = if sectors == 0 { 0 } else { record.sector };
-        let place = sector.checked_add(sectors).filter(|&end| end <= MAX_END_SECTOR);
+        let (op, flags) = match operation(record, sectors) {
+            Ok(request) => request,
+            Err(other) => {
+                if let Err(problem) = self.left_out.count(other) {
+                    bad_record(record, problem, about);
+                }
+                return None;
+            }
+        };
+        let place = place(op, record.sector, sectors);
         let time = i64::try_from(record.time).ok();
         let device = self.device(record.device, about);
-        let (Some(_), Some(at), Some(device)) = (place, time, device) else {
-            about.counts.bad_lines += 1;
-            let name = device_name(record.device);
-            about.notice(format!(
-                "a record of the device {name} was left out: its place or time is beyond anything possible"
-            ));
+        let (Ok((sector, sectors)), Some(at), Some(device)) = (place, time, device) else {
+            bad_record(record, "its place or time is beyond anything possible", about);
             return None;
         };
         Some(Event {
             at: Nanos(at),
             action,
             device,
-            sector: Sector(sector),
-            sectors: Sectors(sectors),
+            sector,
+            sectors,
             op,
             flags,
             pid: Some(record.pid),
@@ -190,22 +183,9 @@ impl Trace {
             _ => {}
         }
     }
+}
 
-    fn follow_sequence(&mut self, record: &Record, about: &mut Metadata) {
-        let place = (record.device, record.cpu);
-        if self.last_sequence.0 != place {
-            if let (place, Some(sequence)) = self.last_sequence {
-                self.sequences.insert(place, sequence);
-            }
-            self.last_sequence = (place, self.sequences.get(&place).copied());
-        }
-        let last = self.last_sequence.1.replace(record.sequence);
-        if let Some(last) = last {
-            let gap = record.sequence.wrapping_sub(last);
-            // A jump by half the range is a step back: records that changed places.
-            if gap > 1 && gap < 1 << 31 {
-                about.counts.lost_events += u64::from(gap - 1);
-            }
-        }
-    }
+fn bad_record(record: &Record, problem: &str, about: &mut Metadata) {
+    about.counts.bad_lines += 1;
+    about.notice_of_line(format!("a record of the device {} was left out: {problem}", device_name(record.device)));
 }

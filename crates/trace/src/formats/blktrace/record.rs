@@ -1,6 +1,7 @@
 //! A record as it lies in a file, of either version and byte order.
 
 use crate::request::{Flags, Op};
+use crate::rwbs::NoRequest;
 
 use super::{MAGIC, MINOR_BITS, category, event};
 
@@ -110,8 +111,17 @@ pub fn device_name(number: u32) -> String {
     format!("{},{}", number >> MINOR_BITS, number & ((1 << MINOR_BITS) - 1))
 }
 
-/// What a record that moves so many sectors asks for; nothing if it is no request.
-pub fn operation(record: &Record, sectors: u64) -> Option<(Op, Flags)> {
+/// What a record that moves so many sectors asks for.
+///
+/// # Errors
+/// If it is no request: what else it is.
+pub fn operation(record: &Record, sectors: u64) -> Result<(Op, Flags), NoRequest> {
+    if record.has(category::DRIVER_COMMAND) {
+        return Err(NoRequest::DriverCommand);
+    }
+    if record.has(category::ZONE_MANAGEMENT) {
+        return Err(NoRequest::ZoneManagement);
+    }
     let mut flags = Flags::NONE;
     for (bit, flag) in [
         (category::SYNC, Flags::SYNC),
@@ -135,9 +145,9 @@ pub fn operation(record: &Record, sectors: u64) -> Option<(Op, Flags)> {
     } else if record.has(category::READ) {
         Op::Read
     } else {
-        return None;
+        return Err(NoRequest::Unknown);
     };
     // A flush is nothing but that, however it was asked for.
     let flushes = Flags::PREFLUSH.with(Flags::FUA);
-    Some((op, if op == Op::Flush { Flags(flags.0 & !flushes.0) } else { flags }))
+    Ok((op, if op == Op::Flush { Flags(flags.0 & !flushes.0) } else { flags }))
 }

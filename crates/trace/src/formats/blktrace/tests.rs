@@ -133,6 +133,82 @@ fn zeros_of_version_eight_have_a_category() {
     assert_eq!(load("blktrace", &record(8, false, put, &[])).0[0].op, Op::WriteZeroes);
 }
 
+/// A request as it is asked for, with those categories.
+fn queued(sequence: u32, sector: u64, bytes: u32, categories: u64) -> Put {
+    let time = 1000 * u64::from(sequence);
+    Put { sequence, time, sector, bytes, categories: category::QUEUE | categories, number: event::QUEUE, pid: 1 }
+}
+
+#[test]
+fn operations_on_zones_are_counted_and_appends_are_writes() {
+    for big in [false, true] {
+        let mut content = record(8, big, queued(1, 800, 4096, category::WRITE | category::ZONE_APPEND), &[]);
+        for (sequence, bit) in (2..).zip(17..=21) {
+            content.extend(record(8, big, queued(sequence, 524_288, 0, category::WRITE | 1 << bit), &[]));
+        }
+        let driver_command = queued(7, 0, 36, category::READ | category::DRIVER_COMMAND);
+        content.extend(record(8, big, driver_command, &[]));
+        // Where the append went, and its completion behind that.
+        let told = Put {
+            number: event::COMPLETE,
+            categories: category::WRITE | category::ZONE_APPEND,
+            ..queued(8, 800, 4096, 0)
+        };
+        content.extend(record(8, big, told, &[]));
+        let completed = Put { categories: told.categories | category::COMPLETE, sequence: 9, time: 9000, ..told };
+        content.extend(record(8, big, completed, &[]));
+        let (rows, about) = load("blktrace", &content);
+        assert_eq!(rows.len(), 1, "{rows:?}");
+        assert_eq!((rows[0].op, rows[0].sector.0, rows[0].latency), (Op::Write, 800, Some(Nanos(8000))));
+        for said in ["5 events of resets", "1 events of commands to the driver"] {
+            assert!(about.notices.iter().any(|notice| notice.starts_with(said)), "{:?}", about.notices);
+        }
+    }
+}
+
+#[test]
+fn records_whose_times_changed_places_are_not_lost() {
+    let put = |sequence, time| record(7, false, Put { time, ..queued(sequence, 8, 512, category::READ) }, &[]);
+    let swapped = [put(1, 100), put(2, 300), put(3, 200), put(4, 400)].concat();
+    assert_eq!(load("blktrace", &swapped).1.counts.lost_events, 0);
+    let gap = [put(1, 100), put(2, 300), put(5, 200), put(6, 400)].concat();
+    assert_eq!(load("blktrace", &gap).1.counts.lost_events, 2);
+}
+
+#[test]
+fn what_moves_nothing_keeps_its_place() {
+    let nothing = Request { pid: Some(1), ..Request::new(Nanos(0), Op::Read, Sector(10), Sectors(0)) };
+    let rows = [nothing, Request { at: Nanos(100), op: Op::Write, sector: Sector(11), ..nothing }];
+    let (bytes, said) = written("blktrace", &rows, &about(&["8,0"]));
+    assert_eq!(said, [""; 0]);
+    assert_eq!(load("blktrace", &bytes).0, rows);
+    let nowhere = record(7, false, queued(1, u64::MAX, 0, category::READ), &[]);
+    assert_eq!(load("blktrace", &nowhere).0[0].sector, Sector(0));
+}
+
+#[test]
+fn processes_that_nobody_knows_are_told_of() {
+    let unknown = Request::new(Nanos(0), Op::Read, Sector(10), Sectors(8));
+    let rows = [unknown, Request { comm: Comm::new("fio"), ..unknown }];
+    let said = written("blktrace", &rows, &about(&["8,0"])).1;
+    assert!(said.len() == 2 && said[0].contains("1 requests lost their process"), "{said:?}");
+    assert!(said[1].contains("2 requests of an unknown one"), "{said:?}");
+}
+
+#[test]
+fn files_of_cpus_on_which_nothing_happened_are_files_that_were_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = [0, 1].map(|cpu| folder.path().join(format!("sda.blktrace.{cpu}")));
+    std::fs::write(&paths[0], b"").unwrap();
+    std::fs::write(&paths[1], trace(7, false)).unwrap();
+    let notices = |paths: &[&std::path::Path]| {
+        let (requests, about) = rows(crate::open_files(paths, None, &Options::default()).unwrap().rows);
+        assert_eq!(requests.len(), 2);
+        about.notices.iter().filter(|notice| notice.contains("only the file of one CPU")).count()
+    };
+    assert_eq!((notices(&[&paths[0], &paths[1]]), notices(&[&paths[1]])), (0, 1));
+}
+
 #[test]
 fn files_of_several_cpus_are_merged() {
     let put = |sequence, time, sector, number, categories| {

@@ -7,33 +7,27 @@ use std::io::Write;
 use crate::error::Result;
 use crate::events::Action;
 use crate::formats::{Losses, Unfolded};
-use crate::metadata::Metadata;
+use crate::metadata::{Device, Metadata};
 use crate::output::Output;
 use crate::request::{Comm, Flags, Op, Request};
 use crate::stream::{Unheld, Writer};
 
 use super::{MAGIC, MINOR_BITS, category, event, notification};
 
-/// Begins a trace: with its wall-clock time, if that is known.
+/// Begins a trace.
 pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
     let devices = known.devices.iter().map(|device| number_of(&device.name)).collect();
-    let mut writer = BlktraceWriter {
+    Ok(Box::new(BlktraceWriter {
         output,
         devices,
+        epoch: known.epoch_unix_ns,
         made_up: 0,
+        unknown_processes: 0,
         sequences: HashMap::new(),
         pending: Unfolded::new(known.request_time),
         named: HashMap::new(),
         losses: Losses::default(),
-    };
-    if let Some(epoch) = known.epoch_unix_ns.and_then(|ns| u64::try_from(ns).ok()) {
-        // The record has room for seconds until 2106.
-        if let Ok(secs) = u32::try_from(epoch / 1_000_000_000) {
-            let pdu = [secs.to_ne_bytes(), ((epoch % 1_000_000_000) as u32).to_ne_bytes()].concat();
-            writer.record(0, 0, 0, 0, category::NOTIFY, notification::TIMESTAMP, 0, 0, &pdu)?;
-        }
-    }
-    Ok(Box::new(writer))
+    }))
 }
 
 /// `major,minor` as the kernel packs it.
@@ -46,7 +40,11 @@ fn number_of(name: &str) -> Option<u32> {
 struct BlktraceWriter {
     output: Output,
     devices: Vec<Option<u32>>,
+    /// The wall-clock time of the load's zero; the trace begins with it.
+    epoch: Option<i64>,
     made_up: u64,
+    /// Requests of which it is not known who asked.
+    unknown_processes: u64,
     /// For each device the last sequence number.
     sequences: HashMap<u32, u32>,
     pending: Unfolded,
@@ -82,6 +80,20 @@ impl BlktraceWriter {
         record.extend((pdu.len() as u16).to_ne_bytes());
         record.extend(pdu);
         self.output.write_all(&record).map_err(|e| self.output.error(e))
+    }
+
+    /// The wall-clock time of the trace's zero, if that is known: the load's, unless times had to be shifted. Called when
+    /// the first request has told that.
+    fn begin(&mut self) -> Result<()> {
+        let epoch = self.epoch.take().and_then(|epoch| epoch.checked_sub(self.losses.shift().0));
+        if let Some(epoch) = epoch.and_then(|ns| u64::try_from(ns).ok()) {
+            // The record has room for seconds until 2106.
+            if let Ok(secs) = u32::try_from(epoch / 1_000_000_000) {
+                let pdu = [secs.to_ne_bytes(), ((epoch % 1_000_000_000) as u32).to_ne_bytes()].concat();
+                self.record(0, 0, 0, 0, category::NOTIFY, notification::TIMESTAMP, 0, 0, &pdu)?;
+            }
+        }
+        Ok(())
     }
 
     fn put(&mut self, at: u64, action: Action, request: &Request) -> Result<()> {
@@ -150,9 +162,15 @@ fn categories(request: &Request) -> u64 {
 impl Writer<Request> for BlktraceWriter {
     fn write(&mut self, request: &Request) -> Result<()> {
         let Some(at) = self.losses.time(request.at) else { return Ok(()) };
+        self.begin()?;
         if request.op == Op::WriteZeroes {
             self.losses.others += 1;
             return Ok(());
+        }
+        self.unknown_processes += u64::from(request.pid.is_none());
+        if request.pid.is_none() && request.comm != Comm::default() {
+            // Names go with numbers.
+            self.losses.process(request);
         }
         self.pending.push(at, request);
         while let Some((at, action, request)) = self.pending.before(at) {
@@ -161,13 +179,24 @@ impl Writer<Request> for BlktraceWriter {
         Ok(())
     }
 
+    fn learn_devices(&mut self, new: &[Device]) {
+        self.devices.extend(new.iter().map(|device| number_of(&device.name)));
+    }
+
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
+        self.begin()?;
         while let Some((at, action, request)) = self.pending.before(u64::MAX) {
             self.put(at, action, &request)?;
         }
         let mut unheld = self.losses.told("blktrace", metadata);
         if self.made_up > 0 {
             unheld.said.push("blktrace knows devices by number: those with other names are 259,0 259,1 …".into());
+        }
+        if self.unknown_processes > 0 {
+            let count = self.unknown_processes;
+            unheld
+                .said
+                .push(format!("blktrace knows processes by number: {count} requests of an unknown one are of 0"));
         }
         self.output.finish()?;
         Ok(unheld)

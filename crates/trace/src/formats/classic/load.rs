@@ -21,6 +21,8 @@ pub struct LoadReader {
     /// What is added to every time since the last jump.
     shift: i64,
     last: i64,
+    /// Whether what the end of the file tells has been told.
+    concluded: bool,
 }
 
 /// Text whose meaning depends on what follows it.
@@ -41,6 +43,7 @@ impl LoadReader {
             text: HeldText::default(),
             shift: 0,
             last: i64::MIN,
+            concluded: false,
         };
         let mut preamble = Preamble::default();
         reader.first = reader.advance(Some(&mut preamble))?;
@@ -89,7 +92,9 @@ impl LoadReader {
             }
         }
         self.text.settle(&mut self.metadata);
-        note_damage(self.lines.source(), &mut self.metadata);
+        if !std::mem::replace(&mut self.concluded, true) {
+            note_damage(self.lines.source(), &mut self.metadata);
+        }
         Ok(None)
     }
 
@@ -100,7 +105,7 @@ impl LoadReader {
             let back = self.last - at;
             self.shift = self.shift.checked_add(back)?;
             self.metadata.counts.time_jumps += 1;
-            self.metadata.notice(format!(
+            self.metadata.notice_of_line(format!(
                 "line {number}: time goes back by {}; it and what follows are shifted by {} in all",
                 Nanos(back),
                 Nanos(self.shift)
@@ -135,6 +140,10 @@ impl Reader<Request> for LoadReader {
         &self.metadata
     }
 
+    fn has_all_devices(&self) -> bool {
+        true
+    }
+
     fn progress(&self) -> Option<f64> {
         self.lines.source().progress()
     }
@@ -144,7 +153,7 @@ impl Reader<Request> for LoadReader {
 pub fn bad_line(metadata: &mut Metadata, number: u64, text: &str, problem: impl std::fmt::Display) {
     metadata.counts.bad_lines += 1;
     let colon = if text.is_empty() { "" } else { ": " };
-    metadata.notice(format!("line {number} left out, {problem}{colon}{text}"));
+    metadata.notice_of_line(format!("line {number} left out, {problem}{colon}{text}"));
 }
 
 impl HeldText {
@@ -163,8 +172,9 @@ impl HeldText {
         let Self { lines, shown } = std::mem::take(self);
         metadata.counts.bad_lines += lines;
         for (number, text) in shown {
-            metadata
-                .notice(format!("line {number} left out, neither a row nor text in front of a column line: {text}"));
+            metadata.notice_of_line(format!(
+                "line {number} left out, neither a row nor text in front of a column line: {text}"
+            ));
         }
     }
 }

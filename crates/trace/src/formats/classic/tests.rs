@@ -93,6 +93,13 @@ fn a_text_that_is_cut_in_a_line_is_not_complete() {
     }
 }
 
+#[test]
+fn a_cut_file_says_so_once_even_if_nothing_is_in_it() {
+    let whole = zstd::encode_all(&b"# of nothing\n#\n"[..], 1).unwrap();
+    let (rows, metadata) = load(&whole[..whole.len() - 1]);
+    assert_eq!((rows.len(), metadata.complete, metadata.notices.len()), (0, false, 1), "{:?}", metadata.notices);
+}
+
 const RESULT: &str = "\
 Copyright nobody
 

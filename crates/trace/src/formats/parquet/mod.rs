@@ -2,7 +2,8 @@
 //!
 //! What is written has all the columns, in row groups of bounded size, and the metadata in its footer. What is read may
 //! come from any producer: columns in any order, 32 or 64 bits wide, nullable or not, optional ones missing, without
-//! our metadata. Such a file is surveyed once before its rows are handed out.
+//! our metadata, or with what other programs kept of it when they changed the rows. Such a file is surveyed once before
+//! its rows are handed out.
 
 mod batch;
 mod read;
@@ -31,6 +32,9 @@ pub const FORMAT: Format = Format {
 };
 
 const MAGIC: &[u8] = b"PAR1";
+
+/// What our own files say that they were written by, and the version behind it.
+const CREATED_BY: &str = "iosonar ";
 
 fn open(input: Input) -> Result<Opened> {
     let path = input.path().to_owned();

@@ -8,11 +8,12 @@ use ::parquet::errors::Result as ParquetResult;
 use ::parquet::file::metadata::ParquetMetaData;
 use ::parquet::file::reader::FileReader;
 use ::parquet::file::serialized_reader::SerializedFileReader;
+use ::parquet::file::statistics::Statistics;
 
 use crate::SCHEMA_VERSION;
 use crate::error::{Error, Result};
 use crate::formats::Opened;
-use crate::metadata::{Device, FOOTER_KEY, Kind, Metadata};
+use crate::metadata::{Device, FOOTER_KEY, Kind, Metadata, Span};
 use crate::request::Request;
 use crate::sort::{SortedLoad, Sorter};
 use crate::stream::Reader;
@@ -20,16 +21,26 @@ use crate::units::Nanos;
 
 use super::batch::{BATCH_ROWS, Cells, ColumnBatch, mismatch};
 use super::table::{Missing, Table};
-use super::{MAGIC, empty_metadata, wrap};
+use super::{CREATED_BY, MAGIC, empty_metadata, wrap};
 
 /// A file, and what its footer says.
 pub struct TableFile {
     path: PathBuf,
     reader: SerializedFileReader<File>,
-    /// Our own footer, if the file has one that describes it.
+    /// Our own footer, if the file has one.
     footer: Option<Metadata>,
+    trust: Trust,
     kind: Kind,
     notice: Option<String>,
+}
+
+/// What tells how many rows there are, of which kind, and from when to when.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    /// The footer: who wrote it wrote the rows as well.
+    Footer,
+    /// The rows alone.
+    Rows,
 }
 
 impl TableFile {
@@ -64,18 +75,18 @@ impl TableFile {
             if found.schema_version > SCHEMA_VERSION {
                 return Err(too_new(path, found.schema_version.into()));
             }
-            if i64::try_from(found.counts.requests) == Ok(rows) {
-                footer = Some(found);
-            } else {
+            if i64::try_from(found.counts.requests) != Ok(rows) {
                 notice = Some(format!(
                     "the footer counts {} rows, but there are {rows}: another program changed the table, and it was \
                      counted anew",
                     found.counts.requests
                 ));
-                // What is not a sum over rows stays true.
-                footer = Some(Metadata { counts: Default::default(), span: Default::default(), ..found });
             }
+            footer = Some(found);
         }
+        // Other programs keep our footer when they change the rows below it.
+        let is_own = metadata.created_by().is_some_and(|by| by.starts_with(CREATED_BY));
+        let trust = if is_own && notice.is_none() && footer.is_some() { Trust::Footer } else { Trust::Rows };
         let has = |name: &str| metadata.schema_descr().columns().iter().any(|c| c.path().string() == name);
         let kind = match &footer {
             Some(footer) => footer.kind,
@@ -89,12 +100,22 @@ impl TableFile {
                 ));
             }
         };
-        Ok(Self { path: path.to_owned(), reader, footer, kind, notice })
+        Ok(Self { path: path.to_owned(), reader, footer, trust, kind, notice })
     }
 
     /// Load or run.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// How many devices its rows name, as far as the statistics of the column tell.
+    fn devices_named(&self) -> usize {
+        let highest = self.reader.metadata().row_groups().iter().filter_map(|group| {
+            let column = group.columns().iter().find(|column| column.column_path().string() == "device")?;
+            let Statistics::Int32(numbers) = column.statistics()? else { return None };
+            numbers.max_opt().and_then(|&number| u16::try_from(number).ok())
+        });
+        highest.max().map_or(0, |number| usize::from(number) + 1)
     }
 
     fn rows(&self) -> u64 {
@@ -165,12 +186,18 @@ impl<Row: Table> TableReader<Row> {
     /// Of that file. Where its footer does not describe it, all of it is read once and each row shown to `look`.
     pub fn new(mut file: TableFile, mut look: impl FnMut(&Row)) -> Result<Self> {
         let places = places::<Row>(&file)?;
-        let footer = file.footer.take();
-        let counted = footer.as_ref().is_some_and(|f| f.counts.requests == file.rows());
-        let mut metadata = footer.unwrap_or_else(|| empty_metadata(file.kind, &file.path));
+        let mut metadata = file.footer.take().unwrap_or_else(|| empty_metadata(file.kind, &file.path));
+        let told = (metadata.counts.clone(), metadata.span);
+        if file.trust == Trust::Rows {
+            // What was lost on the way to the rows is no sum over them, and stays true.
+            let counts = &mut metadata.counts;
+            (counts.requests, counts.reads, counts.writes, counts.others) = (0, 0, 0, 0);
+            metadata.span = Span::default();
+        }
         if let Some(notice) = file.notice.take() {
             metadata.notice(notice);
         }
+        let trust = file.trust;
         let mut reader = Self {
             file,
             metadata,
@@ -180,14 +207,21 @@ impl<Row: Table> TableReader<Row> {
             batch_rows: 0,
             next_in_batch: 0,
             next_row: 0,
-            survey: if counted { Survey::Trusted } else { Survey::Counting },
+            survey: if trust == Trust::Footer { Survey::Trusted } else { Survey::Counting },
             row: std::marker::PhantomData,
         };
-        if !counted {
+        if trust == Trust::Rows {
             while let Some(row) = reader.advance()? {
                 look(&row);
             }
             reader.rewind();
+            let metadata = &mut reader.metadata;
+            // Where the number of rows is another, that was said.
+            if told.0.requests == reader.file.rows() && told != (metadata.counts.clone(), metadata.span) {
+                metadata.notice(
+                    "the footer does not describe the rows: another program changed the table, and it was counted anew",
+                );
+            }
         }
         Ok(reader)
     }
@@ -218,7 +252,7 @@ impl<Row: Table> TableReader<Row> {
                 Err(_) if self.survey == Survey::Counted => {}
                 Err(problem) => {
                     self.metadata.counts.bad_lines += 1;
-                    self.metadata.notice(format!("row {number} left out: {problem}"));
+                    self.metadata.notice_of_line(format!("row {number} left out: {problem}"));
                 }
             }
         }
@@ -302,9 +336,10 @@ impl<Row: Table> Reader<Row> for TableReader<Row> {
     }
 }
 
-/// Opens a load. One of another producer may name devices that no footer lists, and may be out of order.
+/// Opens a load. One of another producer may name devices that no footer lists, and may be out of order; so may one of
+/// our own that was made when devices that appeared late were not listed.
 pub fn open_load(file: TableFile) -> Result<Opened> {
-    let (mut last, mut sorted, mut devices) = (Nanos(i64::MIN), true, 0);
+    let (mut last, mut sorted, mut devices) = (Nanos(i64::MIN), true, file.devices_named());
     let mut reader = TableReader::new(file, |request: &Request| {
         sorted &= last <= request.at;
         last = request.at;

@@ -89,6 +89,10 @@ proptest! {
         }
         prop_assert!(writer.finish(&metadata).unwrap().said.is_empty());
         let (read, footer) = open_load(&path);
+        let named = written.iter().map(|row| usize::from(row.device.0) + 1).max().unwrap_or(0);
+        for number in metadata.devices.len()..named {
+            metadata.devices.push(Device { name: format!("device {number}"), sectors: None });
+        }
         prop_assert_eq!(read, written);
         prop_assert_eq!(footer, metadata);
     }
@@ -217,6 +221,43 @@ fn a_stale_footer_is_not_trusted() {
     assert_eq!(metadata.counts.requests, 3);
     assert_eq!(metadata.source.preamble, "kept");
     assert!(metadata.notices[0].contains("99"), "{:?}", metadata.notices);
+}
+
+/// Other programs change rows, sort them or not, and hand on the footer as it is.
+#[test]
+fn the_footer_is_not_trusted_in_what_another_program_wrote() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    let mut metadata = Metadata::new(Kind::Load, "classic");
+    metadata.counts = Counts { requests: 3, reads: 3, bad_lines: 7, ..Counts::default() };
+    metadata.span.max_end_sector = 8;
+    metadata.devices = ["a", "b", "c"].map(|name| Device { name: name.into(), sectors: None }).to_vec();
+    foreign(&path, &[3, 1, 2], Some(&serde_json::to_string(&metadata).unwrap()));
+    let (rows, read) = open_load(&path);
+    assert_eq!(rows.iter().map(|r| r.at.0).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!((read.counts.requests, read.counts.writes, read.counts.bad_lines), (3, 3, 7));
+    assert_eq!((read.span.last_ns, read.span.max_end_sector), (3, 72));
+    assert_eq!(read.devices, metadata.devices);
+    assert!(read.notices.iter().any(|n| n.contains("does not describe the rows")), "{:?}", read.notices);
+    assert!(read.notices.iter().any(|n| n.contains("were sorted")), "{:?}", read.notices);
+    // What was only written anew is as good as before.
+    metadata.counts = read.counts;
+    metadata.span = read.span;
+    foreign(&path, &[1, 2, 3], Some(&serde_json::to_string(&metadata).unwrap()));
+    assert_eq!(open_load(&path).1, metadata);
+}
+
+#[test]
+fn devices_that_the_footer_does_not_list_are_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.load.parquet");
+    let metadata = Metadata::new(Kind::Load, "classic");
+    let mut writer = crate::create_load(&path, &metadata).unwrap();
+    let request = Request::new(Nanos(1), Op::Read, Sector(8), Sectors(8));
+    writer.write(&Request { device: DeviceId(2), ..request }).unwrap();
+    writer.finish(&metadata).unwrap();
+    let names: Vec<String> = open_load(&path).1.devices.into_iter().map(|device| device.name).collect();
+    assert_eq!(names, ["", "device 1", "device 2"]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::request::Comm;
 use crate::stream::{Unheld, Writer};
 
 use super::table::{Column, Holds, Nulls, Table, comm_or_null};
-use super::{empty_metadata, wrap};
+use super::{CREATED_BY, empty_metadata, wrap};
 
 /// Rows in a row group: some 20 MB in memory, and enough groups for a query engine to read them in parallel.
 const GROUP_ROWS: usize = 1 << 18;
@@ -115,7 +115,7 @@ fn schema(columns: &[Column]) -> ParquetResult<Type> {
 
 fn properties(columns: &[Column]) -> WriterProperties {
     let mut properties = WriterProperties::builder()
-        .set_created_by(concat!("iosonar ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_created_by(format!("{CREATED_BY}{}", env!("CARGO_PKG_VERSION")))
         .set_compression(Compression::ZSTD(ZstdLevel::default()));
     for column in columns.iter().filter(|column| matches!(column.holds, Holds::Time)) {
         // Times differ little from row to row: their differences take a fraction of their own size.

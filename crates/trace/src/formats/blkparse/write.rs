@@ -1,0 +1,111 @@
+//! Writes what blkparse would have: a `Q` for each request, and `D` and `C` where its times are known.
+
+use std::io::Write;
+
+use crate::error::Result;
+use crate::events::Action;
+use crate::formats::tracepoints::is_device;
+use crate::formats::{Losses, Unfolded};
+use crate::metadata::{Device, Metadata};
+use crate::output::Output;
+use crate::request::{Op, Request};
+use crate::rwbs;
+use crate::stream::{Unheld, Writer};
+
+/// Begins a text.
+pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
+    let names = known.devices.iter().map(|device| device.name.clone()).collect();
+    Ok(Box::new(BlkparseWriter {
+        output,
+        names,
+        made_up: 0,
+        unknown_processes: 0,
+        sequence: 0,
+        pending: Unfolded::new(known.request_time),
+        losses: Losses::default(),
+    }))
+}
+
+struct BlkparseWriter {
+    output: Output,
+    names: Vec<String>,
+    made_up: u64,
+    /// Requests of which it is not known who asked.
+    unknown_processes: u64,
+    sequence: u64,
+    pending: Unfolded,
+    losses: Losses,
+}
+
+impl BlkparseWriter {
+    fn put(&mut self, event: Option<(u64, Action, Request)>) -> Result<bool> {
+        let Some((at, action, request)) = event else { return Ok(false) };
+        self.sequence += 1;
+        let device = self.device(request.device.0);
+        let (secs, ns, sequence, pid) =
+            (at / 1_000_000_000, at % 1_000_000_000, self.sequence, request.pid.unwrap_or(0));
+        let letters = rwbs::letters(request.op, request.flags);
+        let letter = action.letter();
+        let comm = request.comm;
+        // As blkparse does: no place for a flush, and an error in place of the process at the completion. What else moves
+        // nothing would be no request without its place.
+        let place = match (request.op, request.sectors.0, action) {
+            (Op::Flush, 0, Action::Complete) => "0 ".to_owned(),
+            (Op::Flush, 0, _) => String::new(),
+            (_, sectors, _) => format!("{} + {sectors} ", request.sector.0),
+        };
+        let tail = if action == Action::Complete { "0" } else { comm.as_str() };
+        writeln!(
+            self.output,
+            "{device:>7} {cpu:>3} {sequence:>8} {secs:>5}.{ns:09} {pid:>5}  {letter} {letters:>3} {place}[{tail}]",
+            cpu = 0
+        )
+        .map_err(|e| self.output.error(e))?;
+        Ok(true)
+    }
+
+    /// The device's numbers; made up where its name is no pair of them.
+    fn device(&mut self, index: u16) -> String {
+        match self.names.get(usize::from(index)) {
+            Some(name) if is_device(name.as_bytes()).is_ok() => name.clone(),
+            _ => {
+                self.made_up += 1;
+                format!("259,{index}")
+            }
+        }
+    }
+}
+
+impl Writer<Request> for BlkparseWriter {
+    fn write(&mut self, request: &Request) -> Result<()> {
+        let Some(at) = self.losses.time(request.at) else { return Ok(()) };
+        self.unknown_processes += u64::from(request.pid.is_none());
+        self.pending.push(at, request);
+        while let event @ Some(_) = self.pending.before(at) {
+            self.put(event)?;
+        }
+        Ok(())
+    }
+
+    fn learn_devices(&mut self, new: &[Device]) {
+        self.names.extend(new.iter().map(|device| device.name.clone()));
+    }
+
+    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
+        while let event @ Some(_) = self.pending.before(u64::MAX) {
+            self.put(event)?;
+        }
+        let mut unheld = self.losses.told("blkparse", metadata);
+        if self.made_up > 0 {
+            unheld.said.push("blkparse knows devices by number: those with other names are 259,0 259,1 …".into());
+        }
+        if self.unknown_processes > 0 {
+            let count = self.unknown_processes;
+            unheld
+                .said
+                .push(format!("blkparse knows processes by number: {count} requests of an unknown one are of 0"));
+        }
+        self.output.finish()?;
+        Ok(unheld)
+    }
+}

@@ -1,0 +1,42 @@
+//! What traces of events tell of that is no request of a load, counted while it is read and said at the end.
+
+use crate::metadata::Metadata;
+use crate::rwbs::NoRequest;
+
+/// The counts, in events: a command has several as well.
+#[derive(Default)]
+pub struct LeftOut {
+    /// Requests that were handed from one device to another.
+    pub remaps: u64,
+    driver_commands: u64,
+    zone_operations: u64,
+}
+
+impl LeftOut {
+    /// Counts an event that is none of a request.
+    ///
+    /// # Errors
+    /// If it is of no known operation: nobody should believe that it was left out on purpose.
+    pub fn count(&mut self, what: NoRequest) -> Result<(), &'static str> {
+        match what {
+            NoRequest::DriverCommand => self.driver_commands += 1,
+            NoRequest::ZoneManagement => self.zone_operations += 1,
+            NoRequest::Unknown => return Err("an unknown operation"),
+        }
+        Ok(())
+    }
+
+    /// Tells of them, once.
+    pub fn tell(&mut self, about: &mut Metadata) {
+        let Self { remaps, driver_commands, zone_operations } = std::mem::take(self);
+        for (count, what) in [
+            (remaps, "requests were handed from one device to another (remapped)"),
+            (driver_commands, "events of commands to the driver that are no requests were left out"),
+            (zone_operations, "events of resets, openings and the like of zones were left out: they move no data"),
+        ] {
+            if count > 0 {
+                about.notice(format!("{count} {what}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Requests come out in the order of time, and times count from the trace's zero.
+
+use crate::error::Result;
+use crate::metadata::Metadata;
+use crate::reorder::Reorder;
+use crate::request::Request;
+use crate::sort::Head;
+use crate::stream::Reader;
+use crate::units::Nanos;
+
+/// How many requests may be held back to put them in the order of time. Traces that are written in the order of
+/// completion are out of order by no more than were in flight; this is far beyond that, and some 30 MB.
+const WINDOW: usize = 1 << 18;
+
+/// The same for traces of events, which come in their order but for a few of another processor: what fits into the
+/// processor's cache is several times as fast.
+const EVENTS_WINDOW: usize = 1 << 13;
+
+/// Hands out the requests of a trace, roughly in the order of time.
+pub trait Source: Send {
+    /// The next request, its time in whatever the trace counts from. Bad lines, lost events, devices and the like go
+    /// into the metadata.
+    fn next(&mut self, about: &mut Metadata) -> Result<Option<Request>>;
+
+    /// How far it is through its file, from 0 to 1, where that can be said.
+    fn progress(&self) -> Option<f64>;
+}
+
+/// What a trace's times count from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zero {
+    /// The beginning of the trace.
+    TraceStart,
+    /// Some moment that means nothing, as a clock that began at boot: the first request becomes the zero.
+    Arbitrary,
+    /// 1970 UTC: the first request becomes the zero, and its time is kept as the trace's epoch.
+    Unix,
+}
+
+/// Puts the requests of a source in the order of time, within a bounded window, and counts them.
+pub struct InOrder<S> {
+    source: S,
+    metadata: Metadata,
+    window: usize,
+    waiting: Reorder<Head>,
+    arrived: u64,
+    source_ended: bool,
+    zero: Nanos,
+    epoch: Epoch,
+    last: Nanos,
+    late: u64,
+}
+
+/// What the metadata's epoch is the time of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Epoch {
+    /// The source's own zero, which it may tell late, and which is not the load's.
+    OfSource,
+    OfLoad,
+}
+
+impl<S: Source> InOrder<S> {
+    /// Reads the first window, so that devices, zero and order are known from the first request on.
+    pub fn new(source: S, metadata: Metadata, zero: Zero) -> Result<Self> {
+        Self::with_window(source, metadata, zero, WINDOW)
+    }
+
+    /// The same for requests that were made of events.
+    pub fn of_events(source: S, metadata: Metadata, zero: Zero) -> Result<Self> {
+        Self::with_window(source, metadata, zero, EVENTS_WINDOW)
+    }
+
+    fn with_window(source: S, metadata: Metadata, zero: Zero, window: usize) -> Result<Self> {
+        let mut reader = Self {
+            source,
+            metadata,
+            window,
+            waiting: Reorder::default(),
+            arrived: 0,
+            source_ended: false,
+            zero: Nanos::ZERO,
+            epoch: Epoch::OfLoad,
+            last: Nanos(i64::MIN),
+            late: 0,
+        };
+        reader.fill()?;
+        if let Some(first) = reader.waiting.peek().map(|head| head.at)
+            && zero != Zero::TraceStart
+        {
+            reader.zero = first;
+            if zero == Zero::Unix {
+                reader.metadata.epoch_unix_ns = Some(first.0);
+            } else {
+                reader.epoch = Epoch::OfSource;
+                reader.move_epoch();
+            }
+        }
+        Ok(reader)
+    }
+
+    /// From the source's zero to the load's, once it is known.
+    fn move_epoch(&mut self) {
+        if self.epoch == Epoch::OfSource
+            && let Some(epoch) = &mut self.metadata.epoch_unix_ns
+        {
+            *epoch = epoch.saturating_add(self.zero.0);
+            self.epoch = Epoch::OfLoad;
+        }
+    }
+
+    fn fill(&mut self) -> Result<()> {
+        while !self.source_ended && self.waiting.len() < self.window {
+            match self.source.next(&mut self.metadata)? {
+                Some(request) => {
+                    self.waiting.push(Head { at: request.at, number: self.arrived, request });
+                    self.arrived += 1;
+                }
+                None => self.source_ended = true,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<S: Source> Reader<Request> for InOrder<S> {
+    fn next(&mut self) -> Result<Option<Request>> {
+        self.fill()?;
+        self.move_epoch();
+        let Some(Head { mut request, .. }) = self.waiting.pop() else {
+            if self.late > 0 {
+                let window = self.window;
+                self.metadata.notice(format!(
+                    "{} requests were more than {window} places out of the order of time; they were moved behind their \
+                     predecessors",
+                    std::mem::take(&mut self.late)
+                ));
+            }
+            return Ok(None);
+        };
+        request.at = request.at - self.zero;
+        if request.at < self.last {
+            self.late += 1;
+            self.metadata.counts.time_jumps += 1;
+            request.at = self.last;
+        }
+        self.last = request.at;
+        self.metadata.count_request(&request);
+        Ok(Some(request))
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn has_all_devices(&self) -> bool {
+        self.source_ended
+    }
+
+    fn progress(&self) -> Option<f64> {
+        self.source.progress()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::Kind;
+    use crate::request::Op;
+    use crate::units::{Sector, Sectors};
+
+    struct Given(Vec<i64>);
+
+    impl Source for Given {
+        fn next(&mut self, _: &mut Metadata) -> Result<Option<Request>> {
+            Ok(self.0.pop().map(|at| Request::new(Nanos(at), Op::Read, Sector(0), Sectors(1))))
+        }
+
+        fn progress(&self) -> Option<f64> {
+            None
+        }
+    }
+
+    fn ordered(times: &[i64], zero: Zero, window: usize) -> (Vec<i64>, Metadata) {
+        let metadata = Metadata::new(Kind::Load, "given");
+        let mut reader =
+            InOrder::with_window(Given(times.iter().rev().copied().collect()), metadata, zero, window).unwrap();
+        let mut got = Vec::new();
+        while let Some(request) = reader.next().unwrap() {
+            got.push(request.at.0);
+        }
+        (got, reader.metadata().clone())
+    }
+
+    #[test]
+    fn times_are_ordered_within_the_window() {
+        assert_eq!(ordered(&[5, 3, 4, 9, 7], Zero::TraceStart, 3).0, [3, 4, 5, 7, 9]);
+        let (times, metadata) = ordered(&[5, 6, 7, 8, 1], Zero::TraceStart, 2);
+        assert_eq!(times, [5, 6, 7, 7, 8]);
+        assert_eq!(metadata.counts.time_jumps, 1);
+        assert_eq!(metadata.notices.len(), 1);
+    }
+
+    /// Tells when its zero was with its last request.
+    struct Late(Given);
+
+    impl Source for Late {
+        fn next(&mut self, about: &mut Metadata) -> Result<Option<Request>> {
+            if self.0.0.len() == 1 {
+                about.epoch_unix_ns = Some(1000);
+            }
+            self.0.next(about)
+        }
+
+        fn progress(&self) -> Option<f64> {
+            None
+        }
+    }
+
+    #[test]
+    fn an_epoch_that_is_told_late_is_that_of_the_first_request_too() {
+        for window in [1, 9] {
+            let given = Late(Given(vec![70, 50, 30]));
+            let metadata = Metadata::new(Kind::Load, "given");
+            let mut reader = InOrder::with_window(given, metadata, Zero::Arbitrary, window).unwrap();
+            while reader.next().unwrap().is_some() {}
+            assert_eq!(reader.metadata().epoch_unix_ns, Some(1030), "{window}");
+        }
+    }
+
+    #[test]
+    fn zeros() {
+        assert_eq!(ordered(&[50, 30], Zero::Arbitrary, 9).0, [0, 20]);
+        let (times, metadata) = ordered(&[50, 30], Zero::Unix, 9);
+        assert_eq!((times, metadata.epoch_unix_ns), (vec![0, 20], Some(30)));
+    }
+}

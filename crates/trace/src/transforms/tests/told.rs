@@ -1,0 +1,121 @@
+//! What a changed load says of itself: when it began, what was wrong with it, what was done to it.
+
+use super::*;
+
+fn with(change: impl FnOnce(&mut Metadata), requests: Vec<Request>) -> Rows {
+    let mut metadata = load(Vec::new()).metadata().clone();
+    change(&mut metadata);
+    Box::new(Given { requests: requests.into_iter(), metadata })
+}
+
+#[test]
+fn the_epoch_moves_with_the_zero_of_time() {
+    for (pipeline, epoch) in [
+        ("select from=3", Some(7 * SECOND)),
+        ("select from=3 base=zero", Some(10 * SECOND)),
+        ("scale time=2", Some(7 * SECOND)),
+        ("derived snippet=2", None),
+        ("ramped slope=2", None),
+    ] {
+        let rows = with(|metadata| metadata.epoch_unix_ns = Some(7 * SECOND), regular(10));
+        let (_, metadata) = all(parse(pipeline).unwrap().apply(rows).unwrap());
+        assert_eq!(metadata.epoch_unix_ns, epoch, "{pipeline}");
+    }
+}
+
+#[test]
+fn derived_tells_of_all_its_snippets() {
+    let requests = (0..300).flat_map(|n| vec![Request { at: Nanos(n * SECOND), ..regular(1)[0] }; n as usize + 1]);
+    let rows = parse("derived snippet=1").unwrap().apply(load(requests.collect())).unwrap();
+    let (_, metadata) = all(rows);
+    let [told] = metadata.notices.as_slice() else { panic!("{:?}", metadata.notices) };
+    assert!(told.starts_with("derived: 299 snippets of 1 s, as IOPS@SECOND: 299.0@298 298.0@297 "), "{told}");
+    assert!(told.ends_with(" 2.000@1 1.000@0"), "{told}");
+    // More than anyone reads.
+    let requests = (0..1002).map(|n| Request { at: Nanos(n * SECOND), ..regular(1)[0] });
+    let rows = parse("derived snippet=1").unwrap().apply(load(requests.collect())).unwrap();
+    let told = all(rows).1.notices.remove(0);
+    assert!(told.ends_with(" 1.000@999 … down to 1.000"), "{told}");
+}
+
+#[test]
+fn merged_loads_keep_what_is_said_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cut.load");
+    std::fs::write(&file, "start ; sector; length ; op\n0.0 ; 8 ; 8 ; R\n1.0 ; x ; 8 ; R\n2.0 ; 8 ; 8 ; R\n3.0 ; 8")
+        .unwrap();
+    for transform in ["merge", "adjacent"] {
+        let rows = with(|metadata| metadata.notice("the first is strange"), regular(3));
+        let mut rows = parse(&format!("{transform} with={}", file.display())).unwrap().apply(rows).unwrap();
+        while rows.next().unwrap().is_some() {}
+        let notices = &rows.metadata().notices;
+        let told = |text: &str| notices.iter().filter(|notice| notice.starts_with(text)).count();
+        assert_eq!(told("the first is strange"), 1, "{transform}: {notices:?}");
+        assert_eq!(told("load 2: line 3 left out"), 1, "{transform}: {notices:?}");
+        assert_eq!(told("load 2: line 5 has no line end"), 1, "{transform}: {notices:?}");
+    }
+}
+
+#[test]
+fn anonymise_says_when_it_moved_nothing() {
+    let told = |pipeline: &str| all(parse(pipeline).unwrap().apply(load(regular(100))).unwrap()).1.notices;
+    let notices = told("anonymise key=secret");
+    assert!(
+        notices[0].contains("what they were on 1 of 2 devices, which have too few regions of 131072"),
+        "{notices:?}"
+    );
+    assert!(told("anonymise key=secret region=8").is_empty());
+    // Of two regions none or both change their places.
+    let both_ways: BTreeSet<bool> = (0..20)
+        .map(|key| {
+            let rows = parse(&format!("anonymise region=8 key={key}")).unwrap().apply(load(regular(2))).unwrap();
+            let (requests, metadata) = all(rows);
+            let is_unmoved = requests.iter().map(|request| request.sector.0).eq([0, 8]);
+            assert_eq!(metadata.notices.len(), usize::from(is_unmoved));
+            is_unmoved
+        })
+        .collect();
+    assert_eq!(both_ways.len(), 2);
+}
+
+#[test]
+fn anonymise_treats_loads_of_one_device_alike() {
+    let sectors = |pipeline: &str, rows: Rows| {
+        let (requests, metadata) = all(parse(pipeline).unwrap().apply(rows).unwrap());
+        (requests.iter().map(|request| request.sector.0).collect::<Vec<_>>(), metadata)
+    };
+    // 100 and 120 regions are both 128.
+    let pipeline = "anonymise region=8 key=secret";
+    let (shorter, longer) = (sectors(pipeline, load(regular(100))).0, sectors(pipeline, load(regular(120))).0);
+    assert_eq!(shorter, longer[..100]);
+    assert!(longer.iter().all(|sector| *sector < 128 * 8));
+    // Of a device whose size is known, all regions, also the part of one at its end.
+    let sized = |count: u64| {
+        with(
+            |metadata| metadata.devices = vec![Device { name: "sda".into(), sectors: Some(8 * 99 + 3) }],
+            regular(count),
+        )
+    };
+    let ((shorter, metadata), (longer, _)) = (sectors(pipeline, sized(10)), sectors(pipeline, sized(99)));
+    assert_eq!(shorter, longer[..10]);
+    assert_eq!(metadata.devices[0].sectors, Some(800));
+    assert_eq!(longer.iter().collect::<BTreeSet<_>>().len(), 99);
+    assert!(longer.iter().all(|sector| *sector < 800));
+    assert!((1..20).any(|key| {
+        let last = [Request { sector: Sector(792), sectors: Sectors(3), ..regular(1)[0] }];
+        let rows = with(|metadata| metadata.devices = sized(0).metadata().devices.clone(), last.to_vec());
+        sectors(&format!("anonymise region=8 key={key}"), rows).0 != [792]
+    }));
+}
+
+#[test]
+fn what_becomes_a_flush_has_no_place() {
+    let (requests, _) = all(parse("subst from=R to=flush").unwrap().apply(load(regular(3))).unwrap());
+    assert_eq!((requests[1].op, requests[1].sector.0, requests[1].sectors.0), (Op::Flush, 0, 0));
+    assert_eq!((requests[0].op, requests[0].sectors.0), (Op::Write, 8));
+    for to in ["W", "read", "discard"] {
+        let error = parse(&format!("subst from=flush to={to}")).unwrap_err().to_string();
+        assert!(error.contains("a flush has no place"), "{error}");
+    }
+    assert!(parse("subst from=flush to=flush").is_ok());
+}
