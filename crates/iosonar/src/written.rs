@@ -217,7 +217,7 @@ pub fn refuse_same_file(input: &Path, output: &Path) -> Result<()> {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use iosonar_trace::{DeviceId, Op, Request, Sector, Sectors};
+    use iosonar_trace::{DeviceId, Op, Sector, Sectors};
 
     use super::*;
 
