@@ -5,9 +5,8 @@ mod replaying;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use serde_json::Value;
 
 use replaying::{Bench, MIB, Ran, Row, run, side_by_side};
@@ -120,13 +119,11 @@ fn the_footer_keeps_the_machine_and_the_queue() {
     }
     let (bench, device) = (Bench::new(), LoopDevice::new(32 * MIB));
     run("mkfs.ext4", &["-q".as_ref(), device.path().as_os_str()]);
-    let place = bench.path("mounted");
-    fs::create_dir(&place).unwrap();
-    run("mount", &["-o".as_ref(), "noatime".as_ref(), device.path().as_os_str(), place.as_os_str()]);
-    let target = place.join("target");
+    let mount = Mount::new(bench.path("mounted"), ["-o".as_ref(), "noatime".as_ref(), device.path().as_os_str()]);
+    let target = mount.path().join("target");
     fs::write(&target, vec![1; 4 << 20]).unwrap();
     let ran = bench.replay(&bench.load(&side_by_side(20, 8)), &target, &[]);
-    Command::new("umount").arg(&place).status().ok();
+    drop(mount);
     let ran = ran.with_code(0);
     let (target, machine) = (of_run(&ran, "target"), of_run(&ran, "machine"));
     assert_eq!((&target["disk"], &target["mount"]["file_system"]), (&name(&device).into(), &"ext4".into()));

@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use serde_json::Value;
 
 use replaying::{Bench, MIB, Ran, run, wait_until};
@@ -46,12 +46,9 @@ impl Drop for Undo {
 }
 
 /// Mounted with a file system of its own until the end of the test.
-fn mounted(bench: &Bench, device: &LoopDevice) -> (PathBuf, Undo) {
+fn mounted(bench: &Bench, device: &LoopDevice) -> Mount {
     run("mkfs.ext4", &["-q".as_ref(), "-L".as_ref(), "home".as_ref(), device.path().as_os_str()]);
-    let place = bench.path("mounted");
-    fs::create_dir(&place).unwrap();
-    run("mount", &[device.path().as_os_str(), place.as_os_str()]);
-    (place.clone(), Undo("umount", vec![place]))
+    Mount::new(bench.path("mounted"), [device.path()])
 }
 
 #[test]
@@ -114,7 +111,8 @@ fn inspect_looks_at_what_is_in_use() {
         return;
     }
     let (bench, loop_device) = (Bench::new(), LoopDevice::new(32 * MIB));
-    let (place, _undo) = mounted(&bench, &loop_device);
+    let mount = mounted(&bench, &loop_device);
+    let place = mount.path();
     let found = json(&device("inspect", loop_device.path(), &["--json"]).with_code(0));
     assert_eq!(found["users"], serde_json::json!([format!("mounted on {}", place.display())]));
     assert_eq!(found["signatures"], serde_json::json!(["ext4 \"home\""]));
@@ -190,12 +188,13 @@ fn wipe_refuses_what_is_in_use_or_carries_something() {
         return;
     }
     let (bench, loop_device) = (Bench::new(), LoopDevice::new(32 * MIB));
-    let (place, undo) = mounted(&bench, &loop_device);
+    let mount = mounted(&bench, &loop_device);
+    let place = mount.path();
     for more in [&[][..], &["--force"]] {
         device("wipe", loop_device.path(), more).refused(&["mounted on", &place.display().to_string()]);
         device("wipe", loop_device.backing_file(), more).refused(&["behind /dev/loop"]);
     }
-    drop(undo);
+    drop(mount);
     // Claimed by someone, as LVM and RAID claim their parts.
     let claim = {
         use std::os::unix::fs::OpenOptionsExt;
@@ -237,14 +236,8 @@ fn a_wipe_without_room_says_how_far_it_was() {
         return;
     }
     let bench = Bench::new();
-    let place = bench.path("small");
-    fs::create_dir(&place).unwrap();
-    run(
-        "mount",
-        &["-t".as_ref(), "tmpfs".as_ref(), "-o".as_ref(), "size=8m".as_ref(), "none".as_ref(), place.as_ref()],
-    );
-    let _undo = Undo("umount", vec![place.clone()]);
-    let target = place.join("target");
+    let mount = Mount::new(bench.path("small"), ["-t", "tmpfs", "-o", "size=8m", "none"]);
+    let target = mount.path().join("target");
     File::create(&target).and_then(|f| f.set_len(64 * MIB)).unwrap();
     let ran = device("wipe", &target, &[]).refused(&["No space left", "hold new data"]);
     assert!(!ran.stdout.contains("MB/s"), "{}", ran.stdout);
@@ -257,7 +250,8 @@ fn slurp_names_the_places_that_can_not_be_read() {
     }
     // A device over a file of a file system that does direct I/O: such a device fails where its file ends.
     let (bench, below) = (Bench::new(), LoopDevice::new(64 * MIB));
-    let (place, _undo) = mounted(&bench, &below);
+    let mount = mounted(&bench, &below);
+    let place = mount.path();
     let file = place.join("file");
     fs::write(&file, vec![7; 16 << 20]).unwrap();
     let show = Command::new("losetup").args(["--direct-io=on", "--find", "--show"]).arg(&file).output().unwrap();

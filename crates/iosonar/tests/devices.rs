@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{Nanos, Op, Outcome, Request};
 use serde_json::{Value, json};
 
@@ -186,14 +186,12 @@ fn of_reads_only_nothing_is_written_even_on_what_is_mounted() {
     }
     let (bench, target) = (Bench::new(), LoopDevice::new(16 * MIB));
     run("mkfs.ext4", &["-q".as_ref(), target.path().as_os_str()]);
-    let place = bench.path("mounted");
-    fs::create_dir(&place).unwrap();
-    run("mount", &["-o".as_ref(), "ro,noload".as_ref(), target.path().as_os_str(), place.as_os_str()]);
+    let mount = Mount::new(bench.path("mounted"), ["-o".as_ref(), "ro,noload".as_ref(), target.path().as_os_str()]);
     let before = fs::read(target.backing_file()).unwrap();
     let load = bench.load(&side_by_side(90, 8));
     bench.replay(&load, target.path(), &[]).refused(&["mounted on"]);
     let ran = bench.replay(&load, target.path(), &["--reads-only"]);
-    run("umount", &[place.as_os_str()]);
+    drop(mount);
     let ran = ran.with_code(0);
     assert!(ran.stderr.contains("only read") && ran.stderr.contains("mounted on"), "{}", ran.stderr);
     assert!(ran.stderr.contains("60 of 90 requests are no reads"), "{}", ran.stderr);

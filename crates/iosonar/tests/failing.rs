@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::Outcome;
 
 use replaying::{Bench, MIB, Ran, Row, run, side_by_side};
@@ -63,12 +63,12 @@ fn a_target_that_is_pulled_out_in_the_middle_fails_row_by_row() {
     for more in ENGINES {
         let (bench, device) = (Bench::new(), LoopDevice::new(32 * MIB));
         run("mkfs.ext4", &["-q".as_ref(), device.path().as_os_str()]);
-        let mounted = Mounted::new(&bench, &device);
-        let target = mounted.0.join("target");
+        let mounted = Mount::new(bench.path("mounted"), [device.path()]);
+        let target = mounted.path().join("target");
         fs::write(&target, vec![1; 2 * MIB as usize]).unwrap();
         File::open(&target).unwrap().sync_all().unwrap();
         let running = bench.begin(&two_seconds(&bench), &target, more);
-        shutdown::shut_down(&mounted.0);
+        shutdown::shut_down(mounted.path());
         let ran = running.end().with_code(4);
         let rows = ran.by_request();
         assert!(rows.iter().map(|row| row.request).eq(0..2000), "{more:?}: each once");
@@ -78,24 +78,6 @@ fn a_target_that_is_pulled_out_in_the_middle_fails_row_by_row() {
         assert_eq!(rows[1999].outcome, Outcome::Error);
         assert_eq!(ran.statistics()["errors"], failed);
         assert!(ran.footer().complete, "the run itself was not cut short");
-    }
-}
-
-/// Unmounted at the end.
-struct Mounted(std::path::PathBuf);
-
-impl Mounted {
-    fn new(bench: &Bench, device: &LoopDevice) -> Self {
-        let place = bench.path("mounted");
-        fs::create_dir(&place).unwrap();
-        run("mount", &[device.path().as_os_str(), place.as_os_str()]);
-        Self(place)
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        Command::new("umount").arg("--lazy").arg(&self.0).status().ok();
     }
 }
 

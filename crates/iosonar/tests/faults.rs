@@ -11,7 +11,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{Outcome, Record};
 
 use replaying::{Bench, MIB, Ran, Row, read_run, run, side_by_side, wait_until};
@@ -195,28 +195,16 @@ fn what_is_no_journal_is_refused_and_kept() {
 }
 
 /// A file system in memory of that size, until it is dropped.
-struct Small(PathBuf);
+struct Small(Mount);
 
 impl Small {
     fn new(bench: &Bench, bytes: u64) -> Self {
-        let place = bench.path("small");
-        fs::create_dir(&place).unwrap();
         let size = format!("size={bytes}");
-        run(
-            "mount",
-            &["-t".as_ref(), "tmpfs".as_ref(), "-o".as_ref(), size.as_ref(), "small".as_ref(), place.as_os_str()],
-        );
-        Self(place)
+        Self(Mount::new(bench.path("small"), ["-t", "tmpfs", "-o", &size, "small"]))
     }
 
     fn output(&self) -> String {
-        self.0.join("r.replay.parquet").to_string_lossy().into_owned()
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        Command::new("umount").arg("--lazy").arg(&self.0).status().ok();
+        self.0.path().join("r.replay.parquet").to_string_lossy().into_owned()
     }
 }
 
@@ -229,7 +217,7 @@ fn room_for_the_record_is_asked_for_at_the_beginning() {
     let small = Small::new(&bench, MIB);
     let ran = bench.replay(&long(&bench), &bench.target(MIB), &["--output", &small.output()]);
     ran.refused(&["the record of 60000 requests needs", "make room", "--output"]);
-    assert_eq!(fs::read_dir(&small.0).unwrap().count(), 0, "nothing is left behind");
+    assert_eq!(fs::read_dir(small.0.path()).unwrap().count(), 0, "nothing is left behind");
 }
 
 #[test]
@@ -246,7 +234,7 @@ fn a_disk_that_runs_full_ends_the_run_and_keeps_what_was_written() {
     let output = command.stdin(File::open(load).unwrap()).output().unwrap();
     let ran = Ran::of(output, PathBuf::from(small.output())).with_code(1);
     assert!(ran.stderr.contains("make room") && ran.stderr.contains("iosonar recover"), "{}", ran.stderr);
-    let journal = small.0.join("r.replay.parquet.journal");
+    let journal = small.0.path().join("r.replay.parquet.journal");
     assert!(journal.exists(), "what was measured is kept");
     let result = bench.path("recovered.replay.parquet");
     let recovered =
@@ -282,39 +270,31 @@ fn a_device_that_fails_is_recorded_row_by_row() {
 }
 
 /// A file system that can be frozen: then writes hang until it is thawed.
-struct Frozen<'a> {
-    place: PathBuf,
-    _device: &'a LoopDevice,
-}
+struct Frozen(Mount);
 
-impl<'a> Frozen<'a> {
-    fn mounted(bench: &Bench, device: &'a LoopDevice) -> Self {
+impl Frozen {
+    fn mounted(bench: &Bench, device: &LoopDevice) -> Self {
         run("mkfs.ext4", &["-q".as_ref(), device.path().as_os_str()]);
-        let place = bench.path("frozen");
-        fs::create_dir(&place).unwrap();
-        run("mount", &[device.path().as_os_str(), place.as_os_str()]);
-        Self { place, _device: device }
+        Self(Mount::new(bench.path("frozen"), [device.path()]))
     }
 
     fn freeze(&self) {
-        run("fsfreeze", &["--freeze".as_ref(), self.place.as_os_str()]);
+        run("fsfreeze", &["--freeze".as_ref(), self.0.path().as_os_str()]);
     }
 
     fn thaw(&self) {
-        run("fsfreeze", &["--unfreeze".as_ref(), self.place.as_os_str()]);
+        run("fsfreeze", &["--unfreeze".as_ref(), self.0.path().as_os_str()]);
     }
 }
 
-impl Drop for Frozen<'_> {
+impl Drop for Frozen {
     fn drop(&mut self) {
-        Command::new("fsfreeze").arg("--unfreeze").arg(&self.place).output().ok();
-        // The kernel lets go of a ring, and of its files, a moment after the program that had it.
-        Command::new("umount").arg("--lazy").arg(&self.place).status().ok();
+        Command::new("fsfreeze").arg("--unfreeze").arg(self.0.path()).output().ok();
     }
 }
 
-fn target_on(frozen: &Frozen<'_>) -> PathBuf {
-    let target = frozen.place.join("target");
+fn target_on(frozen: &Frozen) -> PathBuf {
+    let target = frozen.0.path().join("target");
     fs::write(&target, vec![1; MIB as usize]).unwrap();
     File::open(&target).unwrap().sync_all().unwrap();
     target

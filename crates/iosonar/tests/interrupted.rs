@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 
 const IOSONAR: &str = env!("CARGO_BIN_EXE_iosonar");
 
@@ -81,20 +81,12 @@ fn a_file_that_appears_meanwhile_is_not_replaced() {
 }
 
 /// A file system in memory that is soon full; unmounted when dropped.
-struct Small(tempfile::TempDir);
+struct Small(Mount, #[allow(dead_code, reason = "removed after it was unmounted")] tempfile::TempDir);
 
 impl Small {
     fn new() -> Self {
         let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]).arg(folder.path()).status();
-        assert!(mount.unwrap().success());
-        Self(folder)
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        Command::new("umount").arg(self.0.path()).status().ok();
+        Self(Mount::new(folder.path(), ["-t", "tmpfs", "-o", "size=64k", "tmpfs"]), folder)
     }
 }
 

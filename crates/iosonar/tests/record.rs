@@ -9,10 +9,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{Flags, Metadata, Op, Request};
 
-use recording::{Direct, Mount, Recording, Zram, iosonar, run};
+use recording::{Direct, Recording, Zram, iosonar, run};
 
 const MIB: u64 = 1 << 20;
 
@@ -146,7 +146,8 @@ fn requests_are_those_that_the_kernels_tracepoint_tells() {
     // A file system makes requests of many kinds, from several processes.
     run("mkfs.ext4", &["-q", &device.path().to_string_lossy()]);
     {
-        let mount = Mount::new(device.path());
+        let folder = tempfile::tempdir().expect("a folder");
+        let mount = Mount::new(folder.path(), [device.path()]);
         for i in 0..20 {
             fs::write(mount.path().join(format!("file{i}")), vec![i as u8; 50_000 * (i + 1)]).unwrap();
         }
@@ -252,7 +253,8 @@ fn a_recording_never_records_itself() {
     let device = LoopDevice::new(64 * MIB);
     let disk = device.path().to_string_lossy().into_owned();
     run("mkfs.ext4", &["-q", &disk]);
-    let mount = Mount::new(device.path());
+    let folder = tempfile::tempdir().expect("a folder");
+    let mount = Mount::new(folder.path(), [device.path()]);
     let output = mount.path().join("own.load.parquet");
     let refused = iosonar(&["record", "--device", &disk, "--duration", "1", "--output", &output.to_string_lossy()]);
     assert_eq!(refused.status.code(), Some(1));

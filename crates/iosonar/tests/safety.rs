@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 
 use replaying::{Bench, MIB, Ran, run, side_by_side};
 
@@ -59,10 +59,7 @@ fn a_mounted_device_is_refused_by_force_as_well() {
     }
     let (bench, device) = (bench(), LoopDevice::new(16 * MIB));
     run("mkfs.ext4", &["-q".as_ref(), words(device.path())]);
-    let place = bench.path("mounted");
-    fs::create_dir(&place).unwrap();
-    run("mount", &[words(device.path()), words(&place)]);
-    let _undo = Undo("umount", vec![place.clone()]);
+    let _mount = Mount::new(bench.path("mounted"), [device.path()]);
     refused(&bench, device.path(), &["mounted on", "mounted"]);
     // Under another name.
     let link = bench.path("link");
@@ -80,13 +77,10 @@ fn a_disk_with_a_mounted_partition_is_refused() {
     run("addpart", &[words(device.path()), "1".as_ref(), "2048".as_ref(), "32768".as_ref()]);
     let partition = PathBuf::from(format!("{}p1", device.path().display()));
     run("mkfs.ext4", &["-q".as_ref(), words(&partition)]);
-    let place = bench.path("mounted");
-    fs::create_dir(&place).unwrap();
-    run("mount", &[words(&partition), words(&place)]);
-    let undo = Undo("umount", vec![place.clone()]);
+    let mount = Mount::new(bench.path("mounted"), [&partition]);
     refused(&bench, device.path(), &["partition", "mounted on"]);
     refused(&bench, &partition, &["mounted on"]);
-    drop(undo);
+    drop(mount);
     refused_once(&bench, &partition, &[], &["carries ext4", "--force"]);
     run("delpart", &[words(device.path()), "1".as_ref()]);
 }

@@ -15,7 +15,9 @@
 //! ```
 
 mod loop_device;
+mod mount;
 mod needs;
 
 pub use loop_device::LoopDevice;
+pub use mount::Mount;
 pub use needs::{Need, left_out, loads};

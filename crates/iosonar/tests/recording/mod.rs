@@ -118,29 +118,6 @@ fn aligned(memory: &mut [u8], bytes: usize) -> &mut [u8] {
     &mut memory[skip..skip + bytes]
 }
 
-/// A file system that is mounted until it is dropped.
-pub struct Mount {
-    folder: TempDir,
-}
-
-impl Mount {
-    pub fn new(device: &Path) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        run("mount", &[&device.to_string_lossy(), &folder.path().to_string_lossy()]);
-        Self { folder }
-    }
-
-    pub fn path(&self) -> &Path {
-        self.folder.path()
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        Command::new("umount").arg(self.folder.path()).status().ok();
-    }
-}
-
 /// A compressed device in memory, which takes bios as they are; removed when dropped.
 pub struct Zram {
     number: u32,
