@@ -84,6 +84,20 @@ fn an_answer_that_is_lost_is_told_after_the_replay() {
     assert_eq!((rows.len(), footer.complete), (300, true), "what was measured is there");
 }
 
+#[test]
+fn what_appears_under_the_results_name_is_not_replaced() {
+    let bench = Bench::new();
+    let running = bench.begin(&bench.load(&side_by_side(3000, 8)), &bench.target(MIB), &[]);
+    fs::write(bench.path("r.replay.parquet"), "somebody else's").unwrap();
+    let ran = running.end();
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("appeared during the run") && ran.stderr.contains("iosonar recover"), "{}", ran.stderr);
+    assert_eq!(fs::read(bench.path("r.replay.parquet")).unwrap(), b"somebody else's");
+    fs::remove_file(bench.path("r.replay.parquet")).unwrap();
+    let ran = recover(&bench, &[]).with_code(0);
+    assert_eq!(ran.rows().len(), 3000);
+}
+
 /// A replay that was killed, whose journal is there.
 fn killed(bench: &Bench) -> PathBuf {
     let running = bench.begin(&long(bench), &bench.target(MIB), &[]);

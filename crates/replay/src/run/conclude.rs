@@ -123,6 +123,14 @@ fn publish(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Vec<Str
             journal.display()
         ))
     };
+    let replaces = metadata.run.as_ref().is_some_and(|run| run["options"]["overwrite"] == json!(true));
+    if output.exists() && !replaces {
+        return Err(Error::Options(format!(
+            "{} appeared during the run, and is not replaced. Nothing is lost: `iosonar recover {} --output ANOTHER`",
+            output.display(),
+            journal.display()
+        )));
+    }
     let losses = write_result(journal, output, metadata).map_err(kept)?;
     std::fs::remove_file(journal).map_err(|e| Error::file(journal, e))?;
     Ok(losses)
