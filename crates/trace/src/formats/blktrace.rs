@@ -21,6 +21,7 @@ mod record;
 mod write;
 
 use crate::formats::{Format, TriedOn};
+use crate::request::Flags;
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
@@ -63,6 +64,15 @@ mod category {
     pub const ZONE_MANAGEMENT: u64 = 1 << 17 | 1 << 18 | 1 << 19 | 1 << 20 | 1 << 21;
     pub const WRITE_ZEROES: u64 = 1 << 22;
 }
+
+/// Which category says which flag.
+const FLAGS: [(u64, Flags); 5] = [
+    (category::SYNC, Flags::SYNC),
+    (category::AHEAD, Flags::READAHEAD),
+    (category::META, Flags::META),
+    (category::FUA, Flags::FUA),
+    (category::FLUSH, Flags::PREFLUSH),
+];
 
 /// The numbers of the events.
 mod event {

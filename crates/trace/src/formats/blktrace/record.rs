@@ -3,7 +3,7 @@
 use crate::request::{Flags, Op};
 use crate::rwbs::NoRequest;
 
-use super::{MAGIC, MINOR_BITS, category, event};
+use super::{FLAGS, MAGIC, MINOR_BITS, category, event};
 
 /// How the records of a file are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,13 +123,7 @@ pub fn operation(record: &Record, sectors: u64) -> Result<(Op, Flags), NoRequest
         return Err(NoRequest::ZoneManagement);
     }
     let mut flags = Flags::NONE;
-    for (bit, flag) in [
-        (category::SYNC, Flags::SYNC),
-        (category::AHEAD, Flags::READAHEAD),
-        (category::META, Flags::META),
-        (category::FUA, Flags::FUA),
-        (category::FLUSH, Flags::PREFLUSH),
-    ] {
+    for (bit, flag) in FLAGS {
         if record.has(bit) {
             flags = flags.with(flag);
         }

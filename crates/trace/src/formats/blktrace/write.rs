@@ -9,10 +9,10 @@ use crate::events::Action;
 use crate::formats::{Losses, Unfolded};
 use crate::metadata::{Device, Metadata};
 use crate::output::Output;
-use crate::request::{Comm, Flags, Op, Request};
+use crate::request::{Comm, Op, Request};
 use crate::stream::{Unheld, Writer};
 
-use super::{MAGIC, MINOR_BITS, category, event, notification};
+use super::{FLAGS, MAGIC, MINOR_BITS, category, event, notification};
 
 /// Begins a trace.
 pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
@@ -145,13 +145,7 @@ fn categories(request: &Request) -> u64 {
         Op::Discard => category::WRITE | category::DISCARD,
         Op::WriteZeroes => category::WRITE,
     };
-    for (bit, flag) in [
-        (category::SYNC, Flags::SYNC),
-        (category::AHEAD, Flags::READAHEAD),
-        (category::META, Flags::META),
-        (category::FUA, Flags::FUA),
-        (category::FLUSH, Flags::PREFLUSH),
-    ] {
+    for (bit, flag) in FLAGS {
         if request.flags.has(flag) {
             categories |= bit;
         }
