@@ -19,7 +19,7 @@ static FORMAT: LazyLock<&'static Format> = LazyLock::new(|| {
     by_name(&name).expect("IOSONAR_FORMAT names a format")
 });
 
-fuzz_target!(|bytes: &[u8]| {
+fuzz_target!(init: iosonar_fuzz::look_at_what_escapes(), |bytes: &[u8]| {
     let actions = [None, Action::from_letter('Q'), Action::from_letter('I'), Action::from_letter('D')];
     let action = if FORMAT.has_actions { actions[bytes.len() % 4] } else { None };
     let options = Options { action };

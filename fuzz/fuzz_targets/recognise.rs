@@ -5,12 +5,12 @@
 use std::io::Cursor;
 use std::path::Path;
 
+use iosonar_trace::Options;
 use iosonar_trace::formats::{FORMATS, Opened};
 use iosonar_trace::input::Input;
-use iosonar_trace::Options;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+fuzz_target!(init: iosonar_fuzz::look_at_what_escapes(), |bytes: &[u8]| {
     let Ok(input) = Input::from_reader(Path::new("x"), Box::new(Cursor::new(bytes.to_vec())), None) else { return };
     let Some(format) = FORMATS.iter().find(|format| (format.recognise)(input.head())) else { return };
     match (format.open)(input, &Options::default()) {

@@ -15,8 +15,8 @@ mod told;
 mod watch;
 mod written;
 
-use std::io;
 use std::process::ExitCode;
+use std::{io, panic, process};
 
 use clap::Parser;
 
@@ -32,6 +32,7 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
+    end_at_once_on_panics();
     for setting in iosonar_replay::isolate::undo_what_was_left() {
         tell!("note: {setting} was put back: a replay with --isolate that was killed had left it changed");
     }
@@ -50,6 +51,18 @@ fn main() -> ExitCode {
             ExitCode::from(exit::FAILED)
         }
     }
+}
+
+/// Whichever thread panics: nobody shall wait for one that is gone. But what a library panics about in a damaged file
+/// becomes an error.
+fn end_at_once_on_panics() {
+    let tell = panic::take_hook();
+    panic::set_hook(Box::new(move |about| {
+        if !iosonar_trace::is_guarded() {
+            tell(about);
+            process::abort();
+        }
+    }));
 }
 
 /// The error with its causes; a cause that the message before it tells already is not repeated.

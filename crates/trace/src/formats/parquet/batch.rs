@@ -1,7 +1,7 @@
 //! A stretch of rows, read column by column and brought to one type, whatever the producer's types were.
 
 use ::parquet::basic::{ConvertedType, Type as Physical};
-use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use ::parquet::data_type::{ByteArray, DataType};
 use ::parquet::errors::{ParquetError, Result as ParquetResult};
 use ::parquet::file::reader::RowGroupReader;
@@ -9,6 +9,7 @@ use ::parquet::schema::types::ColumnDescriptor;
 
 use crate::request::Comm;
 
+use super::pages::CheckedPages;
 use super::table::{Column, Holds};
 
 /// Rows that are read at a time.
@@ -46,9 +47,10 @@ pub fn mismatch(column: &Column, found: &ColumnDescriptor) -> Option<String> {
 impl ColumnBatch {
     /// The column of that number in a row group.
     pub fn open(column: &Column, group: &dyn RowGroupReader, index: usize) -> ParquetResult<Self> {
-        let description = group.metadata().column(index).column_descr();
+        let description = group.metadata().column(index).column_descr_ptr();
         let unsigned = description.converted_type() == ConvertedType::UINT_32;
-        let reader = group.get_column_reader(index)?;
+        let pages = CheckedPages::new(group.get_column_page_reader(index)?, &description);
+        let reader = get_column_reader(description, Box::new(pages));
         Ok(Self { holds: column.holds, unsigned, reader, levels: Vec::new(), cells: Vec::new(), comms: Vec::new() })
     }
 

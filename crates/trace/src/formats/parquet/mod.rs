@@ -6,14 +6,16 @@
 //! its rows are handed out.
 
 mod batch;
+mod pages;
 mod read;
 mod table;
 mod write;
 
-use ::parquet::errors::ParquetError;
+use ::parquet::errors::{ParquetError, Result as ParquetResult};
 
 use crate::error::{Error, Result};
 use crate::formats::{Format, Opened, TriedOn};
+use crate::guarded::guarded;
 use crate::input::Input;
 use crate::metadata::{Kind, Metadata};
 use crate::record::Record;
@@ -50,10 +52,18 @@ fn wrap(path: &std::path::Path, error: ParquetError) -> Error {
     match error {
         ParquetError::External(cause) => match cause.downcast::<std::io::Error>() {
             Ok(cause) => Error::io(path, *cause),
-            Err(cause) => Error::format(path, format!("Parquet: {cause}")),
+            Err(cause) => Error::format(path, format!("damaged Parquet: {cause}")),
         },
-        other => Error::format(path, format!("damaged Parquet: {other}")),
+        other => {
+            let said = other.to_string();
+            Error::format(path, format!("damaged Parquet: {}", said.trim_start_matches("Parquet error: ")))
+        }
     }
+}
+
+/// A call into the library: it panics on some damage.
+fn guard<T>(call: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
+    guarded(call).unwrap_or_else(|| Err(ParquetError::General("its bytes make no sense".to_owned())))
 }
 
 /// A table for rows of that kind that are counted elsewhere.

@@ -21,7 +21,7 @@ use crate::units::Nanos;
 
 use super::batch::{BATCH_ROWS, Cells, ColumnBatch, mismatch};
 use super::table::{Missing, Table};
-use super::{CREATED_BY, MAGIC, empty_metadata, wrap};
+use super::{CREATED_BY, MAGIC, empty_metadata, guard, wrap};
 
 /// A file, and what its footer says.
 pub struct TableFile {
@@ -54,7 +54,7 @@ impl TableFile {
             ));
         }
         let bytes = file.metadata().map_err(|e| Error::io(path, e))?.len();
-        let reader = SerializedFileReader::new(file).map_err(|e| wrap(path, e))?;
+        let reader = guard(|| SerializedFileReader::new(file)).map_err(|e| wrap(path, e))?;
         if !points_inside(reader.metadata(), bytes) {
             return Err(Error::format(path, "damaged Parquet: its table of contents points outside of the file"));
         }
@@ -274,7 +274,7 @@ impl<Row: Table> TableReader<Row> {
                 };
                 Row::COLUMNS.iter().zip(&self.places).map(of_column).collect()
             };
-            self.columns = open().map_err(|e| wrap(&self.file.path, e))?;
+            self.columns = guard(open).map_err(|e| wrap(&self.file.path, e))?;
             self.next_group += 1;
         }
     }
@@ -283,7 +283,7 @@ impl<Row: Table> TableReader<Row> {
     fn fill(&mut self) -> Result<Option<usize>> {
         let mut rows = None;
         for column in self.columns.iter_mut().flatten() {
-            let read = column.fill().map_err(|e| wrap(&self.file.path, e))?;
+            let read = guard(|| column.fill()).map_err(|e| wrap(&self.file.path, e))?;
             if rows.is_some_and(|rows| rows != read) {
                 return Err(Error::format(&self.file.path, "damaged Parquet: columns of different lengths"));
             }

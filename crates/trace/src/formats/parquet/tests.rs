@@ -32,6 +32,72 @@ fn open_load(path: &Path) -> (Vec<Request>, Metadata) {
     (rows, reader.metadata().clone())
 }
 
+#[test]
+fn what_is_kept_is_a_whole_file_at_any_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.load.parquet");
+    let hidden = || fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    let about = Metadata { complete: false, ..Metadata::new(Kind::Load, "test") };
+    let rows: Vec<Request> =
+        (0..10).map(|number| Request::new(Nanos(number), Op::Read, Sector(8), Sectors(8))).collect();
+    let mut writer = crate::create_load(&path, &about).unwrap();
+    let mut written = 0;
+    for length in [0, 1, 1, 5, 10] {
+        for row in &rows[written..length] {
+            writer.write(row).unwrap();
+        }
+        written = length;
+        writer.keep(&about).unwrap();
+        let (kept, metadata) = open_load(&hidden());
+        assert_eq!(kept, rows[..length]);
+        assert_eq!((metadata.counts.requests, metadata.complete), (length as u64, false));
+    }
+    writer.finish(&Metadata { complete: true, ..about.clone() }).unwrap();
+    assert_eq!(hidden(), path);
+    let (all, metadata) = open_load(&path);
+    assert_eq!((all, metadata.complete), (rows.clone(), true));
+
+    let mut writer = crate::create_load(&folder.path().join("b.load.parquet"), &about).unwrap();
+    writer.write(&rows[0]).unwrap();
+    writer.keep(&about).unwrap();
+    drop(writer);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(open_load(&hidden()).0, rows[..1], "it stays if the writer ends in any other way");
+}
+
+/// Tables of another producer, which fuzzing begins with.
+fn seed(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/parquet").join(name)
+}
+
+#[test]
+fn encodings_that_our_own_files_do_not_have_are_read() {
+    let read = |kind, version| open_load(&seed(&format!("{kind}-pages-{version}.parquet"))).0;
+    let plain = read("plain", "1.0");
+    assert_eq!((plain.len(), plain[1].op, plain[39].comm.as_str()), (40, Op::Read, "worker/3"));
+    for kind in ["plain", "dictionary", "snappy", "delta-length", "delta-text", "split"] {
+        for version in ["1.0", "2.0"] {
+            assert_eq!(read(kind, version), plain, "{kind} {version}");
+        }
+    }
+}
+
+#[test]
+fn pages_that_do_not_hold_what_they_say_are_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    // Deltas of 40 numbers in blocks of 256 with 4 parts, from 0 on: say that they are none, or many.
+    let (head, count) = (b"\x80\x02\x04\x28\x00", 3);
+    for (claimed, name) in [(0, "none"), (0x7f, "many")] {
+        let mut bytes = fs::read(seed("delta-length-pages-1.0.parquet")).unwrap();
+        let at = bytes.windows(head.len()).position(|window| window == head).unwrap();
+        bytes[at + count] = claimed;
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let said = error(&path);
+        assert!(said.contains("damaged Parquet"), "{said}");
+    }
+}
+
 fn error(path: &Path) -> String {
     match crate::open(path) {
         Ok(_) => panic!("opened"),

@@ -1,0 +1,255 @@
+//! Looks at pages before the library decodes them: of what their first bytes claim, it would believe anything.
+//!
+//! The encodings are those of <https://parquet.apache.org/docs/file-format/data-pages/encodings/>.
+
+use ::parquet::basic::{Encoding, Type as Physical};
+use ::parquet::column::page::{Page, PageMetadata, PageReader};
+use ::parquet::errors::{ParquetError, Result as ParquetResult};
+use ::parquet::schema::types::ColumnDescriptor;
+
+/// Texts in a page with delta encoding, at most: the library makes room for the lengths of all at once. Producers end pages
+/// at about a megabyte.
+const MOST_TEXTS: u64 = 1 << 24;
+
+/// Bytes of a value of a dictionary, at least: those of a number, or of the length of a text.
+const SMALLEST_IN_DICTIONARY: usize = 4;
+
+/// The pages of a column, looked at.
+pub struct CheckedPages {
+    pages: Box<dyn PageReader>,
+    is_nullable: bool,
+    is_text: bool,
+}
+
+impl CheckedPages {
+    /// Of a column that is not nested.
+    pub fn new(pages: Box<dyn PageReader>, column: &ColumnDescriptor) -> Self {
+        let is_text = column.physical_type() == Physical::BYTE_ARRAY;
+        Self { pages, is_nullable: column.max_def_level() > 0, is_text }
+    }
+
+    /// Where the values of a page begin, behind which of them are null.
+    fn values_at(&self, page: &Page) -> Option<usize> {
+        match page {
+            Page::DataPage { .. } if !self.is_nullable => Some(0),
+            Page::DataPage { buf, def_level_encoding: Encoding::RLE, .. } => {
+                let length = u32::from_le_bytes(buf.get(..4)?.try_into().ok()?);
+                usize::try_from(length).ok()?.checked_add(4)
+            }
+            #[expect(deprecated, reason = "old files have it")]
+            Page::DataPage { def_level_encoding: Encoding::BIT_PACKED, num_values, .. } => {
+                Some(num_values.div_ceil(8) as usize)
+            }
+            Page::DataPageV2 { rep_levels_byte_len, def_levels_byte_len, .. } => {
+                usize::try_from(rep_levels_byte_len.checked_add(*def_levels_byte_len)?).ok()
+            }
+            _ => None,
+        }
+    }
+
+    /// The page as the library can take it. What can't be understood here it does not understand either, and says so.
+    fn look(&self, page: Page) -> ParquetResult<Page> {
+        let wrong = || Err(ParquetError::General("a page does not hold what it says".to_owned()));
+        let encoding = page.encoding();
+        if let Page::DictionaryPage { buf, num_values, .. } = &page {
+            let fits = *num_values as usize <= buf.len() / SMALLEST_IN_DICTIONARY;
+            return if fits { Ok(page) } else { wrong() };
+        }
+        let is_delta = matches!(
+            encoding,
+            Encoding::DELTA_BINARY_PACKED | Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY
+        );
+        let Some(at) = self.values_at(&page).filter(|&at| is_delta && at <= page.buffer().len()) else {
+            return Ok(page);
+        };
+        let most = u64::from(page.num_values()).min(if self.is_text { MOST_TEXTS } else { u64::MAX });
+        let values = &page.buffer()[at..];
+        let Some(first) = Deltas::read(values) else { return Ok(page) };
+        // Of a text: how much of the one before it begins with, then how long the rest is.
+        let second = match encoding {
+            Encoding::DELTA_BYTE_ARRAY => first.end(values).and_then(|end| Deltas::read(values.get(end..)?)),
+            _ => None,
+        };
+        if first.count > most || second.is_some_and(|second| second.count > most) {
+            return wrong();
+        }
+        // None at all, where all rows are null. Where they are not, the library counts below zero.
+        if first.count == 0 { Ok(without_values(page, at)) } else { Ok(page) }
+    }
+}
+
+/// The page with its nulls alone. Plain values that are not there are an error if one is asked for.
+fn without_values(mut page: Page, at: usize) -> Page {
+    if let Page::DataPage { buf, encoding, .. } | Page::DataPageV2 { buf, encoding, .. } = &mut page {
+        buf.truncate(at);
+        *encoding = Encoding::PLAIN;
+    }
+    page
+}
+
+/// Numbers as their differences, DELTA_BINARY_PACKED: what stands in front of them.
+#[derive(Clone, Copy)]
+struct Deltas {
+    block: u64,
+    parts: u64,
+    count: u64,
+    /// Where the blocks begin.
+    blocks_at: usize,
+}
+
+impl Deltas {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let mut at = 0;
+        let [block, parts, count, _first] = [(); 4].map(|()| varint(bytes, &mut at));
+        Some(Self { block: block?, parts: parts?, count: count?, blocks_at: _first.map(|_| at)? })
+    }
+
+    /// Where they end, if their blocks are whole.
+    fn end(self, bytes: &[u8]) -> Option<usize> {
+        let part = self.block.checked_div(self.parts)?;
+        let (mut left, mut at) = (self.count.saturating_sub(1), self.blocks_at);
+        while left > 0 {
+            varint(bytes, &mut at)?;
+            let widths = bytes.get(at..at.checked_add(usize::try_from(self.parts).ok()?)?)?;
+            at += widths.len();
+            for &width in widths.iter().take(usize::try_from(left.div_ceil(part.max(1))).ok()?) {
+                at = at.checked_add(usize::try_from(u64::from(width).checked_mul(part)?).ok()? / 8)?;
+            }
+            left = left.saturating_sub(self.block.max(1));
+        }
+        Some(at)
+    }
+}
+
+/// A number in pieces of seven bits (LEB128).
+fn varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
+    let mut value = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+impl Iterator for CheckedPages {
+    type Item = ParquetResult<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for CheckedPages {
+    fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
+        self.pages.get_next_page()?.map(|page| self.look(page)).transpose()
+    }
+
+    fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
+        self.pages.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> ParquetResult<()> {
+        self.pages.skip_next_page()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ::parquet::basic::Repetition;
+    use ::parquet::schema::types::{ColumnPath, Type};
+
+    use super::*;
+
+    struct NoPages;
+
+    impl Iterator for NoPages {
+        type Item = ParquetResult<Page>;
+
+        fn next(&mut self) -> Option<Self::Item> {
+            None
+        }
+    }
+
+    impl PageReader for NoPages {
+        fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
+            Ok(None)
+        }
+
+        fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
+            Ok(None)
+        }
+
+        fn skip_next_page(&mut self) -> ParquetResult<()> {
+            Ok(())
+        }
+    }
+
+    fn pages(of: Physical, is_nullable: bool) -> CheckedPages {
+        let repetition = if is_nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let column = Type::primitive_type_builder("x", of).with_repetition(repetition).build().unwrap();
+        let levels = i16::from(is_nullable);
+        let column = ColumnDescriptor::new(Arc::new(column), levels, 0, ColumnPath::from("x"));
+        CheckedPages::new(Box::new(NoPages), &column)
+    }
+
+    fn page(bytes: &[u8], num_values: u32, encoding: Encoding) -> Page {
+        Page::DataPage {
+            buf: bytes.to_vec().into(),
+            num_values,
+            encoding,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        }
+    }
+
+    /// Blocks of 128 in 4 parts; then how many, and the first.
+    const NONE: [u8; 5] = [0x80, 1, 4, 0, 0];
+    const FORTY: [u8; 5] = [0x80, 1, 4, 40, 0];
+    /// Their differences: at least 2 (zigzag of 1), and no bits on top of it in any part.
+    const BLOCK: [u8; 5] = [2, 0, 0, 0, 0];
+
+    #[test]
+    fn no_more_values_than_the_page_has() {
+        let numbers = pages(Physical::INT64, false);
+        let deltas = [FORTY, BLOCK].concat();
+        assert!(numbers.look(page(&deltas, 40, Encoding::DELTA_BINARY_PACKED)).is_ok());
+        assert!(numbers.look(page(&deltas, 39, Encoding::DELTA_BINARY_PACKED)).is_err());
+        assert!(numbers.look(page(&deltas, 39, Encoding::PLAIN)).is_ok(), "no deltas");
+        // The count is in the second list as well, which stands behind the first one.
+        let texts = pages(Physical::BYTE_ARRAY, false);
+        let many = [0x80, 1, 4, 0xff, 0xff, 0xff, 0xff, 0x7f, 0];
+        let damaged = [&FORTY[..], &BLOCK, &many].concat();
+        assert!(texts.look(page(&damaged, 40, Encoding::DELTA_BYTE_ARRAY)).is_err());
+        let whole = [FORTY, BLOCK, FORTY, BLOCK].concat();
+        assert!(texts.look(page(&whole, 40, Encoding::DELTA_BYTE_ARRAY)).is_ok());
+    }
+
+    #[test]
+    fn a_page_of_nulls_alone_has_no_deltas() {
+        let numbers = pages(Physical::INT64, true);
+        let levels = [2, 0, 0, 0, 80, 0];
+        let nulls = page(&[&levels[..], &NONE].concat(), 40, Encoding::DELTA_BINARY_PACKED);
+        let looked = numbers.look(nulls).unwrap();
+        assert_eq!((looked.encoding(), &looked.buffer()[..]), (Encoding::PLAIN, &levels[..]));
+    }
+
+    #[test]
+    fn no_larger_dictionary_than_there_are_bytes() {
+        let dictionary = |num_values| Page::DictionaryPage {
+            buf: vec![0; 80].into(),
+            num_values,
+            encoding: Encoding::PLAIN,
+            is_sorted: false,
+        };
+        let numbers = pages(Physical::INT64, false);
+        assert!(numbers.look(dictionary(10)).is_ok());
+        assert!(numbers.look(dictionary(u32::MAX)).is_err());
+    }
+}
