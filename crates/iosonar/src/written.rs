@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use anyhow::{Result, bail};
-use iosonar_trace::output::{Existing, Output, Unfinished, split_compression};
+use iosonar_trace::output::{Existing, Output, split_compression};
 use iosonar_trace::{Device, Format, Kind, Metadata, Nanos, Reader, Record, Request, Unheld, Writer};
 
 use crate::human;
@@ -170,7 +170,7 @@ impl Replacing {
         self.allows(output)?;
         signals::remove_unfinished_files();
         let existing = if self.overwrite { Existing::Replaced } else { Existing::FromTheStart };
-        Ok(Output::create_as(output, existing, Unfinished::Removed)?)
+        Ok(Output::create_as(output, existing)?)
     }
 }
 
@@ -254,6 +254,10 @@ mod tests {
 
         fn learn_devices(&mut self, new: &[Device]) {
             self.0.extend(new.iter().map(|device| device.name.clone()));
+        }
+
+        fn keep(&mut self, _: &Metadata) -> iosonar_trace::Result<()> {
+            Ok(())
         }
 
         fn finish(self: Box<Self>, _: &Metadata) -> iosonar_trace::Result<Unheld> {

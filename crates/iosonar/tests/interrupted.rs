@@ -1,7 +1,7 @@
 //! What is left of a file that is being written when a signal comes, or when another one gets its name.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -117,22 +117,74 @@ fn a_recording_that_is_ended_while_it_begins_leaves_nothing_hidden() {
     assert!(!names(folder.path()).iter().any(|name| name.ends_with(".partial")), "{:?}", names(folder.path()));
 }
 
+/// What the one hidden file in a folder holds by now.
+struct Kept {
+    name: String,
+    rows: usize,
+    complete: bool,
+}
+
+/// Nothing while it is being extended.
+fn kept(folder: &Path) -> Option<Kept> {
+    let [name] = names(folder).try_into().unwrap();
+    assert!(name.ends_with(".partial"), "{name}");
+    let mut load = iosonar_trace::open_load(&folder.join(&name)).ok()?;
+    let mut rows = 0;
+    while load.next().ok()?.is_some() {
+        rows += 1;
+    }
+    Some(Kept { name, rows, complete: load.metadata().complete })
+}
+
+/// Comes back when that many requests are kept.
+fn are_kept(rows: usize, folder: &Path) {
+    begun(folder);
+    while kept(folder).is_none_or(|kept| kept.rows < rows) {
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A command that reads a few blocks, waits for a line on its standard input, and reads others.
+fn reads(device: &LoopDevice, few: u32, others: u32) -> String {
+    let read = format!("dd if={} of=/dev/null iflag=direct bs=512 2>&1 count", device.path().display());
+    format!("{read}={few}; read line; {read}={others}")
+}
+
 #[test]
 fn a_recording_whose_disk_is_full_says_so_and_keeps_what_it_has() {
     let Some(device) = device() else { return };
-    let (small, folder) = (Small::new(), tempfile::tempdir().unwrap());
-    let done: PathBuf = folder.path().join("done");
-    let path = device.path().display();
-    let work = format!("dd if={path} of=/dev/null iflag=direct bs=512 count=30000 2>&1; touch {}", done.display());
-    let output = record(&device, &["--", "sh", "-c", &work], &small.0.path().join("a.load")).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("the recording has stopped") || said.contains("kept as"), "{said}");
-    assert!(done.exists(), "the command was waited for");
-    let kept = names(small.0.path());
-    assert!(kept.len() == 1 && kept[0].ends_with(".partial") && said.contains(&kept[0]), "{kept:?}: {said}");
-    let mut load = iosonar_trace::open_load(&small.0.path().join(&kept[0])).unwrap();
-    assert!(load.next().unwrap().is_some());
+    for name in ["a.load", "a.load.parquet"] {
+        let (small, folder) = (Small::new(), tempfile::tempdir().unwrap());
+        let done: PathBuf = folder.path().join("done");
+        let work = format!("{}; touch {}", reads(&device, 100, 30000), done.display());
+        let mut command = record(&device, &["--", "sh", "-c", &work], &small.0.path().join(name));
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        are_kept(100, small.0.path());
+        child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("the recording has stopped") && said.contains("kept as"), "{said}");
+        assert!(done.exists(), "the command was waited for");
+        let kept = kept(small.0.path()).expect("it can be read");
+        assert!(kept.rows >= 100 && said.contains(&kept.name), "{} in {}: {said}", kept.rows, kept.name);
+    }
+}
+
+#[test]
+fn a_recording_that_is_killed_leaves_a_file_that_can_be_read() {
+    let Some(device) = device() else { return };
+    for name in ["a.load.zst", "a.load.parquet"] {
+        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+        let work = reads(&device, 100, 1);
+        let mut command = record(&device, &["--", "sh", "-c", &work], &folder.path().join(name));
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        are_kept(100, folder.path());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let kept = kept(folder.path()).expect("it can be read");
+        assert_eq!((kept.rows, kept.complete), (100, false));
+    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Records the requests of block devices from a running kernel, and compares a recording with a replay.
 //!
 //! ```text
-//!  tracepoints ─▶ bpf/record.bpf.c ─▶ ring ─▶ kernel.rs ─▶ pairing.rs ─▶ order.rs ─▶ writer (a thread of its own)
-//!    (kernel)      one event each              events       beginnings     rows in      a load
-//!                                                           find ends      time order
+//!  tracepoints ─▶ bpf/record.bpf.c ─▶ ring ─▶ kernel.rs ─▶ pairing.rs ─▶ order.rs ─▶ saving.rs (a thread of its own)
+//!    (kernel)      one event each              events       beginnings     rows in      a load, kept
+//!                                                           find ends      time order   as it grows
 //! ```
 //!
 //! `docs/recording.md` tells users what is recorded and what it costs.
@@ -22,6 +22,7 @@ mod order;
 mod pairing;
 mod place;
 mod recorder;
+mod saving;
 
 pub use device::{BlockDevice, DeviceNumber, Layer, Partition, refuse_overlaps};
 pub use error::{Error, Result};

@@ -1,7 +1,5 @@
 //! A recording: from the kernel's events to the file.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use iosonar_trace::{Device, Kind, Metadata, Request, RequestTime, Writer};
@@ -11,6 +9,7 @@ use crate::device::{BlockDevice, Layer, refuse_overlaps};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::pairing::{Pairing, Recorded};
+use crate::saving::{Pace, Saving};
 
 /// How often the ring is emptied when there is no hurry.
 const TICK: Duration = Duration::from_millis(20);
@@ -18,9 +17,8 @@ const TICK: Duration = Duration::from_millis(20);
 /// How long the end of the recording waits for requests that are still out.
 const PATIENCE_NS: u64 = 2_000_000_000;
 
-/// Rows that go to the writer together, and how many such batches it may lag behind.
+/// Rows that go to the file together, unless it is time to keep those that there are.
 const BATCH: usize = 4096;
-const BATCHES: usize = 256;
 
 /// Events that are taken before anything else is looked at.
 const DRAIN: usize = 1 << 18;
@@ -108,38 +106,60 @@ impl Recorder {
     /// what `writer` could not hold, one sentence each.
     ///
     /// # Errors
-    /// If the file can't be written.
+    /// If the file can't be written: what was written until then may stay under a hidden name, which is told. If the kernel
+    /// hands out no more events: the file is ended with those that there were.
     pub fn run(
         mut self,
         writer: Box<dyn Writer<Request>>,
         mut go_on: impl FnMut(&Progress) -> bool,
     ) -> Result<(Metadata, Vec<String>)> {
-        let writer = WriterThread::start(writer);
-        while go_on(&self.progress()) {
+        let file = Saving::start(writer);
+        let went = self.go(&file, &mut go_on).and_then(|()| self.await_the_last());
+        self.pairing.finish(&mut self.rows);
+        self.hand_over(&file);
+        let metadata = if went.is_ok() { self.metadata() } else { self.so_far() };
+        self.kernel.stop();
+        // If it could not be written, this tells why.
+        let notes = file.finish(metadata.clone())?;
+        went.map(|()| (metadata, notes))
+    }
+
+    /// Until it is to end, or the file can't be written any more.
+    fn go(&mut self, file: &Saving, go_on: &mut impl FnMut(&Progress) -> bool) -> Result<()> {
+        let mut pace = Pace::default();
+        loop {
+            let progress = self.progress();
+            if !go_on(&progress) {
+                return Ok(());
+            }
             self.kernel.wait(TICK)?;
             self.drain();
             self.pairing.release(&mut self.rows);
-            let is_full = self.rows.len() >= BATCH;
-            if (is_full && self.hand_over(&writer) == Writing::Over) || writer.is_over() {
-                // At once, not after the requests that are still out: nobody takes them.
-                writer.finish(self.metadata())?;
+            let is_due = pace.is_due(progress.elapsed);
+            if is_due || self.rows.len() >= BATCH {
+                self.hand_over(file);
+            }
+            if is_due {
+                file.keep(self.so_far());
+            }
+            if file.is_over() {
                 return Err(Error::WriterGone);
             }
         }
-        self.await_the_last()?;
-        self.pairing.finish(&mut self.rows);
-        self.hand_over(&writer);
-        let metadata = self.metadata();
-        self.kernel.stop();
-        let notes = writer.finish(metadata.clone())?;
-        Ok((metadata, notes))
     }
 
-    fn hand_over(&mut self, writer: &WriterThread) -> Writing {
+    fn hand_over(&mut self, file: &Saving) {
         for row in &self.rows {
             self.counted.count_request(row);
         }
-        writer.take(std::mem::take(&mut self.rows))
+        file.take(std::mem::take(&mut self.rows));
+    }
+
+    /// The footer of a recording that was not ended in good order.
+    fn so_far(&self) -> Metadata {
+        let mut metadata = self.metadata();
+        metadata.complete = false;
+        metadata
     }
 
     /// Lets the requests end that began in time.
@@ -245,61 +265,6 @@ pub fn known(devices: &[BlockDevice], options: &Options) -> Metadata {
 
 fn names(devices: &[BlockDevice]) -> String {
     devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-/// Encoding never competes with reading the ring.
-struct WriterThread {
-    rows: SyncSender<Vec<Request>>,
-    footer: SyncSender<Metadata>,
-    thread: JoinHandle<Result<Vec<String>>>,
-}
-
-/// Whether the writer takes rows; if not, `finish` says why.
-#[derive(PartialEq)]
-enum Writing {
-    GoesOn,
-    Over,
-}
-
-impl WriterThread {
-    fn start(writer: Box<dyn Writer<Request>>) -> Self {
-        let (rows, take_rows) = sync_channel(BATCHES);
-        let (footer, take_footer) = sync_channel(1);
-        Self { rows, footer, thread: std::thread::spawn(move || write(writer, &take_rows, &take_footer)) }
-    }
-
-    /// Waits if the writer lags behind: then the ring is the room that is left.
-    fn take(&self, rows: Vec<Request>) -> Writing {
-        match self.rows.send(rows) {
-            Ok(()) => Writing::GoesOn,
-            Err(_) => Writing::Over,
-        }
-    }
-
-    /// Whether the file could not be written; `finish` says why.
-    fn is_over(&self) -> bool {
-        self.thread.is_finished()
-    }
-
-    fn finish(self, metadata: Metadata) -> Result<Vec<String>> {
-        self.footer.send(metadata).ok();
-        drop(self.rows);
-        self.thread.join().map_err(|_| Error::WriterGone)?
-    }
-}
-
-fn write(
-    mut writer: Box<dyn Writer<Request>>,
-    rows: &Receiver<Vec<Request>>,
-    footer: &Receiver<Metadata>,
-) -> Result<Vec<String>> {
-    for batch in rows {
-        for row in &batch {
-            writer.write(row)?;
-        }
-    }
-    let metadata = footer.recv().map_err(|_| Error::WriterGone)?;
-    Ok(writer.finish(&metadata)?.said)
 }
 
 fn now(clock: ClockId) -> u64 {

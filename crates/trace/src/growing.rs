@@ -2,8 +2,8 @@
 //! name, gets another one because that was taken meanwhile, stays as it is because a part is better than nothing, or goes.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, Seek, Write};
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -20,14 +20,19 @@ pub enum Existing {
     Replaced,
 }
 
-/// What becomes of a file that can't be written to its end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unfinished {
-    /// It is removed.
-    #[default]
-    Removed,
-    /// What was written until an error stays under its hidden name: for what can't be made again.
-    Kept,
+/// A file that could be read if nothing were added to it any more.
+struct Kept {
+    /// How much of it is written for good.
+    bytes: u64,
+    /// What stands behind that until more is written.
+    end: Vec<u8>,
+}
+
+impl Kept {
+    fn put(&self, file: &File) -> io::Result<()> {
+        file.write_all_at(&self.end, self.bytes)?;
+        file.set_len(self.bytes + self.end.len() as u64)
+    }
 }
 
 /// The hidden files that this process is writing, for [`remove_unfinished`].
@@ -55,12 +60,15 @@ pub struct Growing {
     /// The final name, links followed.
     path: PathBuf,
     replaces: bool,
-    unfinished: Unfinished,
+    /// What [`Growing::keep`] made of it.
+    kept: Option<Kept>,
+    /// Nothing more is written after an error: it could only damage what is kept.
+    is_over: bool,
 }
 
 impl Growing {
     /// Begins it beside `path`.
-    pub fn create(path: &Path, existing: Existing, on_failure: Unfinished) -> io::Result<Self> {
+    pub fn create(path: &Path, existing: Existing) -> io::Result<Self> {
         let path = follow(path)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         // 0o666 is what any program asks for; the umask takes its share.
@@ -73,12 +81,32 @@ impl Growing {
         paths.push(file.path().to_owned());
         drop(paths);
         let replaces = existing == Existing::Replaced || fs::metadata(&path).is_ok();
-        Ok(Self { file: Some(file), path, replaces, unfinished: on_failure })
+        Ok(Self { file: Some(file), path, replaces, kept: None, is_over: false })
     }
 
-    /// Its hidden name, if it stays there after an error.
-    pub fn kept_as(&self) -> Option<&Path> {
-        self.file.as_ref().filter(|_| self.unfinished == Unfinished::Kept).map(NamedTempFile::path)
+    /// From now on it stays under its hidden name, whatever becomes of this program and of what is still to come. `end`
+    /// stands behind what was written until more is: it makes a whole file of a part. Returns the hidden name.
+    pub fn keep(&mut self, end: Vec<u8>) -> io::Result<PathBuf> {
+        let Some(file) = &mut self.file else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        let hidden = file.path().to_owned();
+        file.disable_cleanup(true);
+        unfinished().retain(|path| *path != hidden);
+        let kept = Kept { bytes: file.as_file_mut().stream_position()?, end };
+        if let Err(error) = kept.put(file.as_file()) {
+            self.go_back();
+            return Err(error);
+        }
+        self.kept = Some(kept);
+        Ok(hidden)
+    }
+
+    /// Makes it again what could be read last. What has no end is read as far as it goes, and stays as it is.
+    fn go_back(&mut self) {
+        self.is_over = true;
+        if let (Some(file), Some(kept)) = (&self.file, self.kept.as_ref().filter(|kept| !kept.end.is_empty())) {
+            // The room for it was there before. If it can't be had any more, there is nothing else to try.
+            let _ = kept.put(file.as_file());
+        }
     }
 
     /// Makes its content durable and gives it its name.
@@ -91,9 +119,11 @@ impl Growing {
     }
 
     fn name(&self, file: NamedTempFile) -> io::Result<()> {
-        if let Err(error) = file.as_file().sync_all() {
-            return Err(self.given_up(file, error));
+        if self.kept.is_some() {
+            let mut file = file.as_file();
+            file.set_len(file.stream_position()?)?;
         }
+        file.as_file().sync_all()?;
         // A signal's removal of hidden files comes before this or after it.
         let paths = unfinished();
         let persisted = match self.replaces {
@@ -104,7 +134,7 @@ impl Growing {
         match persisted {
             Ok(()) => File::open(folder_of(&self.path))?.sync_all(),
             Err((file, error)) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let kept = keep_beside(file, &self.path).map_err(|(file, error)| self.given_up(file, error))?;
+                let kept = keep_beside(file, &self.path).map_err(|(_, error)| error)?;
                 Err(io::Error::new(
                     error.kind(),
                     format!(
@@ -114,24 +144,19 @@ impl Growing {
                     ),
                 ))
             }
-            Err((file, error)) => Err(self.given_up(file, error)),
+            Err((_, error)) => Err(error),
         }
-    }
-
-    /// Removes the hidden file, or doesn't, as was asked for.
-    fn given_up(&self, mut file: NamedTempFile, error: io::Error) -> io::Error {
-        file.disable_cleanup(self.unfinished == Unfinished::Kept);
-        error
     }
 }
 
 impl Write for Growing {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(file) = &mut self.file else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        let Some(file) = self.file.as_mut().filter(|_| !self.is_over) else {
+            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "nothing is written after an error"));
+        };
         let written = file.write(bytes);
-        let is_lost = written.as_ref().is_err_and(|e| e.kind() != io::ErrorKind::Interrupted);
-        if is_lost && self.unfinished == Unfinished::Kept {
-            file.disable_cleanup(true);
+        if written.as_ref().is_err_and(|e| e.kind() != io::ErrorKind::Interrupted) {
+            self.go_back();
         }
         written
     }

@@ -29,6 +29,11 @@ impl<W: Write> Members<W> {
         Self { out, compressor, text: Vec::with_capacity(MEMBER), packed, is_begun: false }
     }
 
+    /// Where it packs into.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// Packs what is left. Of nothing at all, too, there is a member: an empty file would not be one of gzip.
     pub fn finish(mut self) -> io::Result<W> {
         if !self.text.is_empty() || !self.is_begun {

@@ -8,6 +8,7 @@ mod error;
 mod events;
 pub mod formats;
 mod growing;
+mod guarded;
 mod gzip;
 pub mod input;
 pub mod limit;
@@ -32,6 +33,7 @@ pub mod words;
 
 pub use error::{Error, Result};
 pub use formats::{Format, Opened, Options};
+pub use guarded::is_guarded;
 pub use metadata::{Counts, Device, FOOTER_KEY, Kind, Metadata, RequestTime, Source, Span};
 pub use open::{
     OpenedFile, create_load, create_load_as, create_run, create_run_as, format_for, into_load, open, open_file,

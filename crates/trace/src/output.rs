@@ -7,16 +7,23 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::growing::Growing;
-pub use crate::growing::{Existing, Unfinished, remove_unfinished};
+pub use crate::growing::{Existing, remove_unfinished};
 use crate::gzip::Members;
 use crate::input::Compression;
 
 /// A file that is being written, compressed as its name says (`.gz`, `.zst`), or standard output for `-`.
 pub struct Output {
-    path: PathBuf,
-    /// Where what was written stays after an error.
-    kept_as: Option<PathBuf>,
+    place: Place,
     encoder: Encoder,
+}
+
+/// Where an output is.
+#[derive(Clone)]
+pub struct Place {
+    /// The final name.
+    path: PathBuf,
+    /// Where what was written stays, whatever comes.
+    kept_as: Option<PathBuf>,
 }
 
 enum Encoder {
@@ -39,48 +46,72 @@ impl Output {
     /// # Errors
     /// If there can be no such file: its folder is missing, it is a folder itself, or a link that leads nowhere.
     pub fn create(path: &Path) -> Result<Self> {
-        Self::create_as(path, Existing::default(), Unfinished::default())
+        Self::create_as(path, Existing::default())
     }
 
-    /// The same with choices.
+    /// The same with a choice.
     ///
     /// # Errors
     /// As above.
-    pub fn create_as(path: &Path, existing: Existing, unfinished: Unfinished) -> Result<Self> {
+    pub fn create_as(path: &Path, existing: Existing) -> Result<Self> {
         let wrap = |e| Error::io(path, e);
-        let sink = Sink::open(path, existing, unfinished).map_err(wrap)?;
-        let kept_as = match &sink {
-            Sink::Growing(file) => file.kept_as().map(Path::to_owned),
-            Sink::Stdout(_) | Sink::Special(_) => None,
-        };
-        let sink = BufWriter::with_capacity(256 * 1024, sink);
+        let sink = BufWriter::with_capacity(256 * 1024, Sink::open(path, existing).map_err(wrap)?);
         let encoder = match split_compression(path).1 {
             Compression::None => Encoder::Plain(sink),
             Compression::Gzip => Encoder::Gzip(Members::new(sink)),
             Compression::Zstd => Encoder::Zstd(zstd::Encoder::new(sink, 3).map_err(wrap)?),
         };
-        Ok(Self { path: path.to_owned(), kept_as, encoder })
+        Ok(Self { place: Place::new(path), encoder })
     }
 
     /// An open file or pipe, which is called `path` in messages, plain.
     pub fn of_file(path: &Path, file: File) -> Self {
         let sink = BufWriter::with_capacity(256 * 1024, Sink::Special(file));
-        Self { path: path.to_owned(), kept_as: None, encoder: Encoder::Plain(sink) }
+        Self { place: Place::new(path), encoder: Encoder::Plain(sink) }
     }
 
     /// Its final name.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.place.path
     }
 
-    /// An error of the system on it, with where what was written until then is, if it was to be kept.
+    /// Where it is.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Hands everything so far to the system. From now on it stays under a hidden name, whatever becomes of this program
+    /// and of what is still to come. `end`, if it is not empty, stands behind it until more is written, and again after an
+    /// error: it makes a whole file of a part. What is packed can have none.
+    pub fn keep(&mut self, mut end: Vec<u8>) -> Result<()> {
+        let flushed = self.flush();
+        let sink = match &mut self.encoder {
+            Encoder::Plain(sink) => sink.get_mut(),
+            Encoder::Gzip(encoder) => {
+                end.clear();
+                encoder.get_mut().get_mut()
+            }
+            Encoder::Zstd(encoder) => {
+                end.clear();
+                encoder.get_mut().get_mut()
+            }
+        };
+        let kept = flushed.and_then(|()| match sink {
+            Sink::Growing(file) => file.keep(end).map(Some),
+            Sink::Stdout(_) | Sink::Special(_) => Ok(None),
+        });
+        self.place.kept_as = kept.map_err(|e| self.place.error(e))?;
+        Ok(())
+    }
+
+    /// An error of the system on it, with where what was written until then is, if it was kept.
     pub fn error(&self, source: io::Error) -> Error {
-        error(&self.path, self.kept_as.as_deref(), source)
+        self.place.error(source)
     }
 
     /// Ends the compression, makes the content durable and gives it its final name.
     pub fn finish(self) -> Result<()> {
-        let Self { path, kept_as, encoder } = self;
+        let Self { place, encoder } = self;
         let end = || -> io::Result<()> {
             let buffered = match encoder {
                 Encoder::Plain(sink) => sink,
@@ -89,24 +120,36 @@ impl Output {
             };
             buffered.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
         };
-        end().map_err(|e| error(&path, kept_as.as_deref(), e))
+        end().map_err(|e| place.error(e))
     }
 }
 
-fn error(path: &Path, kept_as: Option<&Path>, source: io::Error) -> Error {
-    let is_there = kept_as.filter(|kept| kept.exists());
-    let source = match is_there {
-        Some(kept) => io::Error::new(
-            source.kind(),
-            format!("{source}; what was written until then is kept as {}", kept.display()),
-        ),
-        None => source,
-    };
-    Error::io(path, source)
+impl Place {
+    fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), kept_as: None }
+    }
+
+    /// The final name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// As [`Output::error`].
+    pub fn error(&self, source: io::Error) -> Error {
+        let kept = self.kept_as.as_ref().filter(|kept| kept.exists());
+        let source = match kept {
+            Some(kept) => io::Error::new(
+                source.kind(),
+                format!("{source}; what was written until then is kept as {}", kept.display()),
+            ),
+            None => source,
+        };
+        Error::io(&self.path, source)
+    }
 }
 
 impl Sink {
-    fn open(path: &Path, existing: Existing, unfinished: Unfinished) -> io::Result<Self> {
+    fn open(path: &Path, existing: Existing) -> io::Result<Self> {
         if path == Path::new("-") {
             return Ok(Self::Stdout(io::stdout()));
         }
@@ -118,7 +161,7 @@ impl Sink {
                 return Ok(Self::Special(File::options().write(true).open(path)?));
             }
         }
-        Growing::create(path, existing, unfinished).map(Self::Growing)
+        Growing::create(path, existing).map(Self::Growing)
     }
 
     fn finish(self) -> io::Result<()> {
@@ -204,7 +247,7 @@ mod tests {
     }
 
     fn written(path: &Path, content: &str, existing: Existing) -> Result<()> {
-        let mut output = Output::create_as(path, existing, Unfinished::Removed)?;
+        let mut output = Output::create_as(path, existing)?;
         output.write_all(content.as_bytes()).unwrap();
         fs::write(path, "somebody else's").unwrap();
         output.finish()

@@ -29,7 +29,8 @@ pub trait Reader<Row>: Send {
     }
 }
 
-/// Takes rows one at a time. Nothing stands under the file's final name until [`Writer::finish`].
+/// Takes rows one at a time. Nothing stands under the file's final name until [`Writer::finish`]; without that, nothing is
+/// left of it, but for [`Writer::keep`].
 pub trait Writer<Row>: Send {
     /// Adds a row. Its device is one of those that were known when the file was begun, or of
     /// [`Writer::learn_devices`]; any other has no name.
@@ -38,6 +39,11 @@ pub trait Writer<Row>: Send {
     /// Takes devices that appeared since the file was begun, behind all that are known. Formats that name devices in
     /// their rows need them before the first row on them; what has them in its footer waits for [`Writer::finish`].
     fn learn_devices(&mut self, _new: &[Device]) {}
+
+    /// Makes what was written so far outlive this program, whatever becomes of it and of what is still to come: it stays
+    /// under a hidden name beside the final one, and can be read. For what can't be made again. The footer, where the
+    /// format has one, is of `so_far` as in [`Writer::finish`].
+    fn keep(&mut self, so_far: &Metadata) -> Result<()>;
 
     /// Ends the file. The writer counts rows and span itself; everything else in the footer comes from `metadata`.
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Unheld>;

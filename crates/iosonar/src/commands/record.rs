@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use indicatif::ProgressBar;
 use iosonar_record::{BlockDevice, Level, Options, Progress, Recorder, refuse_output_on};
 use iosonar_trace::formats::{FORMATS, Format};
-use iosonar_trace::output::{Existing, Output, Unfinished};
+use iosonar_trace::output::Output;
 use iosonar_trace::{Metadata, Request, Writer};
 
 use crate::duration;
@@ -106,14 +106,25 @@ impl Args {
         bar.finish_and_clear();
         match recorded {
             Ok((footer, notes)) => report(&output, &footer, &notes),
-            Err(error) if until.command_goes_on() => {
-                tell!("iosonar: the recording has stopped, and the command goes on without it: {error}");
-                until.exit_code()?;
-                return Err(anyhow::Error::new(error).context("the command was not recorded to its end"));
-            }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(stopped(error, &output, until)),
         }
         until.exit_code()
+    }
+}
+
+/// What to say of a recording that stopped before its end. A command that goes on is waited for.
+fn stopped(error: iosonar_record::Error, output: &Path, mut until: Until) -> anyhow::Error {
+    let there_is = match output.is_file() {
+        true => format!("; what was recorded until then is in {}", output.display()),
+        false => String::new(),
+    };
+    if !until.command_goes_on() {
+        return anyhow::Error::new(error).context(format!("the recording has stopped{there_is}"));
+    }
+    tell!("iosonar: the recording has stopped, and the command goes on without it: {error}{there_is}");
+    match until.exit_code() {
+        Ok(_) => anyhow::Error::new(error).context("the command was not recorded to its end"),
+        Err(error) => error,
     }
 }
 
@@ -124,12 +135,11 @@ fn refuse_existing(output: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Begins the file. If it can't be written to its end, what there is of it stays: it can't be recorded again. But nothing in
-/// a table without its end could be read.
+/// Begins the file.
 fn begin(output: &Path, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
     let can = |format: &&Format| format.create_load.is_some();
     let format = iosonar_trace::format_for(output).ok().filter(can);
-    let Some((format, create)) = format.and_then(|format| Some((format, format.create_load?))) else {
+    let Some(create) = format.and_then(|format| format.create_load) else {
         let endings: Vec<&str> =
             FORMATS.iter().copied().filter(can).flat_map(|format| format.endings).copied().collect();
         bail!(
@@ -139,8 +149,7 @@ fn begin(output: &Path, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
             if output == Path::new("-") { "; standard output has no ending" } else { "" }
         );
     };
-    let unfinished = if format.name == "parquet" { Unfinished::Removed } else { Unfinished::Kept };
-    Ok(create(Output::create_as(output, Existing::FromTheStart, unfinished)?, known)?)
+    Ok(create(Output::create(output)?, known)?)
 }
 
 fn default_output(devices: &[BlockDevice]) -> PathBuf {

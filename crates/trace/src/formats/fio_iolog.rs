@@ -169,6 +169,10 @@ impl Writer<Request> for IologWriter {
         }
     }
 
+    fn keep(&mut self, _: &Metadata) -> Result<()> {
+        self.output.keep(Vec::new())
+    }
+
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
         for index in 0..self.opened {
             let line = format!("{} {} close", metadata.span.last_ns.max(0) / 1000, self.names[index]);

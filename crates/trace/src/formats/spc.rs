@@ -62,6 +62,10 @@ impl Writer<Request> for SpcWriter {
         writeln!(self.output, "{asu},{lba},{size},{opcode},{secs}.{ns:09}").map_err(|e| self.output.error(e))
     }
 
+    fn keep(&mut self, _: &Metadata) -> Result<()> {
+        self.output.keep(Vec::new())
+    }
+
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
         let mut unheld = self.losses.told("SPC", metadata);
         if metadata.devices.iter().any(|device| !device.name.is_empty()) {

@@ -91,6 +91,10 @@ impl Writer<Request> for BlkparseWriter {
         self.names.extend(new.iter().map(|device| device.name.clone()));
     }
 
+    fn keep(&mut self, _: &Metadata) -> Result<()> {
+        self.output.keep(Vec::new())
+    }
+
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
         while let event @ Some(_) = self.pending.before(u64::MAX) {
             self.put(event)?;

@@ -177,6 +177,10 @@ impl Writer<Request> for BlktraceWriter {
         self.devices.extend(new.iter().map(|device| number_of(&device.name)));
     }
 
+    fn keep(&mut self, _: &Metadata) -> Result<()> {
+        self.output.keep(Vec::new())
+    }
+
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
         self.begin()?;
         while let Some((at, action, request)) = self.pending.before(u64::MAX) {

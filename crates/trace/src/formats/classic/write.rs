@@ -99,6 +99,10 @@ impl Writer<Request> for LoadWriter {
         self.output.write_all(&self.line).map_err(|e| self.output.error(e))
     }
 
+    fn keep(&mut self, _: &Metadata) -> Result<()> {
+        self.output.keep(Vec::new())
+    }
+
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
         let unheld = self.losses.told("classic", metadata);
         self.output.finish()?;
@@ -136,6 +140,10 @@ impl Writer<Record> for RunWriter {
         put_row(&mut self.line, record.intended, record.sector.0, record.sectors.0, op, delay, latency);
         self.written.count_record(record);
         self.output.write_all(&self.line).map_err(|e| self.output.error(e))
+    }
+
+    fn keep(&mut self, _: &Metadata) -> Result<()> {
+        self.output.keep(Vec::new())
     }
 
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ::parquet::basic::{Compression, ConvertedType, Encoding, Repetition, Type as Physical, ZstdLevel};
 use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
-use ::parquet::errors::Result as ParquetResult;
-use ::parquet::file::metadata::KeyValue;
+use ::parquet::errors::{ParquetError, Result as ParquetResult};
+use ::parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData};
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::{ColumnPath, Type};
@@ -13,7 +13,7 @@ use ::parquet::schema::types::{ColumnPath, Type};
 use crate::SCHEMA_VERSION;
 use crate::error::{Error, Result};
 use crate::metadata::{FOOTER_KEY, Metadata};
-use crate::output::Output;
+use crate::output::{Output, Place};
 use crate::request::Comm;
 use crate::stream::{Unheld, Writer};
 
@@ -50,8 +50,39 @@ impl<Row: Table> TableWriter<Row> {
     }
 
     fn end_group(&mut self) -> Result<()> {
+        if self.rows == 0 {
+            return Ok(());
+        }
         self.rows = 0;
-        self.buffers.write(&mut self.writer).map_err(|e| wrap(self.writer.inner().path(), e))
+        let written = self.buffers.write(&mut self.writer);
+        written.map_err(|e| failed(self.writer.inner().place(), e))
+    }
+
+    /// Our own part of the footer.
+    fn own(&self, metadata: &Metadata) -> Result<KeyValue> {
+        let json = serde_json::to_string(&footer(metadata, &self.written));
+        let json = json.map_err(|e| Error::format(self.writer.inner().path(), e.to_string()))?;
+        Ok(KeyValue::new(FOOTER_KEY.to_owned(), json))
+    }
+
+    /// What makes a table of the row groups that were written so far.
+    fn end(&self, so_far: &Metadata) -> Result<Vec<u8>> {
+        let groups = self.writer.flushed_row_groups().to_vec();
+        let properties = self.writer.properties();
+        let about = FileMetaData::new(
+            properties.writer_version().as_num(),
+            groups.iter().map(RowGroupMetaData::num_rows).sum(),
+            Some(properties.created_by().to_owned()),
+            Some(vec![self.own(so_far)?]),
+            Arc::new(self.writer.schema_descr().clone()),
+            None,
+        );
+        let mut end = Vec::new();
+        let contents = ParquetMetaData::new(about, groups);
+        // The indexes of pages are written at the end, and are not there yet.
+        let writer = ParquetMetaDataWriter::new(&mut end, &contents).with_preserve_page_index_locations(false);
+        writer.finish().map_err(|e| wrap(self.writer.inner().path(), e))?;
+        Ok(end)
     }
 }
 
@@ -64,16 +95,28 @@ impl<Row: Table> Writer<Row> for TableWriter<Row> {
         if self.rows == GROUP_ROWS { self.end_group() } else { Ok(()) }
     }
 
+    fn keep(&mut self, so_far: &Metadata) -> Result<()> {
+        self.end_group()?;
+        let end = self.end(so_far)?;
+        self.writer.flush().map_err(|e| self.writer.inner().error(e))?;
+        self.writer.inner_mut().keep(end)
+    }
+
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
-        if self.rows > 0 {
-            self.end_group()?;
-        }
-        let footer = footer(metadata, &self.written);
-        let path = self.writer.inner().path().to_owned();
-        let json = serde_json::to_string(&footer).map_err(|e| Error::format(&path, e.to_string()))?;
-        self.writer.append_key_value_metadata(KeyValue::new(FOOTER_KEY.to_owned(), json));
-        self.writer.into_inner().map_err(|e| wrap(&path, e))?.finish()?;
+        self.end_group()?;
+        let own = self.own(metadata)?;
+        self.writer.append_key_value_metadata(own);
+        let place = self.writer.inner().place().clone();
+        self.writer.into_inner().map_err(|e| failed(&place, e))?.finish()?;
         Ok(Unheld::default())
+    }
+}
+
+/// With where what was written until then is, if it was kept.
+fn failed(place: &Place, error: ParquetError) -> Error {
+    match wrap(place.path(), error) {
+        Error::Io { source, .. } => place.error(source),
+        other => other,
     }
 }
 
