@@ -70,7 +70,7 @@ impl LineFormat for Biosnoop {
     fn conclude(&mut self, about: &mut Metadata) {
         if self.driver_commands > 0 {
             let count = self.driver_commands;
-            about.notice(format!("{count} commands to the driver that are no requests were left out"));
+            about.notice(format!("left out, commands to the driver, which are no requests: {count}"));
         }
     }
 }
@@ -159,7 +159,7 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  LAT(ms)
         let (rows, about) = load("biosnoop", text);
         assert_eq!(recognised_as(text), "biosnoop");
         assert_eq!(rows.iter().map(|row| row.op).collect::<Vec<_>>(), [Op::Flush]);
-        assert!(about.counts.bad_lines == 0 && about.notices[0].starts_with("1 commands"), "{:?}", about.notices);
+        assert!(about.counts.bad_lines == 0 && about.notices[0].ends_with("no requests: 1"), "{:?}", about.notices);
     }
 
     #[test]

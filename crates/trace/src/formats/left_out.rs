@@ -30,12 +30,12 @@ impl LeftOut {
     pub fn tell(&mut self, about: &mut Metadata) {
         let Self { remaps, driver_commands, zone_operations } = std::mem::take(self);
         for (count, what) in [
-            (remaps, "requests were handed from one device to another (remapped)"),
-            (driver_commands, "events of commands to the driver that are no requests were left out"),
-            (zone_operations, "events of resets, openings and the like of zones were left out: they move no data"),
+            (remaps, "requests that were handed from one device to another (remapped)"),
+            (driver_commands, "left out, events of commands to the driver, which are no requests"),
+            (zone_operations, "left out, events of resets, openings and the like of zones, which move no data"),
         ] {
             if count > 0 {
-                about.notice(format!("{count} {what}"));
+                about.notice(format!("{what}: {count}"));
             }
         }
     }
