@@ -24,13 +24,30 @@ pub enum Existing {
 struct Kept {
     /// How much of it is written for good.
     bytes: u64,
-    /// What stands behind that until more is written.
+    /// What stands behind that, until something else does.
     end: Vec<u8>,
+    /// What comes there with the next end, if there is an end.
+    next: Vec<u8>,
 }
 
 impl Kept {
-    fn put(&self, file: &File) -> io::Result<()> {
-        file.write_all_at(&self.end, self.bytes)?;
+    /// Adds what has come, and puts another end behind it.
+    fn extend(&mut self, file: &File, end: Vec<u8>) -> io::Result<()> {
+        let mut all = std::mem::take(&mut self.next);
+        let bytes = self.bytes + all.len() as u64;
+        all.extend_from_slice(&end);
+        // At once: a killed program shall have done it or not.
+        file.write_all_at(&all, self.bytes)?;
+        file.set_len(bytes + end.len() as u64)?;
+        (self.bytes, self.end) = (bytes, end);
+        Ok(())
+    }
+
+    /// Puts the end where it was, as if nothing had been written behind it since.
+    fn restore(&self, file: &File) -> io::Result<()> {
+        // Where a file system needs new room even for this, giving up what is behind may make it.
+        file.write_all_at(&self.end, self.bytes)
+            .or_else(|_| file.set_len(self.bytes).and_then(|()| file.write_all_at(&self.end, self.bytes)))?;
         file.set_len(self.bytes + self.end.len() as u64)
     }
 }
@@ -85,18 +102,23 @@ impl Growing {
     }
 
     /// From now on it stays under its hidden name, whatever becomes of this program and of what is still to come. `end`
-    /// stands behind what was written until more is: it makes a whole file of a part. Returns the hidden name.
+    /// stands behind what was written: it makes a whole file of a part. With an end, what is written behind it waits in
+    /// memory for the next one. Returns the hidden name.
     pub fn keep(&mut self, end: Vec<u8>) -> io::Result<PathBuf> {
         let Some(file) = &mut self.file else { return Err(io::ErrorKind::BrokenPipe.into()) };
         let hidden = file.path().to_owned();
         file.disable_cleanup(true);
         unfinished().retain(|path| *path != hidden);
-        let kept = Kept { bytes: file.as_file_mut().stream_position()?, end };
-        if let Err(error) = kept.put(file.as_file()) {
+        let kept = match &mut self.kept {
+            Some(kept) if !kept.end.is_empty() => kept,
+            kept => {
+                kept.insert(Kept { bytes: file.as_file_mut().stream_position()?, end: Vec::new(), next: Vec::new() })
+            }
+        };
+        if let Err(error) = kept.extend(file.as_file(), end) {
             self.go_back();
             return Err(error);
         }
-        self.kept = Some(kept);
         Ok(hidden)
     }
 
@@ -105,7 +127,7 @@ impl Growing {
         self.is_over = true;
         if let (Some(file), Some(kept)) = (&self.file, self.kept.as_ref().filter(|kept| !kept.end.is_empty())) {
             // The room for it was there before. If it can't be had any more, there is nothing else to try.
-            let _ = kept.put(file.as_file());
+            let _ = kept.restore(file.as_file());
         }
     }
 
@@ -118,10 +140,12 @@ impl Growing {
         result
     }
 
-    fn name(&self, file: NamedTempFile) -> io::Result<()> {
-        if self.kept.is_some() {
-            let mut file = file.as_file();
-            file.set_len(file.stream_position()?)?;
+    fn name(&mut self, file: NamedTempFile) -> io::Result<()> {
+        if let Some(kept) = self.kept.as_mut().filter(|kept| !kept.end.is_empty())
+            && let Err(error) = kept.extend(file.as_file(), Vec::new())
+        {
+            let _ = kept.restore(file.as_file());
+            return Err(error);
         }
         file.as_file().sync_all()?;
         // A signal's removal of hidden files comes before this or after it.
@@ -154,6 +178,10 @@ impl Write for Growing {
         let Some(file) = self.file.as_mut().filter(|_| !self.is_over) else {
             return Err(io::Error::new(io::ErrorKind::BrokenPipe, "nothing is written after an error"));
         };
+        if let Some(kept) = self.kept.as_mut().filter(|kept| !kept.end.is_empty()) {
+            kept.next.extend_from_slice(bytes);
+            return Ok(bytes.len());
+        }
         let written = file.write(bytes);
         if written.as_ref().is_err_and(|e| e.kind() != io::ErrorKind::Interrupted) {
             self.go_back();

@@ -81,8 +81,9 @@ impl Output {
     }
 
     /// Hands everything so far to the system. From now on it stays under a hidden name, whatever becomes of this program
-    /// and of what is still to come. `end`, if it is not empty, stands behind it until more is written, and again after an
-    /// error: it makes a whole file of a part. What is packed can have none.
+    /// and of what is still to come. `end`, if it is not empty, stands behind it until it is kept again, with another end,
+    /// or finished: it makes a whole file of a part. Until then what is written waits in memory. What is packed can have
+    /// no end.
     pub fn keep(&mut self, mut end: Vec<u8>) -> Result<()> {
         let flushed = self.flush();
         let sink = match &mut self.encoder {

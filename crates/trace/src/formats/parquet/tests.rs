@@ -46,6 +46,8 @@ fn what_is_kept_is_a_whole_file_at_any_time() {
         for row in &rows[written..length] {
             writer.write(row).unwrap();
         }
+        // The first time there is nothing to be read yet.
+        assert!(length == 0 || open_load(&hidden()).0 == rows[..written], "not while more comes");
         written = length;
         writer.keep(&about).unwrap();
         let (kept, metadata) = open_load(&hidden());
@@ -57,12 +59,15 @@ fn what_is_kept_is_a_whole_file_at_any_time() {
     let (all, metadata) = open_load(&path);
     assert_eq!((all, metadata.complete), (rows.clone(), true));
 
-    let mut writer = crate::create_load(&folder.path().join("b.load.parquet"), &about).unwrap();
-    writer.write(&rows[0]).unwrap();
-    writer.keep(&about).unwrap();
-    drop(writer);
     fs::remove_file(&path).unwrap();
-    assert_eq!(open_load(&hidden()).0, rows[..1], "it stays if the writer ends in any other way");
+    let mut writer = crate::create_load(&path, &about).unwrap();
+    writer.keep(&about).unwrap();
+    for _ in 0..super::write::GROUP_ROWS + 1 {
+        writer.write(&rows[0]).unwrap();
+    }
+    assert_eq!(open_load(&hidden()).1.counts.requests, super::write::GROUP_ROWS as u64, "full groups are kept as well");
+    drop(writer);
+    assert_eq!(open_load(&hidden()).1.counts.requests, super::write::GROUP_ROWS as u64, "however the writer ends");
 }
 
 /// Tables of another producer, which fuzzing begins with.

@@ -21,7 +21,7 @@ use super::table::{Column, Holds, Nulls, Table, comm_or_null};
 use super::{CREATED_BY, empty_metadata, wrap};
 
 /// Rows in a row group: some 20 MB in memory, and enough groups for a query engine to read them in parallel.
-const GROUP_ROWS: usize = 1 << 18;
+pub const GROUP_ROWS: usize = 1 << 18;
 
 /// Writes rows of one of the tables.
 pub struct TableWriter<Row> {
@@ -30,6 +30,8 @@ pub struct TableWriter<Row> {
     rows: usize,
     /// Counts and span of what was written.
     written: Metadata,
+    /// If it is kept: what was known of it then.
+    kept: Option<Metadata>,
     row: std::marker::PhantomData<fn(Row)>,
 }
 
@@ -45,6 +47,7 @@ impl<Row: Table> TableWriter<Row> {
             buffers: Buffers::new(Row::COLUMNS),
             rows: 0,
             written: empty_metadata(Row::KIND, &path),
+            kept: None,
             row: std::marker::PhantomData,
         })
     }
@@ -92,14 +95,22 @@ impl<Row: Table> Writer<Row> for TableWriter<Row> {
         self.buffers.next = 0;
         row.put(&mut self.buffers);
         self.rows += 1;
-        if self.rows == GROUP_ROWS { self.end_group() } else { Ok(()) }
+        if self.rows < GROUP_ROWS {
+            return Ok(());
+        }
+        match self.kept.take() {
+            Some(so_far) => self.keep(&so_far),
+            None => self.end_group(),
+        }
     }
 
     fn keep(&mut self, so_far: &Metadata) -> Result<()> {
         self.end_group()?;
         let end = self.end(so_far)?;
         self.writer.flush().map_err(|e| self.writer.inner().error(e))?;
-        self.writer.inner_mut().keep(end)
+        self.writer.inner_mut().keep(end)?;
+        self.kept = Some(so_far.clone());
+        Ok(())
     }
 
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
