@@ -106,9 +106,6 @@ impl Growing {
     /// memory for the next one. Returns the hidden name.
     pub fn keep(&mut self, end: Vec<u8>) -> io::Result<PathBuf> {
         let Some(file) = &mut self.file else { return Err(io::ErrorKind::BrokenPipe.into()) };
-        let hidden = file.path().to_owned();
-        file.disable_cleanup(true);
-        unfinished().retain(|path| *path != hidden);
         let kept = match &mut self.kept {
             Some(kept) if !kept.end.is_empty() => kept,
             kept => {
@@ -119,6 +116,9 @@ impl Growing {
             self.go_back();
             return Err(error);
         }
+        let hidden = file.path().to_owned();
+        file.disable_cleanup(true);
+        unfinished().retain(|path| *path != hidden);
         Ok(hidden)
     }
 
