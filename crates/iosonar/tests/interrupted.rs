@@ -136,35 +136,41 @@ fn kept(folder: &Path) -> Option<Kept> {
     Some(Kept { name, rows, complete: load.metadata().complete })
 }
 
-/// Comes back when that many requests are kept.
-fn are_kept(rows: usize, folder: &Path) {
+/// Comes back when that many requests of a recording are kept.
+fn are_kept(rows: usize, folder: &Path, child: &mut Child) {
     begun(folder);
     while kept(folder).is_none_or(|kept| kept.rows < rows) {
+        assert!(child.try_wait().unwrap().is_none(), "the recording ended");
         thread::sleep(Duration::from_millis(20));
     }
+}
+
+fn recover(hidden: &Path) -> (Option<i32>, String) {
+    let output = Command::new(IOSONAR).arg("recover").arg(hidden).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
 }
 
 /// A command that reads a few blocks, waits for a line on its standard input, and reads others.
 fn reads(device: &LoopDevice, few: u32, others: u32) -> String {
     let read = format!("dd if={} of=/dev/null iflag=direct bs=512 2>&1 count", device.path().display());
-    format!("{read}={few}; read line; {read}={others}")
+    format!("{read}={few}; read line && {read}={others}")
 }
 
 #[test]
 fn a_recording_whose_disk_is_full_says_so_and_keeps_what_it_has() {
-    let Some(device) = device() else { return };
     for name in ["a.load", "a.load.parquet"] {
+        let Some(device) = device() else { return };
         let (small, folder) = (Small::new(), tempfile::tempdir().unwrap());
         let done: PathBuf = folder.path().join("done");
         let work = format!("{}; touch {}", reads(&device, 100, 30000), done.display());
         let mut command = record(&device, &["--", "sh", "-c", &work], &small.0.path().join(name));
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-        are_kept(100, small.0.path());
+        are_kept(100, small.0.path(), &mut child);
         child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("the recording has stopped") && said.contains("kept as"), "{said}");
+        assert!(said.contains("kept as") && said.contains("iosonar recover"), "{said}");
         assert!(done.exists(), "the command was waited for");
         let kept = kept(small.0.path()).expect("it can be read");
         assert!(kept.rows >= 100 && said.contains(&kept.name), "{} in {}: {said}", kept.rows, kept.name);
@@ -173,17 +179,23 @@ fn a_recording_whose_disk_is_full_says_so_and_keeps_what_it_has() {
 
 #[test]
 fn a_recording_that_is_killed_leaves_a_file_that_can_be_read() {
-    let Some(device) = device() else { return };
     for name in ["a.load.zst", "a.load.parquet"] {
+        let Some(device) = device() else { return };
         let folder = tempfile::tempdir_in("/dev/shm").unwrap();
         let work = reads(&device, 100, 1);
         let mut command = record(&device, &["--", "sh", "-c", &work], &folder.path().join(name));
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-        are_kept(100, folder.path());
+        are_kept(100, folder.path(), &mut child);
+        let hidden = folder.path().join(&names(folder.path())[0]);
+        let (code, said) = recover(&hidden);
+        assert!(code == Some(1) && said.contains("still being written"), "{said}");
         child.kill().unwrap();
         child.wait().unwrap();
         let kept = kept(folder.path()).expect("it can be read");
         assert_eq!((kept.rows, kept.complete), (100, false));
+        let (code, said) = recover(&hidden);
+        assert!(code == Some(0) && said.contains(": 100 requests"), "{said}");
+        assert_eq!(names(folder.path()), [name]);
     }
 }
 

@@ -71,6 +71,9 @@ pub enum Error {
     /// A trace can't be read or written.
     #[error(transparent)]
     Trace(#[from] iosonar_trace::Error),
+    /// The kernel hands out no more events.
+    #[error("the recording stopped before its end, and its file has what there was until then: {0}")]
+    CutShort(Box<Error>),
     /// The thread that writes the file is gone.
     #[error("the thread that writes the recording ended unexpectedly")]
     WriterGone,

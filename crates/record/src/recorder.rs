@@ -121,7 +121,7 @@ impl Recorder {
         self.kernel.stop();
         // If it could not be written, this tells why.
         let notes = file.finish(metadata.clone())?;
-        went.map(|()| (metadata, notes))
+        went.map(|()| (metadata, notes)).map_err(|error| Error::CutShort(error.into()))
     }
 
     /// Until it is to end, or the file can't be written any more.

@@ -12,7 +12,8 @@ use crate::error::{Error, Result};
 /// How many batches of rows the file may lag behind.
 const BATCHES: usize = 256;
 
-/// What a killed recording loses of its end, at most: a share of it, but something in between of these.
+/// What a killed recording loses of its end: a share of it, but something in between of these. (And what waits behind a
+/// request that hangs, as rows leave in their order.)
 ///
 /// Each time costs a group of rows of its own, and a table of contents that grows with their number: 500 in a day.
 const SHORTEST: Duration = Duration::from_secs(5);

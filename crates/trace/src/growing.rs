@@ -3,11 +3,13 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Seek, Write};
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
+
+use crate::kept::Kept;
 
 /// What becomes of a regular file that stands under the final name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,38 +20,6 @@ pub enum Existing {
     FromTheStart,
     /// Whatever is there in the end is replaced.
     Replaced,
-}
-
-/// A file that could be read if nothing were added to it any more.
-struct Kept {
-    /// How much of it is written for good.
-    bytes: u64,
-    /// What stands behind that, until something else does.
-    end: Vec<u8>,
-    /// What comes there with the next end, if there is an end.
-    next: Vec<u8>,
-}
-
-impl Kept {
-    /// Adds what has come, and puts another end behind it.
-    fn extend(&mut self, file: &File, end: Vec<u8>) -> io::Result<()> {
-        let mut all = std::mem::take(&mut self.next);
-        let bytes = self.bytes + all.len() as u64;
-        all.extend_from_slice(&end);
-        // At once: a killed program shall have done it or not.
-        file.write_all_at(&all, self.bytes)?;
-        file.set_len(bytes + end.len() as u64)?;
-        (self.bytes, self.end) = (bytes, end);
-        Ok(())
-    }
-
-    /// Puts the end where it was, as if nothing had been written behind it since.
-    fn restore(&self, file: &File) -> io::Result<()> {
-        // Where a file system needs new room even for this, giving up what is behind may make it.
-        file.write_all_at(&self.end, self.bytes)
-            .or_else(|_| file.set_len(self.bytes).and_then(|()| file.write_all_at(&self.end, self.bytes)))?;
-        file.set_len(self.bytes + self.end.len() as u64)
-    }
 }
 
 /// The hidden files that this process is writing, for [`remove_unfinished`].
@@ -106,17 +76,16 @@ impl Growing {
     /// memory for the next one. Returns the hidden name.
     pub fn keep(&mut self, end: Vec<u8>) -> io::Result<PathBuf> {
         let Some(file) = &mut self.file else { return Err(io::ErrorKind::BrokenPipe.into()) };
-        let kept = match &mut self.kept {
-            Some(kept) if !kept.end.is_empty() => kept,
-            kept => {
-                kept.insert(Kept { bytes: file.as_file_mut().stream_position()?, end: Vec::new(), next: Vec::new() })
-            }
+        let hidden = file.path().to_owned();
+        let bytes = file.as_file_mut().stream_position()?;
+        let kept = match self.kept.take() {
+            Some(kept) if kept.has_end() => kept,
+            _ => Kept::new(file.as_file(), &hidden, bytes),
         };
-        if let Err(error) = kept.extend(file.as_file(), end) {
+        if let Err(error) = self.kept.insert(kept).extend(file.as_file(), end) {
             self.go_back();
             return Err(error);
         }
-        let hidden = file.path().to_owned();
         file.disable_cleanup(true);
         unfinished().retain(|path| *path != hidden);
         Ok(hidden)
@@ -125,7 +94,7 @@ impl Growing {
     /// Makes it again what could be read last. What has no end is read as far as it goes, and stays as it is.
     fn go_back(&mut self) {
         self.is_over = true;
-        if let (Some(file), Some(kept)) = (&self.file, self.kept.as_ref().filter(|kept| !kept.end.is_empty())) {
+        if let (Some(file), Some(kept)) = (&self.file, self.kept.as_ref().filter(|kept| kept.has_end())) {
             // The room for it was there before. If it can't be had any more, there is nothing else to try.
             let _ = kept.restore(file.as_file());
         }
@@ -141,7 +110,7 @@ impl Growing {
     }
 
     fn name(&mut self, file: NamedTempFile) -> io::Result<()> {
-        if let Some(kept) = self.kept.as_mut().filter(|kept| !kept.end.is_empty())
+        if let Some(kept) = self.kept.as_mut().filter(|kept| kept.has_end())
             && let Err(error) = kept.extend(file.as_file(), Vec::new())
         {
             let _ = kept.restore(file.as_file());
@@ -178,8 +147,8 @@ impl Write for Growing {
         let Some(file) = self.file.as_mut().filter(|_| !self.is_over) else {
             return Err(io::Error::new(io::ErrorKind::BrokenPipe, "nothing is written after an error"));
         };
-        if let Some(kept) = self.kept.as_mut().filter(|kept| !kept.end.is_empty()) {
-            kept.next.extend_from_slice(bytes);
+        if let Some(kept) = self.kept.as_mut().filter(|kept| kept.has_end()) {
+            kept.push(bytes);
             return Ok(bytes.len());
         }
         let written = file.write(bytes);
@@ -202,6 +171,15 @@ impl Drop for Growing {
             unfinished().retain(|path| *path != hidden);
         }
     }
+}
+
+/// Gives a file that has only its hidden name another one, which there must not be.
+pub fn give_name(hidden: &Path, name: &Path) -> io::Result<()> {
+    let mut file = NamedTempFile::from_parts(File::open(hidden)?, TempPath::try_from_path(hidden)?);
+    file.disable_cleanup(true);
+    file.as_file().sync_all()?;
+    persist_beside(file, name).map_err(|(_, error)| error)?;
+    File::open(folder_of(name))?.sync_all()
 }
 
 /// Where a link leads: the file there is replaced, not the link. One that leads nowhere is refused, as nobody can have been

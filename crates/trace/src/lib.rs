@@ -11,6 +11,7 @@ mod growing;
 mod guarded;
 mod gzip;
 pub mod input;
+mod kept;
 pub mod limit;
 mod lines;
 mod metadata;

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::growing::Growing;
-pub use crate::growing::{Existing, remove_unfinished};
+pub use crate::growing::{Existing, give_name, remove_unfinished};
 use crate::gzip::Members;
 use crate::input::Compression;
+pub use crate::kept::{final_name, recover};
 
 /// A file that is being written, compressed as its name says (`.gz`, `.zst`), or standard output for `-`.
 pub struct Output {
@@ -83,19 +84,16 @@ impl Output {
     /// Hands everything so far to the system. From now on it stays under a hidden name, whatever becomes of this program
     /// and of what is still to come. `end`, if it is not empty, stands behind it until it is kept again, with another end,
     /// or finished: it makes a whole file of a part. Until then what is written waits in memory. What is packed can have
-    /// no end.
-    pub fn keep(&mut self, mut end: Vec<u8>) -> Result<()> {
+    /// no end, and is not kept if it needs one.
+    pub fn keep(&mut self, end: Vec<u8>) -> Result<()> {
+        if !end.is_empty() && !matches!(self.encoder, Encoder::Plain(_)) {
+            return Ok(());
+        }
         let flushed = self.flush();
         let sink = match &mut self.encoder {
             Encoder::Plain(sink) => sink.get_mut(),
-            Encoder::Gzip(encoder) => {
-                end.clear();
-                encoder.get_mut().get_mut()
-            }
-            Encoder::Zstd(encoder) => {
-                end.clear();
-                encoder.get_mut().get_mut()
-            }
+            Encoder::Gzip(encoder) => encoder.get_mut().get_mut(),
+            Encoder::Zstd(encoder) => encoder.get_mut().get_mut(),
         };
         let kept = flushed.and_then(|()| match sink {
             Sink::Growing(file) => file.keep(end).map(Some),
@@ -141,7 +139,10 @@ impl Place {
         let source = match kept {
             Some(kept) => io::Error::new(
                 source.kind(),
-                format!("{source}; what was written until then is kept as {}", kept.display()),
+                format!(
+                    "{source}; what was written until then is kept as {0}: `iosonar recover {0}` gives it its name",
+                    kept.display()
+                ),
             ),
             None => source,
         };

@@ -106,22 +106,18 @@ impl Args {
         bar.finish_and_clear();
         match recorded {
             Ok((footer, notes)) => report(&output, &footer, &notes),
-            Err(error) => return Err(stopped(error, &output, until)),
+            Err(error) => return Err(stopped(error, until)),
         }
         until.exit_code()
     }
 }
 
 /// What to say of a recording that stopped before its end. A command that goes on is waited for.
-fn stopped(error: iosonar_record::Error, output: &Path, mut until: Until) -> anyhow::Error {
-    let there_is = match output.is_file() {
-        true => format!("; what was recorded until then is in {}", output.display()),
-        false => String::new(),
-    };
+fn stopped(error: iosonar_record::Error, mut until: Until) -> anyhow::Error {
     if !until.command_goes_on() {
-        return anyhow::Error::new(error).context(format!("the recording has stopped{there_is}"));
+        return error.into();
     }
-    tell!("iosonar: the recording has stopped, and the command goes on without it: {error}{there_is}");
+    tell!("iosonar: the recording has stopped, and the command goes on without it: {error}");
     match until.exit_code() {
         Ok(_) => anyhow::Error::new(error).context("the command was not recorded to its end"),
         Err(error) => error,

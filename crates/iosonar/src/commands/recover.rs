@@ -1,42 +1,63 @@
-//! `iosonar recover`: makes a result of the journal that a killed replay left.
+//! `iosonar recover`: makes a file of what a killed replay or recording left.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use iosonar_replay::run;
+use iosonar_trace::output::{final_name, give_name, recover};
 
 use crate::statistics;
 use crate::told::{answer, tell};
 
-/// Make a result of the journal that a killed replay left behind
+/// Make a result or a load of what a killed replay or recording left behind
 #[derive(clap::Args)]
 #[command(after_help = "\
-Example:
-  iosonar recover sdb.replay.parquet.journal     writes sdb.replay.parquet, marked as cut short")]
+Examples:
+  iosonar recover sdb.replay.parquet.journal       writes sdb.replay.parquet, marked as cut short
+  iosonar recover .sda.load.parquet.Ab3xYz.partial
+                                                   gives a recording its name, sda.load.parquet")]
 pub struct Args {
-    /// The journal: RESULT.journal, beside where the result would have been
-    journal: PathBuf,
-    /// The result [default: the journal's name without .journal]
+    /// The journal of a replay, RESULT.journal, or the hidden file of a recording, .NAME.XXXXXX.partial
+    #[arg(value_name = "LEFT")]
+    left: PathBuf,
+    /// The result or the load [default: the name that it would have got]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        let own = self.journal.extension().is_some_and(|e| e == "journal").then(|| self.journal.with_extension(""));
+        let is_recording = self.left.extension().is_some_and(|e| e == "partial");
+        let own = match is_recording {
+            true => final_name(&self.left),
+            false => self.left.extension().is_some_and(|e| e == "journal").then(|| self.left.with_extension("")),
+        };
         let Some(output) = self.output.or(own) else {
-            bail!("{}: name the result with --output", self.journal.display());
+            bail!("{}: name the result with --output", self.left.display());
         };
         if output.exists() {
             bail!("{} exists; name another result with --output", output.display());
         }
-        let finished = run::recover(&self.journal, &output)?;
-        for warning in &finished.warnings {
-            tell!("warning: {warning}");
-        }
-        answer!("{}", statistics::for_people(&finished.statistics).trim_end());
-        answer!("recovered        {}", finished.output.display());
-        Ok(ExitCode::SUCCESS)
+        if is_recording { name_recording(&self.left, &output) } else { make_result(&self.left, &output) }
     }
+}
+
+fn make_result(journal: &Path, output: &Path) -> Result<ExitCode> {
+    let finished = run::recover(journal, output)?;
+    for warning in &finished.warnings {
+        tell!("warning: {warning}");
+    }
+    answer!("{}", statistics::for_people(&finished.statistics).trim_end());
+    answer!("recovered        {}", finished.output.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn name_recording(hidden: &Path, output: &Path) -> Result<ExitCode> {
+    recover(hidden)?;
+    let mut load = iosonar_trace::open_load(hidden)?;
+    while load.next()?.is_some() {}
+    give_name(hidden, output).with_context(|| format!("{} can't become {}", hidden.display(), output.display()))?;
+    answer!("{}: {} requests until it was cut short", output.display(), load.metadata().counts.requests);
+    Ok(ExitCode::SUCCESS)
 }

@@ -15,6 +15,9 @@ use super::table::{Column, Holds};
 /// Rows that are read at a time.
 pub const BATCH_ROWS: usize = 4096;
 
+/// Texts that the library makes at a time: each may be as long as its page, if that is damaged.
+const TEXTS: usize = 64;
+
 /// What stands for a name that is not in the column's set.
 const UNKNOWN_NAME: i64 = -1;
 
@@ -102,13 +105,25 @@ fn read<T: DataType>(
     cells: &mut Vec<Option<i64>>,
     mut convert: impl FnMut(&T::T) -> Option<i64>,
 ) -> ParquetResult<usize> {
-    let mut values = Vec::with_capacity(BATCH_ROWS);
-    let (rows, _, _) = reader.read_records(BATCH_ROWS, Some(levels), None, &mut values)?;
-    if levels.is_empty() {
-        cells.extend(values.iter().map(convert));
-    } else {
-        let mut values = values.iter();
-        cells.extend(levels.iter().map(|&level| if level == 1 { values.next().and_then(&mut convert) } else { None }));
+    let at_a_time = if T::get_physical_type() == Physical::BYTE_ARRAY { TEXTS } else { BATCH_ROWS };
+    let mut values = Vec::with_capacity(at_a_time);
+    let mut rows = 0;
+    while rows < BATCH_ROWS {
+        let levels_before = levels.len();
+        values.clear();
+        let (read, _, _) = reader.read_records(at_a_time, Some(levels), None, &mut values)?;
+        if read == 0 {
+            break;
+        }
+        rows += read;
+        let levels = &levels[levels_before..];
+        if levels.is_empty() {
+            cells.extend(values.iter().map(&mut convert));
+        } else {
+            let mut values = values.iter();
+            let of_level = |&level| if level == 1 { values.next().and_then(&mut convert) } else { None };
+            cells.extend(levels.iter().map(of_level));
+        }
     }
     if cells.len() == rows { Ok(rows) } else { Err(ParquetError::General("fewer values than rows".to_owned())) }
 }

@@ -11,6 +11,10 @@ use ::parquet::schema::types::ColumnDescriptor;
 /// at about a megabyte.
 const MOST_TEXTS: u64 = 1 << 24;
 
+/// Bytes of a page whose texts share their beginnings, at most: each may be as long as all of them together, and the library
+/// makes as many at a time as it is asked for.
+const MOST_SHARED: usize = 8 << 20;
+
 /// Bytes of a value of a dictionary, at least: those of a number, or of the length of a text.
 const SMALLEST_IN_DICTIONARY: usize = 4;
 
@@ -62,6 +66,9 @@ impl CheckedPages {
         let Some(at) = self.values_at(&page).filter(|&at| is_delta && at <= page.buffer().len()) else {
             return Ok(page);
         };
+        if encoding == Encoding::DELTA_BYTE_ARRAY && page.buffer().len() > MOST_SHARED {
+            return Err(ParquetError::General("a page of texts is larger than 8 MiB".to_owned()));
+        }
         let most = u64::from(page.num_values()).min(if self.is_text { MOST_TEXTS } else { u64::MAX });
         let values = &page.buffer()[at..];
         let Some(first) = Deltas::read(values) else { return Ok(page) };

@@ -13,6 +13,7 @@ use ::parquet::file::statistics::Statistics;
 use crate::SCHEMA_VERSION;
 use crate::error::{Error, Result};
 use crate::formats::Opened;
+use crate::kept::was_being_extended;
 use crate::metadata::{Device, FOOTER_KEY, Kind, Metadata, Span};
 use crate::request::Request;
 use crate::sort::{SortedLoad, Sorter};
@@ -47,6 +48,10 @@ impl TableFile {
     /// Reads the footer.
     pub fn open(path: &Path, mut file: File) -> Result<Self> {
         if !ends_with_magic(&mut file).map_err(|e| Error::io(path, e))? {
+            if was_being_extended(path) {
+                let advice = format!("its recording was killed; `iosonar recover {}` makes it whole", path.display());
+                return Err(Error::format(path, advice));
+            }
             return Err(Error::format(
                 path,
                 "cut short: a Parquet file ends with its table of contents, and this one does not, so that nothing in \

@@ -23,6 +23,9 @@ use super::{CREATED_BY, empty_metadata, wrap};
 /// Rows in a row group: some 20 MB in memory, and enough groups for a query engine to read them in parallel.
 pub const GROUP_ROWS: usize = 1 << 18;
 
+/// Bytes of a kept table that may wait in memory, or as many as its end has.
+const MOST_WAITING: usize = 16 << 20;
+
 /// Writes rows of one of the tables.
 pub struct TableWriter<Row> {
     writer: SerializedFileWriter<Output>,
@@ -30,9 +33,18 @@ pub struct TableWriter<Row> {
     rows: usize,
     /// Counts and span of what was written.
     written: Metadata,
-    /// If it is kept: what was known of it then.
-    kept: Option<Metadata>,
+    kept: Option<Kept>,
     row: std::marker::PhantomData<fn(Row)>,
+}
+
+/// A table that is kept.
+struct Kept {
+    /// What was known of it then.
+    so_far: Metadata,
+    /// How many bytes there were, without the end.
+    bytes: usize,
+    /// How long the end was.
+    end: usize,
 }
 
 impl<Row: Table> TableWriter<Row> {
@@ -98,9 +110,13 @@ impl<Row: Table> Writer<Row> for TableWriter<Row> {
         if self.rows < GROUP_ROWS {
             return Ok(());
         }
-        match self.kept.take() {
-            Some(so_far) => self.keep(&so_far),
-            None => self.end_group(),
+        self.end_group()?;
+        // Behind an end everything waits in memory for the next one. As ends grow with the number of row groups, so does
+        // what may wait: else the ends of a long recording would be more to write than its rows.
+        let bytes = self.writer.bytes_written();
+        match self.kept.take_if(|kept| bytes - kept.bytes > kept.end.max(MOST_WAITING)) {
+            Some(kept) => self.keep(&kept.so_far),
+            None => Ok(()),
         }
     }
 
@@ -108,8 +124,9 @@ impl<Row: Table> Writer<Row> for TableWriter<Row> {
         self.end_group()?;
         let end = self.end(so_far)?;
         self.writer.flush().map_err(|e| self.writer.inner().error(e))?;
+        let (bytes, length) = (self.writer.bytes_written(), end.len());
         self.writer.inner_mut().keep(end)?;
-        self.kept = Some(so_far.clone());
+        self.kept = Some(Kept { so_far: so_far.clone(), bytes, end: length });
         Ok(())
     }
 
