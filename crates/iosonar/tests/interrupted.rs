@@ -128,12 +128,18 @@ struct Kept {
 fn kept(folder: &Path) -> Option<Kept> {
     let [name] = names(folder).try_into().unwrap();
     assert!(name.ends_with(".partial"), "{name}");
-    let mut load = iosonar_trace::open_load(&folder.join(&name)).ok()?;
+    let (rows, complete) = rows_of(&folder.join(&name)).ok()?;
+    Some(Kept { name, rows, complete })
+}
+
+/// How many there are, and whether that is all.
+fn rows_of(load: &Path) -> iosonar_trace::Result<(usize, bool)> {
+    let mut load = iosonar_trace::open_load(load)?;
     let mut rows = 0;
-    while load.next().ok()?.is_some() {
+    while load.next()?.is_some() {
         rows += 1;
     }
-    Some(Kept { name, rows, complete: load.metadata().complete })
+    Ok((rows, load.metadata().complete))
 }
 
 /// Comes back when that many requests of a recording are kept.
@@ -197,6 +203,37 @@ fn a_recording_that_is_killed_leaves_a_file_that_can_be_read() {
         assert!(code == Some(0) && said.contains(": 100 requests"), "{said}");
         assert_eq!(names(folder.path()), [name]);
     }
+}
+
+#[test]
+fn a_recording_that_the_system_lets_down_keeps_what_it_has() {
+    let Some(device) = device() else { return };
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let output = folder.path().join("a.load");
+    let mut command = record(&device, &["--", "sh", "-c", &reads(&device, 100, 1)], &output);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    are_kept(100, folder.path(), &mut child);
+    // poll(2) refuses to wait for more files than a process may open; here it waits for the ring.
+    let allowed = Command::new("prlimit").args(["--nofile=0:0", "--pid", &child.id().to_string()]).status();
+    assert!(allowed.unwrap().success());
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let first = said.find(|line| line.starts_with("iosonar: ")).expect("it is told of at once");
+    assert!(first.contains("the command goes on without it") && first.contains("waiting for events"), "{first}");
+    child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
+    let rest: String = said.collect();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
+    assert!(rest.contains("has what there was until then"), "{rest}");
+    assert_eq!(names(folder.path()), ["a.load"]);
+    assert_eq!(rows_of(&output).unwrap().0, 100);
+}
+
+#[test]
+fn what_can_be_recovered_is_told_to_whoever_names_something_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("a.load");
+    fs::write(&other, "").unwrap();
+    let (code, said) = recover(&other);
+    assert!(code == Some(1) && said.contains("RESULT.journal") && said.contains(".partial"), "{said}");
 }
 
 #[test]

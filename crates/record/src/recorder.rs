@@ -115,6 +115,10 @@ impl Recorder {
     ) -> Result<(Metadata, Vec<String>)> {
         let file = Saving::start(writer);
         let went = self.go(&file, &mut go_on).and_then(|()| self.await_the_last());
+        if went.is_err() {
+            // What the ring holds can be read even so.
+            self.drain();
+        }
         self.pairing.finish(&mut self.rows);
         self.hand_over(&file);
         let metadata = if went.is_ok() { self.metadata() } else { self.so_far() };

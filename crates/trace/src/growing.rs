@@ -125,7 +125,7 @@ impl Growing {
         };
         drop(paths);
         match persisted {
-            Ok(()) => File::open(folder_of(&self.path))?.sync_all(),
+            Ok(()) => make_name_durable(&self.path),
             Err((file, error)) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let kept = keep_beside(file, &self.path).map_err(|(_, error)| error)?;
                 Err(io::Error::new(
@@ -179,7 +179,7 @@ pub fn give_name(hidden: &Path, name: &Path) -> io::Result<()> {
     file.disable_cleanup(true);
     file.as_file().sync_all()?;
     persist_beside(file, name).map_err(|(_, error)| error)?;
-    File::open(folder_of(name))?.sync_all()
+    make_name_durable(name)
 }
 
 /// Where a link leads: the file there is replaced, not the link. One that leads nowhere is refused, as nobody can have been
@@ -234,6 +234,16 @@ fn keep_beside(mut file: NamedTempFile, path: &Path) -> Result<PathBuf, Failed> 
         }
     }
     file.keep().map(|(_, hidden)| hidden).map_err(|e| (e.file, e.error))
+}
+
+/// Makes the name that a file just got outlive the system, as far as this can be had: a folder that may be written, but
+/// not be read, can't be opened for it, and not every file system does it. The file is whole and has its name.
+fn make_name_durable(path: &Path) -> io::Result<()> {
+    let Ok(folder) = File::open(folder_of(path)) else { return Ok(()) };
+    folder.sync_all().or_else(|error| match error.kind() {
+        io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported => Ok(()),
+        _ => Err(error),
+    })
 }
 
 fn folder_of(path: &Path) -> &Path {
