@@ -93,9 +93,31 @@ mod exit {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+    use std::thread;
+
     use anyhow::Context;
 
     use super::*;
+
+    /// In a process of its own: the hook is everybody's.
+    #[test]
+    fn a_panic_of_any_thread_ends_the_program() {
+        const IN_PROCESS: &str = "IOSONAR_TEST_PANICS";
+        if std::env::var_os(IN_PROCESS).is_some() {
+            end_at_once_on_panics();
+            let thread = thread::spawn(|| panic!("nobody hears this thread"));
+            while !thread.is_finished() {
+                thread::yield_now();
+            }
+            process::exit(0);
+        }
+        let mut test = Command::new(std::env::current_exe().unwrap());
+        test.args(["--exact", "tests::a_panic_of_any_thread_ends_the_program"]).env(IN_PROCESS, "1");
+        let status = test.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+        assert_eq!(status.signal(), Some(rustix::process::Signal::ABORT.as_raw()), "{status}");
+    }
 
     #[test]
     fn causes_are_told_once() {

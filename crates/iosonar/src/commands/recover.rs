@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use iosonar_replay::run;
 use iosonar_trace::output::{final_name, give_name, recover};
 
+use crate::progress::Rows;
 use crate::statistics;
 use crate::told::{answer, tell};
 
@@ -28,13 +29,20 @@ pub struct Args {
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        let is_recording = self.left.extension().is_some_and(|e| e == "partial");
-        let own = match is_recording {
-            true => final_name(&self.left),
-            false => self.left.extension().is_some_and(|e| e == "journal").then(|| self.left.with_extension("")),
+        let ends_in = |ending| self.left.extension().is_some_and(|extension| extension == ending);
+        let is_recording = ends_in("partial");
+        let own = if is_recording {
+            final_name(&self.left)
+        } else {
+            ends_in("journal").then(|| self.left.with_extension(""))
         };
         let Some(output) = self.output.or(own) else {
-            bail!("{}: name the result with --output", self.left.display());
+            bail!(
+                "{}: by its name this is neither a replay's journal, RESULT.journal, nor the hidden file of a recording, \
+                 .NAME.XXXXXX.partial (`ls -A` shows it); if it is a journal that was renamed, name the result with \
+                 --output",
+                self.left.display()
+            );
         };
         if output.exists() {
             bail!("{} exists; name another result with --output", output.display());
@@ -56,7 +64,11 @@ fn make_result(journal: &Path, output: &Path) -> Result<ExitCode> {
 fn name_recording(hidden: &Path, output: &Path) -> Result<ExitCode> {
     recover(hidden)?;
     let mut load = iosonar_trace::open_load(hidden)?;
-    while load.next()?.is_some() {}
+    let mut progress = Rows::new(&format!("reading {}", hidden.display()));
+    while load.next()?.is_some() {
+        progress.row(|| load.progress());
+    }
+    progress.finish();
     give_name(hidden, output).with_context(|| format!("{} can't become {}", hidden.display(), output.display()))?;
     answer!("{}: {} requests until it was cut short", output.display(), load.metadata().counts.requests);
     Ok(ExitCode::SUCCESS)
