@@ -12,6 +12,9 @@ use crate::gzip::Unpacked;
 /// How much of the beginning is shown to the formats, so that they can recognise themselves.
 const HEAD_BYTES: u64 = 64 * 1024;
 
+/// What may stand in front of text.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// How the bytes of a file are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
@@ -121,6 +124,8 @@ impl Input {
         };
         let mut head = Vec::new();
         input.by_ref().take(HEAD_BYTES).read_to_end(&mut head).map_err(|e| Error::io(path, e))?;
+        // Windows marks text in UTF-8 with it.
+        input.replayed = if head.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         input.head = head;
         Ok(input)
     }
@@ -137,7 +142,7 @@ impl Input {
 
     /// The first bytes of the content: 64 KiB, or all of it.
     pub fn head(&self) -> &[u8] {
-        &self.head
+        self.head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.head)
     }
 
     /// Why the content ended before its end, if it did.
@@ -225,6 +230,14 @@ mod tests {
         assert_eq!(read(&gzip(&content)), (content.clone(), Compression::Gzip, None));
         let packed = zstd::encode_all(&content[..], 1).unwrap();
         assert_eq!(read(&packed), (content, Compression::Zstd, None));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_content() {
+        let marked = "\u{feff}Timestamp,Response\n".as_bytes();
+        for bytes in [marked.to_vec(), gzip(marked)] {
+            assert_eq!(read(&bytes).0, b"Timestamp,Response\n");
+        }
     }
 
     #[test]

@@ -68,6 +68,11 @@ pub fn open_files(paths: &[&Path], from: Option<&'static Format>, options: &Opti
         inputs.retain(|input| !input.head().is_empty() || input.damage().is_some());
     }
     let Some(first) = inputs.first() else { return Err(Error::format("", "no file to read")) };
+    for input in &inputs {
+        if let Some(problem) = formats::wrapped(input.head()) {
+            return Err(Error::format(input.path(), problem));
+        }
+    }
     let format = match from {
         Some(format) => format,
         None => formats::of_content(first)?,

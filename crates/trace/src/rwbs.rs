@@ -3,8 +3,8 @@
 //! `[F] op [F] [A] [S] [M]`: a flush in front, the operation (`R` read, `W` write, `D` discard, `N` none, `F` flush, `Z…`
 //! zones), forced unit access, read-ahead, sync, metadata. An append to a zone (`ZA`) is data that is written; the other
 //! operations on zones (`ZR` reset, `ZRA` reset all, `ZF` finish, `ZO` open, `ZC` close) move none. From `blk_fill_rwbs` in
-//! the kernel and `fill_rwbs` in blktrace. Neither tells writing zeros from writing (seen on Linux 6.18); what is written here
-//! says `WZ` for it.
+//! the kernel and `fill_rwbs` in blktrace. The kernel's tracepoints say `N` with a length where zeros are written (seen on
+//! Linux 6.18), newer ones `WZ`; blktrace says `W`. What is written here says `WZ`.
 
 use crate::request::{Flags, Op};
 
@@ -64,6 +64,8 @@ pub fn parse(letters: &[u8], sectors: u64) -> Result<(Op, Flags), NoRequest> {
         b'W' => Op::Write,
         b'D' => Op::Discard,
         b'F' => Op::Flush,
+        // A command to the driver has no length here. (An append to a zone looks like this where `ZA` is not known.)
+        b'N' if sectors > 0 => Op::WriteZeroes,
         b'N' => return Err(NoRequest::DriverCommand),
         b'Z' => return Err(NoRequest::ZoneManagement),
         _ => return Err(NoRequest::Unknown),
@@ -114,6 +116,7 @@ mod tests {
             ("D", 8, Op::Discard, Flags::NONE),
             ("DE", 8, Op::Discard, Flags::NONE),
             ("WZS", 8, Op::WriteZeroes, Flags::SYNC),
+            ("NS", 8, Op::WriteZeroes, Flags::SYNC),
             ("ZA", 8, Op::Write, Flags::NONE),
             ("ZAFS", 8, Op::Write, Flags::FUA.with(Flags::SYNC)),
             ("FZAS", 8, Op::Write, Flags::PREFLUSH.with(Flags::SYNC)),

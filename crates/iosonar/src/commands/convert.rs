@@ -162,6 +162,7 @@ pub fn described(file: &iosonar_trace::OpenedFile) -> String {
     };
     let unverified = match file.format.tried_on {
         TriedOn::RealFiles => "",
+        TriedOn::PublishedLines => " (unverified: tried on published lines of such traces, not on a whole file)",
         TriedOn::DescriptionOnly => " (unverified: no real file of this format was at hand when its reader was made)",
     };
     format!("{kind}, {} [{}]{packed}{unverified}", file.format.title, file.format.name)

@@ -102,6 +102,7 @@ fn told_before<Row>(rows: &dyn Reader<Row>, name: &str) -> Option<u64> {
 fn of_file(file: &OpenedFile, name: &str, paths: &[PathBuf]) -> Map<String, Value> {
     let tried_on = match file.format.tried_on {
         TriedOn::RealFiles => "real_files",
+        TriedOn::PublishedLines => "published_lines",
         TriedOn::DescriptionOnly => "description_only",
     };
     let bytes = |path: &PathBuf| std::fs::metadata(path).ok().filter(|m| m.is_file()).map(|m| m.len());

@@ -55,6 +55,17 @@ impl Flushes {
         self.devices.entry(device).or_default().issue(Issued { numbers: vec![number], before: number + 1 });
     }
 
+    /// The device did not take the last one that was given to it, which stood for these. They wait again, unless they were
+    /// requests by themselves.
+    pub fn take_back(&mut self, device: DeviceId, by_themselves: bool) -> Vec<u64> {
+        let Some(of_device) = self.devices.get_mut(&device) else { return Vec::new() };
+        let numbers = of_device.issued.pop_back().map_or_else(Vec::new, |issued| issued.numbers);
+        if !by_themselves {
+            numbers.iter().rev().for_each(|&number| of_device.waiting.push_front(number));
+        }
+        numbers
+    }
+
     /// A flush was completed: these were. Completions of those before the number `doubtful` may have been lost.
     pub fn complete(&mut self, device: DeviceId, doubtful: u64) -> Vec<u64> {
         let Some(of_device) = self.devices.get_mut(&device) else { return Vec::new() };

@@ -140,6 +140,11 @@ impl<S: EventSource> Matcher<S> {
                 shown.join(", ")
             ));
             about.request_time = if taken == Action::Issue { RequestTime::Issued } else { RequestTime::Asked };
+        } else if completes {
+            about.notice(
+                "the trace has only completions, and no request is taken from those: it needs the events that come before, \
+                 as block_rq_issue (D) or block_bio_queue (Q)",
+            );
         }
         // What was lost so far may have been lost anywhere in what was read so far.
         let lost = about.counts.lost_events;
@@ -250,20 +255,18 @@ impl<S: EventSource> Matcher<S> {
 
     /// The device could not take it: all is as before its issue.
     fn take_back(&mut self, event: &Event) {
+        let drops = self.taken_from == Some(Action::Issue);
         if is_flush(event) {
+            self.take_flush_back(event, drops);
             return;
         }
-        let drops = self.taken_from == Some(Action::Issue);
         let (first, all, asked) = (self.first, &mut self.waiting, &mut self.asked);
         self.open.cover(event.place(), event.sectors, true, |number, sectors| {
             let Some(waiting) = number.checked_sub(first).and_then(|i| all.get_mut(i as usize)) else {
                 return Covered::Remove;
             };
             if drops {
-                waiting.state = State::TakenBack;
-                if let Some(queued) = waiting.request.queued {
-                    asked.ask(&Event { at: waiting.request.at - queued, ..*event });
-                }
+                waiting.drop_taken_back(event, asked);
                 return Covered::Remove;
             }
             waiting.to_issue = (waiting.to_issue + sectors).min(waiting.request.sectors.0);
@@ -272,6 +275,20 @@ impl<S: EventSource> Matcher<S> {
             }
             Covered::TakenBack
         });
+    }
+
+    fn take_flush_back(&mut self, event: &Event, drops: bool) {
+        let numbers = self.flushes.take_back(event.device, drops);
+        for number in numbers {
+            let Some(waiting) = number.checked_sub(self.first).and_then(|i| self.waiting.get_mut(i as usize)) else {
+                continue;
+            };
+            if drops {
+                waiting.drop_taken_back(event, &mut self.asked);
+            } else {
+                (waiting.issued, waiting.request.queued) = (None, None);
+            }
+        }
     }
 
     fn complete(&mut self, event: &Event) {
@@ -337,6 +354,14 @@ impl Waiting {
         if self.issued.is_none() {
             self.issued = Some(at);
             self.request.queued = Some(at - self.request.at).filter(|queued| queued.0 >= 0);
+        }
+    }
+
+    /// It will be another request when it is given to the device again, asked for when this one was.
+    fn drop_taken_back(&mut self, event: &Event, asked: &mut Asked) {
+        self.state = State::TakenBack;
+        if let Some(queued) = self.request.queued {
+            asked.ask(&Event { at: self.request.at - queued, ..*event });
         }
     }
 

@@ -203,6 +203,19 @@ fn what_the_device_did_not_take_is_given_to_it_again() {
 }
 
 #[test]
+fn a_flush_that_the_device_did_not_take_is_given_to_it_again() {
+    let once = ["Q 0 FWS 0+0", "D 1 FN 0+0", "R 2 FN 0+0", "D 3 FN 0+0", "C 4 FN 0+0"];
+    let again = ["Q 50 FWS 0+0", "D 51 FN 0+0", "C 52 FN 0+0"];
+    for (action, expected) in [
+        (Action::Queue, [(0, 0, Some(3), Some(1)), (50, 0, Some(1), Some(1))]),
+        (Action::Issue, [(3, 0, Some(3), Some(1)), (51, 0, Some(1), Some(1))]),
+    ] {
+        let (requests, about) = matched(&[&once[..], &again].concat(), Some(action));
+        assert_eq!((short(&requests), about.counts.unmatched), (expected.to_vec(), 0), "{action:?}");
+    }
+}
+
+#[test]
 fn of_equal_requests_each_is_issued() {
     let events = ["Q 0 R 100+8", "Q 1 R 100+8", "D 10 R 100+8", "D 20 R 100+8", "C 30 R 100+8", "C 40 R 100+8"];
     let (requests, _) = matched(&events, Some(Action::Queue));

@@ -9,7 +9,7 @@ use crate::rows::Zero;
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
     title: "Alibaba block trace of 2020 (CSV)",
-    tried_on: TriedOn::DescriptionOnly,
+    tried_on: TriedOn::PublishedLines,
     recognise: |head| DIALECT.recognises(head),
     resembles: |head| DIALECT.resembles(head),
     open: |input, _| DIALECT.open(input),

@@ -1,31 +1,39 @@
-//! The output of bcc's biosnoop: `TIME(s) COMM PID DISK T SECTOR BYTES [P] [QUE(ms)] LAT(ms)`.
+//! The output of biosnoop, of bcc and of its libbpf-tools: `TIME(s) COMM PID DISK T SECTOR BYTES [P] [QUE(ms)] LAT(ms)`.
 //!
 //! The time is that of the completion; the latency is from the issue to it, to 10 µs, and so the request's time is no
-//! more exact than that. Seen from bcc 0.26. (bpftrace's biosnoop.bt prints neither place nor length, and can't be
-//! made a load.)
+//! more exact than that. libbpf-tools tells all of the operation's letters, and with `-t` the time of day (`TIMESTAMP`), to
+//! a millisecond. Seen from bcc 0.26. (bpftrace's biosnoop.bt prints neither place nor length, and can't be made a load.)
 
 use crate::formats::{Format, TriedOn};
 use crate::metadata::{Metadata, RequestTime};
 use crate::number::{decimal, whole};
-use crate::request::{Comm, Op, Request};
+use crate::request::{Comm, Flags, Op, Request};
 use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, words};
-use crate::units::{Nanos, Sector, Sectors};
+use crate::rwbs::{self, NoRequest};
+use crate::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
-    title: "output of bcc's biosnoop",
+    title: "output of biosnoop (bcc, libbpf-tools)",
     tried_on: TriedOn::RealFiles,
-    recognise: is_heading,
+    recognise: has_heading,
     open: |input, _| open_lines(input, "biosnoop", Zero::Arbitrary, Biosnoop::default()),
     ..Format::named("biosnoop")
 };
 
+/// Lines in front of the heading: the command, as it stands in a terminal.
+const BEFORE_HEADING: usize = 5;
+
 /// The heading is enough: what follows may be commands to the driver for as long as one looks.
-fn is_heading(head: &[u8]) -> bool {
-    let heading = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let mut of_it = words(heading);
+fn has_heading(head: &[u8]) -> bool {
+    head.split(|&byte| byte == b'\n').take(BEFORE_HEADING + 1).any(is_heading)
+}
+
+fn is_heading(line: &[u8]) -> bool {
+    let mut of_it = words(line);
     let needed: [&[u8]; 4] = [b"DISK", b"SECTOR", b"BYTES", b"LAT(ms)"];
-    of_it.next() == Some(b"TIME(s)") && needed.iter().all(|needed| of_it.any(|word| word == *needed))
+    let begins = matches!(of_it.next(), Some(b"TIME(s)" | b"TIMESTAMP"));
+    begins && needed.iter().all(|needed| of_it.any(|word| word == *needed))
 }
 
 /// The columns behind the process' name, as the heading says.
@@ -33,6 +41,34 @@ struct Biosnoop {
     pattern: Column,
     queue: Column,
     driver_commands: u64,
+    day: Day,
+}
+
+/// The time of day, which goes on at midnight.
+#[derive(Default)]
+struct Day {
+    latest: i64,
+    midnights: i64,
+}
+
+impl Day {
+    const LENGTH: i64 = 86_400_000_000_000;
+
+    /// Nanoseconds since the midnight before the first of `hh:mm:ss.mmm`.
+    fn time(&mut self, text: &[u8]) -> Option<i64> {
+        let mut parts = text.splitn(3, |&byte| byte == b':');
+        let mut next = || parts.next();
+        let (hours, minutes, seconds) = (whole(next()?).ok()?, whole(next()?).ok()?, decimal(next()?, 9).ok()?);
+        if hours > 23 || minutes > 59 || !(0..60_000_000_000).contains(&seconds) {
+            return None;
+        }
+        let of_day = (hours * 60 + minutes).cast_signed() * 60_000_000_000 + seconds;
+        if of_day < self.latest - Self::LENGTH / 2 {
+            self.midnights += 1;
+        }
+        self.latest = of_day;
+        Some(self.midnights * Self::LENGTH + of_day)
+    }
 }
 
 /// What stands for the place of a request that has none.
@@ -46,7 +82,7 @@ enum Column {
 
 impl Default for Biosnoop {
     fn default() -> Self {
-        Self { pattern: Column::Absent, queue: Column::Absent, driver_commands: 0 }
+        Self { pattern: Column::Absent, queue: Column::Absent, driver_commands: 0, day: Day::default() }
     }
 }
 
@@ -54,7 +90,7 @@ impl LineFormat for Biosnoop {
     type Item = Request;
 
     fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
-        if line.starts_with(b"TIME") {
+        if line.starts_with(b"TIME") && is_heading(line) {
             let has = |name: &[u8]| if words(line).any(|word| word == name) { Column::Present } else { Column::Absent };
             (self.pattern, self.queue) = (has(b"P"), has(b"QUE(ms)"));
             context.about.request_time = RequestTime::Issued;
@@ -83,7 +119,11 @@ impl Biosnoop {
         let mut back = || fields.next_back().ok_or("fewer columns than the heading has");
         let latency = decimal(back()?, 6).map_err(|_| "the latency is no number of milliseconds")?;
         let queued = match self.queue {
-            Column::Present => Some(decimal(back()?, 6).map_err(|_| "the queueing time is no number of milliseconds")?),
+            Column::Present => match back()? {
+                // Of what was not seen to be queued.
+                [b'-', ..] => None,
+                field => Some(decimal(field, 6).map_err(|_| "the queueing time is no number of milliseconds")?),
+            },
             Column::Absent => None,
         };
         if self.pattern == Column::Present {
@@ -94,25 +134,24 @@ impl Biosnoop {
         let (disk, pid) = if whole(disk).is_ok() { (&b""[..], disk) } else { (disk, back()?) };
         let time = fields.next().ok_or("fewer columns than the heading has")?;
         let comm = fields.collect::<Vec<_>>().join(&b' ');
-        let completed = decimal(time, 9).map_err(|_| "the time is no number of seconds")?;
+        let completed = match time.contains(&b':') {
+            true => self.day.time(time).ok_or("the time is no time of day")?,
+            false => decimal(time, 9).map_err(|_| "the time is no number of seconds")?,
+        };
         let bytes = whole(bytes).map_err(|_| "the bytes are no whole number")?;
-        let sector = whole(sector).map_err(|_| "the sector is no whole number")?;
-        // It knows only these two; what is nowhere and moves nothing is a flush, which old versions take for a write and
-        // newer ones for a read. A few commands look like that as well.
-        let op = match kind {
-            b"W" if bytes == 0 => Op::Flush,
-            b"R" if bytes == 0 && sector == NOWHERE => Op::Flush,
-            b"R" => Op::Read,
-            b"W" => Op::Write,
-            _ => return Err("the type is neither R nor W"),
+        let sector = match sector {
+            b"-1" => NOWHERE,
+            _ => whole(sector).map_err(|_| "the sector is no whole number")?,
+        };
+        // A flush has a device; what has neither that nor data is a command.
+        let request = if disk.is_empty() && bytes == 0 { None } else { operation(kind, sector, bytes)? };
+        let Some((op, flags)) = request else {
+            self.driver_commands += 1;
+            return Ok(None);
         };
         let (sector, sectors) = match op {
             Op::Flush => (Sector(0), Sectors(0)),
-            _ if sector == NOWHERE => {
-                self.driver_commands += 1;
-                return Ok(None);
-            }
-            _ => context.sectors(sector, bytes.div_ceil(512))?,
+            _ => context.sectors(sector, bytes.div_ceil(SECTOR_BYTES))?,
         };
         Ok(Some(Request {
             device: context.device(disk)?,
@@ -120,15 +159,35 @@ impl Biosnoop {
             queued: queued.map(Nanos),
             pid: whole(pid).ok().and_then(|pid| u32::try_from(pid).ok()),
             comm: Comm::new(&String::from_utf8_lossy(&comm)),
+            flags,
             ..Request::new(Nanos(completed - latency), op, sector, sectors)
         }))
+    }
+}
+
+/// What the letters stand for; nothing for a command to the driver, or on a zone.
+fn operation(letters: &[u8], sector: u64, bytes: u64) -> Result<Option<(Op, Flags)>, &'static str> {
+    // bcc knows only R and W; what is nowhere and moves nothing is a flush, which old versions take for a write and newer
+    // ones for a read. A few commands look like that as well.
+    let is_flush = bytes == 0 && (letters == b"W" || letters == b"R" && sector == NOWHERE);
+    if is_flush {
+        return Ok(Some((Op::Flush, Flags::NONE)));
+    }
+    let parsed = rwbs::parse(letters, bytes / SECTOR_BYTES);
+    // Data comes in sectors; what a command moves is another matter.
+    let is_data = bytes.is_multiple_of(SECTOR_BYTES) && sector != NOWHERE;
+    match parsed {
+        Err(NoRequest::Unknown) => Err("the type is none of the block layer's: R, W, WS, …"),
+        Ok((Op::Flush, flags)) => Ok(Some((Op::Flush, flags))),
+        Ok(request) if is_data => Ok(Some(request)),
+        _ => Ok(None),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::formats::check::{load, recognised_as};
-    use crate::request::Op;
+    use crate::request::{Flags, Op};
     use crate::units::Nanos;
 
     #[test]
@@ -147,6 +206,40 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  QUE(ms) LAT(ms)
         assert_eq!((rows[1].at.0, rows[1].comm.as_str(), rows[1].sectors.0), (840_000, "my program", 16));
         assert_eq!((rows[2].op, rows[2].sectors.0), (Op::Flush, 0));
         assert_eq!(about.devices[0].name, "xvda1");
+    }
+
+    #[test]
+    fn libbpf_tools_tell_all_letters_and_may_tell_the_time_of_day() {
+        let text = b"\
+# biosnoop -tQ
+TIMESTAMP    COMM           PID     DISK    T    SECTOR     BYTES   QUE(ms) LAT(ms)
+23:59:59.900 mount          163467  sde     WSM  41944043   524288    0.250   1.000
+23:59:59.950 jbd2/sde-8     163400  sde     FF   0          0        -1.000   2.000
+00:00:00.050 mount          163467  sde     RA   8          4096      0.001  10.000
+";
+        let (rows, about) = load("biosnoop", text);
+        assert_eq!(recognised_as(text), "biosnoop");
+        let found: Vec<_> = rows.iter().map(|row| (row.at.0, row.op, row.queued.map(|queued| queued.0))).collect();
+        let expected =
+            [(0, Op::Write, Some(250_000)), (49_000_000, Op::Flush, None), (141_000_000, Op::Read, Some(1000))];
+        assert_eq!(found, expected, "{:?}", about.notices);
+        assert_eq!(rows[0].flags, Flags::SYNC.with(Flags::META));
+        assert_eq!(about.counts.bad_lines, 1, "the command");
+    }
+
+    #[test]
+    fn commands_of_old_versions_have_a_place_and_no_length_in_sectors() {
+        let text = b"\
+TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)
+0.000000    ?              0              R 0          8         4.04
+0.500000    ?              0              R -1         8         4.04
+0.600000    ?              0              R 0          0         0.21
+0.700000    kworker/1:1    9126           R 18446744073709551615 0         0.61
+3.740882    jbd2/sda1-8    184    sda     W 2694656    12288     6.72
+";
+        let (rows, about) = load("biosnoop", text);
+        assert_eq!((rows.len(), about.devices.len(), about.counts.bad_lines), (1, 1, 0));
+        assert!(about.notices[0].ends_with("no requests: 4"), "{:?}", about.notices);
     }
 
     #[test]

@@ -52,9 +52,15 @@ impl LineFormat for Blkparse {
     type Item = Event;
 
     fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Event> {
+        // What a terminal shows of the key that ended the trace.
+        let line = line.strip_prefix(b"^C").unwrap_or(line);
+        if line.starts_with(b"#") {
+            return Parsed::Nothing;
+        }
         // Events begin with a device's number.
         let is_worded = line.first().is_some_and(u8::is_ascii_alphabetic);
-        if is_worded && (line.starts_with(b"CPU") && line.ends_with(b":") || line.starts_with(b"Total (")) {
+        let begins = |word: &[u8]| line.starts_with(word);
+        if is_worded && (begins(b"CPU") && line.ends_with(b":") || begins(b"Total (") || begins(b"Events (")) {
             self.part = Part::Summary;
         }
         if self.part == Part::Summary && is_event(line) {
@@ -253,6 +259,13 @@ Skips: 3 forward (17 -   0.1%)
             assert_eq!((rows.len(), about.counts.bad_lines), (3, 0), "{:?}", about.notices);
             assert_eq!(recognised_as(&text), "blkparse");
         }
+    }
+
+    #[test]
+    fn what_stands_around_a_trace_in_a_terminal_is_no_bad_line() {
+        let text = String::from_utf8_lossy(TEXT).replace("CPU3", "^CCPU3").replace("Total", "Events");
+        let (rows, about) = load("blkparse", format!("# blktrace -d /dev/sda -o - | blkparse -i -\n{text}").as_bytes());
+        assert_eq!((rows.len(), about.counts.bad_lines), (3, 0), "{:?}", about.notices);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use crate::formats::Opened;
 use crate::input::Input;
+use crate::metadata::Metadata;
 use crate::number::{Wrong, decimal, whole};
 use crate::request::{Op, Request};
 use crate::rows::{Context, LineFormat, Parsed, TOO_FAR, TOO_LATE, Zero, open_lines, recognise_lines, separated};
@@ -36,6 +37,8 @@ pub enum Column {
     Latency(u32),
     /// The operation: what a read and what a write is called, in any case.
     Operation(&'static str, &'static str),
+    /// The same, but blank of a request whose response was not recorded: nobody knows what it was.
+    OperationOfAnswered(&'static str, &'static str),
     /// Where it begins.
     Offset(Unit),
     /// How long it is.
@@ -73,21 +76,22 @@ const UNIX_EPOCH: u64 = 116_444_736_000_000_000;
 impl Dialect {
     /// Whether a file that begins like this is in this dialect.
     pub fn recognises(&'static self, head: &[u8]) -> bool {
-        recognise_lines(head, self)
+        recognise_lines(head, Reading::of(self, Times::InUnit))
     }
 
     /// Opens a trace in this dialect.
     pub fn open(&'static self, input: Input) -> crate::Result<Opened> {
-        open_lines(input, self.name, self.zero, self)
+        open_lines(input, self.name, self.zero, Reading::of(self, Times::InUnit))
     }
 
     /// Whether a file that begins like this is in this dialect but for the unit of its times: none of them can be one.
     /// Read, it names them, which helps more than not to know the file.
     pub fn resembles(&'static self, head: &[u8]) -> bool {
-        recognise_lines(head, Resembling(self))
+        recognise_lines(head, Reading::of(self, Times::OfAnyUnit))
     }
 
-    fn row(&self, line: &[u8], context: &mut Context<'_>, times: Times) -> Result<Request, &'static str> {
+    /// A request; nothing of one that was not answered.
+    fn row(&self, line: &[u8], context: &mut Context<'_>, times: Times) -> Result<Option<Request>, &'static str> {
         let mut fields = separated(line, b',');
         let (mut at, mut latency, mut op) = (0, None, Op::Read);
         let (mut offset, mut length) = (0, 0);
@@ -108,9 +112,14 @@ impl Dialect {
                         wrong.reason("the response time is no number", "the response time is too large")
                     })?));
                 }
-                Column::Operation(read, _) if field.eq_ignore_ascii_case(read.as_bytes()) => op = Op::Read,
-                Column::Operation(_, write) if field.eq_ignore_ascii_case(write.as_bytes()) => op = Op::Write,
-                Column::Operation(..) => return Err("the operation is neither a read nor a write"),
+                Column::OperationOfAnswered(..) if field.is_empty() => return Ok(None),
+                Column::Operation(read, write) | Column::OperationOfAnswered(read, write) => {
+                    op = match () {
+                        () if field.eq_ignore_ascii_case(read.as_bytes()) => Op::Read,
+                        () if field.eq_ignore_ascii_case(write.as_bytes()) => Op::Write,
+                        () => return Err("the operation is neither a read nor a write"),
+                    }
+                }
                 Column::Offset(unit) => {
                     offset = unit
                         .bytes(whole(field).map_err(|wrong| wrong.reason("the offset is no whole number", TOO_FAR))?)?;
@@ -138,7 +147,7 @@ impl Dialect {
         }
         let name = if host.is_empty() { Cow::Borrowed(device) } else { Cow::Owned([host, b".", device].concat()) };
         let (sector, sectors) = context.bytes(offset, length)?;
-        Ok(Request { device: context.device(&name)?, latency, ..Request::new(Nanos(at), op, sector, sectors) })
+        Ok(Some(Request { device: context.device(&name)?, latency, ..Request::new(Nanos(at), op, sector, sectors) }))
     }
 }
 
@@ -174,28 +183,41 @@ fn time(column: Column, field: &[u8]) -> Result<i64, BadTime> {
     i64::try_from(ticks).ok().and_then(|t| t.checked_mul(100)).ok_or(BadTime::Outside(TOO_LATE))
 }
 
-impl LineFormat for &'static Dialect {
-    type Item = Request;
+/// A trace in a dialect that is being read.
+struct Reading {
+    dialect: &'static Dialect,
+    times: Times,
+    unanswered: u64,
+}
 
-    fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
-        if line.starts_with(self.heading.as_bytes()) {
-            return Parsed::Nothing;
-        }
-        self.row(line, context, Times::InUnit).into()
+impl Reading {
+    fn of(dialect: &'static Dialect, times: Times) -> Self {
+        Self { dialect, times, unanswered: 0 }
     }
 }
 
-/// A dialect, with times in whatever unit.
-struct Resembling(&'static Dialect);
-
-impl LineFormat for Resembling {
+impl LineFormat for Reading {
     type Item = Request;
 
     fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
-        if line.starts_with(self.0.heading.as_bytes()) {
+        if line.starts_with(self.dialect.heading.as_bytes()) {
             return Parsed::Nothing;
         }
-        self.0.row(line, context, Times::OfAnyUnit).into()
+        match self.dialect.row(line, context, self.times) {
+            Ok(Some(row)) => Parsed::Row(row),
+            Ok(None) => {
+                self.unanswered += 1;
+                Parsed::Nothing
+            }
+            Err(problem) => Parsed::Bad(problem),
+        }
+    }
+
+    fn conclude(&mut self, about: &mut Metadata) {
+        if self.unanswered > 0 {
+            let count = self.unanswered;
+            about.notice(format!("left out, requests without a response, which may have read or written: {count}"));
+        }
     }
 }
 

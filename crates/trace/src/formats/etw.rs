@@ -1,5 +1,5 @@
 //! Disk events of Windows' event tracing, as xperf's dumper writes them:
-//! `DiskRead|DiskWrite, TimeStamp, Process (PID), ThreadID, IrpPtr, ByteOffset, IOSize, ElapsedTime, DiskNum, …`.
+//! `DiskRead|DiskWrite, TimeStamp, Process (PID), ThreadID, [CPU,] IrpPtr, ByteOffset, IOSize, ElapsedTime, DiskNum, …`.
 //!
 //! Times are microseconds; the stamp is that of the completion, so that the request began `ElapsedTime` before it. Offset
 //! and size are bytes, hexadecimal. From the header that the dumper writes and from published dumps.
@@ -13,7 +13,7 @@ use crate::units::Nanos;
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
     title: "disk events of ETW, dumped by xperf (CSV)",
-    tried_on: TriedOn::DescriptionOnly,
+    tried_on: TriedOn::PublishedLines,
     recognise: |head| recognise_lines(head, Etw),
     open: |input, _| open_lines(input, "etw", Zero::TraceStart, Etw),
     ..Format::named("etw")
@@ -45,13 +45,17 @@ fn row<'a>(
     mut fields: impl Iterator<Item = &'a [u8]>,
     context: &mut Context<'_>,
 ) -> Result<Option<Request>, &'static str> {
-    let mut next = || fields.next().ok_or("fewer than 9 columns");
+    let mut next = || fields.next().ok_or("fewer columns than a disk event has");
     let time = next()?;
     if time == b"TimeStamp" {
         return Ok(None);
     }
-    let (process, _thread, _irp, offset, size, elapsed, disk) =
-        (next()?, next()?, next()?, next()?, next()?, next()?, next()?);
+    let (process, _thread, cpu_or_irp) = (next()?, next()?, next()?);
+    // Newer dumps tell the processor as well. Pointers are hexadecimal.
+    if !cpu_or_irp.starts_with(b"0x") {
+        next()?;
+    }
+    let (offset, size, elapsed, disk) = (next()?, next()?, next()?, next()?);
     let completed = decimal(time, 3).map_err(|_| "the time stamp is no number of microseconds")?;
     let elapsed = decimal(elapsed, 3).map_err(|_| "the elapsed time is no number of microseconds")?;
     let offset = whole_or_hex(offset).map_err(|_| "the offset is no number")?;
@@ -88,6 +92,18 @@ EndHeader
                 DiskRead,       1000,      My App.exe (1234),       5678, 0xfffffa8002, 0x0000000200, 0x00000200,         900,        1, 0x060043,         300, Normal, Original, 0xfffff8a0, \"c:\\y\"
                    Other,       2000,  x
 ";
+
+    #[test]
+    fn newer_dumps_tell_the_processor() {
+        let trace = b"\
+                DiskRead,  TimeStamp,     Process Name ( PID),   ThreadID, CPU,             IrpPtr,   ByteOffset,     IOSize, ElapsedTime,  DiskNum, IrpFlags, DiskSvcTime, I/O Pri,  VolSnap,         FileObject, FileName
+                DiskRead,       1000,          tool.exe (1234),       5678,   1, 0xffffe28800000001, 0x0000000200, 0x00001000,         900,        0, 0x060043,         283,       3, Original, 0xffffe28800000002, \"c:\\y\"
+";
+        let (rows, about) = load("etw", trace);
+        assert_eq!(recognised_as(trace), "etw");
+        assert_eq!((rows[0].sector.0, rows[0].sectors.0, rows[0].latency), (1, 8, Some(Nanos(900_000))));
+        assert_eq!((about.devices[0].name.as_str(), about.counts.bad_lines), ("0", 0));
+    }
 
     #[test]
     fn stamps_are_completions() {

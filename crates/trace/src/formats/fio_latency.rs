@@ -4,20 +4,25 @@
 //! The time is in milliseconds and that of the completion, the value is the latency in nanoseconds, the direction is 0, 1,
 //! 2 for read, write, trim; newer versions add the time of issue in nanoseconds (`log_issue_time=1`). Times count from the
 //! start of the job, or from 1970 (`log_unix_epoch=1`), which is told by their size. From fio's HOWTO ("Log file formats").
+//!
+//! fio up to 3.17 writes no priority, and later versions without `log_offset=1` no offset: five columns both. Priorities
+//! are numbers of 16 bits, and hardly any device is that small. Before 3.0 latencies are in microseconds, which nothing
+//! in the file tells.
 
 use crate::formats::{Format, Opened, TriedOn};
 use crate::input::Input;
 use crate::metadata::Metadata;
 use crate::number::whole;
 use crate::request::{Op, Request};
-use crate::rows::{Context, LineFormat, Parsed, Zero, first_row, open_lines, recognise_lines, separated};
+use crate::rows::{Context, LineFormat, Parsed, Zero, first_row, open_lines, recognise_lines, separated, whole_lines};
 use crate::units::Nanos;
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
     title: "latency log of fio, with offsets",
     tried_on: TriedOn::RealFiles,
-    recognise: |head| recognise_lines(head, LatencyLog::default()),
+    recognise: |head| recognise_lines(head, LatencyLog::of(head)),
+    resembles: |head| recognise_lines(head, WithoutOffsets),
     open: |input, _| open(input),
     ..Format::named("fio-latency")
 };
@@ -26,16 +31,40 @@ pub const FORMAT: Format = Format {
 const FROM_1970: Nanos = Nanos(631_152_000_000_000_000);
 
 fn open(input: Input) -> crate::Result<Opened> {
-    let zero = match first_row(input.head(), LatencyLog::default()) {
+    let log = LatencyLog::of(input.head());
+    let zero = match first_row(input.head(), LatencyLog::of(input.head())) {
         Some(first) if first.at >= FROM_1970 => Zero::Unix,
         _ => Zero::TraceStart,
     };
-    open_lines(input, FORMAT.name, zero, LatencyLog::default())
+    open_lines(input, FORMAT.name, zero, log)
 }
 
-#[derive(Default)]
 struct LatencyLog {
     computed_starts: u64,
+    last: Last,
+}
+
+/// What stands in the last of five columns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Offset,
+    Priority,
+}
+
+impl LatencyLog {
+    /// A log that begins like this.
+    fn of(head: &[u8]) -> Self {
+        let last_of_five = |line| {
+            let mut fields = separated(line, b',').skip(4);
+            fields.next().filter(|_| fields.next().is_none()).and_then(|field| whole(field).ok())
+        };
+        let is_offset = |last: u64| last > u64::from(u16::MAX);
+        let last = match whole_lines(head).filter_map(last_of_five).any(is_offset) {
+            true => Last::Offset,
+            false => Last::Priority,
+        };
+        Self { computed_starts: 0, last }
+    }
 }
 
 impl LineFormat for LatencyLog {
@@ -53,6 +82,12 @@ impl LineFormat for LatencyLog {
                 self.computed_starts
             ));
         }
+        if self.last == Last::Offset {
+            about.notice(
+                "five columns, as fio up to 3.17 writes: latencies are taken for nanoseconds; of fio before 3.0 they are \
+                 microseconds, and so a thousand times longer",
+            );
+        }
     }
 }
 
@@ -64,8 +99,10 @@ impl LatencyLog {
             // Priorities may be hexadecimal, and are of no interest.
             crate::number::whole_or_hex(field).map_err(|_| "a column is no whole number")
         };
-        let (time_ms, latency, direction, length, offset, _priority) =
-            (next()?, next()?, next()?, next()?, next()?, next()?);
+        let (time_ms, latency, direction, length, offset) = (next()?, next()?, next()?, next()?, next()?);
+        if self.last == Last::Priority {
+            next()?;
+        }
         let issued = fields.next().map(whole).transpose().map_err(|_| "the time of issue is no whole number")?;
         let op = match direction {
             0 => Op::Read,
@@ -85,6 +122,28 @@ impl LatencyLog {
         };
         let (sector, sectors) = context.bytes(offset, length)?;
         Ok(Request { latency: Some(Nanos(latency)), ..Request::new(Nanos(at), op, sector, sectors) })
+    }
+}
+
+/// A log whose lines have no offsets. Read, it says what is missing, which helps more than not to know the file.
+struct WithoutOffsets;
+
+impl LineFormat for WithoutOffsets {
+    type Item = ();
+
+    fn parse(&mut self, line: &[u8], _: &mut Context<'_>) -> Parsed<()> {
+        // fio puts a blank behind each comma.
+        let columns: Vec<&[u8]> = line.split(|&byte| byte == b',').collect();
+        let blanks = columns.iter().skip(1).all(|column| column.starts_with(b" "));
+        let numbers: Option<Vec<u64>> =
+            columns.iter().map(|column| crate::number::whole_or_hex(column.trim_ascii()).ok()).collect();
+        match numbers.as_deref() {
+            // A log of averages has lengths of 0.
+            Some([_, _, 0..=2, length, ..]) if *length > 0 && blanks && matches!(columns.len(), 4 | 5) => {
+                Parsed::Row(())
+            }
+            _ => Parsed::Bad("no line of a log of fio"),
+        }
     }
 }
 
@@ -122,7 +181,19 @@ mod tests {
 
     #[test]
     fn logs_without_offsets_say_what_is_missing() {
-        let (rows, about) = load("fio-latency", b"0, 54339, 0, 12288, 0\n");
-        assert!(rows.is_empty() && about.notices[0].contains("log_offset=1"));
+        for log in [&b"0, 54339, 0, 12288, 0\n1, 54339, 1, 4096, 16388\n"[..], b"0, 54339, 0, 12288\n"] {
+            assert_eq!(recognised_as(log), "fio-latency");
+            let (rows, about) = load("fio-latency", log);
+            assert!(rows.is_empty() && about.notices[0].contains("log_offset=1"));
+        }
+    }
+
+    #[test]
+    fn logs_of_old_versions_have_no_priority() {
+        let log = b"0, 120749, 0, 12288, 0\n0, 121320, 1, 16384, 198717440\n6, 22323, 0, 45056, 226336768\n";
+        assert_eq!(recognised_as(log), "fio-latency");
+        let (rows, about) = load("fio-latency", log);
+        assert_eq!((rows[2].at.0, rows[2].sector.0, rows[2].sectors.0), (5_977_677, 442_064, 88));
+        assert!(about.notices.iter().any(|notice| notice.contains("before 3.0")), "{:?}", about.notices);
     }
 }

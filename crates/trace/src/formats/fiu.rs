@@ -1,7 +1,7 @@
 //! Traces of FIU, IODedup (SNIA IOTTA 391): `ts pid process lba size R|W major minor MD5`.
 //!
-//! Times are nanoseconds from an unknown moment, positions and sizes are sectors; the last column is a hash of the
-//! content. From the README of the traces.
+//! Times are nanoseconds, as it seems from the start of the trace; positions and sizes are sectors; the last column is a
+//! hash of the content, or one for each of its sectors. From the README of the traces, and seen in published lines.
 
 use crate::formats::{Format, TriedOn};
 use crate::number::whole;
@@ -12,7 +12,7 @@ use crate::units::Nanos;
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
     title: "FIU trace (IODedup)",
-    tried_on: TriedOn::DescriptionOnly,
+    tried_on: TriedOn::PublishedLines,
     recognise: |head| recognise_lines(head, Fiu),
     open: |input, _| open_lines(input, "fiu", Zero::Arbitrary, Fiu),
     ..Format::named("fiu")

@@ -33,10 +33,12 @@ mod csv;
 mod left_out;
 mod losses;
 mod unfold;
+mod wrapped;
 
 use left_out::LeftOut;
 pub use losses::Losses;
 pub use unfold::Unfolded;
+pub(crate) use wrapped::wrapped;
 
 /// Every format, in the order in which they are asked whether a file is theirs: those with a magic number first.
 pub const FORMATS: &[&Format] = &[
@@ -123,6 +125,8 @@ pub type CreateRun = fn(Output, &Metadata) -> Result<Box<dyn Writer<Record>>>;
 pub enum TriedOn {
     /// Files that the format's own programs made.
     RealFiles,
+    /// Lines of real traces as they were published, but no whole file.
+    PublishedLines,
     /// Only files made after its description: treat what it reads with care.
     DescriptionOnly,
 }
@@ -161,17 +165,10 @@ pub(crate) fn of_content(input: &Input) -> Result<&'static Format> {
     let problem = match head {
         [] if input.damage().is_some() => input.damage().unwrap_or_default().to_owned(),
         [] => "it is empty: there is no load or run in it".to_owned(),
-        [0xfd, b'7', b'z', b'X', b'Z', ..] => piped("xz", "xz -dc"),
-        [b'B', b'Z', b'h', ..] => piped("bzip2", "bzip2 -dc"),
-        [b'P', b'K', 3, 4, ..] => piped("zip", "unzip -p"),
         _ => {
             let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
             format!("not recognised as a trace of any known format ({})", names.join(", "))
         }
     };
     Err(Error::format(input.path(), problem))
-}
-
-fn piped(packer: &str, unpack: &str) -> String {
-    format!("packed with {packer}, which iosonar does not read; unpack it on the way: {unpack} FILE | iosonar … -")
 }

@@ -18,7 +18,7 @@ use crate::stream::{Unheld, Writer};
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
     title: "SPC trace, as of UMass (CSV)",
-    tried_on: TriedOn::DescriptionOnly,
+    tried_on: TriedOn::PublishedLines,
     endings: &[".spc"],
     recognise: |head| DIALECT.recognises(head),
     open: |input, _| DIALECT.open(input),

@@ -1,6 +1,7 @@
 //! Traces of SYSTOR '17 (SNIA IOTTA 4964): `Timestamp,Response,IOType,LUN,Offset,Size`, with a header line.
 //!
-//! Times are seconds since 1970, the response is in seconds and may be blank; offset and size are bytes. From the README.
+//! Times are seconds since 1970, the response is in seconds; offset and size are bytes. Of a request whose response was not
+//! recorded, the response and the operation are blank. From the README of the traces, and seen in published lines of one.
 
 use crate::formats::csv::{Column, Dialect, Unit};
 use crate::formats::{Format, TriedOn};
@@ -9,7 +10,7 @@ use crate::rows::Zero;
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
     title: "SYSTOR '17 trace (CSV)",
-    tried_on: TriedOn::DescriptionOnly,
+    tried_on: TriedOn::PublishedLines,
     recognise: |head| DIALECT.recognises(head),
     resembles: |head| DIALECT.resembles(head),
     open: |input, _| DIALECT.open(input),
@@ -22,7 +23,7 @@ static DIALECT: Dialect = Dialect {
     columns: &[
         Column::Time(9),
         Column::Latency(9),
-        Column::Operation("R", "W"),
+        Column::OperationOfAnswered("R", "W"),
         Column::Device,
         Column::Offset(Unit::Bytes),
         Column::Length(Unit::Bytes),
@@ -42,6 +43,16 @@ Timestamp,Response,IOType,LUN,Offset,Size
 1455592511.102342,0.001204,W,4,8690491904,4096
 1455592511.102999,,R,2,512,1024
 ";
+
+    #[test]
+    fn requests_without_a_response_are_counted_and_are_no_bad_lines() {
+        let unanswered = "1455592511.000000000,,,0,4648471190016,4096\n".repeat(300);
+        let trace = [unanswered.as_bytes(), TRACE].concat();
+        assert_eq!(recognised_as(&trace), "systor17");
+        let (rows, about) = load("systor17", &trace);
+        assert_eq!((rows.len(), about.counts.bad_lines), (2, 0));
+        assert!(about.notices.iter().any(|notice| notice.ends_with("may have read or written: 300")));
+    }
 
     #[test]
     fn rows_and_blank_responses() {

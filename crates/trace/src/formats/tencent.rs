@@ -9,7 +9,7 @@ use crate::rows::Zero;
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
     title: "Tencent CBS trace (CSV)",
-    tried_on: TriedOn::DescriptionOnly,
+    tried_on: TriedOn::PublishedLines,
     recognise: |head| DIALECT.recognises(head),
     resembles: |head| DIALECT.resembles(head),
     open: |input, _| DIALECT.open(input),

@@ -6,7 +6,7 @@
 //! comm-pid   [cpu] d..2.  sec.usec: block_bio_queue: maj,min RWBS sector + n [comm]
 //! ```
 //! Which is which is told line by line. Times are those of the trace's clock. From `include/trace/events/block.h`; seen
-//! from perf on Linux 6.18.
+//! from perf on Linux 6.18. Of ftrace, `latency-format` puts the processor and the flags into one word: `comm-pid 0d..2. sec`.
 
 use memchr::memmem;
 
@@ -131,8 +131,23 @@ fn cut_at_event(line: &[u8]) -> Option<(&[u8], &[u8])> {
     })
 }
 
-/// `CPU:3 [LOST 17 EVENTS]` of ftrace and trace-cmd.
+/// `CPU:3 [LOST 17 EVENTS]` of ftrace and trace-cmd, while a ring was read. What was overwritten before stands in ftrace's
+/// heading: `# entries-in-buffer/entries-written: 140080/250280   #P:8`.
 fn lost_events(line: &[u8], context: &mut Context<'_>) -> Parsed<Event> {
+    if let Some(counts) = line.strip_prefix(b"# entries-in-buffer/entries-written:") {
+        let mut counts = words(counts).next().unwrap_or_default().splitn(2, |&byte| byte == b'/').map(whole);
+        if let (Some(Ok(left)), Some(Ok(all))) = (counts.next(), counts.next())
+            && all > left
+        {
+            let lost = &mut context.about.counts.lost_events;
+            *lost = lost.saturating_add(all - left);
+            context.about.notice(format!(
+                "the trace's ring was full: of {all} events, of whatever kind, the first {} were overwritten",
+                all - left
+            ));
+        }
+        return Parsed::Nothing;
+    }
     if let Some(place) = memmem::find(line, b"LOST ")
         && let Some(count) = words(&line[place + 5..]).next().and_then(|count| whole(count).ok())
     {
@@ -156,7 +171,7 @@ fn who_and_when(before: &[u8]) -> Result<(Nanos, Option<u32>, Comm), &'static st
     let end = before.len() - time.len();
     let who = match memchr::memrchr(b'[', &before[..end]) {
         Some(cpu) => &before[..cpu],
-        None => &before[..end],
+        None => without_cpu_and_flags(before[..end].trim_ascii_end()),
     };
     // With the option record-tgid ftrace tells the process behind the thread, or `(-----)`: `fio-18719 (  18700)`.
     let who = match who.trim_ascii() {
@@ -171,6 +186,17 @@ fn who_and_when(before: &[u8]) -> Result<(Nanos, Option<u32>, Comm), &'static st
         name => name,
     };
     Ok((at, pid.and_then(|pid| u32::try_from(pid).ok()), Comm::new(&String::from_utf8_lossy(name))))
+}
+
+/// What stands in front of `0d..2.`, where that is the last word.
+fn without_cpu_and_flags(who: &[u8]) -> &[u8] {
+    const FLAGS: std::ops::RangeInclusive<usize> = 4..=6;
+    let Some(blank) = who.iter().rposition(u8::is_ascii_whitespace) else { return who };
+    let word = &who[blank + 1..];
+    let flags = &word[word.iter().take_while(|byte| byte.is_ascii_digit()).count()..];
+    let are_flags =
+        FLAGS.contains(&flags.len()) && flags.iter().all(|byte| b".#".contains(byte) || byte.is_ascii_alphanumeric());
+    if flags.len() < word.len() && are_flags && flags.contains(&b'.') { &who[..blank] } else { who }
 }
 
 #[cfg(test)]
@@ -237,6 +263,48 @@ CPU:1 [LOST 17 EVENTS]
         assert_eq!((rows[0].pid, rows[0].comm.as_str(), rows[0].latency), (Some(18_719), "fio", Some(Nanos(129_000))));
         assert_eq!((rows[1].pid, rows[1].comm.as_str()), (Some(200), "my-app-1"));
         assert_eq!((about.counts.lost_events, about.counts.bad_lines), (17, 0));
+    }
+
+    #[test]
+    fn what_the_ring_overwrote_is_lost() {
+        let heading = b"# tracer: nop\n#\n# entries-in-buffer/entries-written: 140080/250280   #P:8\n";
+        let (_, about) = load("tracepoints", &[heading, PERF].concat());
+        assert_eq!(about.counts.lost_events, 110_200);
+        assert!(about.notices.iter().any(|notice| notice.contains("ring was full")), "{:?}", about.notices);
+        let whole = b"# entries-in-buffer/entries-written: 10/10   #P:8\n";
+        assert_eq!(load("tracepoints", &[whole, PERF].concat()).1.counts.lost_events, 0);
+    }
+
+    #[test]
+    fn ftrace_with_processor_and_flags_in_one_word() {
+        let text = b"\
+    test-2991    0.....   119.255974: block_rq_issue: 8,0 R 4096 () 8 + 8 [test]
+my app.2-2992    1d.h2.   119.255984: block_rq_issue: 8,0 R 4096 () 16 + 8 [test]
+";
+        let (rows, _) = load("tracepoints", text);
+        let found: Vec<_> = rows.iter().map(|row| (row.pid, row.comm.as_str())).collect();
+        assert_eq!(found, [(Some(2991), "test"), (Some(2992), "my app.2")]);
+    }
+
+    #[test]
+    fn zeros_that_are_written_are_no_commands_to_the_driver() {
+        // As Linux 6.18 wrote it.
+        let text = b"\
+      blkdiscard-3211    [000] ..... 81719.542141: block_bio_queue: 7,0 NS 0 + 128 [blkdiscard]
+    kworker/0:1H-54      [000] ..... 81719.542159: block_rq_issue: 7,0 NS 65536 () 0 + 128 be,0,4 [kworker/0:1H]
+     ksoftirqd/1-22      [001] ..s.. 81719.542728: block_rq_complete: 7,0 NS () 0 + 128 be,0,4 [0]
+";
+        let (rows, _) = load("tracepoints", text);
+        assert_eq!((rows.len(), rows[0].op, rows[0].sectors.0), (1, Op::WriteZeroes, 128));
+        assert_eq!((rows[0].queued, rows[0].latency), (Some(Nanos(18_000)), Some(Nanos(569_000))));
+    }
+
+    #[test]
+    fn a_trace_of_completions_says_what_is_missing() {
+        let completions =
+            PERF.split_inclusive(|&byte| byte == b'\n').filter(|line| line.windows(8).any(|w| w == b"complete"));
+        let (rows, about) = load("tracepoints", &completions.collect::<Vec<_>>().concat());
+        assert!(rows.is_empty() && about.notices[0].contains("only completions"), "{:?}", about.notices);
     }
 
     #[test]

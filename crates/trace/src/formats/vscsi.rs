@@ -121,10 +121,11 @@ impl Source for Vscsi {
             let number = self.number;
             self.number += 1;
             let row = row(self.version, record);
-            // READ and WRITE of SCSI, of 6, 10, 12 and 16 bytes.
+            // READ, WRITE and WRITE AND VERIFY of SCSI, of 6, 10, 12 and 16 bytes, and WRITE ATOMIC.
             let op = match row.command {
                 0x08 | 0x28 | 0xa8 | 0x88 => Op::Read,
                 0x0a | 0x2a | 0xaa | 0x8a => Op::Write,
+                0x2e | 0xae | 0x8e | 0x9c => Op::Write,
                 _ => {
                     self.other_commands += 1;
                     continue;

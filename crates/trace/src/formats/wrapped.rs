@@ -1,0 +1,51 @@
+//! Traces inside of something that is not unpacked here: what to do is told before anything takes it for a trace. A tar
+//! archive of text could be read, and would lose a line wherever a file of it begins.
+
+/// What is around a trace that begins like this, and how to get it out.
+pub fn wrapped(head: &[u8]) -> Option<String> {
+    const TAR_MAGIC: usize = 257;
+    let piped = |packer, unpack| {
+        format!("packed with {packer}, which iosonar does not read; unpack it on the way: {unpack} FILE | iosonar … -")
+    };
+    match head {
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(piped("xz", "xz -dc")),
+        [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, ..] => Some(piped("bzip2", "bzip2 -dc")),
+        [b'P', b'K', 3, 4, ..] => Some(piped("zip", "unzip -p")),
+        [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => Some(piped("7-Zip", "7z x -so")),
+        [0xff, 0xfe, b' '..=b'~', 0, ..] | [0xfe, 0xff, 0, b' '..=b'~', ..] => Some(
+            "text in UTF-16, as Windows writes it, which iosonar does not read; convert it on the way: \
+             iconv -f utf-16 -t utf-8 FILE | iosonar … -"
+                .to_owned(),
+        ),
+        _ if head.get(TAR_MAGIC..).is_some_and(|rest| rest.starts_with(b"ustar")) => Some(
+            "a tar archive, which may hold several traces; unpack one on the way: tar -xOf FILE MEMBER | iosonar … - \
+             (tar -tf FILE lists them)"
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_around_a_trace_is_told_with_the_way_out() {
+        let tar = [&b"hm_0.csv"[..], &[0; 249], b"ustar\0", &[b'0'; 300]].concat();
+        for (head, command) in [
+            (&b"\xfd7zXZ\0\0\x04"[..], "xz -dc FILE"),
+            (b"BZh91AY&SY", "bzip2 -dc FILE"),
+            (b"PK\x03\x04\x14\0", "unzip -p FILE"),
+            (b"7z\xbc\xaf\x27\x1c\0\x04", "7z x -so FILE"),
+            (b"\xff\xfeT\0i\0", "iconv -f utf-16"),
+            (b"\xfe\xff\0T\0i", "iconv -f utf-16"),
+            (&tar, "tar -xOf FILE MEMBER"),
+        ] {
+            assert!(wrapped(head).unwrap().contains(command), "{command}");
+        }
+        for head in [&b""[..], b"BZhang's load\n", b"0 ; 1 ; 8 ; R\n", &tar[..200]] {
+            assert_eq!(wrapped(head), None);
+        }
+    }
+}
