@@ -190,22 +190,16 @@ where
     Ok(Opened::Load(Box::new(InOrder::new(LineSource::new(input, lines), metadata, zero)?)))
 }
 
-/// Lines at the beginning of a file, among those that say something or should, by which its format is recognised.
-const LOOKED_AT: u64 = 200;
-
 /// Whether the beginning of a file is in that format: lines say something, and hardly one is bad.
 pub fn recognise_lines<F: LineFormat>(head: &[u8], mut format: F) -> bool {
     let (mut about, mut devices, mut unaligned) = (Metadata::new(Kind::Load, ""), Devices::default(), 0);
     let (mut rows, mut bad) = (0, 0);
-    for line in whole_lines(head) {
+    for line in whole_lines(head).take(200) {
         let mut context = Context { about: &mut about, devices: &mut devices, unaligned: &mut unaligned };
         match format.parse(line, &mut context) {
             Parsed::Row(_) => rows += 1,
             Parsed::Nothing => {}
             Parsed::Bad(_) => bad += 1,
-        }
-        if rows + bad == LOOKED_AT {
-            break;
         }
     }
     rows > 0 && bad * 10 <= rows

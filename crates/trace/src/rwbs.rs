@@ -64,7 +64,7 @@ pub fn parse(letters: &[u8], sectors: u64) -> Result<(Op, Flags), NoRequest> {
         b'W' => Op::Write,
         b'D' => Op::Discard,
         b'F' => Op::Flush,
-        // A command to the driver has no length here. (An append to a zone looks like this where `ZA` is not known.)
+        // Commands to the driver have no length, or no place. (An append to a zone looks like this where `ZA` is unknown.)
         b'N' if sectors > 0 => Op::WriteZeroes,
         b'N' => return Err(NoRequest::DriverCommand),
         b'Z' => return Err(NoRequest::ZoneManagement),

@@ -39,8 +39,8 @@ impl Args {
         let Some(output) = self.output.or(own) else {
             bail!(
                 "{}: by its name this is neither a replay's journal, RESULT.journal, nor the hidden file of a recording, \
-                 .NAME.XXXXXX.partial (`ls -A` shows it); if it is a journal that was renamed, name the result with \
-                 --output",
+                 .NAME.XXXXXX.partial (`ls -A` shows it); if it is a journal that was renamed, end its name in \
+                 .journal again",
                 self.left.display()
             );
         };

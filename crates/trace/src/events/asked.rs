@@ -31,7 +31,9 @@ impl Asked {
     /// A request, or a flush, was asked for.
     pub fn ask(&mut self, event: &Event) {
         if super::matcher::is_flush(event) {
-            self.flushes.entry(event.device).or_insert(event.at);
+            let first = self.flushes.entry(event.device).or_insert(event.at);
+            // One that the device did not take was asked for before those that came meanwhile.
+            *first = event.at.min(*first);
             return;
         }
         // What was never given to the device must not be taken for what is asked for at its place much later.

@@ -141,10 +141,11 @@ impl<S: EventSource> Matcher<S> {
             ));
             about.request_time = if taken == Action::Issue { RequestTime::Issued } else { RequestTime::Asked };
         } else if completes {
-            about.notice(
-                "the trace has only completions, and no request is taken from those: it needs the events that come before, \
-                 as block_rq_issue (D) or block_bio_queue (Q)",
-            );
+            about.notice(format!(
+                "the first {} events are only completions, and no request is taken from those: a trace needs the events \
+                 that come before, as block_rq_issue (D) or block_bio_queue (Q)",
+                ahead.len()
+            ));
         }
         // What was lost so far may have been lost anywhere in what was read so far.
         let lost = about.counts.lost_events;

@@ -213,6 +213,8 @@ fn a_flush_that_the_device_did_not_take_is_given_to_it_again() {
         let (requests, about) = matched(&[&once[..], &again].concat(), Some(action));
         assert_eq!((short(&requests), about.counts.unmatched), (expected.to_vec(), 0), "{action:?}");
     }
+    let another = ["Q 0 FWS 0+0", "D 1 FN 0+0", "Q 2 FWS 0+0", "R 3 FN 0+0", "D 4 FN 0+0", "C 5 FN 0+0"];
+    assert_eq!(short(&matched(&another, Some(Action::Issue)).0), [(4, 0, Some(4), Some(1))]);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! The output of biosnoop, of bcc and of its libbpf-tools: `TIME(s) COMM PID DISK T SECTOR BYTES [P] [QUE(ms)] LAT(ms)`.
 //!
 //! The time is that of the completion; the latency is from the issue to it, to 10 µs, and so the request's time is no
-//! more exact than that. libbpf-tools tells all of the operation's letters, and with `-t` the time of day (`TIMESTAMP`), to
-//! a millisecond. Seen from bcc 0.26. (bpftrace's biosnoop.bt prints neither place nor length, and can't be made a load.)
+//! more exact than that. libbpf-tools tells all of the operation's letters, and with `-t` the time of day (`TIMESTAMP`) when
+//! it printed the line. Seen from bcc 0.26. (bpftrace's biosnoop.bt prints neither place nor length, and can't be made a
+//! load.)
 
 use crate::formats::{Format, TriedOn};
 use crate::metadata::{Metadata, RequestTime};
@@ -49,6 +50,7 @@ struct Biosnoop {
 struct Day {
     latest: i64,
     midnights: i64,
+    lines: u64,
 }
 
 impl Day {
@@ -63,11 +65,16 @@ impl Day {
             return None;
         }
         let of_day = (hours * 60 + minutes).cast_signed() * 60_000_000_000 + seconds;
-        if of_day < self.latest - Self::LENGTH / 2 {
-            self.midnights += 1;
+        self.lines += 1;
+        let mut midnights = self.midnights;
+        if self.midnights > 0 && of_day > self.latest + Self::LENGTH / 2 {
+            // A clock that was set back over midnight.
+            midnights -= 1;
+        } else {
+            midnights += i64::from(of_day < self.latest - Self::LENGTH / 2);
+            (self.latest, self.midnights) = (of_day, midnights);
         }
-        self.latest = of_day;
-        Some(self.midnights * Self::LENGTH + of_day)
+        Some(midnights.saturating_mul(Self::LENGTH).saturating_add(of_day))
     }
 }
 
@@ -96,6 +103,10 @@ impl LineFormat for Biosnoop {
             context.about.request_time = RequestTime::Issued;
             return Parsed::Nothing;
         }
+        // The command, as root's terminal shows it.
+        if line.starts_with(b"#") {
+            return Parsed::Nothing;
+        }
         match self.row(line, context) {
             Ok(Some(row)) => Parsed::Row(row),
             Ok(None) => Parsed::Nothing,
@@ -107,6 +118,13 @@ impl LineFormat for Biosnoop {
         if self.driver_commands > 0 {
             let count = self.driver_commands;
             about.notice(format!("left out, commands to the driver, which are no requests: {count}"));
+        }
+        if self.day.lines > 0 {
+            about.notice(format!(
+                "{} requests: the time of day is when their line was printed, a few of them at once; without -t biosnoop \
+                 tells when they completed",
+                self.day.lines
+            ));
         }
     }
 }
@@ -186,6 +204,7 @@ fn operation(letters: &[u8], sector: u64, bytes: u64) -> Result<Option<(Op, Flag
 
 #[cfg(test)]
 mod tests {
+    use super::Day;
     use crate::formats::check::{load, recognised_as};
     use crate::request::{Flags, Op};
     use crate::units::Nanos;
@@ -224,7 +243,22 @@ TIMESTAMP    COMM           PID     DISK    T    SECTOR     BYTES   QUE(ms) LAT(
             [(0, Op::Write, Some(250_000)), (49_000_000, Op::Flush, None), (141_000_000, Op::Read, Some(1000))];
         assert_eq!(found, expected, "{:?}", about.notices);
         assert_eq!(rows[0].flags, Flags::SYNC.with(Flags::META));
-        assert_eq!(about.counts.bad_lines, 1, "the command");
+        assert_eq!(about.counts.bad_lines, 0);
+        assert!(about.notices[0].starts_with("3 requests: the time of day"), "{:?}", about.notices);
+    }
+
+    #[test]
+    fn a_day_has_one_midnight() {
+        let mut day = Day::default();
+        let mut time = |text: &str| day.time(text.as_bytes()).map(|ns| ns / 1_000_000_000);
+        for _ in 0..3 {
+            assert_eq!(time("23:59:59.9"), Some(86_399));
+            assert_eq!(time("00:00:00.1"), Some(86_400));
+        }
+        assert_eq!(time("12:00:00"), Some(86_400 * 3 / 2));
+        for wrong in ["24:00:00", "23:60:00", "23:59:60", "23:59", "-1:00:00"] {
+            assert_eq!(time(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -76,24 +76,23 @@ const UNIX_EPOCH: u64 = 116_444_736_000_000_000;
 impl Dialect {
     /// Whether a file that begins like this is in this dialect.
     pub fn recognises(&'static self, head: &[u8]) -> bool {
-        recognise_lines(head, Reading::of(self, Times::InUnit))
+        recognise_lines(head, Looking { dialect: self, times: Times::InUnit })
     }
 
     /// Opens a trace in this dialect.
     pub fn open(&'static self, input: Input) -> crate::Result<Opened> {
-        open_lines(input, self.name, self.zero, Reading::of(self, Times::InUnit))
+        open_lines(input, self.name, self.zero, Reading { dialect: self, unanswered: 0 })
     }
 
     /// Whether a file that begins like this is in this dialect but for the unit of its times: none of them can be one.
     /// Read, it names them, which helps more than not to know the file.
     pub fn resembles(&'static self, head: &[u8]) -> bool {
-        recognise_lines(head, Reading::of(self, Times::OfAnyUnit))
+        recognise_lines(head, Looking { dialect: self, times: Times::OfAnyUnit })
     }
 
-    /// A request; nothing of one that was not answered.
-    fn row(&self, line: &[u8], context: &mut Context<'_>, times: Times) -> Result<Option<Request>, &'static str> {
+    fn row(&self, line: &[u8], context: &mut Context<'_>, times: Times) -> Result<Row, &'static str> {
         let mut fields = separated(line, b',');
-        let (mut at, mut latency, mut op) = (0, None, Op::Read);
+        let (mut at, mut latency, mut op, mut is_answered) = (0, None, Op::Read, true);
         let (mut offset, mut length) = (0, 0);
         let (mut host, mut device): (&[u8], &[u8]) = (b"", b"");
         for column in self.columns {
@@ -112,7 +111,7 @@ impl Dialect {
                         wrong.reason("the response time is no number", "the response time is too large")
                     })?));
                 }
-                Column::OperationOfAnswered(..) if field.is_empty() => return Ok(None),
+                Column::OperationOfAnswered(..) if field.is_empty() && latency.is_none() => is_answered = false,
                 Column::Operation(read, write) | Column::OperationOfAnswered(read, write) => {
                     op = match () {
                         () if field.eq_ignore_ascii_case(read.as_bytes()) => Op::Read,
@@ -141,13 +140,16 @@ impl Dialect {
         if at < self.earliest {
             return Err("the time lies too far back");
         }
-        if times == Times::OfAnyUnit && length == 0 {
+        if times == Times::OfAnyUnit && (length == 0 || !is_answered) {
             // Rather one of the many other files of whole numbers, as fio's averages.
             return Err("no length");
         }
         let name = if host.is_empty() { Cow::Borrowed(device) } else { Cow::Owned([host, b".", device].concat()) };
         let (sector, sectors) = context.bytes(offset, length)?;
-        Ok(Some(Request { device: context.device(&name)?, latency, ..Request::new(Nanos(at), op, sector, sectors) }))
+        let request = Request { latency, ..Request::new(Nanos(at), op, sector, sectors) };
+        // What is left out shall not name a device.
+        let device = if is_answered { context.device(&name)? } else { request.device };
+        Ok(Row { request: Request { device, ..request }, is_answered })
     }
 }
 
@@ -183,17 +185,17 @@ fn time(column: Column, field: &[u8]) -> Result<i64, BadTime> {
     i64::try_from(ticks).ok().and_then(|t| t.checked_mul(100)).ok_or(BadTime::Outside(TOO_LATE))
 }
 
+/// What a line says.
+struct Row {
+    request: Request,
+    /// Otherwise nobody knows what it was.
+    is_answered: bool,
+}
+
 /// A trace in a dialect that is being read.
 struct Reading {
     dialect: &'static Dialect,
-    times: Times,
     unanswered: u64,
-}
-
-impl Reading {
-    fn of(dialect: &'static Dialect, times: Times) -> Self {
-        Self { dialect, times, unanswered: 0 }
-    }
 }
 
 impl LineFormat for Reading {
@@ -203,9 +205,9 @@ impl LineFormat for Reading {
         if line.starts_with(self.dialect.heading.as_bytes()) {
             return Parsed::Nothing;
         }
-        match self.dialect.row(line, context, self.times) {
-            Ok(Some(row)) => Parsed::Row(row),
-            Ok(None) => {
+        match self.dialect.row(line, context, Times::InUnit) {
+            Ok(row) if row.is_answered => Parsed::Row(row.request),
+            Ok(_) => {
                 self.unanswered += 1;
                 Parsed::Nothing
             }
@@ -218,6 +220,23 @@ impl LineFormat for Reading {
             let count = self.unanswered;
             about.notice(format!("left out, requests without a response, which may have read or written: {count}"));
         }
+    }
+}
+
+/// A file that may be in a dialect.
+struct Looking {
+    dialect: &'static Dialect,
+    times: Times,
+}
+
+impl LineFormat for Looking {
+    type Item = Row;
+
+    fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Row> {
+        if line.starts_with(self.dialect.heading.as_bytes()) {
+            return Parsed::Nothing;
+        }
+        self.dialect.row(line, context, self.times).into()
     }
 }
 

@@ -54,16 +54,16 @@ enum Last {
 impl LatencyLog {
     /// A log that begins like this.
     fn of(head: &[u8]) -> Self {
-        let last_of_five = |line| {
+        let mut has_offset = false;
+        for line in whole_lines(head) {
             let mut fields = separated(line, b',').skip(4);
-            fields.next().filter(|_| fields.next().is_none()).and_then(|field| whole(field).ok())
-        };
-        let is_offset = |last: u64| last > u64::from(u16::MAX);
-        let last = match whole_lines(head).filter_map(last_of_five).any(is_offset) {
-            true => Last::Offset,
-            false => Last::Priority,
-        };
-        Self { computed_starts: 0, last }
+            let (fifth, sixth) = (fields.next(), fields.next());
+            if sixth.is_some() {
+                return Self { computed_starts: 0, last: Last::Priority };
+            }
+            has_offset |= fifth.and_then(|field| whole(field).ok()).is_some_and(|last| last > u64::from(u16::MAX));
+        }
+        Self { computed_starts: 0, last: if has_offset { Last::Offset } else { Last::Priority } }
     }
 }
 
@@ -95,13 +95,15 @@ impl LatencyLog {
     fn row(&mut self, line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> {
         let mut fields = separated(line, b',');
         let mut next = || {
-            let field = fields.next().ok_or("fewer than 6 columns: log_offset=1 puts the offset into fio's logs")?;
+            let field = fields.next().ok_or("too few columns: log_offset=1 puts the offset into fio's logs")?;
             // Priorities may be hexadecimal, and are of no interest.
             crate::number::whole_or_hex(field).map_err(|_| "a column is no whole number")
         };
         let (time_ms, latency, direction, length, offset) = (next()?, next()?, next()?, next()?, next()?);
         if self.last == Last::Priority {
             next()?;
+        } else if fields.next().is_some() {
+            return Err("more columns than the beginning of the log has");
         }
         let issued = fields.next().map(whole).transpose().map_err(|_| "the time of issue is no whole number")?;
         let op = match direction {
@@ -195,5 +197,15 @@ mod tests {
         let (rows, about) = load("fio-latency", log);
         assert_eq!((rows[2].at.0, rows[2].sector.0, rows[2].sectors.0), (5_977_677, 442_064, 88));
         assert!(about.notices.iter().any(|notice| notice.contains("before 3.0")), "{:?}", about.notices);
+        let (rows, about) = load("fio-latency", &[&log.repeat(1000)[..], b"6, 22323, 0, 4096, 8192, 0\n"].concat());
+        assert_eq!((rows.len(), about.counts.bad_lines), (3000, 1));
+    }
+
+    #[test]
+    fn one_short_line_makes_no_old_log() {
+        let line = |i: u64| format!("{i}, 22323, 0, 4096, {}, 0\n", i << 20);
+        let log: String = (0..1000).map(line).chain(["7, 22323, 0, 4096, 226336768\n".to_owned()]).collect();
+        let (rows, about) = load("fio-latency", log.as_bytes());
+        assert_eq!((rows.len(), about.counts.bad_lines, rows[999].at.0), (1000, 1, 998_977_677));
     }
 }

@@ -73,7 +73,8 @@ pub struct Format {
     pub endings: &'static [&'static str],
     /// Whether a file that begins like this is of this format.
     pub recognise: fn(head: &[u8]) -> bool,
-    /// Whether a file that begins like this is of this format but for a unit, if no other format recognises it.
+    /// Whether a file that begins like this is of this format but for a unit or a column that can't be done without, if no
+    /// other format recognises it: read, it says what is wrong.
     pub resembles: fn(head: &[u8]) -> bool,
     /// Whether it holds the events of a request's life, of which [`Options::action`] is one.
     pub has_actions: bool,

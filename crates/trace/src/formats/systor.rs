@@ -46,12 +46,13 @@ Timestamp,Response,IOType,LUN,Offset,Size
 
     #[test]
     fn requests_without_a_response_are_counted_and_are_no_bad_lines() {
-        let unanswered = "1455592511.000000000,,,0,4648471190016,4096\n".repeat(300);
-        let trace = [unanswered.as_bytes(), TRACE].concat();
-        assert_eq!(recognised_as(&trace), "systor17");
+        let unanswered = "1455592511.000000000,,,0,4648471190016,4096\n".repeat(3000);
+        let wrong = "1455592511.1,0.001,,4,512,512\n1455592511.1,,\n";
+        let trace = [unanswered.as_bytes(), TRACE, wrong.as_bytes()].concat();
+        assert_eq!(recognised_as(&trace[..64 << 10]), "systor17");
         let (rows, about) = load("systor17", &trace);
-        assert_eq!((rows.len(), about.counts.bad_lines), (2, 0));
-        assert!(about.notices.iter().any(|notice| notice.ends_with("may have read or written: 300")));
+        assert_eq!((rows.len(), about.counts.bad_lines, about.devices.len()), (2, 2, 2));
+        assert!(about.notices.iter().any(|notice| notice.ends_with("may have read or written: 3000")));
     }
 
     #[test]

@@ -12,12 +12,14 @@ pub fn wrapped(head: &[u8]) -> Option<String> {
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, ..] => Some(piped("bzip2", "bzip2 -dc")),
         [b'P', b'K', 3, 4, ..] => Some(piped("zip", "unzip -p")),
         [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => Some(piped("7-Zip", "7z x -so")),
-        [0xff, 0xfe, b' '..=b'~', 0, ..] | [0xfe, 0xff, 0, b' '..=b'~', ..] => Some(
+        [0xff, 0xfe, b'\t' | b'\n' | b'\r' | b' '..=b'~', 0, ..]
+        | [0xfe, 0xff, 0, b'\t' | b'\n' | b'\r' | b' '..=b'~', ..] => Some(
             "text in UTF-16, as Windows writes it, which iosonar does not read; convert it on the way: \
              iconv -f utf-16 -t utf-8 FILE | iosonar … -"
                 .to_owned(),
         ),
-        _ if head.get(TAR_MAGIC..).is_some_and(|rest| rest.starts_with(b"ustar")) => Some(
+        // Text has no zeros, which fill up the name of an archive's first file.
+        _ if head.get(TAR_MAGIC..).is_some_and(|rest| rest.starts_with(b"ustar")) && head[..TAR_MAGIC].contains(&0) => Some(
             "a tar archive, which may hold several traces; unpack one on the way: tar -xOf FILE MEMBER | iosonar … - \
              (tar -tf FILE lists them)"
                 .to_owned(),
@@ -39,12 +41,14 @@ mod tests {
             (b"PK\x03\x04\x14\0", "unzip -p FILE"),
             (b"7z\xbc\xaf\x27\x1c\0\x04", "7z x -so FILE"),
             (b"\xff\xfeT\0i\0", "iconv -f utf-16"),
+            (b"\xff\xfe\r\0\n\0", "iconv -f utf-16"),
             (b"\xfe\xff\0T\0i", "iconv -f utf-16"),
             (&tar, "tar -xOf FILE MEMBER"),
         ] {
             assert!(wrapped(head).unwrap().contains(command), "{command}");
         }
-        for head in [&b""[..], b"BZhang's load\n", b"0 ; 1 ; 8 ; R\n", &tar[..200]] {
+        let text = [&[b'0'; 257], &b"ustar; 8 ; R\n"[..]].concat();
+        for head in [&b""[..], b"BZhang's load\n", b"0 ; 1 ; 8 ; R\n", &tar[..200], &text] {
             assert_eq!(wrapped(head), None);
         }
     }
