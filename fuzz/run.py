@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""Fuzzes every reader, and the recognition of formats, on as many processors as there are.
+
+  fuzz/run.py                      each for a minute
+  fuzz/run.py --each 1h blktrace   one of them for an hour
+  fuzz/run.py --until 1h           whichever had least so far, until each had an hour of processor time in all
+
+Needs `cargo install cargo-fuzz`. Sanitizers need a nightly toolchain; `-s none` does without. What is found stays in
+fuzz/artifacts, what was learnt in fuzz/corpus. Ctrl-C ends it at any time.
+
+With --until the time is kept in fuzz/spent.csv, and the table of docs/fuzzing.md is written from it: there it goes on,
+also on another machine. A run without --until is a try and keeps no account.
+"""
+
+import argparse
+import csv
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Lock
+
+HERE = Path(__file__).resolve().parent
+FORMATS = HERE.parent / "crates/trace/src/formats"
+SPENT = HERE / "spent.csv"
+DOCUMENT = HERE.parent / "docs/fuzzing.md"
+RECOGNITION = "recognition"
+MARK = "<!-- the table is written by fuzz/run.py --until -->\n"
+LIMITS = ["-timeout=10", "-rss_limit_mb=1024", "-max_len=8192", "-print_final_stats=1", "-verbosity=0"]
+INTERRUPTED = 72
+"""What libFuzzer exits with when a signal ends it: no finding."""
+
+stopping = Event()
+
+
+@dataclass
+class Spent:
+    """What went into one target."""
+
+    processor_s: float = 0.0
+    inputs: int = 0
+
+
+def targets() -> list[str]:
+    """The readers by the names that the sources give their formats, and the recognition."""
+    name = re.compile(r'Format::named\("(.*)"\)|^    name: "(.*)",', re.MULTILINE)
+    found = {a or b for path in FORMATS.rglob("*.rs") for a, b in name.findall(path.read_text())}
+    return [*sorted(found), RECOGNITION]
+
+
+def build() -> Path:
+    """Builds both programs and tells where they are."""
+    subprocess.run(["cargo", "fuzz", "build", "-s", "none"], cwd=HERE, check=True)
+    [folder] = {program.parent for program in HERE.glob("target/*/release/recognise")}
+    return folder
+
+
+def fuzz(programs: Path, target: str, seconds: float) -> tuple[Spent, bool]:
+    """Runs one target for so long: what that took, and whether it found nothing."""
+    corpus = HERE / "corpus" / target
+    artifacts = HERE / "artifacts" / target
+    corpus.mkdir(parents=True, exist_ok=True)
+    artifacts.mkdir(parents=True, exist_ok=True)
+    if target == RECOGNITION:
+        program, seeds = "recognise", sorted((HERE / "seeds").iterdir())
+    else:
+        program, seeds = "reader", [HERE / "seeds" / target]
+    log = HERE / "artifacts" / f"{target}.log"
+    with log.open("ab") as output:
+        start = output.tell()
+        process = subprocess.Popen(
+            [programs / program, *LIMITS, f"-max_total_time={max(1, round(seconds))}", f"-artifact_prefix={artifacts}/"]
+            + [str(folder) for folder in (corpus, *seeds)],
+            env={**os.environ, "IOSONAR_FORMAT": target},
+            stdout=output,
+            stderr=output,
+            # Ctrl-C is for this script: it ends them one by one, so that each says how far it came.
+            start_new_session=True,
+            preexec_fn=lambda: os.nice(19),
+        )
+        ended = Event()
+
+        def stop() -> None:
+            while not ended.wait(0.2):
+                if stopping.is_set():
+                    process.send_signal(signal.SIGINT)
+                    return
+
+        with ThreadPoolExecutor(1) as watch:
+            watch.submit(stop)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            ended.set()
+    with log.open("rb") as text:
+        text.seek(start)
+        said = text.read().decode(errors="replace")
+    inputs = re.search(r"number_of_executed_units: *(\d+)", said)
+    spent = Spent(usage.ru_utime + usage.ru_stime, int(inputs[1]) if inputs else 0)
+    fine = process.returncode in (0, INTERRUPTED)
+    if not fine:
+        print(f"FOUND by {target} (exit {process.returncode}): see {log} and {artifacts}", file=sys.stderr)
+    return spent, fine
+
+
+def read_spent() -> dict[str, Spent]:
+    """Reads the account of earlier runs; empty if there is none."""
+    if not SPENT.exists():
+        return {}
+    with SPENT.open() as file:
+        return {row["target"]: Spent(float(row["processor_s"]), int(row["inputs"])) for row in csv.DictReader(file)}
+
+
+def write_spent(spent: dict[str, Spent]) -> None:
+    """Writes the account and the table of the document; whole or not at all."""
+    new = SPENT.with_suffix(".new")
+    with new.open("w", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["target", "processor_s", "inputs"])
+        table.writerows([t, f"{s.processor_s:.0f}", s.inputs] for t, s in sorted(spent.items()))
+    new.replace(SPENT)
+    before, _, rest = DOCUMENT.read_text().partition(MARK)
+    _, _, after = rest.partition(MARK)
+    lines = ["", "| reader | processor minutes | million inputs |", "|---|---|---|"]
+    for target, s in sorted(spent.items()):
+        name = "recognition, and the reader chosen" if target == RECOGNITION else f"`{target}`"
+        lines.append(row(name, s.processor_s, s.inputs))
+    everything = spent.values()
+    lines += [row("together", sum(s.processor_s for s in everything), sum(s.inputs for s in everything)), "", ""]
+    DOCUMENT.write_text(before + MARK + "\n".join(lines) + MARK + after)
+
+
+def row(name: str, processor_s: float, inputs: int) -> str:
+    """One line of the table of the document."""
+    return f"| {name} | {processor_s / 60:.1f} | {inputs / 1e6:.1f} |"
+
+
+def seconds(text: str) -> float:
+    """What a duration on the command line says."""
+    units = {"": 1, "s": 1, "m": 60, "h": 3600}
+    duration = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
+    if not duration:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write 90s, 5m or 1h")
+    return float(duration[1]) * units[duration[2]]
+
+
+def campaign(programs: Path, chosen: list[str], until: float, slice_s: float, jobs: int, account: bool) -> bool:
+    """Fuzzes what had least so far, slice by slice, until each had `until` seconds: whether nothing was found."""
+    spent = read_spent() if account else {}
+    for target in chosen:
+        spent.setdefault(target, Spent())
+    waiting, lock, clean = set(chosen), Lock(), True
+    start = time.monotonic()
+
+    def work() -> None:
+        nonlocal clean
+        while not stopping.is_set():
+            with lock:
+                due = [t for t in waiting if spent[t].processor_s < until]
+                if not due:
+                    return
+                target = min(due, key=lambda t: spent[t].processor_s)
+                waiting.discard(target)
+            # A little more than is missing, as a processor that is shared gives less than the clock says.
+            added, fine = fuzz(programs, target, min(slice_s, until - spent[target].processor_s + 1))
+            with lock:
+                spent[target].processor_s += added.processor_s
+                spent[target].inputs += added.inputs
+                clean = clean and fine
+                if fine:  # what found something waits for its mending
+                    waiting.add(target)
+                if account:
+                    write_spent(spent)
+                total, of = sum(min(until, spent[t].processor_s) for t in chosen), until * len(chosen)
+                clock = (time.monotonic() - start) / 60
+                had = f"{spent[target].processor_s / 60:.1f} processor min, {spent[target].inputs / 1e6:.1f} million inputs"
+                print(f"{clock:6.1f} min: {target} {had}; {total / of:.0%} of all", flush=True)
+
+    with ThreadPoolExecutor(jobs) as workers:
+        for done in [workers.submit(work) for _ in range(jobs)]:
+            done.result()
+    return clean
+
+
+def main() -> None:
+    """Does what the command line asks for."""
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    length = p.add_mutually_exclusive_group()
+    length.add_argument("--each", type=seconds, default=60.0, metavar="TIME", help="processor time for each [1m]")
+    length.add_argument("--until", type=seconds, metavar="TIME", help="until each had this, with all of earlier runs")
+    p.add_argument("--slice", type=seconds, default=300.0, metavar="TIME", help="before it is another's turn [5m]")
+    p.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time [one a processor]")
+    p.add_argument("target", nargs="*", help=f"names of formats, or {RECOGNITION} [all]")
+    a = p.parse_args()
+    every = targets()
+    if unknown := [t for t in a.target if t not in every]:
+        p.error(f"there is no {', '.join(unknown)}; there are {', '.join(every)}")
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, lambda *_: stopping.set())
+    clean = campaign(build(), a.target or every, a.until or a.each, a.slice, a.jobs, a.until is not None)
+    sys.exit(0 if clean else 1)
+
+
+if __name__ == "__main__":
+    main()
