@@ -73,9 +73,9 @@ def fuzz(programs: Path, target: str, seconds: float) -> tuple[Spent, bool]:
     log = HERE / "artifacts" / f"{target}.log"
     with log.open("ab") as output:
         start = output.tell()
+        limits = [*LIMITS, f"-max_total_time={max(1, round(seconds))}", f"-artifact_prefix={artifacts}/"]
         process = subprocess.Popen(
-            [programs / program, *LIMITS, f"-max_total_time={max(1, round(seconds))}", f"-artifact_prefix={artifacts}/"]
-            + [str(folder) for folder in (corpus, *seeds)],
+            [str(programs / program), *limits, *map(str, (corpus, *seeds))],
             env={**os.environ, "IOSONAR_FORMAT": target},
             stdout=output,
             stderr=output,
@@ -177,7 +177,8 @@ def campaign(programs: Path, chosen: list[str], until: float, slice_s: float, jo
                     write_spent(spent)
                 total, of = sum(min(until, spent[t].processor_s) for t in chosen), until * len(chosen)
                 clock = (time.monotonic() - start) / 60
-                had = f"{spent[target].processor_s / 60:.1f} processor min, {spent[target].inputs / 1e6:.1f} million inputs"
+                s = spent[target]
+                had = f"{s.processor_s / 60:.1f} processor min, {s.inputs / 1e6:.1f} million inputs"
                 print(f"{clock:6.1f} min: {target} {had}; {total / of:.0%} of all", flush=True)
 
     with ThreadPoolExecutor(jobs) as workers:
