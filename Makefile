@@ -37,7 +37,7 @@ test: lint test-rust test-without-clang test-python ## every check and every tes
 
 .PHONY: build
 build: ## build the binary for release: target/release/iosonar
-	tools/system.sh build
+	tools/system.sh build record
 	cargo build --release --locked --package iosonar
 
 .PHONY: install
@@ -109,7 +109,7 @@ test-python: system-for-test $(VENV)/tools $(VENV)/program ## the tests of the P
 system-for-demo:
 	@tools/system.sh build python
 system-for-test:
-	@tools/system.sh build python test
+	@tools/system.sh build record python test
 
 # What the Python half needs, and what its tests do, in the versions that are known to work together.
 $(VENV)/libraries: pyproject.toml python/requirements.lock | system-for-demo

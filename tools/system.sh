@@ -16,7 +16,7 @@ bench   fio                   fio            fio             fio            fio
 spark   java                  openjdk-17-jre-headless java-17-openjdk-headless java-17-openjdk-headless jre17-openjdk-headless
 bench   blkparse              blktrace       blktrace        blktrace       blktrace
 bench   gawk                  gawk           gawk            gawk           gawk
-test    clang                 clang          clang           clang          clang
+record  clang                 clang          clang           clang          clang
 test    chromium              chromium       chromium        chromium       chromium
 test    firefox               firefox-esr    firefox         MozillaFirefox firefox
 '

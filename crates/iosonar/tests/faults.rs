@@ -55,6 +55,31 @@ fn signals_end_a_run_with_a_whole_result_that_is_marked() {
     }
 }
 
+/// A pipeline of which nothing ever comes: each request is left out, without end.
+#[test]
+fn a_signal_ends_the_reading_of_a_load_that_never_begins() {
+    for begins in ["--edit=repeat|clip from=1T", "--edit=repeat|select from=9999h to=99999h"] {
+        let bench = Bench::new();
+        let mut command = bench.command(&long(&bench), &bench.target(MIB), &[begins, "--duration", "3"]);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let id = child.id().to_string();
+        wait_until("it looks after signals", || catches_term(&id));
+        run("kill", &["-TERM".as_ref(), id.as_ref()]);
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains("stopped before the replay began"), "{stderr}");
+        assert_eq!(bench.names(), ["a.load", "target"]);
+    }
+}
+
+/// Whether a process has a handler for SIGTERM.
+fn catches_term(id: &str) -> bool {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0").trim();
+    u64::from_str_radix(caught, 16).unwrap() >> (15 - 1) & 1 == 1
+}
+
 /// A terminal that was closed, a program that started it and died.
 #[test]
 fn nobody_has_to_listen_to_a_replay() {

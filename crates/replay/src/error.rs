@@ -28,6 +28,9 @@ pub enum Error {
         /// Why, and what to do.
         reason: String,
     },
+    /// Someone asked for an end before it began.
+    #[error("stopped before the replay began: nothing was written")]
+    Stopped,
     /// Options that can't be met, or contradict each other.
     #[error("{0}")]
     Options(String),

@@ -106,7 +106,7 @@ pub struct Options {
 /// A part of the load, in its own time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Window {
-    /// From here on.
+    /// From here on. Zero is the load's beginning, also of one that begins before its zero.
     pub start: Nanos,
     /// Up to, but not including.
     pub end: Nanos,
@@ -115,6 +115,13 @@ pub struct Window {
 impl Default for Window {
     fn default() -> Self {
         Self { start: Nanos::ZERO, end: Nanos::MAX }
+    }
+}
+
+impl Window {
+    /// Whether a time lies before it.
+    pub fn is_behind(&self, at: Nanos) -> bool {
+        self.start != Nanos::ZERO && at < self.start
     }
 }
 

@@ -83,7 +83,7 @@ impl<'a> Rounds<'a> {
             if request.at >= self.window.end {
                 break;
             }
-            if request.at >= self.window.start {
+            if !self.window.is_behind(request.at) {
                 return Ok(Some((self.number - 1, request)));
             }
         }
@@ -148,6 +148,13 @@ mod tests {
         let window = Window { start: Nanos(110), end: Nanos(170) };
         let seen = first(5, &[100, 120, 160, 200], window);
         assert_eq!(seen, [(120, 1, 0), (160, 2, 0), (200, 1, 1), (240, 2, 1), (280, 1, 2)]);
+    }
+
+    #[test]
+    fn without_a_start_a_load_begins_where_it_does() {
+        let until = Window { end: Nanos(20), ..Window::default() };
+        assert_eq!(first(2, &[-30, 10, 20], until), [(-30, 0, 0), (10, 1, 0)]);
+        assert_eq!(first(1, &[-30, 10, 20], Window { start: Nanos(-10), ..until }), [(10, 1, 0)]);
     }
 
     #[test]

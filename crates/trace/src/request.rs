@@ -46,6 +46,11 @@ impl Request {
         }
     }
 
+    /// Whether it is at no place, as a flush without data is: what moves places leaves it where it is.
+    pub fn has_no_place(&self) -> bool {
+        self.sectors.0 == 0
+    }
+
     /// The first sector behind it.
     pub fn end(&self) -> Sector {
         self.sector + self.sectors

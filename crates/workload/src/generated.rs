@@ -1,7 +1,7 @@
 //! A recipe, and the load that is made after it.
 
 use iosonar_trace::words::Settings;
-use iosonar_trace::{Device, Kind, Metadata, Nanos, Op, Reader, Request, Result, Sectors};
+use iosonar_trace::{Device, Kind, MAX_END_SECTOR, Metadata, Nanos, Op, Reader, Request, Result, Sectors};
 use rand::RngExt;
 
 use crate::arrivals::{self, Arrivals};
@@ -67,6 +67,12 @@ impl Recipe {
         if self.align.0 == 0 {
             return Err("positions can't be multiples of nothing: let the alignment be at least one sector".into());
         }
+        if self.span.0 > MAX_END_SECTOR {
+            return Err(format!("the span is beyond what a load can hold: {MAX_END_SECTOR} sectors"));
+        }
+        if self.requests == Some(0) {
+            return Err("a load of 0 requests is none: let it have at least 1, or leave that to its duration".into());
+        }
         let space = Space::new(self.span, self.align, self.sizes.largest())?;
         let arrivals = arrivals::build(&self.arrivals)?;
         let positions = positions::build(&self.positions, space, self.seed)?;
@@ -88,16 +94,18 @@ impl Recipe {
 
     /// The command that makes this load, with every value, so that it can be made again.
     pub fn command(&self) -> String {
+        // Numbers with units may be typed with spaces, which mean nothing but to a shell.
+        let bare = |text: &str| text.replace(char::is_whitespace, "");
         let mut line = format!("iosonar generate {} OUT", self.arrivals.name());
         for (name, value) in self.arrivals.all() {
-            line += &format!(" --{name} {value}");
+            line += &format!(" --{name} {}", bare(value));
         }
-        let positions: Vec<String> = self.positions.all().map(|(name, value)| format!(" {name}={value}")).collect();
+        let positions = self.positions.all().map(|(name, value)| format!(" {name}={}", bare(value)));
         line += &format!(
             " --positions '{}{}' --size {} --reads {} --span {} --align {} --duration {}",
             self.positions.name(),
-            positions.concat(),
-            self.sizes,
+            positions.collect::<String>(),
+            bare(&self.sizes.to_string()),
             self.reads,
             self.span.0,
             self.align.0,
@@ -202,6 +210,25 @@ mod tests {
             assert!(command.contains(part), "{part}: {command}");
         }
         assert_eq!(recipe.make().unwrap().metadata().source.preamble, format!("Artificial load: {command}"));
+    }
+
+    #[test]
+    fn the_command_has_no_spaces_that_a_shell_would_mind() {
+        let mut recipe = Recipe::new("bursts 'every=1 s'", "hotspots 'share=80 %'").unwrap();
+        recipe.sizes = "4k:70, 64k:30".parse().unwrap();
+        let command = recipe.command();
+        for part in ["--every 1s ", "share=80% ", "--size 4k:70,64k:30 "] {
+            assert!(command.contains(part), "{part}: {command}");
+        }
+    }
+
+    #[test]
+    fn what_no_load_can_hold_is_refused() {
+        let recipe = || Recipe::new("uniform", "uniform").unwrap();
+        let refused = |recipe: Recipe| recipe.make().err().unwrap();
+        assert!(refused(Recipe { span: Sectors(MAX_END_SECTOR + 1), ..recipe() }).contains("beyond"));
+        assert!(refused(Recipe { requests: Some(0), ..recipe() }).contains("0 requests"));
+        assert!(Recipe { span: Sectors(MAX_END_SECTOR), ..recipe() }.make().is_ok());
     }
 
     #[test]

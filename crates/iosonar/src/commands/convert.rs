@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use iosonar_trace::formats::{self, Action, Format, Opened, TriedOn};
+use iosonar_trace::words::did_you_mean;
 use iosonar_trace::{Kind, Metadata, Options};
 
 use crate::told::tell;
@@ -76,19 +77,19 @@ What the output's format has no place for is said at the end. A file under its f
 
 /// The format of that name; else what there is.
 pub fn format_named(name: &str) -> Result<&'static Format, String> {
-    formats::by_name(name).ok_or_else(|| {
-        let names: Vec<&str> = formats::FORMATS.iter().map(|format| format.name).collect();
-        format!("no such format; there are: {}", names.join(" "))
-    })
+    among(name, "there is no such format", |_| true)
 }
 
-fn writable_format_named(name: &str) -> Result<&'static Format, String> {
+/// The same, if it can be written.
+pub fn writable_format_named(name: &str) -> Result<&'static Format, String> {
     let can = |format: &Format| format.create_load.is_some() || format.create_run.is_some();
-    let found = formats::by_name(name).filter(|format| can(format));
-    found.ok_or_else(|| {
-        let names = formats::FORMATS.iter().filter(|format| can(format)).map(|format| format.name);
-        format!("no format that can be written; those that can: {}", names.collect::<Vec<_>>().join(" "))
-    })
+    among(name, "no such format can be written", can)
+}
+
+fn among(name: &str, problem: &str, is_meant: impl Fn(&Format) -> bool) -> Result<&'static Format, String> {
+    let names = || formats::FORMATS.iter().filter(|format| is_meant(format)).map(|format| format.name);
+    let found = formats::by_name(name).filter(|format| is_meant(format));
+    found.ok_or_else(|| format!("{problem}; {}", did_you_mean(name, names())))
 }
 
 fn action_named(letter: &str) -> Result<Action, String> {

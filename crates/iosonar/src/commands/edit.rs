@@ -8,7 +8,7 @@ use iosonar_trace::formats::Format;
 use iosonar_trace::transforms::{self, Pipeline, TRANSFORMS};
 use iosonar_trace::words::did_you_mean;
 
-use super::convert::format_named;
+use super::convert::writable_format_named;
 use crate::told::{answer, tell};
 use crate::written;
 
@@ -32,7 +32,7 @@ pub struct Args {
     pipeline: Option<Pipeline>,
 
     /// The format of OUT, if its name does not tell
-    #[arg(long, value_name = "FORMAT", value_parser = format_named)]
+    #[arg(long, value_name = "FORMAT", value_parser = writable_format_named)]
     to: Option<&'static Format>,
 
     #[command(flatten)]

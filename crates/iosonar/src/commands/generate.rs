@@ -29,42 +29,42 @@ struct Common {
     output: PathBuf,
 
     /// The format of OUT, if its name does not tell
-    #[arg(long, value_name = "FORMAT", value_parser = super::convert::format_named, help_heading = COMMON)]
+    #[arg(long, value_name = "FORMAT", value_parser = super::convert::writable_format_named, help_heading = COMMON)]
     to: Option<&'static Format>,
 
     #[command(flatten)]
     replacing: written::Replacing,
 
     /// How long the load lasts
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time, help_heading = COMMON)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time, help_heading = COMMON, allow_hyphen_values = true)]
     duration: Nanos,
 
     /// End it after this many requests, if that is earlier
-    #[arg(long, value_name = "COUNT", value_parser = parse_count, help_heading = COMMON)]
+    #[arg(long, value_name = "COUNT", value_parser = parse_count, help_heading = COMMON, allow_hyphen_values = true)]
     requests: Option<u64>,
 
     /// How large requests are; several sizes with their weights: 4k:70,64k:30
-    #[arg(long, value_name = "SIZES", default_value = "4k", help_heading = COMMON)]
+    #[arg(long, value_name = "SIZES", default_value = "4k", help_heading = COMMON, allow_hyphen_values = true)]
     size: Sizes,
 
     /// The share of reads; the others are writes
-    #[arg(long, value_name = "SHARE", default_value = "0.7", value_parser = parse_share, help_heading = COMMON)]
+    #[arg(long, value_name = "SHARE", default_value = "0.7", value_parser = parse_share, help_heading = COMMON, allow_hyphen_values = true)]
     reads: f64,
 
     /// Where requests go: `uniform`, `sequential`, 'zipf exponent=1.2', … (see `iosonar generate --help`)
-    #[arg(long, value_name = "POSITIONS", default_value = "uniform", value_parser = positions::parse, help_heading = COMMON)]
+    #[arg(long, value_name = "POSITIONS", default_value = "uniform", value_parser = positions::parse, help_heading = COMMON, allow_hyphen_values = true)]
     positions: Settings,
 
     /// The size of the device that the load is for: no request goes beyond
-    #[arg(long, value_name = "LENGTH", default_value = "1G", value_parser = parse_sectors, help_heading = COMMON)]
+    #[arg(long, value_name = "LENGTH", default_value = "1G", value_parser = parse_sectors, help_heading = COMMON, allow_hyphen_values = true)]
     span: Sectors,
 
     /// Every position is a multiple of this
-    #[arg(long, value_name = "LENGTH", default_value = "4k", value_parser = parse_sectors, help_heading = COMMON)]
+    #[arg(long, value_name = "LENGTH", default_value = "4k", value_parser = parse_sectors, help_heading = COMMON, allow_hyphen_values = true)]
     align: Sectors,
 
     /// What chance depends on: the same seed makes the same load
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = COMMON)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = COMMON, allow_hyphen_values = true)]
     seed: u64,
 }
 
@@ -103,6 +103,8 @@ fn subcommand(kind: &'static Kind) -> Command {
     let params = form.params.iter().map(|param: &'static Param| {
         let arg =
             Arg::new(param.name).long(param.name).value_name(param.takes.placeholder()).help(capitalised(param.help));
+        // A value that is refused is named as what it is, not as an unknown option.
+        let arg = arg.allow_hyphen_values(true);
         let arg = match param.takes {
             Takes::Word(words) => arg.value_parser(PossibleValuesParser::new(words)),
             _ => arg.value_parser(move |text: &str| param.parse(text).map(|_| text.to_owned())),
@@ -185,7 +187,9 @@ impl Args {
             .with_context(|| format!("{} was not made", output.display()))?;
         written::say(&output, &metadata, &unheld);
         if metadata.counts.requests == 0 {
-            tell!("warning: it holds no request: ask for a higher rate, or a longer duration");
+            tell!(
+                "warning: it holds no request: none comes within its duration; ask for a higher rate, or a longer one"
+            );
         }
         Ok(ExitCode::SUCCESS)
     }

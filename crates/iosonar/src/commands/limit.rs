@@ -30,7 +30,7 @@ pub struct Args {
     runs: Vec<PathBuf>,
 
     /// From which delay on a request counts as late
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_time, allow_hyphen_values = true)]
     late: Nanos,
 
     /// Print one JSON object for each run

@@ -53,6 +53,7 @@ const STALLS: usize = 4096;
 /// A run that could begin.
 pub struct Prepared {
     options: Options,
+    stop: Arc<Stop>,
     /// The targets, in the order of `Io::target`.
     devices: Vec<Device>,
     map: Map,
@@ -84,13 +85,14 @@ pub struct Finished {
 
 impl Prepared {
     /// Opens load, target and journal, and refuses what must not be done. Nothing is written to the target yet.
-    pub fn new(mut options: Options) -> Result<Self> {
+    /// Once `stop` is ordered, reading the load ends, and so does the run.
+    pub fn new(mut options: Options, stop: &Arc<Stop>) -> Result<Self> {
         checks::check(&options)?;
-        let survey = survey::survey(&options)?;
+        let survey = survey::survey(&options, stop)?;
         if let Some((survey, takes)) = survey.as_ref().and_then(|survey| Some((survey, survey.duration(&options)?))) {
             options.settle_wait(survey.expected(&options), takes);
         }
-        let load = survey::ahead(&options, survey::open(&options)?)?;
+        let load = survey::ahead(&options, survey::open(&options, stop)?)?;
         let known = survey.as_ref().map_or(&load.metadata().devices, |survey| &survey.devices);
         let (devices, map) = targets::open(&options, known, survey.is_some())?;
         targets::check_fit(&options, survey.as_ref(), &devices, &map)?;
@@ -125,7 +127,8 @@ impl Prepared {
             survey.as_ref().map_or(0, |s| s.expected(&options)),
         )?;
         let content = Content::new(&options.data, seed);
-        Ok(Self { options, devices, map, load, survey, journal, pool, content, metadata, warnings, isolation })
+        let stop = Arc::clone(stop);
+        Ok(Self { options, stop, devices, map, load, survey, journal, pool, content, metadata, warnings, isolation })
     }
 
     /// What is known of the window; nothing for a load that comes through a pipe.
@@ -169,8 +172,8 @@ impl Prepared {
         self.isolation.as_ref().map_or(&[], |isolation| isolation.said())
     }
 
-    /// Replays. Returns when the result is whole under its name; `stop` ends it early, `progress` tells how far it is.
-    pub fn run(mut self, stop: &Stop, progress: &Progress) -> Result<Finished> {
+    /// Replays. Returns when the result is whole under its name; `progress` tells how far it is.
+    pub fn run(mut self, progress: &Progress) -> Result<Finished> {
         let limits = self.options.limits(self.devices.len());
         let arena = Arc::clone(self.pool.arena());
         let files = self.devices.iter().map(claimed).collect::<Result<_>>()?;
@@ -179,7 +182,8 @@ impl Prepared {
         let (done_in, done_out) = RingBuffer::new((limits.slots() * 2).max(65_536));
         let buffers = (self.pool.largest() / UNIT_BYTES) as usize;
         let (returned_in, returned_out) = RingBuffer::new(buffers);
-        let options = &self.options.clone();
+        let (options, shared) = (&self.options.clone(), &Arc::clone(&self.stop));
+        let stop: &Stop = shared;
         let (stalls_in, stalls_out) = RingBuffer::new(STALLS);
         let isolation = self.isolation.take();
         let geometries: Vec<_> = self.devices.iter().map(|device| device.geometry).collect();
@@ -223,7 +227,7 @@ impl Prepared {
                 stamp: run,
             };
             let again: Option<Reopen<'_>> =
-                options.again.then(|| Box::new(|| survey::ahead(options, survey::open(options)?)) as _);
+                options.again.then(|| Box::new(|| survey::ahead(options, survey::open(options, shared)?)) as _);
             let agenda = options.agenda(Rounds::new(self.load, options.window, again));
             let supplies = Supplies { agenda, plan, pool: self.pool, content: self.content };
             let feeder = Feeder::new(clock, supplies, stop, planned_in, returned_out);

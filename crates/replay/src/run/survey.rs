@@ -1,12 +1,15 @@
 //! What a load's window holds, counted before the run: for progress, for room on the disk, for the size of buffers.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use iosonar_trace::transforms::{IsOver, until};
 use iosonar_trace::{Device, Kind, Metadata, Nanos, Reader, Request, Span, open_load};
 
 use crate::ahead::Ahead;
 use crate::error::{Error, Result};
 use crate::feeder::raise;
+use crate::issuer::Stop;
 use crate::options::{Options, Wait, Window};
 use crate::placement::Fit;
 use crate::rounds::period;
@@ -50,12 +53,14 @@ impl Survey {
     }
 }
 
-/// The load as it is replayed.
-pub fn open(options: &Options) -> Result<Box<dyn Reader<Request>>> {
+/// The load as it is replayed; at its end when a stop was ordered, even where it would never come to anything.
+pub fn open(options: &Options, stop: &Arc<Stop>) -> Result<Box<dyn Reader<Request>>> {
+    let stop = Arc::clone(stop);
+    let is_over: IsOver = Arc::new(move || stop.is_ordered());
     let load = open_load(&options.load)?;
     Ok(match &options.edit {
-        Some(edit) => edit.apply(load)?,
-        None => load,
+        Some(edit) => edit.apply_until(load, &is_over)?,
+        None => until(load, &is_over),
     })
 }
 
@@ -65,12 +70,12 @@ pub fn ahead(options: &Options, load: Box<dyn Reader<Request>>) -> Result<Box<dy
 }
 
 /// Counts what lies in the window. A file that knows itself is asked; others are read through; a pipe can't be.
-pub fn survey(options: &Options) -> Result<Option<Survey>> {
+pub fn survey(options: &Options, stop: &Arc<Stop>) -> Result<Option<Survey>> {
     let (load, window) = (&options.load, options.window);
     if load == Path::new("-") {
         return Ok(None);
     }
-    let mut reader = open(options)?;
+    let mut reader = open(options, stop)?;
     let needs_reaches = matches!(options.fit, Fit::Scale | Fit::Reject);
     let ends_early =
         options.run_for.filter(|_| options.keeps_times()).map(|until| Nanos((until.0 as f64 * options.speedup) as i64));
@@ -84,7 +89,7 @@ pub fn survey(options: &Options) -> Result<Option<Survey>> {
         if request.at >= window.end {
             break;
         }
-        if request.at >= window.start {
+        if !window.is_behind(request.at) {
             let first = if inside.counts.requests == 0 { request.at } else { Nanos(inside.span.first_ns) };
             if ends_early.is_some_and(|end| request.at - first >= end) {
                 break;
@@ -92,6 +97,9 @@ pub fn survey(options: &Options) -> Result<Option<Survey>> {
             inside.count_request(&request);
             raise(&mut reaches, request.device, request.end());
         }
+    }
+    if stop.is_ordered() {
+        return Err(Error::Stopped);
     }
     if inside.counts.requests == 0 {
         return Err(Error::Options(format!(

@@ -35,6 +35,9 @@ const ALIGN: u64 = 8;
 
 fn build(settings: &Settings) -> Built {
     let files = settings.list("with").to_vec();
+    if files.iter().any(String::is_empty) {
+        return Err("with= names a file that has no name: with=b.load.gz,c.load.parquet".into());
+    }
     Ok(Box::new(move |rows| {
         let mut loads = vec![rows];
         for file in &files {
@@ -59,6 +62,9 @@ fn apply(loads: Vec<Rows>) -> Result<Rows> {
             next = end;
         }
         let step = move |request: Request| {
+            if request.has_no_place() {
+                return Step::Emit(Request { device: DeviceId(0), ..request });
+            }
             let start = starts.get(usize::from(request.device.0)).copied().unwrap_or_default();
             match place(start.checked_add(request.sector.0), request.sectors) {
                 Some(sector) => Step::Emit(Request { device: DeviceId(0), sector, ..request }),

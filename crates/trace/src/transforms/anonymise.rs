@@ -173,7 +173,10 @@ impl Source for Anonymised {
             self.rest = Some(Request { sector, sectors, ..request });
             request.sectors = Sectors(room);
         }
-        if let Some(regions) = self.regions.get(usize::from(request.device.0)) {
+        if request.has_no_place() {
+            // Where the first region went is nobody's business.
+            request.sector = Sector(0);
+        } else if let Some(regions) = self.regions.get(usize::from(request.device.0)) {
             request.sector = Sector(regions.map(request.sector.0 / self.region) * self.region + inside);
         }
         request.pid = request.pid.map(|pid| match pid {

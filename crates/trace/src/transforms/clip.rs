@@ -45,7 +45,7 @@ fn build(settings: &Settings) -> Built {
     let drop_crossing = settings.text("crossing") == "drop";
     Ok(Box::new(move |rows| {
         let step = move |request: Request| {
-            if request.sectors.0 == 0 {
+            if request.has_no_place() {
                 return Step::Emit(request);
             }
             let (start, end) = (request.sector.0.max(from), request.end().0.min(to));

@@ -16,8 +16,8 @@ pub static TRANSFORM: Transform = Transform {
     form: Form {
         name: "derived",
         about: "Cuts the load into snippets of equal time and sorts them, the busiest first",
-        details: "So an overload stands at the beginning, and what follows tells how a storage recovers. The last snippet,\n\
-                  a partial one, is left out. The snippets are dealt to several outputs in turn, of which this is one;\n\
+        details: "So an overload stands at the beginning, and what follows tells how a storage recovers. Snippets are cut\n\
+                  from time zero on. The one in which the load ends is left out, as nobody knows how much of it there is. The snippets are dealt to several outputs in turn, of which this is one;\n\
                   the file says in a notice how busy each of its snippets is (the first 1000) and when it began: IOPS@SECOND,\n\
                   in their new order. Several loads are joined by `merge` before.",
         params: &[
@@ -38,7 +38,7 @@ fn build(settings: &Settings) -> Built {
         return Err("a snippet must last at least a millisecond".into());
     }
     if !(1..=outputs).contains(&output) {
-        return Err(format!("there are {outputs} outputs: output must be from 1 to {outputs}"));
+        return Err(format!("output must be from 1 to {outputs}, as outputs={outputs}"));
     }
     Ok(Box::new(move |rows| apply(rows, length, outputs as usize, output as usize)))
 }
@@ -66,7 +66,7 @@ fn apply(rows: Rows, length: Nanos, outputs: usize, output: usize) -> Result<Row
     snippets.pop();
     if snippets.is_empty() {
         return Err(Error::Request(format!(
-            "derived: the load is not longer than one snippet of {length}; set a shorter one, for example snippet=10s"
+            "derived: the load does not reach beyond one snippet of {length}; set a shorter one (snippet=), or a longer load"
         )));
     }
     // Stable: snippets that are as busy as others stay in the order of time.

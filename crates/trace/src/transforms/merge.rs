@@ -135,8 +135,9 @@ impl Merge {
                 Numbering::Added => devices.len(),
                 Numbering::Same => load.numbers.len(),
             };
-            if place == devices.len() {
-                devices.push(device.clone());
+            match devices.get_mut(place) {
+                Some(same) => same.sectors = same.sectors.zip(device.sectors).map(|(one, other)| one.max(other)),
+                None => devices.push(device.clone()),
             }
             let too_many = |_| Error::Request("merge: the loads have more than 65536 devices together".into());
             load.numbers.push(DeviceId(u16::try_from(place).map_err(too_many)?));

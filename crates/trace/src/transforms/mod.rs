@@ -12,6 +12,7 @@ mod counted;
 mod dense;
 mod derived;
 mod documentation;
+mod factor;
 mod held;
 mod merge;
 mod pipeline;
@@ -26,9 +27,11 @@ mod select;
 mod slip;
 mod spread;
 mod subst;
+mod until;
 
 pub use documentation::documentation;
 pub use pipeline::{Pipeline, parse};
+pub use until::{IsOver, until};
 
 use crate::error::Result;
 use crate::request::Request;

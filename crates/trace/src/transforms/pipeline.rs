@@ -11,7 +11,7 @@ use crate::request::Request;
 use crate::stream::Reader;
 use crate::words::{Phrase, Settings, did_you_mean, split};
 
-use super::{Length, Needs, Rows, Stage, TRANSFORMS, anonymise};
+use super::{IsOver, Length, Needs, Rows, Stage, TRANSFORMS, anonymise, until};
 
 /// Transforms one behind the other, parsed and checked. A copy costs nothing.
 #[derive(Clone)]
@@ -62,9 +62,21 @@ impl Pipeline {
     /// If another load that is needed can't be read, or there is no room for a temporary file. The rest is told by the
     /// reader that is returned.
     pub fn apply(&self, rows: Rows) -> Result<Rows> {
-        let mut rows = rows;
+        self.joined(rows, |rows| rows)
+    }
+
+    /// The same, at its end as soon as `is_over` says so, whatever any of the transforms is about then.
+    ///
+    /// # Errors
+    /// As of [`Pipeline::apply`].
+    pub fn apply_until(&self, rows: Rows, is_over: &IsOver) -> Result<Rows> {
+        self.joined(rows, |rows| until(rows, is_over))
+    }
+
+    fn joined(&self, rows: Rows, between: impl Fn(Rows) -> Rows) -> Result<Rows> {
+        let mut rows = between(rows);
         for (_, stage) in &*self.stages {
-            rows = stage(rows)?;
+            rows = between(stage(rows)?);
         }
         Ok(Box::new(Edited::new(rows, self)))
     }

@@ -15,8 +15,8 @@ pub static TRANSFORM: Transform = Transform {
         name: "remap",
         about: "Renames devices, joins several into one, or leaves some out",
         details: "A device is named as in the load, or by its number there, from 0. A name may hold commas and colons, as\n\
-                  7,1 does. Devices that get the same name become one, on which their requests overlap; `adjacent` puts\n\
-                  them side by side instead. A device may appear late in a trace; that one never appears is told at the\n\
+                  7,1 does, and stands for all devices that have it. Devices that are given the same name become one, on\n\
+                  which their requests overlap; `adjacent` puts them side by side instead. A device may appear late in a trace; that one never appears is told at the\n\
                   end then.",
         params: &[
             Param { name: "map", takes: Takes::List, unset: Unset::Refused, help: "OLD:NEW, or OLD alone to keep it" },
@@ -57,7 +57,10 @@ struct Remapped {
     others: Others,
     /// For each device of the load that was seen, where it goes.
     targets: Vec<Option<DeviceId>>,
-    by_name: HashMap<String, DeviceId>,
+    /// Where the devices of a name that was given to some go: to one.
+    given: HashMap<String, DeviceId>,
+    /// The name of the only device, which has not appeared yet.
+    expected: Option<String>,
     dropped: bool,
     /// That of the load, on the new devices.
     metadata: Metadata,
@@ -67,8 +70,27 @@ struct Remapped {
 struct Mention {
     old: String,
     new: Option<String>,
-    /// Which device that is, once it was seen.
-    device: Option<usize>,
+    found: Found,
+}
+
+/// What `OLD` turned out to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    /// The name of every device that has it.
+    Name,
+    /// The number of one.
+    Number(usize),
+}
+
+impl Mention {
+    fn is_of(&self, index: usize, device: &Device) -> bool {
+        match self.found {
+            Found::Nothing => false,
+            Found::Name => self.old == device.name,
+            Found::Number(number) => number == index,
+        }
+    }
 }
 
 impl Remapped {
@@ -78,7 +100,7 @@ impl Remapped {
         let mention = |(old, new): (&str, Option<&str>)| Mention {
             old: old.to_owned(),
             new: new.map(str::to_owned),
-            device: None,
+            found: Found::Nothing,
         };
         let mentioned = pairs(&rows.metadata().devices, map)?.into_iter().map(mention).collect();
         let mut remapped = Self {
@@ -87,7 +109,8 @@ impl Remapped {
             mentioned,
             others,
             targets: Vec::new(),
-            by_name: HashMap::new(),
+            given: HashMap::new(),
+            expected: None,
             dropped: false,
             metadata,
         };
@@ -97,9 +120,10 @@ impl Remapped {
         }
         if remapped.metadata.devices.is_empty() {
             // A load has a device from its beginning: the first of those that are still to come.
-            let late = remapped.mentioned.iter().find(|mention| mention.device.is_none());
+            let late = remapped.mentioned.iter().find(|mention| mention.found == Found::Nothing);
             let name = late.map(|late| late.new.clone().unwrap_or_else(|| late.old.clone())).unwrap_or_default();
-            remapped.device_named(&name, None);
+            remapped.metadata.devices.push(Device { name: name.clone(), sectors: None });
+            remapped.expected = Some(name);
         }
         Ok(remapped)
     }
@@ -117,21 +141,21 @@ impl Remapped {
                 return Err(self.ambiguous(&late[0].name));
             }
         }
-        for (index, device) in devices.iter().enumerate().skip(known).filter(|(_, device)| !device.name.is_empty()) {
+        for device in late.iter().filter(|device| !device.name.is_empty()) {
             for mention in self.mentioned.iter_mut().filter(|mention| mention.old == device.name) {
-                match mention.device {
-                    None => mention.device = Some(index),
-                    Some(other) if devices[other].name == device.name => {}
-                    // It was taken for a number.
-                    Some(_) => return Err(self.ambiguous(&device.name)),
+                match mention.found {
+                    Found::Nothing => mention.found = Found::Name,
+                    Found::Name => {}
+                    Found::Number(_) => return Err(self.ambiguous(&device.name)),
                 }
             }
         }
-        for mention in self.mentioned.iter_mut().filter(|mention| mention.device.is_none()) {
-            mention.device = mention.old.parse().ok().filter(|&index: &usize| index < devices.len());
+        for mention in self.mentioned.iter_mut().filter(|mention| mention.found == Found::Nothing) {
+            let number = mention.old.parse().ok().filter(|&index: &usize| index < devices.len());
+            mention.found = number.map_or(Found::Nothing, Found::Number);
         }
         for (index, device) in devices.iter().enumerate().skip(known) {
-            let mut mentions = self.mentioned.iter().filter(|mention| mention.device == Some(index));
+            let mut mentions = self.mentioned.iter().filter(|mention| mention.is_of(index, device));
             let mention = mentions.next();
             if mentions.next().is_some() {
                 let name = if device.name.is_empty() { index.to_string() } else { device.name.clone() };
@@ -148,17 +172,23 @@ impl Remapped {
         Ok(())
     }
 
-    /// The device of that name, which is at least so large; a new one if there is none. The nameless are all different.
+    /// The device of that name, which is at least so large. Those that are given one name become one; others stay what
+    /// they are, whatever they are called.
     fn device_named(&mut self, name: &str, sectors: Option<u64>) -> DeviceId {
-        if let Some(&id) = self.by_name.get(name).filter(|_| !name.is_empty()) {
-            let joined = &mut self.metadata.devices[usize::from(id.0)];
-            joined.sectors = joined.sectors.zip(sectors).map(|(one, other)| one.max(other));
-            return id;
-        }
         // No more than the load has, and so many have numbers.
-        let id = DeviceId(self.metadata.devices.len() as u16);
-        self.metadata.devices.push(Device { name: name.to_owned(), sectors });
-        self.by_name.insert(name.to_owned(), id);
+        let mut id = DeviceId(self.metadata.devices.len() as u16);
+        if self.expected.take_if(|expected| expected == name).is_some() {
+            id = DeviceId(0);
+            self.metadata.devices[0].sectors = sectors;
+        } else if let Some(&joined) = self.given.get(name) {
+            let joined = &mut self.metadata.devices[usize::from(joined.0)];
+            joined.sectors = joined.sectors.zip(sectors).map(|(one, other)| one.max(other));
+        } else {
+            self.metadata.devices.push(Device { name: name.to_owned(), sectors });
+        }
+        if self.mentioned.iter().any(|mention| mention.new.as_deref() == Some(name)) {
+            return *self.given.entry(name.to_owned()).or_insert(id);
+        }
         id
     }
 
@@ -172,7 +202,7 @@ impl Remapped {
     }
 
     fn refuse_missing(&self) -> Result<()> {
-        let missing = self.mentioned.iter().find(|mention| mention.device.is_none());
+        let missing = self.mentioned.iter().find(|mention| mention.found == Found::Nothing);
         missing.map_or(Ok(()), |mention| Err(no_such(&self.rows.metadata().devices, &mention.old)))
     }
 }

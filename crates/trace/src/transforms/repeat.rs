@@ -27,7 +27,9 @@ pub static TRANSFORM: Transform = Transform {
             Param {
                 name: "period",
                 takes: Takes::Time,
-                unset: Unset::Means("from the first request to the last, and the mean distance of two"),
+                unset: Unset::Means(
+                    "from the first request to the last, and the mean distance of two; 1 s if all have one time",
+                ),
                 help: "time from round to round",
             },
         ],
@@ -94,6 +96,9 @@ impl Source for Repeat {
                         let passed = i64::try_from(round).ok().and_then(|round| period.0.checked_mul(round));
                         let at = passed.and_then(|passed| passed.checked_add(request.at.0));
                         request.at = Nanos(at.ok_or_else(|| outside("period= or times="))?);
+                        if request.has_no_place() {
+                            return Ok(Some(request));
+                        }
                         let shift = self.offset.0.checked_mul(round);
                         let sector = shift.and_then(|shift| shift.checked_add(request.sector.0));
                         request.sector = place(sector, request.sectors).ok_or_else(|| outside("offset= or times="))?;
@@ -147,8 +152,11 @@ impl Repeat {
         let (first, last) = (held.get(0)?.at, held.get(held.len() - 1)?.at);
         let span = last - first;
         // A round must not begin before the last one ended: rows are in the order of time.
-        let mean = Nanos(if held.len() > 1 { span.0 / (held.len() as i64 - 1) } else { 1_000_000_000 });
-        let natural = (span + mean).max(Nanos(1));
+        let natural = match span.0 {
+            // Nothing tells how far requests are apart.
+            0 => Nanos(1_000_000_000),
+            _ => (span + Nanos(span.0 / (held.len() as i64 - 1))).max(span + Nanos(1)),
+        };
         let period = self.period.unwrap_or(natural);
         if period < span {
             let problem =

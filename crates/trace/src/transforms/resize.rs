@@ -4,6 +4,7 @@ use crate::units::Sectors;
 use crate::words::{Form, Param, Settings, Takes, Unset};
 
 use super::counted::{Counted, PerRow, Step, place};
+use super::factor::Factor;
 use super::{Built, Needs, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
@@ -29,15 +30,17 @@ pub static TRANSFORM: Transform = Transform {
 };
 
 fn build(settings: &Settings) -> Built {
-    let factor = settings.number("factor");
+    let factor = Factor::of(settings.number("factor"));
     let (min, max) = (settings.sectors("min").0, settings.sectors("max").0);
     if max < min.max(1) {
-        return Err("max must be at least one sector, and not below min".into());
+        return Err(format!(
+            "max (65536 sectors, if it is not set) must be at least one sector, and not below min: {min}"
+        ));
     }
     Ok(Box::new(move |rows| {
         Ok(Counted::on_devices_of_any_size(PerRow::new(rows, move |mut request| {
-            if request.sectors.0 > 0 {
-                let sectors = (request.sectors.0 as f64 * factor).floor() as u64;
+            if !request.has_no_place() {
+                let sectors = factor.floor(request.sectors.0, 1);
                 request.sectors = Sectors(sectors.clamp(min.max(1), max));
                 if place(Some(request.sector.0), request.sectors).is_none() {
                     return Step::Outside("resize", "factor= or min=");

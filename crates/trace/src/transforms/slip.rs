@@ -36,11 +36,14 @@ pub static TRANSFORM: Transform = Transform {
         Ok(Box::new(move |rows| {
             let mut number = 0_u64;
             Ok(Counted::on_devices_of_any_size(PerRow::new(rows, move |mut request| {
-                let step = (number / every).checked_mul(increase);
+                number += 1;
+                if request.has_no_place() {
+                    return Step::Emit(request);
+                }
+                let step = ((number - 1) / every).checked_mul(increase);
                 let slipped = step.and_then(|step| step.checked_add(request.sector.0));
                 let Some(sector) = place(slipped, request.sectors) else { return Step::Outside("slip", "increase=") };
                 request.sector = sector;
-                number += 1;
                 Step::Emit(request)
             })))
         }))

@@ -3,6 +3,7 @@
 use crate::words::{Form, Param, Settings, Takes, Unset};
 
 use super::counted::{Counted, PerRow, Step, place};
+use super::factor::Factor;
 use super::{Built, Needs, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
@@ -31,16 +32,19 @@ pub static TRANSFORM: Transform = Transform {
 };
 
 fn build(settings: &Settings) -> Built {
-    let (factor, align) = (settings.number("factor"), settings.sectors("align").0);
+    let (factor, align) = (Factor::of(settings.number("factor")), settings.sectors("align").0);
     let offset = settings.sectors("offset").0;
     if align == 0 {
         return Err("align must be at least one sector".into());
     }
     Ok(Box::new(move |rows| {
         Ok(Counted::on_devices_of_any_size(PerRow::new(rows, move |mut request| {
+            if request.has_no_place() {
+                return Step::Emit(request);
+            }
             let sector = request.sector.0;
             // Beyond what a number holds it is the highest number, which is no place.
-            let blocks = (sector as f64 * factor / align as f64).floor() as u64;
+            let blocks = factor.floor(sector, align);
             let spread = blocks.checked_mul(align).and_then(|start| start.checked_add(sector % align));
             if place(spread, request.sectors).is_none() {
                 return Step::Outside("spread", "factor=");

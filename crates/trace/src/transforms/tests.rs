@@ -1,6 +1,7 @@
 //! Each transform against a slow and obvious model of it, on any load.
 
 mod late;
+mod places;
 mod told;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -139,7 +140,7 @@ proptest! {
             if done > 0 && done % every == 0 {
                 offset += increase;
             }
-            request.sector.0 += offset;
+            *request = placed(request, request.sector.0 + offset);
         }
         prop_assert_eq!(edited(&format!("slip every={every} increase={increase}"), &requests), model);
     }
@@ -152,7 +153,8 @@ proptest! {
             let s = u128::from(before.sector.0);
             // ⌊s·f / align⌋·align + s mod align + offset, in whole numbers.
             let model = s * u128::from(quarters) / (4 * u128::from(align)) * u128::from(align) + s % u128::from(align);
-            prop_assert_eq!(u128::from(after.sector.0), model + u128::from(offset));
+            let model = if before.sectors.0 == 0 { s } else { model + u128::from(offset) };
+            prop_assert_eq!(u128::from(after.sector.0), model);
             prop_assert_eq!(Request { sector: before.sector, ..*after }, *before);
         }
     }
@@ -212,8 +214,7 @@ proptest! {
         for round in 0..times {
             model.extend(requests.iter().map(|r| Request {
                 at: Nanos(r.at.0 + round as i64 * period),
-                sector: Sector(r.sector.0 + round * offset),
-                ..*r
+                ..placed(r, r.sector.0 + round * offset)
             }));
         }
         let pipeline = format!("repeat times={times} offset={offset} period=70s");
@@ -295,7 +296,7 @@ proptest! {
         let mut model = Vec::new();
         for (requests, device) in [(&one, 0), (&one, 1), (&other, 0), (&other, 1)] {
             let own: Vec<&Request> = requests.iter().filter(|r| r.device.0 == device).collect();
-            model.extend(own.iter().map(|r| (r.at, start + r.sector.0, r.sectors, r.op)));
+            model.extend(own.iter().map(|r| (r.at, placed(r, start + r.sector.0).sector.0, r.sectors, r.op)));
             start += own.iter().map(|r| r.end().0).max().unwrap_or(0).next_multiple_of(8);
         }
         let mut got: Vec<_> = together.iter().map(|r| (r.at, r.sector.0, r.sectors, r.op)).collect();
@@ -322,15 +323,24 @@ proptest! {
         prop_assert_eq!(cut.len(), hidden.len());
         let (mut regions, mut pids, mut comms) = (Pairs::default(), Pairs::default(), Pairs::default());
         for (before, after) in cut.iter().zip(&hidden) {
-            prop_assert_eq!(before.sector.0 % 100, after.sector.0 % 100);
             prop_assert_eq!((before.at, before.sectors, before.op, before.device), (after.at, after.sectors, after.op, after.device));
-            regions.see((before.device, before.sector.0 / 100), (after.device, after.sector.0 / 100));
+            if before.sectors.0 == 0 {
+                prop_assert_eq!(after.sector.0, 0);
+            } else {
+                prop_assert_eq!(before.sector.0 % 100, after.sector.0 % 100);
+                regions.see((before.device, before.sector.0 / 100), (after.device, after.sector.0 / 100));
+            }
             comms.see(before.comm, after.comm);
             if before.pid.is_none_or(|pid| pid < 4_194_304) {
                 pids.see(before.pid, after.pid);
             }
         }
     }
+}
+
+/// The request at that sector, if it is at any.
+fn placed(request: &Request, sector: u64) -> Request {
+    Request { sector: if request.sectors.0 == 0 { request.sector } else { Sector(sector) }, ..*request }
 }
 
 /// Pairs of which each side determines the other.
@@ -529,7 +539,8 @@ fn what_can_not_be_meant_is_refused() {
         ("select from=10 to=5", "must be later than from"),
         ("clip from=10 to=10", "clip: to must lie behind"),
         ("slip every=0", "slip: every must be at least 1"),
-        ("resize min=10 max=5", "max must be"),
+        ("resize min=10 max=5", "max (65536 sectors"),
+        ("adjacent with=", "a file that has no name"),
         ("subst from=X", "no operation `X`"),
         ("scale", "scale needs time=NUMBER"),
         ("derived outputs=2 output=3", "from 1 to 2"),

@@ -11,9 +11,9 @@ pub fn parse_count(text: &str) -> Result<u64, String> {
 /// Requests per second: `500`, `500/s`, `2k`.
 pub fn parse_rate(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix("/s").unwrap_or(text);
-    scaled(number, &DECIMAL)
-        .filter(|rate| *rate > 0.0 && *rate <= 1e9)
-        .ok_or_else(|| format!("`{text}` is not a rate; say requests per second, for example 500 or 2k"))
+    scaled(number, &DECIMAL).filter(|rate| *rate > 0.0 && *rate <= 1e9).ok_or_else(|| {
+        format!("`{text}` is not a rate; say requests per second, above 0 and up to 1G, for example 500 or 2k")
+    })
 }
 
 /// A number above zero: `2.5`, `1e-3`, `2k`.

@@ -78,7 +78,7 @@ impl Bursts {
     fn skip_empty(&mut self) {
         while self.done >= self.size {
             self.burst += 1;
-            self.size = self.first + (self.growth * self.burst as f64).round() as u64;
+            self.size = self.first.saturating_add((self.growth * self.burst as f64).round() as u64);
             self.done = 0;
         }
     }
@@ -105,6 +105,11 @@ mod tests {
         assert_eq!([of_second(0.0), of_second(1.0), of_second(2.0)], [2, 5, 8]);
         assert!(times.iter().all(|t| t.fract() < 0.1));
         assert_eq!(times[2..5], [1.0, 1.02, 1.04]);
+    }
+
+    #[test]
+    fn growth_has_no_end() {
+        assert_eq!(first("bursts first=1 growth=1e30 width=0", 4, 1), [0.0, 1.0, 1.0, 1.0]);
     }
 
     #[test]

@@ -40,11 +40,15 @@ fn build(settings: &Settings) -> Result<Box<dyn Arrivals>, String> {
     if on <= 0.0 || off < 0.0 {
         return Err("on-off: on must be above zero, and off not below".into());
     }
+    let rate = settings.number("rate");
+    if rate * on < 1e-6 {
+        return Err("on-off: less than one request in a million phases of activity is none".into());
+    }
     let phases = match settings.text("phases") {
         "fixed" => Phases::Fixed,
         _ => Phases::Exponential,
     };
-    Ok(Box::new(OnOff { rate: settings.number("rate"), on, off, phases, now: 0.0, until: None }))
+    Ok(Box::new(OnOff { rate, on, off, phases, now: 0.0, left: None }))
 }
 
 enum Phases {
@@ -59,8 +63,9 @@ struct OnOff {
     off: f64,
     phases: Phases,
     now: f64,
-    /// The end of the current phase of activity; none before the first.
-    until: Option<f64>,
+    /// What is left of the current phase of activity; none before the first. (Not when it ends: late in a long load a
+    /// short phase would end when it begins.)
+    left: Option<f64>,
 }
 
 impl OnOff {
@@ -74,19 +79,19 @@ impl OnOff {
 
 impl Arrivals for OnOff {
     fn next(&mut self, chance: &mut Chance) -> Nanos {
-        let mut until = match self.until {
-            Some(until) => until,
+        let mut left = match self.left {
+            Some(left) => left,
             None => self.phase(self.on, chance),
         };
         let mut wait = chance.sample::<f64, _>(Exp1) / self.rate;
         // Waiting goes on only while on; a Poisson process does not mind being stopped and continued.
-        while self.now + wait >= until {
-            wait -= until - self.now;
-            self.now = until + self.phase(self.off, chance);
-            until = self.now + self.phase(self.on, chance);
+        while wait >= left {
+            wait -= left;
+            self.now += left + self.phase(self.off, chance);
+            left = self.phase(self.on, chance);
         }
         self.now += wait;
-        self.until = Some(until);
+        self.left = Some(left - wait);
         Nanos::from_secs(self.now)
     }
 }
@@ -102,6 +107,13 @@ mod tests {
         // 200 in each second, on average: 20 000 requests take 100 s, give or take five standard deviations.
         let seconds = times.last().unwrap();
         assert!((seconds - 100.0).abs() < 5.0 * 20_000_f64.sqrt() / 200.0 + 1.0, "{seconds}");
+    }
+
+    #[test]
+    fn short_phases_go_on_late_in_a_long_load() {
+        let times = first("on-off rate=2k on=1ns off=1s phases=fixed", 20, 3);
+        // One request in a million phases of a second each, about.
+        assert!(*times.last().unwrap() > 1e6, "{times:?}");
     }
 
     #[test]

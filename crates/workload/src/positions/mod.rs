@@ -35,6 +35,8 @@ pub trait Positions: Send {
 pub struct Space {
     align: u64,
     places: u64,
+    /// How many places the largest request takes.
+    largest: u64,
 }
 
 impl Space {
@@ -49,7 +51,8 @@ impl Space {
                 largest.0, span.0
             ));
         };
-        Ok(Self { align: align.0, places: room / align.0 + 1 })
+        let taken = largest.0.div_ceil(align.0).max(1);
+        Ok(Self { align: align.0, places: room / align.0 + 1, largest: taken })
     }
 
     fn sector(self, place: u64) -> Sector {

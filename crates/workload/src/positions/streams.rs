@@ -11,7 +11,8 @@ pub static KIND: Kind = Kind {
     form: Form {
         name: "streams",
         about: "Several sequential streams, blended",
-        details: "Each stream has an equal part of the space, and goes through it again and again.",
+        details: "Each stream has an equal part of the space, and goes through it again and again; no request goes beyond its\n\
+                  stream's part. There are no more streams than parts that the largest request fits into.",
         params: &[
             Param { name: "count", takes: Takes::Count, unset: Unset::Default("8"), help: "streams" },
             Param {
@@ -34,7 +35,7 @@ fn build(settings: &Settings, space: Space, _: u64) -> Result<Box<dyn Positions>
     if !(1..=MOST).contains(&count) || run == 0 {
         return Err(format!("streams: there must be 1 to {MOST}, and their runs at least 1 long"));
     }
-    let count = count.min(space.places);
+    let count = count.min(space.places / space.largest).max(1);
     let part = space.places / count;
     Ok(Box::new(Streams { space, part, run, next: vec![0; count as usize], current: 0, left: 0 }))
 }
@@ -58,8 +59,9 @@ impl Positions for Streams {
         }
         self.left -= 1;
         let next = &mut self.next[self.current];
-        let inside = if *next < self.part { *next } else { 0 };
-        *next = inside + self.space.taken(sectors);
+        let taken = self.space.taken(sectors);
+        let inside = if *next + taken <= self.part { *next } else { 0 };
+        *next = inside + taken;
         self.space.sector(self.current as u64 * self.part + inside)
     }
 }
@@ -67,6 +69,7 @@ impl Positions for Streams {
 #[cfg(test)]
 mod tests {
     use super::super::first;
+    use super::*;
 
     #[test]
     fn each_stream_is_sequential_and_they_are_blended() {
@@ -80,6 +83,32 @@ mod tests {
         }
         places.windows(2).for_each(|w| turns += u64::from(w[0] / 250 != w[1] / 250));
         assert!(turns > 200, "{turns}");
+    }
+
+    #[test]
+    fn no_request_goes_into_the_part_of_another_stream() {
+        let (span, size) = (Sectors(16 << 11), Sectors(100 * 8));
+        let space = Space::new(span, Sectors(8), size).unwrap();
+        let mut streams = build(&crate::positions::parse("streams count=7").unwrap(), space, 1).unwrap();
+        let mut chance = <Chance as rand::SeedableRng>::seed_from_u64(5);
+        let mut taken: Vec<u64> = (0..2000).map(|_| streams.next(size, &mut chance).0).collect();
+        taken.sort_unstable();
+        taken.dedup();
+        // Other places of a stream are the same again and again: what overlaps would be two streams.
+        assert!(taken.windows(2).all(|w| w[1] - w[0] >= size.0), "{taken:?}");
+        assert!(taken.len() > 7, "{taken:?}");
+    }
+
+    #[test]
+    fn there_are_no_more_streams_than_fit() {
+        let (span, size) = (Sectors(1000), Sectors(300));
+        let space = Space::new(span, Sectors(8), size).unwrap();
+        let mut streams = build(&crate::positions::parse("streams count=50").unwrap(), space, 1).unwrap();
+        let mut chance = <Chance as rand::SeedableRng>::seed_from_u64(5);
+        let places: std::collections::BTreeSet<u64> = (0..100).map(|_| streams.next(size, &mut chance).0).collect();
+        let places: Vec<u64> = places.into_iter().collect();
+        assert!(places.windows(2).all(|w| w[1] - w[0] >= size.0), "{places:?}");
+        assert!(places.iter().all(|place| place + size.0 <= span.0), "{places:?}");
     }
 
     #[test]

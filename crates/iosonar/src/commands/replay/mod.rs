@@ -153,13 +153,13 @@ pub fn replay(runs: Vec<Options>, json: bool) -> Result<ExitCode> {
     Ok(statistics::exit_code(&all))
 }
 
-fn once(options: Options, stop: &Stop, json: bool) -> Result<Statistics> {
-    let prepared = Prepared::new(options)?;
+fn once(options: Options, stop: &Arc<Stop>, json: bool) -> Result<Statistics> {
+    let prepared = Prepared::new(options, stop)?;
     announce(&prepared);
     let told = prepared.warnings().len();
     let progress = Arc::new(Progress::default());
     let bar = watch::Bar::start(&progress, prepared.expected(), prepared.duration());
-    let finished = prepared.run(stop, &progress)?;
+    let finished = prepared.run(&progress)?;
     bar.finish();
     statistics::tell_findings(&finished);
     // Those from before the run were told then.

@@ -7,7 +7,7 @@ use iosonar_trace::Nanos;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Time")]
 pub struct Time {
-    /// Leave out what lies before this time of the load, in seconds
+    /// Leave out what lies before this time of the load, in seconds; 0 is its beginning
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     start: f64,
     /// Leave out what lies at or after this time of the load, in seconds; 0 is its end

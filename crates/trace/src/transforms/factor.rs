@@ -1,0 +1,65 @@
+//! Factors as they are typed: 0.7 is seven tenths, and not the number next to it that a computer likes better.
+//!
+//! A product that is rounded down would else come out one too low wherever it is whole: 2880 · 0.7 is 2016.
+
+/// A number above zero, as a fraction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Factor {
+    /// Exactly this.
+    Fraction { numerator: u128, denominator: u128 },
+    /// About this: it has more digits than are worth the trouble.
+    About(f64),
+}
+
+/// Digits of numerator and denominator: with them the product with any sector, and any block, still is a number.
+const DIGITS: usize = 17;
+
+impl Factor {
+    /// The one that is written like that: the shortest digits that are read as the same number.
+    pub fn of(number: f64) -> Self {
+        let text = number.to_string();
+        let (whole, behind) = text.split_once('.').unwrap_or((&text, ""));
+        let digits = format!("{whole}{behind}");
+        match digits.parse() {
+            Ok(numerator) if digits.len() <= DIGITS => {
+                Self::Fraction { numerator, denominator: 10_u128.pow(behind.len() as u32) }
+            }
+            _ => Self::About(number),
+        }
+    }
+
+    /// ⌊value · factor / divisor⌋; the highest number where it is beyond that.
+    pub fn floor(self, value: u64, divisor: u64) -> u64 {
+        match self {
+            Self::Fraction { numerator, denominator } => {
+                let whole = u128::from(value) * numerator / (denominator * u128::from(divisor));
+                u64::try_from(whole).unwrap_or(u64::MAX)
+            }
+            Self::About(factor) => (value as f64 * factor / divisor as f64).floor() as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_products_are_not_one_too_low() {
+        assert_eq!(Factor::of(0.7).floor(2880, 1), 2016);
+        assert_eq!(Factor::of(0.7).floor(360, 1), 252);
+        assert_eq!(Factor::of(0.7).floor(45_955_280, 8), 32_168_696 / 8);
+        assert_eq!(Factor::of(1.4).floor(5, 1), 7);
+        assert_eq!(Factor::of(2.0).floor(u64::MAX, 1), u64::MAX);
+    }
+
+    #[test]
+    fn any_number_is_about_itself() {
+        for factor in [0.7, 1.0, 3.0, 1e-6, 1e-30, 1e12, 1e300, 0.1 + 0.2, f64::MIN_POSITIVE, 1.0 / 3.0] {
+            for value in [0, 1, 7, 1 << 20, 1 << 40] {
+                let (exact, about) = (Factor::of(factor).floor(value, 8) as f64, value as f64 * factor / 8.0);
+                assert!((exact - about).abs() <= 1.0 + about * 1e-9 || about > 1.8e19, "{value} · {factor}: {exact}");
+            }
+        }
+    }
+}
