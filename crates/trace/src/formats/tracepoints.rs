@@ -139,8 +139,9 @@ fn cut_at_event(line: &[u8]) -> Option<(&[u8], &[u8])> {
     })
 }
 
-/// `CPU:3 [LOST 17 EVENTS]` of ftrace and trace-cmd, while a ring was read. What was overwritten before stands in ftrace's
-/// heading, `# entries-in-buffer/entries-written: 140080/250280   #P:8`, and makes no request doubtful that is in the trace.
+/// Whether a line that is no event's tells of events that were lost. What ftrace's ring overwrote before it was read stands in
+/// its heading, `# entries-in-buffer/entries-written: 140080/250280   #P:8`, and makes no request doubtful that is in the
+/// trace.
 fn lost_events(line: &[u8], context: &mut Context<'_>) -> Parsed<Event> {
     if let Some(counts) = line.strip_prefix(b"# entries-in-buffer/entries-written:") {
         let mut counts = words(counts).next().unwrap_or_default().splitn(2, |&byte| byte == b'/').map(whole);
@@ -155,13 +156,28 @@ fn lost_events(line: &[u8], context: &mut Context<'_>) -> Parsed<Event> {
         }
         return Parsed::Nothing;
     }
-    if let Some(place) = memmem::find(line, b"LOST ")
-        && let Some(count) = words(&line[place + 5..]).next().and_then(|count| whole(count).ok())
-    {
+    if let Some(count) = lost_count(line) {
         let lost = &mut context.about.counts.lost_events;
         *lost = lost.saturating_add(count);
     }
     Parsed::Nothing
+}
+
+/// How many events were lost: `CPU:3 [LOST 17 EVENTS]` of ftrace and trace-cmd while a ring was read, `Lost 17 events` of
+/// bpftrace, and `… PERF_RECORD_LOST lost 17` of `perf script --show-lost-events`.
+fn lost_count(line: &[u8]) -> Option<u64> {
+    if let Some(place) = memmem::find(line, b"LOST ")
+        && let Some(count) = words(&line[place + 5..]).next().and_then(|count| whole(count).ok())
+    {
+        return Some(count);
+    }
+    let mut from_the_end = words(line).rev();
+    let (last, before, name) = (from_the_end.next()?, from_the_end.next()?, from_the_end.next()?);
+    match (name, before, last) {
+        (b"Lost", count, b"events") if from_the_end.next().is_none() => whole(count).ok(),
+        (b"PERF_RECORD_LOST" | b"PERF_RECORD_LOST_SAMPLES", b"lost", count) => whole(count).ok(),
+        _ => None,
+    }
 }
 
 /// Whether a word is `major,minor`.

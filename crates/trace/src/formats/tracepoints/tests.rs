@@ -159,3 +159,29 @@ fio-1 [000] 11.000001000: block_rq_issue: 7,0 R 4096 () 100 + 8 [fio]
         assert_eq!((about.counts.unmatched, about.counts.time_jumps, about.counts.bad_lines), (0, 0, 0));
     }
 }
+
+#[test]
+fn losses_that_bpftrace_and_perf_tell_are_counted() {
+    let lost = b"\
+Lost 385 events
+            perf  4711 [001]  3632.974500: PERF_RECORD_LOST lost 15
+            perf  4711 [001]  3632.974501: PERF_RECORD_LOST_SAMPLES lost 2
+We Lost 7 events
+            echo  4711 [001]  3632.974502: sched:sched_waking: comm=lost 9
+";
+    let (rows, about) = load("tracepoints", &[PERF, lost].concat());
+    assert_eq!((rows.len(), about.counts.lost_events, about.counts.bad_lines), (4, 402, 0));
+}
+
+#[test]
+fn where_bpftrace_lost_events_a_completion_is_that_of_the_youngest() {
+    let text = b"\
+fio-1 [000] 10.000000000: block_rq_issue: 7,0 R 4096 () 100 + 8 [fio]
+Lost 1 events
+fio-1 [000] 10.000300000: block_rq_issue: 7,0 R 4096 () 100 + 8 [fio]
+fio-1 [000] 10.000301000: block_rq_complete: 7,0 R () 100 + 8 [0]
+";
+    let (rows, about) = load("tracepoints", text);
+    assert_eq!(rows.iter().map(|row| row.latency).collect::<Vec<_>>(), [None, Some(Nanos(1000))]);
+    assert_eq!((about.counts.lost_events, about.counts.unmatched), (1, 1));
+}
