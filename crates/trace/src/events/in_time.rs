@@ -166,11 +166,11 @@ mod tests {
     use crate::units::{Sector, Sectors};
 
     /// Events of those times; a negative number is so many lost ones.
-    struct Given(std::vec::IntoIter<i64>);
+    struct Given<'a>(std::slice::Iter<'a, i64>);
 
-    impl EventSource for Given {
+    impl EventSource for Given<'_> {
         fn next(&mut self, about: &mut Metadata) -> Result<Option<Event>> {
-            for number in self.0.by_ref() {
+            for &number in self.0.by_ref() {
                 if number >= 0 {
                     return Ok(Some(event(number)));
                 }
@@ -201,7 +201,7 @@ mod tests {
     /// The times, with how many events were told to be lost by then; and what else was told.
     fn sorted(given: &[i64], window: usize) -> (Vec<(i64, u64)>, Metadata) {
         let mut about = Metadata::new(Kind::Load, "given");
-        let mut source = InTime::with_window(Given(given.to_vec().into_iter()), window);
+        let mut source = InTime::with_window(Given(given.iter()), window);
         let mut got = Vec::new();
         while let Some(event) = source.next(&mut about).unwrap() {
             got.push((event.at.0, about.counts.lost_events));
