@@ -11,8 +11,10 @@ use crate::units::{Nanos, Sector, Sectors};
 
 mod ahead;
 mod asked;
+mod by_device;
 mod flushes;
 mod in_time;
+mod losses;
 mod matcher;
 mod open;
 

@@ -185,3 +185,28 @@ fio-1 [000] 10.000301000: block_rq_complete: 7,0 R () 100 + 8 [0]
     assert_eq!(rows.iter().map(|row| row.latency).collect::<Vec<_>>(), [None, Some(Nanos(1000))]);
     assert_eq!((about.counts.lost_events, about.counts.unmatched), (1, 1));
 }
+
+#[test]
+fn devices_without_the_events_that_requests_are_taken_from_are_told_of() {
+    let text = b"\
+dd 1 [000] 1.000000: block:block_bio_queue: 253,0 W 0 + 8 [dd]
+dd 1 [000] 1.000001: block:block_bio_complete: 253,0 W 0 + 8 [0]
+dd 1 [000] 1.000002: block:block_bio_queue: 253,0 W 8 + 8 [dd]
+dd 1 [000] 1.000003: block:block_bio_complete: 253,0 W 8 + 8 [0]
+dd 1 [000] 2.000000: block:block_bio_queue: 8,0 W 0 + 8 [dd]
+dd 1 [000] 2.000001: block:block_rq_issue: 8,0 W 4096 () 0 + 8 [dd]
+dd 1 [000] 2.000009: block:block_rq_complete: 8,0 W () 0 + 8 [0]
+";
+    let issued = |text: &[u8]| load_with("tracepoints", text, &Options { action: Some(Action::Issue) });
+    let (rows, about) = issued(text);
+    let said = about.notices.last().unwrap();
+    assert!(rows.len() == 1 && said.starts_with("some devices") && said.contains("253,0 (2 Q); --action Q"), "{said}");
+    let zram = text.split_inclusive(|&byte| byte == b'\n').filter(|line| line.windows(5).any(|word| word == b"253,0"));
+    let (rows, about) = issued(&zram.collect::<Vec<_>>().concat());
+    let said = about.notices.last().unwrap();
+    assert!(rows.is_empty() && said.starts_with("no event is of the kind D") && said.contains("--action Q"), "{said}");
+    // Each device that has requests is in the load; completions alone are of no use.
+    let (rows, about) = load("tracepoints", text);
+    assert!(rows.len() == 3 && !about.notices.iter().any(|said| said.contains("of the kind")), "{:?}", about.notices);
+    assert_eq!(rows[0].latency, Some(Nanos(1000)));
+}
