@@ -165,14 +165,15 @@ mod tests {
     use crate::request::{Comm, DeviceId, Flags, Op};
     use crate::units::{Sector, Sectors};
 
-    /// Events of those times; a negative number is so many lost ones.
-    struct Given<'a>(std::slice::Iter<'a, i64>);
+    /// Events of those times, at one place behind the other; a negative number is so many lost ones.
+    struct Given<'a>(std::slice::Iter<'a, i64>, u64);
 
     impl EventSource for Given<'_> {
         fn next(&mut self, about: &mut Metadata) -> Result<Option<Event>> {
             for &number in self.0.by_ref() {
                 if number >= 0 {
-                    return Ok(Some(event(number)));
+                    self.1 += 1;
+                    return Ok(Some(event(number, self.1)));
                 }
                 about.counts.lost_events = about.counts.lost_events.saturating_add(number.unsigned_abs());
             }
@@ -184,13 +185,13 @@ mod tests {
         }
     }
 
-    fn event(at: i64) -> Event {
+    fn event(at: i64, sector: u64) -> Event {
         Event {
             at: Nanos(at),
             action: Action::Queue,
             device: DeviceId(0),
-            sector: Sector(8),
-            sectors: Sectors(8),
+            sector: Sector(sector),
+            sectors: Sectors(1),
             op: Op::Read,
             flags: Flags::NONE,
             pid: None,
@@ -201,7 +202,7 @@ mod tests {
     /// The times, with how many events were told to be lost by then; and what else was told.
     fn sorted(given: &[i64], window: usize) -> (Vec<(i64, u64)>, Metadata) {
         let mut about = Metadata::new(Kind::Load, "given");
-        let mut source = InTime::with_window(Given(given.iter()), window);
+        let mut source = InTime::with_window(Given(given.iter(), 0), window);
         let mut got = Vec::new();
         while let Some(event) = source.next(&mut about).unwrap() {
             got.push((event.at.0, about.counts.lost_events));
@@ -239,5 +240,29 @@ mod tests {
         assert_eq!(got, [(1, 0), (2, 0), (3, 18), (4, 18), (5, 18), (8, 18), (9, 20)]);
         assert_eq!(about.counts.lost_events, 20);
         assert_eq!(sorted(&[-3, i64::MIN], 100).1.counts.lost_events, 3 + (1 << 63));
+    }
+
+    mod property {
+        use proptest::prelude::*;
+
+        use super::*;
+
+        proptest! {
+            #[test]
+            fn it_sorts_and_loses_nothing(given in prop::collection::vec(0_i64..20, 0..60), window in 1_usize..80) {
+                let mut about = Metadata::new(Kind::Load, "given");
+                let mut source = InTime::with_window(Given(given.iter(), 0), window);
+                let mut got = Vec::new();
+                while let Some(event) = source.next(&mut about).unwrap() {
+                    got.push((event.at.0, event.sector.0));
+                }
+                let mut expected: Vec<(i64, u64)> = given.iter().copied().zip(1..).collect();
+                expected.sort_unstable();
+                if window < given.len() {
+                    got.sort_unstable();
+                }
+                prop_assert_eq!(got, expected);
+            }
+        }
     }
 }

@@ -210,3 +210,33 @@ dd 1 [000] 2.000009: block:block_rq_complete: 8,0 W () 0 + 8 [0]
     assert!(rows.len() == 3 && !about.notices.iter().any(|said| said.contains("of the kind")), "{:?}", about.notices);
     assert_eq!(rows[0].latency, Some(Nanos(1000)));
 }
+
+/// Of each request there is one row, also if the driver gave it back, and of devices without requests one with a latency.
+#[test]
+fn what_the_recording_programs_are_told_to_record_is_enough() {
+    let programs = include_str!("../../../../../docs/block.bt");
+    let guide = include_str!("../../../../../docs/recording.md");
+    for event in ["bio_queue", "rq_issue", "rq_requeue", "rq_complete", "bio_complete"] {
+        assert_eq!(programs.matches(&format!("\ntracepoint:block:block_{event}\n")).count(), 1, "{event}");
+        // For perf and for trace-cmd.
+        assert_eq!(guide.matches(&format!("block:block_{event}")).count(), 2, "{event}");
+    }
+    let text = b"\
+fio-9 [000] 10.000000000: block_bio_queue: 7,0 W 100 + 8 [fio]
+fio-9 [000] 10.000001000: block_rq_issue: 7,0 W 4096 () 100 + 8 [fio]
+fio-9 [000] 10.000002000: block_rq_requeue: 7,0 W () 100 + 8 [0]
+fio-9 [000] 10.000003000: block_rq_issue: 7,0 W 4096 () 100 + 8 [fio]
+fio-9 [000] 10.000004000: block_rq_complete: 7,0 W () 100 + 8 [0]
+fio-9 [001] 11.000000000: block_bio_queue: 253,0 FWS 0 + 0 [fio]
+fio-9 [001] 11.000005000: block_bio_complete: 253,0 FWS 0 + 0 [0]
+fio-9 [001] 12.000000000: block_bio_queue: 253,0 W 8 + 8 [fio]
+fio-9 [001] 12.000006000: block_bio_complete: 253,0 W 8 + 8 [0]
+";
+    let latencies = |action| {
+        let (rows, about) = load_with("tracepoints", text, &Options { action: Some(action) });
+        assert_eq!((about.counts.bad_lines, about.counts.unmatched), (0, 0));
+        rows.iter().map(|row| row.latency.unwrap().0).collect::<Vec<_>>()
+    };
+    assert_eq!(latencies(Action::Queue), [1000, 5000, 6000]);
+    assert_eq!(latencies(Action::Issue), [1000]);
+}
