@@ -188,6 +188,53 @@ fn a_wrong_format_is_no_empty_success() {
 }
 
 #[test]
+fn a_trace_without_the_chosen_events_is_no_empty_success() {
+    let events = "\
+dd 1 [000] 1.000000: block:block_bio_queue: 253,0 W 0 + 8 [dd]
+dd 1 [000] 1.000001: block:block_bio_complete: 253,0 W 0 + 8 [0]
+";
+    let completions = events.split_inclusive('\n').nth(1).unwrap();
+    let folder = folder(&[
+        ("z.txt", events),
+        ("bad.txt", &format!("{}x: block_rq_issue: oops\n", events.repeat(6))),
+        ("c.txt", completions),
+    ]);
+    for (arguments, answer) in [
+        (&["convert", "z.txt", "x.load.parquet", "--action", "D"][..], "253,0 (1 Q); --action Q takes requests"),
+        (&["convert", "bad.txt", "x.load.parquet", "--action", "D"], "253,0 (6 Q); --action Q takes requests"),
+        (
+            &["convert", "z.txt", "x.load.parquet", "--action", "D", "--from", "tracepoints"],
+            "--action Q takes requests",
+        ),
+        (&["convert", "c.txt", "x.load.parquet"], "only completions"),
+    ] {
+        let words = said(&folder, arguments, false);
+        assert!(words.contains("holds no request") && words.contains(answer), "{arguments:?}: {words}");
+    }
+    assert!(!folder.path().join("x.load.parquet").exists());
+    said(&folder, &["convert", "z.txt", "x.load.parquet"], true);
+}
+
+#[test]
+fn a_file_that_is_given_twice_is_refused() {
+    let folder = folder(&[("a.load", LOAD)]);
+    said(&folder, &["convert", "a.load", "a.blktrace.0"], true);
+    fs::hard_link(folder.path().join("a.blktrace.0"), folder.path().join("hard.0")).unwrap();
+    std::os::unix::fs::symlink("a.blktrace.0", folder.path().join("soft.0")).unwrap();
+    fs::copy(folder.path().join("a.blktrace.0"), folder.path().join("other.0")).unwrap();
+    for (twin, answer) in
+        [("a.blktrace.0", "given twice"), ("hard.0", "the same file as"), ("soft.0", "the same file as")]
+    {
+        let words = said(&folder, &["convert", "a.blktrace.0", "other.0", twin, "x.load"], false);
+        assert!(words.contains(answer), "{words}");
+        let words = said(&folder, &["info", "a.blktrace.0", twin], false);
+        assert!(words.contains(answer), "{words}");
+    }
+    said(&folder, &["convert", "a.blktrace.0", "other.0", "x.load"], true);
+    assert_eq!(info(&folder, "x.load")["counts"]["requests"], 6);
+}
+
+#[test]
 fn mistakes_get_an_answer() {
     let folder = folder(&[("a.load", LOAD), ("empty", ""), ("noise", "\u{1}\u{2}nothing of the kind\n")]);
     fs::hard_link(folder.path().join("a.load"), folder.path().join("link.load")).unwrap();

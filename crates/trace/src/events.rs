@@ -1,8 +1,8 @@
 //! Traces of events: several for each request (asked for, queued, given to the device, completed), from which requests
 //! are made, with the times between them.
 //!
-//! The readers of such traces hand out [`Event`]s; [`Ahead`] reads them in a thread of its own, and the [`Matcher`] makes
-//! requests of them.
+//! The readers of such traces hand out [`Event`]s; [`InTime`] puts those of texts in order, [`Ahead`] reads them in a
+//! thread of its own, and the [`Matcher`] makes requests of them.
 
 use crate::error::Result;
 use crate::metadata::Metadata;
@@ -11,11 +11,15 @@ use crate::units::{Nanos, Sector, Sectors};
 
 mod ahead;
 mod asked;
+mod by_device;
 mod flushes;
+mod in_time;
+mod losses;
 mod matcher;
 mod open;
 
 pub use ahead::Ahead;
+pub use in_time::InTime;
 pub use matcher::Matcher;
 use open::Place;
 

@@ -1,5 +1,8 @@
 //! Opens what is read, by its content, and begins what is written, by its name.
 
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::error::{Error, Result};
@@ -62,6 +65,7 @@ pub fn open_file(path: &Path, from: Option<&'static Format>, options: &Options) 
 /// # Errors
 /// If there is none, one can't be read, they are of different or unknown formats, or the format has no such traces.
 pub fn open_files(paths: &[&Path], from: Option<&'static Format>, options: &Options) -> Result<OpenedFile> {
+    refuse_twins(paths)?;
     let mut inputs = paths.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
     if inputs.iter().any(|input| !input.head().is_empty()) {
         // A CPU on which nothing happened has an empty file.
@@ -102,6 +106,28 @@ pub fn open_files(paths: &[&Path], from: Option<&'static Format>, options: &Opti
         }
     };
     Ok(OpenedFile { format, compression, rows })
+}
+
+/// Refuses a file that is given twice, also by another name: each of its requests would be there twice.
+fn refuse_twins(paths: &[&Path]) -> Result<()> {
+    let mut known: HashMap<(u64, u64), &Path> = HashMap::new();
+    for (index, &path) in paths.iter().enumerate() {
+        let is_input = path == Path::new("-");
+        let twin = match fs::metadata(path) {
+            Ok(status) if !is_input => known.insert((status.dev(), status.ino()), path),
+            // Whatever is wrong with it is told when it is opened.
+            _ => paths[..index].contains(&path).then_some(path),
+        };
+        if let Some(twin) = twin {
+            let problem = if twin == path {
+                "it is given twice; each file of a trace belongs into it once".to_owned()
+            } else {
+                format!("the same file as {}; each file of a trace belongs into it once", twin.display())
+            };
+            return Err(Error::format(path, problem));
+        }
+    }
+    Ok(())
 }
 
 /// Begins a load under that name; `-` is standard output. The format is told by the name's ending: there is no content

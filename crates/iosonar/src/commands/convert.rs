@@ -111,8 +111,8 @@ impl Args {
         let (input, name) = self.reading.open(&self.inputs)?;
         tell!("{name}: {}", described(&input));
         let what = format!("converting {name}");
-        let from = self.reading.from;
-        let accept = |metadata: &Metadata| refuse_nothing(&name, from, metadata);
+        let (from, format) = (self.reading.from, input.format);
+        let accept = |metadata: &Metadata| refuse_nothing(&name, from, format, metadata);
         let (metadata, unheld) = match (input.rows, written::kind_by_name(&self.output)) {
             (Opened::Run(rows), None | Some(Kind::Replay)) => {
                 let writer = self.replacing.create_run(&self.output, to, rows.metadata())?;
@@ -132,22 +132,36 @@ impl Args {
     }
 }
 
-/// Refuses an input that turned out to hold nothing but what is wrong, or is not of the format that was named.
-fn refuse_nothing(name: &str, from: Option<&Format>, metadata: &Metadata) -> Result<()> {
+/// Refuses an input that turned out to hold nothing but what is wrong, or is not of the format that was named, or a trace
+/// in which no request was found. (In iosonar's own formats there are loads without any.)
+fn refuse_nothing(name: &str, from: Option<&Format>, format: &Format, metadata: &Metadata) -> Result<()> {
+    if metadata.counts.requests > 0 {
+        return Ok(());
+    }
     let bad = metadata.counts.bad_lines;
-    match (metadata.counts.requests, from) {
-        (0, Some(format)) => {
+    // What is said of the trace as a whole: which events there are, which of them to choose.
+    let whole: Vec<&str> =
+        metadata.notices.iter().map(String::as_str).filter(|said| !said.starts_with("line ")).collect();
+    if format.has_actions && !whole.is_empty() {
+        bail!("{name} holds no request: {}", whole.join("; "));
+    }
+    match from {
+        Some(format) => {
             let wrong = metadata.notices.first().map(|notice| format!(" ({notice})")).unwrap_or_default();
             bail!(
                 "{name} holds no request of the format {}{wrong}; without --from its content tells what it is",
                 format.name
             )
         }
-        (0, None) if bad > 0 => {
+        None if bad > 0 => {
             let wrong = metadata.notices.first().map_or("", String::as_str);
             bail!("{name} holds no request: all of its {bad} lines are bad ({wrong})")
         }
-        _ => Ok(()),
+        None if format.create_run.is_none() => {
+            let said = if whole.is_empty() { "nothing in it is one".to_owned() } else { whole.join("; ") };
+            bail!("{name} holds no request: {said}")
+        }
+        None => Ok(()),
     }
 }
 

@@ -15,7 +15,9 @@ use crate::rows::Source;
 use crate::units::Nanos;
 
 use super::asked::Asked;
+use super::by_device::ByDevice;
 use super::flushes::Flushes;
+use super::losses::Losses;
 use super::open::{Covered, Open, Place};
 use super::{Action, Event, EventSource};
 
@@ -27,9 +29,6 @@ pub const MAX_WAITING: usize = 1 << 18;
 
 /// How long after a request its completion is waited for. No device takes that long: the kernel gives up before.
 pub const MAX_AGE: Nanos = Nanos(300_000_000_000);
-
-/// Within so many events of when a source told that events were lost they were lost: it reads that far ahead.
-const TOLD_WITHIN: u64 = 1 << 15;
 
 /// Makes requests of events.
 pub struct Matcher<S> {
@@ -46,6 +45,7 @@ pub struct Matcher<S> {
     asked: Asked,
     now: Now,
     losses: Losses,
+    by_device: ByDevice,
     events_ended: bool,
 }
 
@@ -80,30 +80,6 @@ impl Now {
     fn see(&mut self, at: Nanos) {
         self.now = at.min(self.last);
         self.last = at;
-    }
-}
-
-/// Which requests may have lost an event.
-#[derive(Default)]
-struct Losses {
-    seen: u64,
-    events: u64,
-    until: u64,
-    /// Requests before this one may have lost their completion.
-    before: u64,
-}
-
-impl Losses {
-    /// At each event; `next` is the number of the next request.
-    fn look(&mut self, about: &Metadata, next: u64) {
-        self.events += 1;
-        if about.counts.lost_events != self.seen {
-            self.seen = about.counts.lost_events;
-            self.until = self.events + TOLD_WITHIN;
-        }
-        if self.events < self.until {
-            self.before = next;
-        }
     }
 }
 
@@ -149,7 +125,7 @@ impl<S: EventSource> Matcher<S> {
         }
         // What was lost so far may have been lost anywhere in what was read so far.
         let lost = about.counts.lost_events;
-        let until = if lost > 0 { ahead.len() as u64 + TOLD_WITHIN } else { 0 };
+        let losses = Losses::told_within(lost, ahead.len() as u64);
         Ok(Self {
             events,
             ahead,
@@ -161,7 +137,8 @@ impl<S: EventSource> Matcher<S> {
             flushes: Flushes::default(),
             asked: Asked::default(),
             now: Now { last: Nanos(i64::MIN), now: Nanos(i64::MIN) },
-            losses: Losses { seen: lost, until, ..Losses::default() },
+            losses,
+            by_device: ByDevice::default(),
             events_ended,
         })
     }
@@ -294,7 +271,7 @@ impl<S: EventSource> Matcher<S> {
 
     fn complete(&mut self, event: &Event) {
         if is_flush(event) {
-            for number in self.flushes.complete(event.device, self.losses.before) {
+            for number in self.flushes.complete(event.device, self.losses.before()) {
                 if let Some(waiting) = self.waiting(number) {
                     waiting.complete(event.at);
                 }
@@ -302,7 +279,7 @@ impl<S: EventSource> Matcher<S> {
             return;
         }
         // Where completions were lost, an older one of just this place waits in vain.
-        for number in self.open.older_twins(event.place(), event.sectors, self.losses.before) {
+        for number in self.open.older_twins(event.place(), event.sectors, self.losses.before()) {
             if let Some(waiting) = self.waiting(number) {
                 waiting.state = State::Lost;
             }
@@ -387,9 +364,15 @@ impl<S: EventSource> Source for Matcher<S> {
                 Some(event) => {
                     self.now.see(event.at);
                     self.losses.look(about, self.next_number());
+                    self.by_device.count(&event);
                     self.take(&event);
                 }
-                None if self.waiting.is_empty() => return Ok(None),
+                None if self.waiting.is_empty() => {
+                    if let Some(taken) = self.taken_from {
+                        self.by_device.tell(taken, about);
+                    }
+                    return Ok(None);
+                }
                 None => {}
             }
         }

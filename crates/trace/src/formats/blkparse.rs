@@ -361,4 +361,27 @@ Skips: 1 forward (2 -   0.1%)
         assert_eq!(back, rows);
         assert_eq!(read.devices[0].name, "8,0");
     }
+
+    #[test]
+    fn nobody_asked_for_a_request_of_which_only_the_issue_is_known() {
+        let issued = Request {
+            pid: Some(7),
+            latency: Some(Nanos(1000)),
+            ..Request::new(Nanos(500), Op::Write, Sector(8), Sectors(16))
+        };
+        let rows = [issued, Request { at: Nanos(600), queued: Some(Nanos(50)), sector: Sector(99), ..issued }];
+        let about = crate::Metadata { request_time: crate::RequestTime::Issued, ..about(&["8,0"]) };
+        for (format, words) in [("blkparse", 0), ("blktrace", 1)] {
+            let (trace, said) = written(format, &rows, &about);
+            assert_eq!(said.iter().filter(|said| said.contains("have no event Q")).count(), words, "{said:?}");
+            let (back, read) = load(format, &trace);
+            // Taken from what is most frequent: each has its D. The zero of a binary trace is arbitrary.
+            let zero = back[0].at.0 - 500;
+            let back: Vec<_> = back.iter().map(|row| Request { at: Nanos(row.at.0 - zero), ..*row }).collect();
+            assert_eq!((&back[..], read.request_time), (&rows[..], about.request_time), "{format}");
+        }
+        let early = Request { at: Nanos(20), queued: Some(Nanos(50)), ..issued };
+        let (_, said) = written("blkparse", &[early], &about);
+        assert!(said.len() == 1 && said[0].contains("1 requests were asked for before the zero"), "{said:?}");
+    }
 }

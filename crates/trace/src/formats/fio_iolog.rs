@@ -6,7 +6,7 @@
 use std::io::Write;
 
 use crate::error::Result;
-use crate::formats::{Format, Losses, TriedOn};
+use crate::formats::{Format, Losses, TriedOn, lost_origin};
 use crate::metadata::{Device, Metadata};
 use crate::number::whole;
 use crate::output::Output;
@@ -179,6 +179,7 @@ impl Writer<Request> for IologWriter {
             self.line(&line)?;
         }
         let mut unheld = self.losses.told("fio-iolog", metadata);
+        unheld.said.extend(lost_origin("fio-iolog", &metadata.source.preamble, metadata.epoch_unix_ns));
         if self.rounded > 0 {
             let count = self.rounded;
             unheld.said.push(format!(

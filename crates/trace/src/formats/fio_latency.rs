@@ -8,6 +8,8 @@
 //! fio up to 3.17 writes no priority, and later versions without `log_offset=1` no offset: five columns both. Priorities
 //! are numbers of 16 bits, and hardly any device is that small. Before 3.0 latencies are in microseconds, which nothing
 //! in the file tells.
+//!
+//! Neither does it tell which latency it is, nor that it is one: logs of bandwidth and of IOPS have the same columns.
 
 use crate::formats::{Format, Opened, TriedOn};
 use crate::input::Input;
@@ -40,6 +42,7 @@ fn open(input: Input) -> crate::Result<Opened> {
 }
 
 struct LatencyLog {
+    rows: u64,
     computed_starts: u64,
     last: Last,
 }
@@ -59,11 +62,11 @@ impl LatencyLog {
             let mut fields = separated(line, b',').skip(4);
             let (fifth, sixth) = (fields.next(), fields.next());
             if sixth.is_some() {
-                return Self { computed_starts: 0, last: Last::Priority };
+                return Self { rows: 0, computed_starts: 0, last: Last::Priority };
             }
             has_offset |= fifth.and_then(|field| whole(field).ok()).is_some_and(|last| last > u64::from(u16::MAX));
         }
-        Self { computed_starts: 0, last: if has_offset { Last::Offset } else { Last::Priority } }
+        Self { rows: 0, computed_starts: 0, last: if has_offset { Last::Offset } else { Last::Priority } }
     }
 }
 
@@ -75,6 +78,12 @@ impl LineFormat for LatencyLog {
     }
 
     fn conclude(&mut self, about: &mut Metadata) {
+        if self.rows > 0 {
+            about.notice(
+                "which latency it is (slat, clat, lat) does not stand in a log of fio, nor that it is one: a log of bandwidth \
+                 or of IOPS looks the same, and what is taken for latencies there is none",
+            );
+        }
         if self.computed_starts > 0 {
             about.notice(format!(
                 "{} requests: the log has the time of completion in milliseconds, from which the latency was subtracted; \
@@ -123,6 +132,7 @@ impl LatencyLog {
             }
         };
         let (sector, sectors) = context.bytes(offset, length)?;
+        self.rows += 1;
         Ok(Request { latency: Some(Nanos(latency)), ..Request::new(Nanos(at), op, sector, sectors) })
     }
 }
@@ -170,7 +180,7 @@ mod tests {
     fn issue_times_are_exact() {
         let (rows, about) = load("fio-latency", b"6, 22323, 2, 4096, 0, 0x4001, 5977111\n");
         assert_eq!((rows[0].at.0, rows[0].op), (5_977_111, Op::Discard));
-        assert_eq!(about.notices, [""; 0]);
+        assert!(about.notices.len() == 1 && about.notices[0].contains("bandwidth"), "{:?}", about.notices);
     }
 
     #[test]

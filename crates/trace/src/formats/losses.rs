@@ -87,6 +87,19 @@ impl Losses {
     }
 }
 
+/// What a format has no place for of what is known of the load as a whole: the text in front of it, when it began.
+pub fn lost_origin(format: &str, preamble: &str, epoch: Option<i64>) -> Option<String> {
+    let what = match (preamble.trim().is_empty(), epoch) {
+        (true, None) => return None,
+        (false, None) => "the text in front of the load (its licence, where it comes from)",
+        (true, Some(_)) => "the date and time at which the load began",
+        (false, Some(_)) => {
+            "the text in front of the load (its licence, where it comes from), nor for the date and time at which it began"
+        }
+    };
+    Some(format!("the format {format} has no place for {what}"))
+}
+
 #[cfg(test)]
 mod tests {
     use crate::formats::check::{about, load, written};
@@ -103,6 +116,25 @@ mod tests {
             let (back, read) = load("blktrace", &trace);
             let wall_clock = |row: &Request, epoch: Option<i64>| row.at.0 + epoch.unwrap();
             assert_eq!(wall_clock(&back[0], read.epoch_unix_ns), wall_clock(&rows[0], about.epoch_unix_ns), "{first}");
+        }
+    }
+
+    #[test]
+    fn what_is_known_of_the_whole_load_is_not_lost_without_a_word() {
+        let rows = [Request { pid: Some(1), ..Request::new(Nanos(0), Op::Read, Sector(8), Sectors(8)) }];
+        let of_origin = |format: &str, preamble: &str, epoch| {
+            let mut about = crate::Metadata { epoch_unix_ns: epoch, ..about(&["8,0"]) };
+            about.source.preamble = preamble.to_owned();
+            let said = written(format, &rows, &about).1.into_iter().filter(|said| said.contains("has no place for"));
+            said.collect::<Vec<_>>()
+        };
+        for format in ["fio-iolog", "blkparse", "blktrace", "spc", "classic"] {
+            assert_eq!(of_origin(format, " \n", None), [""; 0], "{format}");
+            let (licence, date) = (of_origin(format, "Free for all", None), of_origin(format, "", Some(1 << 60)));
+            assert_eq!(licence.len(), usize::from(format != "classic"), "{format}: {licence:?}");
+            assert_eq!(date.len(), usize::from(format != "blktrace"), "{format}: {date:?}");
+            let both = of_origin(format, "Free for all", Some(1 << 60));
+            assert_eq!(both.len(), 1, "{format}: {both:?}");
         }
     }
 }

@@ -36,7 +36,7 @@ mod unfold;
 mod wrapped;
 
 use left_out::LeftOut;
-pub use losses::Losses;
+pub use losses::{Losses, lost_origin};
 pub use unfold::Unfolded;
 pub(crate) use wrapped::wrapped;
 

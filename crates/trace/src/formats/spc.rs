@@ -8,7 +8,7 @@ use std::io::Write;
 
 use crate::error::Result;
 use crate::formats::csv::{Column, Dialect, Unit};
-use crate::formats::{Format, Losses, TriedOn};
+use crate::formats::{Format, Losses, TriedOn, lost_origin};
 use crate::metadata::Metadata;
 use crate::output::Output;
 use crate::request::{Op, Request};
@@ -68,6 +68,7 @@ impl Writer<Request> for SpcWriter {
 
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
         let mut unheld = self.losses.told("SPC", metadata);
+        unheld.said.extend(lost_origin("SPC", &metadata.source.preamble, metadata.epoch_unix_ns));
         if metadata.devices.iter().any(|device| !device.name.is_empty()) {
             unheld.said.push("the format SPC has numbers for devices, not names".into());
         }

@@ -1,4 +1,5 @@
-//! Requests become events again, for the formats that are made of events.
+//! Requests become events again, for the formats that are made of events: what is known of them, and nothing else. When a
+//! request that was taken from its issue was asked for stands in its queueing time; without that it gets no `Q`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,6 +15,9 @@ pub struct Unfolded {
     request_time: RequestTime,
     /// The time of the last event that was handed out.
     last: u64,
+    /// Requests that were asked for before what could be written.
+    clipped: u64,
+    never_asked: u64,
 }
 
 struct Pending {
@@ -55,7 +59,7 @@ const HELD: usize = 1 << 16;
 impl Unfolded {
     /// Of requests with that time.
     pub fn new(request_time: RequestTime) -> Self {
-        Self { events: BinaryHeap::new(), taken: 0, request_time, last: 0 }
+        Self { events: BinaryHeap::new(), taken: 0, request_time, last: 0, clipped: 0, never_asked: 0 }
     }
 
     /// Takes a request that begins at that time, in nanoseconds.
@@ -63,15 +67,22 @@ impl Unfolded {
         let span = |time: Option<crate::Nanos>| time.and_then(|t| u64::try_from(t.0).ok());
         let queued = span(request.queued);
         let (asked, issued) = match (self.request_time, queued) {
-            (RequestTime::Asked, _) => (at, queued.map(|queued| at.saturating_add(queued))),
-            (RequestTime::Issued, None) => (at, Some(at)),
-            // Nothing is before the zero of time, nor before what was written already.
-            (RequestTime::Issued, Some(queued)) => (at.saturating_sub(queued).max(self.last.min(at)), Some(at)),
+            (RequestTime::Asked, _) => (Some(at), queued.map(|queued| at.saturating_add(queued))),
+            (RequestTime::Issued, None) => (None, Some(at)),
+            (RequestTime::Issued, Some(queued)) => {
+                // Nothing is before the zero of time, nor before what was written already.
+                let asked = at.saturating_sub(queued).max(self.last.min(at));
+                self.clipped += u64::from(asked.saturating_add(queued) > at);
+                (Some(asked), Some(at))
+            }
         };
         let mut add = |at, action| {
             self.events.push(Reverse(Pending { at, number: self.taken, action, request: *request }));
         };
-        add(asked, Action::Queue);
+        match asked {
+            Some(asked) => add(asked, Action::Queue),
+            None => self.never_asked += 1,
+        }
         if let Some(issued) = issued {
             add(issued, Action::Issue);
         }
@@ -79,6 +90,22 @@ impl Unfolded {
             add(issued.unwrap_or(at).saturating_add(latency), Action::Complete);
         }
         self.taken += 1;
+    }
+
+    /// Requests of which it is not known when they were asked for.
+    pub fn never_asked(&self) -> u64 {
+        self.never_asked
+    }
+
+    /// What became of times that have no place, if there are such.
+    pub fn told(&self, format: &str) -> Option<String> {
+        (self.clipped > 0).then(|| {
+            format!(
+                "the format {format} can't hold everything: {} requests were asked for before the zero of its times, or too \
+                 long before their issue to be put in order; their Q is later than it was",
+                self.clipped
+            )
+        })
     }
 
     /// The next event that is not after that time; at the end of all requests, which is that of time, every one.
@@ -127,9 +154,18 @@ mod tests {
     fn the_queueing_time_is_before_the_issue() {
         let requests = [(10, Some(5), Some(30)), (12, None, Some(1)), (13, Some(10), None), (14, Some(99), None)];
         let events = unfolded(RequestTime::Issued, &requests);
-        let expected = [(0, 'Q'), (3, 'Q'), (5, 'Q'), (10, 'D'), (12, 'Q'), (12, 'D'), (13, 'C'), (13, 'D'), (14, 'D')];
-        assert_eq!(events[..9], expected);
-        assert_eq!(events[9..], [(40, 'C')]);
+        let expected = [(0, 'Q'), (3, 'Q'), (5, 'Q'), (10, 'D'), (12, 'D'), (13, 'C'), (13, 'D'), (14, 'D'), (40, 'C')];
+        assert_eq!(events, expected);
+    }
+
+    #[test]
+    fn times_before_the_first_are_told_of() {
+        let request = Request { queued: Some(Nanos(15)), ..Request::new(Nanos(0), Op::Read, Sector(0), Sectors(8)) };
+        let mut unfolded = Unfolded::new(RequestTime::Issued);
+        unfolded.push(15, &request);
+        assert_eq!(unfolded.told("x"), None);
+        unfolded.push(14, &request);
+        assert!(unfolded.told("x").unwrap().contains("1 requests were asked for before"), "{:?}", unfolded.told("x"));
     }
 
     #[test]

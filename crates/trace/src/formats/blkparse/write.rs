@@ -1,11 +1,12 @@
-//! Writes what blkparse would have: a `Q` for each request, and `D` and `C` where its times are known.
+//! Writes what blkparse would have: a `Q` for each request, and `D` and `C` where its times are known;
+//! without a `Q` where only the time of its issue is.
 
 use std::io::Write;
 
 use crate::error::Result;
 use crate::events::Action;
 use crate::formats::tracepoints::is_device;
-use crate::formats::{Losses, Unfolded};
+use crate::formats::{Losses, Unfolded, lost_origin};
 use crate::metadata::{Device, Metadata};
 use crate::output::Output;
 use crate::request::{Op, Request};
@@ -100,6 +101,8 @@ impl Writer<Request> for BlkparseWriter {
             self.put(event)?;
         }
         let mut unheld = self.losses.told("blkparse", metadata);
+        unheld.said.extend(lost_origin("blkparse", &metadata.source.preamble, metadata.epoch_unix_ns));
+        unheld.said.extend(self.pending.told("blkparse"));
         if self.made_up > 0 {
             unheld.said.push("blkparse knows devices by number: those with other names are 259,0 259,1 …".into());
         }

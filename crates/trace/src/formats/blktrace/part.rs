@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, Read};
+use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::input::Input;
@@ -105,6 +106,11 @@ impl Part {
         let next = self.ahead.pop();
         self.fill(about)?;
         Ok(next)
+    }
+
+    /// Its name.
+    pub fn path(&self) -> &Path {
+        self.input.get_ref().path()
     }
 
     pub fn progress(&self) -> Option<f64> {

@@ -40,6 +40,7 @@ fn open_with(inputs: Vec<Input>, notice: Option<String>, options: &Options) -> R
         processes: HashMap::new(),
         last_process: (0, Comm::default()),
         clock: None,
+        begun: None,
         left_out: LeftOut::default(),
     };
     for index in 0..trace.parts.len() {
@@ -70,8 +71,20 @@ struct Trace {
     last_process: (u32, Comm),
     /// Wall-clock time of the trace's own zero, in ns since 1970.
     clock: Option<i64>,
+    begun: Option<Begun>,
     left_out: LeftOut,
 }
+
+/// What the first file said of when it was begun.
+enum Begun {
+    /// In which file, and when, in ns since 1970.
+    At(usize, i64),
+    /// Another file said something else, which was told.
+    Differs,
+}
+
+/// The files of one trace are begun within a moment, one device after the other.
+const ONE_MOMENT_NS: u64 = 1_000_000_000;
 
 /// Process names that are kept; a trace of garbage may name billions.
 const MAX_PROCESSES: usize = 1 << 20;
@@ -82,7 +95,7 @@ impl EventSource for Trace {
             let earliest = (0..self.parts.len()).filter_map(|i| Some((self.parts[i].next_time()?, i))).min();
             let Some((_, index)) = earliest else { break };
             let Some(ordered) = self.parts[index].next(about)? else { break };
-            if let Some(event) = self.take(&ordered, about) {
+            if let Some(event) = self.take(index, &ordered, about) {
                 return Ok(Some(event));
             }
         }
@@ -97,10 +110,10 @@ impl EventSource for Trace {
 }
 
 impl Trace {
-    fn take(&mut self, ordered: &Ordered, about: &mut Metadata) -> Option<Event> {
+    fn take(&mut self, part: usize, ordered: &Ordered, about: &mut Metadata) -> Option<Event> {
         let record = &ordered.record;
         if record.has(category::NOTIFY) {
-            self.notify(ordered, about);
+            self.notify(part, ordered, about);
             return None;
         }
         let action = match record.number() {
@@ -167,7 +180,10 @@ impl Trace {
         self.last_process.1
     }
 
-    fn notify(&mut self, ordered: &Ordered, about: &mut Metadata) {
+    fn notify(&mut self, part: usize, ordered: &Ordered, about: &mut Metadata) {
+        if let Pdu::Wall(wall) = ordered.pdu {
+            self.compare_beginnings(part, wall, about);
+        }
         match ordered.pdu {
             Pdu::Name(name)
                 if self.processes.len() < MAX_PROCESSES || self.processes.contains_key(&ordered.record.pid) =>
@@ -181,6 +197,25 @@ impl Trace {
                 about.epoch_unix_ns = zero;
             }
             _ => {}
+        }
+    }
+}
+
+impl Trace {
+    /// Files of several traces, read as one, are a load that never was.
+    fn compare_beginnings(&mut self, part: usize, wall: i64, about: &mut Metadata) {
+        match self.begun {
+            None => self.begun = Some(Begun::At(part, wall)),
+            Some(Begun::At(first, begun)) if first != part && wall.abs_diff(begun) > ONE_MOMENT_NS => {
+                about.notice(format!(
+                    "{} was begun {} after {}, by the clock of the machine: are they files of different traces?",
+                    self.parts[if wall > begun { part } else { first }].path().display(),
+                    Nanos(i64::try_from(wall.abs_diff(begun)).unwrap_or(i64::MAX)),
+                    self.parts[if wall > begun { first } else { part }].path().display()
+                ));
+                self.begun = Some(Begun::Differs);
+            }
+            Some(_) => {}
         }
     }
 }

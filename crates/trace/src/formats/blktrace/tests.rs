@@ -279,3 +279,20 @@ fn written_and_read() {
     assert_eq!(read.epoch_unix_ns, known.epoch_unix_ns);
     assert_eq!((read.counts.lost_events, read.counts.unmatched), (0, 1));
 }
+
+#[test]
+fn files_of_different_traces_are_told_of() {
+    let trace = |begun_s: i64, sector| {
+        let about = crate::Metadata { epoch_unix_ns: Some(begun_s * 1_000_000_000), ..about(&["8,0"]) };
+        written("blktrace", &[Request::new(Nanos(5), Op::Read, Sector(sector), Sectors(8))], &about).0
+    };
+    let said = |files: &[Vec<u8>]| {
+        let inputs = files.iter().map(|file| input(file)).collect();
+        let (read, about) = rows(read::open(inputs, &Options::default()).unwrap());
+        assert_eq!(read.len(), files.len());
+        about.notices.into_iter().filter(|notice| notice.contains("different traces")).collect::<Vec<_>>()
+    };
+    let said_of_other = said(&[trace(1_600_000_000, 8), trace(1_600_000_000, 16), trace(1_600_000_090, 24)]);
+    assert!(said_of_other.len() == 1 && said_of_other[0].contains("90.000000000 s"), "{said_of_other:?}");
+    assert_eq!(said(&[trace(1_600_000_000, 8), trace(1_600_000_001, 16)]), [""; 0]);
+}

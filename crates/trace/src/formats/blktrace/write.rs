@@ -6,7 +6,7 @@ use std::io::Write;
 
 use crate::error::Result;
 use crate::events::Action;
-use crate::formats::{Losses, Unfolded};
+use crate::formats::{Losses, Unfolded, lost_origin};
 use crate::metadata::{Device, Metadata};
 use crate::output::Output;
 use crate::request::{Comm, Op, Request};
@@ -21,6 +21,7 @@ pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Re
         output,
         devices,
         epoch: known.epoch_unix_ns,
+        has_epoch: false,
         made_up: 0,
         unknown_processes: 0,
         sequences: HashMap::new(),
@@ -42,6 +43,8 @@ struct BlktraceWriter {
     devices: Vec<Option<u32>>,
     /// The wall-clock time of the load's zero; the trace begins with it.
     epoch: Option<i64>,
+    /// Whether that was written.
+    has_epoch: bool,
     made_up: u64,
     /// Requests of which it is not known who asked.
     unknown_processes: u64,
@@ -91,6 +94,7 @@ impl BlktraceWriter {
             if let Ok(secs) = u32::try_from(epoch / 1_000_000_000) {
                 let pdu = [secs.to_ne_bytes(), ((epoch % 1_000_000_000) as u32).to_ne_bytes()].concat();
                 self.record(0, 0, 0, 0, category::NOTIFY, notification::TIMESTAMP, 0, 0, &pdu)?;
+                self.has_epoch = true;
             }
         }
         Ok(())
@@ -187,6 +191,16 @@ impl Writer<Request> for BlktraceWriter {
             self.put(at, action, &request)?;
         }
         let mut unheld = self.losses.told("blktrace", metadata);
+        let epoch = metadata.epoch_unix_ns.filter(|_| !self.has_epoch);
+        unheld.said.extend(lost_origin("blktrace", &metadata.source.preamble, epoch));
+        unheld.said.extend(self.pending.told("blktrace"));
+        let never_asked = self.pending.never_asked();
+        if never_asked > 0 {
+            unheld.said.push(format!(
+                "{never_asked} requests have no event Q, as it is not known when they were asked for: btrecord and btreplay, \
+                 which take nothing else, leave them out"
+            ));
+        }
         if self.made_up > 0 {
             unheld.said.push("blktrace knows devices by number: those with other names are 259,0 259,1 …".into());
         }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use crate::error::Result;
-use crate::formats::Losses;
+use crate::formats::{Losses, lost_origin};
 use crate::metadata::Metadata;
 use crate::output::Output;
 use crate::record::{Outcome, Record};
@@ -104,7 +104,8 @@ impl Writer<Request> for LoadWriter {
     }
 
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
-        let unheld = self.losses.told("classic", metadata);
+        let mut unheld = self.losses.told("classic", metadata);
+        unheld.said.extend(lost_origin("classic", "", metadata.epoch_unix_ns));
         self.output.finish()?;
         Ok(unheld)
     }
