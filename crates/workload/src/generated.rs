@@ -217,7 +217,7 @@ mod tests {
         let mut recipe = Recipe::new("bursts 'every=1 s'", "hotspots 'share=80 %'").unwrap();
         recipe.sizes = "4k:70, 64k:30".parse().unwrap();
         let command = recipe.command();
-        for part in ["--every 1s ", "share=80% ", "--size 4k:70,64k:30 "] {
+        for part in ["--every 1s ", "share=80%'", "--size 4k:70,64k:30 "] {
             assert!(command.contains(part), "{part}: {command}");
         }
     }
