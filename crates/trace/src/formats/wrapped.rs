@@ -11,8 +11,8 @@ pub fn wrapped(head: &[u8]) -> Option<String> {
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(piped("xz", "xz -dc")),
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, ..] => Some(piped("bzip2", "bzip2 -dc")),
         [b'P', b'K', 3, 4, ..] => Some(piped("zip", "unzip -p")),
-        // Whatever its version, which `recover` looks at.
-        [b'i', b'o', b's', b'o', b'n', b'a', b'r', 1..=0x1f, ..] => Some(
+        // Whatever its version, which `recover` looks at; text has a tab or a line's end there at the least.
+        [b'i', b'o', b's', b'o', b'n', b'a', b'r', 1..=8, ..] => Some(
             "the journal of a replay that was killed or still goes on: `iosonar recover FILE` makes the result of it, as far \
              as it goes"
                 .to_owned(),
