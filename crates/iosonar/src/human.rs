@@ -45,6 +45,11 @@ pub fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
+/// The verb that goes with so many.
+pub fn are(count: u64) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
 fn scaled(value: f64, step: f64, units: &[&str]) -> String {
     let mut value = value;
     let mut unit = 0;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use iosonar_testing::{LoopDevice, Need, left_out};
-use iosonar_trace::{Device, Kind, Metadata, Nanos, Op, Outcome, Record, Request, Sector, Sectors};
+use iosonar_trace::{Device, Flags, Kind, Metadata, Nanos, Op, Outcome, Record, Request, Sector, Sectors};
 
 use recording::{Direct, Recording, iosonar};
 
@@ -73,7 +73,7 @@ fn a_recording_holds_what_was_issued_and_a_lost_request_is_found() {
     let found = iosonar(&["check", &run, &seen]);
     let said = String::from_utf8_lossy(&found.stdout);
     assert_eq!(found.status.code(), Some(3), "{said}");
-    assert!(said.contains("NOT complete"), "{said}");
+    assert!(said.contains("NOT complete: 1 request of the replay is missing"), "{said}");
 
     let found = iosonar(&["check", "--json", &run, &seen]);
     assert_eq!(found.status.code(), Some(3));
@@ -107,6 +107,82 @@ fn a_recorded_load_is_replayed_in_full_on_another_device() {
     assert_eq!(found.status.code(), Some(0), "{json:#}");
     assert_eq!(json["issued"], 7870, "the whole load was replayed");
     assert_eq!(json["never_issued"], 0);
+}
+
+/// As a database writes its log: each write behind a flush, and one flush by itself.
+fn write_flushed_load(path: &Path) {
+    let metadata = Metadata::new(Kind::Load, "test");
+    let mut writer = iosonar_trace::create_load(path, &metadata).unwrap();
+    for i in 0..40_u64 {
+        let flags = [Flags::PREFLUSH, Flags::PREFLUSH.with(Flags::FUA), Flags::FUA, Flags::NONE][i as usize % 4];
+        let request = Request::new(Nanos(i as i64 * 100_000), Op::Write, Sector(i * 16), Sectors(8));
+        writer.write(&Request { flags, ..request }).unwrap();
+    }
+    // So it stands in recordings of earlier versions: no flush before the flush.
+    let flush = Request::new(Nanos(5_000_000), Op::Flush, Sector(0), Sectors(0));
+    writer.write(&Request { flags: Flags::PREFLUSH.with(Flags::SYNC), ..flush }).unwrap();
+    writer.finish(&metadata).unwrap();
+}
+
+/// The recording again, without its n-th flush if so told, on a device of that name.
+fn write_again(path: &Path, rows: &[Request], known: &Metadata, without: Option<usize>, name: &str) {
+    let mut known = known.clone();
+    known.devices[0].name = name.to_owned();
+    let mut writer = iosonar_trace::create_load(path, &known).unwrap();
+    let flushes: Vec<usize> = (0..rows.len()).filter(|&i| rows[i].op == Op::Flush).collect();
+    let left_out = without.map(|n| flushes[n]);
+    rows.iter().enumerate().filter(|(i, _)| Some(*i) != left_out).for_each(|(_, row)| writer.write(row).unwrap());
+    writer.finish(&known).unwrap();
+}
+
+#[test]
+fn a_lost_flush_of_the_replays_own_is_found() {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return;
+    }
+    let device = LoopDevice::new(64 << 20);
+    let target = device.path().to_string_lossy().into_owned();
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let file = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (load, run, seen, again) =
+        (file("a.load.parquet"), file("a.replay.parquet"), file("seen.load.parquet"), file("again.load.parquet"));
+    write_flushed_load(Path::new(&load));
+    let program = env!("CARGO_BIN_EXE_iosonar");
+    let replay = [program, "replay", &load, "--target", &target, "--output", &run];
+    let output = iosonar(&[&["record", "--device", &target, "--output", &seen, "--"][..], &replay].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let checked = |recorded: &str| {
+        let found = iosonar(&["check", "--json", &run, recorded]);
+        (found.status.code(), serde_json::from_slice::<serde_json::Value>(&found.stdout).unwrap())
+    };
+
+    let (code, json) = checked(&seen);
+    assert_eq!(code, Some(0), "{json:#}");
+    assert_eq!((&json["issued"], &json["flushes_before_writes"], &json["same"]), (&41.into(), &20.into(), &61.into()));
+    let extra = json["extra_requests"].as_array().unwrap();
+    assert!(
+        extra.iter().all(|of| of["op"] != "flush"),
+        "a flush has no flush before it, and FUA none behind: {json:#}"
+    );
+
+    let (rows, known) = recording::read_load(Path::new(&seen));
+    let name = known.devices[0].name.clone();
+    write_again(Path::new(&again), &rows, &known, Some(7), &name);
+    let (code, json) = checked(&again);
+    assert_eq!((code, &json["missing"], &json["missing_flushes"]), (Some(3), &1.into(), &1.into()), "{json:#}");
+    assert_eq!(json["missing_requests"][0]["op"], "flush");
+    let said = iosonar(&["check", &run, &again]).stdout;
+    let said = String::from_utf8_lossy(&said);
+    assert!(
+        said.contains("1 of the missing is a flush\n") && said.contains("1 request of the replay is missing"),
+        "{said}"
+    );
+
+    // Other programs tell the device's numbers.
+    let numbers = std::fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap().trim().replace(':', ",");
+    write_again(Path::new(&again), &rows, &known, None, &numbers);
+    let (code, json) = checked(&again);
+    assert_eq!((code, &json["devices"]), (Some(0), &serde_json::json!([numbers])), "{json:#}");
 }
 
 #[test]

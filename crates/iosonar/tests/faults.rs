@@ -146,7 +146,12 @@ fn recover(bench: &Bench, more: &[&str]) -> Ran {
 #[test]
 fn a_killed_run_is_recovered() {
     let bench = Bench::new();
-    killed(&bench);
+    let journal = killed(&bench);
+    for more in [&[][..], &["--from", "parquet"]] {
+        let output = Command::new(env!("CARGO_BIN_EXE_iosonar")).arg("info").arg(&journal).args(more).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains("iosonar recover"), "who asks what it is learns it: {said}");
+    }
     let ran = recover(&bench, &[]).with_code(0);
     assert_begun(&ran.rows(), 512);
     assert!(!ran.footer().complete);

@@ -1,10 +1,12 @@
 //! Whether every request of a replay is in a recording that was made during it.
 //!
-//! Two multisets of (operation, sector, length) are compared, each target with the recorded device of its name; then, for the requests that are in both, the issue times.
-//! A constant difference of the two clocks' zeros is taken out. Files may be of any size: what does not fit into memory
-//! is compared in several passes, each over the requests whose position falls into its share.
+//! Two multisets of (operation, sector, length) are compared, each target with the recorded device of its name or its
+//! numbers; then, for the requests that are in both, the issue times. A constant difference of the two clocks' zeros is
+//! taken out. Files may be of any size: what does not fit into memory is compared in several passes, each over the
+//! requests whose position falls into its share.
 
 mod devices;
+mod expected;
 mod pieces;
 #[cfg(test)]
 mod tests;
@@ -15,6 +17,7 @@ use serde::Serialize;
 
 use crate::error::Result;
 use devices::{Devices, Group};
+use expected::{Expected, Told};
 use pieces::Tiling;
 pub use times::Times;
 
@@ -30,7 +33,8 @@ pub struct Comparison {
     /// Whether every request that the run issued is in the recording, as far as can be known: never if the run's file is
     /// damaged or was cut short.
     pub complete: bool,
-    /// The recorded devices that the run's targets correspond to by name, and were compared with; empty if none does.
+    /// The recorded devices that the run's targets correspond to by name or numbers, and were compared with; empty if none
+    /// does.
     pub devices: Vec<String>,
     /// Rows of the run that could not be read: what became of these requests is unknown.
     pub unreadable_run: u64,
@@ -38,6 +42,11 @@ pub struct Comparison {
     pub unreadable_recording: u64,
     /// Requests that the run issued.
     pub issued: u64,
+    /// Flushes that the replay made itself, before writes that have that flag. They are looked for like its requests, and
+    /// not counted among these.
+    pub flushes_before_writes: u64,
+    /// Flushes, of both kinds, on targets without a write cache: the kernel ends them unseen, so they are not looked for.
+    pub unseen_flushes: u64,
     /// Requests of the run that were never issued: they are not looked for.
     pub never_issued: u64,
     /// Requests in the recording.
@@ -48,9 +57,9 @@ pub struct Comparison {
     pub split: u64,
     /// Requests of the run that are in the recording as a part of a larger one: the kernel merged them.
     pub merged: u64,
-    /// Requests of the run that are not in the recording.
+    /// What is not in the recording: requests of the run, and the replay's own flushes.
     pub missing: u64,
-    /// Of these, flushes without data. The kernel does several of them at once on their way to the device.
+    /// Of these, flushes. The kernel does several of them at once on their way to the device.
     pub missing_flushes: u64,
     /// Requests in the recording that are not of the run.
     pub extra: u64,
@@ -114,19 +123,18 @@ fn compare_in_passes(run: Open<Record>, recording: Open<Request>, pass_size: u64
     let known = (surveyed(run)?, surveyed(recording)?);
     let passes = known.0.counts.requests.max(known.1.counts.requests).div_ceil(pass_size).max(1);
     let devices = Devices::of(&known.0, &known.1);
+    let expected = Expected::of(&known.0, &devices);
     let mut found = Found::default();
     let mut unreadable = (0, 0);
     for pass in 0..passes {
-        let issued = side(run()?.as_mut(), passes, pass, |row| {
-            row.issued.map(|at| Entry::new(devices.of_issued(row.device), row.op, row.sector, row.sectors, at.0))
-        })?;
-        let recorded = side(recording()?.as_mut(), passes, pass, |row| {
-            Some(Entry::new(devices.of_recorded(row.device), row.op, row.sector, row.sectors, row.at.0))
+        // Every pass reads all rows, and each tells the same of them.
+        found.told = Told::default();
+        let told = &mut found.told;
+        let issued = side(run()?.as_mut(), passes, pass, |row, enter| expected.of_row(row, told, enter))?;
+        let recorded = side(recording()?.as_mut(), passes, pass, |row: &Request, enter| {
+            enter(Entry::new(devices.of_recorded(row.device), row.op, row.sector, row.sectors, row.at.0));
         })?;
         unreadable = (issued.unreadable, recorded.unreadable);
-        if pass == 0 {
-            found.never_issued = issued.without_time;
-        }
         found.join(&issued.entries, &recorded.entries);
     }
     let mut found = found.conclude(known, &devices);
@@ -160,12 +168,18 @@ const OP_SHIFT: u32 = GROUP_SHIFT + Group::BITS;
 impl Entry {
     fn new(group: Group, op: Op, sector: Sector, sectors: Sectors, at_ns: i64) -> Self {
         let sectors = sectors.0.min((1 << GROUP_SHIFT) - 1);
+        // Flushes have no place, whatever a trace says.
+        let sector = if op == Op::Flush && sectors == 0 { Sector(0) } else { sector };
         let sectors_and_op = (op as u64) << OP_SHIFT | u64::from(group) << GROUP_SHIFT | sectors;
         Self { sector: sector.0, sectors_and_op, at_ns }
     }
 
     fn key(self) -> (u64, u64) {
         (self.sector, self.sectors_and_op)
+    }
+
+    fn is_flush(self) -> bool {
+        self.sectors_and_op >> OP_SHIFT == Op::Flush as u64
     }
 
     /// The pass that it belongs to. (The multiplier is 2^64 divided by the golden ratio: Knuth, The Art of Computer
@@ -187,25 +201,24 @@ impl Entry {
 
 struct Side {
     entries: Vec<Entry>,
-    without_time: u64,
     /// Rows that are missing because they are damaged.
     unreadable: u64,
 }
 
-/// One pass' share of a side, sorted.
+/// One pass' share of a side, sorted. `of_row` enters what is to be compared of a row.
 fn side<Row>(
     reader: &mut dyn Reader<Row>,
     passes: u64,
     pass: u64,
-    entry: impl Fn(&Row) -> Option<Entry>,
+    mut of_row: impl FnMut(&Row, &mut dyn FnMut(Entry)),
 ) -> Result<Side> {
-    let mut side = Side { entries: Vec::new(), without_time: 0, unreadable: 0 };
+    let mut side = Side { entries: Vec::new(), unreadable: 0 };
     while let Some(row) = reader.next()? {
-        match entry(&row) {
-            Some(entry) if entry.share(passes) == pass => side.entries.push(entry),
-            Some(_) => {}
-            None => side.without_time += 1,
-        }
+        of_row(&row, &mut |entry| {
+            if entry.share(passes) == pass {
+                side.entries.push(entry);
+            }
+        });
     }
     // Where a reader trusts the footer, it finds out only now.
     side.unreadable = reader.metadata().counts.bad_lines;
@@ -216,21 +229,20 @@ fn side<Row>(
 /// What the passes found so far.
 #[derive(Default)]
 struct Found {
-    issued: u64,
-    never_issued: u64,
+    told: Told,
     recorded: u64,
     same: u64,
     missing: Vec<Difference>,
     missing_beyond: u64,
     extra: Vec<Difference>,
     extra_beyond: u64,
+    extra_flushes: u64,
     times: times::Collected,
 }
 
 impl Found {
     /// Walks both sides, sorted, group by group of what is the same but for its time.
     fn join(&mut self, mut issued: &[Entry], mut recorded: &[Entry]) {
-        self.issued += issued.len() as u64;
         self.recorded += recorded.len() as u64;
         let mut differences = Vec::new();
         while let Some(key) = [issued.first(), recorded.first()].into_iter().flatten().map(|e| e.key()).min() {
@@ -238,6 +250,9 @@ impl Found {
             let both = a.len().min(b.len());
             self.same += both as u64;
             a[both..].iter().for_each(|entry| keep(&mut self.missing, &mut self.missing_beyond, *entry));
+            if b.first().is_some_and(|entry| entry.is_flush()) {
+                self.extra_flushes += (b.len() - both) as u64;
+            }
             b[both..].iter().for_each(|entry| keep(&mut self.extra, &mut self.extra_beyond, *entry));
             // The n-th time of one side belongs to the n-th of the other: but only if none is missing in between.
             if a.len() == b.len() {
@@ -263,8 +278,10 @@ impl Found {
             devices: devices.compared(),
             unreadable_run: 0,
             unreadable_recording: 0,
-            issued: self.issued,
-            never_issued: self.never_issued,
+            issued: self.told.issued,
+            flushes_before_writes: self.told.flushes_before_writes,
+            unseen_flushes: self.told.unseen_flushes,
+            never_issued: self.told.never_issued,
             recorded: self.recorded,
             same: self.same,
             split: tiling.split,
@@ -275,7 +292,7 @@ impl Found {
             times: self.times.conclude(),
             missing_requests: self.missing,
             extra_requests: self.extra,
-            notes: devices.notes(),
+            notes: devices.notes().into_iter().chain(self.told.notes(self.extra_flushes)).collect(),
             run,
             recording,
         }

@@ -31,8 +31,9 @@ pub enum Error {
     /// Built without clang.
     #[error(
         "this iosonar can't record: it was built where there was no clang to compile the kernel's half. Install clang \
-         (`apt install clang`, `dnf install clang`) and build it again; until then blktrace records, and `iosonar \
-         convert` reads what it writes"
+         (`apt install clang`, `dnf install clang`) and build it again; until then blktrace, perf or bpftrace record, and \
+         `iosonar convert` reads what they write (docs/recording.md tells how; where the kernel is locked down, blktrace \
+         can't)"
     )]
     NotBuilt,
     /// Not allowed to load eBPF programs.
@@ -44,8 +45,8 @@ pub enum Error {
     /// No type information in the kernel.
     #[error(
         "this kernel does not describe its own types (there is no {}): it was built without CONFIG_DEBUG_INFO_BTF. \
-         Distributions' kernels have it since about 2021; until then blktrace records, and `iosonar convert` reads \
-         what it writes",
+         Distributions' kernels have it since about 2021; until then blktrace or perf record, and `iosonar convert` reads \
+         what they write (docs/recording.md tells how)",
         BTF
     )]
     NoBtf,

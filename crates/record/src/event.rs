@@ -70,10 +70,11 @@ impl Event {
         let four = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let link = Id(eight(16));
         let what = || {
+            let op = op(bytes[42])?;
             Some(What {
                 device: bytes[41],
-                op: op(bytes[42])?,
-                flags: Flags(bytes[43].into()),
+                op,
+                flags: flags(op, Flags(bytes[43].into())),
                 sector: eight(24),
                 bytes: four(32),
             })
@@ -101,6 +102,15 @@ fn op(number: u8) -> Option<Op> {
         9 => Op::WriteZeroes,
         _ => return None,
     })
+}
+
+/// A flush is nothing but that: the block layer asks for one as a write of nothing with a flush before it, and what reads
+/// other programs' traces says of it what is said here.
+fn flags(op: Op, flags: Flags) -> Flags {
+    match op {
+        Op::Flush => Flags(flags.0 & !Flags::PREFLUSH.with(Flags::FUA).0),
+        _ => flags,
+    }
 }
 
 /// What stands behind the terminating zero is left over from another name.
@@ -142,6 +152,16 @@ mod tests {
         assert_eq!(kind(6), Some(Kind::Requeued));
         let event = Event::from_bytes(&bytes(6, 1)).unwrap();
         assert_eq!((event.time_ns, event.id), (1_000, Id(0xffff_8881_0000_0000)));
+    }
+
+    #[test]
+    fn a_flush_has_no_flush_before_it() {
+        let mut bytes = bytes(1, 2);
+        bytes[43] = Flags::PREFLUSH.with(Flags::FUA).with(Flags::SYNC).0 as u8;
+        let Some(Event { kind: Kind::Queued(what, _), .. }) = Event::from_bytes(&bytes) else {
+            panic!("it is asked for")
+        };
+        assert_eq!((what.op, what.flags), (Op::Flush, Flags::SYNC));
     }
 
     #[test]

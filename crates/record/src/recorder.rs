@@ -206,7 +206,8 @@ impl Recorder {
             Level::Driver => "at level D: what reached the device",
         };
         let mut notices = vec![format!(
-            "recorded {level}; at_ns 0 is {} ns of CLOCK_MONOTONIC; kernel {}",
+            // Of the recording itself: rows may be moved in time later, and this stays.
+            "recorded {level}, from {} ns of CLOCK_MONOTONIC on; kernel {}",
             self.zero_ns,
             rustix::system::uname().release().to_string_lossy()
         )];

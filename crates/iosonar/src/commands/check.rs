@@ -22,8 +22,9 @@ Examples:
   iosonar check pg.replay.parquet seen.load.parquet
 
 Requests are compared as multisets of (operation, sector, length), on each target with the recorded
-device of its name, then their issue times, with the constant difference of the two clocks taken
-out. What the kernel split or merged counts as found.
+device of its name or numbers, then their issue times, with the constant difference of the two clocks
+taken out. What the kernel split or merged counts as found. The flush that the replay makes itself
+before a write with that flag is looked for as well.
 Requests in the recording that are not of the replay are counted and shown; they are no fault:
 others may have used the device meanwhile (udev looks at a device that was written to, for example).
 
@@ -125,6 +126,9 @@ impl Args {
             writeln!(out, "note: {note}")?;
         }
         writeln!(out, "issued by the replay  {:>12}", found.issued)?;
+        if found.flushes_before_writes > 0 {
+            writeln!(out, "flushes before writes {:>12}", found.flushes_before_writes)?;
+        }
         let mut line = |what: &str, number: u64| match number {
             0 => Ok(()),
             number => writeln!(out, "  {what:<20}{number:>12}"),
@@ -133,6 +137,7 @@ impl Args {
         line("split by the kernel", found.split)?;
         line("merged by the kernel", found.merged)?;
         line("missing", found.missing)?;
+        line("not to be seen", found.unseen_flushes)?;
         writeln!(out, "in the recording      {:>12}", found.recorded)?;
         if found.extra > 0 {
             writeln!(out, "  not of the replay   {:>12}", found.extra)?;
@@ -156,8 +161,9 @@ impl Args {
         if found.missing_flushes > 0 {
             writeln!(
                 out,
-                "{} of the missing are flushes{}",
+                "{} of the missing {}{}",
                 found.missing_flushes,
+                if found.missing_flushes == 1 { "is a flush" } else { "are flushes" },
                 if is_at_driver(&found.recording) {
                     ": the kernel does several at once; a recording at level Q shows each"
                 } else {
@@ -216,7 +222,8 @@ fn verdict(found: &Comparison) -> String {
     };
     let (missing, unreadable) = (found.missing, human::counted(found.unreadable_run, "row"));
     if missing > 0 {
-        return format!("NOT complete: {} of the replay are missing from {of}", human::counted(missing, "request"));
+        let requests = human::counted(missing, "request");
+        return format!("NOT complete: {requests} of the replay {} missing from {of}", human::are(missing));
     }
     if found.unreadable_run > 0 {
         return format!(

@@ -1,6 +1,8 @@
-//! Which recorded device a run's target is: by its name, as far as both files tell.
+//! Which recorded device a run's target is: by its name or its numbers, as far as both files tell.
 
 use iosonar_trace::{DeviceId, Metadata};
+
+use super::expected::Flushes;
 
 /// Requests are compared within a group: a target and the recorded device of its name. What corresponds to nothing by name is
 /// group 0, taken together.
@@ -13,6 +15,8 @@ const OTHERS: Group = 0;
 struct Target {
     /// `loop1`, or its path where the disk is not told.
     shown: String,
+    /// The whole disk's name, where it is told.
+    disk: Option<String>,
     /// Index of the recorded device.
     recorded: Option<usize>,
     /// It is a partition, or so it seems, of the disk that was recorded, where sectors count from another beginning.
@@ -21,6 +25,10 @@ struct Target {
     sources: Vec<u64>,
     /// Whether all others went there.
     others: bool,
+    /// What of its flushes a recording shows.
+    flushes: Flushes,
+    /// Whether the run tells its numbers: those before did not.
+    is_numbered: bool,
 }
 
 /// The run's targets and the recorded devices.
@@ -40,11 +48,19 @@ impl Devices {
 
     /// Of a row of the run, by its device in the load.
     pub fn of_issued(&self, device: DeviceId) -> Group {
+        self.target_of(device).and_then(|target| target.recorded).map_or(OTHERS, group)
+    }
+
+    /// What a recording shows of the flushes of such a row.
+    pub fn flushes_of(&self, device: DeviceId) -> Flushes {
+        self.target_of(device).map_or(Flushes::Each, |target| target.flushes)
+    }
+
+    fn target_of(&self, device: DeviceId) -> Option<&Target> {
         let by_name = self.targets.iter().find(|target| target.sources.contains(&u64::from(device.0)));
         let target = by_name.or_else(|| self.targets.iter().find(|target| target.others));
         // A single target takes all, whatever the footer says or leaves out.
-        let target = target.or(if self.targets.len() == 1 { self.targets.first() } else { None });
-        target.and_then(|target| target.recorded).map_or(OTHERS, group)
+        target.or(if self.targets.len() == 1 { self.targets.first() } else { None })
     }
 
     /// Of a row of the recording.
@@ -93,6 +109,7 @@ impl Devices {
                 some(&without),
                 some(&named)
             ));
+            notes.extend(self.way_to_a_name());
         }
         for target in self.targets.iter().filter(|target| target.is_part) {
             let disk = target.recorded.map_or("", |index| &self.recorded[index]);
@@ -119,6 +136,27 @@ impl Devices {
         }
         notes
     }
+
+    /// How a device that another program recorded by its numbers gets the name that a run knows, where that does not know
+    /// the numbers.
+    fn way_to_a_name(&self) -> Option<String> {
+        let target = self.targets.iter().find(|target| target.recorded.is_none() && !target.is_numbered)?;
+        let disk = target.disk.as_deref()?;
+        let compared = self.compared();
+        let mut numbers = self.recorded.iter().filter(|name| is_number(name) && !compared.contains(name));
+        let number = numbers.next()?;
+        let which = if numbers.next().is_some() { format!(", if {number} is {disk}") } else { String::new() };
+        Some(format!(
+            "the run does not know the numbers of {disk}; `iosonar edit RECORDED x.load.parquet 'remap map={number}:{disk}'` \
+             gives what was recorded its name{which} (`lsblk` tells numbers)"
+        ))
+    }
+}
+
+/// Whether a device is named by its numbers, `8,16`, as the kernel's traces do.
+fn is_number(name: &str) -> bool {
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    name.split_once(',').is_some_and(|(major, minor)| is_digits(major) && is_digits(minor))
 }
 
 /// Recordings have few devices; traces of other programs may have any number.
@@ -140,11 +178,17 @@ impl Target {
         let own = path.strip_prefix("/dev/").unwrap_or(path);
         let disk = target["disk"].as_str();
         let find = |name: &str| recorded.iter().position(|recorded| !name.is_empty() && recorded == name);
-        let by_own = find(own);
-        let found = by_own.or_else(|| disk.and_then(find));
+        let (number, disk_number) = (target["number"].as_str(), target["disk_number"].as_str());
+        // Other programs' recordings name devices by their numbers.
+        let by_own = find(own).or_else(|| number.and_then(find));
+        let found = by_own.or_else(|| disk.and_then(find)).or_else(|| disk_number.and_then(find));
         let is_file = target["kind"] == "file";
         // `/dev/sda1` on `sda`; links such as `/dev/disk/by-id/…-part1` have names of their own.
-        let is_part = !is_file && by_own.is_none() && found.is_some() && disk.is_some_and(|disk| seems_part(own, disk));
+        let on_part = match (number, disk_number) {
+            (Some(own), Some(disk)) => own != disk,
+            _ => disk.is_some_and(|disk| seems_part(own, disk)),
+        };
+        let is_part = !is_file && by_own.is_none() && found.is_some() && on_part;
         let shown = match (is_file, disk) {
             (true, Some(disk)) => format!("{path} (a file on {disk})"),
             (true, None) => path.to_owned(),
@@ -152,7 +196,16 @@ impl Target {
             (false, _) => own.to_owned(),
         };
         let sources = target["sources"].as_array().into_iter().flatten().filter_map(|index| index.as_u64()).collect();
-        Self { shown, recorded: found, is_part, sources, others: target["others"] == true }
+        Self {
+            shown,
+            disk: disk.map(str::to_owned),
+            recorded: found,
+            is_part,
+            sources,
+            others: target["others"] == true,
+            flushes: Flushes::on(target),
+            is_numbered: number.is_some(),
+        }
     }
 }
 
@@ -203,6 +256,42 @@ mod tests {
             assert_eq!((found.of_issued(DeviceId(7)), found.of_recorded(DeviceId(0))), (1, 1));
             assert_eq!((found.notes(), found.compared()), (vec![], vec!["sdb".to_owned()]));
         }
+    }
+
+    fn numbered(path: &str, disk: &str, number: &str, disk_number: &str) -> Value {
+        json!({"path": path, "kind": "block", "disk": disk, "number": number, "disk_number": disk_number, "others": true})
+    }
+
+    #[test]
+    fn a_device_recorded_by_its_numbers_is_found() {
+        let whole = numbered("/dev/loop2", "loop2", "7,2", "7,2");
+        let found = devices(json!([whole]), &["254,0", "7,2", "8,16"]);
+        assert_eq!([0, 1, 2].map(|device| found.of_recorded(DeviceId(device))), [0, 2, 0]);
+        assert_eq!((found.of_issued(DeviceId(0)), found.compared()), (2, vec!["7,2".to_owned()]));
+        assert_eq!(found.notes().len(), 1, "of the others: {:?}", found.notes());
+        // The name is surer than numbers, which another machine may have given to another device.
+        assert_eq!(devices(json!([whole]), &["7,2", "loop2"]).of_issued(DeviceId(0)), 2);
+    }
+
+    #[test]
+    fn a_partition_is_found_by_its_disks_numbers_and_told_of() {
+        let part = numbered("/dev/disk/by-label/data", "sda", "8,3", "8,0");
+        let found = devices(json!([part]), &["8,0"]);
+        assert_eq!(found.of_issued(DeviceId(0)), 1);
+        assert!(found.notes()[0].contains("a partition of the other"), "{:?}", found.notes());
+        assert_eq!(devices(json!([part]), &["8,3"]).notes(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_run_that_knows_no_numbers_says_how_a_recorded_device_gets_its_name() {
+        let way = "'remap map=7,2:loop2'";
+        let notes = devices(json!([block("/dev/loop2", "loop2")]), &["7,2"]).notes();
+        assert!(notes[1].contains(way) && !notes[1].contains(", if 7,2"), "{notes:?}");
+        let notes = devices(json!([block("/dev/loop2", "loop2")]), &["7,2", "8,0"]).notes();
+        assert!(notes[1].contains(way) && notes[1].contains(", if 7,2 is loop2"), "{notes:?}");
+        // These are other devices: one by its name, one by its numbers.
+        assert_eq!(devices(json!([block("/dev/loop2", "loop2")]), &["sda"]).notes().len(), 1);
+        assert_eq!(devices(json!([numbered("/dev/loop2", "loop2", "7,2", "7,2")]), &["8,0"]).notes().len(), 1);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iosonar_trace::{Kind, Metadata, Nanos, Outcome};
+use iosonar_trace::{Flags, Kind, Metadata, Nanos, Outcome};
 use proptest::prelude::*;
 
 use super::*;
@@ -139,6 +139,27 @@ fn what_the_kernel_split_or_merged_is_not_missing() {
     let found = compared(&run, &recording, 100);
     assert!(found.complete);
     assert_eq!((found.same, found.split, found.merged, found.missing, found.extra), (0, 1, 2, 0, 0));
+}
+
+#[test]
+fn a_flush_before_a_write_is_looked_for_and_missed() {
+    let flags = Flags::PREFLUSH.with(Flags::FUA);
+    let flushed = |sector, at| Record { flags, ..issued(sector, 8, Op::Write, Some(at)) };
+    let run = [flushed(0, 1), flushed(8, 2), issued(0, 0, Op::Flush, Some(3))];
+    let writes = [recorded(0, 8, Op::Write, 1), recorded(8, 8, Op::Write, 2)];
+    let with = |flushes: usize| [&writes[..], &vec![recorded(0, 0, Op::Flush, 1); flushes]].concat();
+    for pass_size in [1, 100] {
+        for (flushes, missing, extra) in [(4, 0, 1), (3, 0, 0), (2, 1, 0), (0, 3, 0)] {
+            let found = compared(&run, &with(flushes), pass_size);
+            assert_eq!((found.issued, found.flushes_before_writes), (3, 2));
+            assert_eq!((found.complete, found.missing, found.extra), (missing == 0, missing, extra), "{flushes}");
+            assert_eq!(found.missing_flushes, missing);
+        }
+    }
+    assert_eq!(compared(&run, &with(3), 100).times.map(|times| times.compared), Some(5));
+    // Some traces give a flush a place.
+    let placed = [&writes[..], &vec![recorded(u64::MAX >> 9, 0, Op::Flush, 1); 3]].concat();
+    assert!(compared(&run, &placed, 100).complete);
 }
 
 /// Few positions and lengths that never cover one another, so that many requests occur several times.

@@ -191,6 +191,9 @@ impl Device {
             "scheduler": block.then(|| sysfs::scheduler(rdev)).flatten(),
             "write_cache": block.then(|| sysfs::queue(rdev, "write_cache")).flatten(),
             "disk": self.disk().and_then(sysfs::disk_name),
+            // Other programs record devices by their numbers.
+            "number": self.disk().map(sysfs::numbers),
+            "disk_number": self.disk().and_then(sysfs::disk_numbers),
             "queue": self.disk().map(queue::Queue::of),
             "mount": (self.kind == Kind::File).then(|| mounts::of(&self.path)).flatten(),
         })

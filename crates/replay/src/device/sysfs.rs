@@ -24,6 +24,17 @@ pub fn disk_name(rdev: u64) -> Option<String> {
     Some(disk(rdev).canonicalize().ok()?.file_name()?.to_string_lossy().into_owned())
 }
 
+/// Its numbers, as loads name a device that is known by nothing else: `8,3`.
+pub fn numbers(rdev: u64) -> String {
+    format!("{},{}", major(rdev), minor(rdev))
+}
+
+/// The numbers of the whole disk.
+pub fn disk_numbers(rdev: u64) -> Option<String> {
+    let text = fs::read_to_string(disk(rdev).join("dev")).ok()?;
+    Some(text.trim().replace(':', ","))
+}
+
 /// One of its attributes, without the line's end.
 pub fn read(rdev: u64, attribute: &str) -> Option<String> {
     fs::read_to_string(folder(rdev).join(attribute)).ok().map(|s| s.trim().to_owned())

@@ -1,5 +1,5 @@
 //! Traces inside of something that is not unpacked here: what to do is told before anything takes it for a trace. A tar
-//! archive of text could be read, and would lose a line wherever a file of it begins.
+//! archive of text could be read, and would lose a line wherever a file of it begins. A replay's journal is no result yet.
 
 /// What is around a trace that begins like this, and how to get it out.
 pub fn wrapped(head: &[u8]) -> Option<String> {
@@ -11,6 +11,12 @@ pub fn wrapped(head: &[u8]) -> Option<String> {
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(piped("xz", "xz -dc")),
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, ..] => Some(piped("bzip2", "bzip2 -dc")),
         [b'P', b'K', 3, 4, ..] => Some(piped("zip", "unzip -p")),
+        // Whatever its version, which `recover` looks at; text has a tab or a line's end there at the least.
+        [b'i', b'o', b's', b'o', b'n', b'a', b'r', 1..=8, ..] => Some(
+            "the journal of a replay that was killed or still goes on: `iosonar recover FILE` makes the result of it, as far \
+             as it goes"
+                .to_owned(),
+        ),
         [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => Some(piped("7-Zip", "7z x -so")),
         [0xff, 0xfe, b'\t' | b'\n' | b'\r' | b' '..=b'~', 0, ..]
         | [0xfe, 0xff, 0, b'\t' | b'\n' | b'\r' | b' '..=b'~', ..] => Some(
@@ -44,11 +50,12 @@ mod tests {
             (b"\xff\xfe\r\0\n\0", "iconv -f utf-16"),
             (b"\xfe\xff\0T\0i", "iconv -f utf-16"),
             (&tar, "tar -xOf FILE MEMBER"),
+            (b"iosonar\x02\x10\0\0\0", "iosonar recover FILE"),
         ] {
             assert!(wrapped(head).unwrap().contains(command), "{command}");
         }
         let text = [&[b'0'; 257], &b"ustar; 8 ; R\n"[..]].concat();
-        for head in [&b""[..], b"BZhang's load\n", b"0 ; 1 ; 8 ; R\n", &tar[..200], &text] {
+        for head in [&b""[..], b"BZhang's load\n", b"iosonar\n", b"0 ; 1 ; 8 ; R\n", &tar[..200], &text] {
             assert_eq!(wrapped(head), None);
         }
     }
