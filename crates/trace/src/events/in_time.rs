@@ -14,10 +14,6 @@ use crate::units::Nanos;
 
 use super::{Event, EventSource};
 
-/// How many events are held back to put them in order, which takes some 20 MB. A buffer of bpftrace has 64 pages and holds
-/// some 2000 events; all buffers of 128 CPUs may be printed one behind the other.
-const WINDOW: usize = 1 << 18;
-
 /// What goes back that far does not come from another buffer but from another clock, as behind a restart of the machine.
 const ANOTHER_CLOCK: Nanos = Nanos(60_000_000_000);
 
@@ -61,12 +57,8 @@ impl Ord for Numbered {
 }
 
 impl<S: EventSource> InTime<S> {
-    /// Of that source.
-    pub fn new(source: S) -> Self {
-        Self::with_window(source, WINDOW)
-    }
-
-    fn with_window(source: S, window: usize) -> Self {
+    /// Of that source; so many events are held back to put them in order.
+    pub fn within(window: usize, source: S) -> Self {
         Self {
             source,
             window,
@@ -202,7 +194,7 @@ mod tests {
     /// The times, with how many events were told to be lost by then; and what else was told.
     fn sorted(given: &[i64], window: usize) -> (Vec<(i64, u64)>, Metadata) {
         let mut about = Metadata::new(Kind::Load, "given");
-        let mut source = InTime::with_window(Given(given.iter(), 0), window);
+        let mut source = InTime::within(window, Given(given.iter(), 0));
         let mut got = Vec::new();
         while let Some(event) = source.next(&mut about).unwrap() {
             got.push((event.at.0, about.counts.lost_events));
@@ -251,7 +243,7 @@ mod tests {
             #[test]
             fn it_sorts_and_loses_nothing(given in prop::collection::vec(0_i64..20, 0..60), window in 1_usize..80) {
                 let mut about = Metadata::new(Kind::Load, "given");
-                let mut source = InTime::with_window(Given(given.iter(), 0), window);
+                let mut source = InTime::within(window, Given(given.iter(), 0));
                 let mut got = Vec::new();
                 while let Some(event) = source.next(&mut about).unwrap() {
                     got.push((event.at.0, event.sector.0));

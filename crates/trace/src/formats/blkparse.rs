@@ -24,10 +24,14 @@ pub const FORMAT: Format = Format {
     endings: &[".blkparse"],
     recognise: |head| recognise_lines(head, Blkparse::default()),
     has_actions: true,
-    open: |input, options| open_events(input, "blkparse", Zero::TraceStart, options, Blkparse::default()),
+    open: |input, options| open_events(input, "blkparse", (Zero::TraceStart, WINDOW), options, Blkparse::default()),
     create_load: Some(write::create_load),
     ..Format::named("blkparse")
 };
+
+/// How many events are held back to put them in order: blkparse sorts what it prints, but for what comes late from a trace that
+/// is still being made.
+const WINDOW: usize = 1 << 13;
 
 #[derive(Default)]
 struct Blkparse {

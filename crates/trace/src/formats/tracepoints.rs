@@ -32,16 +32,26 @@ pub const FORMAT: Format = Format {
 
 /// Opens a trace of such lines.
 fn open(input: Input, options: &Options) -> crate::Result<Opened> {
-    open_events(input, FORMAT.name, Zero::Arbitrary, options, Tracepoints::default())
+    open_events(input, FORMAT.name, (Zero::Arbitrary, WINDOW), options, Tracepoints::default())
 }
 
-/// Opens a trace of lines that each are an event.
-pub fn open_events<F>(input: Input, format: &str, zero: Zero, options: &Options, lines: F) -> crate::Result<Opened>
+/// How many events are held back to put them in order, which takes some 20 MB. A buffer of bpftrace has 64 pages and holds
+/// some 2000 events; all buffers of 128 CPUs may be printed one behind the other.
+const WINDOW: usize = 1 << 18;
+
+/// Opens a trace of lines that each are an event: what their times count from, and within how many they are put in order.
+pub fn open_events<F>(
+    input: Input,
+    format: &str,
+    (zero, window): (Zero, usize),
+    options: &Options,
+    lines: F,
+) -> crate::Result<Opened>
 where
     F: LineFormat<Item = Event> + 'static,
 {
     let mut metadata = metadata_of(&input, format);
-    let events = Ahead::start(InTime::new(LineSource::new(input, lines)))?;
+    let events = Ahead::start(InTime::within(window, LineSource::new(input, lines)))?;
     let matcher = Matcher::new(events, options.action, &mut metadata)?;
     Ok(Opened::Load(Box::new(InOrder::of_events(matcher, metadata, zero)?)))
 }
