@@ -19,6 +19,7 @@ pub struct Survey {
     other_sizes: u64,
     min_bytes: Option<u64>,
     max_bytes: u64,
+    first_ns: Option<i64>,
     second: i64,
     in_second: u64,
     peak: u64,
@@ -28,7 +29,9 @@ impl Survey {
     /// Takes a request of a load into account.
     pub fn request(&mut self, request: &Request) {
         self.take(request.op, request.sectors);
-        let second = request.at.0.div_euclid(1_000_000_000);
+        // Seconds of the load: most recordings are idle before their first request.
+        let since = request.at.0.saturating_sub(*self.first_ns.get_or_insert(request.at.0));
+        let second = since / 1_000_000_000;
         if second != self.second {
             (self.second, self.in_second) = (second, 0);
         }
@@ -183,5 +186,14 @@ mod tests {
         assert_eq!(json["request_bytes"]["common"][0], json!({"bytes": 4096, "requests": 3}));
         assert_eq!(json["request_bytes"]["mean"], 5120.0);
         assert_eq!(json["busiest_second_requests"], 3);
+    }
+
+    #[test]
+    fn seconds_count_from_the_first_request() {
+        let mut survey = Survey::default();
+        for at in [1.6, 1.9, 2.2, 2.5, 2.7] {
+            survey.request(&Request::new(Nanos::from_secs(at), Op::Read, Sector(0), Sectors(8)));
+        }
+        assert_eq!(survey.json()["busiest_second_requests"], 4);
     }
 }

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
+use iosonar_trace::{Nanos, Op, Request, Sector, Sectors};
 use serde_json::Value;
 
 use replaying::{Bench, MIB, Ran, Row, run, side_by_side};
@@ -88,6 +89,20 @@ fn a_target_as_it_should_be_is_not_warned_of() {
     for words in [zero, "scheduler", "splits", "wrap", "close together", "came back all zero"] {
         assert!(!ran.stderr.contains(words), "{words:?} in {}", ran.stderr);
     }
+}
+
+/// A discard moves no data, and has a limit of its own.
+#[test]
+fn a_long_discard_is_no_request_that_is_split() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (Bench::new(), LoopDevice::new(16 * MIB));
+    let _kib = Set::queue(&device, "max_sectors_kb", "256");
+    let request = |op, sectors| Request::new(Nanos(0), op, Sector(0), Sectors(sectors));
+    let load = bench.parquet(&[request(Op::Discard, 16_384), request(Op::Write, 8)]);
+    let ran = bench.replay(&load, device.path(), &["--no-sample"]).with_code(0);
+    assert!(!ran.stderr.contains("splits"), "{}", ran.stderr);
 }
 
 #[test]

@@ -236,6 +236,24 @@ fn what_can_be_recovered_is_told_to_whoever_names_something_else() {
     assert!(code == Some(1) && said.contains("RESULT.journal") && said.contains(".partial"), "{said}");
 }
 
+/// Where a disk is full, one wants the name elsewhere; only a copy could be there.
+#[test]
+fn a_name_on_another_file_system_is_refused_with_what_to_do() {
+    if left_out(Need::Root) {
+        return;
+    }
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let other = Mount::new(folder.path().join("other"), ["-t", "tmpfs", "tmpfs"]);
+    let hidden = folder.path().join(".a.load.AbCdEf.partial");
+    fs::write(&hidden, "0.000000000 ; 0 ; 8 ; R\n").unwrap();
+    let output = other.path().join("a.load");
+    let ran = Command::new(IOSONAR).arg("recover").arg(&hidden).arg("-o").arg(&output).output();
+    let ran = ran.unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.code() == Some(1) && said.contains("another file system"), "{said}");
+    assert!(hidden.exists() && !output.exists());
+}
+
 #[test]
 fn a_command_that_outlives_its_recording_is_told_of() {
     let Some(device) = device() else { return };

@@ -211,19 +211,22 @@ impl Recorder {
             self.zero_ns,
             rustix::system::uname().release().to_string_lossy()
         )];
-        for device in &self.devices {
+        for (index, device) in self.devices.iter().enumerate() {
             if device.layer == Layer::Bios && self.level == Level::Driver {
                 notices.push(format!("{} has no requests: what was asked for is what reached it", device.name));
             }
             if let Some(partition) = device.partition {
+                // The kernel's half finds the first one that lies on the disk.
+                let first = self.devices[..index].iter().find(|other| other.disk_name == device.disk_name);
                 notices.push(format!(
                     "{} is a partition: sectors count from its first, {} on {}{}",
                     device.name,
                     partition.first.0,
                     device.disk_name,
-                    match self.level {
-                        Level::Queue => "",
-                        Level::Driver => "; flushes are those of the whole disk",
+                    match (self.level, first) {
+                        (Level::Queue, _) => String::new(),
+                        (Level::Driver, None) => "; flushes are those of the whole disk".to_owned(),
+                        (Level::Driver, Some(first)) => format!("; flushes of the whole disk stand at {}", first.name),
                     }
                 ));
             }

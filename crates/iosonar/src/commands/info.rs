@@ -179,7 +179,8 @@ fn for_people(object: &Value, described: &str) -> String {
     line("requests", format!("{requests}: {}, {}{others}", share("read"), share("write")));
     line("length", human::span(object["duration_s"].as_f64().unwrap_or(0.0)));
     if let Some(rate) = object["requests_per_s"].as_f64() {
-        let peak = object["busiest_second_requests"].as_u64();
+        // In a load of a second and a half no whole second may be as busy as all of it together.
+        let peak = object["busiest_second_requests"].as_u64().filter(|&peak| peak as f64 >= rate);
         let peak = peak.map_or(String::new(), |peak| format!(", {peak} in the busiest second"));
         line("rate", format!("{rate:.1} requests/s on average{peak}"));
     }

@@ -1,9 +1,10 @@
 //! `iosonar recover`: makes a file of what a killed replay or recording left.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use iosonar_replay::run;
 use iosonar_trace::output::{final_name, give_name, recover};
 
@@ -69,7 +70,15 @@ fn name_recording(hidden: &Path, output: &Path) -> Result<ExitCode> {
         progress.row(|| load.progress());
     }
     progress.finish();
-    give_name(hidden, output).with_context(|| format!("{} can't become {}", hidden.display(), output.display()))?;
+    if let Err(error) = give_name(hidden, output) {
+        let advice = match error.kind() {
+            io::ErrorKind::CrossesDevices => {
+                "; that is another file system: recover it without --output, then move it there (mv)"
+            }
+            _ => "",
+        };
+        bail!("{} can't become {}: {error}{advice}", hidden.display(), output.display());
+    }
     answer!("{}: {} requests until it was cut short", output.display(), load.metadata().counts.requests);
     Ok(ExitCode::SUCCESS)
 }

@@ -17,13 +17,22 @@ pub struct Tiling {
 
 /// Takes out of both lists what covers one another.
 pub fn take_tiled(missing: &mut Vec<Difference>, extra: &mut Vec<Difference>) -> Tiling {
-    let (split, _) = take_covered(missing, extra);
-    let (_, merged) = take_covered(extra, missing);
-    Tiling { split, merged }
+    let same = |whole: &Difference| Some(whole.op);
+    let (split, _) = take_covered(missing, extra, same);
+    let (_, merged) = take_covered(extra, missing, same);
+    // Where a device can't write zeros by itself, the kernel writes them as data.
+    let zeros = |whole: &Difference| (whole.op == Op::WriteZeroes).then_some(Op::Write);
+    let (written_out, _) = take_covered(missing, extra, zeros);
+    Tiling { split: split + written_out, merged }
 }
 
-/// Takes out each whole that is covered by parts, and those parts. Returns how many wholes and parts that were.
-fn take_covered(wholes: &mut Vec<Difference>, parts: &mut Vec<Difference>) -> (u64, u64) {
+/// Takes out each whole that is covered by parts, and those parts. Returns how many wholes and parts that were. `as_parts`
+/// tells the operation of a whole's parts, if it may have any.
+fn take_covered(
+    wholes: &mut Vec<Difference>,
+    parts: &mut Vec<Difference>,
+    as_parts: impl Fn(&Difference) -> Option<Op>,
+) -> (u64, u64) {
     let mut taken_parts = 0;
     let before = wholes.len();
     let mut by_start: ByStart = BTreeMap::new();
@@ -32,7 +41,7 @@ fn take_covered(wholes: &mut Vec<Difference>, parts: &mut Vec<Difference>) -> (u
     }
     let mut is_taken = vec![false; parts.len()];
     wholes.retain(|whole| {
-        let Some(cover) = cover(&by_start, whole) else { return true };
+        let Some(cover) = as_parts(whole).and_then(|op| cover(&by_start, whole, op)) else { return true };
         for key in cover {
             let indices = by_start.get_mut(&key).expect("the cover is made of these");
             is_taken[indices.pop().expect("none is empty")] = true;
@@ -55,11 +64,11 @@ type Key = (Option<u16>, Op, u64, u64);
 type ByStart = BTreeMap<Key, Vec<usize>>;
 
 /// Adjacent parts from the start of `whole` to its end, the longest that fits at each step.
-fn cover(by_start: &ByStart, whole: &Difference) -> Option<Vec<Key>> {
+fn cover(by_start: &ByStart, whole: &Difference, op: Op) -> Option<Vec<Key>> {
     let end = whole.sector.checked_add(whole.sectors)?;
     let (mut at, mut cover) = (whole.sector, Vec::new());
     while at < end {
-        let fitting = (whole.device, whole.op, at, 1)..=(whole.device, whole.op, at, end - at);
+        let fitting = (whole.device, op, at, 1)..=(whole.device, op, at, end - at);
         let (&key, _) = by_start.range(fitting).next_back()?;
         cover.push(key);
         at += key.3;
@@ -89,6 +98,16 @@ mod tests {
         let mut extra = vec![write(0, 24)];
         assert_eq!(take_tiled(&mut missing, &mut extra), Tiling { split: 0, merged: 3 });
         assert_eq!((missing, extra), (vec![write(8, 8)], vec![]));
+    }
+
+    #[test]
+    fn zeros_that_the_kernel_writes_as_data_are_found() {
+        let zeros = |sector, sectors| Difference { op: Op::WriteZeroes, ..write(sector, sectors) };
+        let mut missing = vec![zeros(0, 24), write(100, 8), zeros(200, 8)];
+        let mut extra = vec![write(0, 16), write(16, 8), zeros(100, 8), write(200, 4)];
+        assert_eq!(take_tiled(&mut missing, &mut extra), Tiling { split: 1, merged: 0 });
+        assert_eq!(missing, [write(100, 8), zeros(200, 8)], "data is no zeros, and a part is not all");
+        assert_eq!(extra, [zeros(100, 8), write(200, 4)]);
     }
 
     #[test]

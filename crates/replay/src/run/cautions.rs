@@ -34,7 +34,7 @@ pub fn before(
         if let Some(rdev) = device.disk() {
             let (disk, queue) = (sysfs::disk_name(rdev).unwrap_or_default(), Queue::of(rdev));
             all.extend(before::scheduler(&disk, &queue));
-            let longest = survey.map_or(0, |s| s.span.max_sectors * SECTOR_BYTES);
+            let longest = survey.map_or(0, |s| s.longest_moved * SECTOR_BYTES);
             all.extend(before::splitting(&disk, longest, &queue));
         }
         let reach = reach(options, map, target as u16, survey, load);

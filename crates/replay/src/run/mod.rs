@@ -283,7 +283,7 @@ fn buffer_bytes(options: &Options, survey: Option<&Survey>, targets: usize) -> u
     }
     let Some(survey) = survey else { return options.buffers };
     // Widening adds at most a block at each end.
-    let largest = (survey.span.max_sectors * iosonar_trace::SECTOR_BYTES + 2 * UNIT_BYTES).next_power_of_two();
+    let largest = (survey.longest_moved * iosonar_trace::SECTOR_BYTES + 2 * UNIT_BYTES).next_power_of_two();
     let at_once = (options.limits(targets).slots() + options.ahead_requests) as u64;
     options.buffers.min(largest.saturating_mul(at_once)).max(UNIT_BYTES)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use iosonar_trace::transforms::{IsOver, until};
-use iosonar_trace::{Device, Kind, Metadata, Nanos, Reader, Request, Span, open_load};
+use iosonar_trace::{Device, Kind, Metadata, Nanos, Op, Reader, Request, Span, open_load};
 
 use crate::ahead::Ahead;
 use crate::error::{Error, Result};
@@ -23,6 +23,8 @@ pub struct Survey {
     pub writes: u64,
     /// Times and positions.
     pub span: Span,
+    /// How long the longest read or write is, in sectors. Discards may be as long as the device; they move no data.
+    pub longest_moved: u64,
     /// The load's devices.
     pub devices: Vec<Device>,
     /// The first sector behind the highest request of each device; empty where nobody asked for it.
@@ -80,9 +82,13 @@ pub fn survey(options: &Options, stop: &Arc<Stop>) -> Result<Option<Survey>> {
     let ends_early =
         options.run_for.filter(|_| options.keeps_times()).map(|until| Nanos((until.0 as f64 * options.speedup) as i64));
     let is_whole = window == Window::default() && ends_early.is_none_or(|end| end >= length(reader.metadata()));
-    if reader.is_surveyed() && is_whole && !needs_reaches {
-        return Ok(Some(of(reader.metadata(), reader.metadata(), Vec::new())));
+    let known = reader.metadata();
+    // A footer tells how long the longest request is, but not what it does.
+    let is_longest_clear = known.counts.others == 0 || known.span.max_sectors <= SHORT;
+    if reader.is_surveyed() && is_whole && !needs_reaches && is_longest_clear {
+        return Ok(Some(of(known, known, known.span.max_sectors, Vec::new())));
     }
+    let mut longest_moved = 0;
     let mut inside = Metadata::new(Kind::Load, "window");
     let mut reaches = Vec::new();
     while let Some(request) = reader.next()? {
@@ -95,6 +101,9 @@ pub fn survey(options: &Options, stop: &Arc<Stop>) -> Result<Option<Survey>> {
                 break;
             }
             inside.count_request(&request);
+            if matches!(request.op, Op::Read | Op::Write) {
+                longest_moved = request.sectors.0.max(longest_moved);
+            }
             raise(&mut reaches, request.device, request.end());
         }
     }
@@ -112,15 +121,19 @@ pub fn survey(options: &Options, stop: &Arc<Stop>) -> Result<Option<Survey>> {
             }
         )));
     }
-    Ok(Some(of(&inside, reader.metadata(), reaches)))
+    Ok(Some(of(&inside, reader.metadata(), longest_moved, reaches)))
 }
 
-fn of(window: &Metadata, load: &Metadata, reaches: Vec<u64>) -> Survey {
+/// Sectors up to which it makes no difference which kind of request is so long: no device splits it, no buffer is large.
+const SHORT: u64 = 256;
+
+fn of(window: &Metadata, load: &Metadata, longest_moved: u64, reaches: Vec<u64>) -> Survey {
     let counts = &window.counts;
     Survey {
         requests: counts.requests,
         writes: counts.writes + counts.others,
         span: window.span,
+        longest_moved,
         devices: load.devices.clone(),
         reaches,
     }

@@ -20,11 +20,16 @@ pub const FORMAT: Format = Format {
     title: "I/O log of fio, version 2 or 3",
     tried_on: TriedOn::RealFiles,
     endings: &[".iolog"],
-    recognise: |head| head.starts_with(b"fio version ") && recognise_lines(head, Iolog::default()),
+    recognise: |head| is_heading(head) || head.starts_with(b"fio version ") && recognise_lines(head, Iolog::default()),
     open: |input, _| open_lines(input, "fio-iolog", Zero::TraceStart, Iolog::default()),
     create_load: Some(create_load),
     ..Format::named("fio-iolog")
 };
+
+/// All that there is of a log without requests.
+fn is_heading(head: &[u8]) -> bool {
+    matches!(head.trim_ascii_end(), b"fio version 2 iolog" | b"fio version 3 iolog")
+}
 
 #[derive(Default)]
 struct Iolog {
@@ -216,6 +221,12 @@ fio version 3 iolog
         assert_eq!(ops, [Op::Read, Op::Write, Op::Flush, Op::Discard]);
         assert_eq!((rows[0].at.0, rows[0].sector.0, rows[0].sectors.0), (585_000, 31_616, 24));
         assert_eq!((about.devices[0].name.as_str(), about.counts.bad_lines), ("/dev/loop0", 0));
+    }
+
+    #[test]
+    fn a_log_without_requests_is_known_by_its_heading() {
+        assert_eq!(recognised_as(b"fio version 3 iolog\n"), "fio-iolog");
+        assert_eq!(load("fio-iolog", b"fio version 3 iolog\n").0, []);
     }
 
     #[test]
