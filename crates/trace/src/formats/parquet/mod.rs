@@ -8,6 +8,8 @@
 mod batch;
 mod pages;
 mod read;
+mod shapes;
+mod source;
 mod table;
 mod write;
 

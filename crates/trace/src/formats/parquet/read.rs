@@ -21,13 +21,14 @@ use crate::stream::Reader;
 use crate::units::Nanos;
 
 use super::batch::{BATCH_ROWS, Cells, ColumnBatch, mismatch};
+use super::source::LookedAt;
 use super::table::{Missing, Table};
 use super::{CREATED_BY, MAGIC, empty_metadata, guard, wrap};
 
 /// A file, and what its footer says.
 pub struct TableFile {
     path: PathBuf,
-    reader: SerializedFileReader<File>,
+    reader: SerializedFileReader<LookedAt>,
     /// Our own footer, if the file has one.
     footer: Option<Metadata>,
     trust: Trust,
@@ -59,7 +60,7 @@ impl TableFile {
             ));
         }
         let bytes = file.metadata().map_err(|e| Error::io(path, e))?.len();
-        let reader = guard(|| SerializedFileReader::new(file)).map_err(|e| wrap(path, e))?;
+        let reader = guard(|| SerializedFileReader::new(LookedAt::new(file)?)).map_err(|e| wrap(path, e))?;
         if !points_inside(reader.metadata(), bytes) {
             return Err(Error::format(path, "damaged Parquet: its table of contents points outside of the file"));
         }

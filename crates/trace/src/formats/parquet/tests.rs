@@ -363,6 +363,24 @@ fn a_cut_file_says_so() {
     }
 }
 
+/// The library would count to the end of such lists, for hours.
+#[test]
+fn lists_without_end_are_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    foreign(&path, &[1, 2, 3], None);
+    let whole = fs::read(&path).unwrap();
+    // Field 100, that nobody knows: a list of 2^31 - 1 doubles, of which none is there; and one of truth values.
+    let list = |element: u8| [9, 200, 1, 0xf0 | element, 0xff, 0xff, 0xff, 0xff, 7];
+    let mut page = whole.clone();
+    page[4..13].copy_from_slice(&list(7));
+    let contents = [&whole[..], &list(1), &[0, 10, 0, 0, 0], b"PAR1"].concat();
+    for damaged in [page, contents] {
+        fs::write(&path, damaged).unwrap();
+        assert!(error(&path).contains("damaged Parquet: a list of more elements"), "{}", error(&path));
+    }
+}
+
 #[test]
 fn a_table_of_something_else_says_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
