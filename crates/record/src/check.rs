@@ -24,8 +24,8 @@ pub use times::Times;
 /// Requests of one side that are compared in one pass, some 200 MB of them.
 const PASS: u64 = 8 << 20;
 
-/// Differences that are kept, of each side; all are counted.
-const KEPT: usize = 100_000;
+/// Differences that are kept, of each side, some 100 MB of them; all are counted.
+const KEPT: usize = 2 << 20;
 
 /// What a comparison found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -57,6 +57,9 @@ pub struct Comparison {
     pub split: u64,
     /// Requests of the run that are in the recording as a part of a larger one: the kernel merged them.
     pub merged: u64,
+    /// Whether split and merged ones were looked for: not if there are too many differences to keep. What is missing may be
+    /// there in pieces then.
+    pub looked_for_pieces: bool,
     /// What is not in the recording: requests of the run, and the replay's own flushes.
     pub missing: u64,
     /// Of these, flushes. The kernel does several of them at once on their way to the device.
@@ -116,15 +119,15 @@ pub type Open<'a, Row> = &'a mut dyn FnMut() -> Result<Box<dyn Reader<Row>>>;
 /// # Errors
 /// If one of them can't be read.
 pub fn compare(run: Open<Record>, recording: Open<Request>) -> Result<Comparison> {
-    compare_in_passes(run, recording, PASS)
+    compare_in_passes(run, recording, PASS, KEPT)
 }
 
-fn compare_in_passes(run: Open<Record>, recording: Open<Request>, pass_size: u64) -> Result<Comparison> {
+fn compare_in_passes(run: Open<Record>, recording: Open<Request>, pass_size: u64, kept: usize) -> Result<Comparison> {
     let known = (surveyed(run)?, surveyed(recording)?);
     let passes = known.0.counts.requests.max(known.1.counts.requests).div_ceil(pass_size).max(1);
     let devices = Devices::of(&known.0, &known.1);
     let expected = Expected::of(&known.0, &devices);
-    let mut found = Found::default();
+    let mut found = Found { kept, ..Found::default() };
     let mut unreadable = (0, 0);
     for pass in 0..passes {
         // Every pass reads all rows, and each tells the same of them.
@@ -229,6 +232,8 @@ fn side<Row>(
 /// What the passes found so far.
 #[derive(Default)]
 struct Found {
+    /// Differences of each side to keep, at most.
+    kept: usize,
     told: Told,
     recorded: u64,
     same: u64,
@@ -249,11 +254,12 @@ impl Found {
             let (a, b) = (split_group(&mut issued, key), split_group(&mut recorded, key));
             let both = a.len().min(b.len());
             self.same += both as u64;
-            a[both..].iter().for_each(|entry| keep(&mut self.missing, &mut self.missing_beyond, *entry));
+            let (missing, extra) = (&a[both..], &b[both..]);
+            self.missing_beyond += keep(&mut self.missing, self.kept, missing);
+            self.extra_beyond += keep(&mut self.extra, self.kept, extra);
             if b.first().is_some_and(|entry| entry.is_flush()) {
-                self.extra_flushes += (b.len() - both) as u64;
+                self.extra_flushes += extra.len() as u64;
             }
-            b[both..].iter().for_each(|entry| keep(&mut self.extra, &mut self.extra_beyond, *entry));
             // The n-th time of one side belongs to the n-th of the other: but only if none is missing in between.
             if a.len() == b.len() {
                 differences.extend(a.iter().zip(b).map(|(a, b)| b.at_ns.saturating_sub(a.at_ns)));
@@ -263,10 +269,13 @@ impl Found {
     }
 
     fn conclude(mut self, (run, recording): (Metadata, Metadata), devices: &Devices) -> Comparison {
-        let mut tiling = Tiling::default();
-        if self.missing_beyond == 0 && self.extra_beyond == 0 {
-            tiling = pieces::take_tiled(&mut self.missing, &mut self.extra);
-        }
+        let all_kept = self.missing_beyond == 0 && self.extra_beyond == 0;
+        // Where one side has all of the other's, nothing of it can be a piece.
+        let looked_for_pieces = all_kept || self.missing.is_empty() || self.extra.is_empty();
+        let tiling = match looked_for_pieces {
+            true => pieces::take_tiled(&mut self.missing, &mut self.extra),
+            false => Tiling::default(),
+        };
         for of in self.missing.iter_mut().chain(&mut self.extra) {
             of.device = of.device.and_then(|group| devices.place(group + 1));
         }
@@ -286,6 +295,7 @@ impl Found {
             same: self.same,
             split: tiling.split,
             merged: tiling.merged,
+            looked_for_pieces,
             missing,
             missing_flushes: self.missing.iter().filter(|of| of.op == Op::Flush && of.sectors == 0).count() as u64,
             extra: self.extra.len() as u64 + self.extra_beyond,
@@ -307,10 +317,9 @@ fn split_group<'a>(entries: &mut &'a [Entry], key: (u64, u64)) -> &'a [Entry] {
     group
 }
 
-fn keep(kept: &mut Vec<Difference>, beyond: &mut u64, entry: Entry) {
-    if kept.len() < KEPT {
-        kept.push(entry.difference());
-    } else {
-        *beyond += 1;
-    }
+/// Keeps as many as there may be, and returns how many more these are.
+fn keep(kept: &mut Vec<Difference>, most: usize, entries: &[Entry]) -> u64 {
+    let room = most.saturating_sub(kept.len()).min(entries.len());
+    kept.extend(entries[..room].iter().map(|entry| entry.difference()));
+    (entries.len() - room) as u64
 }

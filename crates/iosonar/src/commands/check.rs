@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use iosonar_record::check::{Comparison, Difference, compare};
-use iosonar_trace::{Metadata, Opened, Reader, Record, Request};
+use iosonar_trace::{Metadata, Opened, Reader, Record, Request, RequestTime};
 
 use crate::{exit, human};
 
@@ -223,6 +223,13 @@ fn verdict(found: &Comparison) -> String {
     let (missing, unreadable) = (found.missing, human::counted(found.unreadable_run, "row"));
     if missing > 0 {
         let requests = human::counted(missing, "request");
+        if !found.looked_for_pieces {
+            return format!(
+                "NOT known to be complete: {requests} of the replay {} not in {of} as issued, and there are too many \
+                 differences to look for split and merged ones",
+                human::are(missing)
+            );
+        }
         return format!("NOT complete: {requests} of the replay {} missing from {of}", human::are(missing));
     }
     if found.unreadable_run > 0 {
@@ -242,9 +249,9 @@ fn microseconds(ns: u64) -> String {
     format!("{:.1}", ns as f64 / 1e3)
 }
 
-/// Whether the recording says that it is of what reached the device.
+/// Whether the recording is of what reached the device.
 fn is_at_driver(recording: &Metadata) -> bool {
-    recording.notices.iter().any(|notice| notice.starts_with("recorded at level D"))
+    recording.request_time == RequestTime::Issued
 }
 
 fn target_kind(run: &Metadata) -> Option<&str> {

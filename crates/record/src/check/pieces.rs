@@ -1,7 +1,5 @@
 //! Requests that the kernel split or merged: one of one side covers exactly several adjacent ones of the other.
 
-use std::collections::BTreeMap;
-
 use iosonar_trace::Op;
 
 use super::Difference;
@@ -33,47 +31,79 @@ fn take_covered(
     parts: &mut Vec<Difference>,
     as_parts: impl Fn(&Difference) -> Option<Op>,
 ) -> (u64, u64) {
-    let mut taken_parts = 0;
-    let before = wholes.len();
-    let mut by_start: ByStart = BTreeMap::new();
-    for (index, part) in parts.iter().enumerate() {
-        by_start.entry((part.device, part.op, part.sector, part.sectors)).or_default().push(index);
-    }
-    let mut is_taken = vec![false; parts.len()];
+    let before = (wholes.len(), parts.len());
+    let mut places = Places::of(parts);
     wholes.retain(|whole| {
-        let Some(cover) = as_parts(whole).and_then(|op| cover(&by_start, whole, op)) else { return true };
-        for key in cover {
-            let indices = by_start.get_mut(&key).expect("the cover is made of these");
-            is_taken[indices.pop().expect("none is empty")] = true;
-            taken_parts += 1;
-            if indices.is_empty() {
-                by_start.remove(&key);
-            }
-        }
-        false
+        let cover = as_parts(whole).and_then(|op| places.cover(whole, op));
+        cover.iter().flatten().for_each(|&place| places.take(place));
+        cover.is_none()
     });
-    let mut is_taken = is_taken.into_iter();
-    parts.retain(|_| !is_taken.next().unwrap_or(false));
-    ((before - wholes.len()) as u64, taken_parts)
+    let mut is_free = places.is_free().into_iter();
+    parts.retain(|_| is_free.next().unwrap_or(true));
+    ((before.0 - wholes.len()) as u64, (before.1 - parts.len()) as u64)
 }
 
 /// A device, an operation, then position and length.
 type Key = (Option<u16>, Op, u64, u64);
 
-/// The places of such parts in their list.
-type ByStart = BTreeMap<Key, Vec<usize>>;
+/// Parts in the order of their keys. There may be millions.
+struct Places {
+    sorted: Vec<(Key, usize)>,
+    /// For each place and one before the first: where to look for the next free one towards the beginning, counted from one.
+    /// A free one points at itself.
+    free: Vec<usize>,
+}
 
-/// Adjacent parts from the start of `whole` to its end, the longest that fits at each step.
-fn cover(by_start: &ByStart, whole: &Difference, op: Op) -> Option<Vec<Key>> {
-    let end = whole.sector.checked_add(whole.sectors)?;
-    let (mut at, mut cover) = (whole.sector, Vec::new());
-    while at < end {
-        let fitting = (whole.device, op, at, 1)..=(whole.device, op, at, end - at);
-        let (&key, _) = by_start.range(fitting).next_back()?;
-        cover.push(key);
-        at += key.3;
+impl Places {
+    fn of(parts: &[Difference]) -> Self {
+        let key = |part: &Difference| (part.device, part.op, part.sector, part.sectors);
+        let mut sorted: Vec<_> = parts.iter().enumerate().map(|(index, part)| (key(part), index)).collect();
+        sorted.sort_unstable();
+        let free = (0..=sorted.len()).collect();
+        Self { sorted, free }
     }
-    (!cover.is_empty()).then_some(cover)
+
+    /// Adjacent free parts from the start of `whole` to its end, the longest that fits at each step.
+    fn cover(&mut self, whole: &Difference, op: Op) -> Option<Vec<usize>> {
+        let end = whole.sector.checked_add(whole.sectors)?;
+        let (mut at, mut cover) = (whole.sector, Vec::new());
+        while at < end {
+            let longest = (whole.device, op, at, end - at);
+            let fitting = self.sorted.partition_point(|&(key, _)| key <= longest);
+            let place = self.free_up_to(fitting).checked_sub(1)?;
+            let (device, as_op, sector, sectors) = self.sorted[place].0;
+            if (device, as_op, sector) != (whole.device, op, at) || sectors == 0 {
+                return None;
+            }
+            cover.push(place);
+            at += sectors;
+        }
+        (!cover.is_empty()).then_some(cover)
+    }
+
+    /// The last free place among the first `count`, counted from one; zero if there is none.
+    fn free_up_to(&mut self, count: usize) -> usize {
+        let mut at = count;
+        while self.free[at] != at {
+            // Halves the way for the next one that comes along here.
+            self.free[at] = self.free[self.free[at]];
+            at = self.free[at];
+        }
+        at
+    }
+
+    fn take(&mut self, place: usize) {
+        self.free[place + 1] = place;
+    }
+
+    /// For each part, as they came.
+    fn is_free(&self) -> Vec<bool> {
+        let mut is_free = vec![true; self.sorted.len()];
+        for (place, &(_, index)) in self.sorted.iter().enumerate() {
+            is_free[index] = self.free[place + 1] == place + 1;
+        }
+        is_free
+    }
 }
 
 #[cfg(test)]
@@ -98,6 +128,14 @@ mod tests {
         let mut extra = vec![write(0, 24)];
         assert_eq!(take_tiled(&mut missing, &mut extra), Tiling { split: 0, merged: 3 });
         assert_eq!((missing, extra), (vec![write(8, 8)], vec![]));
+    }
+
+    #[test]
+    fn of_equal_parts_each_is_taken_once() {
+        let mut missing = vec![write(0, 16), write(0, 16), write(0, 16)];
+        let mut extra = vec![write(0, 8), write(8, 8), write(8, 8), write(0, 8), write(8, 4), write(0, 0)];
+        assert_eq!(take_tiled(&mut missing, &mut extra), Tiling { split: 2, merged: 0 });
+        assert_eq!((missing, extra), (vec![write(0, 16)], vec![write(8, 4), write(0, 0)]));
     }
 
     #[test]

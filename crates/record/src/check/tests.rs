@@ -54,7 +54,7 @@ fn compared_as(
     known: &Metadata,
     pass_size: u64,
 ) -> Comparison {
-    compare_in_passes(&mut || reader(run, known_of_run), &mut || reader(recording, known), pass_size).unwrap()
+    compare_in_passes(&mut || reader(run, known_of_run), &mut || reader(recording, known), pass_size, 1000).unwrap()
 }
 
 #[test]
@@ -139,6 +139,23 @@ fn what_the_kernel_split_or_merged_is_not_missing() {
     let found = compared(&run, &recording, 100);
     assert!(found.complete);
     assert_eq!((found.same, found.split, found.merged, found.missing, found.extra), (0, 1, 2, 0, 0));
+}
+
+#[test]
+fn too_many_differences_are_not_called_missing_requests() {
+    let run: Vec<_> = (0..20).map(|n| issued(n * 16, 16, Op::Write, Some(1))).collect();
+    let recording: Vec<_> = (0..40).map(|n| recorded(n * 8, 8, Op::Write, 1)).collect();
+    let with_room_for = |kept| {
+        let known = [Kind::Replay, Kind::Load].map(|kind| Metadata::new(kind, "test"));
+        let (run, recording) = (&mut || reader(&run, &known[0]), &mut || reader(&recording, &known[1]));
+        compare_in_passes(run, recording, 7, kept).unwrap()
+    };
+    let found = with_room_for(40);
+    assert_eq!((found.complete, found.looked_for_pieces, found.split), (true, true, 20));
+    let found = with_room_for(39);
+    assert_eq!((found.complete, found.looked_for_pieces, found.missing, found.extra), (false, false, 20, 40));
+    let nothing = compared(&run, &[], 7);
+    assert_eq!((nothing.looked_for_pieces, nothing.missing), (true, 20));
 }
 
 #[test]
