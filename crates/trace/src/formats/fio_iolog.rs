@@ -1,7 +1,8 @@
 //! I/O logs of fio, versions 2 and 3: what `write_iolog` writes and `read_iolog` replays.
 //!
 //! Offsets and lengths are bytes. Version 2 has no times but `wait`, in microseconds; version 3 begins each line with the
-//! microseconds since the start. From fio's HOWTO ("Trace file format"); the unit of version 3 from its own logs.
+//! microseconds since the start. From fio's HOWTO ("Trace file format"); the unit of version 3 from its own logs. What fio
+//! does with a `wait` is not what it says of it: 3.33 was seen to wait until that many milliseconds after its own start.
 
 use std::io::Write;
 
@@ -36,6 +37,7 @@ struct Iolog {
     version: Option<Version>,
     /// Of version 2: the sum of what was waited.
     now_us: u64,
+    waits: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,6 +64,16 @@ impl LineFormat for Iolog {
             Err(problem) => Parsed::Bad(problem),
         }
     }
+
+    fn conclude(&mut self, about: &mut Metadata) {
+        if self.waits > 0 {
+            about.notice(format!(
+                "{} lines `wait`: read as microseconds from the line before, as fio's description has them; fio itself waits \
+                 until that many milliseconds after its start: docs/formats.md has a command for such logs",
+                self.waits
+            ));
+        }
+    }
 }
 
 impl Iolog {
@@ -81,6 +93,7 @@ impl Iolog {
                 let wait = whole(next()?).map_err(|_| "the time to wait is no whole number")?;
                 if version == Version::Two {
                     self.now_us = self.now_us.checked_add(wait).ok_or("the times to wait sum up to too much")?;
+                    self.waits += 1;
                 }
                 return Ok(None);
             }
@@ -235,6 +248,7 @@ fio version 3 iolog
         let (rows, about) = load("fio-iolog", log);
         assert_eq!(rows.iter().map(|r| r.at.0).collect::<Vec<_>>(), [0, 1_500_000, 2_000_000]);
         assert_eq!((rows[1].device.0, rows[2].op, about.counts.bad_lines), (1, Op::Flush, 0));
+        assert!(about.notices[0].starts_with("2 lines `wait`: read as microseconds"), "{:?}", about.notices);
     }
 
     #[test]
