@@ -3,6 +3,7 @@
 //! Offsets and lengths are bytes. Version 2 has no times but `wait`, in microseconds; version 3 begins each line with the
 //! microseconds since the start. From fio's HOWTO ("Trace file format"); the unit of version 3 from its own logs. What fio
 //! does with a `wait` is not what it says of it: 3.33 was seen to wait until that many milliseconds after its own start.
+//! It appends to a log that is there already: a heading further down begins another one, whose times begin anew.
 
 use std::io::Write;
 
@@ -35,8 +36,12 @@ fn is_heading(head: &[u8]) -> bool {
 #[derive(Default)]
 struct Iolog {
     version: Option<Version>,
-    /// Of version 2: the sum of what was waited.
+    /// The time of the line; of version 2 the sum of what was waited.
     now_us: u64,
+    /// The latest one of a request.
+    newest_us: u64,
+    /// When the log began that is being read: behind the one before it in the same file.
+    start_us: u64,
     waits: u64,
 }
 
@@ -51,11 +56,14 @@ impl LineFormat for Iolog {
 
     fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
         if let Some(rest) = line.strip_prefix(b"fio version ") {
-            self.version = match rest {
-                b"2 iolog" => Some(Version::Two),
-                b"3 iolog" => Some(Version::Three),
+            let version = match rest {
+                b"2 iolog" => Version::Two,
+                b"3 iolog" => Version::Three,
                 _ => return Parsed::Bad("an I/O log of fio of another version than 2 and 3"),
             };
+            if self.version.replace(version).is_some() {
+                self.begin_another(context.about);
+            }
             return Parsed::Nothing;
         }
         match self.row(line, context) {
@@ -77,12 +85,23 @@ impl LineFormat for Iolog {
 }
 
 impl Iolog {
+    fn begin_another(&mut self, about: &mut Metadata) {
+        (self.start_us, self.now_us) = (self.newest_us, self.newest_us);
+        about.counts.time_jumps += 1;
+        about.notice(format!(
+            "another log of fio follows in the same file, as of a second run: its times are shifted by {}, so that time goes on. \
+             If jobs wrote it at the same time, it is wrong: each needs a log of its own",
+            Nanos((self.start_us * 1000).cast_signed())
+        ));
+    }
+
     fn row(&mut self, line: &[u8], context: &mut Context<'_>) -> std::result::Result<Option<Request>, &'static str> {
         let version = self.version.ok_or("no line `fio version … iolog` in front of it")?;
         let mut words = words(line);
         let mut next = || words.next().ok_or("fewer columns than the action needs");
         if version == Version::Three {
-            self.now_us = whole(next()?).map_err(|_| "the line does not begin with its time in µs")?;
+            let told = whole(next()?).map_err(|_| "the line does not begin with its time in µs")?;
+            self.now_us = self.start_us.saturating_add(told);
         }
         let file = next()?;
         let action = next()?;
@@ -104,6 +123,7 @@ impl Iolog {
             _ => return Err("an unknown action"),
         };
         let at = i64::try_from(self.now_us).ok().and_then(|us| us.checked_mul(1000)).ok_or("the time is too large")?;
+        self.newest_us = self.newest_us.max(self.now_us);
         let device = context.device(file)?;
         let (sector, sectors) = if op == Op::Flush {
             (Sector(0), Sectors(0))
@@ -249,6 +269,28 @@ fio version 3 iolog
         assert_eq!(rows.iter().map(|r| r.at.0).collect::<Vec<_>>(), [0, 1_500_000, 2_000_000]);
         assert_eq!((rows[1].device.0, rows[2].op, about.counts.bad_lines), (1, Op::Flush, 0));
         assert!(about.notices[0].starts_with("2 lines `wait`: read as microseconds"), "{:?}", about.notices);
+    }
+
+    #[test]
+    fn what_fio_appended_follows_in_time() {
+        // As fio 3.33 wrote it, run twice.
+        let log = b"\
+fio version 3 iolog
+22 f add
+125 f open
+128 f read 61440 4096
+4109 f write 884736 4096
+4125 f close
+fio version 3 iolog
+19 f add
+111 f open
+114 f read 61440 4096
+4092 f write 884736 4096
+";
+        let (rows, about) = load("fio-iolog", log);
+        assert_eq!(rows.iter().map(|row| row.at.0 / 1000).collect::<Vec<_>>(), [128, 4109, 4223, 8201]);
+        assert_eq!((about.counts.time_jumps, about.counts.bad_lines), (1, 0));
+        assert!(about.notices.iter().any(|notice| notice.contains("another log of fio")), "{:?}", about.notices);
     }
 
     #[test]
