@@ -4,6 +4,9 @@
 //! microseconds since the start. From fio's HOWTO ("Trace file format"); the unit of version 3 from its own logs. What fio
 //! does with a `wait` is not what it says of it: 3.33 was seen to wait until that many milliseconds after its own start.
 //! It appends to a log that is there already: a heading further down begins another one, whose times begin anew.
+//!
+//! For its reader time 0 is no time (`delay_since_ttime` of its `iolog.c`): it does not wait for what follows that, and
+//! comes too early by as much from then on; 3.33 was seen to do so. It holds lengths in 32 bits.
 
 use std::io::Write;
 
@@ -15,7 +18,7 @@ use crate::output::Output;
 use crate::request::{Op, Request};
 use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, words};
 use crate::stream::{Unheld, Writer};
-use crate::units::{Nanos, Sector, Sectors};
+use crate::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
@@ -136,15 +139,21 @@ impl Iolog {
     }
 }
 
+/// The first time of which fio knows that it is one.
+const FIRST_US: u64 = 1;
+
+/// The longest piece of a request that fio reads as what it is.
+const PIECE_BYTES: u64 = u32::MAX as u64 / SECTOR_BYTES * SECTOR_BYTES;
+
 fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
     let mut writer = IologWriter { output, names: Vec::new(), opened: 0, losses: Losses::default(), rounded: 0 };
     writer.line("fio version 3 iolog")?;
-    // All files first: fio opens them before it starts its clock.
+    // All files first, so that none is opened between requests.
     writer.learn_devices(&known.devices);
     writer.opened = writer.names.len();
     for word in ["add", "open"] {
         for index in 0..writer.names.len() {
-            let line = format!("0 {} {word}", writer.names[index]);
+            let line = format!("{FIRST_US} {} {word}", writer.names[index]);
             writer.line(&line)?;
         }
     }
@@ -174,13 +183,14 @@ impl IologWriter {
 impl Writer<Request> for IologWriter {
     fn write(&mut self, request: &Request) -> Result<()> {
         let Some(at) = self.losses.time(request.at) else { return Ok(()) };
+        let us = (at / 1000).max(FIRST_US);
         let device = usize::from(request.device.0);
         while self.names.len() <= device {
             self.names.push(file_name("", self.names.len()));
         }
         while self.opened <= device {
             let name = &self.names[self.opened];
-            let lines = format!("{us} {name} add\n{us} {name} open", us = at / 1000);
+            let lines = format!("{us} {name} add\n{us} {name} open");
             self.line(&lines)?;
             self.opened += 1;
         }
@@ -195,10 +205,17 @@ impl Writer<Request> for IologWriter {
             }
         };
         self.losses.flags(request).process(request).times(request);
-        self.rounded += u64::from(!at.is_multiple_of(1000));
-        let (us, name) = (at / 1000, &self.names[device]);
-        let (offset, length) = (request.sector.bytes(), request.sectors.bytes());
-        writeln!(self.output, "{us} {name} {action} {offset} {length}").map_err(|e| self.output.error(e))
+        self.rounded += u64::from(at != us * 1000);
+        let (mut offset, mut left) = (request.sector.bytes(), request.sectors.bytes());
+        loop {
+            let length = left.min(PIECE_BYTES);
+            let name = &self.names[device];
+            writeln!(self.output, "{us} {name} {action} {offset} {length}").map_err(|e| self.output.error(e))?;
+            (offset, left) = (offset + length, left - length);
+            if left == 0 {
+                return Ok(());
+            }
+        }
     }
 
     fn learn_devices(&mut self, new: &[Device]) {
@@ -213,7 +230,8 @@ impl Writer<Request> for IologWriter {
 
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
         for index in 0..self.opened {
-            let line = format!("{} {} close", metadata.span.last_ns.max(0) / 1000, self.names[index]);
+            let us = (metadata.span.last_ns.max(0).cast_unsigned() / 1000).max(FIRST_US);
+            let line = format!("{us} {} close", self.names[index]);
             self.line(&line)?;
         }
         let mut unheld = self.losses.told("fio-iolog", metadata);
@@ -221,7 +239,8 @@ impl Writer<Request> for IologWriter {
         if self.rounded > 0 {
             let count = self.rounded;
             unheld.said.push(format!(
-                "the format fio-iolog has whole microseconds: the times of {count} requests were cut to them"
+                "the format fio-iolog has whole microseconds, of which fio takes 0 for no time: the times of {count} requests were \
+                 cut to them, or from 0 moved to {FIRST_US}"
             ));
         }
         self.output.finish()?;
@@ -307,5 +326,28 @@ fio version 3 iolog
         // Devices are numbered as they appear.
         assert_eq!(back, rows);
         assert_eq!(read.devices[1].name, "sdb");
+    }
+
+    /// fio would not wait for the request behind one at 0.
+    #[test]
+    fn nothing_is_written_at_time_zero() {
+        let request = Request::new(Nanos(0), Op::Write, Sector(8), Sectors(8));
+        let rows = [request, Request { at: Nanos(1_000_000), ..request }];
+        let (text, said) = written("fio-iolog", &rows, &about(&["sda"]));
+        let text = String::from_utf8(text).unwrap();
+        let times = text.lines().skip(1).map(|line| line.split(' ').next().unwrap());
+        assert_eq!(times.collect::<Vec<_>>(), ["1", "1", "1", "1000", "1"], "{text}");
+        assert!(said[0].contains("of 1 requests"), "{said:?}");
+    }
+
+    #[test]
+    fn what_has_no_room_in_32_bits_is_several() {
+        let discard = Request::new(Nanos(1000), Op::Discard, Sector(8), Sectors((1 << 33) / 512));
+        let (text, _) = written("fio-iolog", &[discard], &about(&["sda"]));
+        let (rows, read) = load("fio-iolog", &text);
+        assert!(rows.iter().all(|row| row.sectors.bytes() <= u64::from(u32::MAX)), "{rows:?}");
+        assert_eq!(rows.iter().map(|row| row.sectors.0).sum::<u64>(), discard.sectors.0);
+        assert_eq!((rows.len(), rows[2].at, rows[2].sector.0), (3, discard.at, 8 + 2 * ((1 << 23) - 1)));
+        assert_eq!(read.counts.bad_lines, 0);
     }
 }
