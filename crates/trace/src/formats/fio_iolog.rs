@@ -16,7 +16,7 @@ use crate::metadata::{Device, Metadata};
 use crate::number::whole;
 use crate::output::Output;
 use crate::request::{Op, Request};
-use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, words};
+use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, words};
 use crate::stream::{Unheld, Writer};
 use crate::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
 
@@ -25,15 +25,16 @@ pub const FORMAT: Format = Format {
     title: "I/O log of fio, version 2 or 3",
     tried_on: TriedOn::RealFiles,
     endings: &[".iolog"],
-    recognise: |head| is_heading(head) || head.starts_with(b"fio version ") && recognise_lines(head, Iolog::default()),
+    recognise: has_heading,
     open: |input, _| open_lines(input, "fio-iolog", Zero::TraceStart, Iolog::default()),
     create_load: Some(create_load),
     ..Format::named("fio-iolog")
 };
 
-/// All that there is of a log without requests.
-fn is_heading(head: &[u8]) -> bool {
-    matches!(head.trim_ascii_end(), b"fio version 2 iolog" | b"fio version 3 iolog")
+/// No other format has it, and what follows may be more files than one looks at, or nothing.
+fn has_heading(head: &[u8]) -> bool {
+    let first = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    matches!(first.trim_ascii_end(), b"fio version 2 iolog" | b"fio version 3 iolog")
 }
 
 #[derive(Default)]
@@ -279,6 +280,8 @@ fio version 3 iolog
     fn a_log_without_requests_is_known_by_its_heading() {
         assert_eq!(recognised_as(b"fio version 3 iolog\n"), "fio-iolog");
         assert_eq!(load("fio-iolog", b"fio version 3 iolog\n").0, []);
+        let many_files: String = (0..300).map(|file| format!("15 f{file} add\n")).collect();
+        assert_eq!(recognised_as(format!("fio version 3 iolog\n{many_files}").as_bytes()), "fio-iolog");
     }
 
     #[test]
