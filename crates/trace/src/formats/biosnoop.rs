@@ -2,8 +2,8 @@
 //!
 //! The time is that of the completion; the latency is from the issue to it, to 10 µs, and so the request's time is no
 //! more exact than that. libbpf-tools tells all of the operation's letters, and with `-t` the time of day (`TIMESTAMP`) when
-//! it printed the line; bcc's knows `R` and `W` only, and says `R`, of old kernels `W`, of discards and zeroing. Seen from bcc 0.26. (bpftrace's biosnoop.bt prints neither place nor length, and can't be made a
-//! load.)
+//! it printed the line; bcc's knows `R` and `W` only, and says `R`, on old kernels `W`, of discards and zeroing. Seen from bcc
+//! 0.26. (bpftrace's biosnoop.bt prints neither place nor length, and can't be made a load.)
 
 use crate::formats::{Format, TriedOn};
 use crate::metadata::{Metadata, RequestTime};
