@@ -190,11 +190,17 @@ where
     Ok(Opened::Load(Box::new(InOrder::new(LineSource::new(input, lines), metadata, zero)?)))
 }
 
+/// How many lines that say something, or should, tell the format.
+const TELLING: usize = 200;
+
 /// Whether the beginning of a file is in that format: lines say something, and hardly one is bad.
 pub fn recognise_lines<F: LineFormat>(head: &[u8], mut format: F) -> bool {
     let (mut about, mut devices, mut unaligned) = (Metadata::new(Kind::Load, ""), Devices::default(), 0);
     let (mut rows, mut bad) = (0, 0);
-    for line in whole_lines(head).take(200) {
+    for line in whole_lines(head) {
+        if rows + bad == TELLING {
+            break;
+        }
         let mut context = Context { about: &mut about, devices: &mut devices, unaligned: &mut unaligned };
         match format.parse(line, &mut context) {
             Parsed::Row(_) => rows += 1,

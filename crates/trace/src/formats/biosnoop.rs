@@ -2,8 +2,8 @@
 //!
 //! The time is that of the completion; the latency is from the issue to it, to 10 µs, and so the request's time is no
 //! more exact than that. libbpf-tools tells all of the operation's letters, and with `-t` the time of day (`TIMESTAMP`) when
-//! it printed the line. Seen from bcc 0.26. (bpftrace's biosnoop.bt prints neither place nor length, and can't be made a
-//! load.)
+//! it printed the line; bcc's knows `R` and `W` only, and says `R`, on old kernels `W`, of discards and zeroing. Seen from bcc
+//! 0.26. (bpftrace's biosnoop.bt prints neither place nor length, and can't be made a load.)
 
 use crate::formats::{Format, TriedOn};
 use crate::metadata::{Metadata, RequestTime};
@@ -42,6 +42,7 @@ struct Biosnoop {
     pattern: Column,
     queue: Column,
     driver_commands: u64,
+    too_long: u64,
     day: Day,
 }
 
@@ -78,6 +79,9 @@ impl Day {
     }
 }
 
+/// More than a request moves: SCSI's and ATA's drivers take up to 32 MiB at once, NVMe's 8.
+const LONGEST_DATA_BYTES: u64 = 64 << 20;
+
 /// What stands for the place of a request that has none.
 const NOWHERE: u64 = u64::MAX;
 
@@ -89,7 +93,7 @@ enum Column {
 
 impl Default for Biosnoop {
     fn default() -> Self {
-        Self { pattern: Column::Absent, queue: Column::Absent, driver_commands: 0, day: Day::default() }
+        Self { pattern: Column::Absent, queue: Column::Absent, driver_commands: 0, too_long: 0, day: Day::default() }
     }
 }
 
@@ -118,6 +122,13 @@ impl LineFormat for Biosnoop {
         if self.driver_commands > 0 {
             let count = self.driver_commands;
             about.notice(format!("left out, commands to the driver, which are no requests: {count}"));
+        }
+        if self.too_long > 0 {
+            about.notice(format!(
+                "{} reads or writes of more than 64 MiB, which no driver takes at once: they are probably discards, or zeros that \
+                 were written, for which biosnoop of bcc has no letter (that of libbpf-tools has)",
+                self.too_long
+            ));
         }
         if self.day.lines > 0 {
             about.notice(format!(
@@ -167,6 +178,7 @@ impl Biosnoop {
             self.driver_commands += 1;
             return Ok(None);
         };
+        self.too_long += u64::from(matches!(op, Op::Read | Op::Write) && bytes > LONGEST_DATA_BYTES);
         let (sector, sectors) = match op {
             Op::Flush => (Sector(0), Sectors(0)),
             _ => context.sectors(sector, bytes.div_ceil(SECTOR_BYTES))?,
@@ -287,6 +299,19 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  LAT(ms)
         assert_eq!(recognised_as(text), "biosnoop");
         assert_eq!(rows.iter().map(|row| row.op).collect::<Vec<_>>(), [Op::Flush]);
         assert!(about.counts.bad_lines == 0 && about.notices[0].ends_with("no requests: 1"), "{:?}", about.notices);
+    }
+
+    #[test]
+    fn what_is_too_long_for_data_is_told() {
+        let text = b"\
+TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   LAT(ms)
+0.000000    dd             10      sda       R 0          67108864   1.000
+0.010000    fstrim         11      sda       R 131072     2147483136 1.000
+0.020000    fstrim         11      sda       D 131072     2147483136 1.000
+";
+        let (rows, about) = load("biosnoop", text);
+        assert_eq!(rows.iter().map(|row| row.op).collect::<Vec<_>>(), [Op::Read, Op::Read, Op::Discard]);
+        assert!(about.notices[0].starts_with("1 reads or writes of more than 64 MiB"), "{:?}", about.notices);
     }
 
     #[test]

@@ -1,23 +1,30 @@
 //! Disk events of Windows' event tracing, as xperf's dumper writes them:
-//! `DiskRead|DiskWrite, TimeStamp, Process (PID), ThreadID, [CPU,] IrpPtr, ByteOffset, IOSize, ElapsedTime, DiskNum, …`.
+//! `DiskRead|DiskWrite, TimeStamp, Process (PID), ThreadID, [CPU,] IrpPtr, ByteOffset, IOSize, ElapsedTime, DiskNum, …`
+//! and, without a place, `DiskFlush, TimeStamp, Process (PID), ThreadID, [CPU,] IrpPtr, ElapsedTime, DiskNum, …`.
 //!
 //! Times are microseconds; the stamp is that of the completion, so that the request began `ElapsedTime` before it. Offset
-//! and size are bytes, hexadecimal. From the header that the dumper writes and from published dumps.
+//! and size are bytes, hexadecimal. From the header that the dumper writes and from published dumps; of flushes only the
+//! header was seen.
 
 use crate::formats::{Format, TriedOn};
 use crate::number::{decimal, whole, whole_or_hex};
 use crate::request::{Comm, Op, Request};
-use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, separated};
-use crate::units::Nanos;
+use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, separated, whole_lines};
+use crate::units::{Nanos, Sector, Sectors};
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
     title: "disk events of ETW, dumped by xperf (CSV)",
     tried_on: TriedOn::PublishedLines,
-    recognise: |head| recognise_lines(head, Etw),
+    recognise: |head| whole_lines(head).any(is_heading) || recognise_lines(head, Etw),
     open: |input, _| open_lines(input, "etw", Zero::TraceStart, Etw),
     ..Format::named("etw")
 };
+
+/// Whether a line is the header's: in a dump of many kinds of events those of disks may come late.
+fn is_heading(line: &[u8]) -> bool {
+    separated(line, b',').take(2).eq([&b"DiskRead"[..], b"TimeStamp"])
+}
 
 struct Etw;
 
@@ -29,6 +36,7 @@ impl LineFormat for Etw {
         let op = match fields.next() {
             Some(b"DiskRead") => Op::Read,
             Some(b"DiskWrite") => Op::Write,
+            Some(b"DiskFlush") => Op::Flush,
             // A dump holds many kinds of events, and a header that describes them.
             _ => return Parsed::Nothing,
         };
@@ -55,13 +63,19 @@ fn row<'a>(
     if !cpu_or_irp.starts_with(b"0x") {
         next()?;
     }
-    let (offset, size, elapsed, disk) = (next()?, next()?, next()?, next()?);
+    let place = if op == Op::Flush { None } else { Some((next()?, next()?)) };
+    let (elapsed, disk) = (next()?, next()?);
     let completed = decimal(time, 3).map_err(|_| "the time stamp is no number of microseconds")?;
     let elapsed = decimal(elapsed, 3).map_err(|_| "the elapsed time is no number of microseconds")?;
-    let offset = whole_or_hex(offset).map_err(|_| "the offset is no number")?;
-    let size = whole_or_hex(size).map_err(|_| "the size is no number")?;
+    let (sector, sectors) = match place {
+        None => (Sector(0), Sectors(0)),
+        Some((offset, size)) => {
+            let offset = whole_or_hex(offset).map_err(|_| "the offset is no number")?;
+            let size = whole_or_hex(size).map_err(|_| "the size is no number")?;
+            context.bytes(offset, size)?
+        }
+    };
     let (name, pid) = name_and_pid(process);
-    let (sector, sectors) = context.bytes(offset, size)?;
     Ok(Some(Request {
         device: context.device(disk)?,
         latency: Some(Nanos(elapsed)),
@@ -103,6 +117,31 @@ EndHeader
         assert_eq!(recognised_as(trace), "etw");
         assert_eq!((rows[0].sector.0, rows[0].sectors.0, rows[0].latency), (1, 8, Some(Nanos(900_000))));
         assert_eq!((about.devices[0].name.as_str(), about.counts.bad_lines), ("0", 0));
+    }
+
+    #[test]
+    fn flushes_have_no_place() {
+        // The header as published, the lines made after it; the second as newer dumps have it.
+        let trace = b"\
+               DiskFlush,  TimeStamp,     Process Name ( PID),   ThreadID,             IrpPtr,                           ElapsedTime,  DiskNum, IrpFlags, DiskSvcTime, I/O Pri
+           DiskFlushInit,  TimeStamp,     Process Name ( PID),   ThreadID,             IrpPtr
+           DiskFlushInit,        400,              System (   4),        120, 0xfffffa8001
+               DiskFlush,       1500,              System (   4),        120, 0xfffffa8001,                               1000,        1, 0x060043,         900, Normal
+               DiskFlush,       2500,              System (   4),        120,   3, 0xfffffa8001,                           1000,        1, 0x060043,         900, Normal
+";
+        let (rows, about) = load("etw", trace);
+        assert_eq!((rows.len(), about.counts.bad_lines), (2, 0), "{:?}", about.notices);
+        let flush = &rows[0];
+        assert_eq!((flush.at.0, flush.op, flush.sectors.0), (500_000, Op::Flush, 0));
+        assert_eq!((flush.latency, flush.pid, about.devices[0].name.as_str()), (Some(Nanos(1_000_000)), Some(4), "1"));
+    }
+
+    #[test]
+    fn dumps_may_begin_with_many_other_events() {
+        let (header, events) = TRACE.split_at(TRACE.windows(9).position(|w| w == b"EndHeader").unwrap());
+        let others = b"Other,       2000,  x\n".repeat(1000);
+        assert_eq!(recognised_as(&[header, &others].concat()), "etw");
+        assert_eq!(recognised_as(&[&others, events].concat()), "etw");
     }
 
     #[test]

@@ -1,7 +1,12 @@
 //! I/O logs of fio, versions 2 and 3: what `write_iolog` writes and `read_iolog` replays.
 //!
 //! Offsets and lengths are bytes. Version 2 has no times but `wait`, in microseconds; version 3 begins each line with the
-//! microseconds since the start. From fio's HOWTO ("Trace file format"); the unit of version 3 from its own logs.
+//! microseconds since the start. From fio's HOWTO ("Trace file format"); the unit of version 3 from its own logs. What fio
+//! does with a `wait` is not what it says of it: 3.33 was seen to wait until that many milliseconds after its own start.
+//! It appends to a log that is there already: a heading further down begins another one, whose times begin anew.
+//!
+//! For its reader time 0 is no time (`delay_since_ttime` of its `iolog.c`): it does not wait for what follows that, and
+//! comes too early by as much from then on; 3.33 was seen to do so. It holds lengths in 32 bits.
 
 use std::io::Write;
 
@@ -11,31 +16,37 @@ use crate::metadata::{Device, Metadata};
 use crate::number::whole;
 use crate::output::Output;
 use crate::request::{Op, Request};
-use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, words};
+use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, words};
 use crate::stream::{Unheld, Writer};
-use crate::units::{Nanos, Sector, Sectors};
+use crate::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
     title: "I/O log of fio, version 2 or 3",
     tried_on: TriedOn::RealFiles,
     endings: &[".iolog"],
-    recognise: |head| is_heading(head) || head.starts_with(b"fio version ") && recognise_lines(head, Iolog::default()),
+    recognise: has_heading,
     open: |input, _| open_lines(input, "fio-iolog", Zero::TraceStart, Iolog::default()),
     create_load: Some(create_load),
     ..Format::named("fio-iolog")
 };
 
-/// All that there is of a log without requests.
-fn is_heading(head: &[u8]) -> bool {
-    matches!(head.trim_ascii_end(), b"fio version 2 iolog" | b"fio version 3 iolog")
+/// No other format has it, and what follows may be more files than one looks at, or nothing.
+fn has_heading(head: &[u8]) -> bool {
+    let first = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    matches!(first.trim_ascii_end(), b"fio version 2 iolog" | b"fio version 3 iolog")
 }
 
 #[derive(Default)]
 struct Iolog {
     version: Option<Version>,
-    /// Of version 2: the sum of what was waited.
+    /// The time of the line; of version 2 the sum of what was waited.
     now_us: u64,
+    /// The latest one of a request.
+    newest_us: u64,
+    /// When the log began that is being read: behind the one before it in the same file.
+    start_us: u64,
+    waits: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,11 +60,14 @@ impl LineFormat for Iolog {
 
     fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
         if let Some(rest) = line.strip_prefix(b"fio version ") {
-            self.version = match rest {
-                b"2 iolog" => Some(Version::Two),
-                b"3 iolog" => Some(Version::Three),
+            let version = match rest {
+                b"2 iolog" => Version::Two,
+                b"3 iolog" => Version::Three,
                 _ => return Parsed::Bad("an I/O log of fio of another version than 2 and 3"),
             };
+            if self.version.replace(version).is_some() {
+                self.begin_another(context.about);
+            }
             return Parsed::Nothing;
         }
         match self.row(line, context) {
@@ -62,15 +76,36 @@ impl LineFormat for Iolog {
             Err(problem) => Parsed::Bad(problem),
         }
     }
+
+    fn conclude(&mut self, about: &mut Metadata) {
+        if self.waits > 0 {
+            about.notice(format!(
+                "{} lines `wait`: read as microseconds from the line before, as fio's description has them; fio itself waits \
+                 until that many milliseconds after its start: docs/formats.md has a command for such logs",
+                self.waits
+            ));
+        }
+    }
 }
 
 impl Iolog {
+    fn begin_another(&mut self, about: &mut Metadata) {
+        (self.start_us, self.now_us) = (self.newest_us, self.newest_us);
+        about.counts.time_jumps += 1;
+        about.notice(format!(
+            "another log of fio follows in the same file, as of a second run: its times are shifted by {}, so that time goes on. \
+             If jobs wrote it at the same time, it is wrong: each needs a log of its own",
+            Nanos((self.start_us * 1000).cast_signed())
+        ));
+    }
+
     fn row(&mut self, line: &[u8], context: &mut Context<'_>) -> std::result::Result<Option<Request>, &'static str> {
         let version = self.version.ok_or("no line `fio version … iolog` in front of it")?;
         let mut words = words(line);
         let mut next = || words.next().ok_or("fewer columns than the action needs");
         if version == Version::Three {
-            self.now_us = whole(next()?).map_err(|_| "the line does not begin with its time in µs")?;
+            let told = whole(next()?).map_err(|_| "the line does not begin with its time in µs")?;
+            self.now_us = self.start_us.saturating_add(told);
         }
         let file = next()?;
         let action = next()?;
@@ -81,6 +116,7 @@ impl Iolog {
                 let wait = whole(next()?).map_err(|_| "the time to wait is no whole number")?;
                 if version == Version::Two {
                     self.now_us = self.now_us.checked_add(wait).ok_or("the times to wait sum up to too much")?;
+                    self.waits += 1;
                 }
                 return Ok(None);
             }
@@ -91,6 +127,7 @@ impl Iolog {
             _ => return Err("an unknown action"),
         };
         let at = i64::try_from(self.now_us).ok().and_then(|us| us.checked_mul(1000)).ok_or("the time is too large")?;
+        self.newest_us = self.newest_us.max(self.now_us);
         let device = context.device(file)?;
         let (sector, sectors) = if op == Op::Flush {
             (Sector(0), Sectors(0))
@@ -103,15 +140,21 @@ impl Iolog {
     }
 }
 
+/// The first time of which fio knows that it is one.
+const FIRST_US: u64 = 1;
+
+/// The longest piece of a request that fio reads as what it is.
+const PIECE_BYTES: u64 = u32::MAX as u64 / SECTOR_BYTES * SECTOR_BYTES;
+
 fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
     let mut writer = IologWriter { output, names: Vec::new(), opened: 0, losses: Losses::default(), rounded: 0 };
     writer.line("fio version 3 iolog")?;
-    // All files first: fio opens them before it starts its clock.
+    // All files first, so that none is opened between requests.
     writer.learn_devices(&known.devices);
     writer.opened = writer.names.len();
     for word in ["add", "open"] {
         for index in 0..writer.names.len() {
-            let line = format!("0 {} {word}", writer.names[index]);
+            let line = format!("{FIRST_US} {} {word}", writer.names[index]);
             writer.line(&line)?;
         }
     }
@@ -141,13 +184,14 @@ impl IologWriter {
 impl Writer<Request> for IologWriter {
     fn write(&mut self, request: &Request) -> Result<()> {
         let Some(at) = self.losses.time(request.at) else { return Ok(()) };
+        let us = (at / 1000).max(FIRST_US);
         let device = usize::from(request.device.0);
         while self.names.len() <= device {
             self.names.push(file_name("", self.names.len()));
         }
         while self.opened <= device {
             let name = &self.names[self.opened];
-            let lines = format!("{us} {name} add\n{us} {name} open", us = at / 1000);
+            let lines = format!("{us} {name} add\n{us} {name} open");
             self.line(&lines)?;
             self.opened += 1;
         }
@@ -162,10 +206,17 @@ impl Writer<Request> for IologWriter {
             }
         };
         self.losses.flags(request).process(request).times(request);
-        self.rounded += u64::from(!at.is_multiple_of(1000));
-        let (us, name) = (at / 1000, &self.names[device]);
-        let (offset, length) = (request.sector.bytes(), request.sectors.bytes());
-        writeln!(self.output, "{us} {name} {action} {offset} {length}").map_err(|e| self.output.error(e))
+        self.rounded += u64::from(at != us * 1000);
+        let (mut offset, mut left) = (request.sector.bytes(), request.sectors.bytes());
+        loop {
+            let length = left.min(PIECE_BYTES);
+            let name = &self.names[device];
+            writeln!(self.output, "{us} {name} {action} {offset} {length}").map_err(|e| self.output.error(e))?;
+            (offset, left) = (offset + length, left - length);
+            if left == 0 {
+                return Ok(());
+            }
+        }
     }
 
     fn learn_devices(&mut self, new: &[Device]) {
@@ -180,7 +231,8 @@ impl Writer<Request> for IologWriter {
 
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
         for index in 0..self.opened {
-            let line = format!("{} {} close", metadata.span.last_ns.max(0) / 1000, self.names[index]);
+            let us = (metadata.span.last_ns.max(0).cast_unsigned() / 1000).max(FIRST_US);
+            let line = format!("{us} {} close", self.names[index]);
             self.line(&line)?;
         }
         let mut unheld = self.losses.told("fio-iolog", metadata);
@@ -188,7 +240,8 @@ impl Writer<Request> for IologWriter {
         if self.rounded > 0 {
             let count = self.rounded;
             unheld.said.push(format!(
-                "the format fio-iolog has whole microseconds: the times of {count} requests were cut to them"
+                "the format fio-iolog has whole microseconds, of which fio takes 0 for no time: the times of {count} requests were \
+                 cut to them, or from 0 moved to {FIRST_US}"
             ));
         }
         self.output.finish()?;
@@ -227,6 +280,8 @@ fio version 3 iolog
     fn a_log_without_requests_is_known_by_its_heading() {
         assert_eq!(recognised_as(b"fio version 3 iolog\n"), "fio-iolog");
         assert_eq!(load("fio-iolog", b"fio version 3 iolog\n").0, []);
+        let many_files: String = (0..300).map(|file| format!("15 f{file} add\n")).collect();
+        assert_eq!(recognised_as(format!("fio version 3 iolog\n{many_files}").as_bytes()), "fio-iolog");
     }
 
     #[test]
@@ -235,6 +290,29 @@ fio version 3 iolog
         let (rows, about) = load("fio-iolog", log);
         assert_eq!(rows.iter().map(|r| r.at.0).collect::<Vec<_>>(), [0, 1_500_000, 2_000_000]);
         assert_eq!((rows[1].device.0, rows[2].op, about.counts.bad_lines), (1, Op::Flush, 0));
+        assert!(about.notices[0].starts_with("2 lines `wait`: read as microseconds"), "{:?}", about.notices);
+    }
+
+    #[test]
+    fn what_fio_appended_follows_in_time() {
+        // As fio 3.33 wrote it, run twice.
+        let log = b"\
+fio version 3 iolog
+22 f add
+125 f open
+128 f read 61440 4096
+4109 f write 884736 4096
+4125 f close
+fio version 3 iolog
+19 f add
+111 f open
+114 f read 61440 4096
+4092 f write 884736 4096
+";
+        let (rows, about) = load("fio-iolog", log);
+        assert_eq!(rows.iter().map(|row| row.at.0 / 1000).collect::<Vec<_>>(), [128, 4109, 4223, 8201]);
+        assert_eq!((about.counts.time_jumps, about.counts.bad_lines), (1, 0));
+        assert!(about.notices.iter().any(|notice| notice.contains("another log of fio")), "{:?}", about.notices);
     }
 
     #[test]
@@ -251,5 +329,28 @@ fio version 3 iolog
         // Devices are numbered as they appear.
         assert_eq!(back, rows);
         assert_eq!(read.devices[1].name, "sdb");
+    }
+
+    /// fio would not wait for the request behind one at 0.
+    #[test]
+    fn nothing_is_written_at_time_zero() {
+        let request = Request::new(Nanos(0), Op::Write, Sector(8), Sectors(8));
+        let rows = [request, Request { at: Nanos(1_000_000), ..request }];
+        let (text, said) = written("fio-iolog", &rows, &about(&["sda"]));
+        let text = String::from_utf8(text).unwrap();
+        let times = text.lines().skip(1).map(|line| line.split(' ').next().unwrap());
+        assert_eq!(times.collect::<Vec<_>>(), ["1", "1", "1", "1000", "1"], "{text}");
+        assert!(said[0].contains("of 1 requests"), "{said:?}");
+    }
+
+    #[test]
+    fn what_has_no_room_in_32_bits_is_several() {
+        let discard = Request::new(Nanos(1000), Op::Discard, Sector(8), Sectors((1 << 33) / 512));
+        let (text, _) = written("fio-iolog", &[discard], &about(&["sda"]));
+        let (rows, read) = load("fio-iolog", &text);
+        assert!(rows.iter().all(|row| row.sectors.bytes() <= u64::from(u32::MAX)), "{rows:?}");
+        assert_eq!(rows.iter().map(|row| row.sectors.0).sum::<u64>(), discard.sectors.0);
+        assert_eq!((rows.len(), rows[2].at, rows[2].sector.0), (3, discard.at, 8 + 2 * ((1 << 23) - 1)));
+        assert_eq!(read.counts.bad_lines, 0);
     }
 }

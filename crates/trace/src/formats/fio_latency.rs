@@ -2,8 +2,10 @@
 //! `time, value, ddir, bs, offset[, prio[, issue_time]]`.
 //!
 //! The time is in milliseconds and that of the completion, the value is the latency in nanoseconds, the direction is 0, 1,
-//! 2 for read, write, trim; newer versions add the time of issue in nanoseconds (`log_issue_time=1`). Times count from the
-//! start of the job, or from 1970 (`log_unix_epoch=1`), which is told by their size. From fio's HOWTO ("Log file formats").
+//! 2 for read, write, trim; newer versions add the time of issue in nanoseconds (`log_issue_time=1`), which is 0 in all logs
+//! but that of clat. Times count from the start of the job, or from 1970 (`log_unix_epoch=1`), which is told by their size;
+//! those of issue always from the start of the job. From fio's HOWTO ("Log file formats"); the time of issue from its
+//! `stat.c`.
 //!
 //! fio up to 3.17 writes no priority, and later versions without `log_offset=1` no offset: five columns both. Priorities
 //! are numbers of 16 bits, and hardly any device is that small. Before 3.0 latencies are in microseconds, which nothing
@@ -41,16 +43,20 @@ fn open(input: Input) -> crate::Result<Opened> {
     open_lines(input, FORMAT.name, zero, log)
 }
 
+#[derive(Default)]
 struct LatencyLog {
     rows: u64,
     computed_starts: u64,
+    /// What times of issue count from, in the time of the completions; known with the first of them.
+    job_start: Option<i64>,
     last: Last,
 }
 
 /// What stands in the last of five columns.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Last {
     Offset,
+    #[default]
     Priority,
 }
 
@@ -62,11 +68,11 @@ impl LatencyLog {
             let mut fields = separated(line, b',').skip(4);
             let (fifth, sixth) = (fields.next(), fields.next());
             if sixth.is_some() {
-                return Self { rows: 0, computed_starts: 0, last: Last::Priority };
+                return Self::default();
             }
             has_offset |= fifth.and_then(|field| whole(field).ok()).is_some_and(|last| last > u64::from(u16::MAX));
         }
-        Self { rows: 0, computed_starts: 0, last: if has_offset { Last::Offset } else { Last::Priority } }
+        Self { last: if has_offset { Last::Offset } else { Last::Priority }, ..Self::default() }
     }
 }
 
@@ -87,7 +93,7 @@ impl LineFormat for LatencyLog {
         if self.computed_starts > 0 {
             about.notice(format!(
                 "{} requests: the log has the time of completion in milliseconds, from which the latency was subtracted; \
-                 fio's log_issue_time=1 gives exact times",
+                 with log_issue_time=1 the log of clat, and no other, has exact times",
                 self.computed_starts
             ));
         }
@@ -114,7 +120,7 @@ impl LatencyLog {
         } else if fields.next().is_some() {
             return Err("more columns than the beginning of the log has");
         }
-        let issued = fields.next().map(whole).transpose().map_err(|_| "the time of issue is no whole number")?;
+        let issued = whole(fields.next().unwrap_or(b"0")).map_err(|_| "the time of issue is no whole number")?;
         let op = match direction {
             0 => Op::Read,
             1 => Op::Write,
@@ -122,14 +128,17 @@ impl LatencyLog {
             _ => return Err("the direction is none of 0, 1, 2"),
         };
         let latency = i64::try_from(latency).map_err(|_| "the latency is too large")?;
-        let at = match issued {
-            Some(ns) => i64::try_from(ns).map_err(|_| "the time is too large")?,
-            None => {
-                self.computed_starts += 1;
-                let completed = i64::try_from(time_ms).ok().and_then(|ms| ms.checked_mul(1_000_000));
-                // A completion within the first millisecond can lie before its own beginning.
-                completed.ok_or("the time is too large")?.saturating_sub(latency).max(0)
-            }
+        let completed =
+            i64::try_from(time_ms).ok().and_then(|ms| ms.checked_mul(1_000_000)).ok_or("the time is too large")?;
+        let at = if issued == 0 {
+            self.computed_starts += 1;
+            // A completion within the first millisecond can lie before its own beginning.
+            completed.saturating_sub(latency).max(0)
+        } else {
+            let issued = i64::try_from(issued).map_err(|_| "the time is too large")?;
+            let from_1970 = || completed.saturating_sub(issued).saturating_sub(latency);
+            let start = *self.job_start.get_or_insert_with(|| if completed < FROM_1970.0 { 0 } else { from_1970() });
+            issued.saturating_add(start)
         };
         let (sector, sectors) = context.bytes(offset, length)?;
         self.rows += 1;
@@ -181,6 +190,25 @@ mod tests {
         let (rows, about) = load("fio-latency", b"6, 22323, 2, 4096, 0, 0x4001, 5977111\n");
         assert_eq!((rows[0].at.0, rows[0].op), (5_977_111, Op::Discard));
         assert!(about.notices.len() == 1 && about.notices[0].contains("bandwidth"), "{:?}", about.notices);
+    }
+
+    #[test]
+    fn a_time_of_issue_of_zero_is_none() {
+        // The log of lat of the same requests as that of clat.
+        let (rows, about) = load("fio-latency", b"6, 22323, 0, 4096, 0, 0, 0\n9, 40000, 1, 4096, 0, 0, 0\n");
+        assert_eq!(rows.iter().map(|row| row.at.0).collect::<Vec<_>>(), [5_977_677, 8_960_000]);
+        assert!(about.notices.iter().any(|notice| notice.contains("the log of clat")), "{:?}", about.notices);
+    }
+
+    #[test]
+    fn times_of_issue_count_from_the_start_of_the_job_and_completions_from_1970() {
+        let log = b"\
+1700000000123, 1000, 0, 4096, 0, 0, 23000000
+1700000000125, 1000, 0, 4096, 4096, 0, 24500000
+";
+        let (rows, about) = load("fio-latency", log);
+        assert_eq!(rows.iter().map(|row| row.at.0).collect::<Vec<_>>(), [0, 1_500_000]);
+        assert_eq!(about.epoch_unix_ns, Some(1_700_000_000_122_999_000));
     }
 
     #[test]
