@@ -17,6 +17,7 @@ mod in_time;
 mod losses;
 mod matcher;
 mod open;
+mod waiting;
 
 pub use ahead::Ahead;
 pub use in_time::InTime;
@@ -38,6 +39,8 @@ pub enum Action {
     Requeue,
     /// `C`: completed.
     Complete,
+    /// `C` with the error EAGAIN: it must not wait (`REQ_NOWAIT`, the first try of io_uring), and would have had to.
+    Refuse,
 }
 
 impl Action {
@@ -46,7 +49,7 @@ impl Action {
 
     /// Its letter, as blktrace and blkparse have it.
     pub fn letter(self) -> char {
-        ['Q', 'G', 'I', 'D', 'R', 'C'][self as usize]
+        ['Q', 'G', 'I', 'D', 'R', 'C', 'C'][self as usize]
     }
 
     /// The choice of that letter.

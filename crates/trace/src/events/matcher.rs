@@ -19,6 +19,7 @@ use super::by_device::ByDevice;
 use super::flushes::Flushes;
 use super::losses::Losses;
 use super::open::{Covered, Open, Place};
+use super::waiting::{State, Waiting};
 use super::{Action, Event, EventSource};
 
 /// Events that are read before it is decided which kind a request is taken from.
@@ -46,28 +47,9 @@ pub struct Matcher<S> {
     now: Now,
     losses: Losses,
     by_device: ByDevice,
+    /// Requests that were refused, and are not handed out.
+    refused: u64,
     events_ended: bool,
-}
-
-/// A request that was seen, and what has been found of it.
-struct Waiting {
-    request: Request,
-    issued: Option<Nanos>,
-    /// Sectors that were not seen to be given to the device.
-    to_issue: u64,
-    /// Sectors whose completion has not been seen.
-    to_complete: u64,
-    state: State,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    InFlight,
-    Completed,
-    /// Its completion is among the events that were lost.
-    Lost,
-    /// The device did not take it; it is another request when it is given to the device again.
-    TakenBack,
 }
 
 /// The time of the events, which one event of a wild time does not move.
@@ -139,6 +121,7 @@ impl<S: EventSource> Matcher<S> {
             now: Now { last: Nanos(i64::MIN), now: Nanos(i64::MIN) },
             losses,
             by_device: ByDevice::default(),
+            refused: 0,
             events_ended,
         })
     }
@@ -164,6 +147,7 @@ impl<S: EventSource> Matcher<S> {
             Action::Queue if self.taken_from == Some(Action::Issue) => self.asked.ask(event),
             Action::Requeue => self.take_back(event),
             Action::Complete => self.complete(event),
+            Action::Refuse => self.refuse(event),
             _ => {}
         }
     }
@@ -298,6 +282,37 @@ impl<S: EventSource> Matcher<S> {
         });
     }
 
+    /// It would have had to wait, and whoever asked asks again: that is the request. What the device failed so is one.
+    fn refuse(&mut self, event: &Event) {
+        let (place, sectors) = (event.place(), event.sectors);
+        match self.taken_from {
+            Some(Action::Queue) => {
+                if let Some(number) = self.open.refuse(place, sectors) {
+                    if let Some(waiting) = self.waiting(number) {
+                        waiting.state = State::Refused;
+                    }
+                    self.refused += 1;
+                    return;
+                }
+            }
+            Some(Action::Issue) if self.asked.refuse(place, sectors) => return,
+            _ => {}
+        }
+        self.complete(event);
+    }
+
+    fn tell(&mut self, about: &mut Metadata) {
+        if let Some(taken) = self.taken_from {
+            self.by_device.tell(taken, about);
+        }
+        let refused = std::mem::take(&mut self.refused);
+        if refused > 0 {
+            about.notice(format!(
+                "left out, requests that were refused as they would have had to wait, and are asked for again: {refused}"
+            ));
+        }
+    }
+
     /// The first request, if nothing more is to be learnt of it.
     fn release(&mut self, about: &mut Metadata) -> Option<Request> {
         loop {
@@ -320,32 +335,10 @@ impl<S: EventSource> Matcher<S> {
             about.counts.unmatched += u64::from(self.completes && matches!(front.state, State::InFlight | State::Lost));
             self.first += 1;
             let front = self.waiting.pop_front()?;
-            if front.state != State::TakenBack {
+            if !matches!(front.state, State::TakenBack | State::Refused) {
                 return Some(front.request);
             }
         }
-    }
-}
-
-impl Waiting {
-    fn issue(&mut self, at: Nanos) {
-        if self.issued.is_none() {
-            self.issued = Some(at);
-            self.request.queued = Some(at - self.request.at).filter(|queued| queued.0 >= 0);
-        }
-    }
-
-    /// It will be another request when it is given to the device again, asked for when this one was.
-    fn drop_taken_back(&mut self, event: &Event, asked: &mut Asked) {
-        self.state = State::TakenBack;
-        if let Some(queued) = self.request.queued {
-            asked.ask(&Event { at: self.request.at - queued, ..*event });
-        }
-    }
-
-    fn complete(&mut self, at: Nanos) {
-        self.request.latency = Some(at - self.issued.unwrap_or(self.request.at));
-        self.state = State::Completed;
     }
 }
 
@@ -368,9 +361,7 @@ impl<S: EventSource> Source for Matcher<S> {
                     self.take(&event);
                 }
                 None if self.waiting.is_empty() => {
-                    if let Some(taken) = self.taken_from {
-                        self.by_device.tell(taken, about);
-                    }
+                    self.tell(about);
                     return Ok(None);
                 }
                 None => {}

@@ -147,6 +147,15 @@ impl Open {
         numbers
     }
 
+    /// Removes the youngest request of just this place and length that was not given to the device: its number. Whatever is
+    /// refused is refused at once.
+    pub fn refuse(&mut self, place: Place, sectors: Sectors) -> Option<u64> {
+        let is_it = |(_, extent): &(u64, Extent)| !extent.is_issued() && extent.sectors() == sectors.0;
+        let (number, _) = self.at(place).filter(is_it).last()?;
+        self.forget(place, number);
+        Some(number)
+    }
+
     /// Walks over the requests that tile the range of an event: number, and how many sectors of it are in the range. Of
     /// several at one place those come first that were `issued` already, or were not, the oldest of them first.
     pub fn cover(&mut self, place: Place, sectors: Sectors, issued: bool, mut each: impl FnMut(u64, u64) -> Covered) {

@@ -1,5 +1,7 @@
 //! Events in, requests out.
 
+mod left_out;
+
 use super::*;
 use crate::metadata::Kind;
 use crate::rows::Source;
@@ -27,6 +29,7 @@ fn event(text: &str) -> Event {
         at: Nanos(at.parse().unwrap()),
         action: match action {
             "C" => Action::Complete,
+            "E" => Action::Refuse,
             "R" => Action::Requeue,
             _ => Action::from_letter(action.chars().next().unwrap()).unwrap(),
         },

@@ -89,6 +89,8 @@ impl LineFormat for Tracepoints {
             b"block_rq_insert" => Action::Insert,
             b"block_rq_issue" => Action::Issue,
             b"block_rq_requeue" => Action::Requeue,
+            // EAGAIN.
+            b"block_bio_complete" if rest.trim_ascii_end().ends_with(b"[-11]") => Action::Refuse,
             b"block_rq_complete" | b"block_bio_complete" => Action::Complete,
             b"block_bio_remap" | b"block_rq_remap" => {
                 self.left_out.remaps += 1;

@@ -86,6 +86,9 @@ enum Begun {
 /// The files of one trace are begun within a moment, one device after the other.
 const ONE_MOMENT_NS: u64 = 1_000_000_000;
 
+/// An error stands in 16 bits, as a negative number.
+const EAGAIN: u16 = 11_u16.wrapping_neg();
+
 /// Process names that are kept; a trace of garbage may name billions.
 const MAX_PROCESSES: usize = 1 << 20;
 
@@ -124,6 +127,7 @@ impl Trace {
             event::REQUEUE => Action::Requeue,
             // Where an append to a zone went to is told beside its completion, without the category of one.
             event::COMPLETE if record.has(category::ZONE_APPEND) && !record.has(category::COMPLETE) => return None,
+            event::COMPLETE if record.error == EAGAIN => Action::Refuse,
             event::COMPLETE => Action::Complete,
             event::REMAP => {
                 self.left_out.remaps += 1;

@@ -120,6 +120,28 @@ fn both_versions_in_both_byte_orders() {
 }
 
 #[test]
+fn what_was_refused_because_it_would_have_to_wait_is_asked_for_again() {
+    for (version, big) in [(7, false), (7, true), (8, false), (8, true)] {
+        let put = |sequence, number, categories| {
+            let put = Put { number, categories: category::READ | categories, ..queued(sequence, 8, 512, 0) };
+            record(version, big, put, &[])
+        };
+        let mut refused = put(2, event::COMPLETE, category::COMPLETE);
+        let at = if version == 7 { 44 } else { 48 };
+        refused[at..at + 2].copy_from_slice(&if big { (-11_i16).to_be_bytes() } else { (-11_i16).to_le_bytes() });
+        let content = [
+            put(1, event::QUEUE, category::QUEUE),
+            refused,
+            put(3, event::QUEUE, category::QUEUE),
+            put(4, event::COMPLETE, category::COMPLETE),
+        ];
+        let (rows, about) = load("blktrace", &content.concat());
+        assert_eq!((rows.len(), rows[0].latency), (1, Some(Nanos(1000))), "version {version}, big {big}");
+        assert_eq!((about.epoch_unix_ns, about.counts.unmatched), (None, 0));
+    }
+}
+
+#[test]
 fn zeros_of_version_eight_have_a_category() {
     let put = Put {
         sequence: 1,

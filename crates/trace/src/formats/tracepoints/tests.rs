@@ -240,3 +240,19 @@ fio-9 [001] 12.000006000: block_bio_complete: 253,0 W 8 + 8 [0]
     assert_eq!(latencies(Action::Queue), [1000, 5000, 6000]);
     assert_eq!(latencies(Action::Issue), [1000]);
 }
+
+#[test]
+fn what_was_refused_because_it_would_have_to_wait_is_asked_for_again() {
+    let text = b"\
+io 9 [000] 1.000000: block:block_bio_queue: 8,0 R 100 + 8 [io]
+io 9 [000] 1.000001: block:block_bio_complete: 8,0 R 100 + 8 [-11]
+io 9 [000] 1.000050: block:block_bio_queue: 8,0 R 100 + 8 [io]
+io 9 [000] 1.000060: block:block_rq_issue: 8,0 R 4096 () 100 + 8 [io]
+io 9 [000] 1.000090: block:block_rq_complete: 8,0 R () 100 + 8 [-11]
+";
+    for action in [Action::Queue, Action::Issue] {
+        let (rows, _) = load_with("tracepoints", text, &Options { action: Some(action) });
+        let found: Vec<_> = rows.iter().map(|row| (row.queued, row.latency)).collect();
+        assert_eq!(found, [(Some(Nanos(10_000)), Some(Nanos(30_000)))]);
+    }
+}
