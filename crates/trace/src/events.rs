@@ -18,11 +18,13 @@ mod losses;
 mod matcher;
 mod open;
 mod waiting;
+mod window;
 
 pub use ahead::Ahead;
 pub use in_time::InTime;
 pub use matcher::Matcher;
 use open::Place;
+pub use window::{WIDE, Window, tell_late};
 
 /// What happens to a request on its way, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,9 +7,10 @@
 
 mod write;
 
-use crate::events::{Action, Event};
+use crate::events::{Action, Event, WIDE, Window};
 use crate::formats::tracepoints::{is_device, open_events};
-use crate::formats::{Format, LeftOut, TriedOn};
+use crate::formats::{Format, LeftOut, Opened, Options, TriedOn};
+use crate::input::Input;
 use crate::metadata::Metadata;
 use crate::number::{decimal, whole};
 use crate::request::{Comm, Op};
@@ -24,14 +25,19 @@ pub const FORMAT: Format = Format {
     endings: &[".blkparse"],
     recognise: |head| recognise_lines(head, Blkparse::default()),
     has_actions: true,
-    open: |input, options| open_events(input, "blkparse", (Zero::TraceStart, WINDOW), options, Blkparse::default()),
+    open,
     create_load: Some(write::create_load),
     ..Format::named("blkparse")
 };
 
 /// How many events are held back to put them in order: blkparse sorts what it prints, but for what comes late from a trace that
-/// is still being made. So few stay in the processor's cache, and cost next to nothing.
+/// is still being made.
 const WINDOW: usize = 1 << 8;
+
+fn open(input: Input, options: &Options) -> crate::Result<Opened> {
+    let window = Window::narrowing(WINDOW, WIDE);
+    open_events(input, FORMAT.name, (Zero::TraceStart, window), options, Blkparse::default())
+}
 
 #[derive(Default)]
 struct Blkparse {

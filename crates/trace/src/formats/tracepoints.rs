@@ -10,7 +10,7 @@
 
 use memchr::memmem;
 
-use crate::events::{Action, Ahead, Event, EventSource, InTime, Matcher};
+use crate::events::{Action, Ahead, Event, EventSource, InTime, Matcher, WIDE, Window};
 use crate::formats::{Format, LeftOut, Opened, Options, TriedOn};
 use crate::input::Input;
 use crate::metadata::Metadata;
@@ -32,18 +32,14 @@ pub const FORMAT: Format = Format {
 
 /// Opens a trace of such lines.
 fn open(input: Input, options: &Options) -> crate::Result<Opened> {
-    open_events(input, FORMAT.name, (Zero::Arbitrary, WINDOW), options, Tracepoints::default())
+    open_events(input, FORMAT.name, (Zero::Arbitrary, Window::of(WIDE)), options, Tracepoints::default())
 }
-
-/// How many events are held back to put them in order, which takes some 20 MB. A buffer of bpftrace has 64 pages and holds
-/// some 2000 events; all buffers of 128 CPUs may be printed one behind the other.
-const WINDOW: usize = 1 << 18;
 
 /// Opens a trace of lines that each are an event: what their times count from, and within how many they are put in order.
 pub fn open_events<F>(
     input: Input,
     format: &str,
-    (zero, window): (Zero, usize),
+    (zero, window): (Zero, Window<Nanos>),
     options: &Options,
     lines: F,
 ) -> crate::Result<Opened>

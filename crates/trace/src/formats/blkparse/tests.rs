@@ -185,3 +185,14 @@ fn what_was_refused_because_it_would_have_to_wait_is_asked_for_again() {
     assert_eq!((found, about.counts.unmatched), (vec![(50_000, 30_000)], 0));
     assert!(about.notices.iter().any(|said| said.ends_with("asked for again: 1")), "{:?}", about.notices);
 }
+
+/// As of `blktrace -o - | blkparse -i -`: what is in one processor's buffer, and then what is in the next.
+#[test]
+fn one_processors_events_behind_anothers_are_put_in_order() {
+    let line = |cpu, at: u32, action| format!("8,0 {cpu} {at} 0.{at:09} 1 {action} R 100 + 8 [{cpu}]\n");
+    let completed: String = (0..2000).map(|i| line(0, 10 * i + 7, "C")).collect();
+    let issued: String = (0..2000).map(|i| line(1, 10 * i, "D")).collect();
+    let (rows, about) = load("blkparse", (completed + &issued).as_bytes());
+    assert!(rows.len() == 2000 && rows.iter().all(|row| row.latency == Some(Nanos(7))));
+    assert!(!about.notices.iter().any(|said| said.contains("out of the order")), "{:?}", about.notices);
+}

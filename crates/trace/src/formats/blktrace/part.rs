@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::events::{WIDE, Window};
 use crate::input::Input;
 use crate::metadata::Metadata;
 use crate::reorder::Reorder;
@@ -19,6 +20,7 @@ pub struct Part {
     input: BufReader<Input>,
     layout: Layout,
     ahead: Reorder<Ordered>,
+    window: Window<u64>,
     records: u64,
     numbers: Numbers,
     ended: bool,
@@ -87,13 +89,17 @@ impl Ord for Ordered {
 }
 
 impl Part {
-    pub fn new(input: Input) -> Result<Self> {
+    /// One of so many files.
+    pub fn new(input: Input, files: usize) -> Result<Self> {
         let Some(layout) = layout(input.head()) else {
             let problem = "does not begin with a record of blktrace, of version 7 or 8";
             return Err(Error::format(input.path(), problem));
         };
         let input = BufReader::with_capacity(256 * 1024, input);
-        Ok(Self { input, layout, ahead: Reorder::default(), records: 0, numbers: Numbers::default(), ended: false })
+        // A file that is alone may be of all CPUs.
+        let window = if files == 1 { Window::narrowing(AHEAD, WIDE) } else { Window::widening(AHEAD, WIDE / files) };
+        let (ahead, numbers) = (Reorder::default(), Numbers::default());
+        Ok(Self { input, layout, ahead, window, records: 0, numbers, ended: false })
     }
 
     /// When its next record was made.
@@ -108,6 +114,11 @@ impl Part {
         Ok(next)
     }
 
+    /// One of its records was not put in order.
+    pub fn widen(&mut self) {
+        self.window.widen();
+    }
+
     /// Its name.
     pub fn path(&self) -> &Path {
         self.input.get_ref().path()
@@ -119,13 +130,14 @@ impl Part {
 
     /// Reads on until the next records are in order.
     pub fn fill(&mut self, about: &mut Metadata) -> Result<()> {
-        while !self.ended && self.ahead.len() < AHEAD {
+        while !self.ended && self.ahead.len() < self.window.places() {
             let read = self.read().map_err(|e| Error::io(self.input.get_ref().path(), e))?;
             let problem = match read {
                 Found::Record(ordered) => {
                     if !ordered.record.has(category::NOTIFY) {
                         about.counts.lost_events += self.numbers.lost_before(&ordered.record);
                     }
+                    self.window.see(ordered.key.0);
                     self.ahead.push(ordered);
                     continue;
                 }

@@ -256,6 +256,25 @@ fn files_of_several_cpus_are_merged() {
     assert_eq!(rows[0].latency, Some(Nanos(100)));
 }
 
+/// As of `blktrace -o -`: what is in one processor's buffer, and then what is in the next.
+#[test]
+fn one_processors_records_behind_anothers_are_put_in_order() {
+    let put = |time, number, categories| {
+        record(7, false, Put { time, number, categories: category::READ | categories, ..queued(0, 8, 512, 0) }, &[])
+    };
+    let completed = (0..5000).map(|i| put(10 * i + 7, event::COMPLETE, category::COMPLETE));
+    let issued = (0..5000).map(|i| put(10 * i, event::ISSUE, category::ISSUE));
+    let (read, about) = load("blktrace", &completed.chain(issued).collect::<Vec<_>>().concat());
+    assert!(read.len() == 5000 && read.iter().all(|row| row.latency == Some(Nanos(7))));
+    assert!(!about.notices.iter().any(|said| said.contains("out of the order")), "{:?}", about.notices);
+    // Of a file for each processor less is read ahead.
+    let one: Vec<u8> = (1000..3000).chain([5]).flat_map(|time| put(time, event::ISSUE, category::ISSUE)).collect();
+    let other = put(5000, event::ISSUE, category::ISSUE);
+    let (_, about) = rows(read::open(vec![input(&one), input(&other)], &Options::default()).unwrap());
+    let late = "1 events were more than 1024 places out of the order of time";
+    assert!(about.notices.iter().any(|said| said.starts_with(late)), "{:?}", about.notices);
+}
+
 #[test]
 fn a_cut_file_gives_what_is_whole() {
     let content = trace(7, false);
