@@ -118,15 +118,14 @@ impl Tracepoints {
         let mut fields = words(rest);
         let device = fields.next().ok_or("no device")?;
         let letters = fields.next().ok_or("no operation")?;
-        // What a driver's command holds stands in between, in parentheses.
         let plus = memmem::find(rest, b" + ").ok_or("no place (sector + length)")?;
         let sector = words(&rest[..plus]).next_back().ok_or("no sector")?;
         let sectors = words(&rest[plus + 3..]).next().ok_or("no length")?;
         let sectors = whole(sectors).map_err(|_| "the length is no whole number")?;
         let sector = whole(sector).map_err(|_| "the sector is no whole number")?;
         is_device(device)?;
-        if sector == NOWHERE && sectors > 0 {
-            // The completion of a command to the driver tells what that moved.
+        // The completion of a command to the driver tells what that moved.
+        if sector == NOWHERE && sectors > 0 || holds_command(&rest[..plus]) {
             return self.left_out.count(rwbs::NoRequest::DriverCommand).map(|()| None);
         }
         let (op, flags) = match rwbs::parse(letters, sectors) {
@@ -137,6 +136,13 @@ impl Tracepoints {
         let device = context.device(device)?;
         Ok(Some(Event { at, action, device, sector, sectors, op, flags, pid, comm }))
     }
+}
+
+/// Whether a driver's command stands in front of the place, in parentheses: `8,0 R 36 (12 00 00 00 24 00) 0`. Its letters may well
+/// be those of a read or a write; kernels since 4.11 tell no command.
+fn holds_command(before_length: &[u8]) -> bool {
+    let command = memchr::memchr(b'(', before_length).and_then(|open| before_length.get(open + 1));
+    command.is_some_and(|&first| first != b')')
 }
 
 /// What stands in front of the event's name and its colon, and what from the name on.

@@ -126,6 +126,8 @@ fn commands_to_the_driver_and_zones_are_counted_and_appends_are_writes() {
     let text = b"\
   smartctl   1 [000] 1.000000: block:block_rq_issue: 8,0 N 512 (85 08 0e 00 d0 00) 0 + 0 [smartctl]
   smartctl   1 [000] 1.000010: block:block_rq_complete: 8,0 N (85 08 0e 00 d0 00) 18446744073709551615 + 1 [0]
+  smartctl   1 [000] 1.000020: block:block_rq_issue: 8,0 R 36 (12 00 00 00 24 00) 0 + 0 [smartctl]
+  smartctl   1 [000] 1.000030: block:block_rq_complete: 8,0 R (12 00 00 00 24 00) 18446744073709551615 + 0 [0]
   a   1 [000] 1.100000: block:block_rq_issue: 8,0 R 4096 () 8 + 8 [a]
   a   1 [000] 1.200000: block:block_rq_issue: 8,0 ZAS 4096 () 800 + 8 [a]
   a   1 [000] 1.300000: block:block_rq_issue: 8,0 ZR 0 () 524288 + 0 [a]
@@ -136,7 +138,7 @@ fn commands_to_the_driver_and_zones_are_counted_and_appends_are_writes() {
     let found: Vec<_> = rows.iter().map(|row| (row.op, row.sector.0, row.sectors.0)).collect();
     assert_eq!(found, [(Op::Read, 8, 8), (Op::Write, 800, 8), (Op::Read, 96, 0)]);
     assert_eq!((recognised_as(text), about.counts.bad_lines), ("tracepoints", 0));
-    for said in ["commands to the driver, which are no requests: 2", "zones, which move no data: 2"] {
+    for said in ["commands to the driver, which are no requests: 4", "zones, which move no data: 2"] {
         assert!(about.notices.iter().any(|notice| notice.ends_with(said)), "{:?}", about.notices);
     }
 }
