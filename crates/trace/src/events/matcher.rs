@@ -38,6 +38,8 @@ pub struct Matcher<S> {
     taken_from: Option<Action>,
     /// Whether there are completions to wait for.
     completes: bool,
+    /// Whether there are issues to wait for.
+    is_issued: bool,
     waiting: VecDeque<Waiting>,
     /// The number of the first in `waiting`.
     first: u64,
@@ -84,6 +86,7 @@ impl<S: EventSource> Matcher<S> {
         let most = Action::CHOICES.into_iter().rev().max_by_key(|&a| count(a)).filter(|&a| count(a) > 0);
         let taken_from = action.or(most);
         let completes = count(Action::Complete) > 0;
+        let is_issued = count(Action::Issue) > 0 && taken_from != Some(Action::Issue);
         if let Some(taken) = taken_from {
             let shown: Vec<String> = Action::CHOICES
                 .into_iter()
@@ -113,6 +116,7 @@ impl<S: EventSource> Matcher<S> {
             ahead,
             taken_from,
             completes,
+            is_issued,
             waiting: VecDeque::new(),
             first: 0,
             open: Open::default(),
@@ -320,7 +324,8 @@ impl<S: EventSource> Matcher<S> {
             let given_up = self.events_ended && self.ahead.is_empty()
                 || self.waiting.len() > MAX_WAITING
                 || self.now.now - front.request.at > MAX_AGE;
-            if self.completes && front.state == State::InFlight && !given_up {
+            let is_awaited = self.completes || self.is_issued && front.issued.is_none();
+            if is_awaited && front.state == State::InFlight && !given_up {
                 return None;
             }
             if front.state == State::InFlight {

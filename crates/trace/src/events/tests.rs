@@ -272,6 +272,14 @@ fn a_queueing_time_may_be_zero_and_needs_no_completion() {
 }
 
 #[test]
+fn a_trace_without_completions_has_queueing_times() {
+    let events = ["Q 1 W 0+8", "Q 2 FWS 0+0", "Q 3 W 8+8", "D 5 FF 0+0", "D 6 W 0+16", "Q 7 R 99+8", "D 9 R 99+8"];
+    let (requests, about) = matched(&events, Some(Action::Queue));
+    let all = [(1, 0, Some(5), None), (2, 0, Some(3), None), (3, 8, Some(3), None), (7, 99, Some(2), None)];
+    assert_eq!((short(&requests), about.counts.unmatched), (all.to_vec(), 0));
+}
+
+#[test]
 fn one_wild_time_costs_nothing() {
     let wild = 99_999_999_000_000_000_i64;
     let events = ["Q 1 W 0+8", &format!("G {wild} W 900+8"), "C 9 W 0+8", "Q 10 W 8+8", "C 12 W 8+8"];
