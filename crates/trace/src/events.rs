@@ -17,6 +17,7 @@ mod in_time;
 mod losses;
 mod matcher;
 mod open;
+mod splits;
 mod waiting;
 mod window;
 
@@ -43,6 +44,8 @@ pub enum Action {
     Complete,
     /// `C` with the error EAGAIN: it must not wait (`REQ_NOWAIT`, the first try of io_uring), and would have had to.
     Refuse,
+    /// `X`: split; the event is where the rest begins, and how long that is it does not say.
+    Split,
 }
 
 impl Action {
@@ -51,7 +54,7 @@ impl Action {
 
     /// Its letter, as blktrace and blkparse have it.
     pub fn letter(self) -> char {
-        ['Q', 'G', 'I', 'D', 'R', 'C', 'C'][self as usize]
+        ['Q', 'G', 'I', 'D', 'R', 'C', 'C', 'X'][self as usize]
     }
 
     /// The choice of that letter.

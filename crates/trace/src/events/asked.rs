@@ -55,6 +55,11 @@ impl Asked {
         self.open.refuse(place, sectors).is_some()
     }
 
+    /// Whether it is the rest of something that was asked for.
+    pub fn has_rest(&self, place: Place, sectors: Sectors) -> bool {
+        self.open.has_rest(place, sectors)
+    }
+
     /// When the first part of what is given to the device was asked for.
     pub fn issued(&mut self, event: &Event) -> Option<Nanos> {
         let mut asked: Option<Nanos> = None;

@@ -19,6 +19,7 @@ use super::by_device::ByDevice;
 use super::flushes::Flushes;
 use super::losses::Losses;
 use super::open::{Covered, Open, Place};
+use super::splits::Splits;
 use super::waiting::{State, Waiting};
 use super::{Action, Event, EventSource};
 
@@ -46,6 +47,7 @@ pub struct Matcher<S> {
     open: Open,
     flushes: Flushes,
     asked: Asked,
+    splits: Splits,
     now: Now,
     losses: Losses,
     by_device: ByDevice,
@@ -122,6 +124,7 @@ impl<S: EventSource> Matcher<S> {
             open: Open::default(),
             flushes: Flushes::default(),
             asked: Asked::default(),
+            splits: Splits::default(),
             now: Now { last: Nanos(i64::MIN), now: Nanos(i64::MIN) },
             losses,
             by_device: ByDevice::default(),
@@ -143,6 +146,9 @@ impl<S: EventSource> Matcher<S> {
     }
 
     fn take(&mut self, event: &Event) {
+        if self.splits.may_be_rest(event) && self.is_rest(event) {
+            return;
+        }
         let is_taken = Some(event.action) == self.taken_from;
         match event.action {
             Action::Issue if is_taken => self.begin_issued(event),
@@ -152,8 +158,14 @@ impl<S: EventSource> Matcher<S> {
             Action::Requeue => self.take_back(event),
             Action::Complete => self.complete(event),
             Action::Refuse => self.refuse(event),
+            Action::Split => self.splits.split(event),
             _ => {}
         }
+    }
+
+    fn is_rest(&self, event: &Event) -> bool {
+        let (place, sectors) = (event.place(), event.sectors);
+        self.open.has_rest(place, sectors) || self.asked.has_rest(place, sectors)
     }
 
     fn next_number(&self) -> u64 {

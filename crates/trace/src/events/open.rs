@@ -156,6 +156,13 @@ impl Open {
         Some(number)
     }
 
+    /// Whether a request begins before a place and ends where that does.
+    pub fn has_rest(&self, place: Place, sectors: Sectors) -> bool {
+        let to = place.sector.saturating_add(sectors.0);
+        let whole = self.reaching_beyond(place, to, false);
+        whole.is_some_and(|(key, extent)| key.sector().saturating_add(extent.sectors()) == to)
+    }
+
     /// Walks over the requests that tile the range of an event: number, and how many sectors of it are in the range. Of
     /// several at one place those come first that were `issued` already, or were not, the oldest of them first.
     pub fn cover(&mut self, place: Place, sectors: Sectors, issued: bool, mut each: impl FnMut(u64, u64) -> Covered) {

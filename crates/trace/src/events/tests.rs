@@ -30,6 +30,7 @@ fn event(text: &str) -> Event {
         action: match action {
             "C" => Action::Complete,
             "E" => Action::Refuse,
+            "X" => Action::Split,
             "R" => Action::Requeue,
             _ => Action::from_letter(action.chars().next().unwrap()).unwrap(),
         },

@@ -113,7 +113,7 @@ fn is_event(line: &[u8]) -> bool {
 enum Kind {
     Event(Action),
     Remap,
-    /// Merged, plugged, unplugged, split, bounced, slept, a message; what newer kernels tell of zones beside.
+    /// Merged, plugged, unplugged, bounced, slept, a message; what newer kernels tell of zones beside.
     Other,
 }
 
@@ -125,8 +125,9 @@ fn kind(letters: &[u8]) -> Option<Kind> {
         b"D" => Kind::Event(Action::Issue),
         b"R" => Kind::Event(Action::Requeue),
         b"C" => Kind::Event(Action::Complete),
+        b"X" => Kind::Event(Action::Split),
         b"A" => Kind::Remap,
-        b"M" | b"F" | b"P" | b"U" | b"UT" | b"X" | b"B" | b"S" | b"m" | b"T" => Kind::Other,
+        b"M" | b"F" | b"P" | b"U" | b"UT" | b"B" | b"S" | b"m" | b"T" => Kind::Other,
         b"ZP" | b"ZU" | b"ZA" => Kind::Other,
         _ => return None,
     })
@@ -182,6 +183,9 @@ impl Blkparse {
                 whole(sector).map_err(|_| "the sector is no whole number")?,
                 whole(sectors).map_err(|_| "the length is no whole number")?,
             )),
+            (Some(_), Some(b"/"), Some(rest)) if action == Action::Split => {
+                Some((whole(rest).map_err(|_| "the sector is no whole number")?, 1))
+            }
             (first, second, _) if is_command(action, letters, first, second) => {
                 return self.left_out.count(rwbs::NoRequest::DriverCommand).map(|()| None);
             }

@@ -82,6 +82,7 @@ mod event {
     pub const REQUEUE: u16 = 6;
     pub const ISSUE: u16 = 7;
     pub const COMPLETE: u16 = 8;
+    pub const SPLIT: u16 = 11;
     pub const INSERT: u16 = 12;
     pub const REMAP: u16 = 15;
     /// Set beside the number if the record carries a control group.

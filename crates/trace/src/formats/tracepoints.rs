@@ -4,6 +4,7 @@
 //! comm   pid [cpu]  sec.usec: block:block_rq_issue: maj,min RWBS bytes (cmd) sector + n prio [comm]
 //! comm-pid   [cpu]  sec.usec: block_rq_complete:    maj,min RWBS (cmd) sector + n prio [error]
 //! comm-pid   [cpu] d..2.  sec.usec: block_bio_queue: maj,min RWBS sector + n [comm]
+//! comm-pid   [cpu] d..2.  sec.usec: block_split:     maj,min RWBS sector / sector of the rest [comm]
 //! ```
 //! Which is which is told line by line. Times are those of the trace's clock. From `include/trace/events/block.h`; seen
 //! from perf on Linux 6.18. `trace-cmd report -l` puts the processor and the flags into one word: `comm-pid 0d..2. sec`.
@@ -85,6 +86,7 @@ impl LineFormat for Tracepoints {
             b"block_rq_insert" => Action::Insert,
             b"block_rq_issue" => Action::Issue,
             b"block_rq_requeue" => Action::Requeue,
+            b"block_split" => Action::Split,
             // EAGAIN.
             b"block_bio_complete" if rest.trim_ascii_end().ends_with(b"[-11]") => Action::Refuse,
             b"block_rq_complete" | b"block_bio_complete" => Action::Complete,
@@ -118,9 +120,12 @@ impl Tracepoints {
         let mut fields = words(rest);
         let device = fields.next().ok_or("no device")?;
         let letters = fields.next().ok_or("no operation")?;
-        let plus = memmem::find(rest, b" + ").ok_or("no place (sector + length)")?;
+        let separator: &[u8] = if action == Action::Split { b" / " } else { b" + " };
+        let plus = memmem::find(rest, separator).ok_or("no place (sector + length)")?;
         let sector = words(&rest[..plus]).next_back().ok_or("no sector")?;
         let sectors = words(&rest[plus + 3..]).next().ok_or("no length")?;
+        // Of what was split, the rest begins there.
+        let (sector, sectors) = if action == Action::Split { (sectors, &b"1"[..]) } else { (sector, sectors) };
         let sectors = whole(sectors).map_err(|_| "the length is no whole number")?;
         let sector = whole(sector).map_err(|_| "the sector is no whole number")?;
         is_device(device)?;

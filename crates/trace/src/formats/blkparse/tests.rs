@@ -196,3 +196,15 @@ fn one_processors_events_behind_anothers_are_put_in_order() {
     assert!(rows.len() == 2000 && rows.iter().all(|row| row.latency == Some(Nanos(7))));
     assert!(!about.notices.iter().any(|said| said.contains("out of the order")), "{:?}", about.notices);
 }
+
+#[test]
+fn the_rest_of_a_split_request_is_none() {
+    let text = b"\
+  8,0    0        1     0.000000000   697  Q   R 0 + 2048 [a]
+  8,0    0        2     0.000001000   697  X   R 0 / 1024 [a]
+  8,0    0        3     0.000002000   697  Q   R 1024 + 1024 [a]
+  8,0    0        4     0.000003000     0  C   R 0 + 2048 [0]
+";
+    let (rows, about) = load("blkparse", text);
+    assert_eq!((rows.len(), rows[0].sectors.0, about.counts.bad_lines), (1, 2048, 0));
+}

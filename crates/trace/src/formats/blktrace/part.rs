@@ -13,7 +13,7 @@ use crate::request::Comm;
 use crate::rows::note_damage;
 
 use super::record::{ByteOrder, Layout, Record, layout};
-use super::{AHEAD, MAGIC, category, notification};
+use super::{AHEAD, MAGIC, category, event, notification};
 
 /// A file: its records in order, as far as they were read.
 pub struct Part {
@@ -164,7 +164,7 @@ impl Part {
             n if n < bytes.len() => return Ok(Found::Cut),
             _ => {}
         }
-        let record = Record::read(self.layout, bytes);
+        let mut record = Record::read(self.layout, bytes);
         if record.magic & !0xff != MAGIC {
             return Ok(Found::Lost);
         }
@@ -176,6 +176,13 @@ impl Part {
         let rest = u64::from(record.pdu_bytes) - kept as u64;
         if rest > 0 && io::copy(&mut self.input.by_ref().take(rest), &mut io::sink())? < rest {
             return Ok(Found::Cut);
+        }
+        // Where the rest of what was split begins, on every machine in this order of bytes.
+        if record.number() == event::SPLIT
+            && !record.has(category::NOTIFY)
+            && let Some(rest) = pdu[..kept].last_chunk()
+        {
+            record.sector = u64::from_be_bytes(*rest);
         }
         self.records += 1;
         let pdu = self.pdu(&record, &pdu[..kept]);

@@ -138,6 +138,7 @@ impl Trace {
             event::INSERT => Action::Insert,
             event::ISSUE => Action::Issue,
             event::REQUEUE => Action::Requeue,
+            event::SPLIT => Action::Split,
             // Where an append to a zone went to is told beside its completion, without the category of one.
             event::COMPLETE if record.has(category::ZONE_APPEND) && !record.has(category::COMPLETE) => return None,
             event::COMPLETE if record.error == EAGAIN => Action::Refuse,

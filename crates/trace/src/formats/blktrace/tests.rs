@@ -189,6 +189,23 @@ fn operations_on_zones_are_counted_and_appends_are_writes() {
 }
 
 #[test]
+fn the_rest_of_a_split_request_is_none() {
+    for (version, big) in [(7, false), (7, true), (8, false)] {
+        let split = Put { number: event::SPLIT, categories: category::READ, ..queued(2, 0, 1024 * 512, 0) };
+        let categories = category::COMPLETE | category::READ;
+        let completed = Put { number: event::COMPLETE, categories, ..queued(4, 0, 2048 * 512, 0) };
+        let content = [
+            record(version, big, queued(1, 0, 2048 * 512, category::READ), &[]),
+            record(version, big, split, &1024_u64.to_be_bytes()),
+            record(version, big, queued(3, 1024, 1024 * 512, category::READ), &[]),
+            record(version, big, completed, &[]),
+        ];
+        let (rows, about) = load("blktrace", &content.concat());
+        assert_eq!((rows.len(), rows[0].sectors.0, about.counts.lost_events), (1, 2048, 0));
+    }
+}
+
+#[test]
 fn records_whose_times_changed_places_are_not_lost() {
     let put = |sequence, time| record(7, false, Put { time, ..queued(sequence, 8, 512, category::READ) }, &[]);
     let swapped = [put(1, 100), put(2, 300), put(3, 200), put(4, 400)].concat();

@@ -258,3 +258,15 @@ io 9 [000] 1.000090: block:block_rq_complete: 8,0 R () 100 + 8 [-11]
         assert_eq!(found, [(Some(Nanos(10_000)), Some(Nanos(30_000)))]);
     }
 }
+
+#[test]
+fn the_rest_of_a_split_request_is_none() {
+    let text = b"\
+a 9 [000] 1.000000: block:block_bio_queue: 8,0 R 0 + 2048 [a]
+a 9 [000] 1.000001: block:block_split: 8,0 R 0 / 1024 [a]
+a 9 [000] 1.000002: block:block_bio_queue: 8,0 R 1024 + 1024 [a]
+a 9 [000] 1.000003: block:block_rq_complete: 8,0 R () 0 + 2048 [0]
+";
+    let (rows, about) = load("tracepoints", text);
+    assert_eq!((rows.len(), rows[0].sectors.0, about.counts.bad_lines), (1, 2048, 0));
+}
