@@ -10,8 +10,8 @@
 //!
 //! **The merge.** Each file is roughly in the order of time: records are written under different locks. Of each file the
 //! next [`AHEAD`] records are kept in order, and the earliest record of all files goes first; a file is read on whenever
-//! one of its records has gone. So a record may stand up to that many places too late in its file. What `blktrace -o -` writes
-//! is one file of all CPUs, a buffer of one behind that of another: see [`crate::events::Window`].
+//! one of its records has gone. So a record may stand up to that many places too late in its file. What `blktrace -o -`
+//! writes is one file of all CPUs, a buffer of one behind that of another: see [`crate::events::Window`].
 //!
 //! **Losses.** Records other than notifications are numbered for each device and CPU, in the order in which they stand in
 //! their file; a gap in the numbers is that many lost events.

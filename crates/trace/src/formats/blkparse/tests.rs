@@ -40,6 +40,19 @@ fn events_and_summary() {
 }
 
 #[test]
+fn thousands_of_skipped_events_are_counted() {
+    let text = String::from_utf8_lossy(TEXT);
+    for skips in [
+        "1,234 forward (1,002,345 -   0.1%)",
+        "1234 forward (1.002.345 - 100,0%)",
+        "1 forward (1\u{202f}002\u{202f}345 - 1%)",
+    ] {
+        let text = text.replace("3 forward (17 -   0.1%)", skips);
+        assert_eq!(load("blkparse", text.as_bytes()).1.counts.lost_events, 1_002_345, "{skips}");
+    }
+}
+
+#[test]
 fn what_blkparse_says_of_its_input_is_no_bad_line() {
     let (events, summary) = TEXT.split_at(TEXT.windows(4).position(|w| w == b"CPU3").unwrap());
     let said: &[u8] = b"Input file p.blktrace.0 added\n";
