@@ -14,7 +14,8 @@
 //! writes is one file of all CPUs, a buffer of one behind that of another: see [`crate::events::Window`].
 //!
 //! **Losses.** Records other than notifications are numbered for each device and CPU, in the order in which they stand in
-//! their file; a gap in the numbers is that many lost events.
+//! their file; a gap in the numbers is that many lost events. Kernels before the end of 2025 number only what finds room, so
+//! that what they drop leaves no gap; only blktrace itself tells of it.
 
 mod part;
 mod read;
