@@ -16,6 +16,7 @@ mod flushes;
 mod in_time;
 mod losses;
 mod matcher;
+mod now;
 mod open;
 mod splits;
 mod waiting;
@@ -80,6 +81,8 @@ pub struct Event {
     pub op: Op,
     /// How it does that.
     pub flags: Flags,
+    /// Whether it is appended to a zone: it says where that begins, and its completion where the device wrote.
+    pub is_append: bool,
     /// The process that caused the event.
     pub pid: Option<u32>,
     /// Its name.
@@ -88,7 +91,7 @@ pub struct Event {
 
 impl Event {
     fn place(&self) -> Place {
-        Place::of(self.device, self.op, self.sector, self.sectors)
+        Place::of(self)
     }
 
     fn request(&self) -> Request {

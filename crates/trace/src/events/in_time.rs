@@ -185,6 +185,7 @@ mod tests {
             sectors: Sectors(1),
             op: Op::Read,
             flags: Flags::NONE,
+            is_append: false,
             pid: None,
             comm: Comm::default(),
         }

@@ -18,7 +18,8 @@ use super::asked::Asked;
 use super::by_device::ByDevice;
 use super::flushes::Flushes;
 use super::losses::Losses;
-use super::open::{Covered, Open, Place};
+use super::now::Now;
+use super::open::{Covered, Open};
 use super::splits::Splits;
 use super::waiting::{State, Waiting};
 use super::{Action, Event, EventSource};
@@ -54,19 +55,6 @@ pub struct Matcher<S> {
     /// Requests that were refused, and are not handed out.
     refused: u64,
     events_ended: bool,
-}
-
-/// The time of the events, which one event of a wild time does not move.
-struct Now {
-    last: Nanos,
-    now: Nanos,
-}
-
-impl Now {
-    fn see(&mut self, at: Nanos) {
-        self.now = at.min(self.last);
-        self.last = at;
-    }
 }
 
 impl<S: EventSource> Matcher<S> {
@@ -125,7 +113,7 @@ impl<S: EventSource> Matcher<S> {
             flushes: Flushes::default(),
             asked: Asked::default(),
             splits: Splits::default(),
-            now: Now { last: Nanos(i64::MIN), now: Nanos(i64::MIN) },
+            now: Now::default(),
             losses,
             by_device: ByDevice::default(),
             refused: 0,
@@ -185,9 +173,16 @@ impl<S: EventSource> Matcher<S> {
         } else {
             self.open.add(event.place(), event.sectors, number);
         }
-        let (request, sectors) = (event.request(), event.sectors.0);
+        let (request, place, sectors) = (event.request(), event.place(), event.sectors.0);
         let state = State::InFlight;
-        self.waiting.push_back(Waiting { request, issued: None, to_issue: sectors, to_complete: sectors, state });
+        self.waiting.push_back(Waiting {
+            request,
+            place,
+            issued: None,
+            to_issue: sectors,
+            to_complete: sectors,
+            state,
+        });
     }
 
     /// A request that is taken from its issue.
@@ -204,6 +199,7 @@ impl<S: EventSource> Matcher<S> {
         let request = Request { queued: asked.map(|asked| event.at - asked), ..event.request() };
         self.waiting.push_back(Waiting {
             request,
+            place,
             issued: Some(event.at),
             to_issue: 0,
             to_complete: event.sectors.0,
@@ -278,6 +274,14 @@ impl<S: EventSource> Matcher<S> {
             }
             return;
         }
+        if event.is_append {
+            let number = self.open.append(event.place(), event.sectors);
+            if let Some(waiting) = number.and_then(|number| self.waiting(number)) {
+                waiting.request.sector = event.sector;
+                waiting.complete(event.at);
+            }
+            return;
+        }
         // Where completions were lost, an older one of just this place waits in vain.
         for number in self.open.older_twins(event.place(), event.sectors, self.losses.before()) {
             if let Some(waiting) = self.waiting(number) {
@@ -335,7 +339,7 @@ impl<S: EventSource> Matcher<S> {
             let front = self.waiting.front()?;
             let given_up = self.events_ended && self.ahead.is_empty()
                 || self.waiting.len() > MAX_WAITING
-                || self.now.now - front.request.at > MAX_AGE;
+                || self.now.is() - front.request.at > MAX_AGE;
             let is_awaited = self.completes || self.is_issued && front.issued.is_none();
             if is_awaited && front.state == State::InFlight && !given_up {
                 return None;
@@ -345,8 +349,7 @@ impl<S: EventSource> Matcher<S> {
                 if request.op == Op::Flush && request.sectors.0 == 0 {
                     self.flushes.forget(request.device, self.first);
                 } else {
-                    let place = Place::of(request.device, request.op, request.sector, request.sectors);
-                    self.open.forget(place, self.first);
+                    self.open.forget(front.place, self.first);
                 }
             }
             about.counts.unmatched += u64::from(self.completes && matches!(front.state, State::InFlight | State::Lost));

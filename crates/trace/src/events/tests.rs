@@ -39,6 +39,7 @@ fn event(text: &str) -> Event {
         sectors: Sectors(sectors),
         op,
         flags,
+        is_append: crate::rwbs::is_append(rwbs.as_bytes()),
         pid: None,
         comm: Comm::default(),
     }
@@ -264,6 +265,29 @@ fn what_was_asked_for_and_never_issued_is_not_what_is_asked_for_much_later() {
     let texts: Vec<&str> = events.iter().map(String::as_str).collect();
     let (requests, _) = matched(&texts, Some(Action::Issue));
     assert_eq!(requests.iter().map(|r| r.queued.map(|q| q.0)).collect::<Vec<_>>(), [Some(1), Some(1)]);
+}
+
+#[test]
+fn an_append_went_where_its_completion_says() {
+    let asked = ["Q 0 ZA 800+8", "Q 1 ZA 800+16", "Q 2 ZA 800+8", "Q 3 ZA 2000+8", "Q 4 W 808+8"];
+    let issued = ["D 5 ZA 800+8", "D 6 ZA 800+16", "D 7 ZA 800+8", "D 8 ZA 2000+8", "D 9 W 808+8"];
+    let completed = ["C 20 ZA 816+16", "C 30 ZA 832+8", "C 40 ZA 2000+8", "C 50 ZA 808+8", "C 60 W 808+8"];
+    let all = [&asked[..], &issued, &completed].concat();
+    let (requests, about) = matched(&all, Some(Action::Issue));
+    let expected = [
+        (5, 832, Some(5), Some(25)),
+        (6, 816, Some(5), Some(14)),
+        (7, 808, Some(5), Some(43)),
+        (8, 2000, Some(5), Some(32)),
+        (9, 808, Some(5), Some(51)),
+    ];
+    assert_eq!((short(&requests), about.counts.unmatched), (expected.to_vec(), 0));
+    let (requests, about) = matched(&all, Some(Action::Queue));
+    let sectors: Vec<u64> = requests.iter().map(|row| row.sector.0).collect();
+    assert_eq!((sectors, about.counts.unmatched), (vec![832, 816, 808, 2000, 808], 0));
+    // Nothing was appended to a zone in front of that.
+    let (requests, about) = matched(&["D 1 ZA 800+8", "C 2 ZA 792+8", "C 3 ZA 800+16"], None);
+    assert_eq!((short(&requests), about.counts.unmatched), (vec![(1, 800, None, None)], 1));
 }
 
 #[test]

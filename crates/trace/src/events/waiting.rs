@@ -5,10 +5,13 @@ use crate::units::Nanos;
 
 use super::Event;
 use super::asked::Asked;
+use super::open::Place;
 
 /// A request, which waits for the other events of its life.
 pub struct Waiting {
     pub request: Request,
+    /// Where its events are looked for.
+    pub place: Place,
     pub issued: Option<Nanos>,
     /// Sectors that were not seen to be given to the device.
     pub to_issue: u64,

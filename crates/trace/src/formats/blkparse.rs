@@ -218,7 +218,8 @@ impl Blkparse {
         let device = context.device(device)?;
         let at = self.time(told, context.about);
         let pid = u32::try_from(pid).ok();
-        Ok(Some(Event { at, action, device, sector, sectors, op, flags, pid, comm }))
+        let is_append = rwbs::is_append(letters);
+        Ok(Some(Event { at, action, device, sector, sectors, op, flags, is_append, pid, comm }))
     }
 }
 

@@ -148,7 +148,8 @@ impl Tracepoints {
         };
         let (sector, sectors) = place(op, sector, sectors)?;
         let device = context.device(device)?;
-        Ok(Some(Event { at, action, device, sector, sectors, op, flags, pid, comm }))
+        let is_append = rwbs::is_append(letters);
+        Ok(Some(Event { at, action, device, sector, sectors, op, flags, is_append, pid, comm }))
     }
 }
 

@@ -174,6 +174,7 @@ impl Trace {
             sectors,
             op,
             flags,
+            is_append: record.has(category::ZONE_APPEND),
             pid: Some(record.pid),
             comm: self.process(record.pid),
         })

@@ -177,11 +177,12 @@ fn operations_on_zones_are_counted_and_appends_are_writes() {
             ..queued(8, 800, 4096, 0)
         };
         content.extend(record(8, big, told, &[]));
-        let completed = Put { categories: told.categories | category::COMPLETE, sequence: 9, time: 9000, ..told };
+        let categories = told.categories | category::COMPLETE;
+        let completed = Put { categories, sequence: 9, time: 9000, sector: 840, ..told };
         content.extend(record(8, big, completed, &[]));
         let (rows, about) = load("blktrace", &content);
         assert_eq!(rows.len(), 1, "{rows:?}");
-        assert_eq!((rows[0].op, rows[0].sector.0, rows[0].latency), (Op::Write, 800, Some(Nanos(8000))));
+        assert_eq!((rows[0].op, rows[0].sector.0, rows[0].latency), (Op::Write, 840, Some(Nanos(8000))));
         for said in ["zones, which move no data: 5", "commands to the driver, which are no requests: 1"] {
             assert!(about.notices.iter().any(|notice| notice.ends_with(said)), "{:?}", about.notices);
         }
