@@ -16,12 +16,17 @@ mod flushes;
 mod in_time;
 mod losses;
 mod matcher;
+mod now;
 mod open;
+mod splits;
+mod waiting;
+mod window;
 
 pub use ahead::Ahead;
 pub use in_time::InTime;
 pub use matcher::Matcher;
 use open::Place;
+pub use window::{WIDE, Window, tell_late};
 
 /// What happens to a request on its way, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +43,10 @@ pub enum Action {
     Requeue,
     /// `C`: completed.
     Complete,
+    /// `C` with the error EAGAIN: it must not wait (`REQ_NOWAIT`, the first try of io_uring), and would have had to.
+    Refuse,
+    /// `X`: split; the event is where the rest begins, and how long that is it does not say.
+    Split,
 }
 
 impl Action {
@@ -46,7 +55,7 @@ impl Action {
 
     /// Its letter, as blktrace and blkparse have it.
     pub fn letter(self) -> char {
-        ['Q', 'G', 'I', 'D', 'R', 'C'][self as usize]
+        ['Q', 'G', 'I', 'D', 'R', 'C', 'C', 'X'][self as usize]
     }
 
     /// The choice of that letter.
@@ -72,6 +81,8 @@ pub struct Event {
     pub op: Op,
     /// How it does that.
     pub flags: Flags,
+    /// Whether it is appended to a zone: it says where that begins, and its completion where the device wrote.
+    pub is_append: bool,
     /// The process that caused the event.
     pub pid: Option<u32>,
     /// Its name.
@@ -80,7 +91,7 @@ pub struct Event {
 
 impl Event {
     fn place(&self) -> Place {
-        Place::of(self.device, self.op, self.sector, self.sectors)
+        Place::of(self)
     }
 
     fn request(&self) -> Request {

@@ -3,6 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+/// How many times as much room as is used is too much, and what never is.
+const ROOMY: usize = 16;
+const FEW: usize = 64;
+
 /// A priority queue, smallest first, that costs next to nothing while what is put in does not go back: a heap holds only
 /// what was overtaken.
 pub struct Reorder<T> {
@@ -24,6 +28,10 @@ impl<T: Ord> Reorder<T> {
 
     /// Takes one more.
     pub fn push(&mut self, item: T) {
+        // It is a ring, and goes round through all of its memory, which should be no more than the processor's cache.
+        if self.ordered.len() < self.ordered.capacity() / ROOMY {
+            self.ordered.shrink_to(FEW.max(2 * self.ordered.len()));
+        }
         if self.ordered.back().is_none_or(|last| *last <= item) {
             self.ordered.push_back(item);
         } else {
@@ -54,6 +62,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn it_does_not_stay_large() {
+        let mut queue = Reorder::default();
+        (0..100_000).for_each(|number| queue.push(number));
+        (0..99_000).for_each(|number| assert_eq!(queue.pop(), Some(number)));
+        (100_000..110_000).for_each(|number| {
+            queue.push(number);
+            assert_eq!(queue.pop(), Some(number - 1000));
+        });
+        assert!(queue.len() == 1000 && queue.ordered.capacity() < 4000, "{}", queue.ordered.capacity());
+    }
 
     proptest! {
         #[test]

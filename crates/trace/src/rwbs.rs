@@ -75,6 +75,11 @@ pub fn parse(letters: &[u8], sectors: u64) -> Result<(Op, Flags), NoRequest> {
     Ok((op, flags))
 }
 
+/// Whether it is an append to a zone.
+pub fn is_append(letters: &[u8]) -> bool {
+    letters.strip_prefix(b"F").unwrap_or(letters).starts_with(b"ZA")
+}
+
 /// The letters for a request.
 pub fn letters(op: Op, flags: Flags) -> String {
     let mut text = String::with_capacity(6);
@@ -134,6 +139,12 @@ mod tests {
         ] {
             assert_eq!(parse(text.as_bytes(), 0), Err(what), "{text}");
         }
+    }
+
+    #[test]
+    fn appends_are_told_apart() {
+        let appends = ["ZA", "ZAFS", "FZAS", "ZRAS", "W", "FWAS", "FF"].map(|letters| is_append(letters.as_bytes()));
+        assert_eq!(appends, [true, true, true, false, false, false, false]);
     }
 
     #[test]

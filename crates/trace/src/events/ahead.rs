@@ -184,6 +184,7 @@ mod tests {
                 sectors: Sectors(8),
                 op: Op::Read,
                 flags: Flags::NONE,
+                is_append: false,
                 pid: None,
                 comm: Comm::default(),
             }))

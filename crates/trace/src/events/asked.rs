@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::request::DeviceId;
-use crate::units::Nanos;
+use crate::units::{Nanos, Sectors};
 
 use super::Event;
 use super::matcher::{MAX_AGE, MAX_WAITING};
@@ -48,6 +48,16 @@ impl Asked {
         let number = self.first + self.requests.len() as u64;
         self.open.add(event.place(), event.sectors, number);
         self.requests.push_back(One { at: event.at, place: event.place(), left: event.sectors.0 });
+    }
+
+    /// Nothing will come of what was asked for there last. Whether something was.
+    pub fn refuse(&mut self, place: Place, sectors: Sectors) -> bool {
+        self.open.refuse(place, sectors).is_some()
+    }
+
+    /// Whether it is the rest of something that was asked for.
+    pub fn has_rest(&self, place: Place, sectors: Sectors) -> bool {
+        self.open.has_rest(place, sectors)
     }
 
     /// When the first part of what is given to the device was asked for.

@@ -12,7 +12,7 @@ use crate::metadata::Metadata;
 use crate::reorder::Reorder;
 use crate::units::Nanos;
 
-use super::{Event, EventSource};
+use super::{Event, EventSource, Window, tell_late};
 
 /// What goes back that far does not come from another buffer but from another clock, as behind a restart of the machine.
 const ANOTHER_CLOCK: Nanos = Nanos(60_000_000_000);
@@ -20,7 +20,7 @@ const ANOTHER_CLOCK: Nanos = Nanos(60_000_000_000);
 /// A source whose events are put in the order of time, within a window; those of one time stay in the order of the file.
 pub struct InTime<S> {
     source: S,
-    window: usize,
+    window: Window<Nanos>,
     held: Reorder<Numbered>,
     /// The first event by another clock, which follows all that are held.
     by_another_clock: Option<Event>,
@@ -58,7 +58,7 @@ impl Ord for Numbered {
 
 impl<S: EventSource> InTime<S> {
     /// Of that source; so many events are held back to put them in order.
-    pub fn within(window: usize, source: S) -> Self {
+    pub fn within(window: Window<Nanos>, source: S) -> Self {
         Self {
             source,
             window,
@@ -74,7 +74,7 @@ impl<S: EventSource> InTime<S> {
     }
 
     fn fill(&mut self, about: &mut Metadata) -> Result<()> {
-        while !self.ended && self.by_another_clock.is_none() && self.held.len() < self.window {
+        while !self.ended && self.by_another_clock.is_none() && self.held.len() < self.window.places() {
             let told = std::mem::take(&mut about.counts.lost_events);
             let event = self.source.next(about);
             let lost = std::mem::replace(&mut about.counts.lost_events, told);
@@ -96,6 +96,7 @@ impl<S: EventSource> InTime<S> {
 
     fn hold(&mut self, event: Event) {
         self.last_read = event.at;
+        self.window.see(event.at);
         self.held.push(Numbered { event, number: self.read });
         self.read += 1;
     }
@@ -125,22 +126,20 @@ impl<S: EventSource> EventSource for InTime<S> {
             self.fill(about)?;
             if let Some(Numbered { event, number }) = self.held.pop() {
                 self.tell_losses(number + 1, about);
-                self.late += u64::from(event.at < self.last);
+                if event.at < self.last {
+                    self.late += 1;
+                    self.window.widen();
+                }
                 self.last = self.last.max(event.at);
                 return Ok(Some(event));
             }
             let Some(event) = self.by_another_clock.take() else { break };
             self.last = Nanos(i64::MIN);
+            self.window.forget_times();
             self.hold(event);
         }
         self.tell_losses(u64::MAX, about);
-        if self.late > 0 {
-            about.notice(format!(
-                "{} events were more than {} places out of the order of time; what belongs to them may not have been found",
-                std::mem::take(&mut self.late),
-                self.window
-            ));
-        }
+        tell_late(std::mem::take(&mut self.late), self.window.least(), about);
         Ok(None)
     }
 
@@ -186,15 +185,20 @@ mod tests {
             sectors: Sectors(1),
             op: Op::Read,
             flags: Flags::NONE,
+            is_append: false,
             pid: None,
             comm: Comm::default(),
         }
     }
 
+    fn about() -> Metadata {
+        Metadata::new(Kind::Load, "given")
+    }
+
     /// The times, with how many events were told to be lost by then; and what else was told.
     fn sorted(given: &[i64], window: usize) -> (Vec<(i64, u64)>, Metadata) {
-        let mut about = Metadata::new(Kind::Load, "given");
-        let mut source = InTime::within(window, Given(given.iter(), 0));
+        let mut about = about();
+        let mut source = InTime::within(Window::of(window), Given(given.iter(), 0));
         let mut got = Vec::new();
         while let Some(event) = source.next(&mut about).unwrap() {
             got.push((event.at.0, about.counts.lost_events));
@@ -214,6 +218,26 @@ mod tests {
         let (got, about) = sorted(&[5, 6, 7, 8, 1, 9], 2);
         assert_eq!(got.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [5, 6, 7, 1, 8, 9]);
         assert!(about.notices[0].starts_with("1 events were more than 2 places"), "{:?}", about.notices);
+    }
+
+    #[test]
+    fn a_narrow_window_becomes_wide_where_it_has_to() {
+        let buffers = |first: std::ops::Range<i64>| first.clone().map(|i| 2 * i + 1).chain(first.map(|i| 2 * i));
+        let all = |window, given: &[i64]| {
+            let mut source = InTime::within(window, Given(given.iter(), 0));
+            let mut about = about();
+            let got =
+                std::iter::from_fn(|| source.next(&mut about).unwrap()).map(|event| event.at.0).collect::<Vec<_>>();
+            (got.is_sorted(), about.notices.len())
+        };
+        let given: Vec<i64> = buffers(0..10).collect();
+        assert_eq!(all(Window::of(4), &given), (false, 1));
+        assert_eq!(all(Window::narrowing(4, 20), &given), (true, 0));
+        // Later it costs the order of the first that are late.
+        let given: Vec<i64> = (0..100).chain(buffers(50..60)).chain(buffers(60..70)).collect();
+        let (mut source, mut about) = (InTime::within(Window::narrowing(4, 20), Given(given.iter(), 0)), about());
+        let mut got = std::iter::from_fn(|| source.next(&mut about).unwrap()).map(|event| event.at.0);
+        assert!(got.by_ref().take(120).last().is_some() && got.is_sorted());
     }
 
     #[test]
@@ -242,8 +266,8 @@ mod tests {
         proptest! {
             #[test]
             fn it_sorts_and_loses_nothing(given in prop::collection::vec(0_i64..20, 0..60), window in 1_usize..80) {
-                let mut about = Metadata::new(Kind::Load, "given");
-                let mut source = InTime::within(window, Given(given.iter(), 0));
+                let mut about = about();
+                let mut source = InTime::within(Window::of(window), Given(given.iter(), 0));
                 let mut got = Vec::new();
                 while let Some(event) = source.next(&mut about).unwrap() {
                     got.push((event.at.0, event.sector.0));

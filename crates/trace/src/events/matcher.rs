@@ -18,7 +18,10 @@ use super::asked::Asked;
 use super::by_device::ByDevice;
 use super::flushes::Flushes;
 use super::losses::Losses;
-use super::open::{Covered, Open, Place};
+use super::now::Now;
+use super::open::{Covered, Open};
+use super::splits::Splits;
+use super::waiting::{State, Waiting};
 use super::{Action, Event, EventSource};
 
 /// Events that are read before it is decided which kind a request is taken from.
@@ -37,50 +40,21 @@ pub struct Matcher<S> {
     taken_from: Option<Action>,
     /// Whether there are completions to wait for.
     completes: bool,
+    /// Whether there are issues to wait for.
+    is_issued: bool,
     waiting: VecDeque<Waiting>,
     /// The number of the first in `waiting`.
     first: u64,
     open: Open,
     flushes: Flushes,
     asked: Asked,
+    splits: Splits,
     now: Now,
     losses: Losses,
     by_device: ByDevice,
+    /// Requests that were refused, and are not handed out.
+    refused: u64,
     events_ended: bool,
-}
-
-/// A request that was seen, and what has been found of it.
-struct Waiting {
-    request: Request,
-    issued: Option<Nanos>,
-    /// Sectors that were not seen to be given to the device.
-    to_issue: u64,
-    /// Sectors whose completion has not been seen.
-    to_complete: u64,
-    state: State,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    InFlight,
-    Completed,
-    /// Its completion is among the events that were lost.
-    Lost,
-    /// The device did not take it; it is another request when it is given to the device again.
-    TakenBack,
-}
-
-/// The time of the events, which one event of a wild time does not move.
-struct Now {
-    last: Nanos,
-    now: Nanos,
-}
-
-impl Now {
-    fn see(&mut self, at: Nanos) {
-        self.now = at.min(self.last);
-        self.last = at;
-    }
 }
 
 impl<S: EventSource> Matcher<S> {
@@ -102,6 +76,7 @@ impl<S: EventSource> Matcher<S> {
         let most = Action::CHOICES.into_iter().rev().max_by_key(|&a| count(a)).filter(|&a| count(a) > 0);
         let taken_from = action.or(most);
         let completes = count(Action::Complete) > 0;
+        let is_issued = count(Action::Issue) > 0 && taken_from != Some(Action::Issue);
         if let Some(taken) = taken_from {
             let shown: Vec<String> = Action::CHOICES
                 .into_iter()
@@ -131,14 +106,17 @@ impl<S: EventSource> Matcher<S> {
             ahead,
             taken_from,
             completes,
+            is_issued,
             waiting: VecDeque::new(),
             first: 0,
             open: Open::default(),
             flushes: Flushes::default(),
             asked: Asked::default(),
-            now: Now { last: Nanos(i64::MIN), now: Nanos(i64::MIN) },
+            splits: Splits::default(),
+            now: Now::default(),
             losses,
             by_device: ByDevice::default(),
+            refused: 0,
             events_ended,
         })
     }
@@ -156,6 +134,9 @@ impl<S: EventSource> Matcher<S> {
     }
 
     fn take(&mut self, event: &Event) {
+        if self.splits.may_be_rest(event) && self.is_rest(event) {
+            return;
+        }
         let is_taken = Some(event.action) == self.taken_from;
         match event.action {
             Action::Issue if is_taken => self.begin_issued(event),
@@ -164,8 +145,15 @@ impl<S: EventSource> Matcher<S> {
             Action::Queue if self.taken_from == Some(Action::Issue) => self.asked.ask(event),
             Action::Requeue => self.take_back(event),
             Action::Complete => self.complete(event),
+            Action::Refuse => self.refuse(event),
+            Action::Split => self.splits.split(event),
             _ => {}
         }
+    }
+
+    fn is_rest(&self, event: &Event) -> bool {
+        let (place, sectors) = (event.place(), event.sectors);
+        self.open.has_rest(place, sectors) || self.asked.has_rest(place, sectors)
     }
 
     fn next_number(&self) -> u64 {
@@ -185,9 +173,16 @@ impl<S: EventSource> Matcher<S> {
         } else {
             self.open.add(event.place(), event.sectors, number);
         }
-        let (request, sectors) = (event.request(), event.sectors.0);
+        let (request, place, sectors) = (event.request(), event.place(), event.sectors.0);
         let state = State::InFlight;
-        self.waiting.push_back(Waiting { request, issued: None, to_issue: sectors, to_complete: sectors, state });
+        self.waiting.push_back(Waiting {
+            request,
+            place,
+            issued: None,
+            to_issue: sectors,
+            to_complete: sectors,
+            state,
+        });
     }
 
     /// A request that is taken from its issue.
@@ -204,6 +199,7 @@ impl<S: EventSource> Matcher<S> {
         let request = Request { queued: asked.map(|asked| event.at - asked), ..event.request() };
         self.waiting.push_back(Waiting {
             request,
+            place,
             issued: Some(event.at),
             to_issue: 0,
             to_complete: event.sectors.0,
@@ -278,6 +274,14 @@ impl<S: EventSource> Matcher<S> {
             }
             return;
         }
+        if event.is_append {
+            let number = self.open.append(event.place(), event.sectors);
+            if let Some(waiting) = number.and_then(|number| self.waiting(number)) {
+                waiting.request.sector = event.sector;
+                waiting.complete(event.at);
+            }
+            return;
+        }
         // Where completions were lost, an older one of just this place waits in vain.
         for number in self.open.older_twins(event.place(), event.sectors, self.losses.before()) {
             if let Some(waiting) = self.waiting(number) {
@@ -298,14 +302,46 @@ impl<S: EventSource> Matcher<S> {
         });
     }
 
+    /// It would have had to wait, and whoever asked asks again: that is the request. What the device failed so is one.
+    fn refuse(&mut self, event: &Event) {
+        let (place, sectors) = (event.place(), event.sectors);
+        match self.taken_from {
+            Some(Action::Queue) => {
+                if let Some(number) = self.open.refuse(place, sectors) {
+                    if let Some(waiting) = self.waiting(number) {
+                        waiting.state = State::Refused;
+                    }
+                    self.refused += 1;
+                    return;
+                }
+            }
+            Some(Action::Issue) if self.asked.refuse(place, sectors) => return,
+            _ => {}
+        }
+        self.complete(event);
+    }
+
+    fn tell(&mut self, about: &mut Metadata) {
+        if let Some(taken) = self.taken_from {
+            self.by_device.tell(taken, about);
+        }
+        let refused = std::mem::take(&mut self.refused);
+        if refused > 0 {
+            about.notice(format!(
+                "left out, requests that were refused as they would have had to wait, and are asked for again: {refused}"
+            ));
+        }
+    }
+
     /// The first request, if nothing more is to be learnt of it.
     fn release(&mut self, about: &mut Metadata) -> Option<Request> {
         loop {
             let front = self.waiting.front()?;
             let given_up = self.events_ended && self.ahead.is_empty()
                 || self.waiting.len() > MAX_WAITING
-                || self.now.now - front.request.at > MAX_AGE;
-            if self.completes && front.state == State::InFlight && !given_up {
+                || self.now.is() - front.request.at > MAX_AGE;
+            let is_awaited = self.completes || self.is_issued && front.issued.is_none();
+            if is_awaited && front.state == State::InFlight && !given_up {
                 return None;
             }
             if front.state == State::InFlight {
@@ -313,39 +349,16 @@ impl<S: EventSource> Matcher<S> {
                 if request.op == Op::Flush && request.sectors.0 == 0 {
                     self.flushes.forget(request.device, self.first);
                 } else {
-                    let place = Place::of(request.device, request.op, request.sector, request.sectors);
-                    self.open.forget(place, self.first);
+                    self.open.forget(front.place, self.first);
                 }
             }
             about.counts.unmatched += u64::from(self.completes && matches!(front.state, State::InFlight | State::Lost));
             self.first += 1;
             let front = self.waiting.pop_front()?;
-            if front.state != State::TakenBack {
+            if !matches!(front.state, State::TakenBack | State::Refused) {
                 return Some(front.request);
             }
         }
-    }
-}
-
-impl Waiting {
-    fn issue(&mut self, at: Nanos) {
-        if self.issued.is_none() {
-            self.issued = Some(at);
-            self.request.queued = Some(at - self.request.at).filter(|queued| queued.0 >= 0);
-        }
-    }
-
-    /// It will be another request when it is given to the device again, asked for when this one was.
-    fn drop_taken_back(&mut self, event: &Event, asked: &mut Asked) {
-        self.state = State::TakenBack;
-        if let Some(queued) = self.request.queued {
-            asked.ask(&Event { at: self.request.at - queued, ..*event });
-        }
-    }
-
-    fn complete(&mut self, at: Nanos) {
-        self.request.latency = Some(at - self.issued.unwrap_or(self.request.at));
-        self.state = State::Completed;
     }
 }
 
@@ -368,9 +381,7 @@ impl<S: EventSource> Source for Matcher<S> {
                     self.take(&event);
                 }
                 None if self.waiting.is_empty() => {
-                    if let Some(taken) = self.taken_from {
-                        self.by_device.tell(taken, about);
-                    }
+                    self.tell(about);
                     return Ok(None);
                 }
                 None => {}

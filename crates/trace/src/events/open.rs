@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::request::{DeviceId, Op};
-use crate::units::{MAX_END_SECTOR, Sector, Sectors};
+use crate::units::{MAX_END_SECTOR, Sectors};
+
+use super::Event;
 
 /// By place, and at each place by number: the oldest first.
 #[derive(Default)]
@@ -25,7 +27,7 @@ const _: () = assert!(MAX_END_SECTOR < 1 << SECTOR_BITS);
 
 impl Key {
     fn new(place: Place, number: u64) -> Self {
-        let side = u128::from(place.device.0) << 8 | place.op as u128;
+        let side = u128::from(place.device.0) << 8 | u128::from(place.is_append) << 7 | place.op as u128;
         let at = side << SECTOR_BITS | u128::from(place.sector);
         Self(at << NUMBER_BITS | u128::from(number & ((1 << NUMBER_BITS) - 1)))
     }
@@ -56,19 +58,21 @@ impl Key {
     }
 }
 
-/// Device, direction, first sector.
+/// Device, direction, first sector. Appends to zones have places of their own.
 #[derive(Clone, Copy)]
 pub struct Place {
     device: DeviceId,
     op: Op,
+    is_append: bool,
     sector: u64,
 }
 
 impl Place {
-    /// Where what begins there, and is so long, is looked for.
-    pub fn of(device: DeviceId, op: Op, sector: Sector, sectors: Sectors) -> Self {
+    /// Where what an event is about is looked for.
+    pub fn of(event: &Event) -> Self {
+        let &Event { device, op, is_append, sector, sectors, .. } = event;
         // A flush has no place; kernels put anything there, even a different thing into each event.
-        Self { device, op, sector: if sectors.0 == 0 { 0 } else { sector.0.min(MAX_END_SECTOR) } }
+        Self { device, op, is_append, sector: if sectors.0 == 0 { 0 } else { sector.0.min(MAX_END_SECTOR) } }
     }
 
     /// Another place on the same device, in the same direction.
@@ -145,6 +149,33 @@ impl Open {
         numbers.retain(|&number| number < doubtful);
         numbers.iter().for_each(|&number| self.forget(place, number));
         numbers
+    }
+
+    /// Removes the youngest request of just this place and length that was not given to the device: its number. Whatever is
+    /// refused is refused at once.
+    pub fn refuse(&mut self, place: Place, sectors: Sectors) -> Option<u64> {
+        let is_it = |(_, extent): &(u64, Extent)| !extent.is_issued() && extent.sectors() == sectors.0;
+        let (number, _) = self.at(place).filter(is_it).last()?;
+        self.forget(place, number);
+        Some(number)
+    }
+
+    /// Whether a request begins before a place and ends where that does.
+    pub fn has_rest(&self, place: Place, sectors: Sectors) -> bool {
+        let to = place.sector.saturating_add(sectors.0);
+        let whole = self.reaching_beyond(place, to, false);
+        whole.is_some_and(|(key, extent)| key.sector().saturating_add(extent.sectors()) == to)
+    }
+
+    /// Removes the oldest append of just that length to the zone in which a place lies, which is the last one in front of it that
+    /// anything is appended to: its number.
+    pub fn append(&mut self, place: Place, sectors: Sectors) -> Option<u64> {
+        let (key, _) =
+            self.requests.range(..=Key::last_of(place)).next_back().filter(|(key, _)| key.is_beside(place))?;
+        let zone = place.at(key.sector());
+        let (number, _) = self.best_at(zone, sectors.0, true).filter(|(_, extent)| extent.sectors() == sectors.0)?;
+        self.forget(zone, number);
+        Some(number)
     }
 
     /// Walks over the requests that tile the range of an event: number, and how many sectors of it are in the range. Of

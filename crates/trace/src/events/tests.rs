@@ -1,5 +1,7 @@
 //! Events in, requests out.
 
+mod left_out;
+
 use super::*;
 use crate::metadata::Kind;
 use crate::rows::Source;
@@ -27,6 +29,8 @@ fn event(text: &str) -> Event {
         at: Nanos(at.parse().unwrap()),
         action: match action {
             "C" => Action::Complete,
+            "E" => Action::Refuse,
+            "X" => Action::Split,
             "R" => Action::Requeue,
             _ => Action::from_letter(action.chars().next().unwrap()).unwrap(),
         },
@@ -35,6 +39,7 @@ fn event(text: &str) -> Event {
         sectors: Sectors(sectors),
         op,
         flags,
+        is_append: crate::rwbs::is_append(rwbs.as_bytes()),
         pid: None,
         comm: Comm::default(),
     }
@@ -263,9 +268,40 @@ fn what_was_asked_for_and_never_issued_is_not_what_is_asked_for_much_later() {
 }
 
 #[test]
+fn an_append_went_where_its_completion_says() {
+    let asked = ["Q 0 ZA 800+8", "Q 1 ZA 800+16", "Q 2 ZA 800+8", "Q 3 ZA 2000+8", "Q 4 W 808+8"];
+    let issued = ["D 5 ZA 800+8", "D 6 ZA 800+16", "D 7 ZA 800+8", "D 8 ZA 2000+8", "D 9 W 808+8"];
+    let completed = ["C 20 ZA 816+16", "C 30 ZA 832+8", "C 40 ZA 2000+8", "C 50 ZA 808+8", "C 60 W 808+8"];
+    let all = [&asked[..], &issued, &completed].concat();
+    let (requests, about) = matched(&all, Some(Action::Issue));
+    let expected = [
+        (5, 832, Some(5), Some(25)),
+        (6, 816, Some(5), Some(14)),
+        (7, 808, Some(5), Some(43)),
+        (8, 2000, Some(5), Some(32)),
+        (9, 808, Some(5), Some(51)),
+    ];
+    assert_eq!((short(&requests), about.counts.unmatched), (expected.to_vec(), 0));
+    let (requests, about) = matched(&all, Some(Action::Queue));
+    let sectors: Vec<u64> = requests.iter().map(|row| row.sector.0).collect();
+    assert_eq!((sectors, about.counts.unmatched), (vec![832, 816, 808, 2000, 808], 0));
+    // Nothing was appended to a zone in front of that.
+    let (requests, about) = matched(&["D 1 ZA 800+8", "C 2 ZA 792+8", "C 3 ZA 800+16"], None);
+    assert_eq!((short(&requests), about.counts.unmatched), (vec![(1, 800, None, None)], 1));
+}
+
+#[test]
 fn a_queueing_time_may_be_zero_and_needs_no_completion() {
     let (requests, _) = matched(&["Q 1 W 0+8", "D 1 W 0+8", "C 9 W 0+8", "Q 10 W 8+8", "D 12 W 8+8"], None);
     assert_eq!(short(&requests), [(1, 0, Some(0), Some(8)), (10, 8, Some(2), None)]);
+}
+
+#[test]
+fn a_trace_without_completions_has_queueing_times() {
+    let events = ["Q 1 W 0+8", "Q 2 FWS 0+0", "Q 3 W 8+8", "D 5 FF 0+0", "D 6 W 0+16", "Q 7 R 99+8", "D 9 R 99+8"];
+    let (requests, about) = matched(&events, Some(Action::Queue));
+    let all = [(1, 0, Some(5), None), (2, 0, Some(3), None), (3, 8, Some(3), None), (7, 99, Some(2), None)];
+    assert_eq!((short(&requests), about.counts.unmatched), (all.to_vec(), 0));
 }
 
 #[test]

@@ -10,10 +10,12 @@
 //!
 //! **The merge.** Each file is roughly in the order of time: records are written under different locks. Of each file the
 //! next [`AHEAD`] records are kept in order, and the earliest record of all files goes first; a file is read on whenever
-//! one of its records has gone. So a record may stand up to that many places too late in its file.
+//! one of its records has gone. So a record may stand up to that many places too late in its file. What `blktrace -o -`
+//! writes is one file of all CPUs, a buffer of one behind that of another: see [`crate::events::Window`].
 //!
 //! **Losses.** Records other than notifications are numbered for each device and CPU, in the order in which they stand in
-//! their file; a gap in the numbers is that many lost events.
+//! their file; a gap in the numbers is that many lost events. Kernels before the end of 2025 number only what finds room, so
+//! that what they drop leaves no gap; only blktrace itself tells of it.
 
 mod part;
 mod read;
@@ -81,6 +83,7 @@ mod event {
     pub const REQUEUE: u16 = 6;
     pub const ISSUE: u16 = 7;
     pub const COMPLETE: u16 = 8;
+    pub const SPLIT: u16 = 11;
     pub const INSERT: u16 = 12;
     pub const REMAP: u16 = 15;
     /// Set beside the number if the record carries a control group.

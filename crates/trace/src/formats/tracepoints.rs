@@ -4,13 +4,16 @@
 //! comm   pid [cpu]  sec.usec: block:block_rq_issue: maj,min RWBS bytes (cmd) sector + n prio [comm]
 //! comm-pid   [cpu]  sec.usec: block_rq_complete:    maj,min RWBS (cmd) sector + n prio [error]
 //! comm-pid   [cpu] d..2.  sec.usec: block_bio_queue: maj,min RWBS sector + n [comm]
+//! comm-pid   [cpu] d..2.  sec.usec: block_split:     maj,min RWBS sector / sector of the rest [comm]
 //! ```
 //! Which is which is told line by line. Times are those of the trace's clock. From `include/trace/events/block.h`; seen
 //! from perf on Linux 6.18. `trace-cmd report -l` puts the processor and the flags into one word: `comm-pid 0d..2. sec`.
 
+mod losses;
+
 use memchr::memmem;
 
-use crate::events::{Action, Ahead, Event, EventSource, InTime, Matcher};
+use crate::events::{Action, Ahead, Event, EventSource, InTime, Matcher, WIDE, Window};
 use crate::formats::{Format, LeftOut, Opened, Options, TriedOn};
 use crate::input::Input;
 use crate::metadata::Metadata;
@@ -19,6 +22,8 @@ use crate::request::Comm;
 use crate::rows::{Context, InOrder, LineFormat, LineSource, Parsed, Zero, metadata_of, place, recognise_lines, words};
 use crate::rwbs;
 use crate::units::Nanos;
+
+use losses::Losses;
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
@@ -32,18 +37,14 @@ pub const FORMAT: Format = Format {
 
 /// Opens a trace of such lines.
 fn open(input: Input, options: &Options) -> crate::Result<Opened> {
-    open_events(input, FORMAT.name, (Zero::Arbitrary, WINDOW), options, Tracepoints::default())
+    open_events(input, FORMAT.name, (Zero::Arbitrary, Window::of(WIDE)), options, Tracepoints::default())
 }
-
-/// How many events are held back to put them in order, which takes some 20 MB. A buffer of bpftrace has 64 pages and holds
-/// some 2000 events; all buffers of 128 CPUs may be printed one behind the other.
-const WINDOW: usize = 1 << 18;
 
 /// Opens a trace of lines that each are an event: what their times count from, and within how many they are put in order.
 pub fn open_events<F>(
     input: Input,
     format: &str,
-    (zero, window): (Zero, usize),
+    (zero, window): (Zero, Window<Nanos>),
     options: &Options,
     lines: F,
 ) -> crate::Result<Opened>
@@ -72,6 +73,7 @@ const NOWHERE: u64 = u64::MAX;
 #[derive(Default)]
 struct Tracepoints {
     left_out: LeftOut,
+    losses: Losses,
 }
 
 impl LineFormat for Tracepoints {
@@ -79,7 +81,10 @@ impl LineFormat for Tracepoints {
 
     fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Event> {
         // Everything else in the file is some other event or a heading.
-        let Some((before, name_and_rest)) = cut_at_event(line) else { return lost_events(line, context) };
+        let Some((before, name_and_rest)) = cut_at_event(line) else {
+            self.losses.read(line, context.about);
+            return Parsed::Nothing;
+        };
         let name_and_rest = name_and_rest.strip_prefix(b"block:").unwrap_or(name_and_rest);
         let Some(colon) = name_and_rest.iter().position(|&b| b == b':') else { return Parsed::Nothing };
         let (name, rest) = (&name_and_rest[..colon], &name_and_rest[colon + 1..]);
@@ -89,6 +94,9 @@ impl LineFormat for Tracepoints {
             b"block_rq_insert" => Action::Insert,
             b"block_rq_issue" => Action::Issue,
             b"block_rq_requeue" => Action::Requeue,
+            b"block_split" => Action::Split,
+            // EAGAIN.
+            b"block_bio_complete" if rest.trim_ascii_end().ends_with(b"[-11]") => Action::Refuse,
             b"block_rq_complete" | b"block_bio_complete" => Action::Complete,
             b"block_bio_remap" | b"block_rq_remap" => {
                 self.left_out.remaps += 1;
@@ -105,6 +113,7 @@ impl LineFormat for Tracepoints {
 
     fn conclude(&mut self, about: &mut Metadata) {
         self.left_out.tell(about);
+        self.losses.conclude(about);
     }
 }
 
@@ -120,15 +129,17 @@ impl Tracepoints {
         let mut fields = words(rest);
         let device = fields.next().ok_or("no device")?;
         let letters = fields.next().ok_or("no operation")?;
-        // What a driver's command holds stands in between, in parentheses.
-        let plus = memmem::find(rest, b" + ").ok_or("no place (sector + length)")?;
+        let separator: &[u8] = if action == Action::Split { b" / " } else { b" + " };
+        let plus = memmem::find(rest, separator).ok_or("no place (sector + length)")?;
         let sector = words(&rest[..plus]).next_back().ok_or("no sector")?;
         let sectors = words(&rest[plus + 3..]).next().ok_or("no length")?;
+        // Of what was split, the rest begins there.
+        let (sector, sectors) = if action == Action::Split { (sectors, &b"1"[..]) } else { (sector, sectors) };
         let sectors = whole(sectors).map_err(|_| "the length is no whole number")?;
         let sector = whole(sector).map_err(|_| "the sector is no whole number")?;
         is_device(device)?;
-        if sector == NOWHERE && sectors > 0 {
-            // The completion of a command to the driver tells what that moved.
+        // The completion of a command to the driver tells what that moved.
+        if sector == NOWHERE && sectors > 0 || holds_command(&rest[..plus]) {
             return self.left_out.count(rwbs::NoRequest::DriverCommand).map(|()| None);
         }
         let (op, flags) = match rwbs::parse(letters, sectors) {
@@ -137,8 +148,16 @@ impl Tracepoints {
         };
         let (sector, sectors) = place(op, sector, sectors)?;
         let device = context.device(device)?;
-        Ok(Some(Event { at, action, device, sector, sectors, op, flags, pid, comm }))
+        let is_append = rwbs::is_append(letters);
+        Ok(Some(Event { at, action, device, sector, sectors, op, flags, is_append, pid, comm }))
     }
+}
+
+/// Whether a driver's command stands in front of the place, in parentheses: `8,0 R 36 (12 00 00 00 24 00) 0`. Its letters
+/// may well be those of a read or a write; kernels since 4.11 tell no command.
+fn holds_command(before_length: &[u8]) -> bool {
+    let command = memchr::memchr(b'(', before_length).and_then(|open| before_length.get(open + 1));
+    command.is_some_and(|&first| first != b')')
 }
 
 /// What stands in front of the event's name and its colon, and what from the name on.
@@ -147,47 +166,6 @@ fn cut_at_event(line: &[u8]) -> Option<(&[u8], &[u8])> {
         let before = line[..place].trim_ascii_end().strip_suffix(b":")?;
         Some((before, &line[place + 1..]))
     })
-}
-
-/// Whether a line that is no event's tells of events that were lost. What ftrace's ring overwrote before it was read stands in
-/// its heading, `# entries-in-buffer/entries-written: 140080/250280   #P:8`, and makes no request doubtful that is in the
-/// trace.
-fn lost_events(line: &[u8], context: &mut Context<'_>) -> Parsed<Event> {
-    if let Some(counts) = line.strip_prefix(b"# entries-in-buffer/entries-written:") {
-        let mut counts = words(counts).next().unwrap_or_default().splitn(2, |&byte| byte == b'/').map(whole);
-        if let (Some(Ok(left)), Some(Ok(all))) = (counts.next(), counts.next())
-            && all > left
-        {
-            context.about.notice(format!(
-                "the trace's ring was full: of {all} events, of whatever kind, the first {} were overwritten, and some \
-                 processors' events begin later than others'",
-                all - left
-            ));
-        }
-        return Parsed::Nothing;
-    }
-    if let Some(count) = lost_count(line) {
-        let lost = &mut context.about.counts.lost_events;
-        *lost = lost.saturating_add(count);
-    }
-    Parsed::Nothing
-}
-
-/// How many events were lost: `CPU:3 [LOST 17 EVENTS]` of ftrace and trace-cmd while a ring was read, `Lost 17 events` of
-/// bpftrace, and `… PERF_RECORD_LOST lost 17` of `perf script --show-lost-events`.
-fn lost_count(line: &[u8]) -> Option<u64> {
-    if let Some(place) = memmem::find(line, b"LOST ")
-        && let Some(count) = words(&line[place + 5..]).next().and_then(|count| whole(count).ok())
-    {
-        return Some(count);
-    }
-    let mut from_the_end = words(line).rev();
-    let (last, before, name) = (from_the_end.next()?, from_the_end.next()?, from_the_end.next()?);
-    match (name, before, last) {
-        (b"Lost", count, b"events") if from_the_end.next().is_none() => whole(count).ok(),
-        (b"PERF_RECORD_LOST" | b"PERF_RECORD_LOST_SAMPLES", b"lost", count) => whole(count).ok(),
-        _ => None,
-    }
 }
 
 /// Whether a word is `major,minor`.

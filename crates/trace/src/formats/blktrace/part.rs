@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::events::{WIDE, Window};
 use crate::input::Input;
 use crate::metadata::Metadata;
 use crate::reorder::Reorder;
@@ -12,13 +13,14 @@ use crate::request::Comm;
 use crate::rows::note_damage;
 
 use super::record::{ByteOrder, Layout, Record, layout};
-use super::{AHEAD, MAGIC, category, notification};
+use super::{AHEAD, MAGIC, category, event, notification};
 
 /// A file: its records in order, as far as they were read.
 pub struct Part {
     input: BufReader<Input>,
     layout: Layout,
     ahead: Reorder<Ordered>,
+    window: Window<u64>,
     records: u64,
     numbers: Numbers,
     ended: bool,
@@ -87,13 +89,17 @@ impl Ord for Ordered {
 }
 
 impl Part {
-    pub fn new(input: Input) -> Result<Self> {
+    /// One of so many files.
+    pub fn new(input: Input, files: usize) -> Result<Self> {
         let Some(layout) = layout(input.head()) else {
             let problem = "does not begin with a record of blktrace, of version 7 or 8";
             return Err(Error::format(input.path(), problem));
         };
         let input = BufReader::with_capacity(256 * 1024, input);
-        Ok(Self { input, layout, ahead: Reorder::default(), records: 0, numbers: Numbers::default(), ended: false })
+        // A file that is alone may be of all CPUs.
+        let window = if files == 1 { Window::narrowing(AHEAD, WIDE) } else { Window::widening(AHEAD, WIDE / files) };
+        let (ahead, numbers) = (Reorder::default(), Numbers::default());
+        Ok(Self { input, layout, ahead, window, records: 0, numbers, ended: false })
     }
 
     /// When its next record was made.
@@ -108,6 +114,11 @@ impl Part {
         Ok(next)
     }
 
+    /// One of its records was not put in order.
+    pub fn widen(&mut self) {
+        self.window.widen();
+    }
+
     /// Its name.
     pub fn path(&self) -> &Path {
         self.input.get_ref().path()
@@ -119,13 +130,14 @@ impl Part {
 
     /// Reads on until the next records are in order.
     pub fn fill(&mut self, about: &mut Metadata) -> Result<()> {
-        while !self.ended && self.ahead.len() < AHEAD {
+        while !self.ended && self.ahead.len() < self.window.places() {
             let read = self.read().map_err(|e| Error::io(self.input.get_ref().path(), e))?;
             let problem = match read {
                 Found::Record(ordered) => {
                     if !ordered.record.has(category::NOTIFY) {
                         about.counts.lost_events += self.numbers.lost_before(&ordered.record);
                     }
+                    self.window.see(ordered.key.0);
                     self.ahead.push(ordered);
                     continue;
                 }
@@ -152,7 +164,7 @@ impl Part {
             n if n < bytes.len() => return Ok(Found::Cut),
             _ => {}
         }
-        let record = Record::read(self.layout, bytes);
+        let mut record = Record::read(self.layout, bytes);
         if record.magic & !0xff != MAGIC {
             return Ok(Found::Lost);
         }
@@ -164,6 +176,13 @@ impl Part {
         let rest = u64::from(record.pdu_bytes) - kept as u64;
         if rest > 0 && io::copy(&mut self.input.by_ref().take(rest), &mut io::sink())? < rest {
             return Ok(Found::Cut);
+        }
+        // Where the rest of what was split begins, on every machine in this order of bytes.
+        if record.number() == event::SPLIT
+            && !record.has(category::NOTIFY)
+            && let Some(rest) = pdu[..kept].last_chunk()
+        {
+            record.sector = u64::from_be_bytes(*rest);
         }
         self.records += 1;
         let pdu = self.pdu(&record, &pdu[..kept]);

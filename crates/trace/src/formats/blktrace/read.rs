@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::error::{Error, Result};
-use crate::events::{Action, Ahead, Event, EventSource, Matcher};
+use crate::events::{Action, Ahead, Event, EventSource, Matcher, tell_late};
 use crate::formats::{LeftOut, Opened, Options};
 use crate::input::Input;
 use crate::metadata::Metadata;
@@ -13,7 +13,7 @@ use crate::units::{Nanos, SECTOR_BYTES};
 
 use super::part::{Ordered, Part, Pdu};
 use super::record::{Record, device_name, operation};
-use super::{FORMAT, category, event};
+use super::{AHEAD, FORMAT, category, event};
 
 /// Opens a file that was given alone.
 pub fn open_one(input: Input, options: &Options) -> Result<Opened> {
@@ -32,9 +32,12 @@ fn open_with(inputs: Vec<Input>, notice: Option<String>, options: &Options) -> R
         None => return Err(Error::format("", "no file to read")),
     };
     metadata.notices.extend(notice);
-    let parts = inputs.into_iter().map(Part::new).collect::<Result<Vec<_>>>()?;
+    let files = inputs.len();
+    let parts = inputs.into_iter().map(|input| Part::new(input, files)).collect::<Result<Vec<_>>>()?;
     let mut trace = Trace {
         parts,
+        newest: Nanos(i64::MIN),
+        late: 0,
         devices: Devices::default(),
         last_device: None,
         processes: HashMap::new(),
@@ -65,6 +68,10 @@ fn siblings(input: &Input) -> Option<String> {
 /// The files as one trace.
 struct Trace {
     parts: Vec<Part>,
+    /// The newest time so far.
+    newest: Nanos,
+    /// Events that were not put in order.
+    late: u64,
     devices: Devices,
     last_device: Option<(u32, DeviceId)>,
     processes: HashMap<u32, Comm>,
@@ -86,6 +93,9 @@ enum Begun {
 /// The files of one trace are begun within a moment, one device after the other.
 const ONE_MOMENT_NS: u64 = 1_000_000_000;
 
+/// An error stands in 16 bits, as a negative number.
+const EAGAIN: u16 = 11_u16.wrapping_neg();
+
 /// Process names that are kept; a trace of garbage may name billions.
 const MAX_PROCESSES: usize = 1 << 20;
 
@@ -96,9 +106,15 @@ impl EventSource for Trace {
             let Some((_, index)) = earliest else { break };
             let Some(ordered) = self.parts[index].next(about)? else { break };
             if let Some(event) = self.take(index, &ordered, about) {
+                if event.at < self.newest {
+                    self.late += 1;
+                    self.parts[index].widen();
+                }
+                self.newest = self.newest.max(event.at);
                 return Ok(Some(event));
             }
         }
+        tell_late(std::mem::take(&mut self.late), AHEAD, about);
         self.left_out.tell(about);
         Ok(None)
     }
@@ -122,8 +138,10 @@ impl Trace {
             event::INSERT => Action::Insert,
             event::ISSUE => Action::Issue,
             event::REQUEUE => Action::Requeue,
+            event::SPLIT => Action::Split,
             // Where an append to a zone went to is told beside its completion, without the category of one.
             event::COMPLETE if record.has(category::ZONE_APPEND) && !record.has(category::COMPLETE) => return None,
+            event::COMPLETE if record.error == EAGAIN => Action::Refuse,
             event::COMPLETE => Action::Complete,
             event::REMAP => {
                 self.left_out.remaps += 1;
@@ -156,6 +174,7 @@ impl Trace {
             sectors,
             op,
             flags,
+            is_append: record.has(category::ZONE_APPEND),
             pid: Some(record.pid),
             comm: self.process(record.pid),
         })

@@ -60,6 +60,7 @@ pub struct Record {
     pub pid: u32,
     pub device: u32,
     pub cpu: u32,
+    pub error: u16,
     pub pdu_bytes: u16,
 }
 
@@ -78,9 +79,9 @@ impl Record {
             let value = u64::from_le_bytes(*bytes[at..].first_chunk().unwrap_or(&[0; 8]));
             if big { value.swap_bytes() } else { value }
         };
-        let (action, pid, device, cpu, pdu_bytes) = match layout.version {
-            Version::Seven => (u32_at(28).into(), u32_at(32), u32_at(36), u32_at(40), u16_at(46)),
-            Version::Eight => (u64_at(32), u32_at(28), u32_at(40), u32_at(44), u16_at(50)),
+        let (action, pid, device, cpu, error, pdu_bytes) = match layout.version {
+            Version::Seven => (u32_at(28).into(), u32_at(32), u32_at(36), u32_at(40), u16_at(44), u16_at(46)),
+            Version::Eight => (u64_at(32), u32_at(28), u32_at(40), u32_at(44), u16_at(48), u16_at(50)),
         };
         Self {
             magic: u32_at(0),
@@ -92,6 +93,7 @@ impl Record {
             pid,
             device,
             cpu,
+            error,
             pdu_bytes,
         }
     }

@@ -120,6 +120,28 @@ fn both_versions_in_both_byte_orders() {
 }
 
 #[test]
+fn what_was_refused_because_it_would_have_to_wait_is_asked_for_again() {
+    for (version, big) in [(7, false), (7, true), (8, false), (8, true)] {
+        let put = |sequence, number, categories| {
+            let put = Put { number, categories: category::READ | categories, ..queued(sequence, 8, 512, 0) };
+            record(version, big, put, &[])
+        };
+        let mut refused = put(2, event::COMPLETE, category::COMPLETE);
+        let at = if version == 7 { 44 } else { 48 };
+        refused[at..at + 2].copy_from_slice(&if big { (-11_i16).to_be_bytes() } else { (-11_i16).to_le_bytes() });
+        let content = [
+            put(1, event::QUEUE, category::QUEUE),
+            refused,
+            put(3, event::QUEUE, category::QUEUE),
+            put(4, event::COMPLETE, category::COMPLETE),
+        ];
+        let (rows, about) = load("blktrace", &content.concat());
+        assert_eq!((rows.len(), rows[0].latency), (1, Some(Nanos(1000))), "version {version}, big {big}");
+        assert_eq!((about.epoch_unix_ns, about.counts.unmatched), (None, 0));
+    }
+}
+
+#[test]
 fn zeros_of_version_eight_have_a_category() {
     let put = Put {
         sequence: 1,
@@ -155,14 +177,32 @@ fn operations_on_zones_are_counted_and_appends_are_writes() {
             ..queued(8, 800, 4096, 0)
         };
         content.extend(record(8, big, told, &[]));
-        let completed = Put { categories: told.categories | category::COMPLETE, sequence: 9, time: 9000, ..told };
+        let categories = told.categories | category::COMPLETE;
+        let completed = Put { categories, sequence: 9, time: 9000, sector: 840, ..told };
         content.extend(record(8, big, completed, &[]));
         let (rows, about) = load("blktrace", &content);
         assert_eq!(rows.len(), 1, "{rows:?}");
-        assert_eq!((rows[0].op, rows[0].sector.0, rows[0].latency), (Op::Write, 800, Some(Nanos(8000))));
+        assert_eq!((rows[0].op, rows[0].sector.0, rows[0].latency), (Op::Write, 840, Some(Nanos(8000))));
         for said in ["zones, which move no data: 5", "commands to the driver, which are no requests: 1"] {
             assert!(about.notices.iter().any(|notice| notice.ends_with(said)), "{:?}", about.notices);
         }
+    }
+}
+
+#[test]
+fn the_rest_of_a_split_request_is_none() {
+    for (version, big) in [(7, false), (7, true), (8, false)] {
+        let split = Put { number: event::SPLIT, categories: category::READ, ..queued(2, 0, 1024 * 512, 0) };
+        let categories = category::COMPLETE | category::READ;
+        let completed = Put { number: event::COMPLETE, categories, ..queued(4, 0, 2048 * 512, 0) };
+        let content = [
+            record(version, big, queued(1, 0, 2048 * 512, category::READ), &[]),
+            record(version, big, split, &1024_u64.to_be_bytes()),
+            record(version, big, queued(3, 1024, 1024 * 512, category::READ), &[]),
+            record(version, big, completed, &[]),
+        ];
+        let (rows, about) = load("blktrace", &content.concat());
+        assert_eq!((rows.len(), rows[0].sectors.0, about.counts.lost_events), (1, 2048, 0));
     }
 }
 
@@ -232,6 +272,25 @@ fn files_of_several_cpus_are_merged() {
     let (rows, _) = rows(opened);
     assert_eq!(rows.iter().map(|r| (r.at.0, r.sector.0)).collect::<Vec<_>>(), [(0, 1), (200, 3), (300, 4), (400, 2)]);
     assert_eq!(rows[0].latency, Some(Nanos(100)));
+}
+
+/// As of `blktrace -o -`: what is in one processor's buffer, and then what is in the next.
+#[test]
+fn one_processors_records_behind_anothers_are_put_in_order() {
+    let put = |time, number, categories| {
+        record(7, false, Put { time, number, categories: category::READ | categories, ..queued(0, 8, 512, 0) }, &[])
+    };
+    let completed = (0..5000).map(|i| put(10 * i + 7, event::COMPLETE, category::COMPLETE));
+    let issued = (0..5000).map(|i| put(10 * i, event::ISSUE, category::ISSUE));
+    let (read, about) = load("blktrace", &completed.chain(issued).collect::<Vec<_>>().concat());
+    assert!(read.len() == 5000 && read.iter().all(|row| row.latency == Some(Nanos(7))));
+    assert!(!about.notices.iter().any(|said| said.contains("out of the order")), "{:?}", about.notices);
+    // Of a file for each processor less is read ahead.
+    let one: Vec<u8> = (1000..3000).chain([5]).flat_map(|time| put(time, event::ISSUE, category::ISSUE)).collect();
+    let other = put(5000, event::ISSUE, category::ISSUE);
+    let (_, about) = rows(read::open(vec![input(&one), input(&other)], &Options::default()).unwrap());
+    let late = "1 events were more than 1024 places out of the order of time";
+    assert!(about.notices.iter().any(|said| said.starts_with(late)), "{:?}", about.notices);
 }
 
 #[test]

@@ -126,6 +126,8 @@ fn commands_to_the_driver_and_zones_are_counted_and_appends_are_writes() {
     let text = b"\
   smartctl   1 [000] 1.000000: block:block_rq_issue: 8,0 N 512 (85 08 0e 00 d0 00) 0 + 0 [smartctl]
   smartctl   1 [000] 1.000010: block:block_rq_complete: 8,0 N (85 08 0e 00 d0 00) 18446744073709551615 + 1 [0]
+  smartctl   1 [000] 1.000020: block:block_rq_issue: 8,0 R 36 (12 00 00 00 24 00) 0 + 0 [smartctl]
+  smartctl   1 [000] 1.000030: block:block_rq_complete: 8,0 R (12 00 00 00 24 00) 18446744073709551615 + 0 [0]
   a   1 [000] 1.100000: block:block_rq_issue: 8,0 R 4096 () 8 + 8 [a]
   a   1 [000] 1.200000: block:block_rq_issue: 8,0 ZAS 4096 () 800 + 8 [a]
   a   1 [000] 1.300000: block:block_rq_issue: 8,0 ZR 0 () 524288 + 0 [a]
@@ -136,7 +138,7 @@ fn commands_to_the_driver_and_zones_are_counted_and_appends_are_writes() {
     let found: Vec<_> = rows.iter().map(|row| (row.op, row.sector.0, row.sectors.0)).collect();
     assert_eq!(found, [(Op::Read, 8, 8), (Op::Write, 800, 8), (Op::Read, 96, 0)]);
     assert_eq!((recognised_as(text), about.counts.bad_lines), ("tracepoints", 0));
-    for said in ["commands to the driver, which are no requests: 2", "zones, which move no data: 2"] {
+    for said in ["commands to the driver, which are no requests: 4", "zones, which move no data: 2"] {
         assert!(about.notices.iter().any(|notice| notice.ends_with(said)), "{:?}", about.notices);
     }
 }
@@ -170,7 +172,11 @@ We Lost 7 events
             echo  4711 [001]  3632.974502: sched:sched_waking: comm=lost 9
 ";
     let (rows, about) = load("tracepoints", &[PERF, lost].concat());
-    assert_eq!((rows.len(), about.counts.lost_events, about.counts.bad_lines), (4, 402, 0));
+    assert_eq!((rows.len(), about.counts.lost_events, about.counts.bad_lines), (4, 400, 0));
+    // Nothing else told of those.
+    let at_the_end = b"perf  4711 [001]  3632.974501: PERF_RECORD_LOST_SAMPLES lost 17\n";
+    let (_, about) = load("tracepoints", &[PERF, lost, at_the_end].concat());
+    assert_eq!(about.counts.lost_events, 385 + 2 + 17);
 }
 
 #[test]
@@ -239,4 +245,32 @@ fio-9 [001] 12.000006000: block_bio_complete: 253,0 W 8 + 8 [0]
     };
     assert_eq!(latencies(Action::Queue), [1000, 5000, 6000]);
     assert_eq!(latencies(Action::Issue), [1000]);
+}
+
+#[test]
+fn what_was_refused_because_it_would_have_to_wait_is_asked_for_again() {
+    let text = b"\
+io 9 [000] 1.000000: block:block_bio_queue: 8,0 R 100 + 8 [io]
+io 9 [000] 1.000001: block:block_bio_complete: 8,0 R 100 + 8 [-11]
+io 9 [000] 1.000050: block:block_bio_queue: 8,0 R 100 + 8 [io]
+io 9 [000] 1.000060: block:block_rq_issue: 8,0 R 4096 () 100 + 8 [io]
+io 9 [000] 1.000090: block:block_rq_complete: 8,0 R () 100 + 8 [-11]
+";
+    for action in [Action::Queue, Action::Issue] {
+        let (rows, _) = load_with("tracepoints", text, &Options { action: Some(action) });
+        let found: Vec<_> = rows.iter().map(|row| (row.queued, row.latency)).collect();
+        assert_eq!(found, [(Some(Nanos(10_000)), Some(Nanos(30_000)))]);
+    }
+}
+
+#[test]
+fn the_rest_of_a_split_request_is_none() {
+    let text = b"\
+a 9 [000] 1.000000: block:block_bio_queue: 8,0 R 0 + 2048 [a]
+a 9 [000] 1.000001: block:block_split: 8,0 R 0 / 1024 [a]
+a 9 [000] 1.000002: block:block_bio_queue: 8,0 R 1024 + 1024 [a]
+a 9 [000] 1.000003: block:block_rq_complete: 8,0 R () 0 + 2048 [0]
+";
+    let (rows, about) = load("tracepoints", text);
+    assert_eq!((rows.len(), rows[0].sectors.0, about.counts.bad_lines), (1, 2048, 0));
 }
