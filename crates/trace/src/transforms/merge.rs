@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::metadata::Metadata;
+use crate::metadata::{Counts, Metadata};
 use crate::request::{DeviceId, Request};
 use crate::units::Nanos;
 use crate::words::{Form, Param, Settings, Takes, Unset, parse_time};
@@ -119,10 +119,15 @@ impl Merge {
     /// Hands out the next request of one load, and reads the one behind it.
     fn advance(&mut self, number: usize) -> Result<Option<Request>> {
         let load = &mut self.loads[number];
+        let lost = losses(load.rows.metadata());
         let next = load.rows.next()?;
+        let is_more_lost = losses(load.rows.metadata()) != lost;
         let head = std::mem::replace(&mut load.head, next);
         if load.rows.metadata().devices.len() > load.numbers.len() {
             self.learn_devices(number)?;
+        }
+        if is_more_lost {
+            self.take_over();
         }
         Ok(head)
     }
@@ -156,7 +161,7 @@ impl Merge {
             load.notices = said.len();
         }
         let all = || self.loads.iter().map(|load| load.rows.metadata());
-        let sum = |count: fn(&crate::Counts) -> u64| all().map(|metadata| count(&metadata.counts)).sum();
+        let sum = |count: fn(&Counts) -> u64| all().map(|metadata| count(&metadata.counts)).sum();
         metadata.complete = all().all(|metadata| metadata.complete);
         metadata.counts.bad_lines = sum(|counts| counts.bad_lines);
         metadata.counts.time_jumps = sum(|counts| counts.time_jumps);
@@ -165,13 +170,16 @@ impl Merge {
     }
 }
 
+/// What changes seldom as a load is read.
+fn losses(metadata: &Metadata) -> (u64, u64, u64, u64, bool, usize) {
+    let Counts { bad_lines, time_jumps, lost_events, unmatched, .. } = metadata.counts;
+    (bad_lines, time_jumps, lost_events, unmatched, metadata.complete, metadata.notices.len())
+}
+
 impl Source for Merge {
     fn next(&mut self) -> Result<Option<Request>> {
         let heads = self.loads.iter().enumerate().filter_map(|(index, load)| load.head.map(|head| (head.at, index)));
-        let Some((_, earliest)) = heads.min() else {
-            self.take_over();
-            return Ok(None);
-        };
+        let Some((_, earliest)) = heads.min() else { return Ok(None) };
         let mut request = self.advance(earliest)?;
         if let Some(request) = &mut request {
             let numbers = &self.loads[earliest].numbers;

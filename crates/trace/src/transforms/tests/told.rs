@@ -57,6 +57,23 @@ fn merged_loads_keep_what_is_said_of_them() {
 }
 
 #[test]
+fn losses_are_told_where_the_load_is_not_read_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bad.load");
+    let rows: String = (1..9).map(|n| format!("{n}.0 ; 8 ; 8 ; R\n")).collect();
+    std::fs::write(&file, format!("start ; sector; length ; op\n0.0 ; 8 ; 8 ; R\n0.5 ; x ; 8 ; R\n{rows}")).unwrap();
+    let merge = format!("merge with={} | slip", file.display());
+    for pipeline in ["slip", "slip | select to=5 | scale time=2", "repeat | slip", "remap map=0:x", merge.as_str()] {
+        let mut rows = parse(pipeline).unwrap().apply(crate::open_load(&file).unwrap()).unwrap();
+        // Of both loads of a merge.
+        (0..5).for_each(|_| assert!(rows.next().unwrap().is_some()));
+        let (metadata, loads) = (rows.metadata(), if pipeline == merge { 2 } else { 1 });
+        assert_eq!((metadata.counts.bad_lines, metadata.notices.len()), (loads, loads as usize), "{pipeline}");
+        assert_eq!((metadata.counts.requests, metadata.counts.reads), (5, 5), "{pipeline}");
+    }
+}
+
+#[test]
 fn anonymise_says_when_it_moved_nothing() {
     let told = |pipeline: &str| all(parse(pipeline).unwrap().apply(load(regular(100))).unwrap()).1.notices;
     let notices = told("anonymise key=secret");
