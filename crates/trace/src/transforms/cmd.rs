@@ -59,7 +59,8 @@ fn apply(rows: Rows, command: &str) -> Result<Rows> {
     let mut source = Through { name, rows: None, child: Some(child), feeder: Some(feeder), metadata };
     let input = Input::from_reader(Path::new(&source.name), Box::new(stdout), None)?;
     source.rows = Some(crate::into_load((classic::FORMAT.open)(input, &crate::Options::default())?)?);
-    Ok(Counted::on_same_devices(source))
+    // The first has the requests of all devices, and these are where the command says.
+    Ok(Counted::on_devices_of_any_size(source))
 }
 
 /// Gives the command the whole load; returns what is known of the load then.
