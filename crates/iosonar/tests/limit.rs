@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 fn limit(run: Value, held_by: HeldBy, more: &[&str]) -> (bool, String, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.replay.parquet");
-    let metadata = Metadata { run: Some(run), ..Metadata::new(Kind::Replay, "test") };
+    let mut metadata = Metadata { run: Some(run), ..Metadata::new(Kind::Replay, "test") };
+    // Of the load.
+    metadata.counts.bad_lines = 3;
     let mut writer = iosonar_trace::create_run(&path, &metadata).unwrap();
     for number in 0..3000 {
         let request = Request::new(Nanos(number * 1_000_000), Op::Read, Sector(0), Sectors(8));
@@ -36,6 +38,13 @@ fn a_fake_result_is_told_in_front() {
     assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["fake"], "FAKE RESULT: simulated");
     let (_, said, _) = limit(json!({"fake": null}), HeldBy::Depth, &["--json"]);
     assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["fake"], Value::Null);
+}
+
+#[test]
+fn bad_lines_of_the_load_are_no_damage_of_the_run() {
+    let (success, said, warned) = limit(json!({}), HeldBy::Depth, &["--json"]);
+    assert!(success && warned.is_empty(), "{warned}");
+    assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["unreadable_rows"], 0);
 }
 
 #[test]

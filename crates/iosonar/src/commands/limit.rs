@@ -9,6 +9,7 @@ use iosonar_trace::words::parse_time;
 use iosonar_trace::{Metadata, Nanos, Opened};
 use serde_json::json;
 
+use super::info::told_before;
 use crate::human;
 use crate::told::{answer, tell};
 
@@ -45,9 +46,11 @@ impl Args {
                 bail!("{} is a load: replay it, and give the result", path.display());
             };
             refuse_without_deadlines(path, run.metadata())?;
+            let told = told_before(&*run, &path.to_string_lossy());
             let limit = limit(&mut *run, self.late)?;
             let metadata = run.metadata();
-            let unreadable = metadata.counts.bad_lines;
+            // Those that were told of before are the load's.
+            let unreadable = metadata.counts.bad_lines - told.unwrap_or(0);
             if unreadable > 0 {
                 let rows = human::counted(unreadable, "row");
                 tell!("warning: {} is damaged: {rows} could not be read, and are not counted", path.display());
