@@ -107,16 +107,16 @@ fn a_load_is_changed_on_its_way_into_a_replay() {
         )
     };
     let edit = "clip to=1000 | scale time=0.1 | repeat | subst from=W to=R";
-    let replay = ["replay", "x.load", "--target", "target", "--output", "y.replay", "--edit", edit];
+    let replay = ["replay", "x.load", "--target", "target", "--output", "y.replay.parquet", "--edit", edit];
     let (success, said) = iosonar(&replay);
     assert!(!success && said.contains("never ends"), "{said}");
     let (success, said) = iosonar(&[&replay[..], &["--duration", "0.5", "--asap"]].concat());
     assert!(success, "{said}");
     // 0.05 and 0.1 s, then again every 0.1 s: 5 rounds begin before 0.5 s, the last has one request inside.
-    let (success, said) = iosonar(&["edit", "y.replay", "z.load", "select"]);
+    let (success, said) = iosonar(&["edit", "y.replay.parquet", "z.load", "select"]);
     assert!(success && said.contains("9 requests (9 reads, 0 writes"), "{said}");
-    let (success, said) = iosonar(&["limit", "y.replay"]);
-    assert!(success && said.contains("kept up to the end"), "{said}");
+    let (success, said) = iosonar(&["limit", "y.replay.parquet"]);
+    assert!(!success && said.contains("--asap"), "{said}");
     let (success, said) = iosonar(&["limit", "x.load"]);
     assert!(!success && said.contains("is a load"), "{said}");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::record::Record;
+use crate::record::{Outcome, Record};
 use crate::stream::Reader;
 use crate::units::Nanos;
 
@@ -21,39 +21,45 @@ const FINE_PIECE: i64 = 1_000_000;
 pub struct Limit {
     /// When the first request that was issued too late should have been issued, in nanoseconds. `None`: none was.
     pub kept_up_until_ns: Option<i64>,
+    /// What kept that request: `held_by` as in its row, or `overlap` if it was pushed back.
+    pub held_by: Option<&'static str>,
     /// Requests per second that were to be issued in the second before that (in the time since the first of them, if that is
     /// shorter), or in the busiest second of a run that kept up. With a deep queue it is more than the storage can do: what
     /// came too fast waits there before the first request is late.
     pub demanded_per_second: u64,
-    /// Requests that completed per second from then on, on average, until the last of them: what the storage does; where it
+    /// Requests that completed without an error per second from then on, on average, until the last of them: what the storage does; where it
     /// gave in and that took a second or longer.
     pub done_per_second: Option<f64>,
 }
 
 /// Evaluates a run: a request is late if it was issued more than `late` after its deadline. The specification of the
-/// method (blkreplay's ramped loads) sets one second. Memory grows with the run's time, not with its requests.
+/// method (blkreplay's ramped loads) sets one second. What was left out was demanded of no storage, and what failed was not
+/// done. Memory grows with the run's time, not with its requests.
 ///
 /// # Errors
 /// If the run can't be read.
 pub fn limit(run: &mut dyn Reader<Record>, late: Nanos) -> Result<Limit> {
     let (mut demanded, mut done) = (Rates::default(), Rates::default());
-    let mut first_late: Option<Nanos> = None;
+    let mut first_late: Option<Record> = None;
     while let Some(record) = run.next()? {
+        if record.outcome.is_skipped() {
+            continue;
+        }
         demanded.count(record.intended);
-        if let Some(completed) = record.completed {
+        if let Some(completed) = record.completed.filter(|_| record.outcome != Outcome::Error) {
             done.count(completed);
         }
-        if record.delay().is_some_and(|delay| delay > late) {
-            first_late = Some(first_late.map_or(record.intended, |earliest| earliest.min(record.intended)));
+        let is_late = record.delay().is_some_and(|delay| delay > late);
+        if is_late && first_late.is_none_or(|first| record.intended < first.intended) {
+            first_late = Some(record);
         }
     }
-    Ok(match first_late {
-        Some(at) => Limit {
-            kept_up_until_ns: Some(at.0),
-            demanded_per_second: demanded.until(at),
-            done_per_second: done.average_from(at),
-        },
-        None => Limit { kept_up_until_ns: None, demanded_per_second: demanded.busiest_second(), done_per_second: None },
+    let at = first_late.map(|first| first.intended);
+    Ok(Limit {
+        kept_up_until_ns: at.map(|at| at.0),
+        held_by: first_late.map(|first| if first.pushed_back { "overlap" } else { first.held_by.name() }),
+        demanded_per_second: at.map_or_else(|| demanded.busiest_second(), |at| demanded.until(at)),
+        done_per_second: at.and_then(|at| done.average_from(at)),
     })
 }
 
@@ -109,7 +115,8 @@ impl Rates {
     }
 
     fn average_from(&self, at: Nanos) -> Option<f64> {
-        let span = (self.last - at).as_secs();
+        // Counted in whole pieces, and so timed from the beginning of the first.
+        let span = (self.last - Nanos(piece_of(at) * PIECE)).as_secs();
         let count: u64 = self.pieces.range(piece_of(at)..).map(|(_, count)| count).sum();
         (span >= 1.0).then(|| count as f64 / span)
     }
@@ -122,7 +129,7 @@ mod tests {
     use crate::request::Op;
     use crate::transforms;
     use crate::units::{Sector, Sectors};
-    use crate::{Outcome, Request};
+    use crate::{HeldBy, Request};
 
     struct Run(std::vec::IntoIter<Record>, Metadata);
 
@@ -133,6 +140,10 @@ mod tests {
         fn metadata(&self) -> &Metadata {
             &self.1
         }
+    }
+
+    fn of(rows: Vec<Record>) -> Limit {
+        limit(&mut Run(rows.into_iter(), Metadata::new(Kind::Replay, "test")), Nanos(1_000_000_000)).unwrap()
     }
 
     struct Load(u64, Metadata);
@@ -165,7 +176,7 @@ mod tests {
             });
         }
         records.reverse();
-        limit(&mut Run(records.into_iter(), Metadata::new(Kind::Replay, "test")), Nanos(1_000_000_000)).unwrap()
+        of(records)
     }
 
     #[test]
@@ -180,16 +191,18 @@ mod tests {
     }
 
     /// Asked for at even distances, and issued two seconds late from a certain request on.
-    fn steady(count: i64, distance_ns: i64, late_from: i64) -> Limit {
+    fn steady_rows(count: i64, distance_ns: i64, late_from: i64) -> Vec<Record> {
         let rows = (0..count).map(|i| {
             let request = Request::new(Nanos(i * distance_ns), Op::Read, Sector(0), Sectors(8));
             let late = if i >= late_from { Nanos(2_000_000_000) } else { Nanos::ZERO };
             let issued = Some(request.at + late);
             Record { issued, completed: issued, outcome: Outcome::Ok, ..Record::of(&request, i as u64) }
         });
-        let mut rows: Vec<Record> = rows.collect();
-        rows.reverse();
-        limit(&mut Run(rows.into_iter(), Metadata::new(Kind::Replay, "test")), Nanos(1_000_000_000)).unwrap()
+        rows.collect()
+    }
+
+    fn steady(count: i64, distance_ns: i64, late_from: i64) -> Limit {
+        of(steady_rows(count, distance_ns, late_from).into_iter().rev().collect())
     }
 
     #[test]
@@ -202,6 +215,54 @@ mod tests {
         let short = steady(500, 500_000, 500);
         assert_eq!(short.kept_up_until_ns, None);
         assert!(short.demanded_per_second.abs_diff(2000) <= 20, "{short:?}");
+    }
+
+    /// So many, evenly within ten seconds, the whole of them 1.5 s late, and this changed in every second one.
+    fn late(count: u64, change: fn(&mut Record)) -> Vec<Record> {
+        let row = |number| {
+            let at = Nanos((number * 10_000_000_000 / count) as i64);
+            let issued = Some(at + Nanos(1_500_000_000));
+            let request = Request::new(at, Op::Read, Sector(0), Sectors(8));
+            let mut record = Record { issued, completed: issued, outcome: Outcome::Ok, ..Record::of(&request, number) };
+            if number % 2 == 1 {
+                change(&mut record);
+            }
+            record
+        };
+        (0..count).map(row).collect()
+    }
+
+    #[test]
+    fn what_was_left_out_is_not_demanded_and_what_failed_is_not_done() {
+        let limit = of(late(1000, |record| {
+            (record.outcome, record.issued, record.completed) = (Outcome::Excluded, None, None);
+        }));
+        assert_eq!(limit, of(late(500, |_| {})));
+        let (half, all) = (of(late(1000, |record| record.outcome = Outcome::Error)), of(late(1000, |_| {})));
+        assert_eq!(half.demanded_per_second, all.demanded_per_second);
+        let (half, all) = (half.done_per_second.unwrap(), all.done_per_second.unwrap());
+        assert!((half * 2.0 - all).abs() < 0.2, "{half} of {all}");
+    }
+
+    #[test]
+    fn what_is_done_is_counted_and_timed_from_the_same_moment() {
+        // 100 per second, the last of them after 3 s; the first late one should have gone at 90 ms.
+        let mut rows = steady_rows(300, 10_000_000, 300);
+        rows[9].issued = Some(Nanos(2_000_000_000));
+        let done = of(rows).done_per_second.unwrap();
+        assert!((done - 100.0).abs() < 1.0, "{done}");
+    }
+
+    #[test]
+    fn what_kept_the_first_late_request_is_told() {
+        assert_eq!(of(late(10, |_| {})).held_by, Some("nothing"));
+        let mut rows = late(10, |record| record.held_by = HeldBy::Depth);
+        rows[0].held_by = HeldBy::Input;
+        rows.reverse();
+        assert_eq!(of(rows.clone()).held_by, Some("input"));
+        rows[9].pushed_back = true;
+        assert_eq!(of(rows).held_by, Some("overlap"));
+        assert_eq!(steady(10, 1000, 10).held_by, None);
     }
 
     #[test]

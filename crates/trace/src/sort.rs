@@ -17,15 +17,22 @@ use crate::units::{Nanos, SECTOR_BYTES, Sector};
 /// Requests that are sorted in memory at a time: about 100 MB of them.
 const PIECE: usize = 1 << 20;
 
+/// A request and its place among those of equal times in the file of pieces.
+const PLACED_BYTES: usize = 8 + PACKED_BYTES;
+
 /// Takes requests in any order, hands them out in the order of time; equal times stay in the order of arrival.
 pub struct Sorter {
-    piece: Vec<Request>,
+    piece: Vec<Placed>,
+    arrived: u64,
     piece_size: usize,
     spilled: Option<File>,
     spilled_bytes: u64,
     /// Where the pieces stand in the spilled file.
     extents: Vec<Extent>,
 }
+
+/// A request, and its place among those of equal times.
+type Placed = (u64, Request);
 
 #[derive(Clone, Copy)]
 struct Extent {
@@ -41,7 +48,7 @@ impl Default for Sorter {
 
 impl Sorter {
     fn with_piece(piece_size: usize) -> Self {
-        Self { piece: Vec::new(), piece_size, spilled: None, spilled_bytes: 0, extents: Vec::new() }
+        Self { piece: Vec::new(), arrived: 0, piece_size, spilled: None, spilled_bytes: 0, extents: Vec::new() }
     }
 
     /// Takes a request.
@@ -49,10 +56,16 @@ impl Sorter {
     /// # Errors
     /// If the folder for temporary files has no room.
     pub fn push(&mut self, request: Request) -> Result<()> {
+        self.arrived += 1;
+        self.push_at(self.arrived, request)
+    }
+
+    /// Takes a request that is to have this place among those of equal times.
+    fn push_at(&mut self, place: u64, request: Request) -> Result<()> {
         if self.piece.len() == self.piece_size {
             self.spill().map_err(packed::error)?;
         }
-        self.piece.push(request);
+        self.piece.push((place, request));
         Ok(())
     }
 
@@ -61,9 +74,10 @@ impl Sorter {
             Some(file) => file,
             None => tempfile::tempfile()?,
         };
-        self.piece.sort_by_key(|request| request.at);
+        self.piece.sort_by_key(|(place, request)| (request.at, *place));
         let mut writer = BufWriter::with_capacity(1 << 20, &file);
-        for request in self.piece.drain(..) {
+        for (place, request) in self.piece.drain(..) {
+            writer.write_all(&place.to_le_bytes())?;
             writer.write_all(&pack(&request))?;
         }
         writer.flush()?;
@@ -80,7 +94,7 @@ impl Sorter {
     /// # Errors
     /// If the temporary file can't be read back.
     pub fn finish(mut self) -> Result<Sorted> {
-        self.piece.sort_by_key(|request| request.at);
+        self.piece.sort_by_key(|(place, request)| (request.at, *place));
         let mut pieces: Vec<Piece> = self.extents.iter().map(|&extent| Piece::on_disk(extent)).collect();
         pieces.push(Piece { extent: Extent { from: 0, to: 0 }, buffer: Vec::new(), next: self.piece.into_iter() });
         let mut sorted = Sorted { file: self.spilled, pieces, heads: BinaryHeap::new() };
@@ -95,17 +109,18 @@ impl Sorter {
 pub struct Sorted {
     file: Option<File>,
     pieces: Vec<Piece>,
-    heads: BinaryHeap<Reverse<Head>>,
+    /// The next request of each piece, and which that is.
+    heads: BinaryHeap<Reverse<(Head, usize)>>,
 }
 
 /// A sorted piece: what is left of it on disk, and what was read ahead.
 struct Piece {
     extent: Extent,
     buffer: Vec<u8>,
-    next: std::vec::IntoIter<Request>,
+    next: std::vec::IntoIter<Placed>,
 }
 
-/// A request in a heap of them. The number is that of its piece or of its arrival: equal times keep that order.
+/// A request in a heap of them. The number is that of its arrival or its place: equal times keep that order.
 pub(crate) struct Head {
     pub at: Nanos,
     pub number: u64,
@@ -134,21 +149,23 @@ impl Piece {
         Self { extent, buffer: Vec::new(), next: Vec::new().into_iter() }
     }
 
-    fn next(&mut self, file: Option<&File>) -> io::Result<Option<Request>> {
-        if let Some(request) = self.next.next() {
-            return Ok(Some(request));
+    fn next(&mut self, file: Option<&File>) -> io::Result<Option<Placed>> {
+        if let Some(placed) = self.next.next() {
+            return Ok(Some(placed));
         }
         let left = self.extent.to - self.extent.from;
         let (Some(file), true) = (file, left > 0) else { return Ok(None) };
-        let bytes = left.min(PACKED_BYTES as u64 * 512) as usize;
+        let bytes = left.min(PLACED_BYTES as u64 * 512) as usize;
         self.buffer.resize(bytes, 0);
         file.read_exact_at(&mut self.buffer, self.extent.from)?;
         self.extent.from += bytes as u64;
-        let requests: Vec<Request> =
-            self.buffer.as_chunks::<PACKED_BYTES>().0.iter().map(unpack).collect::<Option<_>>().ok_or_else(|| {
-                io::Error::new(io::ErrorKind::InvalidData, "what was read back is not what was written")
-            })?;
-        self.next = requests.into_iter();
+        let placed = |bytes: &[u8; PLACED_BYTES]| {
+            let (place, request) = bytes.split_first_chunk()?;
+            Some((u64::from_le_bytes(*place), unpack(request.first_chunk()?)?))
+        };
+        let placed: Option<Vec<Placed>> = self.buffer.as_chunks().0.iter().map(placed).collect();
+        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "what was read back is not what was written");
+        self.next = placed.ok_or_else(damaged)?.into_iter();
         Ok(self.next.next())
     }
 }
@@ -160,14 +177,14 @@ impl Sorted {
     /// If the temporary file can't be read back.
     #[expect(clippy::should_implement_trait, reason = "rows are handed out as every reader does")]
     pub fn next(&mut self) -> Result<Option<Request>> {
-        let Some(Reverse(head)) = self.heads.pop() else { return Ok(None) };
-        self.advance(head.number as usize).map_err(packed::error)?;
+        let Some(Reverse((head, piece))) = self.heads.pop() else { return Ok(None) };
+        self.advance(piece).map_err(packed::error)?;
         Ok(Some(head.request))
     }
 
     fn advance(&mut self, piece: usize) -> io::Result<()> {
-        if let Some(request) = self.pieces[piece].next(self.file.as_ref())? {
-            self.heads.push(Reverse(Head { at: request.at, number: piece as u64, request }));
+        if let Some((number, request)) = self.pieces[piece].next(self.file.as_ref())? {
+            self.heads.push(Reverse((Head { at: request.at, number, request }, piece)));
         }
         Ok(())
     }
@@ -188,7 +205,7 @@ impl SortedLoad {
         Ok(Self { sorted: sorter.finish()?, metadata })
     }
 
-    /// The load that a run replayed: its requests at their intended times, in that order. What was widened to the target's
+    /// The load that a run replayed: its requests at their intended times, in that order and that of the load. What was widened to the target's
     /// blocks stays so: a run does not tell how long it had been.
     ///
     /// # Errors
@@ -206,12 +223,22 @@ impl SortedLoad {
             };
             widened += u64::from(record.widened);
             counted.count_request(&request);
-            sorter.push(request)?;
+            // Rows are in the order of completion. A load of more requests than that there is none.
+            sorter.push_at(u64::from(record.round) << 40 | record.request, request)?;
         }
         let Metadata { counts, span, .. } = counted;
         let mut metadata = Metadata { kind: Kind::Load, counts, span, run: None, ..run.metadata().clone() };
         metadata.counts.bad_lines = run.metadata().counts.bad_lines;
-        metadata.notice("this load was made from a run: its requests at their intended times");
+        let run = run.metadata().run.as_ref();
+        let times = if run.is_some_and(|run| run["options"]["asap"] == true) {
+            "the times of their issue, as it had no others (--asap)"
+        } else {
+            "their intended times"
+        };
+        metadata.notice(format!("this load was made from a run: its requests at {times}"));
+        if let Some(fake) = run.and_then(|run| run["fake"].as_str()) {
+            metadata.notice(format!("its latencies are those of that run: {fake}"));
+        }
         if widened > 0 {
             metadata.notice(format!("{widened} requests stay as they were widened to the blocks of the run's target"));
         }
@@ -294,6 +321,34 @@ mod tests {
         }
         assert_eq!(places, [(16, 8), (8, 16), (1_000_000, 8)]);
         assert!(load.metadata().notices.iter().any(|notice| notice.starts_with("2 requests stay")));
+    }
+
+    /// The requests of a run of which this is known, and what is said of them as a load.
+    fn load_of(run: serde_json::Value, records: Vec<Record>) -> (Vec<Request>, Vec<String>) {
+        let metadata = Metadata { run: Some(run), ..Metadata::new(Kind::Replay, "test") };
+        let mut load = SortedLoad::of_run(Box::new(Run(records.into_iter(), metadata))).unwrap();
+        let requests = std::iter::from_fn(|| load.next().unwrap()).collect();
+        (requests, load.metadata.notices)
+    }
+
+    #[test]
+    fn requests_of_equal_times_come_in_the_order_of_the_load() {
+        let of = |at, round, number| {
+            let request = Request::new(Nanos(at), Op::Read, Sector(u64::from(round) * 10 + number), Sectors(1));
+            Record { round, ..Record::of(&request, number) }
+        };
+        let run = vec![of(5, 0, 3), of(0, 0, 1), of(5, 1, 0), of(5, 0, 2), of(0, 0, 0), of(5, 1, 1)];
+        let (requests, _) = load_of(serde_json::Value::Null, run);
+        assert_eq!(requests.iter().map(|request| request.sector.0).collect::<Vec<_>>(), [0, 1, 2, 3, 10, 11]);
+    }
+
+    #[test]
+    fn a_load_says_that_the_run_was_fake_or_had_no_times() {
+        let said = |run| load_of(run, Vec::new()).1.join("; ");
+        assert!(said(serde_json::json!({"fake": "FAKE RESULT: simulated"})).contains("FAKE RESULT: simulated"));
+        assert!(said(serde_json::json!({"options": {"asap": true}})).contains("times of their issue"));
+        let real = said(serde_json::json!({"fake": null, "options": {"asap": false}}));
+        assert_eq!(real, "this load was made from a run: its requests at their intended times");
     }
 
     proptest! {

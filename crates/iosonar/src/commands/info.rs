@@ -93,7 +93,7 @@ fn read<Row>(what: &str, mut rows: Box<dyn Reader<Row>>, mut look: impl FnMut(&R
 
 /// Bad lines of what the file was made from, if the file tells of them before its own rows are read; rows that are bad in
 /// addition are damaged in the file itself. A table of another producer was counted when it was opened.
-fn told_before<Row>(rows: &dyn Reader<Row>, name: &str) -> Option<u64> {
+pub fn told_before<Row>(rows: &dyn Reader<Row>, name: &str) -> Option<u64> {
     let metadata = rows.metadata();
     let is_counted = metadata.source.format == "parquet" && metadata.source.path.as_deref() == Some(name);
     rows.is_surveyed().then_some(if is_counted { 0 } else { metadata.counts.bad_lines })

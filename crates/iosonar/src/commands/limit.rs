@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use iosonar_trace::limit::{Limit, limit};
 use iosonar_trace::words::parse_time;
-use iosonar_trace::{Nanos, Opened};
+use iosonar_trace::{Metadata, Nanos, Opened};
 use serde_json::json;
 
+use super::info::told_before;
 use crate::human;
 use crate::told::{answer, tell};
 
@@ -44,9 +45,12 @@ impl Args {
             let Opened::Run(mut run) = iosonar_trace::open(path)? else {
                 bail!("{} is a load: replay it, and give the result", path.display());
             };
+            refuse_without_deadlines(path, run.metadata())?;
+            let told = told_before(&*run, &path.to_string_lossy());
             let limit = limit(&mut *run, self.late)?;
             let metadata = run.metadata();
-            let unreadable = metadata.counts.bad_lines;
+            // Those that were told of before are the load's.
+            let unreadable = metadata.counts.bad_lines - told.unwrap_or(0);
             if unreadable > 0 {
                 let rows = human::counted(unreadable, "row");
                 tell!("warning: {} is damaged: {rows} could not be read, and are not counted", path.display());
@@ -54,18 +58,61 @@ impl Args {
             if !metadata.complete {
                 tell!("warning: {} was cut short: what came later is not known", path.display());
             }
+            for doubt in doubts(&limit, metadata) {
+                tell!("warning: {}: {doubt}", path.display());
+            }
+            let fake = metadata.run.as_ref().and_then(|run| run["fake"].as_str());
             if self.json {
                 let mut object = serde_json::to_value(limit)?;
                 object["run"] = json!(path);
                 object["unreadable_rows"] = json!(unreadable);
                 object["complete"] = json!(metadata.complete);
+                object["fake"] = json!(fake);
                 answer!("{object}");
             } else {
+                fake.iter().for_each(|fake| answer!("{}: {fake}", path.display()));
                 answer!("{}", sentence(path, &limit));
             }
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Where requests go when there is room for them none is ever late.
+fn refuse_without_deadlines(path: &Path, metadata: &Metadata) -> Result<()> {
+    let Some(options) = metadata.run.as_ref().map(|run| &run["options"]) else { return Ok(()) };
+    let how = match (options["asap"] == true, options["closed"].is_string()) {
+        (true, _) => "--asap",
+        (_, true) => "--closed",
+        _ => return Ok(()),
+    };
+    bail!(
+        "{} was replayed with {how}: its requests went when there was room for them, and so none can be late; replay the \
+         load at its own times",
+        path.display()
+    );
+}
+
+/// Why what is found may not be the storage's limit.
+fn doubts(limit: &Limit, metadata: &Metadata) -> Vec<String> {
+    let kept = match limit.held_by {
+        Some("input") => "the load was not read, or data not built, in time",
+        Some("recorder") => "the record of the run could not be written fast enough",
+        Some("perturbed") => "it was put off on purpose",
+        Some("overlap") => "it waited for one that it overlaps",
+        Some("order") => "an earlier one waited for one that it overlaps",
+        _ => "",
+    };
+    let mut doubts = Vec::new();
+    if !kept.is_empty() {
+        doubts.push(format!("the first late request was not kept by a storage that did too little: {kept}"));
+    }
+    let verdict = metadata.run.as_ref().map(|run| &run["statistics"]["verdict"]);
+    if let Some(verdict) = verdict.filter(|verdict| verdict["faithful"] == false) {
+        doubts
+            .push(format!("what is found may be the replayer's limit: {}", verdict["sentence"].as_str().unwrap_or("")));
+    }
+    doubts
 }
 
 fn sentence(path: &Path, limit: &Limit) -> String {

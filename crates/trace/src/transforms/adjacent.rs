@@ -5,11 +5,11 @@ use std::path::Path;
 use crate::error::Result;
 use crate::metadata::{Device, Metadata};
 use crate::request::{DeviceId, Request};
-use crate::words::{Form, Param, Settings, Takes, Unset};
+use crate::words::{Form, Param, Settings, Unset};
 
 use super::counted::{Counted, PerRow, Step, place};
 use super::held::{Again, Held};
-use super::merge::{Merge, Numbering};
+use super::merge::{Merge, Numbering, Order, WITH, files};
 use super::{Built, Needs, Rows, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
@@ -17,12 +17,7 @@ pub static TRANSFORM: Transform = Transform {
         name: "adjacent",
         about: "Puts loads, and the devices of each, side by side on one device: each in a region of its own",
         details: "Times are kept. Regions are as large as what is used of them, in whole blocks of 8 sectors.",
-        params: &[Param {
-            name: "with",
-            takes: Takes::List,
-            unset: Unset::Means("none: only the load's own devices are joined"),
-            help: "files of other loads",
-        }],
+        params: &[Param { unset: Unset::Means("none: only the load's own devices are joined"), ..WITH }],
         example: "adjacent with=b.load.gz,c.load.parquet",
     },
     needs: Needs::Whole,
@@ -34,10 +29,7 @@ pub static TRANSFORM: Transform = Transform {
 const ALIGN: u64 = 8;
 
 fn build(settings: &Settings) -> Built {
-    let files = settings.list("with").to_vec();
-    if files.iter().any(String::is_empty) {
-        return Err("with= names a file that has no name: with=b.load.gz,c.load.parquet".into());
-    }
+    let files = files(settings)?;
     Ok(Box::new(move |rows| {
         let mut loads = vec![rows];
         for file in &files {
@@ -73,7 +65,7 @@ fn apply(loads: Vec<Rows>) -> Result<Rows> {
         };
         shifted.push(Counted::with_metadata(PerRow::new(load, step), |metadata| metadata.devices.truncate(1)));
     }
-    let merged = Merge::new(shifted, Numbering::Same)?;
+    let merged = Merge::new(shifted, Numbering::Same, Order::OfTime)?;
     Ok(Counted::with_metadata(merged, |metadata| {
         metadata.devices = vec![Device { name: "adjacent".into(), sectors: Some(next) }];
         regions.into_iter().for_each(|line| metadata.notice(line));

@@ -161,11 +161,9 @@ impl Source for Anonymised {
             Some(rest) => Some(rest),
             None => self.rows.next()?,
         };
-        let Some(mut request) = next else {
-            self.metadata.counts = self.rows.metadata().counts.clone();
-            self.metadata.complete = self.rows.metadata().complete;
-            return Ok(None);
-        };
+        self.metadata.counts.clone_from(&self.rows.metadata().counts);
+        self.metadata.complete = self.rows.metadata().complete;
+        let Some(mut request) = next else { return Ok(None) };
         let inside = request.sector.0 % self.region;
         let room = self.region - inside;
         if request.sectors.0 > room {

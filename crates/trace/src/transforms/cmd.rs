@@ -25,7 +25,8 @@ pub static TRANSFORM: Transform = Transform {
         details: "The command reads the text and writes such text again, in the order of time. Only reads and writes go\n\
                   through, those of all devices as the first one's, without flags, latencies and processes: that is all\n\
                   the text has room for. Put `remap` or `adjacent` in front to choose or keep devices apart. The load ends\n\
-                  with an error if the command does.",
+                  with an error if the command does. `iosonar replay --edit` runs it twice, as it counts the load before\n\
+                  the run, and once more for each further round of `--loop`.",
         params: &[Param {
             name: "command",
             takes: Takes::Text,
@@ -59,7 +60,8 @@ fn apply(rows: Rows, command: &str) -> Result<Rows> {
     let mut source = Through { name, rows: None, child: Some(child), feeder: Some(feeder), metadata };
     let input = Input::from_reader(Path::new(&source.name), Box::new(stdout), None)?;
     source.rows = Some(crate::into_load((classic::FORMAT.open)(input, &crate::Options::default())?)?);
-    Ok(Counted::on_same_devices(source))
+    // The first has the requests of all devices, and these are where the command says.
+    Ok(Counted::on_devices_of_any_size(source))
 }
 
 /// Gives the command the whole load; returns what is known of the load then.

@@ -89,25 +89,11 @@ impl<S: Source> Reader<Request> for Counted<S> {
         if self.source.upstream().devices.len() > self.devices {
             self.take_over_devices();
         }
-        match &next {
-            Some(request) => {
-                self.metadata.count_request(request);
-                self.completed += u64::from(request.latency.is_some());
-            }
-            None => {
-                let upstream = self.source.upstream();
-                let Counts { requests, reads, writes, others, .. } = self.metadata.counts;
-                self.metadata.counts = Counts { requests, reads, writes, others, ..upstream.counts.clone() };
-                if self.source.has_dropped() {
-                    self.metadata.counts.unmatched = self.unmatched(upstream.counts.unmatched);
-                }
-                self.metadata.complete = upstream.complete;
-                for notice in upstream.notices.iter().skip(self.notices) {
-                    self.metadata.notice(notice.clone());
-                }
-                self.notices = upstream.notices.len();
-            }
+        if let Some(request) = &next {
+            self.metadata.count_request(request);
+            self.completed += u64::from(request.latency.is_some());
         }
+        self.take_over_losses();
         Ok(next)
     }
 
@@ -135,12 +121,34 @@ impl<S: Source> Counted<S> {
         self.devices = upstream.len();
     }
 
+    /// With each request, not only at the end: whoever has seen enough never asks for that.
+    fn take_over_losses(&mut self) {
+        let upstream = self.source.upstream();
+        let Counts { requests, reads, writes, others, .. } = self.metadata.counts;
+        self.metadata.counts = Counts { requests, reads, writes, others, ..upstream.counts.clone() };
+        if self.source.has_dropped() {
+            self.metadata.counts.unmatched = self.unmatched(upstream.counts.unmatched);
+        }
+        self.metadata.complete = upstream.complete;
+        for notice in upstream.notices.iter().skip(self.notices) {
+            self.metadata.notice(notice.clone());
+        }
+        self.notices = upstream.notices.len();
+    }
+
     /// How many of the requests that are left have no completion, of so many before. Where none has one that can't be
     /// told: the load may have lost its times since it was recorded.
     fn unmatched(&self, before: u64) -> u64 {
         let without = self.metadata.counts.requests - self.completed;
         if self.completed == 0 { 0 } else { before.min(without) }
     }
+}
+
+/// Takes over what is known by now of the load that `metadata` is a copy of, but for its devices.
+pub fn follow(metadata: &mut Metadata, known: &Metadata) {
+    metadata.counts.clone_from(&known.counts);
+    (metadata.span, metadata.complete) = (known.span, known.complete);
+    metadata.notices.extend_from_slice(&known.notices[metadata.notices.len()..]);
 }
 
 /// What becomes of one request.

@@ -17,9 +17,11 @@ pub static TRANSFORM: Transform = Transform {
         name: "derived",
         about: "Cuts the load into snippets of equal time and sorts them, the busiest first",
         details: "So an overload stands at the beginning, and what follows tells how a storage recovers. Snippets are cut\n\
-                  from time zero on. The one in which the load ends is left out, as nobody knows how much of it there is. The snippets are dealt to several outputs in turn, of which this is one;\n\
+                  from time zero on. The one in which the load ends is left out, as nobody knows how much of it there is;\n\
+                  those without any request vanish. The snippets are dealt to several outputs in turn, of which this is one;\n\
                   the file says in a notice how busy each of its snippets is (the first 1000) and when it began: IOPS@SECOND,\n\
-                  in their new order. Several loads are joined by `merge` before.",
+                  in their new order. Latencies, queueing times and the date are left out. Several loads are put one behind the\n\
+                  other by `append` before.",
         params: &[
             Param { name: "snippet", takes: Takes::Time, unset: Unset::Default("300"), help: "how long a snippet is" },
             Param { name: "outputs", takes: Takes::Count, unset: Unset::Default("1"), help: "among how many to deal" },

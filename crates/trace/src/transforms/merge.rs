@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::metadata::Metadata;
+use crate::metadata::{Counts, Metadata};
 use crate::request::{DeviceId, Request};
 use crate::units::Nanos;
 use crate::words::{Form, Param, Settings, Takes, Unset, parse_time};
@@ -16,21 +16,18 @@ pub static TRANSFORM: Transform = Transform {
         name: "merge",
         about: "Other loads at the same time as this one",
         details: "Each may be shifted in time. Their devices are added to the load's own, or are taken for these. What is said of\n\
-                  them as they are read is kept.",
+                  them as they are read is kept, and so are their preambles. Where they were not recorded at the moment at\n\
+                  which they stand here, the date is left out; where their times are those of another moment of a request than the\n\
+                  load's (its issue, or when it was asked for), their queueing times are.",
         params: &[
-            Param { name: "with", takes: Takes::List, unset: Unset::Refused, help: "files of the other loads" },
+            WITH,
             Param {
                 name: "offset",
                 takes: Takes::List,
                 unset: Unset::Means("0 for each"),
                 help: "by how much each of them is shifted in time: one time for all, or one for each",
             },
-            Param {
-                name: "devices",
-                takes: Takes::Word(&["add", "same"]),
-                unset: Unset::Default("add"),
-                help: "whether their devices are others, or the same as this load's, by number",
-            },
+            Param { unset: Unset::Default("add"), ..DEVICES },
         ],
         example: "merge with=b.load.gz,c.load.parquet offset=0,30s",
     },
@@ -39,11 +36,29 @@ pub static TRANSFORM: Transform = Transform {
     build,
 };
 
-fn build(settings: &Settings) -> Built {
+/// Other loads.
+pub const WITH: Param =
+    Param { name: "with", takes: Takes::List, unset: Unset::Refused, help: "files of the other loads" };
+
+/// What becomes of their devices: a [`Numbering`].
+pub const DEVICES: Param = Param {
+    name: "devices",
+    takes: Takes::Word(&["add", "same"]),
+    unset: Unset::Refused,
+    help: "whether their devices are others, or the same as this load's, by number",
+};
+
+/// The files that [`WITH`] names.
+pub fn files(settings: &Settings) -> std::result::Result<Vec<String>, String> {
     let files = settings.list("with").to_vec();
     if files.iter().any(String::is_empty) {
         return Err("with= names a file that has no name: with=b.load.gz,c.load.parquet".into());
     }
+    Ok(files)
+}
+
+fn build(settings: &Settings) -> Built {
+    let files = files(settings)?;
     let mut offsets =
         settings.list("offset").iter().map(|text| parse_time(text)).collect::<std::result::Result<Vec<_>, _>>()?;
     match offsets.len() {
@@ -52,13 +67,13 @@ fn build(settings: &Settings) -> Built {
         count if count == files.len() => {}
         count => return Err(format!("there are {count} offsets for {} loads", files.len())),
     }
-    let numbering = if settings.text("devices") == "add" { Numbering::Added } else { Numbering::Same };
+    let numbering = Numbering::of(settings);
     Ok(Box::new(move |rows| {
         let mut loads = vec![rows];
         for (file, offset) in files.iter().zip(&offsets) {
             loads.push(shifted(crate::open_load(Path::new(file))?, *offset));
         }
-        Ok(Counted::on_same_devices(Merge::new(loads, numbering)?))
+        Ok(Counted::on_same_devices(Merge::new(loads, numbering, Order::OfTime)?))
     }))
 }
 
@@ -67,7 +82,9 @@ fn shifted(load: Rows, offset: Nanos) -> Rows {
         Some(at) => Step::Emit(Request { at: Nanos(at), ..request }),
         None => Step::Outside("merge", "offset="),
     };
-    Counted::on_same_devices(PerRow::new(load, step))
+    Counted::with_metadata(PerRow::new(load, step), |metadata| {
+        metadata.epoch_unix_ns = metadata.epoch_unix_ns.and_then(|epoch| epoch.checked_sub(offset.0));
+    })
 }
 
 /// What the devices of several loads are to each other.
@@ -79,11 +96,28 @@ pub enum Numbering {
     Same,
 }
 
-/// Loads, one request at a time in the order of time; of equal times that of the earlier load comes first.
+impl Numbering {
+    /// As [`DEVICES`] is set.
+    pub fn of(settings: &Settings) -> Self {
+        if settings.text("devices") == "add" { Self::Added } else { Self::Same }
+    }
+}
+
+/// Which load has the next request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// That whose request is the earliest; of equal times the earlier load.
+    OfTime,
+    /// The first that has one left.
+    OfLoads,
+}
+
+/// Loads, one request at a time.
 pub struct Merge {
     loads: Vec<Load>,
     numbering: Numbering,
-    /// That of the first load, with the devices, losses and notices of all.
+    order: Order,
+    /// That of the first load, with the preambles, devices, losses and notices of all.
     metadata: Metadata,
 }
 
@@ -96,16 +130,26 @@ struct Load {
     numbers: Vec<DeviceId>,
     /// How many of its notices were taken over.
     notices: usize,
+    /// Whether its times are the time of what those of the first load are the time of.
+    has_same_times: bool,
 }
 
 impl Merge {
     /// Of these loads; at least one.
-    pub fn new(loads: Vec<Rows>, numbering: Numbering) -> Result<Self> {
+    pub fn new(loads: Vec<Rows>, numbering: Numbering, order: Order) -> Result<Self> {
         let mut metadata = loads[0].metadata().clone();
         metadata.devices.clear();
         metadata.notices.clear();
-        let load = |rows| Load { rows, head: None, numbers: Vec::new(), notices: 0 };
-        let mut merge = Self { loads: loads.into_iter().map(load).collect(), numbering, metadata };
+        for (index, load) in loads.iter().enumerate().skip(1) {
+            add_preamble(&mut metadata.source.preamble, index + 1, &load.metadata().source.preamble);
+            compare_times(&mut metadata, index + 1, load.metadata(), order);
+        }
+        let request_time = metadata.request_time;
+        let load = |rows: Rows| {
+            let has_same_times = rows.metadata().request_time == request_time;
+            Load { rows, head: None, numbers: Vec::new(), notices: 0, has_same_times }
+        };
+        let mut merge = Self { loads: loads.into_iter().map(load).collect(), numbering, order, metadata };
         for number in 0..merge.loads.len() {
             merge.learn_devices(number)?;
         }
@@ -119,10 +163,15 @@ impl Merge {
     /// Hands out the next request of one load, and reads the one behind it.
     fn advance(&mut self, number: usize) -> Result<Option<Request>> {
         let load = &mut self.loads[number];
+        let lost = losses(load.rows.metadata());
         let next = load.rows.next()?;
+        let is_more_lost = losses(load.rows.metadata()) != lost;
         let head = std::mem::replace(&mut load.head, next);
         if load.rows.metadata().devices.len() > load.numbers.len() {
             self.learn_devices(number)?;
+        }
+        if is_more_lost {
+            self.take_over();
         }
         Ok(head)
     }
@@ -156,32 +205,76 @@ impl Merge {
             load.notices = said.len();
         }
         let all = || self.loads.iter().map(|load| load.rows.metadata());
-        let sum = |count: fn(&crate::Counts) -> u64| all().map(|metadata| count(&metadata.counts)).sum();
+        let sum = |count: fn(&Counts) -> u64| all().map(|metadata| count(&metadata.counts)).sum();
         metadata.complete = all().all(|metadata| metadata.complete);
         metadata.counts.bad_lines = sum(|counts| counts.bad_lines);
         metadata.counts.time_jumps = sum(|counts| counts.time_jumps);
         metadata.counts.lost_events = sum(|counts| counts.lost_events);
         metadata.counts.unmatched = sum(|counts| counts.unmatched);
     }
+
+    /// The next request, and which load it is of, from 0.
+    pub fn next_of(&mut self) -> Result<Option<(usize, Request)>> {
+        let mut heads =
+            self.loads.iter().enumerate().filter_map(|(index, load)| load.head.map(|head| (head.at, index)));
+        let next = match self.order {
+            Order::OfTime => heads.min(),
+            Order::OfLoads => heads.next(),
+        };
+        let Some((_, index)) = next else { return Ok(None) };
+        let Some(mut request) = self.advance(index)? else { return Ok(None) };
+        let Load { numbers, has_same_times, .. } = &self.loads[index];
+        if !has_same_times {
+            request.queued = None;
+        }
+        request.device = *numbers.get(usize::from(request.device.0)).ok_or_else(|| {
+            let problem = format!("a request names the device {}, but there are {}", request.device.0, numbers.len());
+            Error::Request(format!("merge: in load {}, {problem}", index + 1))
+        })?;
+        Ok(Some((index, request)))
+    }
+}
+
+/// Licences hold wherever their loads go.
+fn add_preamble(preamble: &mut String, number: usize, further: &str) {
+    let further = further.trim();
+    if preamble.contains(further) {
+        return;
+    }
+    if !preamble.is_empty() && !preamble.ends_with('\n') {
+        preamble.push('\n');
+    }
+    *preamble += &format!("Of load {number}:\n{further}");
+}
+
+/// Leaves out what the first load says of its times and what is not true of another.
+fn compare_times(metadata: &mut Metadata, number: usize, other: &Metadata, order: Order) {
+    if other.request_time != metadata.request_time {
+        metadata.notice(format!(
+            "load {number}: its times are those of another moment of a request (when it was asked for, or issued) than \
+             those of load 1; its queueing times are left out"
+        ));
+    }
+    if let (Some(first), Some(other), Order::OfTime) = (metadata.epoch_unix_ns, other.epoch_unix_ns, order)
+        && first != other
+    {
+        metadata.epoch_unix_ns = None;
+        let (by, later) = (Nanos(other.abs_diff(first) as i64), if other > first { "later" } else { "earlier" });
+        metadata.notice(format!(
+            "load {number} was recorded {by} {later} than it stands here beside load 1: the date is left out"
+        ));
+    }
+}
+
+/// What changes seldom as a load is read.
+fn losses(metadata: &Metadata) -> (u64, u64, u64, u64, bool, usize) {
+    let Counts { bad_lines, time_jumps, lost_events, unmatched, .. } = metadata.counts;
+    (bad_lines, time_jumps, lost_events, unmatched, metadata.complete, metadata.notices.len())
 }
 
 impl Source for Merge {
     fn next(&mut self) -> Result<Option<Request>> {
-        let heads = self.loads.iter().enumerate().filter_map(|(index, load)| load.head.map(|head| (head.at, index)));
-        let Some((_, earliest)) = heads.min() else {
-            self.take_over();
-            return Ok(None);
-        };
-        let mut request = self.advance(earliest)?;
-        if let Some(request) = &mut request {
-            let numbers = &self.loads[earliest].numbers;
-            request.device = *numbers.get(usize::from(request.device.0)).ok_or_else(|| {
-                let problem =
-                    format!("a request names the device {}, but there are {}", request.device.0, numbers.len());
-                Error::Request(format!("merge: in load {}, {problem}", earliest + 1))
-            })?;
-        }
-        Ok(request)
+        Ok(self.next_of()?.map(|(_, request)| request))
     }
 
     fn upstream(&self) -> &Metadata {

@@ -6,6 +6,7 @@
 
 mod adjacent;
 mod anonymise;
+mod append;
 mod clip;
 mod cmd;
 mod counted;
@@ -62,6 +63,7 @@ pub static TRANSFORMS: &[&Transform] = &[
     &cmd::TRANSFORM,
     // several loads
     &merge::TRANSFORM,
+    &append::TRANSFORM,
     &adjacent::TRANSFORM,
 ];
 

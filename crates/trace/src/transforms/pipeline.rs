@@ -11,6 +11,7 @@ use crate::request::Request;
 use crate::stream::Reader;
 use crate::words::{Phrase, Settings, did_you_mean, split};
 
+use super::counted::follow;
 use super::{IsOver, Length, Needs, Rows, Stage, TRANSFORMS, anonymise, until};
 
 /// Transforms one behind the other, parsed and checked. A copy costs nothing.
@@ -122,7 +123,6 @@ impl fmt::Debug for Pipeline {
 /// The last reader of a pipeline: what it knows of the load says how it was changed.
 struct Edited {
     rows: Rows,
-    preamble: String,
     metadata: Metadata,
 }
 
@@ -133,28 +133,18 @@ impl Edited {
             preamble.push('\n');
         }
         preamble += &format!("Edited by iosonar: {}", pipeline.told());
-        let mut edited = Self { metadata: rows.metadata().clone(), rows, preamble };
-        edited.update();
-        edited
-    }
-
-    fn update(&mut self) {
-        self.metadata.clone_from(self.rows.metadata());
-        self.metadata.source.preamble.clone_from(&self.preamble);
+        let mut metadata = rows.metadata().clone();
+        metadata.source.preamble = preamble;
+        Self { rows, metadata }
     }
 }
 
 impl Reader<Request> for Edited {
     fn next(&mut self) -> Result<Option<Request>> {
         let next = self.rows.next()?;
-        let devices = &self.rows.metadata().devices;
-        if devices.len() > self.metadata.devices.len() {
-            self.metadata.devices.extend_from_slice(&devices[self.metadata.devices.len()..]);
-        }
-        match &next {
-            Some(request) => self.metadata.count_request(request),
-            None => self.update(),
-        }
+        let (known, metadata) = (self.rows.metadata(), &mut self.metadata);
+        metadata.devices.extend_from_slice(&known.devices[metadata.devices.len()..]);
+        follow(metadata, known);
         Ok(next)
     }
 

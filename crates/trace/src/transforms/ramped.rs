@@ -10,7 +10,8 @@ pub static TRANSFORM: Transform = Transform {
     form: Form {
         name: "ramped",
         about: "The same requests in the same order, at a rate that grows steadily: max(1, slope·t) per second",
-        details: "Replayed, it tells how many of these requests per second a storage can do: `iosonar limit` evaluates it.",
+        details: "Replayed, it tells how many of these requests per second a storage can do: `iosonar limit` evaluates it.\n\
+                  The date is left out.",
         params: &[Param {
             name: "slope",
             takes: Takes::Positive,

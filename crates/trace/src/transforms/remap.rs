@@ -7,7 +7,7 @@ use crate::metadata::{Device, Metadata};
 use crate::request::{DeviceId, Request};
 use crate::words::{Form, Param, Settings, Takes, Unset, did_you_mean};
 
-use super::counted::{Counted, Source};
+use super::counted::{Counted, Source, follow};
 use super::{Built, Needs, Rows, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
@@ -214,10 +214,9 @@ impl Source for Remapped {
             if self.rows.metadata().devices.len() > self.targets.len() {
                 self.learn_devices()?;
             }
+            follow(&mut self.metadata, self.rows.metadata());
             let Some(request) = next else {
                 self.refuse_missing()?;
-                let devices = std::mem::take(&mut self.metadata.devices);
-                self.metadata = Metadata { devices, ..self.rows.metadata().clone() };
                 return Ok(None);
             };
             match self.targets.get(usize::from(request.device.0)) {

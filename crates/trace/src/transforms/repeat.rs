@@ -15,7 +15,9 @@ pub static TRANSFORM: Transform = Transform {
         name: "repeat",
         about: "The load again and again, forever if not told otherwise",
         details: "The working set does not grow by that, unless each round is shifted (offset), or a `slip` follows. The\n\
-                  load is kept in a temporary file: 72 bytes for each of its requests.",
+                  load is kept in a temporary file: 72 bytes for each of its requests. Put a `select to=` that ends it right\n\
+                  behind it: `repeat | clip from=1T | select to=1h` never ends if `clip` leaves nothing, as no request comes\n\
+                  that is late enough.",
         params: &[
             Param { name: "times", takes: Takes::Count, unset: Unset::Means("forever"), help: "how many rounds" },
             Param {

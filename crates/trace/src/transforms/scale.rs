@@ -11,7 +11,7 @@ pub static TRANSFORM: Transform = Transform {
         name: "scale",
         about: "Stretches or compresses time",
         details: "A natural load that was compressed is no natural load any more: what was far apart in time, and so\n\
-                  independent, comes together.",
+                  independent, comes together. The date is left out, unless the load is known to begin at time zero.",
         params: &[Param {
             name: "time",
             takes: Takes::Positive,
@@ -25,14 +25,19 @@ pub static TRANSFORM: Transform = Transform {
     build: |settings| {
         let factor = settings.number("time");
         Ok(Box::new(move |rows| {
-            Ok(Counted::on_same_devices(PerRow::new(rows, move |mut request| {
+            let begins_at_zero = rows.is_surveyed() && rows.metadata().span.first_ns == 0;
+            let scaled = PerRow::new(rows, move |mut request| {
                 let at = (request.at.0 as f64 * factor).round();
                 if at.abs() >= i64::MAX as f64 {
                     return Step::Outside("scale", "time=");
                 }
                 request.at = Nanos(at as i64);
                 Step::Emit(request)
-            })))
+            });
+            Ok(Counted::with_metadata(scaled, |metadata| {
+                // Of what does not begin at zero it would tell a beginning that is not true.
+                metadata.epoch_unix_ns = metadata.epoch_unix_ns.filter(|_| begins_at_zero || factor == 1.0);
+            }))
         }))
     },
 };

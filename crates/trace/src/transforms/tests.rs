@@ -1,5 +1,6 @@
 //! Each transform against a slow and obvious model of it, on any load.
 
+mod joined;
 mod late;
 mod places;
 mod told;
@@ -541,6 +542,7 @@ fn what_can_not_be_meant_is_refused() {
         ("slip every=0", "slip: every must be at least 1"),
         ("resize min=10 max=5", "max (65536 sectors"),
         ("adjacent with=", "a file that has no name"),
+        ("append with=", "a file that has no name"),
         ("subst from=X", "no operation `X`"),
         ("scale", "scale needs time=NUMBER"),
         ("derived outputs=2 output=3", "from 1 to 2"),
@@ -606,6 +608,7 @@ fn what_leaves_a_load_is_refused_with_its_row_and_setting() {
     let folder = tempfile::tempdir().unwrap();
     let file = written(&folder, "other.load.parquet", &[Request::new(Nanos(1 << 60), Op::Read, Sector(0), Sectors(8))]);
     let merge = format!("merge with={} offset=100000d", file.display());
+    let append = format!("scale time=3e9 | append with={}", file.display());
     for (pipeline, said) in [
         ("spread factor=1e18", "spread: factor= leads request 2 out of what a load can hold: sectors before"),
         ("spread offset=18014398509481975", "spread: offset= leads request 2 "),
@@ -616,6 +619,7 @@ fn what_leaves_a_load_is_refused_with_its_row_and_setting() {
         ("slip every=2 increase=18014398509481983", "slip: increase= leads request 3 "),
         ("resize factor=1e18 max=18446744073709551615", "resize: factor= or min= leads request 1 "),
         (merge.as_str(), "merge: offset= leads request 1 "),
+        (append.as_str(), "append: with= leads request 5 "),
     ] {
         let error = failure(pipeline, &regular(4));
         assert!(error.contains(said), "{pipeline}: {error}");

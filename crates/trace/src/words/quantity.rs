@@ -4,8 +4,7 @@ use crate::units::{Nanos, SECTOR_BYTES, Sectors};
 
 /// A whole number: `32768`, `32_768`, `10k` (10 000), `2M`.
 pub fn parse_count(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is not a whole number; say for example 32768 or 10k");
-    whole(scaled(text, &DECIMAL).ok_or_else(wrong)?).ok_or_else(wrong)
+    whole(text, &DECIMAL).ok_or_else(|| format!("`{text}` is not a whole number; say for example 32768 or 10k"))
 }
 
 /// Requests per second: `500`, `500/s`, `2k`.
@@ -50,7 +49,7 @@ pub fn parse_sectors(text: &str) -> Result<Sectors, String> {
     if let Ok(sectors) = text.replace('_', "").parse() {
         return Ok(Sectors(sectors));
     }
-    let bytes = whole(scaled(text, &BYTES).ok_or_else(wrong)?).ok_or_else(wrong)?;
+    let bytes = whole(text, &BYTES).ok_or_else(wrong)?;
     if bytes % SECTOR_BYTES != 0 {
         return Err(format!("`{text}` is not a whole number of sectors of 512 bytes"));
     }
@@ -77,22 +76,32 @@ const TIMES: [(&str, f64); 10] = [
 const BYTES: [(&str, f64); 5] =
     [("b", 1.0), ("k", 1024.0), ("m", 1_048_576.0), ("g", 1_073_741_824.0), ("t", 1_099_511_627_776.0)];
 
-/// A number times its unit. Units of bytes may end in `iB`, or in `B`; all may be written large.
-fn scaled(text: &str, units: &Units) -> Option<f64> {
+/// A number, and what its unit is worth. Units of bytes may end in `iB`, or in `B`; all may be written large.
+fn taken_apart(text: &str, units: &Units) -> Option<(String, f64)> {
     let text = text.trim().replace('_', "");
     let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
-    let number: f64 = number.parse().ok()?;
     let unit = unit.trim().to_lowercase();
     let short = unit.strip_suffix("ib").or_else(|| unit.strip_suffix('b')).filter(|short| !short.is_empty());
     let of_bytes = units.iter().any(|(name, _)| *name == "b");
     let unit = if of_bytes { short.unwrap_or(&unit) } else { &unit };
-    units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| number * factor).filter(|x| x.is_finite())
+    units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| (number.to_owned(), *factor))
 }
 
-/// As a whole number, if it is one that a float holds exactly.
-fn whole(number: f64) -> Option<u64> {
-    (number >= 0.0 && number < 2_f64.powi(53) && number.fract() == 0.0).then_some(number as u64)
+/// A number times its unit.
+fn scaled(text: &str, units: &Units) -> Option<f64> {
+    let (number, factor) = taken_apart(text, units)?;
+    number.parse().ok().map(|number: f64| number * factor).filter(|x| x.is_finite())
+}
+
+/// The same, if it is a whole number: exactly that which was typed, as 2.01 is not what a float holds in its place.
+fn whole(text: &str, units: &Units) -> Option<u64> {
+    let (number, factor) = taken_apart(text, units)?;
+    let (before, behind) = number.split_once('.').unwrap_or((&number, ""));
+    let digits: u128 = format!("{before}{behind}").parse().ok()?;
+    let product = digits.checked_mul(factor as u128)?;
+    let denominator = 10_u128.checked_pow(u32::try_from(behind.len()).ok()?)?;
+    (product % denominator == 0).then_some(product / denominator)?.try_into().ok()
 }
 
 #[cfg(test)]
@@ -103,6 +112,9 @@ mod tests {
     fn units_are_understood() {
         assert_eq!(parse_count("32_768"), Ok(32768));
         assert_eq!(parse_count("1.5k"), Ok(1500));
+        assert_eq!(parse_count("2.01M"), Ok(2_010_000));
+        assert_eq!(parse_count(".5k"), Ok(500));
+        assert_eq!(parse_count("18446744073709551615"), Ok(u64::MAX));
         assert_eq!(parse_rate("500/s"), Ok(500.0));
         assert_eq!(parse_rate("2k"), Ok(2000.0));
         assert_eq!(parse_positive("2k"), Ok(2000.0));
@@ -116,12 +128,13 @@ mod tests {
         for text in ["4k", "4K", "4KiB", "4kb", "4096B", "0.00390625m"] {
             assert_eq!(parse_sectors(text), Ok(Sectors(8)), "{text}");
         }
+        assert_eq!(parse_sectors("8388608T"), Ok(Sectors(1 << 54)));
         assert_eq!(parse_sectors("2G"), Ok(Sectors(4_194_304)));
     }
 
     #[test]
     fn nonsense_is_refused_with_an_example() {
-        for wrong in ["", "x", "1.2.3", "-5", "1e400", "nan", "4kk"] {
+        for wrong in ["", "x", "1.2.3", "-5", "1e400", "nan", "4kk", "2.0101k", "18446744073709551616", "."] {
             assert!(parse_count(wrong).unwrap_err().contains("say for example"), "{wrong}");
         }
         for wrong in ["0", "-1", "inf", "fast"] {

@@ -115,6 +115,9 @@ fn late_devices_of_merged_loads_are_not_mixed_up() {
     // The file has two devices, sda and sdb.
     assert_eq!(devices, ["first", "sda", "sdb", "second"]);
     assert_eq!(of_requests, ["first", "sda", "second", "sda", "sda"]);
+    let (devices, of_requests) = of(&format!("append with={} devices=add", file.display()), &["first", "second"]);
+    assert_eq!(devices, ["first", "sda", "sdb", "second"]);
+    assert_eq!(of_requests, ["first", "second", "sda", "sda", "sda"]);
     // Of the same number: the first load's name, where it is known by then.
     let (devices, of_requests) = of(&format!("{pipeline} devices=same"), &["first", "second", "third"]);
     assert_eq!(devices, ["first", "sdb", "third"]);

@@ -33,6 +33,13 @@ fn devices_of_one_name_stay_apart_unless_they_are_given_it() {
 }
 
 #[test]
+fn requests_of_all_devices_that_a_command_makes_one_need_not_fit_on_the_first() {
+    let rows = on_devices(&[("sda", Some(8)), ("sdb", Some(1 << 30))]);
+    let (_, metadata) = all(parse("cmd").unwrap().apply(rows).unwrap());
+    assert_eq!(metadata.devices, [Device { name: "sda".into(), sectors: None }]);
+}
+
+#[test]
 fn merged_devices_that_are_the_same_are_as_large_as_the_larger() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other.load.parquet");

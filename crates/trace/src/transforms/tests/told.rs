@@ -1,8 +1,9 @@
 //! What a changed load says of itself: when it began, what was wrong with it, what was done to it.
 
+use super::joined::file_with;
 use super::*;
 
-fn with(change: impl FnOnce(&mut Metadata), requests: Vec<Request>) -> Rows {
+pub fn with(change: impl FnOnce(&mut Metadata), requests: Vec<Request>) -> Rows {
     let mut metadata = load(Vec::new()).metadata().clone();
     change(&mut metadata);
     Box::new(Given { requests: requests.into_iter(), metadata })
@@ -13,7 +14,9 @@ fn the_epoch_moves_with_the_zero_of_time() {
     for (pipeline, epoch) in [
         ("select from=3", Some(7 * SECOND)),
         ("select from=3 base=zero", Some(10 * SECOND)),
-        ("scale time=2", Some(7 * SECOND)),
+        ("scale time=1", Some(7 * SECOND)),
+        // Nobody knows in front whether it begins at zero.
+        ("scale time=2", None),
         ("derived snippet=2", None),
         ("ramped slope=2", None),
     ] {
@@ -44,7 +47,7 @@ fn merged_loads_keep_what_is_said_of_them() {
     let file = folder.path().join("cut.load");
     std::fs::write(&file, "start ; sector; length ; op\n0.0 ; 8 ; 8 ; R\n1.0 ; x ; 8 ; R\n2.0 ; 8 ; 8 ; R\n3.0 ; 8")
         .unwrap();
-    for transform in ["merge", "adjacent"] {
+    for transform in ["merge", "append", "adjacent"] {
         let rows = with(|metadata| metadata.notice("the first is strange"), regular(3));
         let mut rows = parse(&format!("{transform} with={}", file.display())).unwrap().apply(rows).unwrap();
         while rows.next().unwrap().is_some() {}
@@ -53,6 +56,33 @@ fn merged_loads_keep_what_is_said_of_them() {
         assert_eq!(told("the first is strange"), 1, "{transform}: {notices:?}");
         assert_eq!(told("load 2: line 3 left out"), 1, "{transform}: {notices:?}");
         assert_eq!(told("load 2: line 5 has no line end"), 1, "{transform}: {notices:?}");
+    }
+}
+
+#[test]
+fn scaled_loads_that_are_known_to_begin_at_zero_keep_the_date() {
+    let folder = tempfile::tempdir().unwrap();
+    for (from, epoch) in [(0, Some(7 * SECOND)), (1, None)] {
+        let file = file_with(&folder, "x.load.parquet", from, |metadata| metadata.epoch_unix_ns = Some(7 * SECOND));
+        let rows = parse("scale time=2").unwrap().apply(crate::open_load(&file).unwrap()).unwrap();
+        assert_eq!(rows.metadata().epoch_unix_ns, epoch, "from {from} s on");
+    }
+}
+
+#[test]
+fn losses_are_told_where_the_load_is_not_read_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bad.load");
+    let rows: String = (1..9).map(|n| format!("{n}.0 ; 8 ; 8 ; R\n")).collect();
+    std::fs::write(&file, format!("start ; sector; length ; op\n0.0 ; 8 ; 8 ; R\n0.5 ; x ; 8 ; R\n{rows}")).unwrap();
+    let merge = format!("merge with={} | slip", file.display());
+    for pipeline in ["slip", "slip | select to=5 | scale time=2", "repeat | slip", "remap map=0:x", merge.as_str()] {
+        let mut rows = parse(pipeline).unwrap().apply(crate::open_load(&file).unwrap()).unwrap();
+        // Of both loads of a merge.
+        (0..5).for_each(|_| assert!(rows.next().unwrap().is_some()));
+        let (metadata, loads) = (rows.metadata(), if pipeline == merge { 2 } else { 1 });
+        assert_eq!((metadata.counts.bad_lines, metadata.notices.len()), (loads, loads as usize), "{pipeline}");
+        assert_eq!((metadata.counts.requests, metadata.counts.reads), (5, 5), "{pipeline}");
     }
 }
 

@@ -1,0 +1,70 @@
+//! `iosonar limit` on runs of which it is known what they hold.
+
+use std::process::Command;
+
+use iosonar_trace::{HeldBy, Kind, Metadata, Nanos, Op, Outcome, Record, Request, Sector, Sectors};
+use serde_json::{Value, json};
+
+/// A request each millisecond, all of them two seconds late, from a run of which this is known. Returns whether `limit`
+/// takes it, and what it says.
+fn limit(run: Value, held_by: HeldBy, more: &[&str]) -> (bool, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.replay.parquet");
+    let mut metadata = Metadata { run: Some(run), ..Metadata::new(Kind::Replay, "test") };
+    // Of the load.
+    metadata.counts.bad_lines = 3;
+    let mut writer = iosonar_trace::create_run(&path, &metadata).unwrap();
+    for number in 0..3000 {
+        let request = Request::new(Nanos(number * 1_000_000), Op::Read, Sector(0), Sectors(8));
+        let issued = Some(request.at + Nanos(2_000_000_000));
+        let outcome = Outcome::Ok;
+        let row = Record { issued, completed: issued, held_by, outcome, ..Record::of(&request, number as u64) };
+        writer.write(&row).unwrap();
+    }
+    writer.finish(&metadata).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+    let output = command.arg("limit").args(more).arg(&path).output().expect("it runs");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.success(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn a_fake_result_is_told_in_front() {
+    let run = || json!({"fake": "FAKE RESULT: simulated"});
+    let (_, said, _) = limit(run(), HeldBy::Depth, &[]);
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].ends_with("FAKE RESULT: simulated") && lines[1].contains("kept up until"), "{said}");
+    let (_, said, _) = limit(run(), HeldBy::Depth, &["--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["fake"], "FAKE RESULT: simulated");
+    let (_, said, _) = limit(json!({"fake": null}), HeldBy::Depth, &["--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["fake"], Value::Null);
+}
+
+#[test]
+fn bad_lines_of_the_load_are_no_damage_of_the_run() {
+    let (success, said, warned) = limit(json!({}), HeldBy::Depth, &["--json"]);
+    assert!(success && warned.is_empty(), "{warned}");
+    assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["unreadable_rows"], 0);
+}
+
+#[test]
+fn what_has_no_deadlines_has_no_limit() {
+    for (options, how) in [(json!({"asap": true, "closed": null}), "--asap"), (json!({"closed": "never"}), "--closed")]
+    {
+        let (success, _, said) = limit(json!({"options": options}), HeldBy::Depth, &[]);
+        assert!(!success && said.contains(how) && said.contains("none can be late"), "{said}");
+    }
+    let (success, _, said) = limit(json!({"options": {"asap": false, "closed": null}}), HeldBy::Depth, &[]);
+    assert!(success && said.is_empty(), "{said}");
+}
+
+#[test]
+fn what_may_not_be_the_storages_limit_is_warned_of() {
+    for (held_by, why) in [(HeldBy::Input, "not read"), (HeldBy::Recorder, "record"), (HeldBy::Order, "overlaps")] {
+        let (success, _, said) = limit(json!({}), held_by, &[]);
+        assert!(success && said.contains("the first late request") && said.contains(why), "{said}");
+    }
+    let verdict = json!({"faithful": false, "sentence": "This replay was not faithful."});
+    let (_, _, said) = limit(json!({"statistics": {"verdict": verdict}}), HeldBy::Nothing, &[]);
+    assert!(said.contains("This replay was not faithful."), "{said}");
+}

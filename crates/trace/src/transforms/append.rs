@@ -1,0 +1,107 @@
+//! Several loads one behind the other.
+
+use std::path::Path;
+
+use crate::error::Result;
+use crate::metadata::Metadata;
+use crate::request::Request;
+use crate::units::Nanos;
+use crate::words::{Form, Param, Settings, Unset};
+
+use super::counted::{Counted, Source, outside};
+use super::merge::{DEVICES, Merge, Numbering, Order, WITH, files};
+use super::{Built, Needs, Transform, kept};
+
+pub static TRANSFORM: Transform = Transform {
+    form: Form {
+        name: "append",
+        about: "Other loads behind this one, each when the one before has ended",
+        details: "Time goes on after the last request, as `repeat` has it: by the mean distance of two requests of the load that\n\
+                  ended; by 1 s if all had one time. What is said of them as they are read is kept, and so are their preambles.",
+        params: &[WITH, Param { unset: Unset::Default("same"), ..DEVICES }],
+        example: "append with=tuesday.load.gz,wednesday.load.parquet",
+    },
+    needs: Needs::Rows,
+    length: kept,
+    build,
+};
+
+fn build(settings: &Settings) -> Built {
+    let (files, numbering) = (files(settings)?, Numbering::of(settings));
+    Ok(Box::new(move |rows| {
+        let mut loads = vec![rows];
+        for file in &files {
+            loads.push(crate::open_load(Path::new(file))?);
+        }
+        let loads = Merge::new(loads, numbering, Order::OfLoads)?;
+        Ok(Counted::on_same_devices(Append { loads, current: None, number: 0 }))
+    }))
+}
+
+struct Append {
+    loads: Merge,
+    /// The load that is under way; none before the first request.
+    current: Option<Current>,
+    /// Requests so far, of all loads.
+    number: u64,
+}
+
+/// A load that is under way.
+struct Current {
+    load: usize,
+    /// By how much its requests are later than in its file.
+    shift: Nanos,
+    first: Nanos,
+    last: Nanos,
+    count: i64,
+}
+
+impl Current {
+    /// When the next load begins.
+    fn end(&self) -> Option<Nanos> {
+        let distance = match self.last.0.checked_sub(self.first.0)? {
+            // Nothing tells how far requests are apart.
+            0 => 1_000_000_000,
+            span => (span / (self.count - 1)).max(1),
+        };
+        self.last.0.checked_add(distance).map(Nanos)
+    }
+}
+
+impl Append {
+    /// When a request of that load, which has this time in its file, is to come.
+    fn moved(&mut self, load: usize, at: Nanos) -> Option<Nanos> {
+        let shift = match &self.current {
+            None => Nanos::ZERO,
+            Some(current) if current.load == load => current.shift,
+            Some(before) => Nanos(before.end()?.0.checked_sub(at.0)?),
+        };
+        let at = Nanos(at.0.checked_add(shift.0)?);
+        match &mut self.current {
+            Some(current) if current.load == load => (current.last, current.count) = (at, current.count + 1),
+            current => *current = Some(Current { load, shift, first: at, last: at, count: 1 }),
+        }
+        Some(at)
+    }
+}
+
+impl Source for Append {
+    fn next(&mut self) -> Result<Option<Request>> {
+        let Some((load, request)) = self.loads.next_of()? else { return Ok(None) };
+        self.number += 1;
+        let at = self.moved(load, request.at).ok_or_else(|| outside("append", "with=", self.number))?;
+        Ok(Some(Request { at, ..request }))
+    }
+
+    fn upstream(&self) -> &Metadata {
+        self.loads.upstream()
+    }
+
+    fn has_all_devices(&self) -> bool {
+        self.loads.has_all_devices()
+    }
+
+    fn progress(&self) -> Option<f64> {
+        self.loads.progress()
+    }
+}
