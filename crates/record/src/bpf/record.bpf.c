@@ -30,7 +30,8 @@ struct event {
 	__u8 device;	/* which of the devices asked for */
 	__u8 op;	/* REQ_OP_*, with an empty write that flushes made REQ_OP_FLUSH */
 	__u8 flags;	/* as in the load's table */
-	__s32 error;	/* of DONE: what the driver said, 0 for success */
+	__s16 error;	/* of DONE: what the driver said, 0 for success */
+	__u16 losses;	/* the low bits of LOST_EVENTS by then: a beginning and an end with different ones do not match */
 	char comm[16];
 };
 
@@ -122,7 +123,7 @@ static inline struct event *begin(__u8 kind, const void *id)
 		count(LOST_EVENTS);
 		return 0;
 	}
-	*e = (struct event){ .time_ns = now, .kind = kind, .id = (__u64)id };
+	*e = (struct event){ .time_ns = now, .kind = kind, .id = (__u64)id, .losses = counters[LOST_EVENTS] };
 	return e;
 }
 
