@@ -362,6 +362,26 @@ fn what_is_lost_is_counted() {
 }
 
 #[test]
+fn what_lies_in_the_ring_at_the_end_is_recorded() {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return;
+    }
+    let device = LoopDevice::new(16 * MIB);
+    let mut recording = Recording::start(&["--buffer", "32", "--device", &device.path().to_string_lossy()]);
+    let direct = Direct::open(device.path());
+    // Three events each, more than are read at once.
+    recording.signal("STOP");
+    for i in 0..70_000 {
+        direct.read(i % 64 * 4096, 4096);
+    }
+    recording.end_command();
+    recording.signal("CONT");
+    let (rows, footer) = recording.stop();
+    assert_eq!(footer.counts.lost_events, 0);
+    assert!(rows.len() >= 70_000, "{} of 70000", rows.len());
+}
+
+#[test]
 fn what_is_no_device_is_refused_with_advice() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("image");

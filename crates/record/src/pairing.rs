@@ -13,7 +13,7 @@ use iosonar_trace::{DeviceId, Nanos, Request, SECTOR_BYTES, Sector, Sectors};
 
 use crate::device::Layer;
 use crate::event::{Event, Id, Kind, Process, What};
-use crate::order::{Key, LIMIT, Order};
+use crate::order::{HOLD, Key, LIMIT, Order};
 use crate::recorder::Level;
 
 /// Askers that are remembered before the old ones among them are forgotten.
@@ -39,6 +39,8 @@ pub struct Pairing {
     zero_ns: u64,
     /// Beginnings after this are no part of the recording any more.
     until: Nanos,
+    /// The time of the last event.
+    newest: Nanos,
     bios: HashMap<Id, Bio>,
     forget_at: usize,
     /// The bio that a bio is a part of.
@@ -87,6 +89,7 @@ impl Pairing {
             devices,
             zero_ns,
             until: Nanos::MAX,
+            newest: Nanos(0),
             bios: HashMap::new(),
             forget_at: REMEMBERED,
             parts: HashMap::new(),
@@ -104,6 +107,7 @@ impl Pairing {
             self.give_up_all();
         }
         let at = self.since_zero(event.time_ns);
+        self.newest = self.newest.max(at);
         match event.kind {
             Kind::Queued(what, process) => self.queued(at, event.id, what, process),
             Kind::Issued(what, first_bio) => self.issued(at, event.id, what, first_bio),
@@ -126,7 +130,12 @@ impl Pairing {
 
     /// Nothing that begins after that time becomes a row.
     pub fn end_at(&mut self, time_ns: u64) {
-        self.until = self.since_zero(time_ns);
+        self.until = self.until.min(self.since_zero(time_ns));
+    }
+
+    /// Whether events came that are so much later than the end that none before it can follow.
+    pub fn is_past_the_end(&self) -> bool {
+        self.newest - HOLD > self.until
     }
 
     /// Hands over the rows that may leave.

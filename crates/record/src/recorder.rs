@@ -21,7 +21,7 @@ const PATIENCE_NS: u64 = 2_000_000_000;
 const BATCH: usize = 4096;
 
 /// Events that are taken before anything else is looked at.
-const DRAIN: usize = 1 << 18;
+const DRAIN: usize = 1 << 16;
 
 /// At which point of its way a request is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,10 +114,10 @@ impl Recorder {
         mut go_on: impl FnMut(&Progress) -> bool,
     ) -> Result<(Metadata, Vec<String>)> {
         let file = Saving::start(writer);
-        let went = self.go(&file, &mut go_on).and_then(|()| self.await_the_last());
+        let went = self.go(&file, &mut go_on).and_then(|()| self.await_the_last(&file));
         if went.is_err() {
             // What the ring holds can be read even so.
-            self.drain();
+            self.read_out(&file);
         }
         self.pairing.finish(&mut self.rows);
         self.hand_over(&file);
@@ -167,18 +167,28 @@ impl Recorder {
     }
 
     /// Lets the requests end that began in time.
-    fn await_the_last(&mut self) -> Result<()> {
-        let end = now(ClockId::Monotonic);
-        self.pairing.end_at(end);
-        self.drain();
-        while self.pairing.order().awaited() > 0 && now(ClockId::Monotonic) < end + PATIENCE_NS {
+    fn await_the_last(&mut self, file: &Saving) -> Result<()> {
+        self.read_out(file);
+        let end = now(ClockId::Monotonic) + PATIENCE_NS;
+        while self.pairing.order().awaited() > 0 && now(ClockId::Monotonic) < end {
             self.kernel.wait(TICK)?;
             self.drain();
         }
         Ok(())
     }
 
-    fn drain(&mut self) {
+    /// Ends the recording now, but takes all that the ring holds.
+    fn read_out(&mut self, file: &Saving) {
+        self.pairing.end_at(now(ClockId::Monotonic));
+        // Where events come faster than they are read it is never empty.
+        while !self.drain() && !self.pairing.is_past_the_end() {
+            self.pairing.release(&mut self.rows);
+            self.hand_over(file);
+        }
+    }
+
+    /// Takes what the ring holds, so much at most; tells whether it was all.
+    fn drain(&mut self) -> bool {
         // The time is taken before: an event that is not in the ring by then can be older only by a little.
         let before = now(ClockId::Monotonic);
         let drained = self.kernel.drain(DRAIN, |event| self.pairing.take(event));
@@ -186,6 +196,7 @@ impl Recorder {
         if drained.empty {
             self.pairing.found_empty(before);
         }
+        drained.empty
     }
 
     fn progress(&self) -> Progress {

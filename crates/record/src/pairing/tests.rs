@@ -2,7 +2,6 @@ use iosonar_trace::{Comm, Flags, Op};
 use proptest::prelude::*;
 
 use super::*;
-use crate::order::HOLD;
 
 const WHAT: What = What { device: 0, op: Op::Write, flags: Flags::SYNC, sector: 1008, bytes: 4096 };
 
@@ -171,6 +170,9 @@ fn ends_without_a_beginning_and_beginnings_after_the_end_are_no_rows() {
         (101, BIO, Kind::Queued(WHAT, asker())),
     ];
     assert_eq!(rows(&mut pairing, &events), []);
+    assert!(!pairing.is_past_the_end(), "an earlier one may come");
+    pairing.take(&event(101 + HOLD.0 as u64, BIO, Kind::Done(0)));
+    assert!(pairing.is_past_the_end());
 }
 
 #[test]
