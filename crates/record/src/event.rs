@@ -36,7 +36,7 @@ pub enum Kind {
     Done(i32),
     /// It is a new bio, the first part of this one.
     SplitFrom(Id),
-    /// The driver did not take the request.
+    /// The driver gave the request back.
     Requeued,
 }
 

@@ -45,7 +45,7 @@ pub struct Pairing {
     forget_at: usize,
     /// The bio that a bio is a part of.
     parts: HashMap<Id, Id>,
-    requests: HashMap<Id, Key>,
+    requests: HashMap<Id, Given>,
     order: Order,
     /// What the last event said of losses before it.
     losses: u16,
@@ -61,6 +61,8 @@ pub struct Counts {
     pub failed: u64,
     /// Bios that were refused because they would have had to wait: whoever asked asks again.
     pub refused: u64,
+    /// Times that the driver gave a request back.
+    pub requeued: u64,
 }
 
 /// `BLK_STS_AGAIN`: what a request that must not wait (`REQ_NOWAIT`, io_uring's first try) gets where it would have to.
@@ -79,6 +81,13 @@ struct Bio {
     parts_out: u32,
     /// Whether what was left after the splits is done.
     rest_done: bool,
+}
+
+/// A request that was given to the driver.
+struct Given {
+    row: Key,
+    /// The row is that of the last time that it was given; until there is another, this one stands for it.
+    is_back: bool,
 }
 
 impl Pairing {
@@ -115,9 +124,9 @@ impl Pairing {
             Kind::Done(error) => self.done(at, event.id, error),
             Kind::SplitFrom(whole) => self.split(event.id, whole),
             Kind::Requeued => {
-                if let Some(key) = self.requests.remove(&event.id) {
-                    self.order.remove(key);
-                    self.counts.begun -= 1;
+                self.counts.requeued += 1;
+                if let Some(given) = self.requests.get_mut(&event.id) {
+                    given.is_back = true;
                 }
             }
         }
@@ -180,11 +189,16 @@ impl Pairing {
             None => (Process::default(), None),
         };
         let before = match self.begin(at, what, process, queued) {
-            Some(key) => self.requests.insert(id, key),
-            None => self.requests.remove(&id),
+            Some(row) => self.requests.insert(id, Given { row, is_back: false }),
+            None => self.requests.remove(&id).map(|before| Given { is_back: false, ..before }),
         };
-        if let Some(before) = before {
-            self.order.give_up(before);
+        match before {
+            Some(Given { row, is_back: true }) => {
+                self.order.remove(row);
+                self.counts.begun -= 1;
+            }
+            Some(Given { row, is_back: false }) => self.order.give_up(row),
+            None => {}
         }
     }
 
@@ -209,7 +223,7 @@ impl Pairing {
     }
 
     fn done(&mut self, at: Nanos, id: Id, error: i32) {
-        if let Some(key) = self.requests.remove(&id) {
+        if let Some(Given { row: key, .. }) = self.requests.remove(&id) {
             self.counts.failed += u64::from(error != 0);
             return self.order.settle(key, |row| row.latency = Some(at - row.at));
         }
@@ -269,7 +283,7 @@ impl Pairing {
     fn give_up_all(&mut self) {
         self.parts.clear();
         let rows = take(&mut self.bios).into_values().filter_map(|bio| bio.row);
-        for key in rows.chain(take(&mut self.requests).into_values()) {
+        for key in rows.chain(take(&mut self.requests).into_values().map(|given| given.row)) {
             self.order.give_up(key);
         }
     }

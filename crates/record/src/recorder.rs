@@ -259,6 +259,10 @@ impl Recorder {
         count(self.pairing.order().late(), "requests were told too late to be put in order, and took a later time");
         count(self.pairing.counts().failed, "requests were ended by the device with an error; they are kept");
         count(
+            self.pairing.counts().requeued,
+            "times the driver gave a request back, as it was busy or to try it again; each request is one row",
+        );
+        count(
             self.kernel.other_commands(),
             "commands have no place in a load (zones, the drive's own), and are left out",
         );

@@ -16,7 +16,7 @@ enum kind {
 	BIO_ISSUED = 3, /* a bio's request goes to the driver: id is the bio */
 	DONE = 4,	/* id is what was completed */
 	SPLIT = 5,	/* id is a bio made for the first part of the bio `link` */
-	REQUEUED = 6,	/* the driver did not take the request id */
+	REQUEUED = 6,	/* the driver gave the request id back */
 };
 
 struct event {
@@ -236,7 +236,7 @@ int rq_requeue(__u64 *ctx)
 {
 	struct request *rq = (void *)ctx[0];
 
-	if (!each_bio && is_recorded(disk_number(rq->q->disk)))
+	if (is_recorded(disk_number(rq->q->disk)))
 		tell(REQUEUED, rq, 0, 0);
 	return 0;
 }

@@ -80,7 +80,7 @@ fn what_was_asked_for_is_done_when_all_its_parts_are() {
         (45, PART, Kind::Done(-5)),
     ];
     assert_eq!(rows(&mut pairing, &events), [row(10, Some(5), Some(30))]);
-    assert_eq!(pairing.counts(), Counts { begun: 1, failed: 1, refused: 0 });
+    assert_eq!(pairing.counts(), Counts { begun: 1, failed: 1, ..Counts::default() });
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn what_was_refused_because_it_would_have_to_wait_is_asked_for_again() {
         (30, BIO, Kind::Done(0)),
     ];
     assert_eq!(rows(&mut pairing, &events), [row(20, Some(2), Some(8))]);
-    assert_eq!(pairing.counts(), Counts { begun: 1, failed: 0, refused: 1 });
+    assert_eq!(pairing.counts(), Counts { begun: 1, refused: 1, ..Counts::default() });
 }
 
 #[test]
@@ -156,7 +156,23 @@ fn what_the_driver_did_not_take_did_not_reach_it() {
         (30, REQUEST, Kind::Done(0)),
     ];
     assert_eq!(rows(&mut pairing, &events), [row(20, Some(15), Some(10))]);
-    assert_eq!(pairing.counts().begun, 1);
+    assert_eq!((pairing.counts().begun, pairing.counts().requeued), (1, 1));
+}
+
+#[test]
+fn what_the_driver_gave_back_and_did_not_take_again_was_given_to_it_all_the_same() {
+    let given_back = [
+        (5, BIO, Kind::Queued(WHAT, asker())),
+        (10, REQUEST, Kind::Issued(WHAT, Id(BIO))),
+        (12, REQUEST, Kind::Requeued),
+    ];
+    let mut failed = pairing(Level::Driver, Layer::Requests);
+    let ended = [given_back.as_slice(), &[(20, REQUEST, Kind::Done(-5))]].concat();
+    assert_eq!(rows(&mut failed, &ended), [row(10, Some(5), Some(10))]);
+
+    let mut never_ended = pairing(Level::Driver, Layer::Requests);
+    assert_eq!(rows(&mut never_ended, &given_back), [row(10, Some(5), None)]);
+    assert_eq!(never_ended.order().given_up(), 1);
 }
 
 #[test]
