@@ -266,6 +266,10 @@ impl Recorder {
             self.kernel.other_commands(),
             "commands have no place in a load (zones, the drive's own), and are left out",
         );
+        count(
+            self.pairing.counts().refused,
+            "requests were refused because they would have had to wait, and are left out: they are asked for again",
+        );
         notices
     }
 }

@@ -205,6 +205,11 @@ int rq_issue(__u64 *ctx)
 
 	if (!is_recorded(number))
 		return 0;
+	if ((opf & REQ_OP_MASK) >= REQ_OP_DRV_IN)
+		/* It lies nowhere. (Operations on zones were counted as bios.) */
+		count(OTHER_COMMANDS);
+	if (!has_a_row(opf & REQ_OP_MASK))
+		return 0;
 	if (each_bio) {
 		for (int i = 0; bio; i++, bio = bio->bi_next) {
 			if (i == BIOS_PER_REQUEST) {
@@ -218,10 +223,6 @@ int rq_issue(__u64 *ctx)
 	device = find_device(number, sector, bytes, 0);
 	if (device == NONE)
 		return 0;
-	if (!has_a_row(opf & REQ_OP_MASK)) {
-		count(OTHER_COMMANDS);
-		return 0;
-	}
 	e = begin(ISSUED, rq);
 	if (!e)
 		return 0;
