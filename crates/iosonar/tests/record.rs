@@ -228,6 +228,17 @@ fn a_partition_has_sectors_of_its_own_and_others_are_not_seen() {
         assert_eq!(footer.devices[0].sectors, Some(8192));
         assert_eq!(shapes(&own(rows)), [(Op::Write, 8, 16), (Op::Read, 1, 1)], "level {level}");
     }
+    // More events than the smallest ring holds, which nobody reads now.
+    let recording = Recording::start(&["--buffer", "1", "--device", &second]);
+    recording.signal("STOP");
+    let direct = Direct::open(Path::new(&first));
+    for i in 0..15_000 {
+        direct.read(i % 64 * 4096, 4096);
+    }
+    drop(direct);
+    recording.signal("CONT");
+    let (rows, footer) = recording.stop();
+    assert_eq!((own(rows), footer.counts.lost_events), (vec![], 0), "what others are asked takes no room");
     let refused = iosonar(&["record", "--device", &disk, "--device", &first, "--output", "/dev/shm/refused.load"]);
     assert!(!refused.status.success());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("lies on"), "{refused:?}");

@@ -101,6 +101,26 @@ static inline __u32 find_device(__u32 number, __u64 sector, __u32 bytes, __u32 a
 	return NONE;
 }
 
+/* Whether a bio may concern a recorded device. What is left of one by now lies where all of it lay. */
+static inline int is_recorded_bio(struct bio *bio)
+{
+	return find_device(disk_number(bio->bi_bdev->bd_disk), bio->bi_iter.bi_sector, bio->bi_iter.bi_size, 0) != NONE;
+}
+
+/* Whether a request may: it may hold bios of several partitions, and a discard may hold some from anywhere. */
+static inline int is_recorded_request(struct request *rq)
+{
+	__u32 number = disk_number(rq->q->disk), sectors = rq->__data_len >> 9;
+	__u64 sector = rq->__sector;
+	int is_somewhere = sectors && (rq->cmd_flags & REQ_OP_MASK) != REQ_OP_DISCARD;
+
+	for (__u32 i = 0; i < DEVICES && i < device_count; i++)
+		if (disk[i] == number &&
+		    (!is_somewhere || (sector < end_sector[i] && sector + sectors > first_sector[i])))
+			return 1;
+	return 0;
+}
+
 static inline __u8 table_flags(__u32 opf)
 {
 	return (opf & kernel_bit(__REQ_FUA) ? FLAG_FUA : 0) | (opf & kernel_bit(__REQ_SYNC) ? FLAG_SYNC : 0) |
@@ -188,7 +208,7 @@ int split(__u64 *ctx)
 {
 	struct bio *bio = (void *)ctx[0];
 
-	if (is_recorded(disk_number(bio->bi_bdev->bd_disk)))
+	if (is_recorded_bio(bio))
 		tell(SPLIT, bio, (__u64)bio->bi_private, 0);
 	return 0;
 }
@@ -208,7 +228,7 @@ int rq_issue(__u64 *ctx)
 	if ((opf & REQ_OP_MASK) >= REQ_OP_DRV_IN)
 		/* It lies nowhere. (Operations on zones were counted as bios.) */
 		count(OTHER_COMMANDS);
-	if (!has_a_row(opf & REQ_OP_MASK))
+	if (!has_a_row(opf & REQ_OP_MASK) || !is_recorded_request(rq))
 		return 0;
 	if (each_bio) {
 		for (int i = 0; bio; i++, bio = bio->bi_next) {
@@ -237,7 +257,7 @@ int rq_requeue(__u64 *ctx)
 {
 	struct request *rq = (void *)ctx[0];
 
-	if (is_recorded(disk_number(rq->q->disk)))
+	if (is_recorded_request(rq))
 		tell(REQUEUED, rq, 0, 0);
 	return 0;
 }
@@ -250,7 +270,7 @@ int rq_complete(__u64 *ctx)
 	__u32 bytes = ctx[2];
 	struct bio *bio = rq->bio;
 
-	if (!is_recorded(disk_number(rq->q->disk)))
+	if (!is_recorded_request(rq))
 		return 0;
 	if (!each_bio) {
 		/* A request may be completed in parts; the last one counts. */
@@ -275,7 +295,7 @@ int bio_complete(__u64 *ctx)
 {
 	struct bio *bio = (void *)ctx[1];
 
-	if (is_recorded(disk_number(bio->bi_bdev->bd_disk)))
+	if (is_recorded_bio(bio))
 		tell(DONE, bio, 0, bio->bi_status);
 	return 0;
 }
