@@ -213,8 +213,10 @@ impl Pairing {
         let whole = self.parts.get(&whole).copied().unwrap_or(whole);
         let Some(bio) = self.bios.get_mut(&whole) else { return };
         if bio.row.is_some() {
-            bio.parts_out += 1;
-            self.parts.insert(part, whole);
+            // Device mapper tells of a part again when it splits that.
+            if self.parts.insert(part, whole).is_none() {
+                bio.parts_out += 1;
+            }
         } else {
             // Only its asker is of interest.
             let copy = *bio;

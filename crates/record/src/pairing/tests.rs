@@ -84,6 +84,20 @@ fn what_was_asked_for_is_done_when_all_its_parts_are() {
 }
 
 #[test]
+fn a_part_that_is_told_of_twice_ends_once() {
+    let mut pairing = pairing(Level::Queue, Layer::Bios);
+    let split = Kind::SplitFrom(Id(BIO));
+    let events = [
+        (10, BIO, Kind::Queued(WHAT, asker())),
+        (11, PART, split),
+        (12, PART, split),
+        (40, PART, Kind::Done(0)),
+        (45, BIO, Kind::Done(0)),
+    ];
+    assert_eq!(rows(&mut pairing, &events), [row(10, None, Some(35))]);
+}
+
+#[test]
 fn what_was_refused_because_it_would_have_to_wait_is_asked_for_again() {
     let mut pairing = pairing(Level::Queue, Layer::Requests);
     let queued = Kind::Queued(WHAT, asker());
