@@ -81,6 +81,8 @@ struct Bio {
     parts_out: u32,
     /// Whether what was left after the splits is done.
     rest_done: bool,
+    /// The first error of its parts and of that; 0 for none.
+    error: i32,
 }
 
 /// A request that was given to the driver.
@@ -174,7 +176,7 @@ impl Pairing {
     fn queued(&mut self, at: Nanos, id: Id, what: What, process: Process) {
         let is_row = self.level == Level::Queue || self.layer(what.device) == Some(Layer::Bios);
         let row = if is_row { self.begin(at, what, process, None) } else { None };
-        let bio = Bio { asked: at, process, row, given: None, parts_out: 0, rest_done: false };
+        let bio = Bio { asked: at, process, row, given: None, parts_out: 0, rest_done: false, error: 0 };
         if let Some(Bio { row: Some(before), .. }) = self.bios.insert(id, bio) {
             // Its end was lost, or its address would not be in use again.
             self.order.give_up(before);
@@ -235,13 +237,16 @@ impl Pairing {
         };
         let Some(bio) = self.bios.get_mut(&whole) else { return };
         let Some(key) = bio.row else { return };
+        if bio.error == 0 {
+            bio.error = error;
+        }
         if is_part {
             bio.parts_out = bio.parts_out.saturating_sub(1);
         } else {
             bio.rest_done = true;
         }
         if bio.rest_done && bio.parts_out == 0 {
-            let Bio { asked, given, .. } = *bio;
+            let Bio { asked, given, error, .. } = *bio;
             self.bios.remove(&whole);
             if error == AGAIN && given.is_none() {
                 self.counts.begun -= 1;
@@ -290,10 +295,13 @@ impl Pairing {
         }
     }
 
-    /// Bios that are no rows have no end here either: their request has it. Old ones are dropped now and then.
+    /// Bios that are no rows have no end here either: their request has it. Old ones are dropped now and then, and so are
+    /// those whose row has left without its end.
     fn forget_old(&mut self, now: Nanos) {
         if self.bios.len() >= self.forget_at {
-            self.bios.retain(|_, bio| bio.row.is_some() || now - bio.asked < FORGET_AFTER);
+            let waits = |bio: &Bio| bio.row.is_some_and(|row| self.order.holds(row));
+            self.bios.retain(|_, bio| now - bio.asked < FORGET_AFTER || waits(bio));
+            self.parts.retain(|_, whole| self.bios.contains_key(whole));
             self.forget_at = REMEMBERED.max(2 * self.bios.len());
         }
     }

@@ -84,6 +84,36 @@ fn what_was_asked_for_is_done_when_all_its_parts_are() {
 }
 
 #[test]
+fn a_part_that_failed_is_not_made_good_by_the_last() {
+    let mut pairing = pairing(Level::Queue, Layer::Requests);
+    let events = [
+        (10, BIO, Kind::Queued(WHAT, asker())),
+        (11, PART, Kind::SplitFrom(Id(BIO))),
+        (40, PART, Kind::Done(-5)),
+        (45, BIO, Kind::Done(0)),
+    ];
+    rows(&mut pairing, &events);
+    assert_eq!(pairing.counts().failed, 1);
+}
+
+#[test]
+fn bios_whose_row_left_without_an_end_are_forgotten_and_others_are_not() {
+    let mut pairing = pairing(Level::Queue, Layer::Bios);
+    let second = |number: u64| number * 1_000_000_000;
+    let queued = Kind::Queued(WHAT, asker());
+    pairing.take(&event(second(1), BIO, queued));
+    pairing.take(&event(second(1), PART, Kind::SplitFrom(Id(BIO))));
+    pairing.finish(&mut Vec::new());
+    pairing.take(&event(second(2), BIO + 10, queued));
+    pairing.take(&event(second(90), BIO + 11, queued));
+    pairing.forget_at = 0;
+    pairing.take(&event(second(100), BIO + 12, queued));
+    let mut left: Vec<u64> = pairing.bios.keys().map(|id| id.0).collect();
+    left.sort_unstable();
+    assert_eq!((left, pairing.parts.len()), (vec![BIO + 10, BIO + 11, BIO + 12], 0));
+}
+
+#[test]
 fn a_part_that_is_told_of_twice_ends_once() {
     let mut pairing = pairing(Level::Queue, Layer::Bios);
     let split = Kind::SplitFrom(Id(BIO));
