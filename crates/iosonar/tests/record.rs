@@ -300,6 +300,25 @@ fn the_exit_code_is_the_commands() {
 }
 
 #[test]
+fn the_end_of_the_command_is_seen_by_one_who_was_started_not_to_be_told_of_children() {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return;
+    }
+    let device = LoopDevice::new(16 * MIB);
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let output = Command::new("timeout")
+        .args(["--kill-after", "1", "60", "env", "--ignore-signal=CHLD"])
+        .args([env!("CARGO_BIN_EXE_iosonar"), "record", "--device"])
+        .arg(device.path())
+        .arg("--output")
+        .arg(folder.path().join("a.load"))
+        .args(["--", "sh", "-c", "exit 7"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(7), "{output:?}");
+}
+
+#[test]
 fn ctrl_c_ends_the_recording_with_all_of_it() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
