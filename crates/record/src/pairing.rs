@@ -263,7 +263,7 @@ impl Pairing {
 
     fn begin(&mut self, at: Nanos, what: What, process: Process, queued: Option<Nanos>) -> Option<Key> {
         let device = self.devices.get(usize::from(what.device))?;
-        if at > self.until {
+        if at < Nanos(0) || at > self.until {
             return None;
         }
         // A request without data may carry any position.

@@ -81,9 +81,10 @@ impl Recorder {
     /// If they overlap, or the kernel does not let it.
     pub fn start(devices: Vec<BlockDevice>, options: &Options) -> Result<Self> {
         refuse_overlaps(&devices)?;
+        // Loading takes a while that is no part of the recording.
+        let kernel = Kernel::load(&devices, options)?;
         let zero_ns = now(ClockId::Monotonic);
         let epoch_unix_ns = now(ClockId::Realtime).cast_signed();
-        let kernel = Kernel::load(&devices, options)?;
         let recorded = devices.iter().map(|d| Recorded { layer: d.layer, first: d.first() }).collect();
         let pairing = Pairing::new(options.level, recorded, zero_ns);
         let counted = Metadata { epoch_unix_ns: Some(epoch_unix_ns), ..known(&devices, options) };

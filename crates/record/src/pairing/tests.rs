@@ -236,6 +236,16 @@ fn ends_without_a_beginning_and_beginnings_after_the_end_are_no_rows() {
 }
 
 #[test]
+fn what_was_asked_for_before_the_zero_is_no_row_but_tells_who_had_asked() {
+    let before = [(5, BIO, Kind::Queued(WHAT, asker())), (15, REQUEST, Kind::Issued(WHAT, Id(BIO)))];
+    let recorded = vec![Recorded { layer: Layer::Requests, first: Sector(1000) }];
+    let mut asked = Pairing::new(Level::Queue, recorded.clone(), 10);
+    assert_eq!(rows(&mut asked, &before[..1]), []);
+    let mut reached = Pairing::new(Level::Driver, recorded, 10);
+    assert_eq!(rows(&mut reached, &before), [row(5, Some(10), None)]);
+}
+
+#[test]
 fn a_flush_without_data_has_no_position() {
     let mut pairing = pairing(Level::Queue, Layer::Requests);
     let flush = What { op: Op::Flush, sector: u64::MAX, bytes: 0, ..WHAT };
