@@ -63,6 +63,8 @@ pub struct Counts {
     pub refused: u64,
     /// Times that the driver gave a request back.
     pub requeued: u64,
+    /// Bios that went to the driver without having been asked for.
+    pub unasked: u64,
 }
 
 /// `BLK_STS_AGAIN`: what a request that must not wait (`REQ_NOWAIT`, io_uring's first try) gets where it would have to.
@@ -206,8 +208,9 @@ impl Pairing {
 
     fn bio_issued(&mut self, at: Nanos, id: Id) {
         let whole = self.parts.get(&id).copied().unwrap_or(id);
-        if let Some(bio) = self.bios.get_mut(&whole) {
-            bio.given.get_or_insert(at);
+        match self.bios.get_mut(&whole) {
+            Some(bio) => _ = bio.given.get_or_insert(at),
+            None => self.counts.unasked += 1,
         }
     }
 

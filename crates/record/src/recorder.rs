@@ -244,6 +244,7 @@ impl Recorder {
             }
         }
         notices.extend(self.devices.iter().filter_map(BlockDevice::absence));
+        let counts = self.pairing.counts();
         let mut count = |number: u64, what: &str| {
             if number > 0 {
                 notices.push(format!("{number} {what}"));
@@ -258,9 +259,9 @@ impl Recorder {
             "times at most, the kernel skipped the recorder because it was in the middle of another event",
         );
         count(self.pairing.order().late(), "requests were told too late to be put in order, and took a later time");
-        count(self.pairing.counts().failed, "requests were ended by the device with an error; they are kept");
+        count(counts.failed, "requests were ended by the device with an error; they are kept");
         count(
-            self.pairing.counts().requeued,
+            counts.requeued,
             "times the driver gave a request back, as it was busy or to try it again; each request is one row",
         );
         count(
@@ -268,9 +269,16 @@ impl Recorder {
             "commands have no place in a load (zones, the drive's own), and are left out",
         );
         count(
-            self.pairing.counts().refused,
+            counts.refused,
             "requests were refused because they would have had to wait, and are left out: they are asked for again",
         );
+        if counts.begun == 0 {
+            count(
+                counts.unasked,
+                "times something was given to the driver that nobody had asked this device for: a path of a multipath device is \
+                 handed requests from above; record the multipath device, or the path at --level D",
+            );
+        }
         notices
     }
 }

@@ -230,6 +230,7 @@ fn ends_without_a_beginning_and_beginnings_after_the_end_are_no_rows() {
         (101, BIO, Kind::Queued(WHAT, asker())),
     ];
     assert_eq!(rows(&mut pairing, &events), []);
+    assert_eq!(pairing.counts(), Counts { unasked: 1, ..Counts::default() });
     assert!(!pairing.is_past_the_end(), "an earlier one may come");
     pairing.take(&event(101 + HOLD.0 as u64, BIO, Kind::Done(0)));
     assert!(pairing.is_past_the_end());
