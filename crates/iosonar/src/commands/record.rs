@@ -79,7 +79,9 @@ impl Args {
         let devices = self.device.iter().map(|path| BlockDevice::open(path)).collect::<Result<Vec<_>, _>>()?;
         let output = self.output.clone().unwrap_or_else(|| default_output(&devices));
         refuse_existing(&output)?;
-        refuse_output_on(&devices, &output)?;
+        if let Some(doubt) = refuse_output_on(&devices, &output)? {
+            tell!("warning: {doubt}");
+        }
         let options = Options {
             level: match self.level {
                 LevelName::Q => Level::Queue,
