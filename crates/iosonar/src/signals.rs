@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use iosonar_trace::output::remove_unfinished;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 /// Those that are not ignored.
@@ -33,6 +33,12 @@ pub fn remove_unfinished_files() {
             }
         });
     });
+}
+
+/// From now on children that end are seen to: where SIGCHLD is ignored from the start, the kernel tells nobody of their end.
+pub fn see_children_end() -> io::Result<()> {
+    // Whoever handles it does not ignore it; there is nothing to do.
+    signal_hook::flag::register(SIGCHLD, Arc::default()).map(drop)
 }
 
 /// Orders that were noted and not taken yet.

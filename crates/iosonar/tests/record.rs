@@ -228,6 +228,17 @@ fn a_partition_has_sectors_of_its_own_and_others_are_not_seen() {
         assert_eq!(footer.devices[0].sectors, Some(8192));
         assert_eq!(shapes(&own(rows)), [(Op::Write, 8, 16), (Op::Read, 1, 1)], "level {level}");
     }
+    // More events than the smallest ring holds, which nobody reads now.
+    let recording = Recording::start(&["--buffer", "1", "--device", &second]);
+    recording.signal("STOP");
+    let direct = Direct::open(Path::new(&first));
+    for i in 0..15_000 {
+        direct.read(i % 64 * 4096, 4096);
+    }
+    drop(direct);
+    recording.signal("CONT");
+    let (rows, footer) = recording.stop();
+    assert_eq!((own(rows), footer.counts.lost_events), (vec![], 0), "what others are asked takes no room");
     let refused = iosonar(&["record", "--device", &disk, "--device", &first, "--output", "/dev/shm/refused.load"]);
     assert!(!refused.status.success());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("lies on"), "{refused:?}");
@@ -286,6 +297,25 @@ fn the_exit_code_is_the_commands() {
     assert_eq!(code("c.load", "kill -TERM $$"), Some(128 + 15));
     assert_eq!(code("a.load", "exit 0"), Some(1), "a recording is not overwritten");
     assert!(folder.path().join("b.load").exists(), "a command that fails was recorded all the same");
+}
+
+#[test]
+fn the_end_of_the_command_is_seen_by_one_who_was_started_not_to_be_told_of_children() {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return;
+    }
+    let device = LoopDevice::new(16 * MIB);
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let output = Command::new("timeout")
+        .args(["--kill-after", "1", "60", "env", "--ignore-signal=CHLD"])
+        .args([env!("CARGO_BIN_EXE_iosonar"), "record", "--device"])
+        .arg(device.path())
+        .arg("--output")
+        .arg(folder.path().join("a.load"))
+        .args(["--", "sh", "-c", "exit 7"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(7), "{output:?}");
 }
 
 #[test]
@@ -359,6 +389,26 @@ fn what_is_lost_is_counted() {
     let events = footer.counts.lost_events + 3 * rows.len() as u64;
     assert!(footer.counts.lost_events > 0 && events >= 17_900, "{:?} of 18000", footer.counts);
     assert!(footer.notices.iter().any(|notice| notice.contains("lost")), "{:?}", footer.notices);
+}
+
+#[test]
+fn what_lies_in_the_ring_at_the_end_is_recorded() {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return;
+    }
+    let device = LoopDevice::new(16 * MIB);
+    let mut recording = Recording::start(&["--buffer", "32", "--device", &device.path().to_string_lossy()]);
+    let direct = Direct::open(device.path());
+    // Three events each, more than are read at once.
+    recording.signal("STOP");
+    for i in 0..70_000 {
+        direct.read(i % 64 * 4096, 4096);
+    }
+    recording.end_command();
+    recording.signal("CONT");
+    let (rows, footer) = recording.stop();
+    assert_eq!(footer.counts.lost_events, 0);
+    assert!(rows.len() >= 70_000, "{} of 70000", rows.len());
 }
 
 #[test]

@@ -28,6 +28,20 @@ pub enum Error {
         /// The disk.
         disk: String,
     },
+    /// The recording would be in the way of what it records.
+    #[error(
+        "{} would lie on {disk}, and its partition {partition} is being recorded: the disk would be busy with the recording, \
+         and what of that falls into {partition} would be recorded as well; name a file on another device with --output \
+         (/dev/shm is memory)", output.display()
+    )]
+    OutputBesideRecorded {
+        /// The file that was to be written.
+        output: PathBuf,
+        /// The disk.
+        disk: String,
+        /// What is recorded of it.
+        partition: String,
+    },
     /// Built without clang.
     #[error(
         "this iosonar can't record: it was built where there was no clang to compile the kernel's half. Install clang \

@@ -13,6 +13,8 @@ pub struct Event {
     pub time_ns: u64,
     /// The address of the bio or the request: its identity until it is done.
     pub id: Id,
+    /// The low bits of the number of events that were lost until then.
+    pub losses: u16,
     /// What happened.
     pub kind: Kind,
 }
@@ -34,7 +36,7 @@ pub enum Kind {
     Done(i32),
     /// It is a new bio, the first part of this one.
     SplitFrom(Id),
-    /// The driver did not take the request.
+    /// The driver gave the request back.
     Requeued,
 }
 
@@ -68,6 +70,7 @@ impl Event {
         let bytes: &[u8; EVENT_BYTES] = bytes.try_into().ok()?;
         let eight = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         let four = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let two = |at: usize| u16::from_ne_bytes(bytes[at..at + 2].try_into().expect("two bytes"));
         let link = Id(eight(16));
         let what = || {
             let op = op(bytes[42])?;
@@ -83,12 +86,12 @@ impl Event {
             1 => Kind::Queued(what()?, Process { pid: four(36), comm: comm(bytes[48..64].try_into().ok()?) }),
             2 => Kind::Issued(what()?, link),
             3 => Kind::BioIssued,
-            4 => Kind::Done(four(44) as i32),
+            4 => Kind::Done(two(44).cast_signed().into()),
             5 => Kind::SplitFrom(link),
             6 => Kind::Requeued,
             _ => return None,
         };
-        Some(Self { time_ns: eight(0), id: Id(eight(8)), kind })
+        Some(Self { time_ns: eight(0), id: Id(eight(8)), losses: two(46), kind })
     }
 }
 
@@ -134,7 +137,8 @@ mod tests {
         bytes[32..36].copy_from_slice(&4096_u32.to_ne_bytes());
         bytes[36..40].copy_from_slice(&42_u32.to_ne_bytes());
         (bytes[40], bytes[41], bytes[42], bytes[43]) = (kind, 3, op, 17);
-        bytes[44..48].copy_from_slice(&(-5_i32).to_ne_bytes());
+        bytes[44..46].copy_from_slice(&(-5_i16).to_ne_bytes());
+        bytes[46..48].copy_from_slice(&9_u16.to_ne_bytes());
         bytes[48..64].copy_from_slice(b"fio\0rubbish\0\0\0\0\0");
         bytes
     }
@@ -151,7 +155,7 @@ mod tests {
         assert_eq!(kind(5), Some(Kind::SplitFrom(Id(7))));
         assert_eq!(kind(6), Some(Kind::Requeued));
         let event = Event::from_bytes(&bytes(6, 1)).unwrap();
-        assert_eq!((event.time_ns, event.id), (1_000, Id(0xffff_8881_0000_0000)));
+        assert_eq!((event.time_ns, event.id, event.losses), (1_000, Id(0xffff_8881_0000_0000), 9));
     }
 
     #[test]

@@ -135,6 +135,11 @@ impl Order {
         self.rows.len()
     }
 
+    /// Whether that row waits.
+    pub fn holds(&self, key: Key) -> bool {
+        self.rows.contains_key(&key)
+    }
+
     /// Rows whose end is not known yet.
     pub fn awaited(&self) -> usize {
         self.rows.values().filter(|row| row.end == End::Awaited).count()

@@ -3,15 +3,17 @@
 //! The same address is used for one bio or request after another, so events of one address must be taken in the order
 //! in which they happened. The ring gives just that: there is one for all processors, and the kernel finishes telling
 //! of a beginning before anybody can bring about its end. (The order among different addresses is looser: that is
-//! `order.rs`' work.)
+//! `order.rs`' work.) Where events were lost, an address may have been used again without a word: whatever was on its way
+//! by then is given up.
 
 use std::collections::HashMap;
+use std::mem::take;
 
 use iosonar_trace::{DeviceId, Nanos, Request, SECTOR_BYTES, Sector, Sectors};
 
 use crate::device::Layer;
 use crate::event::{Event, Id, Kind, Process, What};
-use crate::order::{Key, LIMIT, Order};
+use crate::order::{HOLD, Key, LIMIT, Order};
 use crate::recorder::Level;
 
 /// Askers that are remembered before the old ones among them are forgotten.
@@ -37,12 +39,16 @@ pub struct Pairing {
     zero_ns: u64,
     /// Beginnings after this are no part of the recording any more.
     until: Nanos,
+    /// The time of the last event.
+    newest: Nanos,
     bios: HashMap<Id, Bio>,
     forget_at: usize,
     /// The bio that a bio is a part of.
     parts: HashMap<Id, Id>,
-    requests: HashMap<Id, Key>,
+    requests: HashMap<Id, Given>,
     order: Order,
+    /// What the last event said of losses before it.
+    losses: u16,
     counts: Counts,
 }
 
@@ -55,6 +61,10 @@ pub struct Counts {
     pub failed: u64,
     /// Bios that were refused because they would have had to wait: whoever asked asks again.
     pub refused: u64,
+    /// Times that the driver gave a request back.
+    pub requeued: u64,
+    /// Bios that went to the driver without having been asked for.
+    pub unasked: u64,
 }
 
 /// `BLK_STS_AGAIN`: what a request that must not wait (`REQ_NOWAIT`, io_uring's first try) gets where it would have to.
@@ -73,6 +83,15 @@ struct Bio {
     parts_out: u32,
     /// Whether what was left after the splits is done.
     rest_done: bool,
+    /// The first error of its parts and of that; 0 for none.
+    error: i32,
+}
+
+/// A request that was given to the driver.
+struct Given {
+    row: Key,
+    /// The row is that of the last time that it was given; until there is another, this one stands for it.
+    is_back: bool,
 }
 
 impl Pairing {
@@ -83,18 +102,25 @@ impl Pairing {
             devices,
             zero_ns,
             until: Nanos::MAX,
+            newest: Nanos(0),
             bios: HashMap::new(),
             forget_at: REMEMBERED,
             parts: HashMap::new(),
             requests: HashMap::new(),
             order: Order::new(LIMIT),
+            losses: 0,
             counts: Counts::default(),
         }
     }
 
     /// Takes the next event.
     pub fn take(&mut self, event: &Event) {
+        if event.losses != self.losses {
+            self.losses = event.losses;
+            self.give_up_all();
+        }
         let at = self.since_zero(event.time_ns);
+        self.newest = self.newest.max(at);
         match event.kind {
             Kind::Queued(what, process) => self.queued(at, event.id, what, process),
             Kind::Issued(what, first_bio) => self.issued(at, event.id, what, first_bio),
@@ -102,9 +128,9 @@ impl Pairing {
             Kind::Done(error) => self.done(at, event.id, error),
             Kind::SplitFrom(whole) => self.split(event.id, whole),
             Kind::Requeued => {
-                if let Some(key) = self.requests.remove(&event.id) {
-                    self.order.remove(key);
-                    self.counts.begun -= 1;
+                self.counts.requeued += 1;
+                if let Some(given) = self.requests.get_mut(&event.id) {
+                    given.is_back = true;
                 }
             }
         }
@@ -117,7 +143,12 @@ impl Pairing {
 
     /// Nothing that begins after that time becomes a row.
     pub fn end_at(&mut self, time_ns: u64) {
-        self.until = self.since_zero(time_ns);
+        self.until = self.until.min(self.since_zero(time_ns));
+    }
+
+    /// Whether events came that are so much later than the end that none before it can follow.
+    pub fn is_past_the_end(&self) -> bool {
+        self.newest - HOLD > self.until
     }
 
     /// Hands over the rows that may leave.
@@ -147,7 +178,7 @@ impl Pairing {
     fn queued(&mut self, at: Nanos, id: Id, what: What, process: Process) {
         let is_row = self.level == Level::Queue || self.layer(what.device) == Some(Layer::Bios);
         let row = if is_row { self.begin(at, what, process, None) } else { None };
-        let bio = Bio { asked: at, process, row, given: None, parts_out: 0, rest_done: false };
+        let bio = Bio { asked: at, process, row, given: None, parts_out: 0, rest_done: false, error: 0 };
         if let Some(Bio { row: Some(before), .. }) = self.bios.insert(id, bio) {
             // Its end was lost, or its address would not be in use again.
             self.order.give_up(before);
@@ -162,18 +193,24 @@ impl Pairing {
             None => (Process::default(), None),
         };
         let before = match self.begin(at, what, process, queued) {
-            Some(key) => self.requests.insert(id, key),
-            None => self.requests.remove(&id),
+            Some(row) => self.requests.insert(id, Given { row, is_back: false }),
+            None => self.requests.remove(&id).map(|before| Given { is_back: false, ..before }),
         };
-        if let Some(before) = before {
-            self.order.give_up(before);
+        match before {
+            Some(Given { row, is_back: true }) => {
+                self.order.remove(row);
+                self.counts.begun -= 1;
+            }
+            Some(Given { row, is_back: false }) => self.order.give_up(row),
+            None => {}
         }
     }
 
     fn bio_issued(&mut self, at: Nanos, id: Id) {
         let whole = self.parts.get(&id).copied().unwrap_or(id);
-        if let Some(bio) = self.bios.get_mut(&whole) {
-            bio.given.get_or_insert(at);
+        match self.bios.get_mut(&whole) {
+            Some(bio) => _ = bio.given.get_or_insert(at),
+            None => self.counts.unasked += 1,
         }
     }
 
@@ -181,8 +218,10 @@ impl Pairing {
         let whole = self.parts.get(&whole).copied().unwrap_or(whole);
         let Some(bio) = self.bios.get_mut(&whole) else { return };
         if bio.row.is_some() {
-            bio.parts_out += 1;
-            self.parts.insert(part, whole);
+            // Device mapper tells of a part again when it splits that.
+            if self.parts.insert(part, whole).is_none() {
+                bio.parts_out += 1;
+            }
         } else {
             // Only its asker is of interest.
             let copy = *bio;
@@ -191,7 +230,7 @@ impl Pairing {
     }
 
     fn done(&mut self, at: Nanos, id: Id, error: i32) {
-        if let Some(key) = self.requests.remove(&id) {
+        if let Some(Given { row: key, .. }) = self.requests.remove(&id) {
             self.counts.failed += u64::from(error != 0);
             return self.order.settle(key, |row| row.latency = Some(at - row.at));
         }
@@ -201,13 +240,16 @@ impl Pairing {
         };
         let Some(bio) = self.bios.get_mut(&whole) else { return };
         let Some(key) = bio.row else { return };
+        if bio.error == 0 {
+            bio.error = error;
+        }
         if is_part {
             bio.parts_out = bio.parts_out.saturating_sub(1);
         } else {
             bio.rest_done = true;
         }
         if bio.rest_done && bio.parts_out == 0 {
-            let Bio { asked, given, .. } = *bio;
+            let Bio { asked, given, error, .. } = *bio;
             self.bios.remove(&whole);
             if error == AGAIN && given.is_none() {
                 self.counts.begun -= 1;
@@ -224,7 +266,7 @@ impl Pairing {
 
     fn begin(&mut self, at: Nanos, what: What, process: Process, queued: Option<Nanos>) -> Option<Key> {
         let device = self.devices.get(usize::from(what.device))?;
-        if at > self.until {
+        if at < Nanos(0) || at > self.until {
             return None;
         }
         // A request without data may carry any position.
@@ -247,216 +289,26 @@ impl Pairing {
         self.devices.get(usize::from(device)).map(|device| device.layer)
     }
 
-    /// Bios that are no rows have no end here either: their request has it. Old ones are dropped now and then.
+    /// Nobody knows any more whose end comes next at an address.
+    fn give_up_all(&mut self) {
+        self.parts.clear();
+        let rows = take(&mut self.bios).into_values().filter_map(|bio| bio.row);
+        for key in rows.chain(take(&mut self.requests).into_values().map(|given| given.row)) {
+            self.order.give_up(key);
+        }
+    }
+
+    /// Bios that are no rows have no end here either: their request has it. Old ones are dropped now and then, and so are
+    /// those whose row has left without its end.
     fn forget_old(&mut self, now: Nanos) {
         if self.bios.len() >= self.forget_at {
-            self.bios.retain(|_, bio| bio.row.is_some() || now - bio.asked < FORGET_AFTER);
+            let waits = |bio: &Bio| bio.row.is_some_and(|row| self.order.holds(row));
+            self.bios.retain(|_, bio| now - bio.asked < FORGET_AFTER || waits(bio));
+            self.parts.retain(|_, whole| self.bios.contains_key(whole));
             self.forget_at = REMEMBERED.max(2 * self.bios.len());
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use iosonar_trace::{Comm, Flags, Op};
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::order::HOLD;
-
-    const WHAT: What = What { device: 0, op: Op::Write, flags: Flags::SYNC, sector: 1008, bytes: 4096 };
-
-    fn asker() -> Process {
-        Process { pid: 7, comm: Comm::new("postgres") }
-    }
-
-    fn pairing(level: Level, layer: Layer) -> Pairing {
-        Pairing::new(level, vec![Recorded { layer, first: Sector(1000) }], 0)
-    }
-
-    fn rows(pairing: &mut Pairing, events: &[(u64, u64, Kind)]) -> Vec<Request> {
-        for &(time_ns, id, kind) in events {
-            pairing.take(&Event { time_ns, id: Id(id), kind });
-        }
-        let mut rows = Vec::new();
-        pairing.finish(&mut rows);
-        rows
-    }
-
-    fn row(at: i64, queued: Option<i64>, latency: Option<i64>) -> Request {
-        Request {
-            flags: Flags::SYNC,
-            queued: queued.map(Nanos),
-            latency: latency.map(Nanos),
-            pid: Some(7),
-            comm: Comm::new("postgres"),
-            ..Request::new(Nanos(at), Op::Write, Sector(8), Sectors(8))
-        }
-    }
-
-    const BIO: u64 = 1;
-    const PART: u64 = 2;
-    const REQUEST: u64 = 100;
-
-    #[test]
-    fn what_reached_the_device_knows_who_had_asked() {
-        let mut pairing = pairing(Level::Driver, Layer::Requests);
-        let events = [
-            (10, BIO, Kind::Queued(WHAT, asker())),
-            (15, REQUEST, Kind::Issued(WHAT, Id(BIO))),
-            (40, REQUEST, Kind::Done(0)),
-            (50, REQUEST, Kind::Done(0)),
-        ];
-        assert_eq!(rows(&mut pairing, &events), [row(15, Some(5), Some(25))]);
-        assert_eq!(pairing.order().given_up(), 0);
-    }
-
-    #[test]
-    fn a_part_was_asked_for_by_whom_the_whole_was() {
-        let mut pairing = pairing(Level::Driver, Layer::Requests);
-        let events = [
-            (10, BIO, Kind::Queued(WHAT, asker())),
-            (11, PART, Kind::SplitFrom(Id(BIO))),
-            (15, REQUEST, Kind::Issued(WHAT, Id(PART))),
-            (16, REQUEST + 1, Kind::Issued(WHAT, Id(BIO))),
-            (40, REQUEST + 1, Kind::Done(0)),
-        ];
-        assert_eq!(rows(&mut pairing, &events), [row(15, Some(5), None), row(16, Some(6), Some(24))]);
-        assert_eq!(pairing.order().given_up(), 1);
-    }
-
-    #[test]
-    fn what_was_asked_for_is_done_when_all_its_parts_are() {
-        let mut pairing = pairing(Level::Queue, Layer::Requests);
-        let events = [
-            (10, BIO, Kind::Queued(WHAT, asker())),
-            (11, PART, Kind::SplitFrom(Id(BIO))),
-            (15, PART, Kind::BioIssued),
-            (16, BIO, Kind::BioIssued),
-            (40, BIO, Kind::Done(0)),
-            (45, PART, Kind::Done(-5)),
-        ];
-        assert_eq!(rows(&mut pairing, &events), [row(10, Some(5), Some(30))]);
-        assert_eq!(pairing.counts(), Counts { begun: 1, failed: 1, refused: 0 });
-    }
-
-    #[test]
-    fn what_was_refused_because_it_would_have_to_wait_is_asked_for_again() {
-        let mut pairing = pairing(Level::Queue, Layer::Requests);
-        let queued = Kind::Queued(WHAT, asker());
-        let events = [
-            (10, BIO, queued),
-            (11, BIO, Kind::Done(AGAIN)),
-            (20, BIO, queued),
-            (22, BIO, Kind::BioIssued),
-            (30, BIO, Kind::Done(0)),
-        ];
-        assert_eq!(rows(&mut pairing, &events), [row(20, Some(2), Some(8))]);
-        assert_eq!(pairing.counts(), Counts { begun: 1, failed: 0, refused: 1 });
-    }
-
-    #[test]
-    fn without_requests_the_latency_counts_from_the_asking() {
-        for level in [Level::Queue, Level::Driver] {
-            let mut pairing = pairing(level, Layer::Bios);
-            let events = [(10, BIO, Kind::Queued(WHAT, asker())), (30, BIO, Kind::Done(0))];
-            assert_eq!(rows(&mut pairing, &events), [row(10, None, Some(20))]);
-        }
-    }
-
-    #[test]
-    fn an_address_that_is_used_again_had_an_end_that_was_lost() {
-        let mut asked = pairing(Level::Queue, Layer::Bios);
-        let queued = Kind::Queued(WHAT, asker());
-        let events = [(10, BIO, queued), (20, BIO, queued), (30, BIO, Kind::Done(0))];
-        assert_eq!(rows(&mut asked, &events), [row(10, None, None), row(20, None, Some(10))]);
-        assert_eq!(asked.order().given_up(), 1);
-
-        let mut reached = pairing(Level::Driver, Layer::Requests);
-        let issued = Kind::Issued(WHAT, Id(BIO));
-        let events = [(9, BIO, queued), (10, REQUEST, issued), (20, REQUEST, issued), (30, REQUEST, Kind::Done(0))];
-        assert_eq!(rows(&mut reached, &events), [row(10, Some(1), None), row(20, Some(11), Some(10))]);
-        assert_eq!(reached.order().given_up(), 1);
-    }
-
-    #[test]
-    fn what_the_driver_did_not_take_did_not_reach_it() {
-        let mut pairing = pairing(Level::Driver, Layer::Requests);
-        let events = [
-            (5, BIO, Kind::Queued(WHAT, asker())),
-            (10, REQUEST, Kind::Issued(WHAT, Id(BIO))),
-            (12, REQUEST, Kind::Requeued),
-            (20, REQUEST, Kind::Issued(WHAT, Id(BIO))),
-            (30, REQUEST, Kind::Done(0)),
-        ];
-        assert_eq!(rows(&mut pairing, &events), [row(20, Some(15), Some(10))]);
-        assert_eq!(pairing.counts().begun, 1);
-    }
-
-    #[test]
-    fn ends_without_a_beginning_and_beginnings_after_the_end_are_no_rows() {
-        let mut pairing = pairing(Level::Queue, Layer::Requests);
-        pairing.end_at(100);
-        let events = [
-            (10, REQUEST, Kind::Done(0)),
-            (11, PART, Kind::SplitFrom(Id(BIO))),
-            (12, BIO, Kind::BioIssued),
-            (101, BIO, Kind::Queued(WHAT, asker())),
-        ];
-        assert_eq!(rows(&mut pairing, &events), []);
-    }
-
-    #[test]
-    fn a_flush_without_data_has_no_position() {
-        let mut pairing = pairing(Level::Queue, Layer::Requests);
-        let flush = What { op: Op::Flush, sector: u64::MAX, bytes: 0, ..WHAT };
-        let got = rows(&mut pairing, &[(10, BIO, Kind::Queued(flush, asker())), (30, BIO, Kind::Done(0))]);
-        assert_eq!((got[0].sector, got[0].sectors, got[0].latency), (Sector(0), Sectors(0), Some(Nanos(20))));
-    }
-
-    /// Requests that follow one another at a few addresses: (start after the last one there, duration).
-    fn lives() -> impl Strategy<Value = Vec<Vec<(u64, u64)>>> {
-        let gap = prop_oneof![0..1_000_u64, 0..400_000_000_u64];
-        prop::collection::vec(prop::collection::vec((gap.clone(), gap), 0..12), 1..6)
-    }
-
-    proptest! {
-        /// Events reach the ring late by less than [`HOLD`], each address in its own order; rows must come out as
-        /// if all had been sorted at the end.
-        #[test]
-        fn rows_come_in_the_order_of_time_and_with_their_own_end(lives in lives(), delays in prop::collection::vec(0..HOLD.0 as u64, 200)) {
-            let mut delays = delays.into_iter().cycle();
-            let mut expected = Vec::new();
-            let mut arrivals = Vec::new();
-            for (address, life) in lives.iter().enumerate() {
-                let (mut now, mut last_arrival) = (0, 0);
-                for &(gap, duration) in life {
-                    let (start, end) = (now + gap, now + gap + duration);
-                    expected.push((start as i64, Some(duration as i64)));
-                    for (time, kind) in [(start, Kind::Queued(WHAT, asker())), (end, Kind::Done(0))] {
-                        last_arrival = (time + delays.next().unwrap()).max(last_arrival);
-                        arrivals.push((last_arrival, Event { time_ns: time, id: Id(address as u64), kind }));
-                    }
-                    now = end;
-                }
-            }
-            expected.sort_unstable();
-            arrivals.sort_by_key(|&(arrival, _)| arrival);
-
-            let mut pairing = pairing(Level::Queue, Layer::Bios);
-            let mut got = Vec::new();
-            for (arrival, event) in &arrivals {
-                // Everything that arrived before was read: just now the ring was empty.
-                pairing.found_empty(arrival.saturating_sub(1));
-                pairing.release(&mut got);
-                pairing.take(event);
-            }
-            pairing.finish(&mut got);
-            let mut got: Vec<_> = got.iter().map(|row| (row.at.0, row.latency.map(|l| l.0))).collect();
-            prop_assert!(got.is_sorted_by_key(|row| row.0));
-            got.sort_unstable();
-            prop_assert_eq!(got, expected);
-            prop_assert_eq!((pairing.order().late(), pairing.order().given_up()), (0, 0));
-        }
-    }
-}
+mod tests;

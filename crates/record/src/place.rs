@@ -9,20 +9,31 @@ use std::path::{Path, PathBuf};
 use crate::device::{BlockDevice, DeviceNumber};
 use crate::error::{Error, Result};
 
-/// Refuses an output whose writes would be recorded.
+/// Refuses an output whose writes would be recorded, or would be in the way of what is. Returns what to warn of where nobody
+/// can tell.
 ///
 /// # Errors
 /// If it would lie on the disk of one of the devices, or its folder can't be looked at.
-pub fn refuse_output_on(devices: &[BlockDevice], output: &Path) -> Result<()> {
+pub fn refuse_output_on(devices: &[BlockDevice], output: &Path) -> Result<Option<String>> {
     if output == Path::new("-") {
-        return Ok(());
+        return Ok(None);
     }
     let place = if output.exists() { output } else { folder_of(output) };
-    let disks = disks_below(place).map_err(|e| Error::system(place.display().to_string(), e))?;
-    match devices.iter().find(|device| disks.contains(&device.disk_name)) {
-        Some(device) => Err(Error::OutputOnRecorded { output: output.to_owned(), disk: device.disk_name.clone() }),
-        None => Ok(()),
+    let Found { disks, unknown, .. } = found_below(place).map_err(|e| Error::system(place.display().to_string(), e))?;
+    if let Some(device) = devices.iter().find(|device| disks.contains(&device.disk_name)) {
+        let (output, disk, name) = (output.to_owned(), device.disk_name.clone(), device.name.clone());
+        return Err(match device.partition {
+            None => Error::OutputOnRecorded { output, disk },
+            Some(_) => Error::OutputBesideRecorded { output, disk, partition: name },
+        });
     }
+    Ok(unknown.map(|kind| {
+        format!(
+            "nobody can tell on which disks {} lies (its file system is {kind}): if one of them is recorded, so is each write \
+             of the recording",
+            place.display()
+        )
+    }))
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -34,17 +45,26 @@ fn folder_of(path: &Path) -> &Path {
 /// # Errors
 /// If the path can't be looked at.
 pub fn disks_below(path: &Path) -> io::Result<Vec<String>> {
+    Ok(found_below(path)?.disks)
+}
+
+fn found_below(path: &Path) -> io::Result<Found> {
     let mut found = Found::default();
     found.below_file(&fs::canonicalize(path)?, 0)?;
-    Ok(found.disks)
+    Ok(found)
 }
 
 /// File systems on loop devices on file systems …: some depth is enough, and ends every circle.
 const DEPTH: u32 = 8;
 
+/// File systems in memory, and on other machines.
+const ON_NO_DISK: [&str; 9] = ["tmpfs", "ramfs", "nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "virtiofs"];
+
 #[derive(Default)]
 struct Found {
     disks: Vec<String>,
+    /// A kind of file system that does not tell on which.
+    unknown: Option<String>,
     seen: HashSet<PathBuf>,
 }
 
@@ -61,15 +81,23 @@ impl Found {
         // Some file systems (btrfs, overlay) have device numbers of their own: the mount table knows more.
         let table = fs::read_to_string("/proc/self/mountinfo")?;
         let Some(mount) = mount_of(&table, path) else { return Ok(()) };
+        let mut is_known = ON_NO_DISK.contains(&mount.kind);
         if let Ok(status) = fs::metadata(mount.source)
             && status.file_type().is_block_device()
             && let Some(folder) = DeviceNumber::from_status(status.rdev()).in_sysfs()
         {
+            is_known = true;
             self.below_device(&folder, depth);
+            for folder in beside_in_btrfs(Path::new("/sys/fs/btrfs"), &folder) {
+                self.below_device(&folder, depth);
+            }
         }
         if let Some(upper) = mount.options.split(',').find_map(|option| option.strip_prefix("upperdir=")) {
             // The folder may be out of sight from inside a container; then nothing can be said.
-            self.below_file(Path::new(upper), depth + 1).ok();
+            is_known |= self.below_file(Path::new(upper), depth + 1).is_ok();
+        }
+        if !is_known {
+            self.unknown = Some(mount.kind.to_owned());
         }
         Ok(())
     }
@@ -92,7 +120,17 @@ impl Found {
     }
 }
 
+/// The devices of the btrfs that this one belongs to: the mount table names one of them.
+fn beside_in_btrfs(file_systems: &Path, folder: &Path) -> Vec<PathBuf> {
+    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries(file_systems)
+        .map(|one| entries(&one.join("devices")).filter_map(|link| fs::canonicalize(link).ok()).collect())
+        .find(|devices: &Vec<PathBuf>| devices.iter().any(|device| device == folder))
+        .unwrap_or_default()
+}
+
 struct Mount<'a> {
+    kind: &'a str,
     source: &'a str,
     options: &'a str,
 }
@@ -106,8 +144,8 @@ fn mount_of<'a>(table: &'a str, path: &Path) -> Option<Mount<'a>> {
             let (front, back) = line.split_once(" - ")?;
             let point = front.split(' ').nth(4)?.replace("\\040", " ");
             let mut fields = back.split(' ');
-            let (source, options) = (fields.nth(1)?, fields.next()?);
-            path.starts_with(&point).then_some((point.len(), Mount { source, options }))
+            let (kind, source, options) = (fields.next()?, fields.next()?, fields.next()?);
+            path.starts_with(&point).then_some((point.len(), Mount { kind, source, options }))
         })
         .max_by_key(|(length, _)| *length)
         .map(|(_, mount)| mount)
@@ -130,6 +168,29 @@ mod tests {
         assert_eq!(source("/homes"), Some("overlay"));
         assert_eq!(source("/home/a b/c"), Some("tmpfs"));
         assert!(mount_of(TABLE, Path::new("/etc")).unwrap().options.contains("upperdir=/var/lib/upper"));
+    }
+
+    #[test]
+    fn all_devices_of_a_btrfs_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().canonicalize().unwrap().join(name);
+        for name in ["sda", "sdb", "sdc", "btrfs/one/devices", "btrfs/two/devices"] {
+            fs::create_dir_all(path(name)).unwrap();
+        }
+        for (device, link) in [("sda", "one/devices/sda"), ("sdb", "two/devices/sdb"), ("sdc", "two/devices/sdc")] {
+            std::os::unix::fs::symlink(path(device), path("btrfs").join(link)).unwrap();
+        }
+        let mut beside = beside_in_btrfs(&path("btrfs"), &path("sdc"));
+        beside.sort();
+        assert_eq!(beside, [path("sdb"), path("sdc")]);
+        assert!(beside_in_btrfs(&path("btrfs"), &path("sdd")).is_empty());
+    }
+
+    #[test]
+    fn a_place_of_which_nobody_can_tell_where_it_lies_is_warned_of() {
+        let warning = refuse_output_on(&[], Path::new("/proc/a.load")).unwrap().unwrap();
+        assert!(warning.contains("its file system is proc"), "{warning}");
+        assert_eq!(refuse_output_on(&[], Path::new("/dev/shm/a.load")).unwrap(), None);
     }
 
     #[test]

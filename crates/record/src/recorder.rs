@@ -21,7 +21,7 @@ const PATIENCE_NS: u64 = 2_000_000_000;
 const BATCH: usize = 4096;
 
 /// Events that are taken before anything else is looked at.
-const DRAIN: usize = 1 << 18;
+const DRAIN: usize = 1 << 16;
 
 /// At which point of its way a request is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,9 +81,10 @@ impl Recorder {
     /// If they overlap, or the kernel does not let it.
     pub fn start(devices: Vec<BlockDevice>, options: &Options) -> Result<Self> {
         refuse_overlaps(&devices)?;
+        // Loading takes a while that is no part of the recording.
+        let kernel = Kernel::load(&devices, options)?;
         let zero_ns = now(ClockId::Monotonic);
         let epoch_unix_ns = now(ClockId::Realtime).cast_signed();
-        let kernel = Kernel::load(&devices, options)?;
         let recorded = devices.iter().map(|d| Recorded { layer: d.layer, first: d.first() }).collect();
         let pairing = Pairing::new(options.level, recorded, zero_ns);
         let counted = Metadata { epoch_unix_ns: Some(epoch_unix_ns), ..known(&devices, options) };
@@ -114,10 +115,10 @@ impl Recorder {
         mut go_on: impl FnMut(&Progress) -> bool,
     ) -> Result<(Metadata, Vec<String>)> {
         let file = Saving::start(writer);
-        let went = self.go(&file, &mut go_on).and_then(|()| self.await_the_last());
+        let went = self.go(&file, &mut go_on).and_then(|()| self.await_the_last(&file));
         if went.is_err() {
             // What the ring holds can be read even so.
-            self.drain();
+            self.read_out(&file);
         }
         self.pairing.finish(&mut self.rows);
         self.hand_over(&file);
@@ -167,18 +168,28 @@ impl Recorder {
     }
 
     /// Lets the requests end that began in time.
-    fn await_the_last(&mut self) -> Result<()> {
-        let end = now(ClockId::Monotonic);
-        self.pairing.end_at(end);
-        self.drain();
-        while self.pairing.order().awaited() > 0 && now(ClockId::Monotonic) < end + PATIENCE_NS {
+    fn await_the_last(&mut self, file: &Saving) -> Result<()> {
+        self.read_out(file);
+        let end = now(ClockId::Monotonic) + PATIENCE_NS;
+        while self.pairing.order().awaited() > 0 && now(ClockId::Monotonic) < end {
             self.kernel.wait(TICK)?;
             self.drain();
         }
         Ok(())
     }
 
-    fn drain(&mut self) {
+    /// Ends the recording now, but takes all that the ring holds.
+    fn read_out(&mut self, file: &Saving) {
+        self.pairing.end_at(now(ClockId::Monotonic));
+        // Where events come faster than they are read it is never empty.
+        while !self.drain() && !self.pairing.is_past_the_end() {
+            self.pairing.release(&mut self.rows);
+            self.hand_over(file);
+        }
+    }
+
+    /// Takes what the ring holds, so much at most; tells whether it was all.
+    fn drain(&mut self) -> bool {
         // The time is taken before: an event that is not in the ring by then can be older only by a little.
         let before = now(ClockId::Monotonic);
         let drained = self.kernel.drain(DRAIN, |event| self.pairing.take(event));
@@ -186,6 +197,7 @@ impl Recorder {
         if drained.empty {
             self.pairing.found_empty(before);
         }
+        drained.empty
     }
 
     fn progress(&self) -> Progress {
@@ -232,6 +244,7 @@ impl Recorder {
             }
         }
         notices.extend(self.devices.iter().filter_map(BlockDevice::absence));
+        let counts = self.pairing.counts();
         let mut count = |number: u64, what: &str| {
             if number > 0 {
                 notices.push(format!("{number} {what}"));
@@ -246,11 +259,26 @@ impl Recorder {
             "times at most, the kernel skipped the recorder because it was in the middle of another event",
         );
         count(self.pairing.order().late(), "requests were told too late to be put in order, and took a later time");
-        count(self.pairing.counts().failed, "requests were ended by the device with an error; they are kept");
+        count(counts.failed, "requests were ended by the device with an error; they are kept");
+        count(
+            counts.requeued,
+            "times the driver gave a request back, as it was busy or to try it again; each request is one row",
+        );
         count(
             self.kernel.other_commands(),
             "commands have no place in a load (zones, the drive's own), and are left out",
         );
+        count(
+            counts.refused,
+            "requests were refused because they would have had to wait, and are left out: they are asked for again",
+        );
+        if counts.begun == 0 {
+            count(
+                counts.unasked,
+                "times something was given to the driver that nobody had asked this device for: a path of a multipath device is \
+                 handed requests from above; record the multipath device, or the path at --level D",
+            );
+        }
         notices
     }
 }

@@ -34,7 +34,8 @@ Examples:
 A whole disk or a partition can be recorded; of a partition, sectors count from its start.
 It needs root, and Linux 5.15 or newer with BTF. What is written later (the page cache's writeback)
 is only recorded while the recording goes on: end a COMMAND with `sync` where that matters.
-A COMMAND that outlives --duration is waited for, but no longer recorded.
+A COMMAND that outlives --duration is waited for, but no longer recorded. Ctrl-C goes to COMMAND
+as well; where that ignores it, a second one ends the recording.
 
 Exit codes: 0 done, 1 failed, 2 the command line was wrong; with COMMAND, that of COMMAND, but 1 if
 the recording failed; 128 + the number of a signal that came before the recording began.")]
@@ -78,7 +79,9 @@ impl Args {
         let devices = self.device.iter().map(|path| BlockDevice::open(path)).collect::<Result<Vec<_>, _>>()?;
         let output = self.output.clone().unwrap_or_else(|| default_output(&devices));
         refuse_existing(&output)?;
-        refuse_output_on(&devices, &output)?;
+        if let Some(doubt) = refuse_output_on(&devices, &output)? {
+            tell!("warning: {doubt}");
+        }
         let options = Options {
             level: match self.level {
                 LevelName::Q => Level::Queue,

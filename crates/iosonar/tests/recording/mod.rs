@@ -71,6 +71,11 @@ impl Recording {
         run("kill", &[&format!("-{name}"), &self.child.id().to_string()]);
     }
 
+    /// Ends the command, and does not wait for the recorder.
+    pub fn end_command(&mut self) {
+        drop(self.child.stdin.take());
+    }
+
     /// Ends it and reads what was written.
     pub fn stop(self) -> (Vec<Request>, Metadata) {
         read_load(&self.keep().path().join("a.load.parquet"))
@@ -78,7 +83,7 @@ impl Recording {
 
     /// Ends it and hands over the folder in which `a.load.parquet` is.
     pub fn keep(mut self) -> TempDir {
-        drop(self.child.stdin.take());
+        self.end_command();
         let output = self.child.wait_with_output().expect("it ends");
         // `read` at the end of its input says 1.
         assert_eq!(output.status.code(), Some(1), "{output:?}");

@@ -8,6 +8,7 @@
 
 typedef unsigned char __u8;
 typedef unsigned short __u16;
+typedef short __s16;
 typedef unsigned int __u32;
 typedef int __s32;
 typedef unsigned long long __u64;
@@ -72,6 +73,7 @@ enum req_flag_bits {
 #define REQ_OP_DISCARD 3
 #define REQ_OP_SECURE_ERASE 5
 #define REQ_OP_WRITE_ZEROES 9
+#define REQ_OP_DRV_IN 34 /* from here on: the drive's own commands */
 
 /* The helpers of the kernel that are called, by their number in its stable interface (enum bpf_func_id). */
 static __u64 (*const bpf_ktime_get_ns)(void) = (void *)5;

@@ -16,7 +16,7 @@ enum kind {
 	BIO_ISSUED = 3, /* a bio's request goes to the driver: id is the bio */
 	DONE = 4,	/* id is what was completed */
 	SPLIT = 5,	/* id is a bio made for the first part of the bio `link` */
-	REQUEUED = 6,	/* the driver did not take the request id */
+	REQUEUED = 6,	/* the driver gave the request id back */
 };
 
 struct event {
@@ -30,7 +30,8 @@ struct event {
 	__u8 device;	/* which of the devices asked for */
 	__u8 op;	/* REQ_OP_*, with an empty write that flushes made REQ_OP_FLUSH */
 	__u8 flags;	/* as in the load's table */
-	__s32 error;	/* of DONE: what the driver said, 0 for success */
+	__s16 error;	/* of DONE: what the driver said, 0 for success */
+	__u16 losses;	/* the low bits of LOST_EVENTS by then: a beginning and an end with different ones do not match */
 	char comm[16];
 };
 
@@ -100,6 +101,26 @@ static inline __u32 find_device(__u32 number, __u64 sector, __u32 bytes, __u32 a
 	return NONE;
 }
 
+/* Whether a bio may concern a recorded device. What is left of one by now lies where all of it lay. */
+static inline int is_recorded_bio(struct bio *bio)
+{
+	return find_device(disk_number(bio->bi_bdev->bd_disk), bio->bi_iter.bi_sector, bio->bi_iter.bi_size, 0) != NONE;
+}
+
+/* Whether a request may: it may hold bios of several partitions, and a discard may hold some from anywhere. */
+static inline int is_recorded_request(struct request *rq)
+{
+	__u32 number = disk_number(rq->q->disk), sectors = rq->__data_len >> 9;
+	__u64 sector = rq->__sector;
+	int is_somewhere = sectors && (rq->cmd_flags & REQ_OP_MASK) != REQ_OP_DISCARD;
+
+	for (__u32 i = 0; i < DEVICES && i < device_count; i++)
+		if (disk[i] == number &&
+		    (!is_somewhere || (sector < end_sector[i] && sector + sectors > first_sector[i])))
+			return 1;
+	return 0;
+}
+
 static inline __u8 table_flags(__u32 opf)
 {
 	return (opf & kernel_bit(__REQ_FUA) ? FLAG_FUA : 0) | (opf & kernel_bit(__REQ_SYNC) ? FLAG_SYNC : 0) |
@@ -122,7 +143,7 @@ static inline struct event *begin(__u8 kind, const void *id)
 		count(LOST_EVENTS);
 		return 0;
 	}
-	*e = (struct event){ .time_ns = now, .kind = kind, .id = (__u64)id };
+	*e = (struct event){ .time_ns = now, .kind = kind, .id = (__u64)id, .losses = counters[LOST_EVENTS] };
 	return e;
 }
 
@@ -187,7 +208,7 @@ int split(__u64 *ctx)
 {
 	struct bio *bio = (void *)ctx[0];
 
-	if (is_recorded(disk_number(bio->bi_bdev->bd_disk)))
+	if (is_recorded_bio(bio))
 		tell(SPLIT, bio, (__u64)bio->bi_private, 0);
 	return 0;
 }
@@ -204,6 +225,11 @@ int rq_issue(__u64 *ctx)
 
 	if (!is_recorded(number))
 		return 0;
+	if ((opf & REQ_OP_MASK) >= REQ_OP_DRV_IN)
+		/* It lies nowhere. (Operations on zones were counted as bios.) */
+		count(OTHER_COMMANDS);
+	if (!has_a_row(opf & REQ_OP_MASK) || !is_recorded_request(rq))
+		return 0;
 	if (each_bio) {
 		for (int i = 0; bio; i++, bio = bio->bi_next) {
 			if (i == BIOS_PER_REQUEST) {
@@ -217,10 +243,6 @@ int rq_issue(__u64 *ctx)
 	device = find_device(number, sector, bytes, 0);
 	if (device == NONE)
 		return 0;
-	if (!has_a_row(opf & REQ_OP_MASK)) {
-		count(OTHER_COMMANDS);
-		return 0;
-	}
 	e = begin(ISSUED, rq);
 	if (!e)
 		return 0;
@@ -235,7 +257,7 @@ int rq_requeue(__u64 *ctx)
 {
 	struct request *rq = (void *)ctx[0];
 
-	if (!each_bio && is_recorded(disk_number(rq->q->disk)))
+	if (is_recorded_request(rq))
 		tell(REQUEUED, rq, 0, 0);
 	return 0;
 }
@@ -248,7 +270,7 @@ int rq_complete(__u64 *ctx)
 	__u32 bytes = ctx[2];
 	struct bio *bio = rq->bio;
 
-	if (!is_recorded(disk_number(rq->q->disk)))
+	if (!is_recorded_request(rq))
 		return 0;
 	if (!each_bio) {
 		/* A request may be completed in parts; the last one counts. */
@@ -273,7 +295,7 @@ int bio_complete(__u64 *ctx)
 {
 	struct bio *bio = (void *)ctx[1];
 
-	if (is_recorded(disk_number(bio->bi_bdev->bd_disk)))
+	if (is_recorded_bio(bio))
 		tell(DONE, bio, 0, bio->bi_status);
 	return 0;
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use iosonar_record::Progress;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::signals::Orders;
+use crate::signals::{Orders, see_children_end};
 use crate::told::tell;
 
 /// How often is looked whether a command that outlives its recording has ended.
@@ -27,6 +27,7 @@ pub struct Until {
 impl Until {
     /// Starts the command, if there is one.
     pub fn start(command: &[String], duration: Option<Duration>, orders: Orders) -> Result<Self> {
+        see_children_end().context("can't handle signals")?;
         let child = match command.split_first() {
             Some((program, arguments)) => {
                 Some(Command::new(program).args(arguments).spawn().with_context(|| format!("can't run {program}"))?)
