@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// How many times as much room as is used is too much, and what never is.
 const ROOMY: usize = 16;
-const FEW: usize = 64;
+const FEW: usize = 1024;
 
 /// A priority queue, smallest first, that costs next to nothing while what is put in does not go back: a heap holds only
 /// what was overtaken.
@@ -29,8 +29,9 @@ impl<T: Ord> Reorder<T> {
     /// Takes one more.
     pub fn push(&mut self, item: T) {
         // It is a ring, and goes round through all of its memory, which should be no more than the processor's cache.
-        if self.ordered.len() < self.ordered.capacity() / ROOMY {
-            self.ordered.shrink_to(FEW.max(2 * self.ordered.len()));
+        let few = FEW.max(self.ordered.len());
+        if self.ordered.capacity() > ROOMY * few {
+            self.ordered.shrink_to(2 * few);
         }
         if self.ordered.back().is_none_or(|last| *last <= item) {
             self.ordered.push_back(item);

@@ -232,10 +232,10 @@ mod tests {
         };
         let given: Vec<i64> = buffers(0..10).collect();
         assert_eq!(all(Window::of(4), &given), (false, 1));
-        assert_eq!(all(Window::narrowing(4, 20), &given), (true, 0));
+        assert_eq!(all(Window::looking_at(12, 4, 20), &given), (true, 0));
         // Later it costs the order of the first that are late.
         let given: Vec<i64> = (0..100).chain(buffers(50..60)).chain(buffers(60..70)).collect();
-        let (mut source, mut about) = (InTime::within(Window::narrowing(4, 20), Given(given.iter(), 0)), about());
+        let (mut source, mut about) = (InTime::within(Window::looking_at(12, 4, 20), Given(given.iter(), 0)), about());
         let mut got = std::iter::from_fn(|| source.next(&mut about).unwrap()).map(|event| event.at.0);
         assert!(got.by_ref().take(120).last().is_some() && got.is_sorted());
     }

@@ -2,8 +2,8 @@
 //!
 //! What is sorted, or nearly so, needs few: so few stay in the processor's cache, and cost next to nothing. But a program
 //! that is read while it still traces hands over what is left in one processor's buffer after the other, thousands of events
-//! each. So the first events are put in order within a wide window, and the others within a narrow one, unless some stood
-//! farther from their place than that.
+//! each. So the first events are looked at before any is handed out, and where some stand farther from their place than a
+//! narrow window allows, all are put in order within a wide one.
 
 use crate::metadata::Metadata;
 
@@ -11,12 +11,17 @@ use crate::metadata::Metadata;
 /// each), or of 128 CPUs that bpftrace prints (64 pages, some 2000 events).
 pub const WIDE: usize = 1 << 18;
 
+/// Events that are looked at before any is handed out: those of several processors, one behind the other.
+const LOOKED_AT: usize = 1 << 15;
+
 /// How many events are held back now.
 pub struct Window<T> {
     narrow: usize,
     wide: usize,
-    /// Events that are yet to be seen before it becomes narrow.
-    trial: usize,
+    /// Events that are looked at in the beginning.
+    first: usize,
+    /// So many and as many again are yet to come: bit by bit it becomes narrow, so that whoever reads goes on reading.
+    to_come: usize,
     /// Whether an event stood far from its place.
     is_needed: bool,
     /// Until the newest times are noted again.
@@ -29,23 +34,36 @@ pub struct Window<T> {
 impl<T: Copy + Ord> Window<T> {
     /// So many, always.
     pub fn of(places: usize) -> Self {
-        Self::narrowing(places, places)
+        Self::widening(places, places)
     }
 
-    /// So few, if among the first, which are as many as are held back then, none stood farther from its place.
-    pub fn narrowing(narrow: usize, wide: usize) -> Self {
-        Self { trial: wide, ..Self::widening(narrow, wide) }
+    /// So few, if among the first none stands farther from its place.
+    pub fn looking(narrow: usize, wide: usize) -> Self {
+        Self::looking_at(LOOKED_AT, narrow, wide)
+    }
+
+    pub(super) fn looking_at(first: usize, narrow: usize, wide: usize) -> Self {
+        Self { first, to_come: 2 * first, ..Self::widening(narrow, wide) }
     }
 
     /// So few, until one stood farther from its place.
     pub fn widening(narrow: usize, wide: usize) -> Self {
         let noted = [None, None];
-        Self { narrow, wide: wide.max(narrow), trial: 0, is_needed: false, until_noted: 0, newest: None, noted }
+        Self {
+            narrow,
+            wide: wide.max(narrow),
+            first: 0,
+            to_come: 0,
+            is_needed: false,
+            until_noted: 0,
+            newest: None,
+            noted,
+        }
     }
 
     /// An event was read.
     pub fn see(&mut self, at: T) {
-        self.trial = self.trial.saturating_sub(1);
+        self.to_come = self.to_come.saturating_sub(1);
         if self.until_noted == 0 {
             self.noted = [self.newest, self.noted[0]];
             self.until_noted = (self.narrow / 2).max(1);
@@ -72,7 +90,7 @@ impl<T: Copy + Ord> Window<T> {
 
     /// How many are to be held back.
     pub fn places(&self) -> usize {
-        if self.is_needed || self.trial > 0 { self.wide } else { self.narrow }
+        if self.is_needed { self.wide } else { self.to_come.min(self.first).max(self.narrow) }
     }
 }
 
@@ -102,16 +120,17 @@ mod tests {
     #[test]
     fn what_is_in_order_needs_few() {
         let times: Vec<u32> = (0..12).collect();
-        assert_eq!(places(Window::narrowing(4, 8), &times), [8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 4, 4]);
+        assert_eq!(places(Window::looking_at(6, 4, 8), &times), [6, 6, 6, 6, 6, 6, 5, 4, 4, 4, 4, 4]);
         assert_eq!(places(Window::widening(4, 8), &times), [4; 12]);
         assert_eq!(places(Window::of(3), &times), [3; 12]);
         // Within the window.
-        assert_eq!(places(Window::narrowing(4, 8), &[0, 2, 1, 3, 5, 4, 7, 6, 9, 8])[7..], [4; 3]);
+        assert_eq!(places(Window::looking_at(6, 4, 8), &[0, 2, 1, 3, 5, 4, 7, 6, 9, 8])[7..], [4; 3]);
     }
 
     #[test]
     fn what_is_not_needs_many() {
-        assert_eq!(places(Window::narrowing(4, 8), &[10, 11, 12, 13, 14, 1, 2, 3, 4, 20, 21, 22]), [8; 12]);
+        let first = places(Window::looking_at(6, 4, 8), &[10, 11, 12, 13, 14, 1, 2, 3, 4, 20, 21, 22]);
+        assert_eq!(first, [6, 6, 6, 6, 6, 8, 8, 8, 8, 8, 8, 8]);
         let later = places(Window::widening(4, 8), &[10, 11, 12, 13, 14, 15, 1, 2, 3, 4]);
         assert_eq!(later, [4, 4, 4, 4, 4, 4, 8, 8, 8, 8]);
         let mut window = Window::widening(4, 8);

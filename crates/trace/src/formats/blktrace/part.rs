@@ -97,7 +97,7 @@ impl Part {
         };
         let input = BufReader::with_capacity(256 * 1024, input);
         // A file that is alone may be of all CPUs.
-        let window = if files == 1 { Window::narrowing(AHEAD, WIDE) } else { Window::widening(AHEAD, WIDE / files) };
+        let window = if files == 1 { Window::looking(AHEAD, WIDE) } else { Window::widening(AHEAD, WIDE / files) };
         let (ahead, numbers) = (Reorder::default(), Numbers::default());
         Ok(Self { input, layout, ahead, window, records: 0, numbers, ended: false })
     }
