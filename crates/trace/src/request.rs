@@ -147,6 +147,14 @@ impl Comm {
         Self(bytes)
     }
 
+    /// The same of bytes; what is no UTF-8 in them is replaced.
+    pub fn from_bytes(name: &[u8]) -> Self {
+        match std::str::from_utf8(name) {
+            Ok(name) => Self::new(name),
+            Err(_) => Self::new(&String::from_utf8_lossy(name)),
+        }
+    }
+
     /// Up to its padding; bytes that are no UTF-8 end it.
     pub fn as_str(&self) -> &str {
         let end = self.0.iter().position(|&b| b == 0).unwrap_or(self.0.len());

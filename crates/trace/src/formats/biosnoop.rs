@@ -188,7 +188,7 @@ impl Biosnoop {
             latency: Some(Nanos(latency)),
             queued: queued.map(Nanos),
             pid: whole(pid).ok().and_then(|pid| u32::try_from(pid).ok()),
-            comm: Comm::new(&String::from_utf8_lossy(&comm)),
+            comm: Comm::from_bytes(&comm),
             flags,
             ..Request::new(Nanos(completed - latency), op, sector, sectors)
         }))

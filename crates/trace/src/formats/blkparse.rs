@@ -108,7 +108,7 @@ fn skipped(line: &[u8]) -> u64 {
 
 /// Whether a line is an event's, of whatever kind: nothing in the summary begins with a device.
 fn is_event(line: &[u8]) -> bool {
-    let mut fields = Words(line);
+    let mut fields = Words::of(line);
     fields.next().is_some_and(|device| is_device(device).is_ok())
         && fields.nth(4).is_some_and(|action| kind(action).is_some())
 }
@@ -163,7 +163,7 @@ impl Blkparse {
     }
 
     fn event(&mut self, line: &[u8], context: &mut Context<'_>) -> std::result::Result<Option<Event>, &'static str> {
-        let mut fields = Words(line);
+        let mut fields = Words::of(line);
         let mut next = || fields.next().ok_or("fewer columns than an event has");
         let (device, cpu, sequence, time, pid, action) = (next()?, next()?, next()?, next()?, next()?, next()?);
         if !context.is_last_device(device) {
@@ -209,7 +209,7 @@ impl Blkparse {
         let comm = match (action, memchr::memchr(b'[', line), line) {
             // There it is the error.
             (Action::Complete, ..) | (_, None, _) => Comm::default(),
-            (_, Some(open), [.., b']']) => Comm::new(&String::from_utf8_lossy(&line[open + 1..line.len() - 1])),
+            (_, Some(open), [.., b']']) => Comm::from_bytes(&line[open + 1..line.len() - 1]),
             _ => Comm::default(),
         };
         // EAGAIN, as blkparse shows it, in 16 bits without a sign.

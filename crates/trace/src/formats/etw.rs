@@ -80,7 +80,7 @@ fn row<'a>(
         device: context.device(disk)?,
         latency: Some(Nanos(elapsed)),
         pid,
-        comm: Comm::new(&String::from_utf8_lossy(name)),
+        comm: Comm::from_bytes(name),
         ..Request::new(Nanos(completed - elapsed), op, sector, sectors)
     }))
 }

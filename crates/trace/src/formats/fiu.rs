@@ -57,7 +57,7 @@ fn row(line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> 
     Ok(Request {
         device: context.device(&[major, b",", minor].concat())?,
         pid: Some(pid),
-        comm: Comm::new(&String::from_utf8_lossy(&process)),
+        comm: Comm::from_bytes(&process),
         ..Request::new(Nanos(at), op, sector, sectors)
     })
 }

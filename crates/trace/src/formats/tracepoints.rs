@@ -196,7 +196,7 @@ fn who_and_when(before: &[u8]) -> Result<(Nanos, Option<u32>, Comm), &'static st
         [name @ .., b'-'] => name,
         name => name,
     };
-    Ok((at, pid.and_then(|pid| u32::try_from(pid).ok()), Comm::new(&String::from_utf8_lossy(name))))
+    Ok((at, pid.and_then(|pid| u32::try_from(pid).ok()), Comm::from_bytes(name)))
 }
 
 /// What stands in front of `0d..2.`, where that is the last word.

@@ -196,7 +196,7 @@ impl Part {
         match record.number() {
             notification::PROCESS => {
                 let end = pdu.iter().position(|&b| b == 0).unwrap_or(pdu.len());
-                Pdu::Name(Comm::new(&String::from_utf8_lossy(&pdu[..end])))
+                Pdu::Name(Comm::from_bytes(&pdu[..end]))
             }
             notification::TIMESTAMP => match pdu {
                 [a, b, c, d, e, f, g, h, ..] => {

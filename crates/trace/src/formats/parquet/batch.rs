@@ -86,7 +86,7 @@ impl ColumnBatch {
                 }
                 _ => {
                     let rows = read(reader, levels, cells, |v: &ByteArray| {
-                        comms.push(Comm::new(&String::from_utf8_lossy(v.data())));
+                        comms.push(Comm::from_bytes(v.data()));
                         Some(0)
                     })?;
                     spread(comms, cells);
