@@ -54,6 +54,8 @@ fn what_has_no_deadlines_has_no_limit() {
         let (success, _, said) = limit(json!({"options": options}), HeldBy::Depth, &[]);
         assert!(!success && said.contains(how) && said.contains("none can be late"), "{said}");
     }
+    let (success, _, said) = limit(json!({}), HeldBy::Depth, &["--late", "0"]);
+    assert!(!success && said.contains("--late must be more than 0"), "{said}");
     let (success, _, said) = limit(json!({"options": {"asap": false, "closed": null}}), HeldBy::Depth, &[]);
     assert!(success && said.is_empty(), "{said}");
 }

@@ -1,6 +1,6 @@
 //! Up to which rate a storage kept up: the evaluation of a replay of growing demand (`ramped`, bursts, ramps).
 
-use std::collections::BTreeMap;
+mod rates;
 
 use serde::Serialize;
 
@@ -9,12 +9,7 @@ use crate::record::{Outcome, Record};
 use crate::stream::Reader;
 use crate::units::Nanos;
 
-/// Requests are counted in pieces of time of this length, in nanoseconds.
-const PIECE: i64 = 100_000_000;
-/// Rates are those over the last second: so many pieces.
-const PIECES: i64 = 10;
-/// In the run's first second they are those over the time that has passed, in pieces of this length, in nanoseconds.
-const FINE_PIECE: i64 = 1_000_000;
+use rates::Rates;
 
 /// Up to when a storage kept up, and with what.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -34,7 +29,7 @@ pub struct Limit {
 
 /// Evaluates a run: a request is late if it was issued more than `late` after its deadline. The specification of the
 /// method (blkreplay's ramped loads) sets one second. What was left out was demanded of no storage, and what failed was not
-/// done. Memory grows with the run's time, not with its requests.
+/// done. Memory is bounded: what lasts longer than an hour is counted in longer pieces of time than milliseconds.
 ///
 /// # Errors
 /// If the run can't be read.
@@ -61,65 +56,6 @@ pub fn limit(run: &mut dyn Reader<Record>, late: Nanos) -> Result<Limit> {
         demanded_per_second: at.map_or_else(|| demanded.busiest_second(), |at| demanded.until(at)),
         done_per_second: at.and_then(|at| done.average_from(at)),
     })
-}
-
-/// How many requests there were in each piece of time that has any.
-#[derive(Default)]
-struct Rates {
-    pieces: BTreeMap<i64, u64>,
-    /// Of the first second, finer.
-    fine: BTreeMap<i64, u64>,
-    first: Option<Nanos>,
-    last: Nanos,
-}
-
-fn piece_of(at: Nanos) -> i64 {
-    at.0.div_euclid(PIECE)
-}
-
-impl Rates {
-    fn count(&mut self, at: Nanos) {
-        *self.pieces.entry(piece_of(at)).or_default() += 1;
-        self.last = self.last.max(at);
-        // Rows are in the order of completion, so that the first may come late; but it never moves forwards, and what lies in
-        // the second behind it in the end was within that of whichever was the first before.
-        let first = self.first.map_or(at, |first| first.min(at));
-        self.first = Some(first);
-        if (at - first).0 < PIECE * PIECES {
-            *self.fine.entry(at.0.div_euclid(FINE_PIECE)).or_default() += 1;
-        }
-    }
-
-    /// Per second, in the second before that time, or since the first if that is not as long ago.
-    fn until(&self, at: Nanos) -> u64 {
-        let first = self.first.unwrap_or(at);
-        if (at - first).0 >= PIECE * PIECES {
-            return self.second_before(piece_of(at));
-        }
-        let (first, end) = (first.0.div_euclid(FINE_PIECE), at.0.div_euclid(FINE_PIECE) + 1);
-        let count: u64 = self.fine.range(first..end).map(|(_, count)| count).sum();
-        let passed = ((end - first) * FINE_PIECE) as f64 / 1e9;
-        (count as f64 / passed).round() as u64
-    }
-
-    /// Up to a piece of time, that one not included.
-    fn second_before(&self, piece: i64) -> u64 {
-        self.pieces.range(piece - PIECES..piece).map(|(_, count)| count).sum()
-    }
-
-    fn busiest_second(&self) -> u64 {
-        match self.first {
-            Some(first) if (self.last - first).0 < PIECE * PIECES => self.until(self.last),
-            _ => self.pieces.keys().map(|piece| self.second_before(piece + 1)).max().unwrap_or(0),
-        }
-    }
-
-    fn average_from(&self, at: Nanos) -> Option<f64> {
-        // Counted in whole pieces, and so timed from the beginning of the first.
-        let span = (self.last - Nanos(piece_of(at) * PIECE)).as_secs();
-        let count: u64 = self.pieces.range(piece_of(at)..).map(|(_, count)| count).sum();
-        (span >= 1.0).then(|| count as f64 / span)
-    }
 }
 
 #[cfg(test)]
@@ -203,6 +139,31 @@ mod tests {
 
     fn steady(count: i64, distance_ns: i64, late_from: i64) -> Limit {
         of(steady_rows(count, distance_ns, late_from).into_iter().rev().collect())
+    }
+
+    #[test]
+    fn the_burst_that_broke_the_storage_was_demanded() {
+        // At each full second a burst of 100 ms, of 100 requests more than the one before; the storage does one each 2 ms, and so
+        // is 800 ms behind in the fourth burst, and one second at its end.
+        let mut requests = Vec::new();
+        for second in 1..8_i64 {
+            let step = 100_000_000 / (second * 100);
+            requests.extend((0..second * 100).map(|n| Nanos(second * 1_000_000_000 + n * step)));
+        }
+        let mut free_at = Nanos::ZERO;
+        let rows = requests.iter().enumerate().map(|(number, &at)| {
+            let issued = free_at.max(at);
+            free_at = issued + Nanos(2_000_000);
+            let request = Request::new(at, Op::Read, Sector(0), Sectors(8));
+            let record = Record::of(&request, number as u64);
+            Record { issued: Some(issued), completed: Some(free_at), outcome: Outcome::Ok, ..record }
+        });
+        let limit = of(rows.collect());
+        let at = Nanos(limit.kept_up_until_ns.unwrap());
+        let demanded = requests.iter().filter(|&&time| at - Nanos(1_000_000_000) < time && time <= at).count() as u64;
+        assert!(demanded > 500, "{demanded}");
+        // As many as come within a millisecond.
+        assert!(limit.demanded_per_second.abs_diff(demanded) <= 8, "{limit:?}, {demanded}");
     }
 
     #[test]

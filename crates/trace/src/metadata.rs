@@ -126,7 +126,7 @@ pub struct Span {
     pub first_ns: i64,
     /// Time of the latest row.
     pub last_ns: i64,
-    /// The first sector behind the highest request.
+    /// The first sector behind the highest request that has a length.
     pub max_end_sector: u64,
     /// The length of the largest request, in sectors.
     pub max_sectors: u64,
@@ -174,7 +174,10 @@ impl Metadata {
         }
         span.first_ns = span.first_ns.min(at.0);
         span.last_ns = span.last_ns.max(at.0);
-        span.max_end_sector = span.max_end_sector.max(end);
+        // What has no length is at no place, whatever is written there.
+        if sectors > 0 {
+            span.max_end_sector = span.max_end_sector.max(end);
+        }
         span.max_sectors = span.max_sectors.max(sectors);
     }
 

@@ -78,6 +78,7 @@ impl Recipe {
         let positions = positions::build(&self.positions, space, self.seed)?;
         let mut metadata = Metadata::new(Kind::Load, "generated");
         metadata.devices = vec![Device { name: "artificial".into(), sectors: Some(self.span.0) }];
+        positions.notice().into_iter().for_each(|notice| metadata.notice(notice));
         metadata.source.preamble = format!("Artificial load: {}", self.command());
         // A sequence of chances for each part, so that a change of one part leaves the others as they were.
         let chance = |part| Chance::new(u128::from(self.seed), part);

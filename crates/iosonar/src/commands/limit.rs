@@ -41,6 +41,9 @@ pub struct Args {
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
+        if self.late <= Nanos::ZERO {
+            bail!("--late must be more than 0: no request goes out just in time; 1ms would be a short one");
+        }
         for path in &self.runs {
             let Opened::Run(mut run) = iosonar_trace::open(path)? else {
                 bail!("{} is a load: replay it, and give the result", path.display());

@@ -90,7 +90,9 @@ pub fn ends_by_reading(rows: Rows) -> Result<(Rows, Vec<u64>)> {
             // One that nobody knew of in front.
             ends.resize(device + 1, 0);
         }
-        ends[device] = request.end().0.max(ends[device]);
+        if !request.has_no_place() {
+            ends[device] = request.end().0.max(ends[device]);
+        }
         request
     })?;
     ends.resize(ends.len().max(metadata.devices.len()), 0);

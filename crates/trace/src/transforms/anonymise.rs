@@ -85,7 +85,7 @@ fn apply(rows: Rows, region: u64, key: (u64, u64)) -> Result<Rows> {
         |count: u64, regions: &Permutation| (0..count.min(1000)).all(|region| regions.map(region) == region);
     let unmoved = used.filter(|(count, regions)| is_unmoved(**count, regions)).count();
     let metadata = rows.metadata().clone();
-    let numbers = Permutation::new(PIDS - 1, (key.0, !key.1));
+    let numbers = Numbers::new(key);
     let source = Anonymised { rows, region, regions, numbers, key, rest: None, metadata };
     Ok(Counted::with_metadata(source, |metadata| {
         forget(metadata);
@@ -105,6 +105,30 @@ fn apply(rows: Rows, region: u64, key: (u64, u64)) -> Result<Rows> {
 
 /// The most that Linux' process numbers can be (`PID_MAX_LIMIT`). 0 is nobody's, and stays.
 const PIDS: u64 = 4_194_304;
+
+/// Where process numbers go: those that Linux has, to such.
+struct Numbers {
+    linux: Permutation,
+    /// Those that Linux does not have, and a table can hold.
+    others: Permutation,
+}
+
+impl Numbers {
+    fn new(key: (u64, u64)) -> Self {
+        let others = (1 << 31) - PIDS;
+        Self { linux: Permutation::new(PIDS - 1, (key.0, !key.1)), others: Permutation::new(others, (!key.0, key.1)) }
+    }
+
+    fn map(&self, pid: u32) -> u32 {
+        let number = u64::from(pid);
+        let mapped = match number {
+            0 => 0,
+            1..PIDS => 1 + self.linux.map(number - 1),
+            _ => PIDS + self.others.map(number - PIDS),
+        };
+        mapped as u32
+    }
+}
 
 fn forget(metadata: &mut Metadata) {
     metadata.source = Origin { format: metadata.source.format.clone(), ..Origin::default() };
@@ -147,7 +171,7 @@ struct Anonymised {
     rows: Rows,
     region: u64,
     regions: Vec<Permutation>,
-    numbers: Permutation,
+    numbers: Numbers,
     key: (u64, u64),
     /// What is left of a request that crosses a border, before it is changed.
     rest: Option<Request>,
@@ -177,10 +201,7 @@ impl Source for Anonymised {
         } else if let Some(regions) = self.regions.get(usize::from(request.device.0)) {
             request.sector = Sector(regions.map(request.sector.0 / self.region) * self.region + inside);
         }
-        request.pid = request.pid.map(|pid| match pid {
-            0 => 0,
-            pid => 1 + self.numbers.map(u64::from(pid) - 1) as u32,
-        });
+        request.pid = request.pid.map(|pid| self.numbers.map(pid));
         if request.comm != Comm::default() {
             let mut hasher = SipHasher24::new_with_keys(self.key.0, self.key.1);
             hasher.write(&request.comm.0);

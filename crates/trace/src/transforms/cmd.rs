@@ -24,7 +24,7 @@ pub static TRANSFORM: Transform = Transform {
         about: "Sends the load through a shell command, as classic text: `seconds ; sector ; sectors ; R or W ; …`",
         details: "The command reads the text and writes such text again, in the order of time. Only reads and writes go\n\
                   through, those of all devices as the first one's, without flags, latencies and processes: that is all\n\
-                  the text has room for. Put `remap` or `adjacent` in front to choose or keep devices apart. The load ends\n\
+                  the text has room for. The date is left out, as the command may move times. Put `remap` or `adjacent` in front to choose or keep devices apart. The load ends\n\
                   with an error if the command does. `iosonar replay --edit` runs it twice, as it counts the load before\n\
                   the run, and once more for each further round of `--loop`.",
         params: &[Param {
@@ -54,7 +54,7 @@ fn apply(rows: Rows, command: &str) -> Result<Rows> {
         .spawn()
         .map_err(wrap)?;
     let mut metadata = rows.metadata().clone();
-    metadata.devices.truncate(1);
+    leave_out(&mut metadata);
     let feeder = thread::spawn(move || feed_all(rows, File::from(OwnedFd::from(feed))));
     let stdout = child.stdout.take().ok_or_else(|| wrap(io::ErrorKind::BrokenPipe.into()))?;
     let mut source = Through { name, rows: None, child: Some(child), feeder: Some(feeder), metadata };
@@ -62,6 +62,13 @@ fn apply(rows: Rows, command: &str) -> Result<Rows> {
     source.rows = Some(crate::into_load((classic::FORMAT.open)(input, &crate::Options::default())?)?);
     // The first has the requests of all devices, and these are where the command says.
     Ok(Counted::on_devices_of_any_size(source))
+}
+
+/// What the text has no room for. Devices that appeared late went through as the first, like all others; and the date may be that
+/// of a time that is another one now.
+fn leave_out(metadata: &mut Metadata) {
+    metadata.devices.truncate(1);
+    metadata.epoch_unix_ns = None;
 }
 
 /// Gives the command the whole load; returns what is known of the load then.
@@ -117,8 +124,7 @@ impl Through {
             match feeder.join().unwrap_or_else(|_| Err(Error::format(&self.name, "its input could not be written"))) {
                 Ok(metadata) => {
                     self.metadata = metadata;
-                    // Those that appeared late went through as the first, like all others.
-                    self.metadata.devices.truncate(1);
+                    leave_out(&mut self.metadata);
                 }
                 // A command may have seen enough, as `head` does.
                 Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {}

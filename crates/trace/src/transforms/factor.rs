@@ -28,6 +28,21 @@ impl Factor {
         }
     }
 
+    /// value · factor, rounded to the nearest, halves away from zero; `None` where it is no `i64`.
+    pub fn rounded(self, value: i64) -> Option<i64> {
+        match self {
+            Self::Fraction { numerator, denominator } => {
+                let doubled = u128::from(value.unsigned_abs()) * numerator * 2 + denominator;
+                let magnitude = i64::try_from(doubled / (denominator * 2)).ok()?;
+                Some(if value < 0 { -magnitude } else { magnitude })
+            }
+            Self::About(factor) => {
+                let product = (value as f64 * factor).round();
+                (product.abs() < i64::MAX as f64).then_some(product as i64)
+            }
+        }
+    }
+
     /// ⌊value · factor / divisor⌋; the highest number where it is beyond that.
     pub fn floor(self, value: u64, divisor: u64) -> u64 {
         match self {
@@ -51,6 +66,21 @@ mod tests {
         assert_eq!(Factor::of(0.7).floor(45_955_280, 8), 32_168_696 / 8);
         assert_eq!(Factor::of(1.4).floor(5, 1), 7);
         assert_eq!(Factor::of(2.0).floor(u64::MAX, 1), u64::MAX);
+    }
+
+    #[test]
+    fn products_are_rounded_to_the_nearest() {
+        let far = 1_336_140_000_123_456_789;
+        assert_eq!(Factor::of(1.0).rounded(far), Some(far));
+        assert_eq!(Factor::of(2.0).rounded(-far), Some(-2 * far));
+        assert_eq!((Factor::of(0.5).rounded(3), Factor::of(0.5).rounded(-3)), (Some(2), Some(-2)));
+        assert_eq!(
+            (Factor::of(0.7).rounded(far), Factor::of(10.0).rounded(far)),
+            (Some(935_298_000_086_419_752), None)
+        );
+        let third = Factor::of(1.0 / 3.0);
+        assert_eq!((third.rounded(3_000_000), third.rounded(i64::MIN).is_some()), (Some(1_000_000), true));
+        assert_eq!((Factor::of(1e300).rounded(7), Factor::of(1e300).rounded(0)), (None, Some(0)));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::units::Nanos;
 use crate::words::{Form, Param, Takes, Unset};
 
 use super::counted::{Counted, PerRow, Step};
+use super::factor::Factor;
 use super::{Needs, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
@@ -24,14 +25,12 @@ pub static TRANSFORM: Transform = Transform {
     length: kept,
     build: |settings| {
         let factor = settings.number("time");
+        let exact = Factor::of(factor);
         Ok(Box::new(move |rows| {
             let begins_at_zero = rows.is_surveyed() && rows.metadata().span.first_ns == 0;
             let scaled = PerRow::new(rows, move |mut request| {
-                let at = (request.at.0 as f64 * factor).round();
-                if at.abs() >= i64::MAX as f64 {
-                    return Step::Outside("scale", "time=");
-                }
-                request.at = Nanos(at as i64);
+                let Some(at) = exact.rounded(request.at.0) else { return Step::Outside("scale", "time=") };
+                request.at = Nanos(at);
                 Step::Emit(request)
             });
             Ok(Counted::with_metadata(scaled, |metadata| {

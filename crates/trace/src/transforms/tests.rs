@@ -298,7 +298,7 @@ proptest! {
         for (requests, device) in [(&one, 0), (&one, 1), (&other, 0), (&other, 1)] {
             let own: Vec<&Request> = requests.iter().filter(|r| r.device.0 == device).collect();
             model.extend(own.iter().map(|r| (r.at, placed(r, start + r.sector.0).sector.0, r.sectors, r.op)));
-            start += own.iter().map(|r| r.end().0).max().unwrap_or(0).next_multiple_of(8);
+            start += own.iter().filter(|r| !r.has_no_place()).map(|r| r.end().0).max().unwrap_or(0).next_multiple_of(8);
         }
         let mut got: Vec<_> = together.iter().map(|r| (r.at, r.sector.0, r.sectors, r.op)).collect();
         model.sort();
@@ -332,9 +332,7 @@ proptest! {
                 regions.see((before.device, before.sector.0 / 100), (after.device, after.sector.0 / 100));
             }
             comms.see(before.comm, after.comm);
-            if before.pid.is_none_or(|pid| pid < 4_194_304) {
-                pids.see(before.pid, after.pid);
-            }
+            pids.see(before.pid, after.pid);
         }
     }
 }
@@ -460,6 +458,24 @@ fn derived_says_how_busy_its_snippets_are() {
     // The last snippet holds the fifty; as the last one it is left out. 6 others remain, 3 of them here.
     assert_eq!(metadata.notices, ["derived: 3 snippets of 5 s, as IOPS@SECOND: 1.000@0 1.000@10 1.000@20"]);
     assert!(failure("derived", &requests).contains("shorter"));
+}
+
+#[test]
+fn process_numbers_that_linux_does_not_have_are_hidden_as_well() {
+    let mut requests = regular(2);
+    (requests[0].pid, requests[1].pid) = (Some(4_194_304), Some(i32::MAX as u32));
+    let hidden = edited("anonymise region=8 key=secret", &requests);
+    for (before, after) in requests.iter().zip(&hidden) {
+        assert!(after.pid != before.pid && (4_194_304..1 << 31).contains(&after.pid.unwrap()), "{after:?}");
+    }
+}
+
+#[test]
+fn what_has_no_length_makes_no_region() {
+    let far = Request::new(Nanos(1), Op::Write, Sector(1_000_000_000), Sectors(0));
+    let requests = [Request::new(Nanos(0), Op::Write, Sector(0), Sectors(8)), far];
+    let rows = parse("adjacent").unwrap().apply(load(requests.to_vec())).unwrap();
+    assert_eq!(rows.metadata().devices[0].sectors, Some(8));
 }
 
 #[test]

@@ -176,8 +176,14 @@ fn quoted(text: &str) -> String {
     let plain = !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || matches!(c, '|' | '\'' | '"'));
     match plain {
         true => text.to_owned(),
-        false if text.contains('\'') => format!("\"{text}\""),
-        false => format!("'{text}'"),
+        false if !text.contains('\'') => format!("'{text}'"),
+        false if !text.contains('"') => format!("\"{text}\""),
+        // It has both kinds: each piece of it is put into the other one.
+        false => text.split_inclusive('\'').fold(String::new(), |line, piece| match piece.strip_suffix('\'') {
+            Some("") => line + "\"'\"",
+            Some(before) => line + &format!("'{before}'\"'\""),
+            None => line + &format!("'{piece}'"),
+        }),
     }
 }
 
@@ -265,7 +271,7 @@ mod tests {
 
     #[test]
     fn what_is_typed_again_means_the_same() {
-        for text in ["plain", "two words", "it's", "a|b", ""] {
+        for text in ["plain", "two words", "it's", "a|b", "", "grep -v 'x' | grep -v \"y\"", "'\"", "\"''"] {
             let line = format!("x y={}", quoted(text));
             assert_eq!(super::super::split(&line).unwrap()[0].settings[0].1, text);
         }

@@ -33,49 +33,98 @@ pub static KIND: Kind = Kind {
 };
 
 fn build(settings: &Settings, space: Space, _: u64) -> Result<Box<dyn Positions>, String> {
-    let spots = settings.count("spots");
-    if spots == 0 {
-        return Err("hotspots: there must be at least one".into());
+    let (asked, hot_share) = (settings.count("spots"), settings.number("space"));
+    if asked == 0 || hot_share == 0.0 {
+        return Err("hotspots: there must be at least one, on some of the space".into());
     }
+    let hot = ((space.places as f64 * hot_share).round() as u64).clamp(1, space.places);
+    let spots = asked.min(hot);
     // A part of the space for each spot, hot at its beginning. What is left over at the end is as cold as the rest.
-    let spots = spots.min(space.places);
     let part = space.places / spots;
-    let hot = ((part as f64 * settings.number("space")).round() as u64).clamp(1, part);
-    Ok(Box::new(HotSpots { space, spots, part, hot, share: settings.number("share") }))
+    let hot = hot.min(spots * part);
+    let notice = (spots < asked).then(|| {
+        format!("only {hot} places are hot, from each of which the largest request fits: there are no more spots")
+    });
+    Ok(Box::new(HotSpots { space, spots, part, hot, share: settings.number("share"), notice }))
 }
 
 struct HotSpots {
     space: Space,
     spots: u64,
-    /// Places of each part, and how many of these are hot.
+    /// Places of each part, and how many of all are hot: evenly many of each part, and one more of some first ones.
     part: u64,
     hot: u64,
     share: f64,
+    notice: Option<String>,
 }
 
 impl Positions for HotSpots {
     fn next(&mut self, _: Sectors, chance: &mut Chance) -> Sector {
-        let all_hot = self.spots * self.hot;
-        let all_cold = self.space.places - all_hot;
+        let (hot, larger) = (self.hot / self.spots, self.hot % self.spots);
+        let all_cold = self.space.places - self.hot;
         let is_hot = all_cold == 0 || chance.random::<f64>() < self.share;
         let place = if is_hot {
-            let n = chance.random_range(0..all_hot);
-            n / self.hot * self.part + n % self.hot
+            let (spot, inside) = divided(chance.random_range(0..self.hot), (larger, hot + 1), hot);
+            spot * self.part + inside
         } else {
+            // A larger spot leaves its part one cold place fewer.
+            let (cold, fewer) = (self.part - hot, self.part.saturating_sub(hot + 1));
             let n = chance.random_range(0..all_cold);
-            let cold = self.part - self.hot;
-            match n.checked_div(cold) {
-                Some(part) if part < self.spots => part * self.part + self.hot + n % cold,
-                _ => self.spots * self.part + (n - self.spots * cold),
+            let in_parts = self.spots * self.part - self.hot;
+            if n < in_parts {
+                let (part, inside) = divided(n, (larger, fewer), cold);
+                part * self.part + hot + u64::from(part < larger) + inside
+            } else {
+                self.spots * self.part + (n - in_parts)
             }
         };
         self.space.sector(place)
+    }
+
+    fn notice(&self) -> Option<String> {
+        self.notice.clone()
+    }
+}
+
+/// In which group the n-th is, and which of that group: there are some first groups of one size, and all others have another.
+fn divided(n: u64, (first, of_first): (u64, u64), of_others: u64) -> (u64, u64) {
+    match n.checked_sub(first * of_first) {
+        None => (n / of_first, n % of_first),
+        Some(n) => (first + n / of_others, n % of_others),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::first;
+    use super::*;
+
+    fn notice(text: &str, places: u64) -> Option<String> {
+        let space = Space::new(Sectors(places * 8), Sectors(8), Sectors(8)).unwrap();
+        crate::positions::build(&crate::positions::parse(text).unwrap(), space, 1).unwrap().notice()
+    }
+
+    #[test]
+    fn the_share_of_the_space_is_kept_with_many_spots() {
+        // 400 of 4000 places are hot, in 300 spots of one or two at distances of 13.
+        let (text, draws) = ("hotspots spots=300 space=10% share=90%", 400_000);
+        let mut counts = vec![0_f64; 4000];
+        first(text, 4000, draws).iter().for_each(|place| counts[*place as usize] += 1.0);
+        let is_hot = |place: usize| place < 3900 && place % 13 < if place / 13 < 100 { 2 } else { 1 };
+        for (place, count) in counts.into_iter().enumerate() {
+            let expected = if is_hot(place) { 900.0 } else { 40_000.0 / 3600.0 };
+            assert!((count - expected).abs() < 7.0 * expected.sqrt(), "{place}: {count} of {expected}");
+        }
+        assert_eq!(notice(text, 4000), None);
+        assert!(notice("hotspots spots=1M space=10%", 4000).unwrap().starts_with("only 400 places"));
+        assert!(first("hotspots spots=1M space=10% share=100%", 4000, 1000).iter().all(|place| place % 10 == 0));
+    }
+
+    #[test]
+    fn no_hot_space_is_refused() {
+        let space = Space::new(Sectors(80), Sectors(8), Sectors(8)).unwrap();
+        assert!(crate::positions::build(&crate::positions::parse("hotspots space=0").unwrap(), space, 1).is_err());
+    }
 
     #[test]
     fn the_hot_part_gets_its_share_evenly_and_so_does_the_cold_one() {

@@ -28,12 +28,19 @@ type Build = fn(&Settings, Space, u64) -> Result<Box<dyn Positions>, String>;
 pub trait Positions: Send {
     /// Where the next request of that length goes.
     fn next(&mut self, sectors: Sectors, chance: &mut Chance) -> Sector;
+
+    /// What is otherwise than it was asked for, as the space has no room for that.
+    fn notice(&self) -> Option<String> {
+        None
+    }
 }
 
-/// The places at which a request may start: multiples of the alignment from which even the largest request fits.
+/// The places at which a request may start: multiples of the alignment.
 #[derive(Clone, Copy, Debug)]
 pub struct Space {
+    span: u64,
     align: u64,
+    /// Those from which even the largest request fits.
     places: u64,
     /// How many places the largest request takes.
     largest: u64,
@@ -52,7 +59,12 @@ impl Space {
             ));
         };
         let taken = largest.0.div_ceil(align.0).max(1);
-        Ok(Self { align: align.0, places: room / align.0 + 1, largest: taken })
+        Ok(Self { span: span.0, align: align.0, places: room / align.0 + 1, largest: taken })
+    }
+
+    /// From how many places a request fits that is no larger than the largest one.
+    fn places_for(self, sectors: Sectors) -> u64 {
+        self.span.saturating_sub(sectors.0) / self.align + 1
     }
 
     fn sector(self, place: u64) -> Sector {

@@ -24,7 +24,7 @@ struct Sequential {
 
 impl Positions for Sequential {
     fn next(&mut self, sectors: Sectors, _: &mut Chance) -> Sector {
-        let place = if self.next < self.space.places { self.next } else { 0 };
+        let place = if self.next < self.space.places_for(sectors) { self.next } else { 0 };
         self.next = place + self.space.taken(sectors);
         self.space.sector(place)
     }
@@ -33,9 +33,19 @@ impl Positions for Sequential {
 #[cfg(test)]
 mod tests {
     use super::super::first;
+    use super::*;
 
     #[test]
     fn goes_round() {
         assert_eq!(first("sequential", 3, 7), [0, 1, 2, 0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn each_goes_as_far_as_it_fits() {
+        let space = Space::new(Sectors(5 * 8), Sectors(8), Sectors(3 * 8)).unwrap();
+        let (mut sequential, mut chance) =
+            (Sequential { space, next: 0 }, <Chance as rand::SeedableRng>::seed_from_u64(5));
+        let places = [1, 3, 1, 1, 1, 3, 3].map(|length| sequential.next(Sectors(length * 8), &mut chance).0 / 8);
+        assert_eq!(places, [0, 1, 4, 0, 1, 2, 0]);
     }
 }

@@ -35,13 +35,18 @@ fn build(settings: &Settings, space: Space, _: u64) -> Result<Box<dyn Positions>
     if !(1..=MOST).contains(&count) || run == 0 {
         return Err(format!("streams: there must be 1 to {MOST}, and their runs at least 1 long"));
     }
-    let count = count.min(space.places / space.largest).max(1);
-    let part = space.places / count;
-    Ok(Box::new(Streams { space, part, run, next: vec![0; count as usize], current: 0, left: 0 }))
+    let places = (space.span / space.align).max(space.largest);
+    let fitting = count.min(places / space.largest);
+    let notice = (fitting < count).then(|| {
+        format!("only {fitting} of {count} streams have room for the largest request in a part of the space; there are no more")
+    });
+    let (part, next) = (places / fitting, vec![0; fitting as usize]);
+    Ok(Box::new(Streams { space, part, run, next, current: 0, left: 0, notice }))
 }
 
 struct Streams {
     space: Space,
+    /// Places of each stream's part.
     part: u64,
     run: u64,
     /// For each stream its next place within its part.
@@ -49,6 +54,7 @@ struct Streams {
     current: usize,
     /// Requests left in the current run.
     left: u64,
+    notice: Option<String>,
 }
 
 impl Positions for Streams {
@@ -60,9 +66,16 @@ impl Positions for Streams {
         self.left -= 1;
         let next = &mut self.next[self.current];
         let taken = self.space.taken(sectors);
-        let inside = if *next + taken <= self.part { *next } else { 0 };
+        let first = self.current as u64 * self.part;
+        // A part may end with the space, which need not be a whole number of places.
+        let fits = *next + taken <= self.part && first + *next < self.space.places_for(sectors);
+        let inside = if fits { *next } else { 0 };
         *next = inside + taken;
-        self.space.sector(self.current as u64 * self.part + inside)
+        self.space.sector(first + inside)
+    }
+
+    fn notice(&self) -> Option<String> {
+        self.notice.clone()
     }
 }
 
@@ -109,6 +122,28 @@ mod tests {
         let places: Vec<u64> = places.into_iter().collect();
         assert!(places.windows(2).all(|w| w[1] - w[0] >= size.0), "{places:?}");
         assert!(places.iter().all(|place| place + size.0 <= span.0), "{places:?}");
+        assert!(streams.notice().unwrap().starts_with("only 3 of 50 streams"));
+    }
+
+    #[test]
+    fn streams_advance_whatever_the_size_of_their_requests() {
+        for (span, align, size, count, expected) in [
+            (1024, 8, 256, 2, 4),
+            (1024, 8, 256, 4, 4),
+            (1024, 256, 256, 2, 4),
+            (1030, 8, 128, 8, 8),
+            (23, 8, 23, 3, 1),
+        ] {
+            let space = Space::new(Sectors(span), Sectors(align), Sectors(size)).unwrap();
+            let settings = crate::positions::parse(&format!("streams count={count}")).unwrap();
+            let mut streams = build(&settings, space, 1).unwrap();
+            let mut chance = <Chance as rand::SeedableRng>::seed_from_u64(5);
+            let places: std::collections::BTreeSet<u64> =
+                (0..1000).map(|_| streams.next(Sectors(size), &mut chance).0).collect();
+            assert_eq!(places.len(), expected, "{span} {size} {count}: {places:?}");
+            assert!(places.iter().all(|place| place + size <= span), "{places:?}");
+            assert_eq!(streams.notice().is_some(), count == 3);
+        }
     }
 
     #[test]

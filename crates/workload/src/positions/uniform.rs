@@ -23,14 +23,24 @@ struct Uniform {
 }
 
 impl Positions for Uniform {
-    fn next(&mut self, _: Sectors, chance: &mut Chance) -> Sector {
-        self.space.sector(chance.random_range(0..self.space.places))
+    fn next(&mut self, sectors: Sectors, chance: &mut Chance) -> Sector {
+        self.space.sector(chance.random_range(0..self.space.places_for(sectors)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::first;
+    use super::*;
+
+    #[test]
+    fn small_requests_go_to_the_end_of_the_space_beside_large_ones() {
+        let space = Space::new(Sectors(1000 * 8), Sectors(8), Sectors(900 * 8)).unwrap();
+        let (mut uniform, mut chance) = (Uniform { space }, <Chance as rand::SeedableRng>::seed_from_u64(5));
+        let mut last = |sectors| (0..10_000).map(|_| uniform.next(Sectors(sectors), &mut chance).0).max().unwrap();
+        assert!((7900..8000).contains(&last(8)));
+        assert!((700..=800).contains(&last(7200)));
+    }
 
     #[test]
     fn chi_squared_of_uniform_places() {

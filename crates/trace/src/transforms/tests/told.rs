@@ -19,6 +19,7 @@ fn the_epoch_moves_with_the_zero_of_time() {
         ("scale time=2", None),
         ("derived snippet=2", None),
         ("ramped slope=2", None),
+        ("cmd", None),
     ] {
         let rows = with(|metadata| metadata.epoch_unix_ns = Some(7 * SECOND), regular(10));
         let (_, metadata) = all(parse(pipeline).unwrap().apply(rows).unwrap());
