@@ -244,7 +244,9 @@ impl<Row: Table> TableReader<Row> {
             if self.next_in_batch == self.batch_rows && !self.next_batch()? {
                 return Ok(None);
             }
-            let row = Row::take(&mut Cells::new(&self.columns, self.next_in_batch), self.next_row);
+            let mut cells = Cells::new(&self.columns, self.next_in_batch);
+            let row = Row::take(&mut cells, self.next_row);
+            let row = cells.problem().map_or(row, Err);
             let number = self.next_row;
             self.next_in_batch += 1;
             self.next_row += 1;
