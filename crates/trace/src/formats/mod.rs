@@ -32,11 +32,13 @@ mod check;
 mod csv;
 mod left_out;
 mod losses;
+mod numbering;
 mod unfold;
 mod wrapped;
 
 use left_out::LeftOut;
 pub use losses::{Losses, lost_origin};
+use numbering::Names;
 pub use unfold::Unfolded;
 pub(crate) use wrapped::wrapped;
 

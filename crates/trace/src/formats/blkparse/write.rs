@@ -6,7 +6,7 @@ use std::io::Write;
 use crate::error::Result;
 use crate::events::Action;
 use crate::formats::tracepoints::is_device;
-use crate::formats::{Losses, Unfolded, lost_origin};
+use crate::formats::{Losses, Names, Unfolded, lost_origin};
 use crate::metadata::{Device, Metadata};
 use crate::output::Output;
 use crate::request::{Op, Request};
@@ -15,11 +15,11 @@ use crate::stream::{Unheld, Writer};
 
 /// Begins a text.
 pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
-    let names = known.devices.iter().map(|device| device.name.clone()).collect();
+    let own = |name: &str| is_device(name.as_bytes()).is_ok().then(|| name.to_owned());
+    let names = Names::new(own, |place| format!("259,{place}"), &known.devices);
     Ok(Box::new(BlkparseWriter {
         output,
         names,
-        made_up: 0,
         unknown_processes: 0,
         sequence: 0,
         pending: Unfolded::new(known.request_time),
@@ -29,8 +29,7 @@ pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Re
 
 struct BlkparseWriter {
     output: Output,
-    names: Vec<String>,
-    made_up: u64,
+    names: Names<String>,
     /// Requests of which it is not known who asked.
     unknown_processes: u64,
     sequence: u64,
@@ -42,7 +41,7 @@ impl BlkparseWriter {
     fn put(&mut self, event: Option<(u64, Action, Request)>) -> Result<bool> {
         let Some((at, action, request)) = event else { return Ok(false) };
         self.sequence += 1;
-        let device = self.device(request.device.0);
+        let device = self.names.of(request.device.0.into());
         let (secs, ns, sequence, pid) =
             (at / 1_000_000_000, at % 1_000_000_000, self.sequence, request.pid.unwrap_or(0));
         let letters = rwbs::letters(request.op, request.flags);
@@ -64,17 +63,6 @@ impl BlkparseWriter {
         .map_err(|e| self.output.error(e))?;
         Ok(true)
     }
-
-    /// The device's numbers; made up where its name is no pair of them.
-    fn device(&mut self, index: u16) -> String {
-        match self.names.get(usize::from(index)) {
-            Some(name) if is_device(name.as_bytes()).is_ok() => name.clone(),
-            _ => {
-                self.made_up += 1;
-                format!("259,{index}")
-            }
-        }
-    }
 }
 
 impl Writer<Request> for BlkparseWriter {
@@ -89,7 +77,7 @@ impl Writer<Request> for BlkparseWriter {
     }
 
     fn learn_devices(&mut self, new: &[Device]) {
-        self.names.extend(new.iter().map(|device| device.name.clone()));
+        self.names.learn(new);
     }
 
     fn keep(&mut self, _: &Metadata) -> Result<()> {
@@ -103,9 +91,7 @@ impl Writer<Request> for BlkparseWriter {
         let mut unheld = self.losses.told("blkparse", metadata);
         unheld.said.extend(lost_origin("blkparse", &metadata.source.preamble, metadata.epoch_unix_ns));
         unheld.said.extend(self.pending.told("blkparse"));
-        if self.made_up > 0 {
-            unheld.said.push("blkparse knows devices by number: those with other names are 259,0 259,1 …".into());
-        }
+        unheld.said.extend(self.names.told_of_all("blkparse knows devices by number, each by one of its own"));
         if self.unknown_processes > 0 {
             let count = self.unknown_processes;
             unheld

@@ -2,11 +2,12 @@
 //! btreplay read.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io::Write;
 
 use crate::error::Result;
 use crate::events::Action;
-use crate::formats::{Losses, Unfolded, lost_origin};
+use crate::formats::{Losses, Names, Unfolded, lost_origin};
 use crate::metadata::{Device, Metadata};
 use crate::output::Output;
 use crate::request::{Comm, Op, Request};
@@ -16,13 +17,12 @@ use super::{FLAGS, MAGIC, MINOR_BITS, category, event, notification};
 
 /// Begins a trace.
 pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
-    let devices = known.devices.iter().map(|device| number_of(&device.name)).collect();
+    let made_up = |place: usize| Number(259 << MINOR_BITS | place as u32);
     Ok(Box::new(BlktraceWriter {
         output,
-        devices,
+        devices: Names::new(number_of, made_up, &known.devices),
         epoch: known.epoch_unix_ns,
         has_epoch: false,
-        made_up: 0,
         unknown_processes: 0,
         sequences: HashMap::new(),
         pending: Unfolded::new(known.request_time),
@@ -32,20 +32,28 @@ pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Re
 }
 
 /// `major,minor` as the kernel packs it.
-fn number_of(name: &str) -> Option<u32> {
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Number(u32);
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", self.0 >> MINOR_BITS, self.0 & ((1 << MINOR_BITS) - 1))
+    }
+}
+
+fn number_of(name: &str) -> Option<Number> {
     let (major, minor) = name.split_once(',')?;
     let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
-    (major < 1 << (32 - MINOR_BITS) && minor < 1 << MINOR_BITS).then_some(major << MINOR_BITS | minor)
+    (major < 1 << (32 - MINOR_BITS) && minor < 1 << MINOR_BITS).then_some(Number(major << MINOR_BITS | minor))
 }
 
 struct BlktraceWriter {
     output: Output,
-    devices: Vec<Option<u32>>,
+    devices: Names<Number>,
     /// The wall-clock time of the load's zero; the trace begins with it.
     epoch: Option<i64>,
     /// Whether that was written.
     has_epoch: bool,
-    made_up: u64,
     /// Requests of which it is not known who asked.
     unknown_processes: u64,
     /// For each device the last sequence number.
@@ -111,7 +119,7 @@ impl BlktraceWriter {
             Action::Issue => (event::ISSUE, category::ISSUE),
             _ => (event::QUEUE, category::QUEUE),
         };
-        let device = self.device(request.device.0);
+        let device = self.devices.of(request.device.0.into()).0;
         let categories = of_action | categories(request);
         // A range of 4 GiB or more has no room in one record, and is written as several.
         const PIECE_SECTORS: u64 = (u32::MAX / 512) as u64;
@@ -125,17 +133,6 @@ impl BlktraceWriter {
             (sector, left) = (sector + piece, left - piece);
             if left == 0 {
                 return Ok(());
-            }
-        }
-    }
-
-    /// The device's number; made up where its name is none.
-    fn device(&mut self, index: u16) -> u32 {
-        match self.devices.get(usize::from(index)) {
-            Some(Some(number)) => *number,
-            _ => {
-                self.made_up += 1;
-                259 << MINOR_BITS | u32::from(index)
             }
         }
     }
@@ -178,7 +175,7 @@ impl Writer<Request> for BlktraceWriter {
     }
 
     fn learn_devices(&mut self, new: &[Device]) {
-        self.devices.extend(new.iter().map(|device| number_of(&device.name)));
+        self.devices.learn(new);
     }
 
     fn keep(&mut self, _: &Metadata) -> Result<()> {
@@ -201,9 +198,7 @@ impl Writer<Request> for BlktraceWriter {
                  which take nothing else, leave them out"
             ));
         }
-        if self.made_up > 0 {
-            unheld.said.push("blktrace knows devices by number: those with other names are 259,0 259,1 …".into());
-        }
+        unheld.said.extend(self.devices.told_of_all("blktrace knows devices by number, each by one of its own"));
         if self.unknown_processes > 0 {
             let count = self.unknown_processes;
             unheld
