@@ -6,6 +6,7 @@
 //! its rows are handed out.
 
 mod batch;
+mod codecs;
 mod meaning;
 mod pages;
 mod read;

@@ -23,7 +23,7 @@ use crate::units::Nanos;
 use super::batch::{BATCH_ROWS, Cells, ColumnBatch, mismatch};
 use super::source::LookedAt;
 use super::table::{Missing, Table};
-use super::{CREATED_BY, MAGIC, empty_metadata, guard, wrap};
+use super::{CREATED_BY, MAGIC, codecs, empty_metadata, guard, wrap};
 
 /// A file, and what its footer says.
 pub struct TableFile {
@@ -305,7 +305,7 @@ impl<Row: Table> TableReader<Row> {
 fn places<Row: Table>(file: &TableFile) -> Result<Vec<Option<usize>>> {
     let found = file.reader.metadata().file_metadata().schema_descr().columns();
     let mut problems = Vec::new();
-    let places = Row::COLUMNS
+    let places: Vec<Option<usize>> = Row::COLUMNS
         .iter()
         .map(|column| {
             let place = found.iter().position(|f| f.path().string() == column.name);
@@ -319,6 +319,9 @@ fn places<Row: Table>(file: &TableFile) -> Result<Vec<Option<usize>>> {
             place
         })
         .collect();
+    if let Some(problem) = codecs::unknown(file.reader.metadata(), &places) {
+        return Err(Error::format(&file.path, problem));
+    }
     if problems.is_empty() {
         return Ok(places);
     }

@@ -92,7 +92,7 @@ fn encodings_that_our_own_files_do_not_have_are_read() {
     let read = |kind, version| open_load(&seed(&format!("{kind}-pages-{version}.parquet"))).0;
     let plain = read("plain", "1.0");
     assert_eq!((plain.len(), plain[1].op, plain[39].comm.as_str()), (40, Op::Read, "worker/3"));
-    for kind in ["plain", "dictionary", "snappy", "delta-length", "delta-text", "split"] {
+    for kind in ["plain", "dictionary", "snappy", "gzip", "delta-length", "delta-text", "split"] {
         for version in ["1.0", "2.0"] {
             assert_eq!(read(kind, version), plain, "{kind} {version}");
         }
@@ -115,7 +115,7 @@ fn pages_that_do_not_hold_what_they_say_are_damage() {
     }
 }
 
-fn error(path: &Path) -> String {
+pub(super) fn error(path: &Path) -> String {
     match crate::open(path) {
         Ok(_) => panic!("opened"),
         Err(e) => e.to_string(),
@@ -221,7 +221,7 @@ fn row_groups_are_bounded_and_joined() {
 }
 
 /// A load as another program may write it: other widths, another order, nulls, no metadata.
-fn foreign(path: &Path, times: &[i64], footer: Option<&str>) {
+pub(super) fn foreign(path: &Path, times: &[i64], footer: Option<&str>) {
     let schema = parse_message_type(
         "message m { optional binary op (UTF8); optional int32 sectors; optional double sector; optional int64 at_ns;
                      optional int32 extra; optional int64 device; }",
