@@ -11,7 +11,7 @@
 use std::io::Write;
 
 use crate::error::Result;
-use crate::formats::{Format, Losses, Names, TriedOn, lost_origin};
+use crate::formats::{Format, Losses, Names, TriedOn, Whole, lost_of_whole};
 use crate::metadata::{Device, Metadata};
 use crate::number::whole;
 use crate::output::Output;
@@ -146,6 +146,9 @@ const FIRST_US: u64 = 1;
 /// The longest piece of a request that fio reads as what it is.
 const PIECE_BYTES: u64 = u32::MAX as u64 / SECTOR_BYTES * SECTOR_BYTES;
 
+/// What is known of a load and has no place here.
+const HAS_NO: [Whole; 4] = [Whole::Preamble, Whole::Epoch, Whole::Sizes, Whole::RequestTime];
+
 fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
     let names = Names::new(file_name, |place| format!("device{place}"), &known.devices);
     let opened = names.len();
@@ -203,7 +206,7 @@ impl Writer<Request> for IologWriter {
                 return Ok(());
             }
         };
-        self.losses.flags(request).process(request).times(request);
+        self.losses.flags(request.flags).process(request).times(request);
         self.rounded += u64::from(at != us * 1000);
         let (mut offset, mut left) = (request.sector.bytes(), request.sectors.bytes());
         loop {
@@ -232,7 +235,7 @@ impl Writer<Request> for IologWriter {
             self.line(&line)?;
         }
         let mut unheld = self.losses.told("fio-iolog", metadata);
-        unheld.said.extend(lost_origin("fio-iolog", &metadata.source.preamble, metadata.epoch_unix_ns));
+        unheld.said.extend(lost_of_whole("fio-iolog", &HAS_NO, metadata));
         unheld
             .said
             .extend(self.names.told("the format fio-iolog has files, each with a name of its own and without blanks"));

@@ -1,6 +1,6 @@
 //! What the rows had that a format has no place for, counted while they are written and said at the end.
 
-use crate::metadata::Metadata;
+use crate::metadata::{Metadata, RequestTime};
 use crate::request::{Flags, Request};
 use crate::stream::Unheld;
 use crate::units::Nanos;
@@ -35,8 +35,8 @@ impl Losses {
     }
 
     /// The format has no flags.
-    pub fn flags(&mut self, request: &Request) -> &mut Self {
-        self.flags += u64::from(request.flags != Flags::NONE);
+    pub fn flags(&mut self, flags: Flags) -> &mut Self {
+        self.flags += u64::from(flags != Flags::NONE);
         self
     }
 
@@ -87,22 +87,53 @@ impl Losses {
     }
 }
 
-/// What a format has no place for of what is known of the load as a whole: the text in front of it, when it began.
-pub fn lost_origin(format: &str, preamble: &str, epoch: Option<i64>) -> Option<String> {
-    let what = match (preamble.trim().is_empty(), epoch) {
-        (true, None) => return None,
-        (false, None) => "the text in front of the load (its licence, where it comes from)",
-        (true, Some(_)) => "the date and time at which the load began",
-        (false, Some(_)) => {
-            "the text in front of the load (its licence, where it comes from), nor for the date and time at which it began"
-        }
-    };
-    Some(format!("the format {format} has no place for {what}"))
+/// What is known of a load or a run as a whole, beside its rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Whole {
+    /// The text in front of it.
+    Preamble,
+    /// The moment of its zero.
+    Epoch,
+    /// What its devices are called.
+    Names,
+    /// How large they are.
+    Sizes,
+    /// That its times are those of the issue.
+    RequestTime,
+}
+
+impl Whole {
+    /// What it is called, if there is such a thing to lose.
+    fn lost(self, of: &Metadata) -> Option<&'static str> {
+        let (is_known, what) = match self {
+            Self::Preamble => (
+                !of.source.preamble.trim().is_empty(),
+                "the text in front of the load (its licence, where it comes from)",
+            ),
+            Self::Epoch => {
+                let run_began = of.run.as_ref().is_some_and(|run| run["started_unix_ns"].is_i64());
+                (of.epoch_unix_ns.is_some() || run_began, "the date and time at which it began")
+            }
+            Self::Names => (of.devices.iter().any(|device| !device.name.is_empty()), "names of devices"),
+            Self::Sizes => (of.devices.iter().any(|device| device.sectors.is_some()), "sizes of devices"),
+            Self::RequestTime => {
+                (of.request_time == RequestTime::Issued, "the word that its times are those of the issue")
+            }
+        };
+        is_known.then_some(what)
+    }
+}
+
+/// What a format has no place for of what is known of the load or run as a whole.
+pub fn lost_of_whole(format: &str, has_no: &[Whole], metadata: &Metadata) -> Option<String> {
+    let lost: Vec<&str> = has_no.iter().filter_map(|whole| whole.lost(metadata)).collect();
+    (!lost.is_empty()).then(|| format!("the format {format} has no place for {}", lost.join(", nor for ")))
 }
 
 #[cfg(test)]
 mod tests {
     use crate::formats::check::{about, load, written};
+    use crate::metadata::{Device, RequestTime};
     use crate::request::{Op, Request};
     use crate::units::{Nanos, Sector, Sectors};
 
@@ -123,7 +154,7 @@ mod tests {
     fn what_is_known_of_the_whole_load_is_not_lost_without_a_word() {
         let rows = [Request { pid: Some(1), ..Request::new(Nanos(0), Op::Read, Sector(8), Sectors(8)) }];
         let of_origin = |format: &str, preamble: &str, epoch| {
-            let mut about = crate::Metadata { epoch_unix_ns: epoch, ..about(&["8,0"]) };
+            let mut about = crate::Metadata { epoch_unix_ns: epoch, ..about(&[""]) };
             about.source.preamble = preamble.to_owned();
             let said = written(format, &rows, &about).1.into_iter().filter(|said| said.contains("has no place for"));
             said.collect::<Vec<_>>()
@@ -135,6 +166,30 @@ mod tests {
             assert_eq!(date.len(), usize::from(format != "blktrace"), "{format}: {date:?}");
             let both = of_origin(format, "Free for all", Some(1 << 60));
             assert_eq!(both.len(), 1, "{format}: {both:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_known_of_devices_and_times_is_not_lost_without_a_word() {
+        let rows = [Request { pid: Some(1), ..Request::new(Nanos(0), Op::Read, Sector(8), Sectors(8)) }];
+        for (format, lost) in [
+            ("fio-iolog", ["", "sizes of devices", "the word that its times are those of the issue"]),
+            ("spc", ["", "sizes of devices", "the word that its times are those of the issue"]),
+            ("blkparse", ["", "sizes of devices", ""]),
+            ("blktrace", ["", "sizes of devices", ""]),
+            ("classic", ["names of devices", "sizes of devices", "the word that its times are those of the issue"]),
+        ] {
+            let abouts = [
+                about(&["8,0"]),
+                crate::Metadata { devices: vec![Device { sectors: Some(99), ..Device::default() }], ..about(&[]) },
+                crate::Metadata { request_time: RequestTime::Issued, ..about(&[""]) },
+            ];
+            for (about, lost) in abouts.iter().zip(lost) {
+                let said = written(format, &rows, about).1;
+                let told = said.iter().find(|said| said.contains("has no place for"));
+                assert_eq!(told.is_some(), !lost.is_empty(), "{format}: {said:?}");
+                assert!(told.is_none_or(|told| told.ends_with(&format!("has no place for {lost}"))), "{told:?}");
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use std::io::Write;
 
 use crate::error::Result;
 use crate::formats::csv::{Column, Dialect, Unit};
-use crate::formats::{Format, Losses, Names, TriedOn, lost_origin};
+use crate::formats::{Format, Losses, Names, TriedOn, Whole, lost_of_whole};
 use crate::metadata::{Device, Metadata};
 use crate::number::whole;
 use crate::output::Output;
@@ -41,6 +41,9 @@ static DIALECT: Dialect = Dialect {
     earliest: i64::MIN,
 };
 
+/// What is known of a load and has no place here.
+const HAS_NO: [Whole; 4] = [Whole::Preamble, Whole::Epoch, Whole::Sizes, Whole::RequestTime];
+
 fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
     // The specification knows no highest number.
     let units = Names::new(|name| whole(name.as_bytes()).ok(), |place| place as u64, &known.devices);
@@ -65,7 +68,7 @@ impl Writer<Request> for SpcWriter {
                 return Ok(());
             }
         };
-        self.losses.flags(request).process(request).times(request);
+        self.losses.flags(request.flags).process(request).times(request);
         let (secs, ns) = (at / 1_000_000_000, at % 1_000_000_000);
         let asu = self.units.of(request.device.0.into());
         let (lba, size) = (request.sector.0, request.sectors.bytes());
@@ -82,7 +85,7 @@ impl Writer<Request> for SpcWriter {
 
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
         let mut unheld = self.losses.told("SPC", metadata);
-        unheld.said.extend(lost_origin("SPC", &metadata.source.preamble, metadata.epoch_unix_ns));
+        unheld.said.extend(lost_of_whole("SPC", &HAS_NO, metadata));
         unheld.said.extend(self.units.told("the format SPC has numbers for devices, not names"));
         self.output.finish()?;
         Ok(unheld)

@@ -181,7 +181,8 @@ fn nobody_asked_for_a_request_of_which_only_the_issue_is_known() {
     }
     let early = Request { at: Nanos(20), queued: Some(Nanos(50)), ..issued };
     let (_, said) = written("blkparse", &[early], &about);
-    assert!(said.len() == 1 && said[0].contains("1 requests were asked for before the zero"), "{said:?}");
+    assert!(said.len() == 2 && said[0].contains("1 requests were asked for before the zero"), "{said:?}");
+    assert!(said[1].ends_with("read what was written as blkparse with `--action D`"), "{said:?}");
 }
 
 #[test]

@@ -6,12 +6,15 @@ use std::io::Write;
 use crate::error::Result;
 use crate::events::Action;
 use crate::formats::tracepoints::is_device;
-use crate::formats::{Losses, Names, Unfolded, lost_origin};
+use crate::formats::{Losses, Names, Unfolded, Whole, lost_of_whole};
 use crate::metadata::{Device, Metadata};
 use crate::output::Output;
 use crate::request::{Op, Request};
 use crate::rwbs;
 use crate::stream::{Unheld, Writer};
+
+/// What is known of a load and has no place here.
+const HAS_NO: [Whole; 3] = [Whole::Preamble, Whole::Epoch, Whole::Sizes];
 
 /// Begins a text.
 pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
@@ -89,7 +92,7 @@ impl Writer<Request> for BlkparseWriter {
             self.put(event)?;
         }
         let mut unheld = self.losses.told("blkparse", metadata);
-        unheld.said.extend(lost_origin("blkparse", &metadata.source.preamble, metadata.epoch_unix_ns));
+        unheld.said.extend(lost_of_whole("blkparse", &HAS_NO, metadata));
         unheld.said.extend(self.pending.told("blkparse"));
         unheld.said.extend(self.names.told_of_all("blkparse knows devices by number, each by one of its own"));
         if self.unknown_processes > 0 {

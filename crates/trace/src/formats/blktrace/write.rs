@@ -7,7 +7,7 @@ use std::io::Write;
 
 use crate::error::Result;
 use crate::events::Action;
-use crate::formats::{Losses, Names, Unfolded, lost_origin};
+use crate::formats::{Losses, Names, Unfolded, Whole, lost_of_whole};
 use crate::metadata::{Device, Metadata};
 use crate::output::Output;
 use crate::request::{Comm, Op, Request};
@@ -188,8 +188,9 @@ impl Writer<Request> for BlktraceWriter {
             self.put(at, action, &request)?;
         }
         let mut unheld = self.losses.told("blktrace", metadata);
-        let epoch = metadata.epoch_unix_ns.filter(|_| !self.has_epoch);
-        unheld.said.extend(lost_origin("blktrace", &metadata.source.preamble, epoch));
+        let has_no = [Whole::Preamble, Whole::Sizes, Whole::Epoch];
+        let has_no = if self.has_epoch { &has_no[..2] } else { &has_no[..] };
+        unheld.said.extend(lost_of_whole("blktrace", has_no, metadata));
         unheld.said.extend(self.pending.told("blktrace"));
         let never_asked = self.pending.never_asked();
         if never_asked > 0 {
