@@ -11,14 +11,14 @@
 use std::io::Write;
 
 use crate::error::Result;
-use crate::formats::{Format, Losses, Names, TriedOn, Whole, lost_of_whole};
+use crate::formats::{Format, Losses, Names, TriedOn, Whole, lost_of_whole, pieces};
 use crate::metadata::{Device, Metadata};
 use crate::number::whole;
 use crate::output::Output;
 use crate::request::{Op, Request};
 use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, words};
 use crate::stream::{Unheld, Writer};
-use crate::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
+use crate::units::{Nanos, Sector, Sectors};
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
@@ -143,9 +143,6 @@ impl Iolog {
 /// The first time of which fio knows that it is one.
 const FIRST_US: u64 = 1;
 
-/// The longest piece of a request that fio reads as what it is.
-const PIECE_BYTES: u64 = u32::MAX as u64 / SECTOR_BYTES * SECTOR_BYTES;
-
 /// What is known of a load and has no place here.
 const HAS_NO: [Whole; 4] = [Whole::Preamble, Whole::Epoch, Whole::Sizes, Whole::RequestTime];
 
@@ -206,18 +203,14 @@ impl Writer<Request> for IologWriter {
                 return Ok(());
             }
         };
-        self.losses.flags(request.flags).process(request).times(request);
+        self.losses.flags(request.flags).process(request).times(request).length(request);
         self.rounded += u64::from(at != us * 1000);
-        let (mut offset, mut left) = (request.sector.bytes(), request.sectors.bytes());
-        loop {
-            let length = left.min(PIECE_BYTES);
-            let name = self.names.of(device);
+        let name = self.names.of(device);
+        for (sector, sectors) in pieces(request) {
+            let (offset, length) = (sector.bytes(), sectors.bytes());
             writeln!(self.output, "{us} {name} {action} {offset} {length}").map_err(|e| self.output.error(e))?;
-            (offset, left) = (offset + length, left - length);
-            if left == 0 {
-                return Ok(());
-            }
         }
+        Ok(())
     }
 
     fn learn_devices(&mut self, new: &[Device]) {
@@ -348,11 +341,12 @@ fio version 3 iolog
     #[test]
     fn what_has_no_room_in_32_bits_is_several() {
         let discard = Request::new(Nanos(1000), Op::Discard, Sector(8), Sectors((1 << 33) / 512));
-        let (text, _) = written("fio-iolog", &[discard], &about(&["sda"]));
+        let (text, said) = written("fio-iolog", &[discard], &about(&["sda"]));
+        assert!(said.len() == 1 && said[0].contains("1 requests of 4 GiB and more are several now"), "{said:?}");
         let (rows, read) = load("fio-iolog", &text);
         assert!(rows.iter().all(|row| row.sectors.bytes() <= u64::from(u32::MAX)), "{rows:?}");
         assert_eq!(rows.iter().map(|row| row.sectors.0).sum::<u64>(), discard.sectors.0);
-        assert_eq!((rows.len(), rows[2].at, rows[2].sector.0), (3, discard.at, 8 + 2 * ((1 << 23) - 1)));
+        assert_eq!((rows.len(), rows[2].at, rows[2].sector.0), (3, discard.at, 8 + 2 * ((1 << 23) - 2048)));
         assert_eq!(read.counts.bad_lines, 0);
     }
 }

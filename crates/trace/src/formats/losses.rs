@@ -3,7 +3,7 @@
 use crate::metadata::{Metadata, RequestTime};
 use crate::request::{Flags, Request};
 use crate::stream::Unheld;
-use crate::units::Nanos;
+use crate::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
 
 /// The counts.
 #[derive(Default)]
@@ -15,6 +15,7 @@ pub struct Losses {
     flags: u64,
     times: u64,
     processes: u64,
+    split: u64,
     negative: u64,
     /// What is added to every time, so that the first is not negative; known with the first row.
     shift: Option<Nanos>,
@@ -52,6 +53,12 @@ impl Losses {
         self
     }
 
+    /// The format has lengths in 32 bits: see [`pieces`].
+    pub fn length(&mut self, request: &Request) -> &mut Self {
+        self.split += u64::from(request.sectors > LONGEST);
+        self
+    }
+
     /// The format has no devices.
     pub fn device(&mut self, request: &Request) -> &mut Self {
         self.devices += u64::from(request.device.0 > 0);
@@ -71,6 +78,7 @@ impl Losses {
             (self.flags, "requests lost their flags (FUA, sync, metadata, …)"),
             (self.times, "requests lost the latency or the queueing time of the original"),
             (self.processes, "requests lost their process"),
+            (self.split, "requests of 4 GiB and more are several now"),
         ];
         let mut said: Vec<String> = counted
             .into_iter()
@@ -85,6 +93,20 @@ impl Losses {
         }
         said
     }
+}
+
+/// The longest piece of a request whose bytes have room in 32 bits, in whole mebibytes: behind an odd one the next would be
+/// none that a device with larger blocks can do.
+const LONGEST: Sectors = Sectors(((1 << 32) - (1 << 20)) / SECTOR_BYTES);
+
+/// The pieces of a request for a format that has lengths in 32 bits, in bytes; one, if it is not too long.
+pub fn pieces(request: &Request) -> impl Iterator<Item = (Sector, Sectors)> + use<> {
+    let (start, length) = (request.sector.0, request.sectors.0);
+    let count = length.div_ceil(LONGEST.0).max(1);
+    (0..count).map(move |piece| {
+        let before = piece * LONGEST.0;
+        (Sector(start + before), Sectors((length - before).min(LONGEST.0)))
+    })
 }
 
 /// What is known of a load or a run as a whole, beside its rows.

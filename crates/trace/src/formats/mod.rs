@@ -37,7 +37,7 @@ mod unfold;
 mod wrapped;
 
 use left_out::LeftOut;
-pub use losses::{Losses, Whole, lost_of_whole};
+pub use losses::{Losses, Whole, lost_of_whole, pieces};
 use numbering::Names;
 pub use unfold::Unfolded;
 pub(crate) use wrapped::wrapped;

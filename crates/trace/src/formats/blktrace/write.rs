@@ -7,7 +7,7 @@ use std::io::Write;
 
 use crate::error::Result;
 use crate::events::Action;
-use crate::formats::{Losses, Names, Unfolded, Whole, lost_of_whole};
+use crate::formats::{Losses, Names, Unfolded, Whole, lost_of_whole, pieces};
 use crate::metadata::{Device, Metadata};
 use crate::output::Output;
 use crate::request::{Comm, Op, Request};
@@ -121,20 +121,14 @@ impl BlktraceWriter {
         };
         let device = self.devices.of(request.device.0.into()).0;
         let categories = of_action | categories(request);
-        // A range of 4 GiB or more has no room in one record, and is written as several.
-        const PIECE_SECTORS: u64 = (u32::MAX / 512) as u64;
-        let (mut sector, mut left) = (request.sector.0, request.sectors.0);
-        loop {
-            let piece = left.min(PIECE_SECTORS);
+        // A range of 4 GiB or more has no room in one record.
+        for (sector, sectors) in pieces(request) {
             let sequence = self.sequences.entry(device).or_default();
             *sequence = sequence.wrapping_add(1);
             let sequence = *sequence;
-            self.record(sequence, at, sector, (piece * 512) as u32, categories, number, pid, device, &[])?;
-            (sector, left) = (sector + piece, left - piece);
-            if left == 0 {
-                return Ok(());
-            }
+            self.record(sequence, at, sector.0, sectors.bytes() as u32, categories, number, pid, device, &[])?;
         }
+        Ok(())
     }
 }
 
@@ -167,6 +161,7 @@ impl Writer<Request> for BlktraceWriter {
             // Names go with numbers.
             self.losses.process(request);
         }
+        self.losses.length(request);
         self.pending.push(at, request);
         while let Some((at, action, request)) = self.pending.before(at) {
             self.put(at, action, &request)?;
