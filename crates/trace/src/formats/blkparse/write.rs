@@ -1,6 +1,7 @@
 //! Writes what blkparse would have: a `Q` for each request, and `D` and `C` where its times are known;
 //! without a `Q` where only the time of its issue is.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use crate::error::Result;
@@ -24,6 +25,7 @@ pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Re
         output,
         names,
         unknown_processes: 0,
+        control: 0,
         sequence: 0,
         pending: Unfolded::new(known.request_time),
         losses: Losses::default(),
@@ -35,6 +37,8 @@ struct BlkparseWriter {
     names: Names<String>,
     /// Requests of which it is not known who asked.
     unknown_processes: u64,
+    /// Requests of processes with characters in their names that no text of lines can hold.
+    control: u64,
     sequence: u64,
     pending: Unfolded,
     losses: Losses,
@@ -57,7 +61,7 @@ impl BlkparseWriter {
             (Op::Flush, 0, _) => String::new(),
             (_, sectors, _) => format!("{} + {sectors} ", request.sector.0),
         };
-        let tail = if action == Action::Complete { "0" } else { comm.as_str() };
+        let tail = if action == Action::Complete { Cow::Borrowed("0") } else { in_one_line(comm.as_str()) };
         writeln!(
             self.output,
             "{device:>7} {cpu:>3} {sequence:>8} {secs:>5}.{ns:09} {pid:>5}  {letter} {letters:>3} {place}[{tail}]",
@@ -68,10 +72,16 @@ impl BlkparseWriter {
     }
 }
 
+/// The name of a process, which may be any: without the ends of lines, and what else is no character to be seen.
+fn in_one_line(name: &str) -> Cow<'_, str> {
+    if name.contains(char::is_control) { name.replace(char::is_control, "?").into() } else { name.into() }
+}
+
 impl Writer<Request> for BlkparseWriter {
     fn write(&mut self, request: &Request) -> Result<()> {
         let Some(at) = self.losses.time(request.at) else { return Ok(()) };
         self.unknown_processes += u64::from(request.pid.is_none());
+        self.control += u64::from(matches!(in_one_line(request.comm.as_str()), Cow::Owned(_)));
         self.pending.push(at, request);
         while let event @ Some(_) = self.pending.before(at) {
             self.put(event)?;
@@ -100,6 +110,13 @@ impl Writer<Request> for BlkparseWriter {
             unheld
                 .said
                 .push(format!("blkparse knows processes by number: {count} requests of an unknown one are of 0"));
+        }
+        if self.control > 0 {
+            let count = self.control;
+            unheld.said.push(format!(
+                "the format blkparse can't hold everything: {count} requests are of processes whose names have control \
+                 characters, which are ? now"
+            ));
         }
         self.output.finish()?;
         Ok(unheld)
