@@ -49,6 +49,9 @@ impl TableFile {
     /// Reads the footer.
     pub fn open(path: &Path, mut file: File) -> Result<Self> {
         if !ends_with_magic(&mut file).map_err(|e| Error::io(path, e))? {
+            if !begins_with_magic(&mut file).map_err(|e| Error::io(path, e))? {
+                return Err(Error::format(path, "no Parquet file: these begin with PAR1"));
+            }
             if was_being_extended(path) {
                 let advice = format!("its recording was killed; `iosonar recover {}` makes it whole", path.display());
                 return Err(Error::format(path, advice));
@@ -148,6 +151,13 @@ fn too_new(path: &Path, version: u64) -> Error {
     let problem =
         format!("of version {version} of the tables; this iosonar reads up to {SCHEMA_VERSION}: use a newer one");
     Error::format(path, problem)
+}
+
+fn begins_with_magic(file: &mut File) -> std::io::Result<bool> {
+    let mut head = Vec::with_capacity(MAGIC.len());
+    file.seek(SeekFrom::Start(0))?;
+    file.take(MAGIC.len() as u64).read_to_end(&mut head)?;
+    Ok(head == MAGIC)
 }
 
 fn ends_with_magic(file: &mut File) -> std::io::Result<bool> {
@@ -351,12 +361,21 @@ impl<Row: Table> Reader<Row> for TableReader<Row> {
 /// our own that was made when devices that appeared late were not listed.
 pub fn open_load(file: TableFile) -> Result<Opened> {
     let (mut last, mut sorted, mut devices) = (Nanos(i64::MIN), true, file.devices_named());
+    let has_table = file.footer.is_some();
     let mut reader = TableReader::new(file, |request: &Request| {
         sorted &= last <= request.at;
         last = request.at;
         devices = devices.max(usize::from(request.device.0) + 1);
     })?;
-    for number in reader.metadata.devices.len()..devices {
+    let listed = reader.metadata.devices.len();
+    if has_table && devices > listed {
+        reader.metadata.notice(format!(
+            "there are requests for device {}, but the footer lists only {listed}: those that it does not list are called \
+             `device {listed}` and so on",
+            devices - 1
+        ));
+    }
+    for number in listed..devices {
         reader.metadata.devices.push(Device { name: format!("device {number}"), sectors: None });
     }
     if sorted {
