@@ -168,10 +168,11 @@ pub fn create_run_as(path: &Path, format: &Format, known: &Metadata) -> Result<B
 /// The format that a name asks for.
 ///
 /// # Errors
-/// If it asks for none.
+/// If it asks for none, or for a compression that the format must not have.
 pub fn format_for(path: &Path) -> Result<&'static Format> {
     let name = split_compression(path).0.to_string_lossy().to_ascii_lowercase();
-    FORMATS.iter().copied().find(|format| format.endings.iter().any(|ending| name.ends_with(ending))).ok_or_else(|| {
+    let asked_for = |format: &&Format| format.endings.iter().any(|ending| name.ends_with(ending));
+    let format = FORMATS.iter().copied().find(asked_for).ok_or_else(|| {
         let endings: Vec<&str> = FORMATS.iter().flat_map(|format| format.endings).copied().collect();
         Error::format(
             path,
@@ -181,7 +182,9 @@ pub fn format_for(path: &Path) -> Result<&'static Format> {
                 endings.join(" ")
             ),
         )
-    })
+    })?;
+    format.refuse_packing(path)?;
+    Ok(format)
 }
 
 fn cannot_hold(path: &Path, format: &Format, what: &str, can: fn(&Format) -> bool) -> Error {

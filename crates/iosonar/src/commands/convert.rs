@@ -14,8 +14,8 @@ use crate::written;
 /// Turn a load or a run into another format
 ///
 /// What the input is, is told by its content. What the output is to be, is told by its name: .parquet, the classic text of
-/// blkreplay as .load, .replay or .txt, .iolog for fio, .blktrace.0 for blkparse, btt and btreplay, .blkparse, .spc; all
-/// of them may be compressed (.gz, .zst). `-` is standard input or output.
+/// blkreplay as .load, .replay or .txt, .iolog for fio, .blktrace.0 for blkparse, btt and btreplay, .blkparse, .spc; text
+/// may be compressed (.gz, .zst), Parquet is so inside. `-` is standard input or output.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {

@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use indicatif::ProgressBar;
 use iosonar_record::{BlockDevice, Level, Options, Progress, Recorder, refuse_output_on};
 use iosonar_trace::formats::{FORMATS, Format};
-use iosonar_trace::output::Output;
+use iosonar_trace::output::{Output, split_compression};
 use iosonar_trace::{Metadata, Request, Writer};
 
 use crate::duration;
@@ -137,7 +137,11 @@ fn refuse_existing(output: &Path) -> Result<()> {
 /// Begins the file.
 fn begin(output: &Path, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
     let can = |format: &&Format| format.create_load.is_some();
-    let format = iosonar_trace::format_for(output).ok().filter(can);
+    let format = match iosonar_trace::format_for(output) {
+        // Only the compression is wrong.
+        Err(error) if iosonar_trace::format_for(split_compression(output).0).is_ok() => return Err(error.into()),
+        found => found.ok().filter(can),
+    };
     let Some(create) = format.and_then(|format| format.create_load) else {
         let endings: Vec<&str> =
             FORMATS.iter().copied().filter(can).flat_map(|format| format.endings).copied().collect();

@@ -29,7 +29,7 @@ use crate::request::Flags;
 pub const FORMAT: Format = Format {
     title: "binary trace of blktrace",
     tried_on: TriedOn::RealFiles,
-    endings: &[".blktrace.0", ".blktrace"],
+    endings: &[".blktrace.0"],
     recognise: |head| record::layout(head).is_some(),
     has_actions: true,
     open: read::open_one,

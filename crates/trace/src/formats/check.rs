@@ -78,6 +78,26 @@ fn names_and_endings_are_unique() {
 }
 
 #[test]
+fn what_is_compressed_inside_is_not_packed() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.load.parquet.gz", "a.load.parquet.zst"] {
+        let path = folder.path().join(name);
+        let expected = format!("call it {}", folder.path().join("a.load.parquet").display());
+        for refused in [
+            crate::create_load(&path, &about(&[""])),
+            crate::create_load_as(&path, by_name("parquet").unwrap(), &about(&[""])),
+        ] {
+            let said = refused.err().expect("it is refused").to_string();
+            assert!(said.ends_with(&expected), "{said}");
+        }
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    }
+    assert!(crate::format_for(Path::new("a.load.gz")).is_ok());
+    // What blkparse does not find.
+    assert!(crate::format_for(Path::new("sda.blktrace")).err().unwrap().to_string().contains(" .blktrace.0 "));
+}
+
+#[test]
 fn devices_that_appear_late_keep_their_names() {
     let folder = tempfile::tempdir().unwrap();
     for format in ["blkparse", "blktrace", "fio-iolog"] {

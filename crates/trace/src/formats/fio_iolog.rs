@@ -11,14 +11,14 @@
 use std::io::Write;
 
 use crate::error::Result;
-use crate::formats::{Format, Losses, TriedOn, lost_origin};
+use crate::formats::{Format, Losses, Names, TriedOn, Whole, lost_of_whole, pieces};
 use crate::metadata::{Device, Metadata};
 use crate::number::whole;
 use crate::output::Output;
 use crate::request::{Op, Request};
 use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, words};
 use crate::stream::{Unheld, Writer};
-use crate::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
+use crate::units::{Nanos, Sector, Sectors};
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
@@ -143,18 +143,18 @@ impl Iolog {
 /// The first time of which fio knows that it is one.
 const FIRST_US: u64 = 1;
 
-/// The longest piece of a request that fio reads as what it is.
-const PIECE_BYTES: u64 = u32::MAX as u64 / SECTOR_BYTES * SECTOR_BYTES;
+/// What is known of a load and has no place here.
+const HAS_NO: [Whole; 4] = [Whole::Preamble, Whole::Epoch, Whole::Sizes, Whole::RequestTime];
 
 fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
-    let mut writer = IologWriter { output, names: Vec::new(), opened: 0, losses: Losses::default(), rounded: 0 };
+    let names = Names::new(file_name, |place| format!("device{place}"), &known.devices);
+    let opened = names.len();
+    let mut writer = IologWriter { output, names, opened, losses: Losses::default(), rounded: 0 };
     writer.line("fio version 3 iolog")?;
     // All files first, so that none is opened between requests.
-    writer.learn_devices(&known.devices);
-    writer.opened = writer.names.len();
     for word in ["add", "open"] {
-        for index in 0..writer.names.len() {
-            let line = format!("{FIRST_US} {} {word}", writer.names[index]);
+        for index in 0..opened {
+            let line = format!("{FIRST_US} {} {word}", writer.names.get(index));
             writer.line(&line)?;
         }
     }
@@ -162,13 +162,14 @@ fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Reques
 }
 
 /// A name without blanks, which would end it.
-fn file_name(name: &str, device: usize) -> String {
-    if name.is_empty() || name.contains(char::is_whitespace) { format!("device{device}") } else { name.to_owned() }
+fn file_name(name: &str) -> Option<String> {
+    let ends = |c: char| c.is_whitespace() || c.is_control();
+    (!name.is_empty() && !name.contains(ends)).then(|| name.to_owned())
 }
 
 struct IologWriter {
     output: Output,
-    names: Vec<String>,
+    names: Names<String>,
     /// How many of them were added and opened.
     opened: usize,
     losses: Losses,
@@ -186,11 +187,8 @@ impl Writer<Request> for IologWriter {
         let Some(at) = self.losses.time(request.at) else { return Ok(()) };
         let us = (at / 1000).max(FIRST_US);
         let device = usize::from(request.device.0);
-        while self.names.len() <= device {
-            self.names.push(file_name("", self.names.len()));
-        }
         while self.opened <= device {
-            let name = &self.names[self.opened];
+            let name = self.names.get(self.opened);
             let lines = format!("{us} {name} add\n{us} {name} open");
             self.line(&lines)?;
             self.opened += 1;
@@ -205,24 +203,18 @@ impl Writer<Request> for IologWriter {
                 return Ok(());
             }
         };
-        self.losses.flags(request).process(request).times(request);
+        self.losses.flags(request.flags).process(request).times(request).length(request);
         self.rounded += u64::from(at != us * 1000);
-        let (mut offset, mut left) = (request.sector.bytes(), request.sectors.bytes());
-        loop {
-            let length = left.min(PIECE_BYTES);
-            let name = &self.names[device];
+        let name = self.names.of(device);
+        for (sector, sectors) in pieces(request) {
+            let (offset, length) = (sector.bytes(), sectors.bytes());
             writeln!(self.output, "{us} {name} {action} {offset} {length}").map_err(|e| self.output.error(e))?;
-            (offset, left) = (offset + length, left - length);
-            if left == 0 {
-                return Ok(());
-            }
         }
+        Ok(())
     }
 
     fn learn_devices(&mut self, new: &[Device]) {
-        for device in new {
-            self.names.push(file_name(&device.name, self.names.len()));
-        }
+        self.names.learn(new);
     }
 
     fn keep(&mut self, _: &Metadata) -> Result<()> {
@@ -232,11 +224,14 @@ impl Writer<Request> for IologWriter {
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
         for index in 0..self.opened {
             let us = (metadata.span.last_ns.max(0).cast_unsigned() / 1000).max(FIRST_US);
-            let line = format!("{us} {} close", self.names[index]);
+            let line = format!("{us} {} close", self.names.get(index));
             self.line(&line)?;
         }
         let mut unheld = self.losses.told("fio-iolog", metadata);
-        unheld.said.extend(lost_origin("fio-iolog", &metadata.source.preamble, metadata.epoch_unix_ns));
+        unheld.said.extend(lost_of_whole("fio-iolog", &HAS_NO, metadata));
+        unheld
+            .said
+            .extend(self.names.told("the format fio-iolog has files, each with a name of its own and without blanks"));
         if self.rounded > 0 {
             let count = self.rounded;
             unheld.said.push(format!(
@@ -346,11 +341,12 @@ fio version 3 iolog
     #[test]
     fn what_has_no_room_in_32_bits_is_several() {
         let discard = Request::new(Nanos(1000), Op::Discard, Sector(8), Sectors((1 << 33) / 512));
-        let (text, _) = written("fio-iolog", &[discard], &about(&["sda"]));
+        let (text, said) = written("fio-iolog", &[discard], &about(&["sda"]));
+        assert!(said.len() == 1 && said[0].contains("1 requests of 4 GiB and more are several now"), "{said:?}");
         let (rows, read) = load("fio-iolog", &text);
         assert!(rows.iter().all(|row| row.sectors.bytes() <= u64::from(u32::MAX)), "{rows:?}");
         assert_eq!(rows.iter().map(|row| row.sectors.0).sum::<u64>(), discard.sectors.0);
-        assert_eq!((rows.len(), rows[2].at, rows[2].sector.0), (3, discard.at, 8 + 2 * ((1 << 23) - 1)));
+        assert_eq!((rows.len(), rows[2].at, rows[2].sector.0), (3, discard.at, 8 + 2 * ((1 << 23) - 2048)));
         assert_eq!(read.counts.bad_lines, 0);
     }
 }

@@ -1,9 +1,9 @@
 //! What the rows had that a format has no place for, counted while they are written and said at the end.
 
-use crate::metadata::Metadata;
+use crate::metadata::{Metadata, RequestTime};
 use crate::request::{Flags, Request};
 use crate::stream::Unheld;
-use crate::units::Nanos;
+use crate::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
 
 /// The counts.
 #[derive(Default)]
@@ -15,6 +15,7 @@ pub struct Losses {
     flags: u64,
     times: u64,
     processes: u64,
+    split: u64,
     negative: u64,
     /// What is added to every time, so that the first is not negative; known with the first row.
     shift: Option<Nanos>,
@@ -35,8 +36,8 @@ impl Losses {
     }
 
     /// The format has no flags.
-    pub fn flags(&mut self, request: &Request) -> &mut Self {
-        self.flags += u64::from(request.flags != Flags::NONE);
+    pub fn flags(&mut self, flags: Flags) -> &mut Self {
+        self.flags += u64::from(flags != Flags::NONE);
         self
     }
 
@@ -49,6 +50,12 @@ impl Losses {
     /// The format has no processes.
     pub fn process(&mut self, request: &Request) -> &mut Self {
         self.processes += u64::from(request.pid.is_some() || !request.comm.as_str().is_empty());
+        self
+    }
+
+    /// The format has lengths in 32 bits: see [`pieces`].
+    pub fn length(&mut self, request: &Request) -> &mut Self {
+        self.split += u64::from(request.sectors > LONGEST);
         self
     }
 
@@ -71,6 +78,7 @@ impl Losses {
             (self.flags, "requests lost their flags (FUA, sync, metadata, …)"),
             (self.times, "requests lost the latency or the queueing time of the original"),
             (self.processes, "requests lost their process"),
+            (self.split, "requests of 4 GiB and more are several now"),
         ];
         let mut said: Vec<String> = counted
             .into_iter()
@@ -87,22 +95,67 @@ impl Losses {
     }
 }
 
-/// What a format has no place for of what is known of the load as a whole: the text in front of it, when it began.
-pub fn lost_origin(format: &str, preamble: &str, epoch: Option<i64>) -> Option<String> {
-    let what = match (preamble.trim().is_empty(), epoch) {
-        (true, None) => return None,
-        (false, None) => "the text in front of the load (its licence, where it comes from)",
-        (true, Some(_)) => "the date and time at which the load began",
-        (false, Some(_)) => {
-            "the text in front of the load (its licence, where it comes from), nor for the date and time at which it began"
-        }
-    };
-    Some(format!("the format {format} has no place for {what}"))
+/// The longest piece of a request whose bytes have room in 32 bits, in whole mebibytes: behind an odd one the next would be
+/// none that a device with larger blocks can do.
+const LONGEST: Sectors = Sectors(((1 << 32) - (1 << 20)) / SECTOR_BYTES);
+
+/// The pieces of a request for a format that has lengths in 32 bits, in bytes; one, if it is not too long.
+pub fn pieces(request: &Request) -> impl Iterator<Item = (Sector, Sectors)> + use<> {
+    let (start, length) = (request.sector.0, request.sectors.0);
+    let count = length.div_ceil(LONGEST.0).max(1);
+    (0..count).map(move |piece| {
+        let before = piece * LONGEST.0;
+        (Sector(start + before), Sectors((length - before).min(LONGEST.0)))
+    })
+}
+
+/// What is known of a load or a run as a whole, beside its rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Whole {
+    /// The text in front of it.
+    Preamble,
+    /// The moment of its zero.
+    Epoch,
+    /// What its devices are called.
+    Names,
+    /// How large they are.
+    Sizes,
+    /// That its times are those of the issue.
+    RequestTime,
+}
+
+impl Whole {
+    /// What it is called, if there is such a thing to lose.
+    fn lost(self, of: &Metadata) -> Option<&'static str> {
+        let (is_known, what) = match self {
+            Self::Preamble => (
+                !of.source.preamble.trim().is_empty(),
+                "the text in front of the load (its licence, where it comes from)",
+            ),
+            Self::Epoch => {
+                let run_began = of.run.as_ref().is_some_and(|run| run["started_unix_ns"].is_i64());
+                (of.epoch_unix_ns.is_some() || run_began, "the date and time at which it began")
+            }
+            Self::Names => (of.devices.iter().any(|device| !device.name.is_empty()), "names of devices"),
+            Self::Sizes => (of.devices.iter().any(|device| device.sectors.is_some()), "sizes of devices"),
+            Self::RequestTime => {
+                (of.request_time == RequestTime::Issued, "the word that its times are those of the issue")
+            }
+        };
+        is_known.then_some(what)
+    }
+}
+
+/// What a format has no place for of what is known of the load or run as a whole.
+pub fn lost_of_whole(format: &str, has_no: &[Whole], metadata: &Metadata) -> Option<String> {
+    let lost: Vec<&str> = has_no.iter().filter_map(|whole| whole.lost(metadata)).collect();
+    (!lost.is_empty()).then(|| format!("the format {format} has no place for {}", lost.join(", nor for ")))
 }
 
 #[cfg(test)]
 mod tests {
     use crate::formats::check::{about, load, written};
+    use crate::metadata::{Device, RequestTime};
     use crate::request::{Op, Request};
     use crate::units::{Nanos, Sector, Sectors};
 
@@ -123,7 +176,7 @@ mod tests {
     fn what_is_known_of_the_whole_load_is_not_lost_without_a_word() {
         let rows = [Request { pid: Some(1), ..Request::new(Nanos(0), Op::Read, Sector(8), Sectors(8)) }];
         let of_origin = |format: &str, preamble: &str, epoch| {
-            let mut about = crate::Metadata { epoch_unix_ns: epoch, ..about(&["8,0"]) };
+            let mut about = crate::Metadata { epoch_unix_ns: epoch, ..about(&[""]) };
             about.source.preamble = preamble.to_owned();
             let said = written(format, &rows, &about).1.into_iter().filter(|said| said.contains("has no place for"));
             said.collect::<Vec<_>>()
@@ -135,6 +188,30 @@ mod tests {
             assert_eq!(date.len(), usize::from(format != "blktrace"), "{format}: {date:?}");
             let both = of_origin(format, "Free for all", Some(1 << 60));
             assert_eq!(both.len(), 1, "{format}: {both:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_known_of_devices_and_times_is_not_lost_without_a_word() {
+        let rows = [Request { pid: Some(1), ..Request::new(Nanos(0), Op::Read, Sector(8), Sectors(8)) }];
+        for (format, lost) in [
+            ("fio-iolog", ["", "sizes of devices", "the word that its times are those of the issue"]),
+            ("spc", ["", "sizes of devices", "the word that its times are those of the issue"]),
+            ("blkparse", ["", "sizes of devices", ""]),
+            ("blktrace", ["", "sizes of devices", ""]),
+            ("classic", ["names of devices", "sizes of devices", "the word that its times are those of the issue"]),
+        ] {
+            let abouts = [
+                about(&["8,0"]),
+                crate::Metadata { devices: vec![Device { sectors: Some(99), ..Device::default() }], ..about(&[]) },
+                crate::Metadata { request_time: RequestTime::Issued, ..about(&[""]) },
+            ];
+            for (about, lost) in abouts.iter().zip(lost) {
+                let said = written(format, &rows, about).1;
+                let told = said.iter().find(|said| said.contains("has no place for"));
+                assert_eq!(told.is_some(), !lost.is_empty(), "{format}: {said:?}");
+                assert!(told.is_none_or(|told| told.ends_with(&format!("has no place for {lost}"))), "{told:?}");
+            }
         }
     }
 }

@@ -1,10 +1,12 @@
 //! The formats of files: one file for each, and one line in [`FORMATS`].
 
+use std::path::Path;
+
 use crate::error::{Error, Result};
 pub use crate::events::Action;
-use crate::input::Input;
+use crate::input::{Compression, Input};
 use crate::metadata::Metadata;
-use crate::output::Output;
+use crate::output::{Output, split_compression};
 use crate::record::Record;
 use crate::request::Request;
 use crate::stream::{Reader, Writer};
@@ -32,11 +34,13 @@ mod check;
 mod csv;
 mod left_out;
 mod losses;
+mod numbering;
 mod unfold;
 mod wrapped;
 
 use left_out::LeftOut;
-pub use losses::{Losses, lost_origin};
+pub use losses::{Losses, Whole, lost_of_whole, pieces};
+use numbering::Names;
 pub use unfold::Unfolded;
 pub(crate) use wrapped::wrapped;
 
@@ -71,6 +75,8 @@ pub struct Format {
     pub tried_on: TriedOn,
     /// The endings (without that of a compression) of names that ask for this format when a file is written.
     pub endings: &'static [&'static str],
+    /// Whether its files are compressed inside. Packed as a whole, no other program would read them.
+    pub is_packed_inside: bool,
     /// Whether a file that begins like this is of this format.
     pub recognise: fn(head: &[u8]) -> bool,
     /// Whether a file that begins like this is of this format but for a unit or a column that can't be done without, if no
@@ -96,6 +102,7 @@ impl Format {
             title: name,
             tried_on: TriedOn::DescriptionOnly,
             endings: &[],
+            is_packed_inside: false,
             recognise: |_| false,
             resembles: |_| false,
             has_actions: false,
@@ -104,6 +111,23 @@ impl Format {
             create_load: None,
             create_run: None,
         }
+    }
+
+    /// Refuses a name that asks for a compression which a file of this format must not have.
+    ///
+    /// # Errors
+    /// If it ends in `.gz` or `.zst`, and the format is compressed inside.
+    pub fn refuse_packing(&self, path: &Path) -> Result<()> {
+        let (bare, compression) = split_compression(path);
+        if !self.is_packed_inside || compression == Compression::None {
+            return Ok(());
+        }
+        let (name, kind) = (self.name, compression.name());
+        let problem = format!(
+            "a {name} file is compressed inside, and packed with {kind} no other program reads it: call it {}",
+            path.with_file_name(bare).display()
+        );
+        Err(Error::format(path, problem))
     }
 }
 

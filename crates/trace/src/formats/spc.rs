@@ -8,8 +8,9 @@ use std::io::Write;
 
 use crate::error::Result;
 use crate::formats::csv::{Column, Dialect, Unit};
-use crate::formats::{Format, Losses, TriedOn, lost_origin};
-use crate::metadata::Metadata;
+use crate::formats::{Format, Losses, Names, TriedOn, Whole, lost_of_whole};
+use crate::metadata::{Device, Metadata};
+use crate::number::whole;
 use crate::output::Output;
 use crate::request::{Op, Request};
 use crate::rows::Zero;
@@ -22,7 +23,7 @@ pub const FORMAT: Format = Format {
     endings: &[".spc"],
     recognise: |head| DIALECT.recognises(head),
     open: |input, _| DIALECT.open(input),
-    create_load: Some(|output, _| Ok(Box::new(SpcWriter { output, losses: Losses::default() }))),
+    create_load: Some(create_load),
     ..Format::named("spc")
 };
 
@@ -40,8 +41,19 @@ static DIALECT: Dialect = Dialect {
     earliest: i64::MIN,
 };
 
+/// What is known of a load and has no place here.
+const HAS_NO: [Whole; 4] = [Whole::Preamble, Whole::Epoch, Whole::Sizes, Whole::RequestTime];
+
+fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
+    // The specification knows no highest number.
+    let units = Names::new(|name| whole(name.as_bytes()).ok(), |place| place as u64, &known.devices);
+    Ok(Box::new(SpcWriter { output, units, losses: Losses::default() }))
+}
+
 struct SpcWriter {
     output: Output,
+    /// What it calls application-specific units (ASU).
+    units: Names<u64>,
     losses: Losses,
 }
 
@@ -56,10 +68,15 @@ impl Writer<Request> for SpcWriter {
                 return Ok(());
             }
         };
-        self.losses.flags(request).process(request).times(request);
+        self.losses.flags(request.flags).process(request).times(request);
         let (secs, ns) = (at / 1_000_000_000, at % 1_000_000_000);
-        let (asu, lba, size) = (request.device.0, request.sector.0, request.sectors.bytes());
+        let asu = self.units.of(request.device.0.into());
+        let (lba, size) = (request.sector.0, request.sectors.bytes());
         writeln!(self.output, "{asu},{lba},{size},{opcode},{secs}.{ns:09}").map_err(|e| self.output.error(e))
+    }
+
+    fn learn_devices(&mut self, new: &[Device]) {
+        self.units.learn(new);
     }
 
     fn keep(&mut self, _: &Metadata) -> Result<()> {
@@ -68,10 +85,8 @@ impl Writer<Request> for SpcWriter {
 
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
         let mut unheld = self.losses.told("SPC", metadata);
-        unheld.said.extend(lost_origin("SPC", &metadata.source.preamble, metadata.epoch_unix_ns));
-        if metadata.devices.iter().any(|device| !device.name.is_empty()) {
-            unheld.said.push("the format SPC has numbers for devices, not names".into());
-        }
+        unheld.said.extend(lost_of_whole("SPC", &HAS_NO, metadata));
+        unheld.said.extend(self.units.told("the format SPC has numbers for devices, not names"));
         self.output.finish()?;
         Ok(unheld)
     }

@@ -97,15 +97,21 @@ impl Unfolded {
         self.never_asked
     }
 
-    /// What became of times that have no place, if there are such.
-    pub fn told(&self, format: &str) -> Option<String> {
-        (self.clipped > 0).then(|| {
-            format!(
+    /// What became of times that have no place, if there are such, and how to read those of the issue again.
+    pub fn told(&self, format: &str) -> Vec<String> {
+        let mut said = Vec::new();
+        if self.clipped > 0 {
+            said.push(format!(
                 "the format {format} can't hold everything: {} requests were asked for before the zero of its times, or too \
                  long before their issue to be put in order; their Q is later than it was",
                 self.clipped
-            )
-        })
+            ));
+        }
+        // Where each has both, the reader takes the first.
+        if self.request_time == RequestTime::Issued && self.never_asked < self.taken {
+            said.push(format!("the times are those of the issue: read what was written as {format} with `--action D`"));
+        }
+        said
     }
 
     /// The next event that is not after that time; at the end of all requests, which is that of time, every one.
@@ -159,13 +165,29 @@ mod tests {
     }
 
     #[test]
+    fn how_to_read_the_times_of_the_issue_is_told_where_it_is_needed() {
+        let request = Request::new(Nanos(0), Op::Read, Sector(0), Sectors(8));
+        let queued = Request { queued: Some(Nanos(5)), ..request };
+        for (request_time, request, told) in
+            [(RequestTime::Issued, queued, 1), (RequestTime::Issued, request, 0), (RequestTime::Asked, queued, 0)]
+        {
+            let mut unfolded = Unfolded::new(request_time);
+            unfolded.push(15, &request);
+            assert_eq!(unfolded.told("x").len(), told);
+        }
+    }
+
+    #[test]
     fn times_before_the_first_are_told_of() {
         let request = Request { queued: Some(Nanos(15)), ..Request::new(Nanos(0), Op::Read, Sector(0), Sectors(8)) };
         let mut unfolded = Unfolded::new(RequestTime::Issued);
         unfolded.push(15, &request);
-        assert_eq!(unfolded.told("x"), None);
+        assert_eq!(
+            unfolded.told("x"),
+            ["the times are those of the issue: read what was written as x with `--action D`"]
+        );
         unfolded.push(14, &request);
-        assert!(unfolded.told("x").unwrap().contains("1 requests were asked for before"), "{:?}", unfolded.told("x"));
+        assert!(unfolded.told("x")[0].contains("1 requests were asked for before"), "{:?}", unfolded.told("x"));
     }
 
     #[test]

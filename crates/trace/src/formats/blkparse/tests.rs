@@ -139,6 +139,19 @@ fn processes_that_nobody_knows_are_told_of() {
 }
 
 #[test]
+fn the_name_of_a_process_stays_in_its_line() {
+    let rows = [Request {
+        pid: Some(7),
+        comm: Comm::new("a\nb\x1b[2J"),
+        ..Request::new(Nanos(0), Op::Read, Sector(8), Sectors(8))
+    }];
+    let (text, said) = written("blkparse", &rows, &about(&["8,0"]));
+    assert!(said.len() == 1 && said[0].contains("1 requests are of processes whose names"), "{said:?}");
+    let (back, read) = load("blkparse", &text);
+    assert_eq!((back[0].comm.as_str(), read.counts.bad_lines), ("a?b?[2J", 0));
+}
+
+#[test]
 fn written_and_read() {
     let request = Request {
         flags: Flags::SYNC,
@@ -181,7 +194,8 @@ fn nobody_asked_for_a_request_of_which_only_the_issue_is_known() {
     }
     let early = Request { at: Nanos(20), queued: Some(Nanos(50)), ..issued };
     let (_, said) = written("blkparse", &[early], &about);
-    assert!(said.len() == 1 && said[0].contains("1 requests were asked for before the zero"), "{said:?}");
+    assert!(said.len() == 2 && said[0].contains("1 requests were asked for before the zero"), "{said:?}");
+    assert!(said[1].ends_with("read what was written as blkparse with `--action D`"), "{said:?}");
 }
 
 #[test]

@@ -1,26 +1,31 @@
 //! Writes what blkparse would have: a `Q` for each request, and `D` and `C` where its times are known;
 //! without a `Q` where only the time of its issue is.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use crate::error::Result;
 use crate::events::Action;
 use crate::formats::tracepoints::is_device;
-use crate::formats::{Losses, Unfolded, lost_origin};
+use crate::formats::{Losses, Names, Unfolded, Whole, lost_of_whole};
 use crate::metadata::{Device, Metadata};
 use crate::output::Output;
 use crate::request::{Op, Request};
 use crate::rwbs;
 use crate::stream::{Unheld, Writer};
 
+/// What is known of a load and has no place here.
+const HAS_NO: [Whole; 3] = [Whole::Preamble, Whole::Epoch, Whole::Sizes];
+
 /// Begins a text.
 pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
-    let names = known.devices.iter().map(|device| device.name.clone()).collect();
+    let own = |name: &str| is_device(name.as_bytes()).is_ok().then(|| name.to_owned());
+    let names = Names::new(own, |place| format!("259,{place}"), &known.devices);
     Ok(Box::new(BlkparseWriter {
         output,
         names,
-        made_up: 0,
         unknown_processes: 0,
+        control: 0,
         sequence: 0,
         pending: Unfolded::new(known.request_time),
         losses: Losses::default(),
@@ -29,10 +34,11 @@ pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Re
 
 struct BlkparseWriter {
     output: Output,
-    names: Vec<String>,
-    made_up: u64,
+    names: Names<String>,
     /// Requests of which it is not known who asked.
     unknown_processes: u64,
+    /// Requests of processes with characters in their names that no text of lines can hold.
+    control: u64,
     sequence: u64,
     pending: Unfolded,
     losses: Losses,
@@ -42,7 +48,7 @@ impl BlkparseWriter {
     fn put(&mut self, event: Option<(u64, Action, Request)>) -> Result<bool> {
         let Some((at, action, request)) = event else { return Ok(false) };
         self.sequence += 1;
-        let device = self.device(request.device.0);
+        let device = self.names.of(request.device.0.into());
         let (secs, ns, sequence, pid) =
             (at / 1_000_000_000, at % 1_000_000_000, self.sequence, request.pid.unwrap_or(0));
         let letters = rwbs::letters(request.op, request.flags);
@@ -55,7 +61,7 @@ impl BlkparseWriter {
             (Op::Flush, 0, _) => String::new(),
             (_, sectors, _) => format!("{} + {sectors} ", request.sector.0),
         };
-        let tail = if action == Action::Complete { "0" } else { comm.as_str() };
+        let tail = if action == Action::Complete { Cow::Borrowed("0") } else { in_one_line(comm.as_str()) };
         writeln!(
             self.output,
             "{device:>7} {cpu:>3} {sequence:>8} {secs:>5}.{ns:09} {pid:>5}  {letter} {letters:>3} {place}[{tail}]",
@@ -64,23 +70,18 @@ impl BlkparseWriter {
         .map_err(|e| self.output.error(e))?;
         Ok(true)
     }
+}
 
-    /// The device's numbers; made up where its name is no pair of them.
-    fn device(&mut self, index: u16) -> String {
-        match self.names.get(usize::from(index)) {
-            Some(name) if is_device(name.as_bytes()).is_ok() => name.clone(),
-            _ => {
-                self.made_up += 1;
-                format!("259,{index}")
-            }
-        }
-    }
+/// The name of a process, which may be any: without the ends of lines, and what else is no character to be seen.
+fn in_one_line(name: &str) -> Cow<'_, str> {
+    if name.contains(char::is_control) { name.replace(char::is_control, "?").into() } else { name.into() }
 }
 
 impl Writer<Request> for BlkparseWriter {
     fn write(&mut self, request: &Request) -> Result<()> {
         let Some(at) = self.losses.time(request.at) else { return Ok(()) };
         self.unknown_processes += u64::from(request.pid.is_none());
+        self.control += u64::from(matches!(in_one_line(request.comm.as_str()), Cow::Owned(_)));
         self.pending.push(at, request);
         while let event @ Some(_) = self.pending.before(at) {
             self.put(event)?;
@@ -89,7 +90,7 @@ impl Writer<Request> for BlkparseWriter {
     }
 
     fn learn_devices(&mut self, new: &[Device]) {
-        self.names.extend(new.iter().map(|device| device.name.clone()));
+        self.names.learn(new);
     }
 
     fn keep(&mut self, _: &Metadata) -> Result<()> {
@@ -101,16 +102,21 @@ impl Writer<Request> for BlkparseWriter {
             self.put(event)?;
         }
         let mut unheld = self.losses.told("blkparse", metadata);
-        unheld.said.extend(lost_origin("blkparse", &metadata.source.preamble, metadata.epoch_unix_ns));
+        unheld.said.extend(lost_of_whole("blkparse", &HAS_NO, metadata));
         unheld.said.extend(self.pending.told("blkparse"));
-        if self.made_up > 0 {
-            unheld.said.push("blkparse knows devices by number: those with other names are 259,0 259,1 …".into());
-        }
+        unheld.said.extend(self.names.told_of_all("blkparse knows devices by number, each by one of its own"));
         if self.unknown_processes > 0 {
             let count = self.unknown_processes;
             unheld
                 .said
                 .push(format!("blkparse knows processes by number: {count} requests of an unknown one are of 0"));
+        }
+        if self.control > 0 {
+            let count = self.control;
+            unheld.said.push(format!(
+                "the format blkparse can't hold everything: {count} requests are of processes whose names have control \
+                 characters, which are ? now"
+            ));
         }
         self.output.finish()?;
         Ok(unheld)

@@ -355,3 +355,20 @@ fn files_of_different_traces_are_told_of() {
     assert!(said_of_other.len() == 1 && said_of_other[0].contains("90.000000000 s"), "{said_of_other:?}");
     assert_eq!(said(&[trace(1_600_000_000, 8), trace(1_600_000_001, 16)]), [""; 0]);
 }
+
+#[test]
+fn what_has_no_room_in_32_bits_is_several() {
+    let latency = Some(Nanos(1000));
+    let discard = Request {
+        pid: Some(1),
+        latency,
+        queued: Some(Nanos(5)),
+        ..Request::new(Nanos(0), Op::Discard, Sector(8), Sectors((1 << 33) / 512))
+    };
+    let (bytes, said) = written("blktrace", &[discard], &about(&["8,0"]));
+    assert!(said.len() == 1 && said[0].contains("1 requests of 4 GiB and more are several now"), "{said:?}");
+    let (rows, _) = load("blktrace", &bytes);
+    let longest = (1 << 23) - 2048;
+    assert_eq!(rows.iter().map(|row| row.sectors.0).collect::<Vec<_>>(), [longest, longest, 4096]);
+    assert!(rows.iter().all(|row| row.latency == latency), "{rows:?}");
+}

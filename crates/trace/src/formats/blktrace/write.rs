@@ -2,11 +2,12 @@
 //! btreplay read.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io::Write;
 
 use crate::error::Result;
 use crate::events::Action;
-use crate::formats::{Losses, Unfolded, lost_origin};
+use crate::formats::{Losses, Names, Unfolded, Whole, lost_of_whole, pieces};
 use crate::metadata::{Device, Metadata};
 use crate::output::Output;
 use crate::request::{Comm, Op, Request};
@@ -16,13 +17,12 @@ use super::{FLAGS, MAGIC, MINOR_BITS, category, event, notification};
 
 /// Begins a trace.
 pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
-    let devices = known.devices.iter().map(|device| number_of(&device.name)).collect();
+    let made_up = |place: usize| Number(259 << MINOR_BITS | place as u32);
     Ok(Box::new(BlktraceWriter {
         output,
-        devices,
+        devices: Names::new(number_of, made_up, &known.devices),
         epoch: known.epoch_unix_ns,
         has_epoch: false,
-        made_up: 0,
         unknown_processes: 0,
         sequences: HashMap::new(),
         pending: Unfolded::new(known.request_time),
@@ -32,20 +32,28 @@ pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Re
 }
 
 /// `major,minor` as the kernel packs it.
-fn number_of(name: &str) -> Option<u32> {
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Number(u32);
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", self.0 >> MINOR_BITS, self.0 & ((1 << MINOR_BITS) - 1))
+    }
+}
+
+fn number_of(name: &str) -> Option<Number> {
     let (major, minor) = name.split_once(',')?;
     let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
-    (major < 1 << (32 - MINOR_BITS) && minor < 1 << MINOR_BITS).then_some(major << MINOR_BITS | minor)
+    (major < 1 << (32 - MINOR_BITS) && minor < 1 << MINOR_BITS).then_some(Number(major << MINOR_BITS | minor))
 }
 
 struct BlktraceWriter {
     output: Output,
-    devices: Vec<Option<u32>>,
+    devices: Names<Number>,
     /// The wall-clock time of the load's zero; the trace begins with it.
     epoch: Option<i64>,
     /// Whether that was written.
     has_epoch: bool,
-    made_up: u64,
     /// Requests of which it is not known who asked.
     unknown_processes: u64,
     /// For each device the last sequence number.
@@ -111,33 +119,16 @@ impl BlktraceWriter {
             Action::Issue => (event::ISSUE, category::ISSUE),
             _ => (event::QUEUE, category::QUEUE),
         };
-        let device = self.device(request.device.0);
+        let device = self.devices.of(request.device.0.into()).0;
         let categories = of_action | categories(request);
-        // A range of 4 GiB or more has no room in one record, and is written as several.
-        const PIECE_SECTORS: u64 = (u32::MAX / 512) as u64;
-        let (mut sector, mut left) = (request.sector.0, request.sectors.0);
-        loop {
-            let piece = left.min(PIECE_SECTORS);
+        // A range of 4 GiB or more has no room in one record.
+        for (sector, sectors) in pieces(request) {
             let sequence = self.sequences.entry(device).or_default();
             *sequence = sequence.wrapping_add(1);
             let sequence = *sequence;
-            self.record(sequence, at, sector, (piece * 512) as u32, categories, number, pid, device, &[])?;
-            (sector, left) = (sector + piece, left - piece);
-            if left == 0 {
-                return Ok(());
-            }
+            self.record(sequence, at, sector.0, sectors.bytes() as u32, categories, number, pid, device, &[])?;
         }
-    }
-
-    /// The device's number; made up where its name is none.
-    fn device(&mut self, index: u16) -> u32 {
-        match self.devices.get(usize::from(index)) {
-            Some(Some(number)) => *number,
-            _ => {
-                self.made_up += 1;
-                259 << MINOR_BITS | u32::from(index)
-            }
-        }
+        Ok(())
     }
 }
 
@@ -170,6 +161,7 @@ impl Writer<Request> for BlktraceWriter {
             // Names go with numbers.
             self.losses.process(request);
         }
+        self.losses.length(request);
         self.pending.push(at, request);
         while let Some((at, action, request)) = self.pending.before(at) {
             self.put(at, action, &request)?;
@@ -178,7 +170,7 @@ impl Writer<Request> for BlktraceWriter {
     }
 
     fn learn_devices(&mut self, new: &[Device]) {
-        self.devices.extend(new.iter().map(|device| number_of(&device.name)));
+        self.devices.learn(new);
     }
 
     fn keep(&mut self, _: &Metadata) -> Result<()> {
@@ -191,8 +183,9 @@ impl Writer<Request> for BlktraceWriter {
             self.put(at, action, &request)?;
         }
         let mut unheld = self.losses.told("blktrace", metadata);
-        let epoch = metadata.epoch_unix_ns.filter(|_| !self.has_epoch);
-        unheld.said.extend(lost_origin("blktrace", &metadata.source.preamble, epoch));
+        let has_no = [Whole::Preamble, Whole::Sizes, Whole::Epoch];
+        let has_no = if self.has_epoch { &has_no[..2] } else { &has_no[..] };
+        unheld.said.extend(lost_of_whole("blktrace", has_no, metadata));
         unheld.said.extend(self.pending.told("blktrace"));
         let never_asked = self.pending.never_asked();
         if never_asked > 0 {
@@ -201,9 +194,7 @@ impl Writer<Request> for BlktraceWriter {
                  which take nothing else, leave them out"
             ));
         }
-        if self.made_up > 0 {
-            unheld.said.push("blktrace knows devices by number: those with other names are 259,0 259,1 …".into());
-        }
+        unheld.said.extend(self.devices.told_of_all("blktrace knows devices by number, each by one of its own"));
         if self.unknown_processes > 0 {
             let count = self.unknown_processes;
             unheld

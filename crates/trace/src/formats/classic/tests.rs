@@ -239,6 +239,19 @@ fn what_the_text_cannot_hold_of_a_run_did_complete_all_the_same() {
 }
 
 #[test]
+fn flags_and_beginning_of_a_run_are_not_lost_without_a_word() {
+    let (rows, mut metadata) = run(RESULT.as_bytes());
+    metadata.run.as_mut().unwrap()["started_unix_ns"] = (1_i64 << 60).into();
+    metadata.devices[0].name = "sda".into();
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = crate::create_run(&folder.path().join("x.replay"), &metadata).unwrap();
+    writer.write(&Record { flags: crate::Flags::FUA, ..rows[0] }).unwrap();
+    let said = writer.finish(&metadata).unwrap().said;
+    assert!(said[0].ends_with("1 requests lost their flags (FUA, sync, metadata, …)"), "{said:?}");
+    assert!(said[1].ends_with("the date and time at which it began, nor for names of devices"), "{said:?}");
+}
+
+#[test]
 fn what_a_run_says_at_its_end_is_said_once() {
     let without_rows = RESULT.lines().filter(|line| !line.starts_with("  35")).map(|line| format!("{line}\n"));
     for text in [RESULT.to_owned(), without_rows.collect()] {

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use crate::error::Result;
-use crate::formats::{Losses, lost_origin};
+use crate::formats::{Losses, Whole, lost_of_whole};
 use crate::metadata::Metadata;
 use crate::output::Output;
 use crate::record::{Outcome, Record};
@@ -15,6 +15,9 @@ use super::row::{self, Columns, Kind};
 
 const LOAD_COLUMNS: &str = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n";
 const RUN_COLUMNS: &str = "orig_start ; sector; length ; op ;  replay_delay; replay_duration\n";
+
+/// What is known of a load or a run and has no place here.
+const HAS_NO: [Whole; 4] = [Whole::Epoch, Whole::Names, Whole::Sizes, Whole::RequestTime];
 
 /// What only the rows of a run have, and this format has no place for.
 #[derive(Default)]
@@ -93,7 +96,7 @@ impl Writer<Request> for LoadWriter {
             return Ok(());
         };
         let Some(at) = self.losses.time(request.at) else { return Ok(()) };
-        self.losses.device(request).flags(request).times(request).process(request);
+        self.losses.device(request).flags(request.flags).times(request).process(request);
         self.line.clear();
         put_row(&mut self.line, Nanos(at as i64), request.sector.0, request.sectors.0, op, Nanos::ZERO, Nanos::ZERO);
         self.output.write_all(&self.line).map_err(|e| self.output.error(e))
@@ -105,7 +108,7 @@ impl Writer<Request> for LoadWriter {
 
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
         let mut unheld = self.losses.told("classic", metadata);
-        unheld.said.extend(lost_origin("classic", "", metadata.epoch_unix_ns));
+        unheld.said.extend(lost_of_whole("classic", &HAS_NO, metadata));
         self.output.finish()?;
         Ok(unheld)
     }
@@ -134,6 +137,7 @@ impl Writer<Record> for RunWriter {
             return Ok(());
         }
         self.losses.devices += u64::from(record.device.0 > 0);
+        self.losses.flags(record.flags);
         self.run_losses.outcomes += u64::from(record.outcome != Outcome::Ok);
         self.run_losses.wrapped += u64::from(record.source_sector != record.sector);
         let op = if record.pushed_back { op.to_ascii_lowercase() } else { op };
@@ -154,6 +158,7 @@ impl Writer<Record> for RunWriter {
         let mut unheld = self.losses.told("classic", &Metadata { complete: true, ..metadata.clone() });
         unheld.rows += self.run_losses.incomplete + self.run_losses.outside;
         unheld.said.splice(0..0, self.run_losses.sentences());
+        unheld.said.extend(lost_of_whole("classic", &HAS_NO, metadata));
         self.output.finish()?;
         Ok(unheld)
     }

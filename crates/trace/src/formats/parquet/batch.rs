@@ -1,6 +1,6 @@
 //! A stretch of rows, read column by column and brought to one type, whatever the producer's types were.
 
-use ::parquet::basic::{ConvertedType, Type as Physical};
+use ::parquet::basic::Type as Physical;
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use ::parquet::data_type::{ByteArray, DataType};
 use ::parquet::errors::{ParquetError, Result as ParquetResult};
@@ -9,6 +9,7 @@ use ::parquet::schema::types::ColumnDescriptor;
 
 use crate::request::Comm;
 
+use super::meaning::{Meaning, TOO_LARGE, meaning};
 use super::pages::CheckedPages;
 use super::table::{Column, Holds};
 
@@ -24,7 +25,7 @@ const UNKNOWN_NAME: i64 = -1;
 /// A column of the file, in the row group that is being read.
 pub struct ColumnBatch {
     holds: Holds,
-    unsigned: bool,
+    meaning: Meaning,
     reader: ColumnReader,
     levels: Vec<i16>,
     cells: Vec<Option<i64>>,
@@ -41,34 +42,32 @@ pub fn mismatch(column: &Column, found: &ColumnDescriptor) -> Option<String> {
         Holds::Name(_) | Holds::Comm => found.physical_type() == Physical::BYTE_ARRAY,
     };
     let flat = found.max_rep_level() == 0 && found.max_def_level() <= 1;
-    (!fits || !flat).then(|| {
+    if !fits || !flat {
         let kind = if flat { "" } else { "nested " };
-        format!("its column {} is of the {kind}type {}", column.name, found.physical_type())
-    })
+        return Some(format!("its column {} is of the {kind}type {}", column.name, found.physical_type()));
+    }
+    meaning(column, found).err()
 }
 
 impl ColumnBatch {
     /// The column of that number in a row group.
     pub fn open(column: &Column, group: &dyn RowGroupReader, index: usize) -> ParquetResult<Self> {
         let description = group.metadata().column(index).column_descr_ptr();
-        let unsigned = description.converted_type() == ConvertedType::UINT_32;
+        let meaning = meaning(column, &description).map_err(ParquetError::General)?;
         let pages = CheckedPages::new(group.get_column_page_reader(index)?, &description);
         let reader = get_column_reader(description, Box::new(pages));
-        Ok(Self { holds: column.holds, unsigned, reader, levels: Vec::new(), cells: Vec::new(), comms: Vec::new() })
+        Ok(Self { holds: column.holds, meaning, reader, levels: Vec::new(), cells: Vec::new(), comms: Vec::new() })
     }
 
     /// Reads the next rows; returns how many.
     pub fn fill(&mut self) -> ParquetResult<usize> {
-        let Self { holds, unsigned, reader, levels, cells, comms } = self;
+        let Self { holds, meaning, reader, levels, cells, comms } = self;
         levels.clear();
         cells.clear();
         comms.clear();
         match reader {
-            ColumnReader::Int64ColumnReader(reader) => read(reader, levels, cells, |v| Some(*v)),
-            ColumnReader::Int32ColumnReader(reader) if *unsigned => {
-                read(reader, levels, cells, |v| Some(i64::from(*v as u32)))
-            }
-            ColumnReader::Int32ColumnReader(reader) => read(reader, levels, cells, |v| Some(i64::from(*v))),
+            ColumnReader::Int64ColumnReader(reader) => read(reader, levels, cells, |v| Some(meaning.of(*v))),
+            ColumnReader::Int32ColumnReader(reader) => read(reader, levels, cells, |v| Some(meaning.of(i64::from(*v)))),
             ColumnReader::BoolColumnReader(reader) => read(reader, levels, cells, |v| Some(i64::from(*v))),
             // What pandas makes of whole numbers with gaps.
             ColumnReader::DoubleColumnReader(reader) => read(reader, levels, cells, |v| from_float(*v)),
@@ -145,12 +144,18 @@ fn from_float(value: f64) -> Option<i64> {
 pub struct Cells<'a> {
     columns: std::slice::Iter<'a, Option<ColumnBatch>>,
     row: usize,
+    problem: Option<&'static str>,
 }
 
 impl<'a> Cells<'a> {
     /// Of that row of the batch.
     pub fn new(columns: &'a [Option<ColumnBatch>], row: usize) -> Self {
-        Self { columns: columns.iter(), row }
+        Self { columns: columns.iter(), row, problem: None }
+    }
+
+    /// What is wrong with a cell that was handed out, if that is so.
+    pub fn problem(&self) -> Option<&'static str> {
+        self.problem
     }
 
     fn next(&mut self) -> Option<&'a ColumnBatch> {
@@ -159,7 +164,12 @@ impl<'a> Cells<'a> {
 
     /// The next cell: a number, a truth (0 or 1), or the number of a name.
     pub fn number(&mut self) -> Option<i64> {
-        self.next()?.cells.get(self.row).copied()?
+        let column = self.next()?;
+        let number = column.cells.get(self.row).copied()??;
+        if number == TOO_LARGE && matches!(column.meaning, Meaning::Times(_)) {
+            self.problem = Some("a time is too large to be counted in nanoseconds");
+        }
+        Some(number)
     }
 
     /// The next cell, of a column of processes.

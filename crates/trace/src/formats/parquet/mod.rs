@@ -6,6 +6,8 @@
 //! its rows are handed out.
 
 mod batch;
+mod codecs;
+mod meaning;
 mod pages;
 mod read;
 mod shapes;
@@ -28,6 +30,7 @@ pub const FORMAT: Format = Format {
     title: "Parquet table of iosonar (docs/schema.md)",
     tried_on: TriedOn::RealFiles,
     endings: &[".parquet"],
+    is_packed_inside: true,
     recognise: |head| head.starts_with(MAGIC),
     open: |input, _| open(input),
     create_load: Some(|output, _| Ok(Box::new(write::TableWriter::<Request>::new(output)?))),

@@ -166,12 +166,16 @@ impl PageReader for CheckedPages {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
     use std::sync::Arc;
 
     use ::parquet::basic::Repetition;
     use ::parquet::schema::types::{ColumnPath, Type};
 
+    use super::super::tests::{error, open_load};
     use super::*;
+    use crate::request::Op;
 
     struct NoPages;
 
@@ -258,5 +262,38 @@ mod tests {
         let numbers = pages(Physical::INT64, false);
         assert!(numbers.look(dictionary(10)).is_ok());
         assert!(numbers.look(dictionary(u32::MAX)).is_err());
+    }
+
+    /// Tables of another producer, which fuzzing begins with.
+    fn seed(name: &str) -> std::path::PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/parquet").join(name)
+    }
+
+    #[test]
+    fn encodings_that_our_own_files_do_not_have_are_read() {
+        let read = |kind, version| open_load(&seed(&format!("{kind}-pages-{version}.parquet"))).0;
+        let plain = read("plain", "1.0");
+        assert_eq!((plain.len(), plain[1].op, plain[39].comm.as_str()), (40, Op::Read, "worker/3"));
+        for kind in ["plain", "dictionary", "snappy", "gzip", "delta-length", "delta-text", "split"] {
+            for version in ["1.0", "2.0"] {
+                assert_eq!(read(kind, version), plain, "{kind} {version}");
+            }
+        }
+    }
+
+    #[test]
+    fn pages_that_do_not_hold_what_they_say_are_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        // Deltas of 40 numbers in blocks of 256 with 4 parts, from 0 on: say that they are none, or many.
+        let (head, count) = (b"\x80\x02\x04\x28\x00", 3);
+        for (claimed, name) in [(0, "none"), (0x7f, "many")] {
+            let mut bytes = fs::read(seed("delta-length-pages-1.0.parquet")).unwrap();
+            let at = bytes.windows(head.len()).position(|window| window == head).unwrap();
+            bytes[at + count] = claimed;
+            let path = folder.path().join(name);
+            fs::write(&path, bytes).unwrap();
+            let said = error(&path);
+            assert!(said.contains("damaged Parquet"), "{said}");
+        }
     }
 }

@@ -23,7 +23,7 @@ use crate::units::Nanos;
 use super::batch::{BATCH_ROWS, Cells, ColumnBatch, mismatch};
 use super::source::LookedAt;
 use super::table::{Missing, Table};
-use super::{CREATED_BY, MAGIC, empty_metadata, guard, wrap};
+use super::{CREATED_BY, MAGIC, codecs, empty_metadata, guard, wrap};
 
 /// A file, and what its footer says.
 pub struct TableFile {
@@ -49,6 +49,9 @@ impl TableFile {
     /// Reads the footer.
     pub fn open(path: &Path, mut file: File) -> Result<Self> {
         if !ends_with_magic(&mut file).map_err(|e| Error::io(path, e))? {
+            if !begins_with_magic(&mut file).map_err(|e| Error::io(path, e))? {
+                return Err(Error::format(path, "no Parquet file: these begin with PAR1"));
+            }
             if was_being_extended(path) {
                 let advice = format!("its recording was killed; `iosonar recover {}` makes it whole", path.display());
                 return Err(Error::format(path, advice));
@@ -150,6 +153,13 @@ fn too_new(path: &Path, version: u64) -> Error {
     Error::format(path, problem)
 }
 
+fn begins_with_magic(file: &mut File) -> std::io::Result<bool> {
+    let mut head = Vec::with_capacity(MAGIC.len());
+    file.seek(SeekFrom::Start(0))?;
+    file.take(MAGIC.len() as u64).read_to_end(&mut head)?;
+    Ok(head == MAGIC)
+}
+
 fn ends_with_magic(file: &mut File) -> std::io::Result<bool> {
     let length = file.metadata()?.len();
     if length < 12 {
@@ -244,7 +254,9 @@ impl<Row: Table> TableReader<Row> {
             if self.next_in_batch == self.batch_rows && !self.next_batch()? {
                 return Ok(None);
             }
-            let row = Row::take(&mut Cells::new(&self.columns, self.next_in_batch), self.next_row);
+            let mut cells = Cells::new(&self.columns, self.next_in_batch);
+            let row = Row::take(&mut cells, self.next_row);
+            let row = cells.problem().map_or(row, Err);
             let number = self.next_row;
             self.next_in_batch += 1;
             self.next_row += 1;
@@ -303,7 +315,7 @@ impl<Row: Table> TableReader<Row> {
 fn places<Row: Table>(file: &TableFile) -> Result<Vec<Option<usize>>> {
     let found = file.reader.metadata().file_metadata().schema_descr().columns();
     let mut problems = Vec::new();
-    let places = Row::COLUMNS
+    let places: Vec<Option<usize>> = Row::COLUMNS
         .iter()
         .map(|column| {
             let place = found.iter().position(|f| f.path().string() == column.name);
@@ -317,6 +329,9 @@ fn places<Row: Table>(file: &TableFile) -> Result<Vec<Option<usize>>> {
             place
         })
         .collect();
+    if let Some(problem) = codecs::unknown(file.reader.metadata(), &places) {
+        return Err(Error::format(&file.path, problem));
+    }
     if problems.is_empty() {
         return Ok(places);
     }
@@ -346,12 +361,21 @@ impl<Row: Table> Reader<Row> for TableReader<Row> {
 /// our own that was made when devices that appeared late were not listed.
 pub fn open_load(file: TableFile) -> Result<Opened> {
     let (mut last, mut sorted, mut devices) = (Nanos(i64::MIN), true, file.devices_named());
+    let has_table = file.footer.is_some();
     let mut reader = TableReader::new(file, |request: &Request| {
         sorted &= last <= request.at;
         last = request.at;
         devices = devices.max(usize::from(request.device.0) + 1);
     })?;
-    for number in reader.metadata.devices.len()..devices {
+    let listed = reader.metadata.devices.len();
+    if has_table && devices > listed {
+        reader.metadata.notice(format!(
+            "there are requests for device {}, but the footer lists only {listed}: those that it does not list are called \
+             `device {listed}` and so on",
+            devices - 1
+        ));
+    }
+    for number in listed..devices {
         reader.metadata.devices.push(Device { name: format!("device {number}"), sectors: None });
     }
     if sorted {

@@ -27,7 +27,7 @@ fn rows<Row>(reader: &mut dyn Reader<Row>) -> Vec<Row> {
     rows
 }
 
-fn open_load(path: &Path) -> (Vec<Request>, Metadata) {
+pub(super) fn open_load(path: &Path) -> (Vec<Request>, Metadata) {
     let Opened::Load(mut reader) = crate::open(path).unwrap() else { panic!("not a load") };
     assert!(reader.is_surveyed());
     let rows = rows(reader.as_mut());
@@ -82,40 +82,7 @@ fn what_is_kept_does_not_wait_in_memory_for_ever() {
     assert_eq!(kept(), before, "it stays, however the writer ends");
 }
 
-/// Tables of another producer, which fuzzing begins with.
-fn seed(name: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/parquet").join(name)
-}
-
-#[test]
-fn encodings_that_our_own_files_do_not_have_are_read() {
-    let read = |kind, version| open_load(&seed(&format!("{kind}-pages-{version}.parquet"))).0;
-    let plain = read("plain", "1.0");
-    assert_eq!((plain.len(), plain[1].op, plain[39].comm.as_str()), (40, Op::Read, "worker/3"));
-    for kind in ["plain", "dictionary", "snappy", "delta-length", "delta-text", "split"] {
-        for version in ["1.0", "2.0"] {
-            assert_eq!(read(kind, version), plain, "{kind} {version}");
-        }
-    }
-}
-
-#[test]
-fn pages_that_do_not_hold_what_they_say_are_damage() {
-    let folder = tempfile::tempdir().unwrap();
-    // Deltas of 40 numbers in blocks of 256 with 4 parts, from 0 on: say that they are none, or many.
-    let (head, count) = (b"\x80\x02\x04\x28\x00", 3);
-    for (claimed, name) in [(0, "none"), (0x7f, "many")] {
-        let mut bytes = fs::read(seed("delta-length-pages-1.0.parquet")).unwrap();
-        let at = bytes.windows(head.len()).position(|window| window == head).unwrap();
-        bytes[at + count] = claimed;
-        let path = folder.path().join(name);
-        fs::write(&path, bytes).unwrap();
-        let said = error(&path);
-        assert!(said.contains("damaged Parquet"), "{said}");
-    }
-}
-
-fn error(path: &Path) -> String {
+pub(super) fn error(path: &Path) -> String {
     match crate::open(path) {
         Ok(_) => panic!("opened"),
         Err(e) => e.to_string(),
@@ -173,6 +140,9 @@ proptest! {
         prop_assert!(writer.finish(&metadata).unwrap().said.is_empty());
         let (read, footer) = open_load(&path);
         let named = written.iter().map(|row| usize::from(row.device.0) + 1).max().unwrap_or(0);
+        let mut footer = footer;
+        let told = footer.notices.pop_if(|said| said.contains("but the footer lists only 2"));
+        prop_assert_eq!(told.is_some(), named > 2);
         for number in metadata.devices.len()..named {
             metadata.devices.push(Device { name: format!("device {number}"), sectors: None });
         }
@@ -221,7 +191,7 @@ fn row_groups_are_bounded_and_joined() {
 }
 
 /// A load as another program may write it: other widths, another order, nulls, no metadata.
-fn foreign(path: &Path, times: &[i64], footer: Option<&str>) {
+pub(super) fn foreign(path: &Path, times: &[i64], footer: Option<&str>) {
     let schema = parse_message_type(
         "message m { optional binary op (UTF8); optional int32 sectors; optional double sector; optional int64 at_ns;
                      optional int32 extra; optional int64 device; }",
@@ -339,8 +309,10 @@ fn devices_that_the_footer_does_not_list_are_known() {
     let request = Request::new(Nanos(1), Op::Read, Sector(8), Sectors(8));
     writer.write(&Request { device: DeviceId(2), ..request }).unwrap();
     writer.finish(&metadata).unwrap();
-    let names: Vec<String> = open_load(&path).1.devices.into_iter().map(|device| device.name).collect();
+    let about = open_load(&path).1;
+    let names: Vec<&str> = about.devices.iter().map(|device| device.name.as_str()).collect();
     assert_eq!(names, ["", "device 1", "device 2"]);
+    assert!(about.notices[0].starts_with("there are requests for device 2, but the footer lists only 1"));
 }
 
 #[test]
@@ -361,6 +333,9 @@ fn a_cut_file_says_so() {
         fs::write(&path, &whole[..length]).unwrap();
         assert!(error(&path).contains("cut short"), "{}", error(&path));
     }
+    fs::write(&path, "0 ; 8 ; 8 ; R\n".repeat(9)).unwrap();
+    let said = crate::open_file(&path, crate::formats::by_name("parquet"), &crate::Options::default()).err().unwrap();
+    assert!(said.to_string().ends_with("no Parquet file: these begin with PAR1"), "{said}");
 }
 
 /// The library would count to the end of such lists, for hours.

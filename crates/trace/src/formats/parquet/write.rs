@@ -18,7 +18,7 @@ use crate::request::Comm;
 use crate::stream::{Unheld, Writer};
 
 use super::table::{Column, Holds, Nulls, Table, comm_or_null};
-use super::{CREATED_BY, empty_metadata, wrap};
+use super::{CREATED_BY, FORMAT, empty_metadata, wrap};
 
 /// Rows in a row group: some 20 MB in memory, and enough groups for a query engine to read them in parallel.
 pub const GROUP_ROWS: usize = 1 << 18;
@@ -51,6 +51,7 @@ impl<Row: Table> TableWriter<Row> {
     /// Begins a table.
     pub fn new(output: Output) -> Result<Self> {
         let path = output.path().to_owned();
+        FORMAT.refuse_packing(&path)?;
         let properties = Arc::new(properties(Row::COLUMNS));
         let make = || SerializedFileWriter::new(output, Arc::new(schema(Row::COLUMNS)?), properties);
         let writer = make().map_err(|e| wrap(&path, e))?;
