@@ -1,4 +1,5 @@
-//! How the pages of a file are compressed, and whether this can be unpacked.
+//! How the pages of a file are compressed, and whether this can be unpacked: that of gzip not, as the library would unpack a page
+//! of any size and only then compare it with what the page says it has.
 
 use ::parquet::basic::Compression;
 use ::parquet::file::metadata::ParquetMetaData;
@@ -9,12 +10,13 @@ pub fn unknown(metadata: &ParquetMetaData, columns: &[Option<usize>]) -> Option<
         columns.iter().flatten().filter_map(|&place| group.columns().get(place)).map(|column| column.compression())
     });
     let name = columns.into_iter().find_map(|codec| match codec {
+        Compression::GZIP(_) => Some("gzip"),
         Compression::BROTLI(_) => Some("brotli"),
         Compression::LZO => Some("LZO"),
         _ => None,
     })?;
     Some(format!(
-        "its pages are compressed with {name}, which is not known here: write it with zstd, snappy, lz4, gzip or none"
+        "its pages are compressed with {name}, which is not read here: write it with zstd, snappy, lz4 or none"
     ))
 }
 
@@ -23,12 +25,12 @@ mod tests {
     use super::super::tests::{error, foreign};
 
     #[test]
-    fn an_unknown_compression_is_named() {
+    fn a_compression_that_is_not_read_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.parquet");
         foreign(&path, &[1, 2, 3], None);
         let whole = std::fs::read(&path).unwrap();
-        for (number, name) in [(4, "brotli"), (3, "LZO")] {
+        for (number, name) in [(2, "gzip"), (4, "brotli"), (3, "LZO")] {
             // In the table of contents the column's path is followed by its codec, field 4.
             let (before, after) = (b"at_ns\x15\x00", [b"at_ns\x15", &[2 * number][..]].concat());
             let mut bytes = whole.clone();
@@ -37,7 +39,7 @@ mod tests {
             places.iter().for_each(|&at| bytes[at..at + after.len()].copy_from_slice(&after));
             std::fs::write(&path, bytes).unwrap();
             let said = error(&path);
-            assert!(said.contains(&format!("compressed with {name}, which is not known here")), "{said}");
+            assert!(said.contains(&format!("compressed with {name}, which is not read here")), "{said}");
         }
     }
 }

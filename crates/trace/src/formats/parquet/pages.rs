@@ -274,7 +274,7 @@ mod tests {
         let read = |kind, version| open_load(&seed(&format!("{kind}-pages-{version}.parquet"))).0;
         let plain = read("plain", "1.0");
         assert_eq!((plain.len(), plain[1].op, plain[39].comm.as_str()), (40, Op::Read, "worker/3"));
-        for kind in ["plain", "dictionary", "snappy", "gzip", "delta-length", "delta-text", "split"] {
+        for kind in ["plain", "dictionary", "snappy", "delta-length", "delta-text", "split"] {
             for version in ["1.0", "2.0"] {
                 assert_eq!(read(kind, version), plain, "{kind} {version}");
             }
