@@ -6,6 +6,7 @@
 //! requests whose position falls into its share.
 
 mod clocks;
+mod coverage;
 mod devices;
 mod expected;
 mod pieces;
