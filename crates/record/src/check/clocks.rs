@@ -61,10 +61,10 @@ impl Relation {
     }
 
     /// The same where all of them were recorded while the run went on. Then they may be late, as they may have waited, but not
-    /// too early: a request is not recorded before it is issued.
+    /// too early: a request is not recorded before it is issued, unless the page cache reads ahead.
     pub fn too_early(&self, offset_ns: i64) -> Option<i64> {
         let apart = offset_ns.saturating_sub(self.zero_ns);
-        (apart < -self.error_ns).then_some(apart)
+        (self.is_direct && apart < -self.error_ns).then_some(apart)
     }
 }
 
@@ -164,5 +164,7 @@ mod tests {
         assert_eq!(relation.apart(10 * SECOND + WALL_ERROR_NS), None);
         assert_eq!(relation.apart(13 * SECOND), Some(3 * SECOND));
         assert_eq!([13 * SECOND, 7 * SECOND].map(|offset| relation.too_early(offset)), [None, Some(-3 * SECOND)]);
+        let read_ahead = Relation { is_direct: false, ..relation };
+        assert_eq!(read_ahead.too_early(7 * SECOND), None);
     }
 }
