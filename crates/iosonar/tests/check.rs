@@ -109,6 +109,49 @@ fn a_recorded_load_is_replayed_in_full_on_another_device() {
     assert_eq!(json["never_issued"], 0);
 }
 
+#[test]
+fn a_recording_of_another_run_of_the_same_load_proves_nothing() {
+    if left_out(Need::Loop) || left_out(Need::Bpf) {
+        return;
+    }
+    let device = LoopDevice::new(64 << 20);
+    let target = device.path().to_string_lossy().into_owned();
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let file = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (load, first, second, seen) =
+        (file("a.load.parquet"), file("1.replay.parquet"), file("2.replay.parquet"), file("seen.load.parquet"));
+    let (unseen, unsampled) = (file("0.replay.parquet"), file("unsampled.load.parquet"));
+    let metadata = Metadata::new(Kind::Load, "test");
+    let mut writer = iosonar_trace::create_load(Path::new(&load), &metadata).unwrap();
+    for i in 0..200 {
+        let request = Request::new(Nanos(i as i64 * 2_000_000), Op::Read, Sector(i * 8), Sectors(8));
+        writer.write(&request).unwrap();
+    }
+    writer.finish(&metadata).unwrap();
+    let program = env!("CARGO_BIN_EXE_iosonar");
+    let replay = |run| [program, "replay", &load, "--target", &target, "--output", run];
+    let recorded = |seen: &str, replay: &[&str]| {
+        let output = iosonar(&[&["record", "--device", &target, "--output", seen, "--"], replay].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    recorded(&unsampled, &[&replay(&unseen)[..], &["--no-sample"]].concat());
+    recorded(&seen, &replay(&first));
+    assert!(iosonar(&replay(&second)[1..]).status.success());
+
+    let found = iosonar(&["check", &first, &seen]);
+    let said = String::from_utf8_lossy(&found.stdout);
+    assert_eq!(found.status.code(), Some(0), "{said}");
+    assert!(said.contains("\n  before or after it "), "the samples that it reads before: {said}");
+    let found = iosonar(&["check", &second, &seen]);
+    let said = String::from_utf8_lossy(&found.stdout);
+    assert_eq!(found.status.code(), Some(3), "{said}");
+    assert!(said.contains("nothing was recorded while the run went on"), "{said}");
+    let found = iosonar(&["check", &second, &unsampled]);
+    let said = String::from_utf8_lossy(&found.stdout);
+    assert_eq!(found.status.code(), Some(3), "{said}");
+    assert!(said.contains("was not made during this run") && said.contains("s earlier than the run's"), "{said}");
+}
+
 /// As a database writes its log: each write behind a flush, and one flush by itself.
 fn write_flushed_load(path: &Path) {
     let metadata = Metadata::new(Kind::Load, "test");

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use iosonar_testing::{LoopDevice, Need, left_out};
-use replaying::{Bench, MIB, Ran, Row};
+use iosonar_trace::{Op, Outcome};
+use replaying::{Bench, MIB, Ran, Row, request};
 use serde_json::json;
 
 const BLOCK: usize = 4096;
@@ -189,5 +190,26 @@ fn a_compressing_device_saves_what_was_asked_for() {
     for nothing in ["zero", "pattern=deadbeef"] {
         let [_, compressed, same] = stored(&["--data", nothing]);
         assert_eq!((compressed, same), (0, pages), "{nothing}");
+    }
+}
+
+#[test]
+fn what_is_discarded_on_a_compressing_device_is_no_longer_stored() {
+    if left_out(Need::Zram) {
+        return;
+    }
+    let bench = Bench::new();
+    // Written, then every second MiB given back.
+    let row = |i: u64, op| request(i as f64 / 1e3, op, i % 16 * 2048, 2048);
+    let load: Vec<_> = (0..32)
+        .filter(|i| *i < 16 || i % 2 == 0)
+        .map(|i| row(i, if i < 16 { Op::Write } else { Op::Discard }))
+        .collect();
+    let load = bench.parquet(&load);
+    for more in [&["--engine", "io_uring"][..], &["--sqpoll"], &["--engine", "threads"]] {
+        let device = Zram::new(16 * MIB);
+        let ran = bench.replay(&load, &device.path(), &[more, &["--overwrite"]].concat()).with_code(0);
+        assert!(ran.by_request().iter().all(|row| row.outcome == Outcome::Ok), "{more:?}: {}", ran.stderr);
+        assert_eq!(device.stored()[0], 8 * MIB, "{more:?}");
     }
 }

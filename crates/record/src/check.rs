@@ -5,6 +5,8 @@
 //! taken out. Files may be of any size: what does not fit into memory is compared in several passes, each over the
 //! requests whose position falls into its share.
 
+mod clocks;
+mod coverage;
 mod devices;
 mod expected;
 mod pieces;
@@ -16,6 +18,7 @@ use iosonar_trace::{Metadata, Op, Reader, Record, Request, Sector, Sectors};
 use serde::Serialize;
 
 use crate::error::Result;
+use clocks::Relation;
 use devices::{Devices, Group};
 use expected::{Expected, Told};
 use pieces::Tiling;
@@ -31,7 +34,7 @@ const KEPT: usize = 2 << 20;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// Whether every request that the run issued is in the recording, as far as can be known: never if the run's file is
-    /// damaged or was cut short.
+    /// damaged or was cut short, or if the recording is known to be of another run.
     pub complete: bool,
     /// The recorded devices that the run's targets correspond to by name or numbers, and were compared with; empty if none
     /// does.
@@ -51,6 +54,12 @@ pub struct Comparison {
     pub never_issued: u64,
     /// Requests in the recording.
     pub recorded: u64,
+    /// Of these, requests that were recorded before the run began or after it ended, where both files tell when that was:
+    /// they are not compared.
+    pub outside: u64,
+    /// How much later than the run's the recorded requests are, in ns, negative if earlier, where both files tell when they
+    /// were and no clock's error explains it: they are those of another run.
+    pub apart_ns: Option<i64>,
     /// Requests that are in both as they are.
     pub same: u64,
     /// Requests of the run that are in the recording as several adjacent ones: the kernel split them.
@@ -124,6 +133,33 @@ pub fn compare(run: Open<Record>, recording: Open<Request>) -> Result<Comparison
 
 fn compare_in_passes(run: Open<Record>, recording: Open<Request>, pass_size: u64, kept: usize) -> Result<Comparison> {
     let known = (surveyed(run)?, surveyed(recording)?);
+    let Some(relation) = Relation::of(&known.0, &known.1) else {
+        return compare_within(known, run, recording, pass_size, kept, None);
+    };
+    let mut found = compare_within(known.clone(), run, recording, pass_size, kept, Some(&relation))?;
+    let mut apart_ns = found.times.and_then(|times| relation.too_early(times.offset_ns));
+    if found.missing > 0 && found.outside > 0 {
+        // Why: the recording may be of another run, of which all is there, only at another time.
+        let whenever = compare_within(known, run, recording, pass_size, kept, None)?;
+        let apart = whenever.times.and_then(|times| relation.apart(times.offset_ns));
+        if apart.is_some() && whenever.missing < found.missing {
+            (found, apart_ns) = (whenever, apart);
+        }
+    }
+    found.apart_ns = apart_ns;
+    found.complete &= apart_ns.is_none();
+    Ok(found)
+}
+
+/// Compares the run with what was recorded while it went on, if the files' `relation` tells when that was.
+fn compare_within(
+    known: (Metadata, Metadata),
+    run: Open<Record>,
+    recording: Open<Request>,
+    pass_size: u64,
+    kept: usize,
+    relation: Option<&Relation>,
+) -> Result<Comparison> {
     let passes = known.0.counts.requests.max(known.1.counts.requests).div_ceil(pass_size).max(1);
     let devices = Devices::of(&known.0, &known.1);
     let expected = Expected::of(&known.0, &devices);
@@ -132,10 +168,17 @@ fn compare_in_passes(run: Open<Record>, recording: Open<Request>, pass_size: u64
     for pass in 0..passes {
         // Every pass reads all rows, and each tells the same of them.
         found.told = Told::default();
+        found.outside = 0;
         let told = &mut found.told;
         let issued = side(run()?.as_mut(), passes, pass, |row, enter| expected.of_row(row, told, enter))?;
+        let window = relation.map(|relation| relation.window(told));
         let recorded = side(recording()?.as_mut(), passes, pass, |row: &Request, enter| {
-            enter(Entry::new(devices.of_recorded(row.device), row.op, row.sector, row.sectors, row.at.0));
+            let group = devices.of_recorded(row.device);
+            if window.is_none_or(|window| window.holds(row.at.0, group != devices::OTHERS)) {
+                enter(Entry::new(group, row.op, row.sector, row.sectors, row.at.0));
+            } else {
+                found.outside += 1;
+            }
         })?;
         unreadable = (issued.unreadable, recorded.unreadable);
         found.join(&issued.entries, &recorded.entries);
@@ -236,6 +279,7 @@ struct Found {
     kept: usize,
     told: Told,
     recorded: u64,
+    outside: u64,
     same: u64,
     missing: Vec<Difference>,
     missing_beyond: u64,
@@ -291,7 +335,9 @@ impl Found {
             flushes_before_writes: self.told.flushes_before_writes,
             unseen_flushes: self.told.unseen_flushes,
             never_issued: self.told.never_issued,
-            recorded: self.recorded,
+            recorded: self.recorded + self.outside,
+            outside: self.outside,
+            apart_ns: None,
             same: self.same,
             split: tiling.split,
             merged: tiling.merged,

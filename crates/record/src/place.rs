@@ -27,9 +27,9 @@ pub fn refuse_output_on(devices: &[BlockDevice], output: &Path) -> Result<Option
             Some(_) => Error::OutputBesideRecorded { output, disk, partition: name },
         });
     }
-    Ok(unknown.map(|kind| {
+    Ok(unknown.map(|why| {
         format!(
-            "nobody can tell on which disks {} lies (its file system is {kind}): if one of them is recorded, so is each write \
+            "nobody can tell on which disks {} lies ({why}): if one of them is recorded, so is each write \
              of the recording",
             place.display()
         )
@@ -63,7 +63,7 @@ const ON_NO_DISK: [&str; 9] = ["tmpfs", "ramfs", "nfs", "nfs4", "cifs", "smb3", 
 #[derive(Default)]
 struct Found {
     disks: Vec<String>,
-    /// A kind of file system that does not tell on which.
+    /// Why there may be more of them, if there may.
     unknown: Option<String>,
     seen: HashSet<PathBuf>,
 }
@@ -97,7 +97,7 @@ impl Found {
             is_known |= self.below_file(Path::new(upper), depth + 1).is_ok();
         }
         if !is_known {
-            self.unknown = Some(mount.kind.to_owned());
+            self.unknown = Some(format!("its file system is {}", mount.kind));
         }
         Ok(())
     }
@@ -108,10 +108,14 @@ impl Found {
         if !self.seen.insert(disk.to_owned()) {
             return;
         }
-        self.disks.push(disk.file_name().unwrap_or_default().to_string_lossy().replace('!', "/"));
-        if let Ok(file) = fs::read_to_string(disk.join("loop/backing_file")) {
-            self.below_file(Path::new(file.trim_end()), depth + 1).ok();
+        let name = disk.file_name().unwrap_or_default().to_string_lossy().replace('!', "/");
+        // A file that was deleted since, or lies out of sight, has no name by which its disk could be found.
+        if let Ok(file) = fs::read_to_string(disk.join("loop/backing_file"))
+            && self.below_file(Path::new(file.trim_end()), depth + 1).is_err()
+        {
+            self.unknown = Some(format!("the file of {name} is not to be found: {}", file.trim_end()));
         }
+        self.disks.push(name);
         for slave in fs::read_dir(disk.join("slaves")).into_iter().flatten().flatten() {
             if let Ok(folder) = fs::canonicalize(slave.path()) {
                 self.below_device(&folder, depth);
@@ -191,6 +195,24 @@ mod tests {
         let warning = refuse_output_on(&[], Path::new("/proc/a.load")).unwrap().unwrap();
         assert!(warning.contains("its file system is proc"), "{warning}");
         assert_eq!(refuse_output_on(&[], Path::new("/dev/shm/a.load")).unwrap(), None);
+    }
+
+    #[test]
+    fn a_loop_device_whose_file_was_deleted_may_lie_on_any_disk() {
+        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+        let (disk, file) = (folder.path().join("loop7"), folder.path().join("file"));
+        fs::create_dir_all(disk.join("loop")).unwrap();
+        fs::write(&file, "").unwrap();
+        let below = |backing: &str| {
+            fs::write(disk.join("loop/backing_file"), format!("{backing}\n")).unwrap();
+            let mut found = Found::default();
+            found.below_device(&disk, 0);
+            (found.disks, found.unknown)
+        };
+        assert_eq!(below(&file.to_string_lossy()), (vec!["loop7".to_owned()], None));
+        let (disks, unknown) = below(&format!("{} (deleted)", file.display()));
+        assert_eq!(disks, ["loop7"]);
+        assert!(unknown.unwrap().starts_with("the file of loop7 is not to be found: "));
     }
 
     #[test]

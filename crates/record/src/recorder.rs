@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iosonar_trace::{Device, Kind, Metadata, Request, RequestTime, Writer};
+use iosonar_trace::{Clocks, Device, Kind, Metadata, Request, RequestTime, Writer};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::device::{BlockDevice, Layer, refuse_overlaps};
@@ -84,10 +84,11 @@ impl Recorder {
         // Loading takes a while that is no part of the recording.
         let kernel = Kernel::load(&devices, options)?;
         let zero_ns = now(ClockId::Monotonic);
-        let epoch_unix_ns = now(ClockId::Realtime).cast_signed();
+        let unix_ns = now(ClockId::Realtime).cast_signed();
+        let clocks = Clocks { unix_ns, monotonic_ns: zero_ns.cast_signed() };
         let recorded = devices.iter().map(|d| Recorded { layer: d.layer, first: d.first() }).collect();
         let pairing = Pairing::new(options.level, recorded, zero_ns);
-        let counted = Metadata { epoch_unix_ns: Some(epoch_unix_ns), ..known(&devices, options) };
+        let counted = Metadata { epoch_unix_ns: Some(unix_ns), clocks: Some(clocks), ..known(&devices, options) };
         let level = options.level;
         Ok(Self { kernel, pairing, devices, level, zero_ns, strange_events: 0, rows: Vec::new(), counted })
     }

@@ -35,7 +35,7 @@ pub mod words;
 pub use error::{Error, Result};
 pub use formats::{Format, Opened, Options};
 pub use guarded::is_guarded;
-pub use metadata::{Counts, Device, FOOTER_KEY, Kind, Metadata, RequestTime, Source, Span};
+pub use metadata::{Clocks, Counts, Device, FOOTER_KEY, Kind, Metadata, RequestTime, Source, Span};
 pub use open::{
     OpenedFile, create_load, create_load_as, create_run, create_run_as, format_for, into_load, open, open_file,
     open_files, open_load,

@@ -29,6 +29,9 @@ pub struct Metadata {
     /// Wall-clock time of the trace's zero, in nanoseconds since 1970 UTC, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch_unix_ns: Option<i64>,
+    /// What the recorder's clocks showed at one moment, of a recording. It stays as it is when rows are moved in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<Clocks>,
     /// What the rows' time is the time of.
     #[serde(default, skip_serializing_if = "RequestTime::is_asked")]
     pub request_time: RequestTime,
@@ -44,6 +47,15 @@ pub struct Metadata {
     /// For a run: options, machine, target and closing statistics (`docs/schema.md` lists the keys).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<serde_json::Value>,
+}
+
+/// Two clocks of a machine at the same moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clocks {
+    /// The time of day, in nanoseconds since 1970 UTC.
+    pub unix_ns: i64,
+    /// `CLOCK_MONOTONIC`, in nanoseconds.
+    pub monotonic_ns: i64,
 }
 
 /// Load or run.
@@ -141,6 +153,7 @@ impl Metadata {
             source: Source { format: format.to_owned(), ..Source::default() },
             devices: vec![Device::default()],
             epoch_unix_ns: None,
+            clocks: None,
             request_time: RequestTime::Asked,
             counts: Counts::default(),
             span: Span::default(),

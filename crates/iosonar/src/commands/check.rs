@@ -24,12 +24,14 @@ Examples:
 Requests are compared as multisets of (operation, sector, length), on each target with the recorded
 device of its name or numbers, then their issue times, with the constant difference of the two clocks
 taken out. What the kernel split or merged counts as found. The flush that the replay makes itself
-before a write with that flag is looked for as well.
+before a write with that flag is looked for as well. Where both files tell when they were made, only
+what was recorded while the replay went on is compared.
 Requests in the recording that are not of the replay are counted and shown; they are no fault:
 others may have used the device meanwhile (udev looks at a device that was written to, for example).
 
 Exit codes: 0 every request is there, 1 failed, 2 the command line was wrong, 3 requests are
-missing, or the run's file is damaged or was cut short, so that nobody can know.")]
+missing, or the run's file is damaged or was cut short or the recording is of another run, so that
+nobody can know.")]
 pub struct Args {
     /// What `iosonar replay` wrote
     run: PathBuf,
@@ -79,6 +81,11 @@ impl Args {
         let counts = &recording.counts;
         if counts.lost_events > 0 {
             notes.push(format!("the recording lost {} events: what is missing may be among them", counts.lost_events));
+        }
+        if found.outside > 0 && found.outside == found.recorded {
+            notes.push(
+                "nothing was recorded while the run went on, only before or after it: of another run, it seems".into(),
+            );
         }
         let unreadable = [found.unreadable_run, found.unreadable_recording];
         for ((path, metadata), unreadable) in
@@ -139,6 +146,9 @@ impl Args {
         line("missing", found.missing)?;
         line("not to be seen", found.unseen_flushes)?;
         writeln!(out, "in the recording      {:>12}", found.recorded)?;
+        if found.outside > 0 {
+            writeln!(out, "  before or after it  {:>12}", found.outside)?;
+        }
         if found.extra > 0 {
             writeln!(out, "  not of the replay   {:>12}", found.extra)?;
         }
@@ -220,6 +230,13 @@ fn verdict(found: &Comparison) -> String {
         ([], names) => format!("the recording of {}", names.join(" ")),
         (compared, _) => format!("the recording of {}", compared.join(" ")),
     };
+    if let Some(apart) = found.apart_ns {
+        return format!(
+            "NOT known to be complete: the recording was not made during this run: its requests are {} {} than the run's",
+            human::span(apart.unsigned_abs() as f64 / 1e9),
+            if apart < 0 { "earlier" } else { "later" }
+        );
+    }
     let (missing, unreadable) = (found.missing, human::counted(found.unreadable_run, "row"));
     if missing > 0 {
         let requests = human::counted(missing, "request");

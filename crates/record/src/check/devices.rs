@@ -9,7 +9,7 @@ use super::expected::Flushes;
 pub type Group = u16;
 
 /// What is left over by name.
-const OTHERS: Group = 0;
+pub const OTHERS: Group = 0;
 
 /// A target of the run, as its footer tells.
 struct Target {

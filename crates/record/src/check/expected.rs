@@ -38,6 +38,11 @@ pub struct Told {
     pub never_issued: u64,
     pub flushes_before_writes: u64,
     pub unseen_flushes: u64,
+    /// When the first request was issued, and the last one ended, in ns since virtual zero.
+    pub first_issued: Option<i64>,
+    pub last_completed: Option<i64>,
+    /// Whether some that were issued have not ended.
+    pub has_unfinished: bool,
     /// Writes behind which the kernel may have made a flush that nobody asked for.
     pub flushed_behind: u64,
 }
@@ -112,6 +117,11 @@ impl<'a> Expected<'a> {
             return;
         };
         told.issued += 1;
+        told.first_issued = Some(told.first_issued.map_or(at.0, |first| first.min(at.0)));
+        match row.completed {
+            Some(end) => told.last_completed = told.last_completed.max(Some(end.0)),
+            None => told.has_unfinished = true,
+        }
         let (group, flushes) = (self.devices.of_issued(row.device), self.devices.flushes_of(row.device));
         // Of a write alone: the replay takes no notice of that flag of another operation, of a flush least of all.
         let is_flushed = row.op == Op::Write && row.flags.has(Flags::PREFLUSH);

@@ -208,3 +208,63 @@ proptest! {
         prop_assert_eq!((found.missing_requests, found.extra_requests), (whole.missing_requests, whole.extra_requests));
     }
 }
+
+const SECOND: i64 = 1_000_000_000;
+
+/// A run to a disk that began at a time of day, and a recording of it whose zero was the given ns before.
+fn told_when(zero_ns: i64) -> (Metadata, Metadata) {
+    let run = serde_json::json!({
+        "started_unix_ns": 1000 * SECOND, "started_monotonic_ns": 50 * SECOND,
+        "targets": [{"path": "/dev/sda", "kind": "block", "disk": "sda", "others": true}],
+    });
+    let known_of_run = Metadata { run: Some(run), ..Metadata::new(Kind::Replay, "test") };
+    let at = |ns: i64| ns - zero_ns;
+    let clocks = iosonar_trace::Clocks { unix_ns: at(1000 * SECOND), monotonic_ns: at(50 * SECOND) };
+    let known = Metadata {
+        epoch_unix_ns: Some(clocks.unix_ns),
+        clocks: Some(clocks),
+        devices: vec![iosonar_trace::Device { name: "sda".into(), sectors: None }],
+        ..Metadata::new(Kind::Load, "record")
+    };
+    (known_of_run, known)
+}
+
+fn read_at(sector: u64, at: i64) -> Record {
+    Record { completed: Some(Nanos(at + 1000)), ..issued(sector, 8, Op::Read, Some(at)) }
+}
+
+#[test]
+fn a_recording_of_another_run_is_told_by_its_time() {
+    let run: Vec<_> = (0..50).map(|n| read_at(n * 8, n as i64 * 1_000_000)).collect();
+    let recording: Vec<_> = (0..50).map(|n| recorded(n * 8, 8, Op::Read, 2 * SECOND + n as i64 * 1_000_000)).collect();
+    for pass_size in [7, 100] {
+        for (zero, apart) in [(2 * SECOND, None), (62 * SECOND, Some(-60 * SECOND)), (-SECOND, Some(3 * SECOND))] {
+            for has_clocks in [true, false] {
+                let (known_of_run, mut known) = told_when(zero);
+                known.clocks = known.clocks.filter(|_| has_clocks);
+                let found = compared_as(&run, &known_of_run, &recording, &known, pass_size);
+                assert_eq!((found.complete, found.apart_ns, found.missing), (apart.is_none(), apart, 0), "{zero}");
+                known.epoch_unix_ns = None;
+                assert!(compared_as(&run, &known_of_run, &recording, &known, pass_size).complete);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_read_before_or_after_the_run_does_not_stand_for_its_requests() {
+    let run: Vec<_> = (0..50).map(|n| read_at(n * 8, n as i64 * 1_000_000)).collect();
+    let zero = 2 * SECOND;
+    let (known_of_run, known) = told_when(zero);
+    let during = (0..40).map(|n| recorded(n * 8, 8, Op::Read, zero + n as i64 * 1_000_000));
+    for at in [zero - 150_000_000, zero + 60_000_000] {
+        let others = (0..50).map(|n| recorded(n * 8, 8, Op::Read, at));
+        let mut recording: Vec<_> = during.clone().chain(others).collect();
+        recording.sort_by_key(|row| row.at);
+        for pass_size in [7, 100] {
+            let found = compared_as(&run, &known_of_run, &recording, &known, pass_size);
+            assert_eq!((found.complete, found.missing, found.apart_ns), (false, 10, None));
+            assert_eq!((found.recorded, found.outside, found.same, found.extra), (90, 50, 40, 0));
+        }
+    }
+}

@@ -9,6 +9,7 @@ use crate::buffers::Buffer;
 mod calls;
 #[cfg(test)]
 mod conformance;
+mod discards;
 pub mod engine;
 pub mod mock;
 pub mod null;

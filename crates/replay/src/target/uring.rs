@@ -4,8 +4,8 @@
 //! is that completions become visible only when the kernel is entered, which [`Uring::reap`] does when the ring's flag
 //! says that it is worth it.
 //!
-//! What the ring can't do is left to a few threads: discards on block devices before Linux 6.12, and with polled completion
-//! all that is neither read nor write.
+//! What the ring can't do is left to a few threads: discards on block devices before Linux 6.12 and on those without requests
+//! (zram), and with polled completion all that is neither read nor write.
 #![allow(unsafe_code, reason = "the kernel is handed addresses; each use says why they stay valid")]
 
 use std::fs::File;
@@ -18,6 +18,7 @@ use io_uring::{EnterFlags, IoUring, opcode, squeue, types};
 use iosonar_trace::{Flags, Nanos, Op};
 
 use super::calls::Place;
+use super::discards::{self, Discards};
 use super::threads::Threads;
 use super::{Completion, Io, Target};
 use crate::buffers::Arena;
@@ -38,8 +39,6 @@ const BEFORE: u64 = 1 << 32;
 const HELPERS: usize = 4;
 /// How long the loop sleeps at most while helpers are at work, which don't wake it.
 const HELPER_POLL: Nanos = Nanos(100_000);
-/// `BLOCK_URING_CMD_DISCARD` of linux/blkdev.h, since Linux 6.12.
-const DISCARD_COMMAND: u32 = 0x1200;
 
 /// How a ring works, beyond the ordinary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,17 +69,6 @@ pub struct Uring {
     /// Staged, and not yet reaped.
     in_flight: usize,
     remarks: Vec<String>,
-}
-
-/// How a range of a target is given back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Discards {
-    /// A block device's own command.
-    Command,
-    /// A hole in a file.
-    Hole,
-    /// By a system call that blocks.
-    Helper,
 }
 
 /// The ring alone, before anything is registered with it: this is what fails where there is no io_uring.
@@ -156,12 +144,11 @@ impl Uring {
             ));
         }
         let mut discards = Vec::new();
-        for (place, file) in Place::of(&files)?.into_iter().zip(0..) {
+        for (place, number) in Place::of(&files)?.into_iter().zip(0..) {
             discards.push(match place.is_block() {
                 _ if modes.poll => Discards::Helper,
                 false => Discards::Hole,
-                true if knows_discard(&mut ring, file)? => Discards::Command,
-                true => Discards::Helper,
+                true => Discards::on_device(&mut ring, &files[usize::from(number)], number)?,
             });
         }
         let flushes_before = ring.params().is_feature_skip_cqe_on_success() && !modes.poll;
@@ -215,7 +202,7 @@ impl Uring {
             (Op::Write, false) => opcode::Write::new(file, address, length).offset(io.offset).rw_flags(durable).build(),
             (Op::Flush, _) => flush(file),
             (Op::Discard, _) if self.discards[usize::from(io.target)] == Discards::Command => {
-                discard(io.target, io.offset, io.length)
+                discards::command(io.target, io.offset, io.length)
             }
             (Op::Discard, _) => opcode::Fallocate::new(file, io.length)
                 .offset(io.offset)
@@ -283,30 +270,6 @@ impl Uring {
 
 fn flush(file: Fixed) -> squeue::Entry {
     opcode::Fsync::new(file).flags(types::FsyncFlags::DATASYNC).build()
-}
-
-fn discard(target: u16, offset: u64, length: u64) -> squeue::Entry {
-    let mut command = [0; 16];
-    command[..8].copy_from_slice(&length.to_ne_bytes());
-    opcode::UringCmd16::new(Fixed(u32::from(target)), DISCARD_COMMAND).cmd(command).addr(Some(offset)).build()
-}
-
-/// Whether the kernel discards by a command of the ring on that block device: asked by discarding nothing, which is wrong
-/// for who knows the command, and unknown to who doesn't.
-fn knows_discard(ring: &mut IoUring, target: u16) -> io::Result<bool> {
-    // SAFETY: no memory is named.
-    unsafe { ring.submission().push(&discard(target, 0, 0)) }.expect("nothing else is queued yet");
-    loop {
-        match ring.submit_and_wait(1) {
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-            Ok(_) => {
-                if let Some(answer) = ring.completion().next() {
-                    return Ok(answer.result() == -libc::EINVAL);
-                }
-            }
-        }
-    }
 }
 
 impl Drop for Uring {

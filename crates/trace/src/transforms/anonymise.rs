@@ -133,6 +133,7 @@ impl Numbers {
 fn forget(metadata: &mut Metadata) {
     metadata.source = Origin { format: metadata.source.format.clone(), ..Origin::default() };
     metadata.epoch_unix_ns = None;
+    metadata.clocks = None;
     metadata.run = None;
     metadata.notices.clear();
     for (index, device) in metadata.devices.iter_mut().enumerate() {

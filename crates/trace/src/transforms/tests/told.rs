@@ -110,6 +110,19 @@ fn anonymise_says_when_it_moved_nothing() {
 }
 
 #[test]
+fn anonymise_forgets_when_it_was() {
+    let rows = with(
+        |metadata| {
+            metadata.epoch_unix_ns = Some(7 * SECOND);
+            metadata.clocks = Some(crate::Clocks { unix_ns: 7 * SECOND, monotonic_ns: SECOND });
+        },
+        regular(10),
+    );
+    let rows = parse("anonymise key=secret").unwrap().apply(rows).unwrap();
+    assert_eq!((rows.metadata().epoch_unix_ns, rows.metadata().clocks), (None, None));
+}
+
+#[test]
 fn anonymise_treats_loads_of_one_device_alike() {
     let sectors = |pipeline: &str, rows: Rows| {
         let (requests, metadata) = all(parse(pipeline).unwrap().apply(rows).unwrap());
