@@ -1,10 +1,7 @@
 //! Gzip as a sequence of members. Written, each is a piece that is packed at once: what any gunzip reads as one file, in a
-//! fraction of the time that a stream takes. Read, zeros behind the last one are padding, as tapes and some tools leave it,
-//! and what else follows there is none of gzip's business, as for gzip itself.
+//! fraction of the time that a stream takes. Read, zeros behind the last one are padding, as tapes and some tools leave it.
 
 use std::io::{self, BufRead, Read, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use flate2::bufread::GzDecoder;
 use libdeflater::{CompressionLvl, Compressor};
@@ -75,8 +72,6 @@ impl<W: Write> Write for Members<W> {
 /// A reader that unpacks all members of a file.
 pub struct Unpacked<R> {
     place: Place<R>,
-    is_begun: bool,
-    is_followed: Arc<AtomicBool>,
 }
 
 enum Place<R> {
@@ -89,12 +84,7 @@ enum Place<R> {
 impl<R: BufRead> Unpacked<R> {
     /// Unpacks `packed`, which begins with a member.
     pub fn new(packed: R) -> Self {
-        Self { place: Place::Behind(packed), is_begun: false, is_followed: Arc::default() }
-    }
-
-    /// Whether the last member was found to be followed by something else, which is left out.
-    pub fn is_followed(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.is_followed)
+        Self { place: Place::Behind(packed) }
     }
 }
 
@@ -109,28 +99,26 @@ impl<R: BufRead> Read for Unpacked<R> {
                     0 => {}
                     length => return Ok(length),
                 },
-                Place::Behind(packed) => match packed.fill_buf()? {
-                    [] => return Ok(0),
-                    [0, ..] => {
+                Place::Behind(packed) => match packed.fill_buf()?.first() {
+                    None => return Ok(0),
+                    Some(0) => {
                         only_zeros(packed)?;
                         return Ok(0);
                     }
-                    [0x1f] | [0x1f, 0x8b, ..] => {}
-                    _ if self.is_begun => {
-                        self.is_followed.store(true, Ordering::Relaxed);
-                        self.place = Place::End;
-                        return Ok(0);
+                    Some(0x1f) => {}
+                    // Appended, or the beginning of a member that was overwritten: nobody knows what is missing.
+                    Some(_) => {
+                        return Err(io::Error::new(
+                            io::ErrorKind::InvalidData,
+                            "what follows its last member is no gzip",
+                        ));
                     }
-                    _ => {}
                 },
                 Place::End => return Ok(0),
             }
             self.place = match std::mem::replace(&mut self.place, Place::End) {
                 Place::Member(member) => Place::Behind(member.into_inner()),
-                Place::Behind(packed) => {
-                    self.is_begun = true;
-                    Place::Member(Box::new(GzDecoder::new(packed)))
-                }
+                Place::Behind(packed) => Place::Member(Box::new(GzDecoder::new(packed))),
                 Place::End => Place::End,
             };
         }

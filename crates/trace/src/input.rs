@@ -58,8 +58,6 @@ pub struct Input {
     gauge: Arc<Gauge>,
     bytes: Option<u64>,
     damage: Option<String>,
-    /// Whether gzip data were found to be followed by something else.
-    is_followed: Arc<AtomicBool>,
 }
 
 /// What passed through the lowest layer, seen from above the decompression.
@@ -109,14 +107,9 @@ impl Input {
         raw.by_ref().take(4).read_to_end(&mut magic).map_err(|e| Error::io(path, e))?;
         let compression = Compression::recognise(&magic);
         let packed = Cursor::new(magic).chain(raw);
-        let mut is_followed = Arc::default();
         let stream: Box<dyn Read + Send> = match compression {
             Compression::None => Box::new(packed),
-            Compression::Gzip => {
-                let unpacked = Unpacked::new(io::BufReader::with_capacity(128 * 1024, packed));
-                is_followed = unpacked.is_followed();
-                Box::new(unpacked)
-            }
+            Compression::Gzip => Box::new(Unpacked::new(io::BufReader::with_capacity(128 * 1024, packed))),
             Compression::Zstd => Box::new(zstd::Decoder::new(packed).map_err(|e| Error::io(path, e))?),
         };
         let mut input = Self {
@@ -128,7 +121,6 @@ impl Input {
             gauge,
             bytes,
             damage: None,
-            is_followed,
         };
         let mut head = Vec::new();
         input.by_ref().take(HEAD_BYTES).read_to_end(&mut head).map_err(|e| Error::io(path, e))?;
@@ -156,12 +148,6 @@ impl Input {
     /// Why the content ended before its end, if it did.
     pub fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
-    }
-
-    /// What is to be known of the file at its end, though the content is whole.
-    pub fn remark(&self) -> Option<&'static str> {
-        let said = "behind its gzip data follows something that is no gzip: it was left out";
-        self.is_followed.load(Ordering::Relaxed).then_some(said)
     }
 
     /// How much of the file has been read, from 0 to 1, where its length is known.
@@ -303,24 +289,13 @@ mod tests {
             }
             let (got, _, damage) = read(&[gzip(&content), vec![0; 512], b"more".to_vec()].concat());
             assert!(got == content && damage.unwrap().contains("damaged"));
-        }
-    }
-
-    #[test]
-    fn what_follows_the_last_member_is_left_out_as_by_gunzip() {
-        for length in [100, 300_000] {
-            let content: Vec<u8> = (0..length as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-            for more in ["junk", "more than ten bytes", "\x1f is no member"] {
-                let packed = [gzip(&content), gzip(b"x"), more.into()].concat();
-                let mut input = Input::from_reader(Path::new("x"), Box::new(Cursor::new(packed)), None).unwrap();
-                let mut got = Vec::new();
-                input.read_to_end(&mut got).unwrap();
-                assert!(got == [&content[..], b"x"].concat() && input.damage().is_none(), "{more} behind {length}");
-                assert!(input.remark().unwrap().contains("is no gzip: it was left out"));
+            for more in ["junk", "more than ten bytes"] {
+                let (got, _, damage) = read(&[gzip(&content), more.into()].concat());
+                assert!(
+                    got == content && damage.unwrap().contains("what follows its last member is no gzip"),
+                    "{more}"
+                );
             }
-            let mut whole = Input::from_reader(Path::new("x"), Box::new(Cursor::new(gzip(&content))), None).unwrap();
-            whole.read_to_end(&mut Vec::new()).unwrap();
-            assert_eq!(whole.remark(), None);
         }
     }
 

@@ -221,13 +221,10 @@ pub fn first_row<F: LineFormat>(head: &[u8], mut format: F) -> Option<F::Item> {
     })
 }
 
-/// Takes over from an input that it ended before its end, or that something follows.
+/// Takes over from an input that it ended before its end.
 pub fn note_damage(input: &Input, about: &mut Metadata) {
     if let Some(damage) = input.damage() {
         about.complete = false;
         about.notice(damage);
-    }
-    if let Some(remark) = input.remark() {
-        about.notice(remark);
     }
 }
