@@ -82,16 +82,16 @@ bench: build ## measure against other programs, as root on a quiet machine: make
 bench-report: system-for-test $(VENV)/program ## measure what reports of 10 thousand to 10 million requests cost
 	$(BIN)/python bench/report.py --report $(BIN)/iosonar-report
 
-.PHONY: lint rooms
-lint: system-for-test $(VENV)/tools $(VENV)/program rooms
+.PHONY: lint dependencies
+lint: system-for-test $(VENV)/tools $(VENV)/program dependencies
 	cargo fmt --check
 	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-rooms: | system-for-demo ## check that the arrows between rooms are those of ARCHITECTURE.md
-	"$$(tools/system.sh --python)" tools/check_rooms.py
+dependencies: | system-for-demo ## check that packages use each other as ARCHITECTURE.md says, and files never in a circle
+	"$$(tools/system.sh --python)" tools/check_dependencies.py
 
 .PHONY: test-rust test-python
 test-rust: system-for-test ## the tests of the Rust half alone

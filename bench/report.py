@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""What a report costs: every picture of made runs of 10 thousand to 100 million requests, and the page of the smallest.
+"""What a report costs: every picture of made runs of 10 thousand to 100 million requests, the page of the smallest, and
+a question in SQL.
 
     bench/report.py [--rows 10000,10000000] [--processors 0,1] [--memory 2GiB] [--folder /tmp/made] [--report PROGRAM]
+        [--sql PROGRAM]
 
 Runs are made by bench/make_result.py and kept in the folder. Times are from the program's start to its end. Memory is
 the most that the program and its drawing processes held together at any moment, each page counted once (PSS).
@@ -23,6 +25,7 @@ def main() -> None:
     p.add_argument("--rows", default="10000,10000000"), p.add_argument("--memory", default="2GiB")
     p.add_argument("--processors", default="0,1"), p.add_argument("--folder", type=Path, default=Path("/tmp/made"))
     p.add_argument("--report", default="iosonar-report"), p.add_argument("--page-up-to", type=int, default=1_000_000)
+    p.add_argument("--sql", default="iosonar-sql")
     args = p.parse_args()
     os.sched_setaffinity(0, {int(number) for number in args.processors.split(",")})
     args.folder.mkdir(exist_ok=True)
@@ -37,6 +40,8 @@ def main() -> None:
                 wall, processor, most = measured([*words, "--out", out])
                 files = len(list(Path(out).glob(f"*.{what}")))
                 print(f"| {rows:,} | {what} | {files} | {wall:.1f} | {processor:.1f} | {most:.0f} |", flush=True)
+        wall, processor, most = measured([*args.sql.split(), run, "SELECT 1"])
+        print(f"| {rows:,} | sql | | {wall:.1f} | {processor:.1f} | {most:.0f} |", flush=True)
 
 
 def measured(words: list) -> tuple[float, float, float]:

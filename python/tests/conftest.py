@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -16,6 +17,12 @@ from iosonar.diagrams import Options, Study
 from iosonar.table import Requests, open_requests
 
 os.environ.setdefault("MPLBACKEND", "agg")
+
+# A shell without job control starts background commands with SIGINT ignored, nohup ignores SIGHUP, and iosonar honours
+# that: tests send these signals to what they start.
+for number in (signal.SIGHUP, signal.SIGTERM):
+    signal.signal(number, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 OpenRun = Callable[..., AbstractContextManager[Requests]]
 OpenStudy = Callable[..., AbstractContextManager[Study]]

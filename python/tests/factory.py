@@ -115,5 +115,6 @@ def _write(path: Path, table: pa.Table, footer: dict[str, Any]) -> Path:
         "span": {},
         "complete": True,
     } | footer
-    pq.write_table(table.replace_schema_metadata({"iosonar": json.dumps(whole)}), path, compression="zstd")
+    with path.open("wb") as file:
+        pq.write_table(table.replace_schema_metadata({"iosonar": json.dumps(whole)}), file, compression="zstd")
     return path

@@ -8,7 +8,7 @@ from factory import write_run
 from made_run import made_run
 from test_report import report
 
-STORY = ("latency.realtime", "latency.flying", "overview.thrp", "delay.setpoint", "latency.bands")
+STORY = ("latency.realtime", "position.realtime", "latency.flying", "overview.thrp", "delay.setpoint", "latency.bands")
 """The diagrams that come first."""
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from conftest import OpenStudy
 from factory import MS, S, run_row
 from test_sonar import ROWS, build
 
+from iosonar.diagrams import CATALOGUE
 from iosonar.diagrams.histograms import decade_bins
-from iosonar.figures.model import Cloud, Role, Steps
+from iosonar.figures.model import Cloud, Figure, Role, Steps, Unit
 from iosonar.quantities.distribution import Distribution
 
 
@@ -47,9 +50,11 @@ def test_throughput_of_each_series(open_study: OpenStudy) -> None:
     with open_study(rows) as study:
         figure = build(study, "thrs.setpoint")
     lines = {layer.role: layer for layer in figure.layers if isinstance(layer, Steps)}
-    assert lines[Role.READ].y[:20].tolist() == [pytest.approx(32 / 3)] * 20
-    assert lines[Role.WRITE].y[:20].tolist() == [pytest.approx(16 / 3)] * 20
-    assert lines[Role.ALL].y[:20].tolist() == [16] * 20
+    assert lines[Role.READ].y[:20].tolist() == [pytest.approx(512 * 32 / 3)] * 20
+    assert lines[Role.WRITE].y[:20].tolist() == [pytest.approx(512 * 16 / 3)] * 20
+    assert lines[Role.ALL].y[:20].tolist() == [16 * 512] * 20
+    assert (figure.title, figure.y.label, figure.y.unit) == ("Bandwidth demanded", "Bandwidth", Unit.BYTES_PER_S)
+    assert figure.legend.rows[-1].cells[1] == "8.19 kB/s"
 
 
 def test_flying_counts_requests_over_time(open_study: OpenStudy) -> None:
@@ -91,3 +96,12 @@ def test_latency_over_delay(open_study: OpenStudy) -> None:
     assert isinstance(cloud, Cloud)
     (part,) = cloud.parts
     assert len(set(part.columns.tolist())) == 1 and len(set(part.rows.tolist())) == 2
+
+
+def test_no_two_diagrams_have_one_title(open_study: OpenStudy) -> None:
+    rows = [run_row(n, intended=n * S // 100, latency=MS + n, sector=n * 8, in_flight=1 + n % 3) for n in range(300)]
+    with open_study(rows) as study:
+        built = [diagram.build(study) for diagram in CATALOGUE]
+    titles = Counter(figure.title for figure in built if isinstance(figure, Figure))
+    assert [title for title, times in titles.items() if times > 1] == []
+    assert len(titles) > 20

@@ -5,6 +5,7 @@ import pytest
 
 from iosonar.errors import UserError
 from iosonar.figures import raster
+from iosonar.figures.dots import dots
 from iosonar.figures.model import Axis, Cloud, CloudPart, Role, Scale, Unit
 from iosonar.figures.palette import PALETTES, Theme
 from iosonar.figures.size import Size
@@ -39,52 +40,63 @@ def test_a_timeline_has_the_unit_that_suits_its_length(length: float, unit: str,
     assert (marks.unit, marks.texts[-1]) == (unit, last)
 
 
+def test_ticks_that_lie_close_together_are_told_apart() -> None:
+    for axis in (
+        Axis("Position", Unit.BYTES, 2.0**40, 2.0**40 + 2.0**20),
+        Axis("Bandwidth", Unit.BYTES_PER_S, 1e9, 1e9 + 100),
+        Axis("Throughput", Unit.REQUESTS_PER_S, 1e7, 1e7 + 8),
+        Axis("Turns", Unit.PERCENT, 99.999, 100),
+    ):
+        texts = ticks(axis).texts
+        assert len(texts) > 2 and len(set(texts)) == len(texts), texts
+
+
+def test_whole_numbers_have_no_ticks_between_them() -> None:
+    assert ticks(Axis("In flight", Unit.REQUESTS, 0.5, 3.5, whole=True)).texts == ["1", "2", "3"]
+
+
+def test_bandwidth_is_decimal() -> None:
+    marks = ticks(Axis("Bandwidth", Unit.BYTES_PER_S, 0, 6.4e6))
+    assert (marks.texts, marks.unit) == (["0", "1 MB/s", "2 MB/s", "3 MB/s", "4 MB/s", "5 MB/s", "6 MB/s"], "")
+
+
 def test_linear_ticks() -> None:
-    assert ticks(Axis("Throughput", Unit.REQUESTS_PER_S, 0, 2650)).texts == ["0", "500", "1000", "1500", "2000", "2500"]
+    found = ticks(Axis("Throughput", Unit.REQUESTS_PER_S, 0, 2650))
+    assert found.texts == [
+        "0",
+        "500",
+        "1,000",
+        "1,500",
+        "2,000",
+        "2,500",
+    ]
 
 
 @pytest.mark.parametrize("theme", list(Theme))
-def test_one_request_is_visible_beside_a_million(theme: Theme) -> None:
-    picture = raster.image(cloud((0, 0, 1_000_000), (39, 39, 1)), PALETTES[theme])
-    assert picture[0, 0, 3] == 1
-    assert picture[39, 39, 3] >= 0.5
+def test_a_lone_dot_is_seen_and_no_stronger_than_a_full_one(theme: Theme) -> None:
+    palette, one = PALETTES[theme], cloud((0, 0, 1_000_000), (1, 0, 1_000_000), (39, 39, 1))
+    picture = raster.image(dots(one, 40, 40), one, palette, 1)
+    paper = raster.colour(palette.plot)
+    full, lone = (np.abs(picture[place][:3] - paper).sum() * picture[place][3] for place in ((0, 0), (39, 39)))
+    assert 0.5 < lone <= full
     assert picture[20, 20, 3] == 0
 
 
-def test_only_what_stands_alone_is_lonely() -> None:
-    band = [(x, y, 3) for x in range(40) for y in range(5)]
-    (lonely,) = raster.lonely(cloud(*band, (20, 30, 1)))
-    assert list(zip(lonely.columns, lonely.rows, strict=True)) == [(20, 30)]
-
-
-@pytest.mark.parametrize("largest", [1.8, 7.0])
-def test_what_is_sparse_never_looks_heavier_than_what_is_denser(largest: float) -> None:
-    random = np.random.default_rng(1)
-    for filled in (0.002, 0.01, 0.03, 0.06, 0.1):
-        rows, columns = (place.astype(np.int32) for place in np.nonzero(random.random((360, 360)) < filled))
-        part = CloudPart(Role.READ, "", columns, rows, np.ones(len(rows), np.int64))
-        (dots,) = raster.lonely(Cloud(360, 360, (part,)))
-        areas = dots.areas(largest)
-        assert areas.max() > 0.8 * largest or filled > 0.05
-        assert areas.sum() / 360**2 < raster.LONELY_SHARE
-
-
-def test_reads_and_writes_mix_and_pushed_ones_cover() -> None:
-    cell = (np.array([3]), np.array([3]), np.array([1]))
-    palette = PALETTES[Theme.LIGHT]
-    both = Cloud(40, 40, (CloudPart(Role.READ, "", *cell), CloudPart(Role.WRITE, "", *cell)))
-    mixed = raster.image(both, palette)[3, 3, :3]
-    read, write = raster.colour(palette.roles[Role.READ]), raster.colour(palette.roles[Role.WRITE])
-    assert np.allclose(mixed, (read + write) / 2)
-    covered = raster.image(Cloud(40, 40, (*both.parts, CloudPart(Role.PUSHED_READ, "", *cell))), palette)[3, 3, :3]
-    pushed = raster.colour(palette.roles[Role.PUSHED_READ])
-    assert np.abs(covered - pushed).sum() < np.abs(mixed - pushed).sum()
+@pytest.mark.parametrize("pixels", [1, 2, 3, 4])
+def test_all_dots_have_one_size(pixels: int) -> None:
+    one = cloud((0, 0, 9), (1, 0, 9), (0, 1, 9), (1, 1, 9), (20, 30, 1))
+    opacity = raster.image(dots(one, 40, 40), one, PALETTES[Theme.LIGHT], pixels)[..., 3]
+    assert opacity.shape == (40 * pixels, 40 * pixels)
+    alone = opacity[30 * pixels : 31 * pixels, 20 * pixels : 21 * pixels]
+    assert opacity[20 * pixels :].sum() == alone.sum() <= pixels**2, "nothing beyond its place"
+    assert (opacity[: 2 * pixels, : 2 * pixels].sum() / 4) >= alone.sum(), "a dot of many is no smaller"
 
 
 def test_sizes() -> None:
     assert Size.parse("4k") == Size(3840, 2160)
-    assert Size.parse("1200x800").cells == (546, 293)
-    assert Size.parse("3840x2160").cells[0] > 700
-    for bad in ("big", "10x10", "1200", "99999x99999"):
+    assert Size.parse("1200x800").cells(10**6) == (534, 276)
+    assert Size.parse("1200x800").cells(1000) == (267, 138)
+    assert 700 < Size.parse("3840x2160").cells(10**6)[0] < 1200
+    for bad in ("big", "10x10", "1200", "99999x99999", "9" * 5000 + "x800", "٤٠٠x٣٠٠"):
         with pytest.raises(UserError, match="size"):
             Size.parse(bad)

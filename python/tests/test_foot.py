@@ -1,31 +1,74 @@
 from __future__ import annotations
 
-from iosonar.figures.foot import foot
-from iosonar.figures.model import Mood, Note, NoteKind
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iosonar.figures.foot import LINES, foot
+from iosonar.figures.model import Note, NoteKind, Severity
+from iosonar.figures.wrapping import CUT, wrapped
 
 
 def warnings(*texts: str) -> tuple[Note, ...]:
-    return tuple(Note(NoteKind.WARNING, text, Mood.WARNING) for text in texts)
+    return tuple(Note(NoteKind.WARNING, text, Severity.WARNING) for text in texts)
 
 
 def texts(notes: tuple[Note, ...], room: int = 60, last: int = 40) -> list[str]:
-    return [line.text for line in foot(notes, room, last)]
+    return [line.text for line in foot(notes, len, room, last)]
 
 
 def test_the_most_important_of_many_come_first() -> None:
-    notes = warnings("a speed-up of 100 distorts a load", "sectors wrapped around", "7 of 9 reads came back all zero")
-    assert texts(notes) == ["7 of 9 reads came back all zero", "sectors wrapped around (and 1 more)"]
-    fake = Note(NoteKind.WARNING, "Fake: nothing was written", Mood.BAD)
+    notes = warnings(
+        "a speed-up of 100 distorts a load",
+        "the file was read from a cache",
+        "sectors wrapped around",
+        "7 of 9 reads came back all zero",
+    )
+    assert texts(notes)[:2] == ["7 of 9 reads came back all zero", "sectors wrapped around"]
+    assert texts(notes)[2].endswith("(and 1 more)")
+    fake = Note(NoteKind.WARNING, "Fake: nothing was written", Severity.BAD)
     assert texts((*notes, fake))[0] == fake.text
 
 
-def test_a_single_one_takes_two_lines_if_it_must() -> None:
+def test_a_single_one_takes_more_lines_if_it_must() -> None:
     assert texts(warnings("short")) == ["short"]
     long = "all of this has to be read before anybody may believe in what the picture shows"
     assert " ".join(texts(warnings(long))) == long
     assert all(len(line) <= 60 for line in texts(warnings(long * 3)))
-    assert texts(warnings(long * 3))[-1].endswith(" …")
+    assert texts(warnings(long * 3))[-1].endswith(CUT)
+
+
+def test_what_has_no_room_ends_with_a_phrase() -> None:
+    note = (
+        "the disk was asked 32735 times for 17546 requests of the replay: they were split, a file system added its "
+        "own, or others used it at the same time, which nobody can tell apart afterwards, however hard they try"
+    )
+    assert texts(warnings(note))[-1].endswith(f"used it at the same time{CUT}")
+    assert wrapped("one phrase, and another that is longer", len, [20]) == [f"one phrase{CUT}"]
 
 
 def test_nothing_to_say() -> None:
     assert texts((Note(NoteKind.WRAP, "wrap-around factor 1"),)) == []
+
+
+words = st.text("abc,;: ", min_size=1, max_size=200).filter(str.strip)
+
+
+@given(st.lists(words, max_size=6), st.integers(30, 80), st.integers(20, 30))
+def test_no_line_is_too_long_and_none_too_many(notes: list[str], room: int, last: int) -> None:
+    found = texts(warnings(*notes), room, last)
+    assert len(found) <= LINES
+    assert all(len(line) <= room for line in found)
+    if found:
+        assert len(found[-1]) <= last, "more stands beside the last line"
+
+
+@pytest.mark.parametrize("room", [8, 20, 79, 80, 200])
+def test_lines_are_broken_only_where_they_must_be(room: int) -> None:
+    text = "all of this has to be read before anybody may believe in what the picture shows"
+    lines = wrapped(text, len, [room] * 50)
+    assert " ".join(lines) == text
+    for line, after in pairwise(lines):
+        assert len(f"{line} {after.split()[0]}") > room

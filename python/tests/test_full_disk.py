@@ -51,7 +51,7 @@ def test_a_full_temporary_folder_is_an_error_and_leaves_no_wrong_picture(
     assert report(run, *words) == 1
     said = capsys.readouterr()
     *names, last = said.err.splitlines()
-    assert last.startswith("iosonar report: not enough room to compute") and "TMPDIR" in last, said.err
+    assert last.startswith("iosonar report: out of memory or temporary disk space") and "TMPDIR" in last, said.err
     assert not names
     written = sorted(out.iterdir())
     assert [str(path) for path in written] == sorted(said.out.splitlines())

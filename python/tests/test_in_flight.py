@@ -4,15 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import OpenRun
+from conftest import OpenRun, OpenStudy
 from factory import S, run_row, write_run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_sonar import build
 
 from iosonar.quantities import in_flight
-from iosonar.quantities.density import Cells
 from iosonar.quantities.depth import with_depth
-from iosonar.quantities.in_flight import events, mean_levels, peaks
+from iosonar.quantities.in_flight import Slices, events, mean_levels, peaks
 from iosonar.quantities.series import Series
 from iosonar.table import open_requests
 
@@ -29,7 +29,7 @@ def test_means_of_known_spans(open_run: OpenRun) -> None:
     rows = [run_row(latency=4 * S), run_row(intended=S, latency=S), run_row(intended=3 * S, latency=None, op="write")]
     with open_run(rows) as requests:
         table = requests.table
-        across = Cells(0, 6, 3)
+        across = Slices(0, 2 * S, 3)
         found = mean_levels(events(table, table.issued_ns, across), events(table, table.completed_ns, across))
     assert found.mean[Series.READ].tolist() == pytest.approx([1.5, 1, 0])
     assert found.mean[Series.WRITE].tolist() == pytest.approx([0, 0.5, 1])
@@ -42,11 +42,11 @@ def test_means_and_peaks_are_those_of_counting(tmp_path: Path, spans: list[tuple
     made = write_run(tmp_path / "a.parquet", rows)
     with pytest.MonkeyPatch.context() as patch, open_requests([made]) as requests:
         table = requests.table
-        across = Cells(0, 70, 14)
+        across = Slices(0, 5 * S, 14)
         begins, ends = (events(table, at, across) for at in (table.issued_ns, table.completed_ns))
         mean = mean_levels(begins, ends).mean[Series.READ]
         patch.setattr(in_flight, "ROWS_AT_ONCE", rows_at_once)
-        highest = peaks(table, "issued_ns", "completed_ns", begins)
+        highest = peaks(table, "issued_ns", "completed_ns", across)
     levels = [level_at(spans, moment) for moment in range(70)]
     assert mean.tolist() == pytest.approx([np.mean(levels[cell * 5 : cell * 5 + 5]) for cell in range(14)], abs=1e-6)
     # A begin counts before an end of the same moment, so the peak may be that of both at once.
@@ -55,6 +55,13 @@ def test_means_and_peaks_are_those_of_counting(tmp_path: Path, spans: list[tuple
         seen = [level for begin, level in at_begins if cell * 5 <= begin < cell * 5 + 5]
         assert highest[cell] >= max(levels[cell * 5 : cell * 5 + 5])
         assert highest[cell] <= max([*seen, sum(b <= cell * 5 <= b + length for b, length in spans)])
+
+
+def test_small_means_can_be_read(open_study: OpenStudy) -> None:
+    rows = [run_row(n, intended=n * S, delay=20, latency=300) for n in range(100)]
+    with open_study(rows) as study:
+        cells = [row.cells[:2] for row in build(study, "smooth.latency.flying").legend.rows]
+    assert cells == [("<0.001", "<0.001")]
 
 
 def test_depth_is_what_the_replayer_noted(open_run: OpenRun) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from test_sonar import build
 
 from iosonar.diagrams import Options, Study
-from iosonar.figures.model import Direction, Line, NoteKind, Role, Rule, Steps
+from iosonar.figures.model import Direction, Line, NoteKind, Role, Rule, Steps, Unit
 from iosonar.quantities.positions import popularity
 from iosonar.quantities.series import Series
 from iosonar.quantities.turns import turns
@@ -38,7 +38,8 @@ def test_sizes(tmp_path: Path) -> None:
         figure = build(Study(requests, Options()), "rqsize.bins")
     lines = {layer.role: layer for layer in figure.layers if isinstance(layer, Steps)}
     reads = lines[Role.READ]
-    assert reads.y[np.searchsorted(reads.edges, 8, side="right") - 1] == 2
+    assert (figure.x.unit, figure.x.low) == (Unit.BYTES, 512)
+    assert reads.y[np.searchsorted(reads.edges, 8 * 512, side="right") - 1] == 2
     assert np.nansum(reads.y) == 3
     assert [row.cells for row in figure.legend.rows] == [
         ("3", "4.5 KiB", "4 KiB", "5.5 KiB"),
@@ -61,11 +62,41 @@ def test_positions_mark_the_end_of_the_device(tmp_path: Path) -> None:
     with load(tmp_path, rows, devices=[{"name": "sda", "sectors": 4 * GIB}]) as requests:
         figure = build(Study(requests, Options()), "rqpos.bins")
     lines = {layer.role: layer for layer in figure.layers if isinstance(layer, Steps)}
-    assert np.nan_to_num(lines[Role.READ].y).tolist() == [2, 0, 0, 0]
-    assert np.nan_to_num(lines[Role.WRITE].y).tolist() == [0, 0, 1, 0]
+    # 256 bins of 16 MiB.
+    assert {int(place): int(lines[Role.READ].y[place]) for place in np.flatnonzero(lines[Role.READ].y > 0)} == {
+        0: 1,
+        63: 1,
+    }
+    assert np.flatnonzero(lines[Role.WRITE].y > 0).tolist() == [128]
+    assert figure.of.endswith("bins of 16 MiB")
     assert [(rule.direction, rule.at) for rule in figure.layers if isinstance(rule, Rule)] == [
-        (Direction.VERTICAL, 4.0)
+        (Direction.VERTICAL, 4.0 * 2**30)
     ]
+
+
+@pytest.mark.parametrize(
+    ("device", "last", "bins", "width"),
+    [
+        (2**20, 2**20 - 8, 256, "2 MiB"),
+        (2**20 + 1, 100, 129, "4 MiB"),
+        (None, 0, 1, "4 KiB"),
+        (2**54 - 1, 2**40, 256, "32 PiB"),
+        # Made for a larger device: all that it asks for is drawn.
+        (2**20, 2**40, 129, "4 TiB"),
+    ],
+)
+def test_bins_of_positions_suit_the_device(
+    tmp_path: Path, device: int | None, last: int, bins: int, width: str
+) -> None:
+    devices = [{"name": "sda"} | ({"sectors": device} if device else {})]
+    with load(tmp_path, [load_row(sector=0), load_row(sector=last)], devices=devices) as requests:
+        figure = build(Study(requests, Options()), "rqpos.bins")
+    (line,) = (layer for layer in figure.layers if isinstance(layer, Steps))
+    assert len(line.y) == bins
+    assert np.nansum(line.y) == 2
+    assert figure.of.endswith(f"bins of {width}")
+    if device and last < device:
+        assert line.edges[-1] == device * 512
 
 
 def test_turns_are_requests_below_their_predecessor(tmp_path: Path) -> None:
@@ -157,6 +188,51 @@ def test_working_sets_over_time(tmp_path: Path) -> None:
     assert lines["δ = 6 s"].y[-1] == 6 * 4096
     assert lines["δ = ∞"].y[-1] == 20 * 4096
     spread = {layer.label: layer for layer in distance.layers if isinstance(layer, Line)}
-    assert spread["δ = 6 s"].y[-1] == 6 * 8 - 1
+    assert spread["δ = 6 s"].y[-1] == (6 * 8 - 1) * 512
     normal = {layer.label: layer for layer in each.layers if isinstance(layer, Line)}
     assert normal["δ = 6 s"].y[-1] == pytest.approx((6 * 8 - 1) / 48)
+
+
+def test_windows_much_shorter_than_the_time_are_drawn_as_means(tmp_path: Path) -> None:
+    # A request or none within the last second: drawn one by one, they fill the picture from top to bottom.
+    rows = [load_row(number * 20 * S, sector=(number * 7919) % 4096 * 8) for number in range(4320)]
+    with load(tmp_path, rows) as requests:
+        study = Study(requests, Options())
+        figures = [build(study, name) for name in ("ws_lin", "ws_log", "sum_dist", "avg_dist")]
+    for figure in figures:
+        lines = {layer.label: layer for layer in figure.layers if isinstance(layer, Line)}
+        assert len(lines["δ = 1 s"].x) == len(lines["δ = 1 s"].y) <= 330
+        assert len(lines["δ = 10 min"].x) > 330
+        assert lines["δ = 1 s"].x[0] < lines["δ = 1 s"].x[-1] <= lines["δ = ∞"].x[-1]
+        assert "; up to δ = 1 min, means over " in figure.of
+    short = next(layer for layer in figures[0].layers if isinstance(layer, Line))
+    # One second of twenty, at the moments that are sampled.
+    assert 0 < float(np.nanmean(short.y)) < 4096
+
+
+def test_names_of_shares_do_not_overlap(tmp_path: Path) -> None:
+    rows = [load_row(number, sector=0) for number in range(60)]
+    rows += [load_row(100 + number, sector=8 * (1 + number)) for number in range(1000)]
+    with load(tmp_path, rows) as requests:
+        figure = build(Study(requests, Options()), "freq.bins")
+    rules = [rule for rule in figure.layers if isinstance(rule, Rule)]
+    assert len(rules) == 6 and any(not rule.label for rule in rules)
+    named = [figure.x.share(rule.at) for rule in rules if rule.label]
+    assert "1/2" in {rule.label for rule in rules}
+    assert all(right - left >= 0.05 for left, right in pairwise(named))
+
+
+def test_the_longest_requests_have_a_whole_bin(tmp_path: Path) -> None:
+    with load(tmp_path, [load_row(sectors=256)]) as requests:
+        figure = build(Study(requests, Options()), "rqsize.bins")
+    (line,) = (layer for layer in figure.layers if isinstance(layer, Steps))
+    assert line.y[-1] == 0 and line.y[-2] == 1 and figure.x.high == line.edges[-1]
+
+
+def test_no_two_diagrams_of_a_load_have_one_title(tmp_path: Path) -> None:
+    rows = [load_row(n * S, op="write" if n % 3 else "read") for n in range(60)]
+    with load(tmp_path, rows) as requests:
+        study = Study(requests, Options())
+        names = ("overview.thrp", "overview.thrs", "thrp.setpoint", "thrs.setpoint", "position.setpoint")
+        titles = [build(study, name).title for name in names]
+    assert len(set(titles)) == len(titles)

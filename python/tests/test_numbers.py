@@ -40,7 +40,9 @@ def test_points_of_a_line_and_axes_of_one_name() -> None:
 
 
 def test_names_and_edges() -> None:
-    assert column_name(Axis("In flight at its issue", Unit.REQUESTS, 0, 1)) == "in_flight_at_its_issue_requests"
+    assert column_name(Axis("Queue depth", Unit.REQUESTS, 0, 1)) == "queue_depth_requests"
+    # Files keep the columns of docs/reports.md when a label changes.
+    assert column_name(Axis("Issue time", Unit.TIMELINE, 0, 1)) == "real_time_of_issue_s"
     assert np.allclose(edges(Axis("", Unit.SECONDS, 1, 100, Scale.LOG), 2), [1, 10, 100])
 
 

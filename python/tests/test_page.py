@@ -13,6 +13,9 @@ from made_run import made_run
 from pages import STORY, page_of_a_run
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 from test_report import report
+from test_units import CASES
+
+from iosonar import units
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +80,9 @@ def test_it_asks_for_nothing_but_itself(opened: Opened, written: Path) -> None:
     assert any("Content Security Policy" in error for error in opened.errors)
 
 
-def test_the_front_says_what_happened(opened: Opened) -> None:
-    bands = opened.page.locator(".band").all_inner_texts()
-    assert "Replay" in bands[0], "the replay's own fidelity comes first"
+def test_the_summary_says_what_happened(opened: Opened) -> None:
+    banners = opened.page.locator(".banner").all_inner_texts()
+    assert "Replay" in banners[0], "the replay's own fidelity comes first"
     assert opened.page.locator("h1").inner_text() == "db"
     assert "3,000 requests" in opened.page.locator(".lead").first.inner_text()
     names = [each.get_attribute("id") for each in opened.page.locator("section figure").all()]
@@ -107,7 +110,97 @@ def test_zooming_one_moves_all_over_time(opened: Opened) -> None:
     mouse.dblclick(box["x"] + 450, box["y"] + 150)
     assert opened.x_range(name) == before
     how = opened.page.locator("section p.how")
-    assert how.count() == 1 and "double click" in how.inner_text()
+    assert how.count() == 1 and "Double-click" in how.inner_text()
+
+
+def test_zooming_one_fits_the_height_of_the_others(opened: Opened) -> None:
+    heights = """name => { const y = iosonar.figures.get(name).plot.y_range; return [y.start, y.end]; }"""
+    seen = """name => {
+        const { plot } = iosonar.figures.get(name), { start, end } = plot.x_range, found = [];
+        for (const line of plot.renderers) {
+            const { x, y } = line.data_source.data;
+            if (x) for (let i = 0; i < x.length; i++)
+                if (x[i] >= start && x[i] <= end && isFinite(y[i])) found.push(y[i]);
+        }
+        return Math.max(...found);
+    }"""
+    moved, chosen = "overview.thrp", "latency.flying"
+    home, kept = opened.page.evaluate(heights, moved), opened.page.evaluate(heights, chosen)
+    opened.plot(chosen).focus()
+    opened.page.keyboard.press("]")
+    opened.page.keyboard.press("[")
+    opened.page.keyboard.press("[")
+    kept = opened.page.evaluate(heights, chosen)
+    opened.plot("latency.realtime").focus()
+    for _ in range(4):
+        opened.page.keyboard.press("+")
+    opened.page.wait_for_function(f"([name, end]) => ({heights})(name)[1] !== end", arg=[moved, home[1]])
+    most = opened.page.evaluate(seen, moved)
+    assert most <= opened.page.evaluate(heights, moved)[1] <= most * 1.2
+    assert opened.page.evaluate(heights, chosen) == kept, "a height that the reader chose stays"
+    opened.page.keyboard.press("0")
+    opened.page.wait_for_function(f"([name, end]) => ({heights})(name)[1] === end", arg=[moved, home[1]])
+
+
+def hover(page: Page, x: float, y: float) -> None:
+    """Moves the pointer there until the tip is shown and stays: the late event of an earlier scroll hides it."""
+    frames = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    shown = 0
+    for step in range(300):
+        page.mouse.move(x + step % 2 / 2, y)
+        page.evaluate(frames)
+        shown = shown + 1 if page.evaluate("() => !document.getElementById('tip').hidden") else 0
+        if shown == 3:
+            return
+    raise AssertionError("the tip is not shown")
+
+
+def test_the_tip_tells_what_is_under_the_pointer_now(opened: Opened) -> None:
+    page, name = opened.page, "latency.realtime"
+    # Scrolling hides the tip, and its event comes with a later frame: the plot stands still before it has the focus.
+    plot = opened.plot(name)
+    plot.evaluate("plot => plot.scrollIntoView({ block: 'center', behavior: 'instant' })")
+    plot.focus()
+    box = plot.bounding_box()
+    assert box
+    hover(page, box["x"] + 500, box["y"] + 150)
+    before = page.locator("#tip b").inner_text()
+    page.keyboard.press("+")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("before => document.querySelector('#tip b').textContent !== before", arg=before)
+    page.mouse.wheel(0, 300)
+    page.wait_for_function("() => document.getElementById('tip').hidden")
+
+
+@pytest.mark.parametrize("presses", [0, 6, 12])
+def test_a_dot_keeps_its_size(opened: Opened, presses: int) -> None:
+    """Whatever is zoomed into: a dot of the image is a dot of the screen, in both directions."""
+    name = "latency.realtime"
+    opened.plot(name).focus()
+    for _ in range(presses):
+        opened.page.keyboard.press("+")
+    # The image is made anew some time after the last key.
+    opened.page.wait_for_function(
+        """name => {
+            const { plot, clouds: [layer] } = iosonar.figures.get(name);
+            const { image: [image], dw: [dw] } = layer.source.data;
+            const wide = plot.inner_width * dw / (plot.x_range.end - plot.x_range.start);
+            return Math.abs(wide / image.shape[1] - 1) < 0.01;
+        }""",
+        arg=name,
+    )
+    across, up, dot = opened.page.evaluate(
+        """name => {
+            const { plot, clouds: [layer] } = iosonar.figures.get(name);
+            const { image: [image], dw: [dw] } = layer.source.data;
+            const wide = plot.inner_width * dw / (plot.x_range.end - plot.x_range.start);
+            return [wide / image.shape[1], plot.inner_height / image.shape[0], layer.dot];
+        }""",
+        name,
+    )
+    assert dot == 4, "3,000 requests"
+    assert across == pytest.approx(1, abs=0.01)
+    assert up == pytest.approx(1, abs=0.02)
 
 
 def test_zooming_paints_finer_dots(opened: Opened) -> None:
@@ -140,6 +233,20 @@ def test_ticks_are_round_and_have_room(opened: Opened, axis: str, expected: str)
     assert opened.page.evaluate(found) == expected
 
 
+def test_the_page_writes_numbers_as_its_diagrams_do(opened: Opened) -> None:
+    values = [0, 7, 12.345, 99.96, 1234, 2229.36, 80794, 1.5e6, 1e8, 0.00123, 5.4e-6, -3, 1e-9, 448.57e-3, 0.0009999]
+    for name, python in (("count", units.count), ("along", units.tick)):
+        shown = opened.page.evaluate("([name, values]) => values.map((v) => iosonar[name](v))", [name, values])
+        assert shown == [python(value) for value in values]
+    shown = opened.page.evaluate("(values) => values.map((v) => iosonar.text('s', v))", values)
+    assert shown == [units.span(value) for value in values]
+    for unit, name in (("s", "span"), ("bytes", "addressed"), ("requests", "rate")):
+        found = opened.page.evaluate(
+            "([unit, values]) => values.map((v) => iosonar.text(unit, v))", [unit, [value for value, _ in CASES[name]]]
+        )
+        assert found == [text for _, text in CASES[name]]
+
+
 def test_keys_zoom_move_and_reset(opened: Opened) -> None:
     name = "latency.flying"
     low, high = opened.x_range(name)
@@ -158,10 +265,15 @@ def test_hovering_tells_values_and_points_everywhere(opened: Opened) -> None:
     opened.plot(name).scroll_into_view_if_needed()
     box = opened.plot(name).bounding_box()
     assert box
-    opened.page.mouse.move(box["x"] + 500, box["y"] + 150)
-    tip = opened.page.locator("#tip").inner_text()
+    hover(opened.page, box["x"] + 500, box["y"] + 150)
+    cell = opened.page.locator(f"[id='figure-{name}'] [data-here=Actual]")
+    # The tip and the legend follow the pointer with the next frames.
+    opened.page.wait_for_function(
+        "name => document.querySelector(`[id='figure-${name}'] [data-here=Actual]`).innerText.endsWith('IO/s')",
+        arg=name,
+    )
+    tip, here = opened.page.locator("#tip").inner_text(), cell.inner_text()
     assert "Actual" in tip and "Demand" in tip and "IO/s" in tip
-    here = opened.page.locator(f"[id='figure-{name}'] [data-here=Actual]").inner_text()
     assert here.endswith("IO/s") and here in tip
     assert opened.page.locator(f"[id='figure-{name}'] .cursor").is_visible()
     shown = opened.page.evaluate(
@@ -190,7 +302,7 @@ def test_hovering_over_a_cloud_counts_requests(opened: Opened) -> None:
         }""",
         name,
     )
-    opened.page.mouse.move(box[0] + found[0] * box[2], box[1] + (1 - found[1]) * box[3])
+    hover(opened.page, box[0] + found[0] * box[2], box[1] + (1 - found[1]) * box[3])
     assert "Reads" in opened.page.locator("#tip").inner_text()
 
 
@@ -206,7 +318,7 @@ def test_series_can_be_hidden(opened: Opened) -> None:
     opened.page.locator("[id='figure-overview.thrp'] input[data-series=Demand]").uncheck()
     shown = "() => Bokeh.documents[0].get_model_by_name('overview.thrp:1.0').visible"
     assert opened.page.evaluate(shown) is False
-    opened.page.locator("[id='figure-latency.flying'] input[data-series='Peak of all']").uncheck()
+    opened.page.locator("[id='figure-latency.flying'] input[data-series='Peak, all requests']").uncheck()
     peak = "() => Bokeh.documents[0].get_model_by_name('latency.flying:0.0').visible"
     assert opened.page.evaluate(peak) is False
 
@@ -217,6 +329,14 @@ def test_dark_and_light(browser: Browser, written: Path) -> None:
     opened = Opened(browser, written, color_scheme="dark")
     assert opened.page.evaluate(colour) == "rgb(15, 19, 24)"
     assert opened.page.evaluate(plot) == "#151a21"
+    # What was painted in light colours before must not shine through at the edge.
+    edge = """() => {
+        const plot = iosonar.figures.get('latency.flying').plot;
+        const { canvas, ctx } = Bokeh.index.find_one(plot).canvas_view.primary;
+        return [...ctx.getImageData(0, 0, canvas.width, 1).data].filter((_, i) => i % 4 < 3);
+    }"""
+    opened.page.wait_for_timeout(500)
+    assert max(opened.page.evaluate(edge)) <= 0x18 + 2
     opened.page.locator("#theme").click()
     assert opened.page.evaluate(colour) == "rgb(255, 255, 255)"
     assert opened.page.evaluate(plot) == "#fbfbfc"
@@ -228,6 +348,30 @@ def test_a_narrow_window_is_not_wider_than_itself(browser: Browser, written: Pat
     opened.page.set_viewport_size({"width": 480, "height": 800})
     opened.page.wait_for_timeout(300)
     assert opened.page.evaluate("() => document.documentElement.scrollWidth") <= 480
+    box = opened.page.locator("#theme").bounding_box()
+    assert box and box["x"] + box["width"] <= 480, "the button is cut off"
+    opened.page.context.close()
+
+
+@pytest.mark.parametrize("width", [480, 700, 1000, 1280])
+def test_no_part_of_the_page_is_cut_off_in_the_bar(browser: Browser, written: Path, width: int) -> None:
+    opened = Opened(browser, written)
+    opened.page.set_viewport_size({"width": width, "height": 800})
+    opened.page.wait_for_timeout(300)
+    links = opened.page.locator(".links").evaluate("all => [all.scrollWidth, all.clientWidth]")
+    assert links[0] <= links[1], "a name does not fit"
+    heads = opened.page.locator(".head").evaluate_all(
+        """all => all.map(head => {
+            const [title, legend] = [...head.children].map(each => each.getBoundingClientRect());
+            return legend.top >= title.bottom;
+        })"""
+    )
+    assert set(heads) <= ({True} if width <= 900 else {True, False}), "legends stand below titles where it is narrow"
+    opened.page.evaluate("() => document.documentElement.style.scrollBehavior = 'auto'")
+    opened.page.locator(".links a").last.click()
+    bar = opened.page.locator(".bar").bounding_box()
+    top = opened.page.locator("section").last.locator("h2").bounding_box()
+    assert bar and top and bar["y"] + bar["height"] <= top["y"], "the bar hides what it leads to"
     opened.page.context.close()
 
 

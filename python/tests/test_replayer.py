@@ -3,11 +3,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from conftest import OpenStudy
-from factory import MS, RUN_SCHEMA, US, run_row
+from factory import MS, RUN_SCHEMA, US, S, run_row
 from test_sonar import build
 
 from iosonar.diagrams import CATALOGUE, Group, Options
-from iosonar.figures.model import Empty, Role, Steps
+from iosonar.figures.model import Empty, Role, Scale, Steps
 from iosonar.figures.size import Size
 
 
@@ -55,15 +55,41 @@ def test_what_the_replayer_noted(open_study: OpenStudy, name: str, expected: lis
         figure = build(study, name)
     line = next(layer for layer in figure.layers if isinstance(layer, Steps) and layer.role is Role.ALL)
     assert line.y.tolist() == pytest.approx(expected)
-    assert figure.y.low <= min(expected) and figure.y.high > max(expected)
+    assert figure.y.high > max(expected)
+    # What is zero lies at the lower end of a logarithmic axis.
+    assert figure.y.low <= min(value for value in expected if value > 0 or figure.y.scale is Scale.LINEAR)
+
+
+@pytest.mark.parametrize("name", ["submit_lag", "answer_lag", "input_wait", "answer_wait"])
+def test_peaks_do_not_bury_the_mean(open_study: OpenStudy, name: str) -> None:
+    # A thousand waits of some µs, and one of a second.
+    rows = []
+    for n in range(1000):
+        wait = S if n == 500 else 5 * US
+        row = run_row(n, intended=n * MS, delay=wait, held_by="input" if name == "input_wait" else "depth")
+        row |= {"ready_ns": 0, "submitted_ns": row["issued_ns"] + wait, "unanswered_ns": row["completed_ns"] - wait}
+        rows.append(row)
+    with open_study(pa.Table.from_pylist(rows, schema=VERBOSE), Options(size=TwoSlices())) as study:
+        figure = build(study, name)
+    mean, most = (
+        next(each for each in figure.layers if isinstance(each, Steps) and each.label == label)
+        for label in ("Mean", "Max")
+    )
+    assert most.y.max() > 400 * mean.y.max()
+    assert figure.y.share(mean.y.min()) > 0.05 and figure.y.share(mean.y.max()) > 0.5
+    assert [row.cells for row in figure.legend.rows] == [("1 ms", "5 µs"), ("", "", "1 s")]
 
 
 def test_what_nobody_waited_for_is_named_not_drawn(open_study: OpenStudy) -> None:
     with open_study(pa.Table.from_pylist(ROWS[:1], schema=VERBOSE)) as study:
         found = {diagram.name: diagram.build(study) for diagram in CATALOGUE if diagram.group is Group.VERBOSE}
-    assert found["input_wait"] == Empty("input_wait", "no request had to wait for the load to be read")
+    assert found["input_wait"] == Empty("input_wait", "no request waited for the load to be read")
     assert isinstance(found["answer_wait_cumul"], Empty)
     assert not isinstance(found["pushback_level"], Empty)
+    none = [ROWS[0] | {"waiting": 0}]
+    with open_study(pa.Table.from_pylist(none, schema=VERBOSE)) as study:
+        found = {diagram.name: diagram.build(study) for diagram in CATALOGUE if diagram.group is Group.VERBOSE}
+    assert found["pushback_level"] == Empty("pushback_level", "no request waited to be issued")
 
 
 def test_without_verbose_it_says_so(open_study: OpenStudy) -> None:

@@ -45,7 +45,7 @@ def test_svg_in_another_theme_and_size(run: Path, tmp_path: Path) -> None:
     words = ("--only", "latency.realtime", "--format", "svg", "--theme", "dark", "--size", "800x500")
     assert report(run, "--out", tmp_path, *words) == 0
     text = (tmp_path / "db.g01.latency.realtime.svg").read_text()
-    assert "Latency over real time" in text and "#0f1318" in text
+    assert "Latency over issue time" in text and "#0f1318" in text
 
 
 def test_an_unknown_diagram_is_answered_with_near_ones(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,7 +56,7 @@ def test_an_unknown_diagram_is_answered_with_near_ones(run: Path, capsys: pytest
 def test_empty_diagrams_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_run(tmp_path / "a.replay.parquet", [run_row(latency=None), run_row(intended=MS, latency=None)])
     assert report(path, "--out", tmp_path, "--only", "latency.realtime") == 0
-    assert capsys.readouterr().err == "no latency.realtime: no request has a latency\n"
+    assert capsys.readouterr().err == "latency.realtime not drawn: no latencies in the file\n"
 
 
 @pytest.mark.parametrize("rows", [[], [run_row()], [run_row(issued_ns=None, completed_ns=None, outcome="dropped")]])
@@ -69,7 +69,7 @@ def test_the_other_half_must_speak_the_same_version(
 ) -> None:
     monkeypatch.setenv("IOSONAR_SCHEMA_VERSION", "2")
     assert report(run) == 1
-    assert "speaks version 2" in capsys.readouterr().err
+    assert "uses schema version 2" in capsys.readouterr().err
 
 
 def test_a_folder_that_can_not_be_written_is_an_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,16 +88,17 @@ def test_nothing_is_counted_twice_or_mixed(run: Path, tmp_path: Path, capsys: py
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--window", "0"), "--window takes a number of seconds above 0, not 0"),
-        (("--window", "-3"), "not -3"),
-        (("--window", "nan"), "not nan"),
-        (("--window", "1e-9"), "at most 100,000 windows are drawn, so 0.0001"),
-        (("--bad-latency", "nan"), "--bad-latency takes"),
-        (("--bad-latency", "-1"), "--bad-latency takes"),
-        (("--bad-delay", "inf"), "--bad-delay takes"),
+        (("--window", "0"), "`0` is not a time above zero"),
+        (("--window", "-3"), "`-3` is not a time above zero"),
+        (("--window", "nan"), "20ms 10m"),
+        (("--window", "1e-9"), "at most 100,000 windows fit, so use at least 0.0001"),
+        (("--bad-latency", "nan"), "--bad-latency"),
+        (("--bad-latency", "-1"), "--bad-latency"),
+        (("--bad-delay", "inf"), "--bad-delay"),
         (("--format", "png", "--size", "huge"), "1200x800 or 4k"),
+        (("--size", "huge"), "1200x800 or 4k"),
         (("--memory", "much"), "2GiB"),
-        (("--engine", "abacus"), "an engine is"),
+        (("--engine", "abacus"), "unknown engine"),
     ],
 )
 def test_a_wrong_command_line_is_named(

@@ -81,7 +81,7 @@ def test_the_diagrams(tmp_path: Path) -> None:
     assert line.y[line.x < 1023 * 4096].tolist() == pytest.approx([100.0] * int((line.x < 1023 * 4096).sum()))
     assert line.y[-1] == pytest.approx(50.0)
     assert found is not None
-    assert answer(found).startswith("A cache would have held: 1 MiB 0 %")
+    assert answer(found).startswith("Hit ratio of an LRU cache: 0 % with 1 MiB")
 
 
 def test_nothing_is_accessed(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from conftest import OpenStudy
 from factory import MS, STATISTICS, S, run_row, write_run
 from test_report import report
 
+from iosonar.diagrams.notes import common_notes
 from iosonar.figures.model import NoteKind
 from iosonar.report.verdict import Grade, counted, fails, verdict_of
 
@@ -72,15 +73,30 @@ def test_without_a_target_nothing_wraps_around(open_study: OpenStudy, run: dict[
     run = {"statistics": STATISTICS | {"wrap_factor": 3.5e-9}} | run
     with open_study(GOOD, run=run) as study:
         assert verdict_of(study)["wrap_around"] == {"grade": Grade.GOOD, "factor": None}
-        assert not [note for note in study.notes if note.kind is NoteKind.WRAP]
+        assert not [note for note in common_notes(study) if note.kind is NoteKind.WRAP]
 
 
 def test_numbers_have_their_words(open_study: OpenStudy) -> None:
-    assert counted(1, "left out") == "1 request was left out"
+    assert counted(1, "skipped") == "1 request was skipped"
     assert counted(2000, "dropped") == "2,000 requests were dropped"
     assert counted(1, "failed") == "1 request failed"
     with open_study(GOOD, run={"statistics": STATISTICS | {"zero_reads": 5}}) as study:
-        assert verdict_of(study)["reasons"][0].startswith("25.0 % of the reads returned zeros only")
+        assert verdict_of(study)["reasons"][0].startswith("25.0 % of the reads returned only zeros")
+
+
+def test_a_run_that_was_not_faithful_says_what_to_try(open_study: OpenStudy) -> None:
+    remedies = [
+        {"try": "--isolate=priority", "costs": "other programs wait meanwhile"},
+        {"try": "--wait hybrid", "costs": "a little"},
+    ]
+    own = {"requests": 20, "within_pct": {"10": 50.0, "50": 60.0, "100": 70.0}, "delay_us": None}
+    verdict = {"faithful": False, "sentence": "It was not.", "own": own, "remedies": remedies}
+    with open_study(GOOD, run={"statistics": STATISTICS | {"verdict": verdict}}) as study:
+        reason = verdict_of(study)["reasons"][0]
+    steps = "1. --isolate=priority (costs: other programs wait meanwhile), 2. --wait hybrid (costs: a little)"
+    assert reason.endswith(f"95 % needed; try, in this order: {steps}")
+    with open_study(GOOD, run={"statistics": STATISTICS | {"verdict": verdict | {"remedies": []}}}) as study:
+        assert verdict_of(study)["reasons"][0].endswith("needed")
 
 
 def test_as_bad_as_this_or_worse() -> None:
@@ -93,6 +109,6 @@ def test_scripts_get_an_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[
     path = write_run(tmp_path / "a.replay.parquet", [*GOOD, run_row(latency=6 * S)])
     words = (path, "--out", tmp_path, "--only", "overview.thrp")
     assert report(*words, "--fail-on", "bad") == 3
-    assert "verdict: bad: 1 latency beyond 5 s" in capsys.readouterr().err
+    assert "verdict: bad: 1 latency above 5 s" in capsys.readouterr().err
     assert report(*words, "--fail-on", "bad", "--bad-latency", "7") == 0
     jsonschema.validate(json.loads((tmp_path / "a.verdict.json").read_text()), SCHEMA)

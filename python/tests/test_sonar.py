@@ -6,7 +6,7 @@ from conftest import OpenStudy
 from factory import MS, STATISTICS, S, run_row
 
 from iosonar.diagrams import CATALOGUE, Options, Study
-from iosonar.figures.model import Cloud, Direction, Empty, Figure, Mood, NoteKind, Role, Rule, Steps
+from iosonar.figures.model import Cloud, Direction, Empty, Figure, NoteKind, Role, Rule, Severity, Steps
 from iosonar.figures.size import Size
 from iosonar.report.run_page import run_page
 
@@ -17,8 +17,8 @@ def build(study: Study, name: str) -> Figure:
     return figure
 
 
-def notes(figure: Figure, kind: NoteKind) -> list[tuple[str, Mood]]:
-    return [(note.text, note.mood) for note in figure.notes if note.kind is kind]
+def notes(figure: Figure, kind: NoteKind) -> list[tuple[str, Severity]]:
+    return [(note.text, note.severity) for note in figure.notes if note.kind is kind]
 
 
 ROWS = [
@@ -45,7 +45,7 @@ def test_the_sonar_diagram(open_study: OpenStudy) -> None:
         ("1", "1 ms", "1 ms", "1 ms"),
         ("1", "1 ms", "1 ms", "1 ms"),
     ]
-    assert notes(figure, NoteKind.VERDICT) == [("Passed: no latencies beyond 5 s (max = 4 ms)", Mood.GOOD)]
+    assert notes(figure, NoteKind.VERDICT) == [("Passed: no latency above 5 s (max 4 ms)", Severity.GOOD)]
     assert figure.y.low <= 1e-3 and figure.y.high >= 4e-3
 
 
@@ -53,7 +53,7 @@ def test_a_failed_verdict_marks_the_first_offender(open_study: OpenStudy) -> Non
     rows = [*ROWS, run_row(5, intended=5 * S, latency=6 * S), run_row(6, intended=6 * S, latency=7 * S)]
     with open_study(rows) as study:
         figure = build(study, "latency.realtime")
-    assert notes(figure, NoteKind.VERDICT) == [("Failed: 2 latencies beyond 5 s (max = 7 s)", Mood.BAD)]
+    assert notes(figure, NoteKind.VERDICT) == [("Failed: 2 latencies above 5 s (max 7 s)", Severity.BAD)]
     rules = [layer for layer in figure.layers if isinstance(layer, Rule)]
     assert [(rule.direction, rule.at) for rule in rules] == [(Direction.HORIZONTAL, 5), (Direction.VERTICAL, 5)]
 
@@ -61,27 +61,27 @@ def test_a_failed_verdict_marks_the_first_offender(open_study: OpenStudy) -> Non
 def test_delays_have_a_limit_of_their_own(open_study: OpenStudy) -> None:
     with open_study([*ROWS, run_row(5, intended=5 * S, delay=6 * S)]) as study:
         figure = build(study, "delay.setpoint")
-    assert notes(figure, NoteKind.VERDICT) == [("Passed: no delays beyond 10 s (max = 6 s)", Mood.GOOD)]
+    assert notes(figure, NoteKind.VERDICT) == [("Passed: no delay above 10 s (max 6 s)", Severity.GOOD)]
 
 
 def test_a_run_without_latencies_is_named(open_study: OpenStudy) -> None:
     with open_study([run_row(latency=None)]) as study:
         empty = next(diagram for diagram in CATALOGUE if diagram.name == "latency.realtime").build(study)
-    assert empty == Empty("latency.realtime", "no request has a latency")
+    assert empty == Empty("latency.realtime", "no latencies in the file")
 
 
 def test_fidelity_comes_first(open_study: OpenStudy) -> None:
     with open_study(ROWS) as study:
         first = build(study, "latency.realtime").notes[0]
-    assert (first.kind, first.mood) == (NoteKind.FIDELITY, Mood.GOOD)
-    assert first.text == "Replay faithful: 97.5 % within 10 µs, 99.40 % within 50 µs (p99 21 µs)"
+    assert (first.kind, first.severity) == (NoteKind.FIDELITY, Severity.GOOD)
+    assert first.text == "Replay faithful: 97.5 % within 10 µs, 99.4 % within 50 µs (p99 21 µs)"
 
 
 def test_a_run_that_missed_its_times_is_no_verdict(open_study: OpenStudy) -> None:
     late = STATISTICS | {"within_pct": {"10": 3.0, "50": 21.0, "100": 40.0}}
     with open_study(ROWS, run={"statistics": late}) as study:
         first = build(study, "latency.realtime").notes[0]
-    assert first.mood is Mood.BAD
+    assert first.severity is Severity.BAD
     assert first.text.startswith("Replay NOT faithful, no verdict on the device: ")
     assert "21.0 % within 50 µs, 95 % needed" in first.text
 
@@ -93,16 +93,18 @@ def test_what_a_run_does_not_say_its_delays_do(open_study: OpenStudy) -> None:
     assert first.text == "Replay faithful: 0 % within 10 µs, 100 % within 50 µs (p99 30 µs)"
 
 
-@pytest.mark.parametrize(("faithful", "mood"), [(True, Mood.GOOD), (False, Mood.BAD)])
-def test_a_runs_own_verdict_counts_more_than_its_issue_error(open_study: OpenStudy, faithful: bool, mood: Mood) -> None:
+@pytest.mark.parametrize(("faithful", "severity"), [(True, Severity.GOOD), (False, Severity.BAD)])
+def test_a_runs_own_verdict_counts_more_than_its_issue_error(
+    open_study: OpenStudy, faithful: bool, severity: Severity
+) -> None:
     own = {"requests": 9, "within_pct": {"10": 90.0, "50": 96.0, "100": 97.0}, "delay_us": {"p99": 120.0}}
     verdict = {"faithful": faithful, "sentence": "So it was.", "own": own}
     with open_study(ROWS, run={"statistics": STATISTICS | {"verdict": verdict}}) as study:
         first = build(study, "latency.realtime").notes[0]
-        front = run_page(study, []).front
-    assert (first.kind, first.mood) == (NoteKind.FIDELITY, mood)
+        summary = run_page(study, []).summary
+    assert (first.kind, first.severity) == (NoteKind.FIDELITY, severity)
     assert "90.0 % within 10 µs, 96.0 % within 50 µs (p99 120 µs)" in first.text
-    assert (front.bands[0].mood, front.bands[0].text) == (mood, "So it was.")
+    assert (summary.banners[0].severity, summary.banners[0].text) == (severity, "So it was.")
 
 
 def test_a_run_that_the_device_alone_made_late_is_faithful(open_study: OpenStudy) -> None:
@@ -110,23 +112,24 @@ def test_a_run_that_the_device_alone_made_late_is_faithful(open_study: OpenStudy
     verdict = {"faithful": True, "sentence": "This replay was faithful.", "own": own}
     with open_study(ROWS, run={"statistics": STATISTICS | {"verdict": verdict}}) as study:
         first = build(study, "latency.realtime").notes[0]
-    assert (first.mood, first.text) == (Mood.GOOD, "Replay faithful: the device alone made requests late")
+    assert (first.severity, first.text) == (Severity.GOOD, "Replay faithful: only the device held requests back")
 
 
 def test_fake_and_cut_short_are_stamped(open_study: OpenStudy) -> None:
     with open_study(ROWS, complete=False, run={"fake": "no O_DIRECT"}) as study:
         figure = build(study, "overview.thrp")
     assert [text for text, _ in notes(figure, NoteKind.STAMP)] == ["FAKE RESULT", "CUT SHORT"]
-    assert ("Fake: no O_DIRECT", Mood.BAD) in notes(figure, NoteKind.WARNING)
+    assert ("Fake: no O_DIRECT", Severity.BAD) in notes(figure, NoteKind.WARNING)
 
 
 @pytest.mark.parametrize(
-    ("factor", "mood"), [(15.161, Mood.WARNING), (1.0, Mood.NEUTRAL), (0.166, Mood.WARNING), (2.0, Mood.WARNING)]
+    ("factor", "severity"),
+    [(15.161, Severity.WARNING), (1.0, Severity.NEUTRAL), (0.166, Severity.WARNING), (2.0, Severity.WARNING)],
 )
-def test_the_wrap_around_factor_warns(open_study: OpenStudy, factor: float, mood: Mood) -> None:
+def test_the_wrap_around_factor_warns(open_study: OpenStudy, factor: float, severity: Severity) -> None:
     with open_study(ROWS, run={"statistics": STATISTICS | {"wrap_factor": factor}}) as study:
         ((text, found),) = notes(build(study, "delay.setpoint"), NoteKind.WRAP)
-    assert found is mood
+    assert found is severity
     assert text.startswith("wrap-around factor ")
 
 
@@ -139,8 +142,8 @@ def test_the_overview_has_demand_and_actual(open_study: OpenStudy) -> None:
     assert np.isnan(lines[Role.DEMAND].y[-1])  # holds nothing but the last request, at its very beginning
     assert lines[Role.ACTUAL].y[0] == pytest.approx(2 / 3)
     assert lines[Role.ACTUAL].edges[-1] == pytest.approx(78.001)
-    ((text, mood),) = notes(figure, NoteKind.VERDICT)
-    assert mood is Mood.WARNING and "78.001 s for 39 s" in text
+    ((text, severity),) = notes(figure, NoteKind.VERDICT)
+    assert severity is Severity.WARNING and "1 min 18 s for 39 s" in text
 
 
 def test_a_histogram_names_all_its_lines(open_study: OpenStudy) -> None:

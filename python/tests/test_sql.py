@@ -34,6 +34,15 @@ def test_a_table_for_people(run: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out == "op     n\n─────  ─\nread   2\nwrite  1\n"
 
 
+@pytest.mark.parametrize(
+    "value", ["TIMESTAMPTZ '2020-01-01 00:00:00+00'", "[TIMESTAMPTZ '2020-01-01 00:00:00+00']", "TIMETZ '01:02:03+01'"]
+)
+def test_times_with_a_zone_are_printed(run: Path, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sql(run, f'SELECT {value} AS "a""b", 1 AS n') == 0
+    heads, _, row = capsys.readouterr().out.splitlines()
+    assert heads.startswith('a"b') and ("2020-01-01" in row or "01:02:03" in row)
+
+
 def test_the_views(run: Path, tmp_path: Path) -> None:
     for number, (query, expected) in enumerate(
         [
@@ -66,25 +75,69 @@ def test_long_tables_are_cut_and_say_so(tmp_path: Path, capsys: pytest.CaptureFi
     path = write_run(tmp_path / "a.parquet", [run_row(n) for n in range(300)])
     assert sql(path, "SELECT request FROM requests") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 203 and "only 200 are shown" in lines[-1]
+    assert len(lines) == 203 and "first 200 rows" in lines[-1]
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("code", "query", "said"),
     [
-        ("SELEC 1", "syntax error"),
-        ("SELECT nothing FROM requests", "nothing"),
-        ("FROM nowhere", "nowhere"),
-        ("DROP TABLE requests", "files are not changed"),
-        ("SELECT 1; SELECT 2", "one question at a time"),
-        ("SELECT error('no way')", "no way"),
-        ("SELECT op::INT FROM requests", "Could not convert"),
+        (2, "SELEC 1", "syntax error"),
+        (2, "SELECT nothing FROM requests", "nothing"),
+        (2, "FROM nowhere", "nowhere"),
+        (2, "SELECT no_such(op) FROM requests", "no_such"),
+        (2, "FROM read_csv('x')", "read_csv is not available"),
+        (2, "DROP TABLE requests", "one read-only query"),
+        (2, "UPDATE EXTENSIONS", "one read-only query"),
+        (2, "SELECT 1; SELECT 2", "one read-only query"),
+        # These can be understood: it is a value that they fail on.
+        (1, "SELECT error('no way')", "no way"),
+        (1, "SELECT op::INT FROM requests", "Could not convert"),
     ],
 )
-def test_bad_questions(run: Path, query: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert sql(run, query) == 1
+def test_bad_questions(run: Path, code: int, query: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sql(run, query) == code
     err = capsys.readouterr().err
     assert said in err and "can't read" not in err
+
+
+def test_a_question_that_is_no_text_is_a_wrong_command_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sql(run, "SELECT '\udcff'") == 2
+    assert capsys.readouterr().err == "iosonar sql: the query is not UTF-8: SELECT '\\xff'\n"
+
+
+@pytest.mark.parametrize("format_", ["csv", "json", "parquet"])
+def test_what_is_said_of_an_answer_names_no_statement_of_ours(
+    run: Path, tmp_path: Path, format_: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sql(run, "SELECT op::INT FROM requests", "--out", tmp_path / f"o.{format_}") == 1
+    err = capsys.readouterr().err
+    assert "Could not convert" in err and "COPY" not in err and "/proc/" not in err and err.count("\n") == 1
+
+
+def test_json_has_null_for_what_is_no_number_in_it(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "o.json"
+    query = """SELECT 'nan'::DOUBLE AS a, 'inf'::FLOAT AS "b""c", 1.5::DOUBLE AS d, '-inf'::DOUBLE AS e, 1 AS f"""
+    assert sql(run, query, "--out", out) == 0
+    assert json.loads(out.read_text()) == [{"a": None, 'b"c': None, "d": 1.5, "e": None, "f": 1}]
+
+
+def test_a_limit_of_the_size_of_files_is_told_as_one(run: Path, tmp_path: Path) -> None:
+    program = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16,) * 2)\n"
+    program += "from iosonar.cli.sql import main; main()"
+    for format_ in ("csv", "json", "parquet"):
+        out = tmp_path / f"o.{format_}"
+        words = [sys.executable, "-c", program, str(run), "SELECT random() FROM range(1_000_000)", "--out", str(out)]
+        ended = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert (ended.returncode, ended.stderr) == (1, f"iosonar sql: can't write {out}: File too large\n")
+    assert [path.name for path in tmp_path.iterdir()] == [run.name]
+
+
+@pytest.mark.parametrize("size", ["999999999T", "9" * 5000 + "G"])
+def test_more_memory_than_can_be_is_a_wrong_command_line(
+    run: Path, size: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sql(run, "SELECT 1", "--memory", size) == 2
+    assert "maximum is 1024 TiB" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("csv", "n\n3\n"), ("json", '[\n\t{"n":3}\n]\n')])
@@ -117,7 +170,7 @@ def test_where_it_can_not_be_written_is_said(run: Path, tmp_path: Path, capsys: 
         assert f"can't write /proc/{name}: " in capsys.readouterr().err
     out = tmp_path / "o.xyz"
     assert sql(run, "SELECT 1", "--out", out) == 2
-    assert "o.xyz: which format is that?" in capsys.readouterr().err
+    assert "unknown format of " in capsys.readouterr().err
     assert sql(run, "SELECT error('no')", "--out", tmp_path / "o.csv") == 1
     assert [path.name for path in tmp_path.iterdir()] == [run.name]
 
@@ -130,3 +183,159 @@ def test_a_file_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_parquet_needs_a_file(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sql(run, "SELECT 1", "--format", "parquet") == 2
     assert "--out FILE" in capsys.readouterr().err
+
+
+def test_free_to_go_is_what_the_replay_itself_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        run_row(),
+        run_row(held_by="input"),
+        run_row(held_by="recorder"),
+        run_row(held_by="depth"),
+        run_row(pushed_back=True),
+        run_row(held_by="input", pushed_back=True),
+        run_row(issued_ns=None, completed_ns=None, outcome="dropped"),
+    ]
+    path = write_run(tmp_path / "a.replay.parquet", rows)
+    # As docs/schema.md has it.
+    documented = "issued_ns IS NOT NULL AND NOT pushed_back AND held_by IN ('nothing', 'input', 'recorder')"
+    query = f"SELECT count(*) FILTER (free_to_go) AS a, count(*) FILTER ({documented}) AS b FROM requests"
+    assert sql(path, query, "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out) == [{"a": 3, "b": 3}]
+
+
+ATTEMPTS = [
+    "WITH a AS (COPY (SELECT 1) TO '{run}') SELECT 1",
+    "WITH a AS (COPY (SELECT 1) TO '{new}') SELECT 1",
+    "SELECT (WITH a AS (COPY (SELECT 1) TO '{new}') SELECT 1)",
+    "WITH a AS (INSERT INTO requests SELECT * FROM requests RETURNING *) FROM a",
+    "FROM query('WITH a AS (COPY (SELECT 1) TO ''{new}'') SELECT 1')",
+    "FROM json_execute_serialized_sql(json_serialize_sql('SELECT 1'))",
+    "COPY (SELECT 1) TO '{new}'",
+    "COPY requests TO '{run}' (FORMAT parquet)",
+    "EXPORT DATABASE '{new}'",
+    "ATTACH '{new}'",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+    "PRAGMA profiling_output = '{new}'",
+    "PRAGMA enable_profiling",
+    "CALL enable_logging(storage_path = '{new}')",
+    "CREATE TABLE t AS SELECT 1",
+    "FROM read_csv('/etc/passwd')",
+    "FROM read_text('/etc/passwd')",
+    "FROM '/etc/passwd'",
+    "FROM '{other}'",
+    "FROM read_parquet('{other}')",
+    "FROM parquet_metadata('{other}')",
+    "FROM glob('/*')",
+    "FROM read_parquet('http://127.0.0.1:9/x.parquet')",
+    "FROM duckdb_secrets()",
+    "FROM arrow_scan(1, 2, 3)",
+]
+
+
+@pytest.mark.parametrize("query", ATTEMPTS)
+def test_a_question_changes_nothing_and_reads_nothing_else(
+    run: Path, tmp_path: Path, query: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = write_run(tmp_path / "other.parquet", ROWS)
+    before = {path: path.read_bytes() for path in (run, other)}
+    assert sql(run, query.format(run=run, new=tmp_path / "new", other=other)) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("iosonar sql: ") and "Traceback" not in err
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_what_is_locked_leaves_room_to_compute(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_run(tmp_path / "a.parquet", ROWS)
+    # More than fits into so little memory.
+    query = "SELECT count(*) AS n FROM (SELECT range, hash(range) AS h FROM range(6_000_000) ORDER BY h)"
+    spilling = f"SELECT max(h) > 0 AS n FROM ({query.split('(', 2)[2].rsplit(')', 1)[0]} LIMIT 5_000_000)"
+    assert sql(path, spilling, "--memory", "64MiB", "--format", "csv") == 0
+    assert capsys.readouterr().out == "n\ntrue\n"
+
+
+def test_nothing_is_overwritten_unasked(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    measured = run.read_bytes()
+    link, hard = tmp_path / "link.parquet", tmp_path / "hard.parquet"
+    link.symlink_to(run)
+    hard.hardlink_to(run)
+    for out in (run, link, hard, tmp_path / ".." / tmp_path.name / run.name):
+        for words in ((), ("--overwrite",)):
+            assert sql(run, "SELECT 1", "--out", out, *words) == 1
+            assert "is also an input; give the output another name" in capsys.readouterr().err
+    assert run.read_bytes() == measured and link.is_symlink()
+    for kind in ("csv", "json", "parquet", "txt"):
+        out = tmp_path / f"mine.{kind}"
+        out.write_text("mine")
+        assert sql(run, "SELECT 1", "--out", out) == 1
+        said = capsys.readouterr().err
+        assert said.endswith(f"{out} exists; give the output another name, or replace it with --overwrite\n")
+        assert out.read_text() == "mine"
+        assert sql(run, "SELECT 1", "--out", out, "--overwrite") == 0
+        assert out.read_bytes() != b"mine"
+    out = tmp_path / "to.csv"
+    out.symlink_to(tmp_path / "mine.csv")
+    assert sql(run, "SELECT 2 AS a", "--out", out, "--overwrite") == 0
+    assert out.is_symlink() and (tmp_path / "mine.csv").read_text() == "a\n2\n"
+
+
+def test_devices_and_pipes_are_written_to(run: Path, tmp_path: Path) -> None:
+    import os
+    from threading import Thread
+
+    null = tmp_path / "null"
+    os.mkfifo(null)
+    read: list[bytes] = []
+    reading = Thread(target=lambda: read.append(null.read_bytes()))
+    reading.start()
+    assert sql(run, "SELECT 1 AS a", "--format", "csv", "--out", null) == 0
+    reading.join()
+    assert read == [b"a\n1\n"] and null.is_fifo()
+    assert sql(run, "SELECT 1", "--out", "/dev/null") == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_load_answers_with_its_own_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import pyarrow as pa
+
+    rows = pa.Table.from_pylist([load_row(5), load_row(7, op="write")])
+    rows = rows.append_column("latency_ns", pa.array([30, None], pa.int64()))
+    rows = rows.append_column("queued_ns", pa.array([1, 2], pa.int64())).append_column("process", pa.array(["a", "b"]))
+    rows = rows.append_column("mine", pa.array([[1], [2]])).append_column("place", pa.array(["x", "y"]))
+    path = write_load(tmp_path / "a.load.parquet", rows)
+    query = (
+        "SELECT at_ns, queued_ns, process, latency_ns, mine, place, place_1, intended_ns, completed_ns, pid, request "
+        "FROM requests ORDER BY at_ns"
+    )
+    assert sql(path, query, "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out) == [
+        {
+            **{"at_ns": 5, "queued_ns": 1, "process": "a", "latency_ns": 30, "mine": [1], "place": 0, "place_1": "x"},
+            **{"intended_ns": 5, "completed_ns": 35, "pid": None, "request": 0},
+        },
+        {
+            **{"at_ns": 7, "queued_ns": 2, "process": "b", "latency_ns": None, "mine": [2], "place": 1, "place_1": "y"},
+            **{"intended_ns": 7, "completed_ns": None, "pid": None, "request": 1},
+        },
+    ]
+
+
+def test_a_run_answers_with_columns_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import pyarrow as pa
+    from factory import RUN_SCHEMA
+
+    table = pa.Table.from_pylist(ROWS, schema=RUN_SCHEMA)
+    for name in ("tenant", "source", "latency_ns", "file_row_number", "OP"):
+        table = table.append_column(name, pa.array(["a", "b", "c"]))
+    path = write_run(tmp_path / "a.replay.parquet", table)
+    query = "SELECT tenant, source_1, latency_ns_1, file_row_number_1, OP_1, op FROM requests WHERE latency_ns > 5e6"
+    assert sql(path, query, "--format", "csv") == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["c,c,c,c,c,read"]
+
+
+def test_of_loads_and_runs_each_has_its_own(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    load = write_load(tmp_path / "b.load.parquet", [load_row(5)])
+    query = "SELECT source, count(at_ns) AS a, count(issued_ns) AS b FROM requests GROUP BY ALL ORDER BY ALL"
+    assert sql(run, load, query, "--format", "csv") == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["0,0,3", "1,1,0"]

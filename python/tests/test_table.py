@@ -51,14 +51,14 @@ def test_a_foreign_parquet_is_refused(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     pq.write_table(pa.table({"x": [1]}), tmp_path / "x.parquet")
-    with pytest.raises(UserError, match="not a table of requests"), open_requests([tmp_path / "x.parquet"]):
+    with pytest.raises(UserError, match="neither a load"), open_requests([tmp_path / "x.parquet"]):
         pass
 
 
 def test_a_truncated_file_is_named(tmp_path: Path) -> None:
     path = write_run(tmp_path / "a.parquet", [run_row()])
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(UserError, match="cut short"), open_requests([path]):
+    with pytest.raises(UserError, match="truncated"), open_requests([path]):
         pass
 
 

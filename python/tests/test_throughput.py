@@ -7,9 +7,10 @@ from factory import S, run_row
 
 from iosonar.diagrams import CATALOGUE, Options
 from iosonar.diagrams.overview import rates
-from iosonar.figures.model import Figure
+from iosonar.figures.model import Empty, Figure
 from iosonar.quantities.series import Series
 from iosonar.quantities.throughput import throughput, window_for
+from iosonar.report.run_page import run_page
 
 
 def test_windows_count_requests_and_sectors(open_run: OpenRun) -> None:
@@ -41,7 +42,21 @@ def test_the_partial_window_is_not_taken_for_a_whole_one(open_run: OpenRun) -> N
 
 
 @pytest.mark.parametrize(
-    ("duration", "window"), [(3600, 3), (30, 3), (29, 2), (10, 1), (6, 0.5), (0.01, 0.001), (0, 3)]
+    ("duration", "window"),
+    [
+        (3600, 3),
+        (30, 3),
+        (29, 2),
+        (10, 1),
+        (6, 0.5),
+        (0.01, 0.001),
+        (0, 3),
+        (36_000, 30),
+        (86_400, 120),
+        (604_800, 600),
+        (3.2e9, 2_764_800),
+        (1e-9, 1e-9),
+    ],
 )
 def test_short_runs_have_short_windows(duration: float, window: float) -> None:
     assert window_for(duration) == pytest.approx(window)
@@ -57,3 +72,49 @@ def test_the_legends_maximum_is_that_of_whole_windows(open_study: OpenStudy) -> 
     for figure in figures:
         assert isinstance(figure, Figure)
         assert {row.cells[1] for row in figure.legend.rows} == {"2"}
+
+
+def test_averages_are_those_of_the_page(open_study: OpenStudy) -> None:
+    # From 1.3 s on, within the first window; answers last 0.7 s beyond.
+    rows = [run_row(n, intended=round((1.3 + n / 100) * S), latency=S * 7 // 10) for n in range(101)]
+    with open_study(rows, Options(window_s=1.0)) as study:
+        tiles = {tile.label: tile for tile in run_page(study, ()).summary.tiles}
+        found = {each.name: each.build(study) for each in CATALOGUE if each.name.startswith(("overview.thr", "thr"))}
+    averages = {}
+    for name, figure in found.items():
+        assert isinstance(figure, Figure)
+        averages[name] = {row.label: row.cells[0] for row in figure.legend.rows}
+    # 101 requests of 4 KiB: demanded within a second, answered within 1.7 s.
+    assert tiles["Throughput"].value == "59.4 IO/s" and tiles["Throughput"].more == "101 IO/s demanded"
+    assert averages["overview.thrp"] == {"Demand": "101", "Actual": "59.4"}
+    assert averages["thrp.setpoint"] == {"Reads": "101"} and averages["thrp.completed"] == {"Reads": "59.4"}
+    assert (
+        tiles["Data"].value == averages["overview.thrs"]["Actual"] == averages["thrs.completed"]["Reads"] == "243 kB/s"
+    )
+
+
+@pytest.mark.parametrize("name", ["overview.thrp", "overview.thrs", "thrp.setpoint", "thrs.completed"])
+def test_what_comes_at_one_instant_has_no_rate(open_study: OpenStudy, name: str) -> None:
+    diagram = next(diagram for diagram in CATALOGUE if diagram.name == name)
+    with open_study([run_row(latency=0), run_row(latency=0)]) as study:
+        empty = diagram.build(study)
+    assert isinstance(empty, Empty) and "no rate" in empty.reason
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        (10.0, "windows of 1 s; the last covers 0 s and is not drawn"),
+        (10.25, "windows of 1 s; the last covers 250 ms and is not drawn"),
+        (10.75, "windows of 1 s; the last covers 750 ms and is dotted"),
+        (10.998, "windows of 1 s"),
+    ],
+)
+def test_what_became_of_the_last_window_is_said(open_study: OpenStudy, last: float, words: str) -> None:
+    rows = [run_row(intended=number * S // 2, latency=0) for number in range(20)]
+    rows += [run_row(intended=round(last * S), latency=0)]
+    with open_study(rows, Options(window_s=1.0)) as study:
+        for diagram in CATALOGUE:
+            if diagram.name in ("overview.thrp", "overview.thrs", "thrp.setpoint", "thrs.completed"):
+                figure = diagram.build(study)
+                assert isinstance(figure, Figure) and figure.of.endswith(words)

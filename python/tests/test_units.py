@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from iosonar import units
 
@@ -15,39 +20,126 @@ from iosonar import units
         (1.5e-6, "1.5 µs"),
         (0.0009999, "1 ms"),
         (0.0123, "12.3 ms"),
-        (3599.9, "3600 s"),
+        (3599.9, "3,600 s"),
         (-0.002, "-2 ms"),
         (math.nan, "–"),
     ],
 )
-def test_seconds(value: float, text: str) -> None:
+def test_seconds_along_an_axis(value: float, text: str) -> None:
     assert units.seconds(value) == text
 
 
+def test_spans_are_in_minutes_from_a_minute_on() -> None:
+    values = [0, 85e-9, 0.00085, 0.44857, 0.9999, 59.94, 59.96, 3599.9, 3660, 90_000, -3660]
+    texts = ["0 s", "85 ns", "850 µs", "449 ms", "1 s", "59.9 s", "1 min", "1 h", "1 h 1 min", "1 d 1 h", "-1 h 1 min"]
+    assert [units.span(value) for value in values] == texts
+
+
+CASES = json.loads((Path(__file__).parents[2] / "crates/trace/tests/numbers.json").read_text(encoding="utf-8"))
+"""Numbers as both halves write them: crates/trace/src/human.rs reads the same."""
+
+
 @pytest.mark.parametrize(
-    ("value", "text"),
+    ("name", "written"),
     [
-        (0, "0"),
-        (7, "7"),
-        (1234, "1234"),
-        (2229.36, "2229"),
-        (80794, "80.8 k"),
-        (1e8, "100 M"),
-        (5.4e-6, "5.4 × 10⁻⁶"),
-        (0.00123, "0.00123"),
+        ("span", units.span),
+        ("transferred", units.transferred),
+        ("addressed", units.binary_bytes),
+        ("rate", units.count),
+        ("share", units.percent),
+        ("requests", units.requests),
     ],
 )
-def test_count(value: float, text: str) -> None:
+def test_both_halves_write_the_same(name: str, written: Callable[[float], str]) -> None:
+    assert len(CASES[name]) > 5
+    assert [(value, written(value)) for value, _ in CASES[name]] == [(value, text) for value, text in CASES[name]]
+
+
+COUNTS = [
+    (0, "0"),
+    (7, "7"),
+    (12.345, "12.3"),
+    (1234, "1,234"),
+    (2229.36, "2,229"),
+    (80794, "80,794"),
+    (1e8, "100,000,000"),
+    (5.4e-6, "<0.001"),
+    (0.001, "0.001"),
+    (-7, "-7"),
+    (0.00123, "0.00123"),
+    (math.inf, "–"),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), COUNTS)
+def test_counts_stand_in_full(value: float, text: str) -> None:
     assert units.count(value) == text
 
 
-def test_bytes() -> None:
+def test_millions_have_no_room_along_an_axis() -> None:
+    assert [units.tick(value) for value in (500, 1e4, 250_000, 1e6, 2.5e7)] == [
+        "500",
+        "10,000",
+        "250,000",
+        "1 M",
+        "25 M",
+    ]
+
+
+def test_along_an_axis_small_counts_differ() -> None:
+    assert [units.tick(value) for value in (0.001, 2e-4, -2e-4)] == ["0.001", "2 × 10⁻⁴", "-2 × 10⁻⁴"]
+
+
+def test_what_is_addressed_is_binary_and_what_is_moved_decimal() -> None:
     assert units.binary_bytes(512) == "512 B"
     assert units.binary_bytes(1.5 * 2**30) == "1.5 GiB"
+    assert units.transferred(29_173_158.7) == "29.2 MB"
+    assert units.transferred(1_500) == "1.5 kB"
+    assert units.transferred(0) == "0 B"
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(1, "100 %"), (0.999999, "99.99 %"), (0.9973, "99.73 %"), (0.5, "50.0 %"), (0, "0 %")]
+    ("share", "text"),
+    [
+        (1, "100 %"),
+        (0.999999, "99.9 %"),
+        (0.9973, "99.7 %"),
+        (0.94996, "94.9 %"),
+        (0.95, "95.0 %"),
+        (0.57, "57.0 %"),
+        (0.29, "29.0 %"),
+        (0.5, "50.0 %"),
+        (0.001, "0.1 %"),
+        (0.00099, "<0.1 %"),
+        (0, "0 %"),
+        (math.nan, "–"),
+    ],
 )
-def test_percent_never_rounds_to_all(share: float, text: str) -> None:
+def test_a_share_never_reaches_what_it_misses(share: float, text: str) -> None:
     assert units.percent(share) == text
+
+
+@given(st.integers(0, 10**9), st.integers(1, 10**9))
+def test_shares_of_whole_numbers_are_rounded_down(part: int, whole: int) -> None:
+    part = min(part, whole)
+    text = units.percent(part / whole)
+    assert (text == "100 %") == (part == whole) and (text == "0 %") == (part == 0)
+    shown = 0.0 if text.startswith("<") else float(text.removesuffix(" %"))
+    assert round(shown * 10) * whole <= part * 1000
+
+
+def test_changes_have_a_sign_unless_there_is_none() -> None:
+    assert [units.change(share) for share in (0.1234, -0.05, -0.0001, 25.0)] == [
+        "+12.3 %",
+        "-5.0 %",
+        "+0.0 %",
+        "+2,500.0 %",
+    ]
+
+
+def test_one_is_singular() -> None:
+    assert (units.requests(1), units.requests(3082), units.counted(2, "run")) == (
+        "1 request",
+        "3,082 requests",
+        "2 runs",
+    )

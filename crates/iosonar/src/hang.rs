@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use iosonar_replay::recorder::Progress;
+use iosonar_replay::result::completion_log::Progress;
 
 /// A device that is only slow answers earlier, nearly always.
 const SLOW: Duration = Duration::from_secs(5);
@@ -19,7 +19,7 @@ pub struct Hang {
 }
 
 impl Hang {
-    /// "no answer for N s, M in flight", if it is so; `now` counts from any beginning.
+    /// "no completion for N s, M in flight", if it is so; `now` counts from any beginning.
     pub fn silence(&mut self, now: Duration, progress: &Progress) -> Option<String> {
         let in_flight = progress.in_flight.load(Ordering::Relaxed);
         self.look(now, progress.completed.load(Ordering::Relaxed), in_flight).map(|silent| said(silent, in_flight))
@@ -29,14 +29,14 @@ impl Hang {
     pub fn news(&mut self, now: Duration, progress: &Progress) -> Option<String> {
         let was_silent = now - self.since;
         let Some(said) = self.silence(now, progress) else {
-            return self.next.take().map(|_| format!("the target answers again, after {} s", was_silent.as_secs()));
+            return self.next.take().map(|_| format!("completions again, after {} s", was_silent.as_secs()));
         };
         let silent = now - self.since;
         if silent < self.next.unwrap_or(SLOW) {
             return None;
         }
         self.next = Some(silent * 2);
-        Some(format!("{said}; Ctrl-C ends the replay, and a second one does not wait for them"))
+        Some(format!("{said}; Ctrl-C ends the replay, a second Ctrl-C without waiting for them"))
     }
 
     /// How long it has been silent, if that is longer than a device is only slow.
@@ -49,7 +49,7 @@ impl Hang {
 }
 
 fn said(silent: Duration, in_flight: u32) -> String {
-    format!("no answer for {} s, {in_flight} in flight", silent.as_secs())
+    format!("no completion for {} s, {in_flight} in flight", silent.as_secs())
 }
 
 #[cfg(test)]
@@ -67,10 +67,10 @@ mod tests {
             said.extend(hang.news(Duration::from_secs(second), &progress).map(|news| (second, news)));
         }
         let begins = [
-            (25, "no answer for 5 s, 7 in flight; Ctrl-C"),
-            (30, "no answer for 10 s, 7 in flight"),
-            (40, "no answer for 20 s, 7 in flight"),
-            (50, "the target answers again, after 30 s"),
+            (25, "no completion for 5 s, 7 in flight; Ctrl-C"),
+            (30, "no completion for 10 s, 7 in flight"),
+            (40, "no completion for 20 s, 7 in flight"),
+            (50, "completions again, after 30 s"),
         ];
         assert_eq!(said.len(), begins.len(), "{said:?}");
         for ((second, news), (at, begin)) in said.iter().zip(begins) {

@@ -1,27 +1,34 @@
 //! `iosonar`: record real storage I/O, replay it on any device, see what the storage did.
 //!
-//! Each subcommand is a file under `commands/`; a name that is none of them is handed to `iosonar-NAME`.
+//! Each subcommand is a file under `commands/`; any other name runs the program `iosonar-NAME`.
 
 mod commands;
+mod console;
 mod duration;
 mod external;
+mod fio;
 mod hang;
 mod human;
+mod program;
+mod programs;
 mod progress;
 mod signals;
 mod statistics;
+mod supervised;
 mod survey;
-mod told;
+mod usage;
 mod watch;
 mod written;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
-use std::{io, panic, process};
+use std::{env, io, panic, process};
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 
 use crate::commands::Command;
-use crate::told::tell;
+use crate::console::status;
+use crate::program::Program;
 
 /// Record real storage I/O, replay it on any device with microsecond fidelity, and see what the storage did.
 #[derive(Parser)]
@@ -31,24 +38,54 @@ struct Cli {
     command: Command,
 }
 
-fn main() -> ExitCode {
-    end_at_once_on_panics();
-    for setting in iosonar_replay::isolate::undo_what_was_left() {
-        tell!("note: {setting} was put back: a replay with --isolate that was killed had left it changed");
+/// For the commands that are about the program as a whole.
+const PROGRAM: Program = Program { command_line, run: |words| parse(words)?.run(&PROGRAM) };
+
+/// All subcommands with their options, and the names of the Python half's.
+fn command_line() -> clap::Command {
+    programs::join(Cli::command())
+}
+
+fn parse(words: Vec<OsString>) -> clap::error::Result<Command> {
+    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand as Missing};
+    let mut command_line = command_line();
+    if let Some(words) = external::words(&words, &command_line) {
+        return Ok(Command::External(words));
     }
-    match Cli::parse().command.run() {
-        Ok(code) => match told::lost() {
+    let mut matches = match command_line.try_get_matches_from_mut(&words) {
+        // Only a list of commands needs to know what is installed.
+        Err(error) if matches!(error.kind(), DisplayHelp | Missing) => {
+            programs::list(command_line).try_get_matches_from(words)?
+        }
+        matches => matches?,
+    };
+    Ok(Cli::from_arg_matches_mut(&mut matches)?.command)
+}
+
+fn main() -> ExitCode {
+    let is_worker = supervised::enter();
+    end_at_once_on_panics();
+    for setting in iosonar_replay::host::isolation::undo_what_was_left() {
+        status!("note: restored {setting}, which a killed replay with --isolate had left changed");
+    }
+    let command = parse(env::args_os().collect()).unwrap_or_else(|error| console::refuse(&error));
+    // Where there can't be a supervisor, the command does without.
+    if let Some(code) = (!is_worker && command.may_hang()).then(supervised::supervise).and_then(Result::ok) {
+        return code;
+    }
+    match command.run(&PROGRAM) {
+        Ok(code) => match console::lost() {
             None => code,
             Some(error) => {
-                tell!("iosonar: standard output could not be written, so what was told is not complete: {error}");
+                status!("iosonar: cannot write standard output: {error}; the output is incomplete");
                 ExitCode::from(exit::FAILED)
             }
         },
         // Whoever reads our output, `head` for example, has had enough: nothing to complain about.
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::FAILED),
         Err(error) => {
-            tell!("iosonar: {}", told_once(&error));
-            ExitCode::from(exit::FAILED)
+            console::notes(&format!("iosonar: {}", told_once(&error)));
+            ExitCode::from(if usage::is_usage(&error) { exit::USAGE } else { exit::FAILED })
         }
     }
 }
@@ -83,6 +120,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 mod exit {
     /// What was asked for could not be done.
     pub const FAILED: u8 = 1;
+    /// The command line was wrong, as clap has it.
+    pub const USAGE: u8 = 2;
     /// Two things that were compared are not the same.
     pub const DIFFERS: u8 = 3;
     /// A replay, or a pass over a device, came to its end, but parts of it failed or were not done in full.

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::console::one_line;
+
 /// Rows between two looks at the clock.
 const ROWS: u64 = 1 << 14;
 
@@ -18,7 +20,7 @@ impl Rows {
     /// At the beginning of the work that these words name.
     pub fn new(what: &str) -> Self {
         let bar = ProgressBar::hidden();
-        bar.set_message(what.to_owned());
+        bar.set_message(one_line(what));
         Self { bar, rows: 0, started: Instant::now() }
     }
 

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use iosonar_replay::fidelity::Moment;
+use iosonar_replay::result::fidelity::Moment;
+use iosonar_replay::result::statistics::{DeviceStatistics, Quantiles, Statistics, Within};
 use iosonar_replay::run::Finished;
-use iosonar_replay::statistics::{DeviceStatistics, Quantiles, Statistics, Within};
 use iosonar_replay::verify::report::{Last, Verification};
 
-use crate::told::tell;
+use crate::console::{one_line, status};
 use crate::{exit, human};
 
 /// Worst moments that are printed; more are in the result.
@@ -21,15 +21,15 @@ pub fn for_people(s: &Statistics) -> String {
     let mut out = String::new();
     let mut line = |name: &str, text: String| {
         if !text.is_empty() {
-            writeln!(out, "{name:<17}{text}").expect("a string takes everything");
+            writeln!(out, "{:<17}{}", one_line(name), one_line(&text)).expect("a string takes everything");
         }
     };
     line("FAKE RESULT", s.fake.as_deref().map_or("", |why| why.trim_start_matches("FAKE RESULT: ")).to_owned());
-    line("requests", format!("{} ({} reads, {} writes, {} others)", s.requests, s.reads, s.writes, s.others));
-    let rate = format!("{:.0} requests/s, {}/s", s.iops, human::bytes(s.bytes_per_s as u64));
-    line("completed", format!("{} in {}: {rate}", s.completed, human::span(s.elapsed_s)));
+    line("requests", format!("{}: {}", human::count(s.requests), operations(s.reads, s.writes, s.others)));
+    let rate = format!("{} requests/s, {}/s", human::rate(s.iops), human::bytes(s.bytes_per_s as u64));
+    line("completed", format!("{} in {}: {rate}", human::count(s.completed), human::span(s.elapsed_s)));
     line(
-        "not as asked",
+        "failed",
         list(&[
             (s.errors, "errors"),
             (s.short, "short"),
@@ -43,7 +43,7 @@ pub fn for_people(s: &Statistics) -> String {
         "left out",
         list(&[
             (s.dropped, "dropped"),
-            (s.skipped.beyond_end, "across the target's end"),
+            (s.skipped.beyond_end, "beyond the target's end"),
             (s.skipped.unaligned, "unaligned"),
             (s.skipped.too_large, "too large"),
             (s.skipped.unsupported, "unsupported"),
@@ -54,16 +54,17 @@ pub fn for_people(s: &Statistics) -> String {
         "overlaps",
         list(&[(s.pushed_back, "pushed back"), (s.ordered_waits, "ordered waits"), (s.widened, "widened to blocks")]),
     );
-    line("most at once", format!("{} in flight, {} pushed back", s.max_in_flight, s.max_pushed_back));
+    let (in_flight, pushed_back) = (u64::from(s.max_in_flight), u64::from(s.max_pushed_back));
+    line("most at once", format!("{} in flight, {} pushed back", human::count(in_flight), human::count(pushed_back)));
     let has_positions = !(s.fake.is_some() && s.wrap_factor < 1e-6);
-    line("wrap-around", if has_positions { format!("factor {:.3}", s.wrap_factor) } else { String::new() });
+    line("wrap-around", if has_positions { format!("factor {}", human::factor(s.wrap_factor)) } else { String::new() });
     line("latency", s.latency_us.as_ref().map(quantiles).unwrap_or_default());
-    line("  from deadline", s.latency_intended_us.as_ref().map(quantiles).unwrap_or_default());
-    line("issue error", s.issue_error_us.as_ref().map(quantiles).unwrap_or_default());
+    line("  from scheduled", s.latency_intended_us.as_ref().map(quantiles).unwrap_or_default());
+    line("delay", s.issue_error_us.as_ref().map(quantiles).unwrap_or_default());
     line("  within", s.within_pct.as_ref().map(within).unwrap_or_default());
-    line("  free to go", s.issue_error_free_us.as_ref().map(quantiles).unwrap_or_default());
+    line("  not held back", s.issue_error_free_us.as_ref().map(quantiles).unwrap_or_default());
     line("  within", s.within_free_pct.as_ref().map(within).unwrap_or_default());
-    line("  drift", s.drift_us_per_min.map(|d| format!("{d:+.3} µs/min")).unwrap_or_default());
+    line("  drift", s.drift_us_per_min.map(drift).unwrap_or_default());
     if s.devices.len() > 1 {
         for device in &s.devices {
             line(&format!("  {}", name_of(device)), device_line(device));
@@ -77,8 +78,12 @@ pub fn for_people(s: &Statistics) -> String {
         line("verdict", verdict.sentence.clone());
         let worst: Vec<_> = verdict.worst.iter().take(WORST).map(moment).collect();
         line("  worst moments", worst.join("; "));
+        for (remedy, number) in verdict.remedies.iter().zip(1..) {
+            let name = if number == 1 { "  what to try" } else { "" };
+            line(name, format!("{number}. {} (costs: {})", remedy.what, remedy.costs));
+        }
     }
-    line("cut short", if s.complete { String::new() } else { "yes: this run is not complete".into() });
+    line("cut short", if s.complete { String::new() } else { "yes: the run is incomplete".into() });
     out
 }
 
@@ -88,10 +93,12 @@ fn name_of(d: &DeviceStatistics) -> String {
 }
 
 fn device_line(d: &DeviceStatistics) -> String {
-    let Some(target) = &d.target else { return format!("{} requests, left out: no --target names it", d.requests) };
+    let Some(target) = &d.target else {
+        return format!("{}, left out: no --target", human::counted(d.requests, "request"));
+    };
     let counts =
         list(&[(d.requests, "requests"), (d.left_out, "left out"), (d.errors + d.short + d.unfinished, "failed")]);
-    let rate = format!("{:.0} requests/s, {}/s", d.iops, human::bytes(d.bytes_per_s as u64));
+    let rate = format!("{} requests/s, {}/s", human::rate(d.iops), human::bytes(d.bytes_per_s as u64));
     let latency = d.latency_us.as_ref().map(|q| format!("; {}", quantiles(q))).unwrap_or_default();
     format!("on {target}: {counts}; {rate}{latency}")
 }
@@ -116,44 +123,57 @@ pub fn exit_code(all: &[Statistics]) -> ExitCode {
 /// What verification found goes to standard error, where nobody overlooks it.
 pub fn tell_findings(finished: &Finished) {
     for finding in finished.findings.iter().take(FINDINGS_TOLD) {
-        tell!("VERIFY ERROR: {}", finding.on(&finished.targets));
+        status!("VERIFY ERROR: {}", finding.on(&finished.targets));
     }
     if finished.findings.len() > FINDINGS_TOLD {
         let more = finished.findings.len() - FINDINGS_TOLD;
-        tell!("VERIFY ERROR: and more; the next {more} are in the result's footer, under `run.findings`");
+        status!("VERIFY ERROR: {more} more in the result's footer, under `run.findings`");
     }
 }
 
 fn verified(v: &Verification) -> String {
     let all = list(&[
         (v.read_sectors, "sectors of reads"),
-        (v.reread_sectors, "sectors right after their write"),
-        (v.undecided_sectors, "sectors undecided for overlaps"),
+        (v.reread_sectors, "sectors read back after their write"),
+        (v.undecided_sectors, "sectors undecided because of overlaps"),
     ]);
-    let all = if all.is_empty() { "no sector of a read had been written in this run".to_owned() } else { all };
-    let known = if v.known_pct < 100.0 { format!(" (of {} % of the blocks)", v.known_pct) } else { String::new() };
-    format!("{all}{known}: {} mismatches", v.mismatches)
+    let all = if all.is_empty() { "no read of a sector written in this run".to_owned() } else { all };
+    let known = human::percent(v.known_pct / 100.0);
+    let known = if v.known_pct < 100.0 { format!(" (of {known} of the blocks)") } else { String::new() };
+    format!("{all}{known}: {} mismatches", human::count(v.mismatches))
 }
 
 fn last_pass(last: &Last) -> String {
-    let share = if last.sectors == 0 { 100.0 } else { 100.0 * last.checked as f64 / last.sectors as f64 };
+    let share = if last.sectors == 0 { human::percent(1.0) } else { human::percent_of(last.checked, last.sectors) };
     format!(
-        "checked {} / {} blocks ({share:.1}%), found {} errors, {} mismatches{}",
-        last.checked,
-        last.sectors,
-        last.errors,
-        last.mismatches,
-        if last.complete { "" } else { "; not complete" }
+        "checked {} of {} blocks ({share}), found {} errors, {} mismatches{}",
+        human::count(last.checked),
+        human::count(last.sectors),
+        human::count(last.errors),
+        human::count(last.mismatches),
+        if last.complete { "" } else { "; incomplete" }
     )
 }
 
 fn list(counts: &[(u64, &str)]) -> String {
-    let some: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    some.join(", ")
+    let some = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", human::count(*n)));
+    some.collect::<Vec<_>>().join(", ")
+}
+
+/// What the requests do: `70 reads, 29 writes, 1 other`.
+fn operations(reads: u64, writes: u64, others: u64) -> String {
+    let all = [(reads, "read"), (writes, "write"), (others, "other")];
+    all.map(|(count, what)| human::counted(count, what)).join(", ")
+}
+
+/// How much later requests go out with each minute.
+fn drift(us_per_min: f64) -> String {
+    let sign = if us_per_min > 0.0 { "+" } else { "" };
+    format!("{sign}{}/min", human::span(us_per_min / 1e6))
 }
 
 fn moment(m: &Moment) -> String {
-    format!("{} late at {:.3} s ({})", human::span(m.late_us / 1e6), m.at_s, m.cause.name())
+    format!("{} late at {} ({})", human::span(m.late_us / 1e6), human::at_second(m.at_s), m.cause.name())
 }
 
 fn quantiles(q: &Quantiles) -> String {
@@ -162,5 +182,6 @@ fn quantiles(q: &Quantiles) -> String {
 }
 
 fn within(w: &Within) -> String {
-    format!("{:.2} % within 10 µs, {:.2} % 25 µs, {:.2} % 50 µs, {:.2} % 100 µs", w.us10, w.us25, w.us50, w.us100)
+    let [in_10, in_25, in_50, in_100] = [w.us10, w.us25, w.us50, w.us100].map(|pct| human::percent(pct / 100.0));
+    format!("{in_10} within 10 µs, {in_25} 25 µs, {in_50} 50 µs, {in_100} 100 µs")
 }

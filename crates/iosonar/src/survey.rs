@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use hdrhistogram::Histogram;
-use iosonar_trace::{Nanos, Op, Outcome, Record, Request, Sectors};
-use serde::Serialize;
+use iosonar_replay::result::statistics::Times;
+use iosonar_trace::{IoResult, Nanos, Op, Outcome, Request, Sectors};
 use serde_json::{Map, Value, json};
 
 /// Sizes beyond this number of different ones are counted together.
@@ -23,6 +22,8 @@ pub struct Survey {
     second: i64,
     in_second: u64,
     peak: u64,
+    latency: Latency,
+    queued: Option<Times>,
 }
 
 impl Survey {
@@ -37,6 +38,10 @@ impl Survey {
         }
         self.in_second += 1;
         self.peak = self.peak.max(self.in_second);
+        self.latency.add(request.op, request.latency);
+        if let Some(queued) = request.queued {
+            self.queued.get_or_insert_with(Times::growing).add(queued);
+        }
     }
 
     fn take(&mut self, op: Op, sectors: Sectors) {
@@ -73,97 +78,77 @@ impl Survey {
         if self.peak > 0 {
             map.insert("busiest_second_requests".into(), self.peak.into());
         }
+        self.latency.enter(&mut map);
+        if let Some(queued) = &self.queued {
+            map.insert("queued_us".into(), json!(queued.quantiles()));
+        }
         map
+    }
+}
+
+/// How long requests took, those of each operation by themselves.
+#[derive(Default)]
+struct Latency([Option<Box<Times>>; Op::ALL.len()], Option<Box<Times>>);
+
+impl Latency {
+    fn add(&mut self, op: Op, latency: Option<Nanos>) {
+        let Some(latency) = latency else { return };
+        for times in [&mut self.0[op as usize], &mut self.1] {
+            times.get_or_insert_with(|| Box::new(Times::growing())).add(latency);
+        }
+    }
+
+    /// Nothing where nothing is known.
+    fn enter(&self, map: &mut Map<String, Value>) {
+        let Some(all) = &self.1 else { return };
+        map.insert("latency_us".into(), json!(all.quantiles()));
+        let by_op = Op::ALL.iter().filter_map(|&op| {
+            let times = self.0[op as usize].as_ref()?;
+            let mut quantiles = json!(times.quantiles());
+            quantiles["requests"] = times.count().into();
+            Some((op.name().to_owned(), quantiles))
+        });
+        map.insert("latency_us_by_op".into(), Value::Object(by_op.collect()));
     }
 }
 
 /// What happened, in a run.
 pub struct RunSurvey {
     pub sizes: Survey,
-    latency: Times,
     delay: Times,
     pushed_back: u64,
     outcomes: BTreeMap<Outcome, u64>,
 }
 
-#[derive(Serialize)]
-struct Quantiles {
-    mean: f64,
-    p50: f64,
-    p90: f64,
-    p98: f64,
-    p99: f64,
-    p999: f64,
-    max: f64,
-}
-
 impl RunSurvey {
     pub fn new() -> Self {
-        Self {
-            sizes: Survey::default(),
-            latency: Times::new(),
-            delay: Times::new(),
-            pushed_back: 0,
-            outcomes: BTreeMap::new(),
-        }
+        Self { sizes: Survey::default(), delay: Times::growing(), pushed_back: 0, outcomes: BTreeMap::new() }
     }
 
     /// Takes a row into account.
-    pub fn record(&mut self, record: &Record) {
+    pub fn record(&mut self, record: &IoResult) {
         *self.outcomes.entry(record.outcome).or_default() += 1;
         self.pushed_back += u64::from(record.pushed_back);
         if record.outcome.is_skipped() {
             return;
         }
         self.sizes.take(record.op, record.sectors);
-        self.latency.put(record.latency());
-        self.delay.put(record.delay());
+        self.sizes.latency.add(record.op, record.latency());
+        record.delay().into_iter().for_each(|delay| self.delay.add(delay));
     }
 
     /// The part of the JSON object that a run has.
     pub fn json(&self) -> Map<String, Value> {
         let mut map = Map::new();
-        map.insert("latency_us".into(), json!(self.latency.quantiles()));
+        if self.sizes.latency.1.is_none() {
+            map.insert("latency_us".into(), Value::Null);
+        }
         map.insert("delay_us".into(), json!(self.delay.quantiles()));
         map.insert("pushed_back".into(), self.pushed_back.into());
         let outcomes =
             self.outcomes.iter().map(|(outcome, &count)| (outcome.name().to_owned(), count.into())).collect();
         map.insert("outcomes".into(), Value::Object(outcomes));
         map
-    }
-}
-
-/// Times to three digits, in memory that does not grow, and their exact maximum.
-struct Times {
-    histogram: Histogram<u64>,
-    max: u64,
-}
-
-impl Times {
-    fn new() -> Self {
-        let histogram = Histogram::new_with_bounds(1, 1 << 42, 3).expect("the bounds are valid");
-        Self { histogram, max: 0 }
-    }
-
-    fn put(&mut self, time: Option<Nanos>) {
-        if let Some(time) = time {
-            let ns = time.0.max(0) as u64;
-            self.histogram.saturating_record(ns);
-            self.max = self.max.max(ns);
-        }
-    }
-
-    fn quantiles(&self) -> Option<Quantiles> {
-        let us = |q: f64| self.histogram.value_at_quantile(q).min(self.max) as f64 / 1e3;
-        (!self.histogram.is_empty()).then(|| Quantiles {
-            mean: self.histogram.mean() / 1e3,
-            p50: us(0.5),
-            p90: us(0.9),
-            p98: us(0.98),
-            p99: us(0.99),
-            p999: us(0.999),
-            max: self.max as f64 / 1e3,
-        })
     }
 }
 
@@ -186,6 +171,25 @@ mod tests {
         assert_eq!(json["request_bytes"]["common"][0], json!({"bytes": 4096, "requests": 3}));
         assert_eq!(json["request_bytes"]["mean"], 5120.0);
         assert_eq!(json["busiest_second_requests"], 3);
+    }
+
+    #[test]
+    fn latencies_of_each_operation_and_none_where_none_is_known() {
+        let mut survey = Survey::default();
+        for (op, us) in [(Op::Read, Some(100)), (Op::Read, Some(300)), (Op::Write, Some(448_570)), (Op::Flush, None)] {
+            let latency = us.map(|us: i64| Nanos(us * 1000));
+            survey.request(&Request { latency, ..Request::new(Nanos::ZERO, op, Sector(0), Sectors(8)) });
+        }
+        let json = Value::Object(survey.json());
+        assert_eq!((&json["latency_us"]["max"], &json["latency_us"]["p999"]), (&json!(448_570.0), &json!(448_570.0)));
+        assert_eq!(
+            (&json["latency_us_by_op"]["read"]["max"], &json["latency_us_by_op"]["read"]["requests"]),
+            (&json!(300.0), &json!(2))
+        );
+        assert_eq!(json["latency_us_by_op"]["flush"], Value::Null);
+        let mut unknown = Survey::default();
+        unknown.request(&Request::new(Nanos::ZERO, Op::Read, Sector(0), Sectors(8)));
+        assert!(!unknown.json().contains_key("latency_us"), "{:?}", unknown.json());
     }
 
     #[test]

@@ -8,33 +8,25 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use iosonar_replay::issuer::Stop;
-use iosonar_replay::recorder::Progress;
+use iosonar_replay::result::completion_log::Progress;
 use iosonar_trace::Nanos;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
+use crate::console::status;
 use crate::hang::Hang;
 use crate::human;
-use crate::told::tell;
+use crate::signals::{Heeding, heed};
 
 /// The first signal ends the run gently; a second one doesn't wait for what is in flight.
-pub fn stop_on_signals(stop: &Arc<Stop>) -> io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+pub fn stop_on_signals(stop: &Arc<Stop>) -> io::Result<Heeding> {
     let stop = Arc::clone(stop);
-    let listen = move || {
-        for (seen, _) in signals.forever().enumerate() {
-            if seen == 0 {
-                stop.gently();
-                tell!("stopping: waiting for requests in flight; once more to wait no longer");
-            } else {
-                stop.at_once();
-            }
+    heed(move |_, before| {
+        if before == 0 {
+            stop.gently();
+            status!("stopping: waiting for requests in flight; press Ctrl-C again to stop at once");
+        } else {
+            stop.at_once();
         }
-    };
-    let no_thread =
-        |e| io::Error::other(format!("no thread can be made: {e}; raise the limit on processes (ulimit -u)"));
-    thread::Builder::new().spawn(listen).map_err(no_thread)?;
-    Ok(())
+    })
 }
 
 /// Of the last pass of verification, whose unit are sectors.
@@ -80,7 +72,7 @@ fn listen(progress: &Progress, over: &AtomicBool) {
     let mut hang = Hang::default();
     while !over.load(Ordering::Relaxed) {
         if let Some(news) = hang.news(begun.elapsed(), progress) {
-            tell!("{news}");
+            status!("{news}");
         }
         thread::park_timeout(4 * TICK);
     }
@@ -103,7 +95,7 @@ fn draw(progress: &Progress, over: &AtomicBool, requests: Option<u64>, duration:
             bar.set_style(ProgressStyle::with_template(VERIFY_STYLE).expect("a valid template"));
             bar.set_length(to_verify);
             bar.set_position(progress.verified.load(Ordering::Relaxed));
-            bar.set_message(format!("reading again what was written, {wrong} mismatches"));
+            bar.set_message(format!("reading back written sectors, {wrong} mismatches"));
             thread::park_timeout(TICK);
             continue;
         }
@@ -112,9 +104,10 @@ fn draw(progress: &Progress, over: &AtomicBool, requests: Option<u64>, duration:
         let rate = (done - before) as f64 / TICK.as_secs_f64();
         let bytes = human::bytes(progress.bytes.load(Ordering::Relaxed));
         before = done;
-        let failed = if errors > 0 { format!(", {errors} errors") } else { String::new() };
+        let failed = if errors > 0 { format!(", {} errors", human::count(errors)) } else { String::new() };
         let silence = hang.silence(begun.elapsed(), progress).map(|said| format!(", {said}")).unwrap_or_default();
-        bar.set_message(format!("{done} requests, {rate:.0}/s, {bytes}{failed}{silence}"));
+        let shown = human::counted(done, "request");
+        bar.set_message(format!("{shown}, {}/s, {bytes}{failed}{silence}", human::rate(rate)));
         let intended = progress.intended_ns.load(Ordering::Relaxed).max(0) as u64;
         bar.set_position(if by_time { intended } else { done });
         thread::park_timeout(TICK);

@@ -7,14 +7,16 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 
-use anyhow::{Result, bail};
-use iosonar_trace::output::{Existing, Output, split_compression};
-use iosonar_trace::{Device, Format, Kind, Metadata, Nanos, Reader, Record, Request, Unheld, Writer};
+use anyhow::{Context, Result, bail};
+use iosonar_trace::output::{Existing, Output, refuse_block_device, split_compression};
+use iosonar_trace::{ConversionLoss, Device, Format, IoResult, Kind, Metadata, Nanos, Reader, Request, Writer};
 
+use crate::console::status;
+use crate::fio;
 use crate::human;
 use crate::progress::Rows;
 use crate::signals;
-use crate::told::tell;
+use crate::usage::misuse;
 
 /// Rows that go from the thread that reads to the one that writes at a time, and how many such may lie between them.
 const BATCH: usize = 8192;
@@ -38,7 +40,7 @@ pub fn copy<Row: Send>(
     mut rows: Box<dyn Reader<Row>>,
     mut writer: Box<dyn Writer<Row>>,
     accept: impl FnOnce(&Metadata) -> Result<()>,
-) -> Result<(Metadata, Unheld)> {
+) -> Result<(Metadata, ConversionLoss)> {
     let mut progress = Rows::new(what);
     let (to_writer, from_reader) = mpsc::sync_channel::<Batch<Row>>(BATCHES);
     let rows = &mut rows;
@@ -93,25 +95,25 @@ fn read_batch<Row>(rows: &mut dyn Reader<Row>) -> Result<Vec<Row>> {
 }
 
 /// Says on standard error what was written, and what is to be known of it.
-pub fn say(output: &Path, metadata: &Metadata, unheld: &Unheld) {
+pub fn say(output: &Path, format: &Format, metadata: &Metadata, unheld: &ConversionLoss) {
     for notice in &metadata.notices {
-        tell!("note: {notice}");
+        status!("note: {notice}");
     }
     let (counts, span) = (&metadata.counts, &metadata.span);
     for (count, what) in [
-        (counts.bad_lines, "bad lines were left out"),
-        (counts.lost_events, "events were lost by whatever recorded the trace"),
-        (counts.unmatched, "requests have no completion in the trace"),
+        (counts.bad_lines, "bad lines left out"),
+        (counts.lost_events, "events lost when the trace was recorded"),
+        (counts.unmatched, "requests without completion in the trace"),
     ] {
         if count > 0 {
-            tell!("warning: {count} {what}");
+            status!("warning: {} {what}", human::count(count));
         }
     }
     if !metadata.complete {
-        tell!("warning: the input was cut short; what was readable of it was taken");
+        status!("warning: the input was cut short; its readable part was used");
     }
     for loss in &unheld.said {
-        tell!("warning: {loss}");
+        status!("warning: {loss}");
     }
     let size = fs::metadata(output).map_or(String::new(), |s| format!(", {}", human::bytes(s.len())));
     let requests = human::counted(counts.requests, "request");
@@ -120,25 +122,30 @@ pub fn say(output: &Path, metadata: &Metadata, unheld: &Unheld) {
             let (reads, writes) = (human::counted(counts.reads, "read"), human::counted(counts.writes, "write"));
             format!("{requests} ({reads}, {writes}, {})", human::counted(counts.others, "other"))
         }
-        left_out => format!("{} of {requests}", counts.requests.saturating_sub(left_out)),
+        left_out => format!("{} of {requests}", human::count(counts.requests.saturating_sub(left_out))),
     };
     let lasted = human::span((Nanos(span.last_ns) - Nanos(span.first_ns)).as_secs());
-    tell!("{}: {held} over {lasted}{size}", output.display());
+    status!("{}: {held} over {lasted}{size}", output.display());
+    if format.name == "fio-iolog" {
+        fio::advice(output, metadata).lines().for_each(|line| status!("{line}"));
+    }
 }
 
 /// Whether a file that is there may go.
 #[derive(clap::Args)]
 pub struct Replacing {
-    /// Replace OUT if it exists
+    /// Overwrite OUT if it exists
     #[arg(long)]
     overwrite: bool,
 }
 
 impl Replacing {
-    /// Refuses to write over a file, unless that was asked for.
+    /// Refuses to write over a file, unless that was asked for, and over a block device in any case.
     pub fn allows(&self, output: &Path) -> Result<()> {
-        if !self.overwrite && fs::metadata(output).is_ok_and(|status| status.is_file()) {
-            bail!("{} exists; give the output another name, or replace it with --overwrite", output.display());
+        let Ok(status) = fs::metadata(output) else { return Ok(()) };
+        refuse_block_device(&status).with_context(|| output.display().to_string())?;
+        if !self.overwrite && status.is_file() {
+            bail!("{} exists; name another output, or replace it with --overwrite", output.display());
         }
         Ok(())
     }
@@ -160,7 +167,7 @@ impl Replacing {
         output: &Path,
         format: &'static Format,
         known: &Metadata,
-    ) -> Result<Box<dyn Writer<Record>>> {
+    ) -> Result<Box<dyn Writer<IoResult>>> {
         let Some(create) = format.create_run else { return Ok(iosonar_trace::create_run_as(output, format, known)?) };
         Ok(create(self.begin(output)?, known)?)
     }
@@ -177,10 +184,7 @@ impl Replacing {
 /// Refuses to call a load as runs are called.
 pub fn refuse_name_of_run(output: &Path) -> Result<()> {
     if kind_by_name(output) == Some(Kind::Replay) {
-        bail!(
-            "{} is a name for a run, but this makes a load, which becomes a run by `iosonar replay`; call it NAME.load…",
-            output.display()
-        );
+        misuse!("{} is the name of a run, but the output is a load; name it NAME.load…", output.display());
     }
     Ok(())
 }
@@ -208,7 +212,7 @@ pub fn refuse_same_file(input: &Path, output: &Path) -> Result<()> {
         && one == other
         && one.2
     {
-        bail!("{} and {} are the same file; give the output another name", input.display(), output.display());
+        misuse!("{} and {} are the same file; name another output", input.display(), output.display());
     }
     Ok(())
 }
@@ -260,8 +264,8 @@ mod tests {
             Ok(())
         }
 
-        fn finish(self: Box<Self>, _: &Metadata) -> iosonar_trace::Result<Unheld> {
-            Ok(Unheld::default())
+        fn finish(self: Box<Self>, _: &Metadata) -> iosonar_trace::Result<ConversionLoss> {
+            Ok(ConversionLoss::default())
         }
     }
 

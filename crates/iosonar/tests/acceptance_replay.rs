@@ -7,12 +7,12 @@ mod replaying;
 use std::path::Path;
 
 use iosonar_testing::{LoopDevice, Need, left_out};
-use iosonar_trace::{Op, Outcome, Record};
+use iosonar_trace::{IoResult, Op, Outcome};
 
 use replaying::{Bench, MIB, Ran};
 
 /// What the text of a result can hold of a row.
-fn in_text(row: &Record) -> (i64, u64, u64, bool, i64, i64, bool) {
+fn in_text(row: &IoResult) -> (i64, u64, u64, bool, i64, i64, bool) {
     let (delay, latency) = (row.delay().expect("it was issued"), row.latency().expect("it came back"));
     (row.intended.0, row.sector.0, row.sectors.0, row.op == Op::Read, delay.0, latency.0, row.pushed_back)
 }
@@ -70,10 +70,10 @@ fn check(name: &str, requests: u64, max_end_sector: u64) {
 }
 
 /// No two requests that overlap, one of them a write, were in flight at the same time.
-fn assert_no_overlap_in_flight(rows: &[Record]) {
-    let mut flying: Vec<&Record> = rows.iter().filter(|row| row.issued.is_some()).collect();
+fn assert_no_overlap_in_flight(rows: &[IoResult]) {
+    let mut flying: Vec<&IoResult> = rows.iter().filter(|row| row.issued.is_some()).collect();
     flying.sort_by_key(|row| row.issued);
-    let mut before: Vec<&Record> = Vec::new();
+    let mut before: Vec<&IoResult> = Vec::new();
     for row in flying {
         before.retain(|earlier| earlier.completed > row.issued);
         for other in &before {

@@ -7,22 +7,22 @@ use std::path::Path;
 use std::time::Instant;
 
 use iosonar_testing::{LoopDevice, Need, left_out};
-use iosonar_trace::{Device, Flags, Kind, Metadata, Nanos, Op, Outcome, Record, Request, Sector, Sectors};
+use iosonar_trace::{Device, Flags, IoResult, Kind, Metadata, Nanos, Op, Outcome, Request, Sector, Sectors};
 
 use recording::{Direct, Recording, iosonar};
 
-fn issued(op: Op, sector: u64, sectors: u64, at: Nanos) -> Record {
-    Record {
+fn issued(op: Op, sector: u64, sectors: u64, at: Nanos) -> IoResult {
+    IoResult {
         issued: Some(at),
         completed: Some(at + Nanos(1)),
         bytes_done: sectors * 512,
         in_flight: 1,
         outcome: Outcome::Ok,
-        ..Record::of(&Request::new(at, op, Sector(sector), Sectors(sectors)), 0)
+        ..IoResult::of(&Request::new(at, op, Sector(sector), Sectors(sectors)), 0)
     }
 }
 
-fn write_run(path: &Path, rows: &[Record]) {
+fn write_run(path: &Path, rows: &[IoResult]) {
     let metadata = Metadata::new(Kind::Replay, "test");
     let mut writer = iosonar_trace::create_run(path, &metadata).unwrap();
     for row in rows {
@@ -145,7 +145,7 @@ fn a_recording_of_another_run_of_the_same_load_proves_nothing() {
     let found = iosonar(&["check", &second, &seen]);
     let said = String::from_utf8_lossy(&found.stdout);
     assert_eq!(found.status.code(), Some(3), "{said}");
-    assert!(said.contains("nothing was recorded while the run went on"), "{said}");
+    assert!(said.contains("nothing was recorded during the run"), "{said}");
     let found = iosonar(&["check", &second, &unsampled]);
     let said = String::from_utf8_lossy(&found.stdout);
     assert_eq!(found.status.code(), Some(3), "{said}");
@@ -236,7 +236,7 @@ fn files_in_the_wrong_order_are_named() {
     let found = iosonar(&["check", &run, &run]);
     assert_eq!(found.status.code(), Some(1));
     let said = String::from_utf8_lossy(&found.stderr);
-    assert!(said.contains("second comes the recording"), "{said}");
+    assert!(said.contains("name the recording second"), "{said}");
 }
 
 /// A run to `target`, and a recording of devices with the same requests, so many ns later each.
@@ -245,7 +245,7 @@ struct Both {
 }
 
 impl Both {
-    fn new(rows: &[Record], known: &Metadata, recorded: &[&str], later: impl Fn(usize) -> i64) -> Self {
+    fn new(rows: &[IoResult], known: &Metadata, recorded: &[&str], later: impl Fn(usize) -> i64) -> Self {
         let both = Self { folder: tempfile::tempdir().unwrap() };
         let mut writer = iosonar_trace::create_run(&both.path("a.replay.parquet"), known).unwrap();
         rows.iter().for_each(|row| writer.write(row).unwrap());
@@ -282,7 +282,7 @@ fn to_target(disk: &str) -> Metadata {
     Metadata { run: Some(serde_json::json!({"targets": [target]})), ..Metadata::new(Kind::Replay, "test") }
 }
 
-fn some_rows() -> Vec<Record> {
+fn some_rows() -> Vec<IoResult> {
     (0..10).map(|i| issued(Op::Write, i * 8, 8, Nanos(i as i64 * 1000))).collect()
 }
 
@@ -290,13 +290,13 @@ fn some_rows() -> Vec<Record> {
 fn a_recording_of_another_device_is_told_of() {
     let (code, said) = Both::new(&some_rows(), &to_target("loop1"), &["loop2"], |_| 0).checked(&[]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("the replay went to loop1, recorded was loop2"), "{said}");
+    assert!(said.contains("the target of the replay was loop1, the recording is of loop2"), "{said}");
     assert!(said.ends_with("is in the recording of loop2\n"), "{said}");
     let (_, said) = Both::new(&some_rows(), &to_target("loop1"), &["loop1"], |_| 0).checked(&[]);
     assert!(!said.contains("note:") && said.ends_with("is in the recording of loop1\n"), "{said}");
     let (_, said) = Both::new(&some_rows(), &to_target("loop1"), &["loop2"], |_| 0).checked(&["--json"]);
     let json: serde_json::Value = serde_json::from_str(&said).unwrap();
-    assert!(json["notes"][0].as_str().unwrap().contains("recorded was loop2"), "{said}");
+    assert!(json["notes"][0].as_str().unwrap().contains("the recording is of loop2"), "{said}");
     assert_eq!(json["devices"], serde_json::json!([]));
 }
 
@@ -316,14 +316,14 @@ fn a_damaged_run_is_never_complete() {
     let both = Both::new(&rows, &to_target("loop1"), &["loop1"], |_| 0);
     let (code, said) = both.checked(&[]);
     assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("1 row could not be read") && said.contains("NOT known to be complete"), "{said}");
+    assert!(said.contains("1 row of the run unreadable") && said.contains("INCONCLUSIVE"), "{said}");
     let run = both.path("a.replay.parquet").to_string_lossy().into_owned();
     let info = iosonar(&["info", &run]);
     let said = String::from_utf8_lossy(&info.stdout);
-    assert!(said.contains("NO: it is damaged, 1 row could not be read"), "{said}");
+    assert!(said.contains("NO: damaged, 1 row"), "{said}");
     let limit = iosonar(&["limit", &run]);
     let said = String::from_utf8_lossy(&limit.stderr);
-    assert!(said.contains("1 row could not be read"), "{said}");
+    assert!(said.contains("1 row"), "{said}");
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn what_is_missing_is_listed_before_what_others_did() {
 fn standard_input_is_refused_plainly() {
     let found = iosonar(&["check", "-", "x.load.parquet"]);
     let said = String::from_utf8_lossy(&found.stderr);
-    assert!(found.status.code() == Some(1) && said.contains("read only once"), "{said}");
+    assert!(found.status.code() == Some(2) && said.contains("standard input"), "{said}");
 }
 
 #[test]
@@ -367,5 +367,5 @@ fn what_was_cut_short_is_not_called_complete() {
     let found = iosonar(&["check", &run.to_string_lossy(), &seen.to_string_lossy()]);
     let said = String::from_utf8_lossy(&found.stdout);
     assert_eq!(found.status.code(), Some(3), "{said}");
-    assert!(said.contains("a.replay.parquet was cut short") && said.contains("NOT known to be complete"), "{said}");
+    assert!(said.contains("a.replay.parquet was cut short") && said.contains("INCONCLUSIVE"), "{said}");
 }

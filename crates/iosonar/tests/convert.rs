@@ -178,7 +178,7 @@ fn a_file_that_is_there_stays_unless_it_may_go() {
 fn a_wrong_format_is_no_empty_success() {
     let folder = folder(&[("a.load", LOAD), ("a.csv", "1,2,3,4,5\n1,2,3,4,5\n")]);
     for (arguments, answer) in [
-        (&["convert", "a.load", "x.load.parquet", "--from", "etw"][..], "no request of the format etw"),
+        (&["convert", "a.load", "x.load.parquet", "--from", "etw"][..], "no request in the format etw"),
         (&["convert", "a.csv", "x.load.parquet", "--from", "tencent"], "line 1 left out"),
     ] {
         let words = said(&folder, arguments, false);
@@ -209,7 +209,7 @@ dd 1 [000] 1.000001: block:block_bio_complete: 253,0 W 0 + 8 [0]
         (&["convert", "c.txt", "x.load.parquet"], "only completions"),
     ] {
         let words = said(&folder, arguments, false);
-        assert!(words.contains("holds no request") && words.contains(answer), "{arguments:?}: {words}");
+        assert!(words.contains("has no request") && words.contains(answer), "{arguments:?}: {words}");
     }
     assert!(!folder.path().join("x.load.parquet").exists());
     said(&folder, &["convert", "z.txt", "x.load.parquet"], true);

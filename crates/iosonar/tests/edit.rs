@@ -63,7 +63,7 @@ fn mistakes_are_explained_and_leave_no_file() {
         (&["x.load", "x.load", "reverse"], "same file"),
         (&["x.load", "y.load"], "<PIPELINE>"),
         (&["x.load", "y.what", "reverse"], "let it end in"),
-        (&["x.load", "y.replay.parquet", "reverse"], "call it NAME.load"),
+        (&["x.load", "y.replay.parquet", "reverse"], "name it NAME.load"),
         (&["z.load", "y.load", "reverse"], "z.load"),
         (&["--help-transform", "slipp"], "did you mean slip?"),
     ] {

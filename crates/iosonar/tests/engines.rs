@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{Flags, Op, Outcome, Request};
 
 use replaying::{Bench, MIB, Ran, read_run, request, side_by_side};
@@ -62,8 +62,11 @@ fn every_engine_does_every_operation_on_a_device() {
 /// The kernel's own word for what came to the device, by its tracepoint: operation, sector, sectors.
 fn traced(device: &Path, work: impl FnOnce()) -> Vec<(String, u64, u64)> {
     use std::os::unix::fs::MetadataExt;
-    let instance = Path::new("/sys/kernel/tracing/instances").join(format!("iosonar-test-{}", std::process::id()));
-    fs::create_dir(&instance).expect("tracefs is mounted at /sys/kernel/tracing");
+    // Not every machine has it mounted at /sys/kernel/tracing.
+    let folder = tempfile::tempdir().unwrap();
+    let tracefs = Mount::new(folder.path().join("tracing"), ["-t", "tracefs", "tracefs"]);
+    let instance = tracefs.path().join(format!("instances/iosonar-test-{}", std::process::id()));
+    fs::create_dir(&instance).expect("a trace of its own");
     let rdev = fs::metadata(device).unwrap().rdev();
     let (major, minor) = ((rdev >> 8) & 0xfff, rdev & 0xff);
     let event = instance.join("events/block/block_bio_queue");
@@ -137,7 +140,7 @@ fn fake_results_are_marked_everywhere() {
         (&["--fake-io"][..], "--fake-io"),
         (&["--engine", "null"], "--fake-io"),
         (&["--dry-run"], "--dry-run"),
-        (&["--simulate", "constant=100us"], "constant=100000ns"),
+        (&["--simulate", "constant=100us"], "constant=100us"),
         (&["--no-o-direct"], "--no-o-direct"),
         (&["--no-o-direct", "--engine", "threads"], "--no-o-direct"),
     ] {

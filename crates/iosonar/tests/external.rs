@@ -1,4 +1,4 @@
-//! `iosonar NAME` runs `iosonar-NAME`: where it is looked for, what it is told, what is said if there is none.
+//! `iosonar NAME` runs `iosonar-NAME`: where it is looked for, what is passed, the error if there is none.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -77,6 +77,69 @@ fn it_is_told_which_version_of_the_tables_this_half_speaks() {
     installation.iosonar(&["hello"]).assert().success().stdout(version);
 }
 
+/// The line of the list of commands that begins with this name, with what continues it.
+fn listed(help: &str, name: &str) -> String {
+    let begins = format!("  {name} ");
+    let lines = help.lines().skip_while(|line| !line.starts_with(&begins));
+    let rest = lines.clone().skip(1).take_while(|line| line.starts_with("   "));
+    lines.take(1).chain(rest).flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_help_lists_the_python_half_and_every_other_program() {
+    let installation = Installation::new();
+    installation.program("own", "iosonar-report", "");
+    let hello = installation.program("own", "iosonar-hello", "");
+    installation.program("path", "iosonar-hello", "");
+    installation.program("path", "iosonar-replay", "");
+    let file = installation.program("path", "iosonar-data", "");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("it may not be run");
+    let said = installation.iosonar(&["--help"]).assert().success();
+    let help = text(&said.get_output().stdout);
+    assert!(listed(&help, "report").starts_with("report Show what happened in runs"), "{help}");
+    assert!(!listed(&help, "report").contains("not installed"), "{help}");
+    assert!(listed(&help, "sql").ends_with("(not installed: pip install .)"), "{help}");
+    // The one that would run, and neither what is a subcommand nor what can't be run.
+    assert_eq!(listed(&help, "hello"), format!("hello {}", hello.display()), "{help}");
+    assert!(!help.contains("iosonar-replay") && !help.contains("iosonar-data"), "{help}");
+    let short = installation.iosonar(&["help"]).assert().success();
+    assert_eq!(text(&short.get_output().stdout), help);
+}
+
+#[test]
+fn help_for_another_program_is_its_own() {
+    let installation = Installation::new();
+    installation.program("path", "iosonar-report", "echo report \"$@\"");
+    installation.program("path", "iosonar-hello", "echo hello \"$@\"");
+    for name in ["report", "hello"] {
+        installation.iosonar(&["help", name]).assert().success().stdout(format!("{name} --help\n"));
+    }
+    installation.iosonar(&["help", "xyzzy"]).assert().code(2);
+}
+
+#[test]
+fn a_programs_name_cannot_change_the_terminal() {
+    let installation = Installation::new();
+    installation.program("path", "iosonar-a\u{1b}[31mb", "");
+    let help = text(&installation.iosonar(&["--help"]).assert().success().get_output().stdout);
+    assert!(help.contains(r"a\x1b[31mb") && !help.contains('\u{1b}'), "{help}");
+}
+
+#[test]
+fn completions_and_the_man_page_have_the_python_half() {
+    let installation = Installation::new();
+    for (arguments, report) in [
+        (&["completions", "bash"][..], "generate record device replay report compare sql"),
+        (&["completions", "zsh"], "'report:Show what happened in runs"),
+        (&["completions", "fish"], "-a \"report\" -d 'Show what happened in runs"),
+        (&["man"], "iosonar\\-report(1)\nShow what happened in runs"),
+    ] {
+        let made = text(&installation.iosonar(arguments).assert().success().get_output().stdout);
+        assert!(made.contains(report), "{arguments:?}: {made}");
+        assert!(!made.contains("not installed"), "they are written once, for any installation: {made}");
+    }
+}
+
 #[test]
 fn a_file_that_may_not_be_run_is_no_program() {
     let installation = Installation::new();
@@ -98,12 +161,12 @@ fn a_program_that_cannot_start_is_named() {
 #[test]
 fn an_unknown_name_is_answered_with_the_nearest_ones() {
     let installation = Installation::new();
-    let said = complaint(&mut installation.iosonar(&["complete"]), 1);
+    let said = complaint(&mut installation.iosonar(&["complete"]), 2);
     assert!(said.contains("no subcommand `complete`") && said.contains("did you mean completions"), "{said}");
-    let said = complaint(&mut installation.iosonar(&["reprot"]), 1);
+    let said = complaint(&mut installation.iosonar(&["reprot"]), 2);
     assert!(said.contains("did you mean report"), "the Python half's names count as well: {said}");
-    let said = complaint(&mut installation.iosonar(&["xyzzy"]), 1);
-    assert!(said.contains("`iosonar --help` lists what there is"), "{said}");
+    let said = complaint(&mut installation.iosonar(&["xyzzy"]), 2);
+    assert!(said.contains("`iosonar --help` lists the commands"), "{said}");
 }
 
 #[test]

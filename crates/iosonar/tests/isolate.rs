@@ -8,7 +8,7 @@ use std::process::Command;
 use std::thread::available_parallelism;
 
 use iosonar_testing::{Need, left_out};
-use replaying::{Bench, MIB, side_by_side, wait_until};
+use replaying::{Bench, MIB, Ran, side_by_side, wait_until};
 
 const WORKERS: &str = "/sys/devices/virtual/workqueue/cpumask";
 
@@ -38,16 +38,59 @@ fn the_machine_is_arranged_while_a_replay_runs_and_as_before_afterwards() {
     assert_eq!(workers(), before);
     let said = ran.footer().run.unwrap()["isolation"].as_array().unwrap().len();
     assert_eq!(said, 2);
-    assert!(ran.stderr.contains("isolated: workers"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("isolation: workers"), "{}", ran.stderr);
+
+    // Where the kernel groups programs by sessions, a nice value counts only within one: the session itself comes first.
+    let session = || fs::read_to_string("/proc/self/autogroup").unwrap_or_default();
+    let (as_it_was, is_grouped) = (session(), session_priorities_count());
+    fs::remove_file(bench.path("r.replay.parquet")).unwrap();
+    let running = bench.begin(&load, &bench.target(16 * MIB), &["--isolate=priority"]);
+    if is_grouped {
+        wait_until("the session to come first", || session().trim().ends_with(" nice -20"));
+    }
+    let ran = running.end().with_code(0);
+    assert_eq!(session(), as_it_was);
+    assert_eq!(ran.stderr.contains("its session before all others"), is_grouped, "{}", ran.stderr);
 
     // A kill leaves it arranged; whatever is called next puts that right.
     fs::remove_file(bench.path("r.replay.parquet")).unwrap();
-    let running = bench.begin(&load, &bench.target(16 * MIB), &["--isolate"]);
+    let running = bench.begin(&load, &bench.target(16 * MIB), &["--isolate=workers,priority"]);
     wait_until("the workers to be kept off", || workers() != before);
     running.signal("KILL");
     running.end();
     assert_ne!(workers(), before);
+    assert_eq!(session().trim().ends_with(" nice -20"), is_grouped);
     let next = any_command();
-    assert!(String::from_utf8_lossy(&next.stderr).contains("put back"), "{next:?}");
-    assert_eq!(workers(), before);
+    assert!(String::from_utf8_lossy(&next.stderr).contains("restored "), "{next:?}");
+    assert_eq!((workers(), session()), (before.clone(), as_it_was.clone()));
+
+    // If only the process that does the I/O is killed, its supervisor puts it right.
+    fs::remove_file(bench.path("r.replay.parquet.journal")).unwrap();
+    let running = bench.begin(&load, &bench.target(16 * MIB), &["--isolate=workers,priority"]);
+    wait_until("the workers to be kept off", || workers() != before);
+    running.kill_worker();
+    let ran = running.end();
+    assert_eq!(ran.code, None, "killed as well: {}", ran.stderr);
+    assert!(ran.stderr.contains("restored "), "{}", ran.stderr);
+    assert_eq!((workers(), session()), (before, as_it_was));
+}
+
+/// Not in the session of process 1 (as in a rescue shell, or below an init that starts no session): the kernel gives it
+/// no group, and shows an empty file.
+fn session_priorities_count() -> bool {
+    let is_on = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|on| on.trim() == "1");
+    is_on && fs::read_to_string("/proc/self/autogroup").is_ok_and(|group| !group.trim().is_empty())
+}
+
+#[test]
+fn a_replay_runs_in_a_pid_namespace_whose_session_began_outside_of_it() {
+    if left_out(Need::Root) {
+        return;
+    }
+    let bench = Bench::new();
+    let replay = bench.command(&bench.load(&side_by_side(20, 8)), &bench.target(MIB), &[]);
+    let mut inside = Command::new("unshare");
+    inside.args(["--pid", "--fork"]).arg(replay.get_program()).args(replay.get_args());
+    let ran = inside.current_dir(replay.get_current_dir().expect("the bench's own")).output().expect("it runs");
+    Ran::of(ran, bench.path("r.replay.parquet")).with_code(0).footer();
 }

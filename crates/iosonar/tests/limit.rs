@@ -2,25 +2,29 @@
 
 use std::process::Command;
 
-use iosonar_trace::{HeldBy, Kind, Metadata, Nanos, Op, Outcome, Record, Request, Sector, Sectors};
+use iosonar_trace::{HeldBy, IoResult, Kind, Metadata, Nanos, Op, Outcome, Request, Sector, Sectors};
 use serde_json::{Value, json};
 
 /// A request each millisecond, all of them two seconds late, from a run of which this is known. Returns whether `limit`
 /// takes it, and what it says.
 fn limit(run: Value, held_by: HeldBy, more: &[&str]) -> (bool, String, String) {
+    let rows = (0..3000).map(|number| {
+        let request = Request::new(Nanos(number * 1_000_000), Op::Read, Sector(0), Sectors(8));
+        let issued = Some(request.at + Nanos(2_000_000_000));
+        let outcome = Outcome::Ok;
+        IoResult { issued, completed: issued, held_by, outcome, ..IoResult::of(&request, number as u64) }
+    });
+    limit_of(run, rows, more)
+}
+
+fn limit_of(run: Value, rows: impl Iterator<Item = IoResult>, more: &[&str]) -> (bool, String, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.replay.parquet");
     let mut metadata = Metadata { run: Some(run), ..Metadata::new(Kind::Replay, "test") };
     // Of the load.
     metadata.counts.bad_lines = 3;
     let mut writer = iosonar_trace::create_run(&path, &metadata).unwrap();
-    for number in 0..3000 {
-        let request = Request::new(Nanos(number * 1_000_000), Op::Read, Sector(0), Sectors(8));
-        let issued = Some(request.at + Nanos(2_000_000_000));
-        let outcome = Outcome::Ok;
-        let row = Record { issued, completed: issued, held_by, outcome, ..Record::of(&request, number as u64) };
-        writer.write(&row).unwrap();
-    }
+    rows.for_each(|row| writer.write(&row).unwrap());
     writer.finish(&metadata).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
     let output = command.arg("limit").args(more).arg(&path).output().expect("it runs");
@@ -28,12 +32,34 @@ fn limit(run: Value, held_by: HeldBy, more: &[&str]) -> (bool, String, String) {
     (output.status.success(), text(output.stdout), text(output.stderr))
 }
 
+/// A ramp by 100 requests per second each second, on a storage that does 500 per second, one after the other.
+fn ramp() -> impl Iterator<Item = IoResult> {
+    let mut free_at = Nanos::ZERO;
+    (0..8000_u64).map(move |number| {
+        // After t seconds 50·t² were demanded.
+        let request = Request::new(Nanos::from_secs((number as f64 / 50.0).sqrt()), Op::Read, Sector(0), Sectors(8));
+        let issued = free_at.max(request.at);
+        free_at = issued + Nanos(2_000_000);
+        let (issued, completed) = (Some(issued), Some(free_at));
+        IoResult { issued, completed, outcome: Outcome::Ok, held_by: HeldBy::Depth, ..IoResult::of(&request, number) }
+    })
+}
+
+#[test]
+fn more_than_a_storage_did_is_only_kept_up_with_as_long_as_it_may_wait() {
+    // Demand exceeds it from 5 s on; a second late is what comes three seconds after that.
+    let (_, said, _) = limit_of(json!({}), ramp(), &[]);
+    assert!(said.contains("it completed at most 500 in a second; faster requests queued for up to 1 s"), "{said}");
+    let (_, said, _) = limit_of(json!({}), ramp(), &["--late", "1ms"]);
+    assert!(said.contains("at most 500 in a second\n") && !said.contains("queued"), "{said}");
+}
+
 #[test]
 fn a_fake_result_is_told_in_front() {
     let run = || json!({"fake": "FAKE RESULT: simulated"});
     let (_, said, _) = limit(run(), HeldBy::Depth, &[]);
     let lines: Vec<&str> = said.lines().collect();
-    assert!(lines[0].ends_with("FAKE RESULT: simulated") && lines[1].contains("kept up until"), "{said}");
+    assert!(lines[0].ends_with("FAKE RESULT: simulated") && lines[1].contains("kept up in no full second"), "{said}");
     let (_, said, _) = limit(run(), HeldBy::Depth, &["--json"]);
     assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["fake"], "FAKE RESULT: simulated");
     let (_, said, _) = limit(json!({"fake": null}), HeldBy::Depth, &["--json"]);
@@ -52,17 +78,17 @@ fn what_has_no_deadlines_has_no_limit() {
     for (options, how) in [(json!({"asap": true, "closed": null}), "--asap"), (json!({"closed": "never"}), "--closed")]
     {
         let (success, _, said) = limit(json!({"options": options}), HeldBy::Depth, &[]);
-        assert!(!success && said.contains(how) && said.contains("none can be late"), "{said}");
+        assert!(!success && said.contains(how) && said.contains("no request can be late"), "{said}");
     }
     let (success, _, said) = limit(json!({}), HeldBy::Depth, &["--late", "0"]);
-    assert!(!success && said.contains("--late must be more than 0"), "{said}");
+    assert!(!success && said.contains("--late") && said.contains("above zero"), "{said}");
     let (success, _, said) = limit(json!({"options": {"asap": false, "closed": null}}), HeldBy::Depth, &[]);
     assert!(success && said.is_empty(), "{said}");
 }
 
 #[test]
 fn what_may_not_be_the_storages_limit_is_warned_of() {
-    for (held_by, why) in [(HeldBy::Input, "not read"), (HeldBy::Recorder, "record"), (HeldBy::Order, "overlaps")] {
+    for (held_by, why) in [(HeldBy::Input, "not read"), (HeldBy::Recorder, "write"), (HeldBy::Order, "overlapped")] {
         let (success, _, said) = limit(json!({}), held_by, &[]);
         assert!(success && said.contains("the first late request") && said.contains(why), "{said}");
     }

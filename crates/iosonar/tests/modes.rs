@@ -5,20 +5,21 @@ mod replaying;
 
 use std::fs::File;
 use std::path::Path;
+use std::process::Stdio;
 
-use iosonar_trace::{HeldBy, Nanos, Outcome, Record};
+use iosonar_trace::{HeldBy, IoResult, Nanos, Outcome};
 
-use replaying::{Bench, MIB, Ran, Row, side_by_side};
+use replaying::{Bench, MIB, Ran, Row, family, run, side_by_side, wait_until};
 
 const MS: i64 = 1_000_000;
 
-fn each_done(rows: &[Record]) {
+fn each_done(rows: &[IoResult]) {
     assert!(rows.iter().all(|row| row.outcome == Outcome::Ok), "{rows:?}");
     assert!(rows.iter().all(|row| row.delay().unwrap() >= Nanos::ZERO), "never early");
 }
 
 /// Request, round and intended time in ms, in the order of rounds.
-fn places(rows: &[Record]) -> Vec<(u64, u32, i64)> {
+fn places(rows: &[IoResult]) -> Vec<(u64, u32, i64)> {
     let mut places: Vec<_> = rows.iter().map(|row| (row.request, row.round, row.intended.0 / MS)).collect();
     places.sort_by_key(|&(request, round, _)| (round, request));
     places
@@ -80,7 +81,7 @@ fn a_pipe_is_neither_looped_nor_read_by_the_loop_and_no_time_is_no_time() {
     piped(&["--loop", "--for", "1"]).refused(&["can be read only once", "--loop"]);
     piped(&["--wait", "work"]).refused(&["waited for a pipe", "name a file"]);
     piped(&["--asap"]).with_code(0);
-    bench.replay(&load, &target, &["--for", "0"]).refused(&["--for must be above zero"]);
+    bench.replay(&load, &target, &["--for", "0"]).refused(&["--for", "above zero"]);
 }
 
 #[test]
@@ -174,6 +175,26 @@ fn calibration_needs_neither_load_nor_target() {
 }
 
 #[test]
+fn a_calibration_that_is_killed_leaves_no_journal_behind() {
+    let bench = Bench::new();
+    let folder = bench.path("tmp");
+    std::fs::create_dir(&folder).unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_iosonar"));
+    command.args(["replay", "--calibrate", "--wait", "sleep"]).env("TMPDIR", &folder).stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let has_one_open = |process: u32| {
+        let open = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+        open.filter_map(|entry| std::fs::read_link(entry.path()).ok()).any(|file| file.starts_with(&folder))
+    };
+    let worker = || family(child.id()).into_iter().find(|process| has_one_open(*process));
+    wait_until("its journal is open", || worker().is_some());
+    run("kill", &["-KILL".as_ref(), worker().unwrap().to_string().as_ref()]);
+    child.wait().unwrap();
+    let left: Vec<_> = std::fs::read_dir(&folder).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
 fn repeated_runs_have_a_result_each() {
     let bench = Bench::new();
     let load = bench.load(&side_by_side(20, 8));
@@ -186,7 +207,7 @@ fn repeated_runs_have_a_result_each() {
         assert!(rows.len() == 20 && footer.complete);
     }
     assert!(ran.stderr.contains("run 3 of 3"), "{}", ran.stderr);
-    assert!(ran.stdout.contains("between 3 runs") && ran.stdout.contains("% apart)"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("variance of 3 runs") && ran.stdout.contains("(spread "), "{}", ran.stdout);
     // None is begun if one could not be written.
     std::fs::remove_file(bench.path(results[0])).unwrap();
     bench.replay(&load, &target, &["--repeat", "3"]).refused(&["r.2.replay.parquet exists", "--overwrite"]);
@@ -203,7 +224,7 @@ fn a_signal_ends_repeated_runs_as_well() {
     let running = bench.begin_as("r.1.replay.parquet", &load, &bench.target(MIB), &["--repeat", "9"]);
     running.signal("INT");
     let ran = running.end().with_code(5);
-    assert!(ran.stderr.contains("8 of 9 runs were not begun"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("8 of 9 runs not started"), "{}", ran.stderr);
     assert!(!ran.footer().complete);
     assert_eq!(bench.names(), ["a.load", "r.1.replay.parquet", "target"]);
 }

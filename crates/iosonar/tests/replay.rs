@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use iosonar_testing::{LoopDevice, Need, left_out};
-use iosonar_trace::{Flags, HeldBy, Op, Outcome, Record};
+use iosonar_trace::{Flags, HeldBy, IoResult, Op, Outcome};
 use serde_json::Value;
 
 use replaying::{Bench, MIB, Ran, Row, request, side_by_side};
@@ -35,7 +35,7 @@ fn assert_all_done(ran: &Ran, load: &[Row]) {
     assert!(ran.footer().complete);
 }
 
-fn outcomes(rows: &[Record]) -> BTreeMap<Outcome, usize> {
+fn outcomes(rows: &[IoResult]) -> BTreeMap<Outcome, usize> {
     let mut counts = BTreeMap::new();
     for row in rows {
         *counts.entry(row.outcome).or_default() += 1;
@@ -163,7 +163,7 @@ fn the_end_of_the_target_is_a_border_that_wraps() {
         (&3.into(), &(8196.0 / 2048.0).into())
     );
     assert!(ran.stderr.contains("wrapped around"), "{}", ran.stderr);
-    assert!(ran.stdout.contains("3 across the target's end"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("3 beyond the target's end"), "{}", ran.stdout);
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn overlapping() -> Vec<Row> {
 }
 
 /// Requests that overlap are never in flight together, and go in the order of the load.
-fn assert_in_order(rows: &[Record]) {
+fn assert_in_order(rows: &[IoResult]) {
     for (i, a) in rows.iter().enumerate() {
         for b in &rows[i + 1..] {
             let overlap = a.sector.0 < b.sector.0 + b.sectors.0 && b.sector.0 < a.sector.0 + a.sectors.0;
@@ -379,7 +379,7 @@ fn a_classic_result_is_one_that_can_be_read_and_replayed() {
     );
     // A result is a load again.
     let again = bench.replay(&bench.path("r.replay.gz"), &target, &[]).with_code(0);
-    let sectors = |rows: &[Record]| rows.iter().map(|row| row.sector.0).collect::<Vec<_>>();
+    let sectors = |rows: &[IoResult]| rows.iter().map(|row| row.sector.0).collect::<Vec<_>>();
     assert_eq!(sectors(&again.by_request()), load.iter().map(|row| row.1).collect::<Vec<_>>());
 }
 
@@ -462,30 +462,77 @@ fn statistics_for_people() {
     let target = bench.target(MIB);
     // What reads find, so that no warning of zeros comes.
     fs::File::options().write(true).open(&target).unwrap().write_all_at(&vec![1; MIB as usize], 0).unwrap();
-    let ran = bench.replay(&bench.load(&load), &target, &[]).with_code(0);
+    let ran = bench.replay(&bench.load(&load), &target, &["--force"]).with_code(0);
     insta::assert_snapshot!("replay-statistics", masked(&ran.stdout));
     insta::assert_snapshot!("replay-says", masked(&ran.stderr));
+}
+
+#[test]
+fn how_the_loop_waits_is_told_with_the_reason() {
+    let bench = Bench::new();
+    let (load, target) = (bench.load(&side_by_side(20, 8)), bench.target(MIB));
+    let chosen = bench.replay(&load, &target, &[]).with_code(0);
+    let run = chosen.footer().run.unwrap();
+    let said = format!("waiting between requests: {} ({})", text(&run["wait"]), text(&run["wait_reason"]));
+    assert!(chosen.stderr.contains(&said), "{said}\n{}", chosen.stderr);
+    // Null where this very session was put before others.
+    assert!(run["company"].is_null() || run["company"]["ready"].as_f64().unwrap() >= 0.0, "{run}");
+    let asked = bench.replay(&load, &target, &["--wait", "sleep", "--overwrite"]).with_code(0);
+    assert!(asked.stderr.contains("waiting between requests: sleep (it was asked for)"), "{}", asked.stderr);
+    assert_eq!(asked.footer().run.unwrap()["company"], Value::Null);
+    let asap = bench.replay(&load, &target, &["--asap", "--overwrite"]).with_code(0);
+    assert!(!asap.stderr.contains("between requests"), "there are no times to wait for: {}", asap.stderr);
+}
+
+#[test]
+fn a_run_that_was_not_faithful_says_what_to_try() {
+    let bench = Bench::new();
+    let (load, target) = (bench.load(&side_by_side(20, 8)), bench.target(MIB));
+    // Whatever the machine: nothing is on time that is late on purpose, which is no reason to try anything.
+    let late = bench.replay(&load, &target, &["--perturb", "delay=20ms"]).with_code(0);
+    assert_eq!(late.statistics()["verdict"]["remedies"], serde_json::json!([]));
+    assert!(!late.stdout.contains("what to try"), "{}", late.stdout);
+    // Whether this one is on time depends on the machine; what is said of it does not.
+    let ran = bench.replay(&load, &target, &["--wait", "sleep", "--speedup", "3", "--overwrite"]).with_code(0);
+    let verdict = &ran.statistics()["verdict"];
+    let remedies = verdict["remedies"].as_array().unwrap();
+    assert_eq!(remedies.is_empty(), verdict["faithful"] == true, "{verdict}");
+    for (remedy, number) in remedies.iter().zip(1..) {
+        let said = format!("{number}. {} (costs: {})", text(&remedy["try"]), text(&remedy["costs"]));
+        assert!(ran.stdout.contains(&said), "{said}\n{}", ran.stdout);
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("text")
 }
 
 /// Numbers that differ from run to run, and names of folders, made the same.
 fn masked(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
-        // Whether any request was free to go, or late, depends on the machine.
-        if line.starts_with("  free")
+        // Whether any request was not held back, or late, depends on the machine.
+        if line.starts_with("  not held back")
             || line.starts_with("  worst")
             || line.starts_with("  drift")
+            || line.starts_with("  what to try")
+            || line.starts_with("                 ")
+            || line.starts_with("waiting between requests")
             || out.contains("\n  within") && line.starts_with("  within")
         {
             continue;
         }
         let line = if line.starts_with("verdict") { "verdict          (what it says)" } else { line };
-        let is_measured = ["completed", "most at once", "latency", "  from", "issue", "  within"]
+        let is_measured = ["completed", "most at once", "latency", "  from", "delay", "  within"]
             .iter()
             .any(|name| line.starts_with(name));
         let mut in_number = false;
-        for c in line.chars() {
+        let next = line.chars().skip(1).map(Some).chain([None]);
+        for (c, next) in line.chars().zip(next) {
             match c {
+                // Thousands have commas, and what is little is `<0.1 %`.
+                ',' if in_number && next.is_some_and(|c| c.is_ascii_digit()) => {}
+                '<' if is_measured => {}
                 '0'..='9' | '.' if is_measured => {
                     out.push_str(if in_number { "" } else { "#" });
                     in_number = true;
@@ -501,5 +548,5 @@ fn masked(text: &str) -> String {
     let folder = out.split('/').find(|part| part.starts_with(".tmp")).map(str::to_owned);
     let out = folder.map_or(out.clone(), |folder| out.replace(&format!("/dev/shm/{folder}/"), ""));
     // Units change with the numbers.
-    ["ms", "µs"].iter().fold(out, |out, unit| out.replace(&format!("# {unit}"), "# s"))
+    ["ms", "µs", "ns"].iter().fold(out, |out, unit| out.replace(&format!("# {unit}"), "# s"))
 }

@@ -158,7 +158,7 @@ fn a_signature_is_destroyed_by_force_only() {
         let load = bench.path("a.load");
         let ran = bench.replay(&load, device.path(), &["--force"]).with_code(0);
         fs::remove_file(&ran.result).unwrap();
-        assert!(ran.stderr.contains("overwritten"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("overwriting its content"), "{}", ran.stderr);
     }
 }
 
@@ -211,13 +211,13 @@ fn a_file_with_a_file_system_is_destroyed_by_force_only() {
 #[test]
 fn what_is_no_target_is_refused_with_advice() {
     let bench = bench();
-    refused(&bench, &bench.path("nowhere"), &["no such device or file", "lsblk", "fallocate"]);
+    refused(&bench, &bench.path("nowhere"), &["no such device", "lsblk"]);
     let folder = bench.path("folder");
     fs::create_dir(&folder).unwrap();
     refused(&bench, &folder, &["neither a block device nor a regular file"]);
     refused(&bench, Path::new("/dev/null"), &["neither a block device nor a regular file"]);
     let empty = bench.text("empty", "");
-    refused(&bench, &empty, &["no room for a single block", "fallocate"]);
+    refused(&bench, &empty, &["no room for a single block", "give it a size"]);
 }
 
 #[test]
@@ -296,4 +296,21 @@ fn a_result_that_could_not_be_written_in_the_end_is_refused_at_the_beginning() {
     bench
         .replay(&bench.path("a.load"), &target, &["--output", "folder.replay", "--overwrite"])
         .refused(&["no regular file"]);
+
+    // The journal's name is shorter than the hidden one under which the result grows.
+    let long = format!("{}.replay", "x".repeat(235));
+    let links = [("nowhere", "dangling.replay"), ("round.replay", "round.replay"), ("/proc/version", "proc.replay")];
+    for (to, link) in links {
+        std::os::unix::fs::symlink(to, bench.path(link)).unwrap();
+    }
+    let names = bench.names();
+    for (output, word) in [
+        ("dangling.replay", "symbolic link to nowhere"),
+        ("round.replay", "symbolic link to round.replay"),
+        ("proc.replay", "proc.replay"),
+        (&long, "too long"),
+    ] {
+        bench.replay(&bench.path("a.load"), &target, &["--output", output, "--overwrite"]).refused(&[word]);
+        assert_eq!(bench.names(), names, "{output}");
+    }
 }

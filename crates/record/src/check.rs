@@ -8,20 +8,24 @@
 mod clocks;
 mod coverage;
 mod devices;
+mod entry;
 mod expected;
+mod flushes;
 mod pieces;
 #[cfg(test)]
 mod tests;
 mod times;
 
-use iosonar_trace::{Metadata, Op, Reader, Record, Request, Sector, Sectors};
+use iosonar_trace::{IoResult, Metadata, Op, Reader, Request};
 use serde::Serialize;
 
 use crate::error::Result;
 use clocks::Relation;
-use devices::{Devices, Group};
+use coverage::Tiling;
+use devices::Devices;
+pub use entry::Difference;
+use entry::Entry;
 use expected::{Expected, Told};
-use pieces::Tiling;
 pub use times::Times;
 
 /// Requests of one side that are compared in one pass, some 200 MB of them.
@@ -92,32 +96,11 @@ pub struct Comparison {
     pub recording: Metadata,
 }
 
-/// A request that one side has more often than the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Difference {
-    /// Where it starts, in sectors.
-    pub sector: u64,
-    /// How long it is, in sectors.
-    pub sectors: u64,
-    /// What it does.
-    #[serde(serialize_with = "by_name")]
-    pub op: Op,
-    /// Its time in its own file, in ns.
-    pub at_ns: i64,
-    /// Which of [`Comparison::devices`] it is on; `None`: on a target or device that corresponds to none of the other side.
-    #[serde(skip)]
-    pub device: Option<u16>,
-}
-
 impl Comparison {
     /// The name of the recorded device that a difference is on, or of the target that corresponds to it.
     pub fn device_of(&self, of: &Difference) -> Option<&str> {
         self.devices.get(usize::from(of.device?)).map(String::as_str)
     }
-}
-
-fn by_name<S: serde::Serializer>(op: &Op, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-    serializer.serialize_str(op.name())
 }
 
 /// Opens a side anew for each pass.
@@ -127,11 +110,11 @@ pub type Open<'a, Row> = &'a mut dyn FnMut() -> Result<Box<dyn Reader<Row>>>;
 ///
 /// # Errors
 /// If one of them can't be read.
-pub fn compare(run: Open<Record>, recording: Open<Request>) -> Result<Comparison> {
+pub fn compare(run: Open<IoResult>, recording: Open<Request>) -> Result<Comparison> {
     compare_in_passes(run, recording, PASS, KEPT)
 }
 
-fn compare_in_passes(run: Open<Record>, recording: Open<Request>, pass_size: u64, kept: usize) -> Result<Comparison> {
+fn compare_in_passes(run: Open<IoResult>, recording: Open<Request>, pass_size: u64, kept: usize) -> Result<Comparison> {
     let known = (surveyed(run)?, surveyed(recording)?);
     let Some(relation) = Relation::of(&known.0, &known.1) else {
         return compare_within(known, run, recording, pass_size, kept, None);
@@ -154,7 +137,7 @@ fn compare_in_passes(run: Open<Record>, recording: Open<Request>, pass_size: u64
 /// Compares the run with what was recorded while it went on, if the files' `relation` tells when that was.
 fn compare_within(
     known: (Metadata, Metadata),
-    run: Open<Record>,
+    run: Open<IoResult>,
     recording: Open<Request>,
     pass_size: u64,
     kept: usize,
@@ -196,53 +179,6 @@ fn surveyed<Row>(open: Open<Row>) -> Result<Metadata> {
         while reader.next()?.is_some() {}
     }
     Ok(reader.metadata().clone())
-}
-
-/// What is compared, then the time: the order of the fields is the order in which both sides are walked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
-    sector: u64,
-    /// The length, with the group's number above it and the operation's in the highest bits.
-    sectors_and_op: u64,
-    at_ns: i64,
-}
-
-/// No length reaches these bits: 2^40 sectors in one request are 512 TiB.
-const GROUP_SHIFT: u32 = 40;
-const OP_SHIFT: u32 = GROUP_SHIFT + Group::BITS;
-
-impl Entry {
-    fn new(group: Group, op: Op, sector: Sector, sectors: Sectors, at_ns: i64) -> Self {
-        let sectors = sectors.0.min((1 << GROUP_SHIFT) - 1);
-        // Flushes have no place, whatever a trace says.
-        let sector = if op == Op::Flush && sectors == 0 { Sector(0) } else { sector };
-        let sectors_and_op = (op as u64) << OP_SHIFT | u64::from(group) << GROUP_SHIFT | sectors;
-        Self { sector: sector.0, sectors_and_op, at_ns }
-    }
-
-    fn key(self) -> (u64, u64) {
-        (self.sector, self.sectors_and_op)
-    }
-
-    fn is_flush(self) -> bool {
-        self.sectors_and_op >> OP_SHIFT == Op::Flush as u64
-    }
-
-    /// The pass that it belongs to. (The multiplier is 2^64 divided by the golden ratio: Knuth, The Art of Computer
-    /// Programming 3, 6.4.)
-    fn share(self, passes: u64) -> u64 {
-        ((self.sector ^ self.sectors_and_op).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % passes
-    }
-
-    fn difference(self) -> Difference {
-        Difference {
-            sector: self.sector,
-            sectors: self.sectors_and_op & ((1 << GROUP_SHIFT) - 1),
-            op: Op::from_number((self.sectors_and_op >> OP_SHIFT) as u8).expect("it was made from one"),
-            at_ns: self.at_ns,
-            device: ((self.sectors_and_op >> GROUP_SHIFT) as Group).checked_sub(1),
-        }
-    }
 }
 
 struct Side {

@@ -1,49 +1,14 @@
 //! Finds out what a device that is to be recorded is: a disk, or a partition of one.
 
-use std::fmt;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use iosonar_trace::{Sector, Sectors};
 
 use crate::error::{Error, Result};
-
-/// A block device's number as the kernel's tracepoints have it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct DeviceNumber {
-    major: u32,
-    minor: u32,
-}
-
-impl DeviceNumber {
-    /// From the number in a file's status.
-    pub fn from_status(number: u64) -> Self {
-        Self { major: rustix::fs::major(number), minor: rustix::fs::minor(number) }
-    }
-
-    /// From `MAJOR:MINOR`, as files in sysfs have it.
-    pub fn from_text(text: &str) -> Option<Self> {
-        let (major, minor) = text.trim().split_once(':')?;
-        Some(Self { major: major.parse().ok()?, minor: minor.parse().ok()? })
-    }
-
-    /// As the kernel keeps it in memory (`MKDEV`).
-    pub fn in_kernel(self) -> u32 {
-        self.major << 20 | self.minor
-    }
-
-    /// The device's folder in sysfs; of a file system without a block device there is none.
-    pub fn in_sysfs(self) -> Option<PathBuf> {
-        fs::canonicalize(format!("/sys/dev/block/{self}")).ok()
-    }
-}
-
-impl fmt::Display for DeviceNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.major, self.minor)
-    }
-}
+use crate::number::DeviceNumber;
+use crate::place::disks_below;
 
 /// What the kernel works with on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,9 +58,9 @@ impl BlockDevice {
         let number = DeviceNumber::from_status(status.rdev());
         let folder = number
             .in_sysfs()
-            .ok_or_else(|| Error::device(path, format!("the kernel knows no device {number} (any more)")))?;
+            .ok_or_else(|| Error::device(path, format!("the kernel has no device {number}; was it removed?")))?;
         Self::from_sysfs(number, &folder)
-            .ok_or_else(|| Error::device(path, format!("{} does not describe it as expected", folder.display())))
+            .ok_or_else(|| Error::device(path, format!("{} lacks its description", folder.display())))
     }
 
     fn from_sysfs(number: DeviceNumber, folder: &Path) -> Option<Self> {
@@ -147,9 +112,13 @@ pub fn refuse_overlaps(devices: &[BlockDevice]) -> Result<()> {
             let both_parts = one.partition.is_some() && other.partition.is_some();
             if one.disk == other.disk && (!both_parts || one.partition == other.partition) {
                 let problem = if one.name == other.name {
-                    "it is named twice".to_owned()
+                    "named twice: name each device once".to_owned()
                 } else {
-                    format!("{} lies on {}: record one of them", part_first(one, other).0, part_first(one, other).1)
+                    format!(
+                        "{} is a partition of {}: record one of them",
+                        part_first(one, other).0,
+                        part_first(one, other).1
+                    )
                 };
                 return Err(Error::device(Path::new("/dev").join(&one.name), problem));
             }
@@ -176,22 +145,22 @@ fn missing(path: &Path, error: &std::io::Error) -> String {
     if error.kind() == std::io::ErrorKind::NotFound && path.is_relative() && below_dev.exists() {
         return format!("there is no such file; did you mean {}?", below_dev.display());
     }
-    format!("{error}; `lsblk` lists the devices that there are")
+    format!("{error}; `lsblk` lists the devices")
 }
 
 fn not_a_device(path: &Path, status: &fs::Metadata) -> String {
     let kind = match status.file_type() {
-        kind if kind.is_dir() => "a folder",
+        kind if kind.is_dir() => "a directory",
         kind if kind.is_char_device() => "a character device",
         kind if kind.is_file() => "a regular file",
-        _ => "no block device",
+        _ => "not a block device",
     };
-    let holder = crate::place::disks_below(path).unwrap_or_default();
+    let holder = disks_below(path).unwrap_or_default();
     let advice = match holder.first() {
-        Some(disk) => format!("record the device that it lies on: /dev/{disk}"),
+        Some(disk) => format!("to record the disk below, name /dev/{disk}"),
         None => "no block device lies below it".to_owned(),
     };
-    format!("it is {kind}, and only block devices are recorded; {advice}")
+    format!("it is {kind}; name a block device ({advice})")
 }
 
 #[cfg(test)]
@@ -199,30 +168,22 @@ mod tests {
     use super::*;
 
     fn device(name: &str, first: Option<u64>) -> BlockDevice {
-        let disk = DeviceNumber { major: 8, minor: 0 };
+        let disk = DeviceNumber::from_text("8:0").unwrap();
         BlockDevice {
             name: name.to_owned(),
             sectors: Sectors(1000),
             disk,
             disk_name: "sda".to_owned(),
             partition: first
-                .map(|first| Partition { number: DeviceNumber { major: 8, minor: 1 }, first: Sector(first) }),
+                .map(|first| Partition { number: DeviceNumber::from_text("8:1").unwrap(), first: Sector(first) }),
             layer: Layer::Requests,
         }
     }
 
     #[test]
-    fn numbers_are_those_of_the_kernel() {
-        let number = DeviceNumber::from_text("259:3\n").unwrap();
-        assert_eq!(number.in_kernel(), (259 << 20) + 3);
-        assert_eq!(number.to_string(), "259:3");
-        assert_eq!(DeviceNumber::from_text("x"), None);
-    }
-
-    #[test]
     fn a_disk_and_its_partition_are_not_recorded_together() {
         let problem = refuse_overlaps(&[device("sda1", Some(8)), device("sda", None)]).unwrap_err().to_string();
-        assert!(problem.contains("sda1 lies on sda"), "{problem}");
+        assert!(problem.contains("sda1 is a partition of sda"), "{problem}");
         let problem = refuse_overlaps(&[device("sda", None), device("sda", None)]).unwrap_err().to_string();
         assert!(problem.contains("twice"), "{problem}");
         refuse_overlaps(&[device("sda1", Some(8)), device("sda2", Some(1008))]).unwrap();
@@ -233,7 +194,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let problem = |path: &Path| BlockDevice::open(path).unwrap_err().to_string();
         assert!(problem(file.path()).contains("a regular file"));
-        assert!(problem(Path::new("/proc")).contains("a folder"));
+        assert!(problem(Path::new("/proc")).contains("a directory"));
         assert!(problem(Path::new("/dev/null")).contains("a character device"));
         assert!(problem(Path::new("/dev/nosuchdisk")).contains("lsblk"));
     }

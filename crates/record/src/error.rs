@@ -19,8 +19,8 @@ pub enum Error {
     },
     /// The recording would record itself.
     #[error(
-        "{} would lie on {disk}, which is being recorded: every write of the recording would be recorded as well; name \
-         a file on another device with --output (/dev/shm is memory)", output.display()
+        "{} lies on {disk}, which is to be recorded: the recording would record its own writes; name a file on another \
+         device with --output (such as /dev/shm)", output.display()
     )]
     OutputOnRecorded {
         /// The file that was to be written.
@@ -30,9 +30,8 @@ pub enum Error {
     },
     /// The recording would be in the way of what it records.
     #[error(
-        "{} would lie on {disk}, and its partition {partition} is being recorded: the disk would be busy with the recording, \
-         and what of that falls into {partition} would be recorded as well; name a file on another device with --output \
-         (/dev/shm is memory)", output.display()
+        "{} lies on {disk}, whose partition {partition} is to be recorded: writing the recording would disturb it; name a \
+         file on another device with --output (such as /dev/shm)", output.display()
     )]
     OutputBesideRecorded {
         /// The file that was to be written.
@@ -44,23 +43,22 @@ pub enum Error {
     },
     /// Built without clang.
     #[error(
-        "this iosonar can't record: it was built where there was no clang to compile the kernel's half. Install clang \
-         (`apt install clang`, `dnf install clang`) and build it again; until then blktrace, perf or bpftrace record, and \
-         `iosonar convert` reads what they write (docs/recording.md tells how; where the kernel is locked down, blktrace \
-         can't)"
+        "this iosonar can't record: it was built without clang, which compiles its eBPF programs. Install clang (`apt \
+         install clang`, `dnf install clang`) and rebuild, or record with blktrace, perf or bpftrace, whose output `iosonar \
+         convert` reads (see docs/recording.md; a locked-down kernel refuses blktrace)"
     )]
     NotBuilt,
     /// Not allowed to load eBPF programs.
-    #[error("the kernel does not let this process load eBPF programs ({said}): {}", advice_on_rights())]
+    #[error("no permission to load eBPF programs ({said}): {}", advice_on_rights())]
     Rights {
         /// What the kernel said.
         said: io::Error,
     },
     /// No type information in the kernel.
     #[error(
-        "this kernel does not describe its own types (there is no {}): it was built without CONFIG_DEBUG_INFO_BTF. \
-         Distributions' kernels have it since about 2021; until then blktrace or perf record, and `iosonar convert` reads \
-         what they write (docs/recording.md tells how)",
+        "this kernel has no BTF type information ({} is missing): it was built without CONFIG_DEBUG_INFO_BTF. Boot a \
+         kernel that has it, as distributions' kernels do since about 2021, or record with blktrace or perf, whose output \
+         `iosonar convert` reads (see docs/recording.md)",
         BTF
     )]
     NoBtf,
@@ -87,7 +85,7 @@ pub enum Error {
     #[error(transparent)]
     Trace(#[from] iosonar_trace::Error),
     /// The kernel hands out no more events.
-    #[error("the recording stopped before its end, and its file has what there was until then: {0}")]
+    #[error("the recording stopped early; its file has everything until then: {0}")]
     CutShort(Box<Error>),
     /// The thread that writes the file is gone.
     #[error("the thread that writes the recording ended unexpectedly")]
@@ -109,8 +107,8 @@ impl Error {
 
 fn advice_on_rights() -> &'static str {
     if rustix::process::geteuid().is_root() {
-        "root's rights are cut here; in a container it needs the capabilities BPF and PERFMON (docker run \
-         --privileged), and a kernel that is locked down allows it nobody (see /sys/kernel/security/lockdown)"
+        "root lacks capabilities here: in a container, add BPF and PERFMON (docker run --privileged); a locked-down kernel \
+         allows it to no one (see /sys/kernel/security/lockdown)"
     } else {
         "run it as root, `sudo iosonar record …`"
     }

@@ -123,6 +123,14 @@ fn comm(mut bytes: [u8; 16]) -> Comm {
     Comm(bytes)
 }
 
+/// What came of emptying the ring.
+pub struct Drained {
+    /// Whether it was found empty.
+    pub empty: bool,
+    /// Events that could not be understood.
+    pub strange: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

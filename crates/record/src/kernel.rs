@@ -12,8 +12,8 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::device::BlockDevice;
 use crate::error::{BTF, Error, Result};
-use crate::event::Event;
-use crate::recorder::{Drained, Level, Options};
+use crate::event::{Drained, Event};
+use crate::options::{Level, Options};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/record.bpf.o"));
 
@@ -53,7 +53,7 @@ impl Kernel {
         if devices.len() > DEVICES {
             return Err(Error::device(
                 &devices[DEVICES].name,
-                format!("at most {DEVICES} devices are recorded at a time"),
+                format!("one recording takes at most {DEVICES} devices"),
             ));
         }
         let btf = Btf::from_sys_fs().map_err(|e| refusal(&e))?;
@@ -89,7 +89,7 @@ impl Kernel {
         let timeout = Timespec::try_from(at_most).expect("a fraction of a second");
         match rustix::event::poll(&mut [PollFd::from_borrowed_fd(self.ring.as_fd(), PollFlags::IN)], Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(e) => Err(Error::system("waiting for events of the kernel", e)),
+            Err(e) => Err(Error::system("can't wait for events of the kernel", e)),
         }
     }
 

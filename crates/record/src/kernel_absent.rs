@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::device::BlockDevice;
 use crate::error::{Error, Result};
-use crate::event::Event;
-use crate::recorder::{Drained, Options};
+use crate::event::{Drained, Event};
+use crate::options::Options;
 
 /// Can't be made.
 pub enum Kernel {}

@@ -18,13 +18,18 @@ mod kernel;
 #[cfg(not(has_bpf))]
 #[path = "kernel_absent.rs"]
 mod kernel;
+mod number;
+mod options;
 mod order;
+mod output;
 mod pairing;
 mod place;
 mod recorder;
 mod saving;
 
-pub use device::{BlockDevice, DeviceNumber, Layer, Partition, refuse_overlaps};
+pub use device::{BlockDevice, Layer, Partition, refuse_overlaps};
 pub use error::{Error, Result};
-pub use place::refuse_output_on;
-pub use recorder::{Level, Options, Progress, Recorder, known};
+pub use number::DeviceNumber;
+pub use options::{Level, Options};
+pub use output::refuse_output_on;
+pub use recorder::{Progress, Recorder, known};

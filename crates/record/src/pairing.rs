@@ -13,8 +13,8 @@ use iosonar_trace::{DeviceId, Nanos, Request, SECTOR_BYTES, Sector, Sectors};
 
 use crate::device::Layer;
 use crate::event::{Event, Id, Kind, Process, What};
+use crate::options::Level;
 use crate::order::{HOLD, Key, LIMIT, Order};
-use crate::recorder::Level;
 
 /// Askers that are remembered before the old ones among them are forgotten.
 const REMEMBERED: usize = 1 << 18;

@@ -6,39 +6,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::device::{BlockDevice, DeviceNumber};
-use crate::error::{Error, Result};
-
-/// Refuses an output whose writes would be recorded, or would be in the way of what is. Returns what to warn of where nobody
-/// can tell.
-///
-/// # Errors
-/// If it would lie on the disk of one of the devices, or its folder can't be looked at.
-pub fn refuse_output_on(devices: &[BlockDevice], output: &Path) -> Result<Option<String>> {
-    if output == Path::new("-") {
-        return Ok(None);
-    }
-    let place = if output.exists() { output } else { folder_of(output) };
-    let Found { disks, unknown, .. } = found_below(place).map_err(|e| Error::system(place.display().to_string(), e))?;
-    if let Some(device) = devices.iter().find(|device| disks.contains(&device.disk_name)) {
-        let (output, disk, name) = (output.to_owned(), device.disk_name.clone(), device.name.clone());
-        return Err(match device.partition {
-            None => Error::OutputOnRecorded { output, disk },
-            Some(_) => Error::OutputBesideRecorded { output, disk, partition: name },
-        });
-    }
-    Ok(unknown.map(|why| {
-        format!(
-            "nobody can tell on which disks {} lies ({why}): if one of them is recorded, so is each write \
-             of the recording",
-            place.display()
-        )
-    }))
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
+use crate::number::DeviceNumber;
 
 /// The disks below a file or folder: that of its file system first, then what lies below that.
 ///
@@ -48,7 +16,11 @@ pub fn disks_below(path: &Path) -> io::Result<Vec<String>> {
     Ok(found_below(path)?.disks)
 }
 
-fn found_below(path: &Path) -> io::Result<Found> {
+/// The same, and whether there may be more of them.
+///
+/// # Errors
+/// As above.
+pub fn found_below(path: &Path) -> io::Result<Found> {
     let mut found = Found::default();
     found.below_file(&fs::canonicalize(path)?, 0)?;
     Ok(found)
@@ -60,11 +32,13 @@ const DEPTH: u32 = 8;
 /// File systems in memory, and on other machines.
 const ON_NO_DISK: [&str; 9] = ["tmpfs", "ramfs", "nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "virtiofs"];
 
+/// What lies below a file.
 #[derive(Default)]
-struct Found {
-    disks: Vec<String>,
+pub struct Found {
+    /// Names of the disks.
+    pub disks: Vec<String>,
     /// Why there may be more of them, if there may.
-    unknown: Option<String>,
+    pub unknown: Option<String>,
     seen: HashSet<PathBuf>,
 }
 
@@ -113,7 +87,7 @@ impl Found {
         if let Ok(file) = fs::read_to_string(disk.join("loop/backing_file"))
             && self.below_file(Path::new(file.trim_end()), depth + 1).is_err()
         {
-            self.unknown = Some(format!("the file of {name} is not to be found: {}", file.trim_end()));
+            self.unknown = Some(format!("cannot find the backing file of {name}: {}", file.trim_end()));
         }
         self.disks.push(name);
         for slave in fs::read_dir(disk.join("slaves")).into_iter().flatten().flatten() {
@@ -191,13 +165,6 @@ mod tests {
     }
 
     #[test]
-    fn a_place_of_which_nobody_can_tell_where_it_lies_is_warned_of() {
-        let warning = refuse_output_on(&[], Path::new("/proc/a.load")).unwrap().unwrap();
-        assert!(warning.contains("its file system is proc"), "{warning}");
-        assert_eq!(refuse_output_on(&[], Path::new("/dev/shm/a.load")).unwrap(), None);
-    }
-
-    #[test]
     fn a_loop_device_whose_file_was_deleted_may_lie_on_any_disk() {
         let folder = tempfile::tempdir_in("/dev/shm").unwrap();
         let (disk, file) = (folder.path().join("loop7"), folder.path().join("file"));
@@ -212,7 +179,7 @@ mod tests {
         assert_eq!(below(&file.to_string_lossy()), (vec!["loop7".to_owned()], None));
         let (disks, unknown) = below(&format!("{} (deleted)", file.display()));
         assert_eq!(disks, ["loop7"]);
-        assert!(unknown.unwrap().starts_with("the file of loop7 is not to be found: "));
+        assert!(unknown.unwrap().starts_with("cannot find the backing file of loop7: "));
     }
 
     #[test]

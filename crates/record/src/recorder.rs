@@ -8,6 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::device::{BlockDevice, Layer, refuse_overlaps};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
+use crate::options::{Level, Options};
 use crate::pairing::{Pairing, Recorded};
 use crate::saving::{Pace, Saving};
 
@@ -23,26 +24,6 @@ const BATCH: usize = 4096;
 /// Events that are taken before anything else is looked at.
 const DRAIN: usize = 1 << 16;
 
-/// At which point of its way a request is recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// What was asked of the device: before splitting, merging and waiting in its queue (blktrace's Q).
-    Queue,
-    /// What reached the device: after all of that (blktrace's D).
-    Driver,
-}
-
-/// How to record.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// At which point.
-    pub level: Level,
-    /// Room for events that were not read yet: a power of two, at least a page.
-    pub ring_bytes: u32,
-    /// Free text for the footer: origin, licence.
-    pub note: String,
-}
-
 /// How far a recording is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -52,14 +33,6 @@ pub struct Progress {
     pub requests: u64,
     /// Events that were lost because the ring was full.
     pub lost_events: u64,
-}
-
-/// What came of emptying the ring.
-pub(crate) struct Drained {
-    /// Whether it was found empty.
-    pub empty: bool,
-    /// Events that could not be understood.
-    pub strange: u64,
 }
 
 /// A recording that is going on.
@@ -215,31 +188,32 @@ impl Recorder {
 
     fn notices(&self) -> Vec<String> {
         let level = match self.level {
-            Level::Queue => "at level Q: what was asked for, before splitting and merging",
-            Level::Driver => "at level D: what reached the device",
+            Level::Queue => "at level Q: requests as submitted, before splitting and merging",
+            Level::Driver => "at level D: requests as issued to the driver",
         };
         let mut notices = vec![format!(
             // Of the recording itself: rows may be moved in time later, and this stays.
-            "recorded {level}, from {} ns of CLOCK_MONOTONIC on; kernel {}",
+            "recorded {level}; started at {} ns of CLOCK_MONOTONIC; kernel {}",
             self.zero_ns,
             rustix::system::uname().release().to_string_lossy()
         )];
         for (index, device) in self.devices.iter().enumerate() {
             if device.layer == Layer::Bios && self.level == Level::Driver {
-                notices.push(format!("{} has no requests: what was asked for is what reached it", device.name));
+                notices.push(format!("{} is bio-based: levels Q and D are the same", device.name));
             }
             if let Some(partition) = device.partition {
                 // The kernel's half finds the first one that lies on the disk.
                 let first = self.devices[..index].iter().find(|other| other.disk_name == device.disk_name);
                 notices.push(format!(
-                    "{} is a partition: sectors count from its first, {} on {}{}",
+                    "{} is a partition: sectors count from its start, sector {} of {}{}",
                     device.name,
                     partition.first.0,
                     device.disk_name,
                     match (self.level, first) {
                         (Level::Queue, _) => String::new(),
-                        (Level::Driver, None) => "; flushes are those of the whole disk".to_owned(),
-                        (Level::Driver, Some(first)) => format!("; flushes of the whole disk stand at {}", first.name),
+                        (Level::Driver, None) => "; flushes are of the whole disk".to_owned(),
+                        (Level::Driver, Some(first)) =>
+                            format!("; flushes of the whole disk are listed for {}", first.name),
                     }
                 ));
             }
@@ -251,33 +225,24 @@ impl Recorder {
                 notices.push(format!("{number} {what}"));
             }
         };
-        count(
-            self.lost_events(),
-            "events were lost because the ring was full: requests are missing, or their ends are",
-        );
+        count(self.lost_events(), "events lost because the ring buffer was full: requests or completions are missing");
         count(
             self.kernel.skipped_events(),
-            "times at most, the kernel skipped the recorder because it was in the middle of another event",
+            "events at most skipped by the kernel, because the recorder was busy with another on that CPU",
         );
-        count(self.pairing.order().late(), "requests were told too late to be put in order, and took a later time");
-        count(counts.failed, "requests were ended by the device with an error; they are kept");
-        count(
-            counts.requeued,
-            "times the driver gave a request back, as it was busy or to try it again; each request is one row",
-        );
+        count(self.pairing.order().late(), "requests arrived too late for sorting, and have a later time");
+        count(counts.failed, "requests failed; they are in the load");
+        count(counts.requeued, "requeues by the driver (busy or retry); each request is one row");
         count(
             self.kernel.other_commands(),
-            "commands have no place in a load (zones, the drive's own), and are left out",
+            "commands left out, as a load cannot hold them (zone management, passthrough)",
         );
-        count(
-            counts.refused,
-            "requests were refused because they would have had to wait, and are left out: they are asked for again",
-        );
+        count(counts.refused, "requests with REQ_NOWAIT failed with EAGAIN and are left out: they are submitted again");
         if counts.begun == 0 {
             count(
                 counts.unasked,
-                "times something was given to the driver that nobody had asked this device for: a path of a multipath device is \
-                 handed requests from above; record the multipath device, or the path at --level D",
+                "requests issued without being queued on this device, as on a path of a multipath device: record the \
+                 multipath device, or the path at --level D",
             );
         }
         notices

@@ -6,8 +6,8 @@
 
 use std::time::Instant;
 
-use iosonar_replay::conflicts::{Policy, Range, Strong, Tracker, Verdict};
-use iosonar_replay::options::MOST_DEPTH;
+use iosonar_replay::config::options::MOST_DEPTH;
+use iosonar_replay::issuer::conflicts::{Policy, Range, Strong, Tracker, Verdict};
 
 const REQUESTS: usize = 300_000;
 /// 4 TiB.

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use iosonar_replay::data::{Asked, Content};
+use iosonar_replay::pipeline::payload::{Asked, Content};
 use iosonar_trace::Sector;
 
 const ROUND_BYTES: usize = 1 << 30;

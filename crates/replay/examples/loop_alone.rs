@@ -9,13 +9,13 @@ use std::sync::atomic::AtomicU32;
 use std::thread;
 use std::time::Instant;
 
-use iosonar_replay::Planned;
-use iosonar_replay::clock::Monotonic;
-use iosonar_replay::conflicts::{Policy, Strong, Tracker};
-use iosonar_replay::issuer::{Hybrid, Issuer, Limits, Pace, Plugs, Stop, Telltale};
-use iosonar_replay::target::Target;
-use iosonar_replay::target::null::Null;
-use iosonar_replay::target::uring::BATCH;
+use iosonar_replay::PreparedIo;
+use iosonar_replay::engine::Target;
+use iosonar_replay::engine::null::Null;
+use iosonar_replay::engine::uring::BATCH;
+use iosonar_replay::issuer::conflicts::{Policy, Strong, Tracker};
+use iosonar_replay::issuer::{Hybrid, Issuer, IssuerParts, Limits, Pace, StallMonitor, Stop};
+use iosonar_replay::schedule::clock::Monotonic;
 use iosonar_trace::{DeviceId, Flags, Nanos, Op, Sector, Sectors};
 use rtrb::{PushError, RingBuffer};
 use rustix::time::{ClockId, clock_gettime};
@@ -50,7 +50,7 @@ fn main() {
         let looped = rooms.spawn(|| {
             // As in a run: the loop is compiled for any target.
             let target: Box<dyn Target> = Box::new(Null::new(limits.slots()));
-            let plugs = Plugs {
+            let plugs = IssuerParts {
                 clock: Monotonic::starting_in(Nanos::ZERO),
                 target,
                 idle: Hybrid { margin: Nanos(100_000) },
@@ -60,23 +60,23 @@ fn main() {
                 stop: &stop,
                 input: planned_out,
                 output: done_in,
-                telltale: Telltale::new(&in_flight, RingBuffer::new(64).0),
+                stall_monitor: StallMonitor::new(&in_flight, RingBuffer::new(64).0),
                 tracker: Tracker::new(Policy::Partial, Strong::AnyWrite, limits.slots()),
                 rereader: None,
             };
             let (begun, processor) = (Instant::now(), processor_seconds());
-            let (tally, _, _, outcome) = Issuer::new(plugs).run();
+            let (counters, _, _, outcome) = Issuer::new(plugs).run();
             outcome.expect("nothing can fail");
-            (begun.elapsed().as_secs_f64(), processor_seconds() - processor, tally)
+            (begun.elapsed().as_secs_f64(), processor_seconds() - processor, counters)
         });
-        let (elapsed, processor, tally) = looped.join().expect("the loop does not panic");
+        let (elapsed, processor, counters) = looped.join().expect("the loop does not panic");
         println!(
             "{{\"requests\": {requests}, \"elapsed_s\": {elapsed:.3}, \"per_s\": {:.0}, \"loop_processor_s\": {processor:.3}, \
              \"per_processor_s\": {:.0}, \"submissions\": {}, \"recorder_stalls\": {}}}",
             requests as f64 / elapsed,
             requests as f64 / processor,
-            tally.submissions,
-            tally.recorder_stalls
+            counters.submissions,
+            counters.recorder_stalls
         );
     });
 }
@@ -87,9 +87,9 @@ fn processor_seconds() -> f64 {
 }
 
 /// 4 KiB at places that jump about, seven of ten a read.
-fn planned(request: u64) -> Planned {
+fn planned(request: u64) -> PreparedIo {
     let sector = Sector(request.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (1 << 32) / 8 * 8);
-    Planned {
+    PreparedIo {
         generation: request + 1,
         request,
         round: 0,

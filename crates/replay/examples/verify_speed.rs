@@ -4,16 +4,16 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use iosonar_replay::buffers::Pool;
+use iosonar_replay::pipeline::buffers::Pool;
 use iosonar_replay::verify::checker::Checker;
-use iosonar_replay::verify::header::stamp;
-use iosonar_replay::{Done, Planned};
-use iosonar_trace::{DeviceId, Flags, Nanos, Op, Outcome, Record, Sector, Sectors};
+use iosonar_replay::verify::header::write_header;
+use iosonar_replay::{CompletedIo, PreparedIo};
+use iosonar_trace::{DeviceId, Flags, IoResult, Nanos, Op, Outcome, Sector, Sectors};
 
 const RUN: u64 = 1;
 
-fn planned(generation: u64, op: Op, sector: u64, sectors: u64) -> Planned {
-    Planned {
+fn planned(generation: u64, op: Op, sector: u64, sectors: u64) -> PreparedIo {
+    PreparedIo {
         generation,
         request: generation,
         round: 0,
@@ -50,10 +50,10 @@ fn main() {
                 let planned = planned(2 * i + 1 + u64::from(op == Op::Read), op, sector, sectors);
                 let begun = Instant::now();
                 if op == Op::Write {
-                    stamp(arena.bytes_mut(buffer.as_mut().expect("it comes back"), bytes), RUN, &planned);
+                    write_header(arena.bytes_mut(buffer.as_mut().expect("it comes back"), bytes), RUN, &planned);
                     stamping += begun.elapsed().as_secs_f64();
                 }
-                let record = Record {
+                let record = IoResult {
                     issued: Some(Nanos(10 * i as i64)),
                     completed: Some(Nanos(10 * i as i64 + 5)),
                     outcome: Outcome::Ok,
@@ -61,8 +61,14 @@ fn main() {
                     ..planned.record()
                 };
                 let generation = planned.generation;
-                let done =
-                    Done { record, generation, target: 0, admitted: generation, reread: None, buffer: buffer.take() };
+                let done = CompletedIo {
+                    record,
+                    generation,
+                    target: 0,
+                    admitted: generation,
+                    reread: None,
+                    buffer: buffer.take(),
+                };
                 let begun = Instant::now();
                 checker.take(&done, &arena);
                 let row = checker.decided();
@@ -74,7 +80,7 @@ fn main() {
         let speed = |seconds: f64| (requests * bytes) as f64 / seconds / 1e6;
         let each = |seconds: f64| seconds / requests as f64 * 1e9;
         println!("requests of {bytes} bytes, {requests} of them:");
-        for (what, seconds) in [("stamp", stamping), ("enter", entering), ("check", checking)] {
+        for (what, seconds) in [("write_header", stamping), ("enter", entering), ("check", checking)] {
             println!("  {what}  {:8.0} MB/s  {:8.0} ns for each request", speed(seconds), each(seconds));
         }
         println!("  memory {:.1} bytes for each block of 4 KiB", checker.ledger.bytes() as f64 / BLOCKS as f64);

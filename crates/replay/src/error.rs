@@ -31,7 +31,10 @@ pub enum Error {
     /// Someone asked for an end before it began.
     #[error("stopped before the replay began: nothing was written")]
     Stopped,
-    /// Options that can't be met, or contradict each other.
+    /// Options that are out of their range or contradict each other, whatever the files are.
+    #[error("{0}")]
+    Usage(String),
+    /// Options that can't be met with these files on this machine.
     #[error("{0}")]
     Options(String),
     /// A journal that can't be understood.

@@ -20,35 +20,36 @@ use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer};
 
 use self::closed::Clients;
-use self::gate::Gates;
 use self::input::Input;
 use self::output::Output;
 use self::slot::{Slot, Slots};
-use crate::clock::Clock;
-use crate::conflicts::{Policy, Tracker};
-use crate::planned::{Done, Planned};
-use crate::target::Target;
+use crate::engine::Target;
+use crate::issuer::conflicts::{Policy, Tracker};
+use crate::issuer::dispatch_queue::Gates;
+use crate::pipeline::io::{CompletedIo, PreparedIo};
+use crate::schedule::clock::Clock;
 
 mod admission;
 pub mod closed;
 mod completion;
-mod gate;
+pub mod conflicts;
+pub mod counters;
+pub(crate) mod dispatch_queue;
 pub mod idle;
 mod input;
 pub mod limits;
 mod output;
 mod slot;
+pub mod stall_monitor;
 pub mod stop;
-pub mod tally;
-pub mod telltale;
 
 pub use self::closed::Think;
-pub use self::idle::{Doze, Hybrid, Idle, Sleep, Spin};
+pub use self::idle::{BlockingWait, Hybrid, Idle, Sleep, Spin};
 pub use self::limits::{Limits, Pace};
 pub use self::slot::Rereader;
 pub use self::stop::Stop;
-pub use self::tally::Tally;
-pub use self::telltale::{Doing, Stall, Telltale};
+pub use crate::issuer::counters::LoopCounters;
+pub use crate::issuer::stall_monitor::{Doing, Stall, StallMonitor};
 
 /// A deadline closer than this is not risked for anything else.
 const NEAR: Nanos = Nanos(3_000);
@@ -71,7 +72,7 @@ pub struct Issuer<'a, T, C, I> {
     stop: &'a Stop,
     input: Input,
     output: Output,
-    telltale: Telltale<'a>,
+    stall_monitor: StallMonitor<'a>,
     /// Of a closed loop.
     clients: Option<Clients>,
     tracker: Tracker,
@@ -91,11 +92,11 @@ pub struct Issuer<'a, T, C, I> {
     last_look: Nanos,
     /// When the target was last seen to have no completions.
     last_empty: Nanos,
-    tally: Tally,
+    counters: LoopCounters,
 }
 
 /// What the loop is put together from.
-pub struct Plugs<'a, T, C, I> {
+pub struct IssuerParts<'a, T, C, I> {
     /// Tells the time.
     pub clock: C,
     /// Does the I/O.
@@ -111,11 +112,11 @@ pub struct Plugs<'a, T, C, I> {
     /// Ends it early.
     pub stop: &'a Stop,
     /// Where requests come from, ready to be issued.
-    pub input: Consumer<Planned>,
+    pub input: Consumer<PreparedIo>,
     /// Where they go when they are through, each once.
-    pub output: Producer<Done>,
+    pub output: Producer<CompletedIo>,
     /// Tells others how it goes.
-    pub telltale: Telltale<'a>,
+    pub stall_monitor: StallMonitor<'a>,
     /// Knows which of them overlap; made for the same policy and limits.
     pub tracker: Tracker,
     /// Reads what was written at once, if asked for.
@@ -124,9 +125,21 @@ pub struct Plugs<'a, T, C, I> {
 
 impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     /// Ready to run.
-    pub fn new(plugs: Plugs<'a, T, C, I>) -> Self {
-        let Plugs { clock, target, idle, pace, policy, limits, stop, input, output, telltale, tracker, rereader } =
-            plugs;
+    pub fn new(plugs: IssuerParts<'a, T, C, I>) -> Self {
+        let IssuerParts {
+            clock,
+            target,
+            idle,
+            pace,
+            policy,
+            limits,
+            stop,
+            input,
+            output,
+            stall_monitor,
+            tracker,
+            rereader,
+        } = plugs;
         let slots = limits.slots();
         let clients = match pace {
             Pace::Closed(think) => Some(Clients::new(think, limits.depth * limits.gates, slots)),
@@ -143,7 +156,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             gates: Gates::new(limits.gates, input.buffer().capacity()),
             input: Input::new(input),
             output: Output::new(output),
-            telltale,
+            stall_monitor,
             clients,
             tracker,
             slots: Slots::new(slots),
@@ -155,22 +168,22 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             is_over: false,
             last_look: Nanos(i64::MIN),
             last_empty: Nanos(i64::MIN),
-            tally: Tally::default(),
+            counters: LoopCounters::default(),
         }
     }
 
     /// Runs until the input has ended and everything is through, or a stop was ordered. An error is one of the target as
     /// a whole: what is in flight then is recorded as unfinished.
-    pub fn run(mut self) -> (Tally, T, I, io::Result<()>) {
+    pub fn run(mut self) -> (LoopCounters, T, I, io::Result<()>) {
         let outcome = self.turns();
         self.abandon();
-        (self.tally, self.target, self.idle, outcome)
+        (self.counters, self.target, self.idle, outcome)
     }
 
     fn turns(&mut self) -> io::Result<()> {
         loop {
             let now = self.clock.now();
-            self.telltale.passed(now, Doing::Waiting);
+            self.stall_monitor.passed(now, Doing::Waiting);
             self.read_again();
             if !self.stop.is_ordered() {
                 self.revive();
@@ -188,8 +201,8 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             if left > NEAR || now - self.last_look > LOOK {
                 let found = self.look(left == Nanos::MAX);
                 if !found && !busy && left > NEAR {
-                    self.telltale.rests_until(now, left);
-                    self.rehearse();
+                    self.stall_monitor.rests_until(now, left);
+                    self.prefetch();
                     self.idle.idle(left, &mut self.target)?;
                 } else {
                     self.idle.busy(left);
@@ -201,14 +214,14 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     #[inline]
     fn submit(&mut self) -> io::Result<()> {
         let issued = self.clock.now();
-        self.telltale.passed(issued, Doing::Choosing);
+        self.stall_monitor.passed(issued, Doing::Choosing);
         for i in 0..self.staged.len() {
             let pace = self.pace;
             self.slots.get_mut(self.staged[i]).issue(issued, pace);
         }
         let outcome = self.target.submit();
         let submitted = self.clock.now();
-        self.telltale.passed(submitted, Doing::Submitting);
+        self.stall_monitor.passed(submitted, Doing::Submitting);
         for i in 0..self.staged.len() {
             let slot = self.slots.get_mut(self.staged[i]);
             if slot.reread.is_none() {
@@ -216,11 +229,11 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             }
         }
         self.staged.clear();
-        self.tally.submissions += 1;
+        self.counters.submissions += 1;
         let took = submitted - issued;
         if took > Nanos(50_000) {
-            self.tally.slow_submissions += 1;
-            self.tally.slow_submission_time = self.tally.slow_submission_time + took;
+            self.counters.slow_submissions += 1;
+            self.counters.slow_submission_time = self.counters.slow_submission_time + took;
         }
         outcome
     }
@@ -264,7 +277,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             // The buffer of a request in flight still belongs to the kernel: it is not given back.
             let Slot { generation, target, record, .. } = left;
             let admitted = self.gates.admitted();
-            self.output.put(Done { record, generation, target, admitted, reread: None, buffer: None });
+            self.output.put(CompletedIo { record, generation, target, admitted, reread: None, buffer: None });
         }
     }
 }

@@ -17,7 +17,9 @@
 mod loop_device;
 mod mount;
 mod needs;
+mod signals;
 
 pub use loop_device::LoopDevice;
 pub use mount::Mount;
 pub use needs::{Need, left_out, loads};
+pub use signals::default_signals;

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 
 /// A loop device of its own over a sparse file in memory, detached when dropped.
 #[derive(Debug)]
 pub struct LoopDevice {
     path: PathBuf,
-    file: NamedTempFile,
+    /// Not open: who has it open for writing uses it.
+    file: TempPath,
 }
 
 impl LoopDevice {
@@ -38,7 +39,7 @@ impl LoopDevice {
             .expect("losetup runs");
         assert!(output.status.success(), "losetup: {}", String::from_utf8_lossy(&output.stderr));
         let path = PathBuf::from(String::from_utf8(output.stdout).expect("a device's name").trim());
-        Self { path, file }
+        Self { path, file: file.into_temp_path() }
     }
 
     /// `/dev/loopN`.
@@ -50,7 +51,7 @@ impl LoopDevice {
     /// The file that holds the device's bytes.
     #[must_use]
     pub fn backing_file(&self) -> &Path {
-        self.file.path()
+        &self.file
     }
 }
 

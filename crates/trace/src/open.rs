@@ -2,18 +2,19 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::formats::{self, FORMATS, Format, Opened, Options};
-use crate::input::{Compression, Input};
-use crate::metadata::Metadata;
-use crate::output::{Output, split_compression};
-use crate::record::Record;
-use crate::request::Request;
-use crate::sort::SortedLoad;
-use crate::stream::{Reader, Writer};
+use crate::formats::{self, FORMATS, Format, Opened, Options, classic, parquet};
+use crate::io::input::{Compression, Input};
+use crate::io::output::{Output, split_compression};
+use crate::io::stream::{Reader, Writer};
+use crate::model::io_result::IoResult;
+use crate::model::metadata::{FOOTER_KEY, Kind, Metadata};
+use crate::model::request::Request;
+use crate::order::external_sort::SortedLoad;
 
 /// A file that was opened, and what it was found to be.
 pub struct OpenedFile {
@@ -108,6 +109,34 @@ pub fn open_files(paths: &[&Path], from: Option<&'static Format>, options: &Opti
     Ok(OpenedFile { format, compression, rows })
 }
 
+/// What of iosonar's own a file or a device holds, a load or a run, if it does: as classic text, or as a table with our footer.
+pub fn own(input: Input) -> Option<Kind> {
+    let is = |format: &Format| (format.recognise)(input.head());
+    let is_table = is(&parquet::FORMAT);
+    if !is_table && !is(&classic::FORMAT) {
+        return None;
+    }
+    let path = input.path().to_owned();
+    let format = if is_table { &parquet::FORMAT } else { &classic::FORMAT };
+    match (format.open)(input, &Options::default()) {
+        Ok(opened) => Some(opened.metadata().kind),
+        // Damaged, or of another version, but ours.
+        Err(_) if is_table => names_us_in_its_end(&path).ok()?.then_some(Kind::Replay),
+        Err(_) => None,
+    }
+}
+
+/// Whether the end of a file, where Parquet has its footer, has the key of ours.
+fn names_us_in_its_end(path: &Path) -> std::io::Result<bool> {
+    let mut file = fs::File::open(path)?;
+    // The length of a device is known by seeking only.
+    let bytes = file.seek(SeekFrom::End(0))?;
+    file.seek(SeekFrom::Start(bytes.saturating_sub(1 << 20)))?;
+    let mut end = Vec::new();
+    file.read_to_end(&mut end)?;
+    Ok(end.windows(FOOTER_KEY.len()).any(|window| window == FOOTER_KEY.as_bytes()))
+}
+
 /// Refuses a file that is given twice, also by another name: each of its requests would be there twice.
 fn refuse_twins(paths: &[&Path]) -> Result<()> {
     let mut known: HashMap<(u64, u64), &Path> = HashMap::new();
@@ -152,7 +181,7 @@ pub fn create_load_as(path: &Path, format: &Format, known: &Metadata) -> Result<
 ///
 /// # Errors
 /// If the name asks for no format that holds runs, or the system refuses.
-pub fn create_run(path: &Path, known: &Metadata) -> Result<Box<dyn Writer<Record>>> {
+pub fn create_run(path: &Path, known: &Metadata) -> Result<Box<dyn Writer<IoResult>>> {
     create_run_as(path, format_for(path)?, known)
 }
 
@@ -160,7 +189,7 @@ pub fn create_run(path: &Path, known: &Metadata) -> Result<Box<dyn Writer<Record
 ///
 /// # Errors
 /// If that format holds no runs, or the system refuses.
-pub fn create_run_as(path: &Path, format: &Format, known: &Metadata) -> Result<Box<dyn Writer<Record>>> {
+pub fn create_run_as(path: &Path, format: &Format, known: &Metadata) -> Result<Box<dyn Writer<IoResult>>> {
     let create = format.create_run.ok_or_else(|| cannot_hold(path, format, "runs", |f| f.create_run.is_some()))?;
     create(Output::create(path)?, known)
 }
@@ -174,7 +203,7 @@ pub fn format_for(path: &Path) -> Result<&'static Format> {
     let asked_for = |format: &&Format| format.endings.iter().any(|ending| name.ends_with(ending));
     let format = FORMATS.iter().copied().find(asked_for).ok_or_else(|| {
         let endings: Vec<&str> = FORMATS.iter().flat_map(|format| format.endings).copied().collect();
-        Error::format(
+        Error::usage(
             path,
             format!(
                 "its name does not tell the format to write: let it end in one of {} (text also with .gz or .zst), or \
@@ -189,5 +218,5 @@ pub fn format_for(path: &Path) -> Result<&'static Format> {
 
 fn cannot_hold(path: &Path, format: &Format, what: &str, can: fn(&Format) -> bool) -> Error {
     let names: Vec<&str> = FORMATS.iter().copied().filter(|f| can(f)).map(|f| f.name).collect();
-    Error::format(path, format!("the format {} is not written for {what}; these are: {}", format.name, names.join(" ")))
+    Error::usage(path, format!("the format {} is not written for {what}; these are: {}", format.name, names.join(" ")))
 }

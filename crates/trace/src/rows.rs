@@ -3,11 +3,12 @@
 
 use crate::error::{Error, Result};
 use crate::formats::Opened;
-use crate::input::Input;
-use crate::lines::{LineEnd, Lines};
-use crate::metadata::{Kind, Metadata};
-use crate::request::{DeviceId, Op, Request};
-use crate::units::{MAX_END_SECTOR, SECTOR_BYTES, Sector, Sectors};
+use crate::io::input::Input;
+use crate::model::metadata::{Kind, Metadata};
+use crate::model::request::{DeviceId, Op, Request};
+use crate::model::units::{MAX_END_SECTOR, SECTOR_BYTES, Sector, Sectors};
+use crate::text::human;
+use crate::text::lines::{LineEnd, Lines};
 
 mod devices;
 mod in_order;
@@ -20,7 +21,7 @@ pub use text::{Words, separated, shown, shown_up_to, whole_lines, words};
 /// The metadata of a trace of which nothing is known yet but its file.
 pub fn metadata_of(input: &Input, format: &str) -> Metadata {
     let mut metadata = Metadata::new(Kind::Load, format);
-    metadata.source.path = Some(input.path().display().to_string());
+    metadata.source.path = Some(crate::path_text(input.path()));
     metadata
 }
 
@@ -158,7 +159,7 @@ impl<F: LineFormat> LineSource<F> {
         }
         self.format.conclude(about);
         if self.unaligned > 0 {
-            let count = std::mem::take(&mut self.unaligned);
+            let count = human::count(std::mem::take(&mut self.unaligned));
             about.notice(format!("{count} requests are not aligned to sectors of 512 bytes, and were widened to them"));
         }
         note_damage(self.lines.source(), about);

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use iosonar_trace::{
-    Comm, Device, DeviceId, Flags, HeldBy, Kind, Metadata, Nanos, Op, Opened, Outcome, Reader, Record, Request,
+    Comm, Device, DeviceId, Flags, HeldBy, IoResult, Kind, Metadata, Nanos, Op, Opened, Outcome, Reader, Request,
     SCHEMA_VERSION, Sector, Sectors,
 };
 
@@ -33,18 +33,18 @@ fn requests() -> Vec<Request> {
     ]
 }
 
-fn records() -> Vec<Record> {
-    let mut records: Vec<Record> =
+fn records() -> Vec<IoResult> {
+    let mut records: Vec<IoResult> =
         requests().iter().zip(0..).map(|(request, number)| record(request, number)).collect();
     records[1].outcome = Outcome::Error;
     records[1].errno = 5;
     records[2] =
-        Record { issued: None, completed: None, in_flight: 0, waiting: 0, outcome: Outcome::Dropped, ..records[2] };
+        IoResult { issued: None, completed: None, in_flight: 0, waiting: 0, outcome: Outcome::Dropped, ..records[2] };
     records
 }
 
-fn record(request: &Request, number: u64) -> Record {
-    Record {
+fn record(request: &Request, number: u64) -> IoResult {
+    IoResult {
         round: 2,
         sector: Sector(number * 8),
         issued: Some(request.at + Nanos(7)),
@@ -57,7 +57,7 @@ fn record(request: &Request, number: u64) -> Record {
         widened: number == 3,
         held_by: HeldBy::Depth,
         outcome: Outcome::Ok,
-        ..Record::of(request, number)
+        ..IoResult::of(request, number)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A recipe, and the load that is made after it.
 
-use iosonar_trace::words::Settings;
+use iosonar_trace::params::Settings;
 use iosonar_trace::{Device, Kind, MAX_END_SECTOR, Metadata, Nanos, Op, Reader, Request, Result, Sectors};
 use rand::RngExt;
 
@@ -65,13 +65,13 @@ impl Recipe {
     /// If the parts do not fit together: requests larger than the span, for example.
     pub fn make(self) -> std::result::Result<Generated, String> {
         if self.align.0 == 0 {
-            return Err("positions can't be multiples of nothing: let the alignment be at least one sector".into());
+            return Err("the alignment is 0: set it to one sector or more".into());
         }
         if self.span.0 > MAX_END_SECTOR {
-            return Err(format!("the span is beyond what a load can hold: {MAX_END_SECTOR} sectors"));
+            return Err(format!("the span is too large: a load holds at most {MAX_END_SECTOR} sectors"));
         }
         if self.requests == Some(0) {
-            return Err("a load of 0 requests is none: let it have at least 1, or leave that to its duration".into());
+            return Err("the number of requests is 0: set it to 1 or more, or leave it out".into());
         }
         let space = Space::new(self.span, self.align, self.sizes.largest())?;
         let arrivals = arrivals::build(&self.arrivals)?;
@@ -227,8 +227,8 @@ mod tests {
     fn what_no_load_can_hold_is_refused() {
         let recipe = || Recipe::new("uniform", "uniform").unwrap();
         let refused = |recipe: Recipe| recipe.make().err().unwrap();
-        assert!(refused(Recipe { span: Sectors(MAX_END_SECTOR + 1), ..recipe() }).contains("beyond"));
-        assert!(refused(Recipe { requests: Some(0), ..recipe() }).contains("0 requests"));
+        assert!(refused(Recipe { span: Sectors(MAX_END_SECTOR + 1), ..recipe() }).contains("span is too large"));
+        assert!(refused(Recipe { requests: Some(0), ..recipe() }).contains("number of requests is 0"));
         assert!(Recipe { span: Sectors(MAX_END_SECTOR), ..recipe() }.make().is_ok());
     }
 

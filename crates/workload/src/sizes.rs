@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use iosonar_trace::Sectors;
-use iosonar_trace::words::parse_sectors;
+use iosonar_trace::params::parse_sectors;
 use rand::RngExt;
 
 use crate::Chance;
@@ -44,7 +44,7 @@ impl FromStr for Sizes {
             let size = parse_sectors(size)?;
             let weight: f64 = weight.trim().trim_end_matches('%').parse().unwrap_or(f64::NAN);
             if size.0 == 0 || !(weight > 0.0 && weight.is_finite()) {
-                return Err(format!("`{part}` is not a size with a weight; say for example 4k:70,64k:30"));
+                return Err(format!("`{part}` is not a size with a weight; use 4k:70,64k:30, for example"));
             }
             total += weight;
             steps.push((size, total));

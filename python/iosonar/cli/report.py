@@ -1,115 +1,123 @@
-"""`iosonar report`: what happened in a run, or what a load is like, in a page or in pictures."""
+"""`iosonar report`: a page or pictures of runs or loads."""
 
 from __future__ import annotations
 
-import math
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from iosonar.cli.run import VERDICT, guarded
+from iosonar.cli.run import VERDICT, Command, guarded, print_error, print_lines, print_skipped_rows
+from iosonar.cli.times import seconds
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
+from iosonar.report.output_options import OutputOptions, ReportFormat
 from iosonar.report.verdict import Grade
-from iosonar.report.wanted import ReportFormat, Wanted
 
 MOST_WINDOWS = 100_000
-"""More can neither be seen, nor be held in a page."""
+"""More cannot be seen, and do not fit into a page."""
 
 EXAMPLES = """
+\b
 Examples:
+  iosonar report run.replay.parquet
+      one page, run.report.html, that opens in any browser
+  iosonar report run.replay.parquet --format png
+      pictures, the most interesting first
+  iosonar report run.replay.parquet --format png --out pictures --size 4k
+  iosonar report a.replay.gz b.replay.gz
+      two parts of one parallel run as one
+  iosonar report run.replay.parquet --only latency.realtime --data csv
+  iosonar report run.replay.parquet --fail-on bad
+      exit code 3 if the verdict is bad, for scripts
 
-  iosonar report run.replay.parquet                  one page, run.report.html, that opens in any browser
-
-  iosonar report run.replay.parquet --format png     pictures, the most interesting first
-
-  iosonar report run.replay.parquet --format png --out pictures --theme dark --size 4k
-
-  iosonar report a.replay.gz b.replay.gz             two parts of one parallel run as one
-
-  iosonar report run.replay.parquet --only latency.realtime --format svg --data csv
-
-  iosonar report run.replay.parquet --fail-on bad     exit code 3 if the run was not good, for scripts
-
-Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 the verdict is what --fail-on names.
+Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 the verdict is as bad as --fail-on.
 """
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
-@app.command(epilog=EXAMPLES)
+@app.command(cls=Command, epilog=EXAMPLES)
 def report(
     files: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Runs or loads: Parquet, or classic text, also compressed.")
+        list[Path], typer.Argument(metavar="RUN...", help="Runs or loads: Parquet or classic text, also compressed.")
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write; made if it is missing.")] = Path(),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Output directory; created if missing.")] = Path(),
     format_: Annotated[
-        ReportFormat, typer.Option("--format", help="One page (html), or pictures of this type.")
+        ReportFormat, typer.Option("--format", help="One page (html), or one picture per diagram.")
     ] = ReportFormat.HTML,
     only: Annotated[
-        str, typer.Option(metavar="NAME,…", help="Only these diagrams, such as latency.realtime or latency.")
+        str,
+        typer.Option(metavar="NAME,…", help="Only these diagrams or families, such as latency.realtime or latency."),
     ] = "",
-    static: Annotated[bool, typer.Option("--static", help="Also describe the load (default for loads).")] = False,
-    dynamic: Annotated[bool, typer.Option("--dynamic", help="Also describe what happened (default for runs).")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Also describe the replayer itself, for experts.")] = False,
-    bad_latency: Annotated[float, typer.Option(metavar="S", help="Longer latencies fail the run.")] = 5.0,
-    bad_delay: Annotated[float, typer.Option(metavar="S", help="Longer delays fail the run.")] = 10.0,
+    static: Annotated[bool, typer.Option("--static", help="Add diagrams of the load (default for loads).")] = False,
+    dynamic: Annotated[bool, typer.Option("--dynamic", help="Add diagrams of the run (default for runs).")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Add diagrams of the replayer, for experts.")] = False,
+    bad_latency: Annotated[
+        float,
+        typer.Option(
+            metavar="TIME", parser=seconds, help="Latency limit: a longer one makes the verdict bad; 5, 20ms."
+        ),
+    ] = 5.0,
+    bad_delay: Annotated[
+        float, typer.Option(metavar="TIME", parser=seconds, help="Delay limit: a longer one makes the verdict bad.")
+    ] = 10.0,
     window: Annotated[
         float | None,
-        typer.Option(metavar="S", help="Window of throughput; default 3 s, less for runs under 30 s."),
+        typer.Option(
+            metavar="TIME",
+            parser=seconds,
+            help="Throughput is averaged over this; default 3 s, less for runs under 30 s.",
+        ),
     ] = None,
     size: Annotated[str, typer.Option(metavar="WxH", help="Size of the pictures in pixels, or 4k.")] = "1200x800",
     theme: Annotated[
-        Theme | None, typer.Option(help="Light or dark paper; default: light, a page as its reader's system.")
+        Theme | None,
+        typer.Option(help="Light or dark background; default: light for pictures, the browser's for a page."),
     ] = None,
-    data: Annotated[
-        DataFormat | None, typer.Option(help="Also write the numbers behind each diagram, in this format.")
-    ] = None,
-    fail_on: Annotated[
-        Grade | None, typer.Option(help="End with exit code 3 if the verdict is as bad as this, or worse.")
-    ] = None,
+    data: Annotated[DataFormat | None, typer.Option(help="Also write the data of each diagram in this format.")] = None,
+    fail_on: Annotated[Grade | None, typer.Option(help="Exit with code 3 if the verdict is this bad or worse.")] = None,
     memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory for all of the work; more is spilled to TMPDIR.")
+        str, typer.Option(metavar="SIZE", help="Memory limit; what exceeds it spills to TMPDIR.")
     ] = "2GiB",
     engine: Annotated[
         str,
         typer.Option(
             metavar="NAME[=URL]",
-            help="What computes: duckdb, spark on this machine, or spark=spark://HOST:7077 on a cluster.",
+            help="Query engine: duckdb, spark (on this machine), or spark=spark://HOST:7077 (a cluster).",
         ),
     ] = "duckdb",
 ) -> None:
-    """Shows what happened in runs, or what loads are like, in a page or in pictures."""
+    """Writes a page or pictures of runs or loads."""
     from iosonar.diagrams import CATALOGUE, Options, Study
     from iosonar.errors import UsageError, UserError
     from iosonar.figures.size import PAGE, Size
     from iosonar.report.formats import write_report
-    from iosonar.report.pictures import make_folder, prefix
+    from iosonar.report.outputs import make_folder
+    from iosonar.report.pictures import prefix
     from iosonar.report.selection import Selection
     from iosonar.report.verdict import fails, verdict_of, write_verdict
     from iosonar.table import open_requests
     from iosonar.table.engine import EngineOptions, parse_engine
 
     def work() -> None:
-        drawn_for = PAGE if format_ is ReportFormat.HTML else size_of_pictures()
+        pictures = size_of_pictures()
+        drawn_for = PAGE if format_ is ReportFormat.HTML else pictures
         kind, url = parse_engine(engine)
-        for name, value in (("--bad-latency", bad_latency), ("--bad-delay", bad_delay), ("--window", window)):
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise UsageError(f"{name} takes a number of seconds above 0, not {value:g}")
         options = Options(bad_latency, bad_delay, window, size=drawn_for)
         selection = Selection(static, dynamic, verbose, tuple(name for name in only.split(",") if name))
         make_folder(out)
         with open_requests(files, EngineOptions(memory, kind=kind, url=url)) as requests:
+            print_skipped_rows(requests.files)
             study = Study(requests, options)
             check_window(study)
             diagrams = selection.choose(CATALOGUE, requests)
-            for done in write_report(study, diagrams, Wanted(out, format_, theme, data)):
+            for done in write_report(study, diagrams, OutputOptions(out, format_, theme, data)):
                 for path in done.paths:
-                    print(path, flush=True)
+                    print_lines(path)
                 if not done.paths:
-                    print(f"no {done.name}: {done.reason}", file=sys.stderr)
+                    print_error(f"{done.name} not drawn: {done.reason}")
             if requests.is_run:
                 judge(study)
 
@@ -120,18 +128,22 @@ def report(
             raise UsageError(str(error)) from error
 
     def check_window(study: Study) -> None:
-        length_s = study.last_s - min(study.span.first_intended_s or 0.0, 0.0)
+        length_s = study.last_s - study.first_s
+        if window is not None and window < 1e-9:
+            raise UsageError(f"--window {window:g} is too short: the minimum is 1 ns")
         if window is not None and length_s / window > MOST_WINDOWS:
             least = f"{length_s / MOST_WINDOWS:.2g}"
-            raise UsageError(f"--window {window:g}: at most {MOST_WINDOWS:,} windows are drawn, so {least} s at least")
+            raise UsageError(
+                f"--window {window:g} is too short: at most {MOST_WINDOWS:,} windows fit, so use at least {least} s"
+            )
 
     def judge(study: Study) -> None:
         verdict = verdict_of(study)
         path = out / f"{prefix(study)}.verdict.json"
         write_verdict(verdict, path)
-        print(path)
+        print_lines(path)
         if fail_on is not None and fails(verdict, fail_on):
-            print(f"verdict: {verdict['grade']}: {'; '.join(verdict['reasons'])}", file=sys.stderr)
+            print_error(f"verdict: {verdict['grade']}: {'; '.join(verdict['reasons'])}")
             sys.exit(VERDICT)
 
     guarded("report", work)

@@ -9,12 +9,12 @@ import numpy as np
 
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
+from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import count_axis, rate_row
 from iosonar.diagrams.study import Study
 from iosonar.figures.model import Axis, Empty, Figure, Legend, Line, Note, NoteKind, Role, Scale, Steps, Stroke, Unit
 from iosonar.quantities.reuse import Reuse, reuse
 
-PAGE_BYTES = 4096
 STEPS = 300
 
 
@@ -22,27 +22,30 @@ def reuse_distances(study: Study, name: str, rank: str) -> Figure | Empty:
     """How much else is accessed between two accesses to the same page."""
     found = _reuse(study)
     if found is None:
-        return Empty(name, "no request moves data")
+        return Empty(name, "no request transfers data")
     again = np.isfinite(found.distance)
     if not again.any():
-        return Empty(name, "no page is accessed twice")
-    distance = found.distance[again] * PAGE_BYTES
+        return Empty(name, "no page is accessed more than once")
+    distance = found.distance[again] * found.page_bytes
     # A whole number of powers of two; distance zero is in the lowest bin.
-    top = math.ceil(math.log2(max(float(distance.max()), PAGE_BYTES) + 1))
-    edges = 2.0 ** np.arange(math.log2(PAGE_BYTES), top + 0.5, 0.5)
+    bottom = math.log2(found.page_bytes)
+    top = max(math.ceil(math.log2(float(distance.max()) + 1)), bottom + 1)
+    edges = 2.0 ** np.arange(bottom, top + 0.5, 0.5)
     counts = np.histogram(np.maximum(distance, edges[0]), edges)[0] * (found.accesses / len(found.distance))
     first = 1 - again.mean()
     row = (units.count(found.accesses), units.percent(float(first)), units.binary_bytes(float(np.median(distance))))
     return Figure(
         name,
         rank,
-        "Reuse distance: what else is accessed before the same page again",
+        "Reuse distance: data accessed between two accesses to the same page",
         _sampled(study, found),
         Axis("Reuse distance", Unit.BYTES, float(edges[0]), float(edges[-1]), Scale.LOG),
-        count_axis("Accesses to pages of 4 KiB", Unit.REQUESTS, max(float(counts.max()), 10)),
-        (Steps(Role.ALL, "All", edges, np.where(counts > 0, counts, np.nan), filled=True),),
-        Legend(("accesses", "first ever", "median"), (rate_row(Role.ALL, "All", row),)),
-        study.notes,
+        count_axis(
+            f"Accesses to pages of {units.binary_bytes(found.page_bytes)}", Unit.REQUESTS, max(float(counts.max()), 10)
+        ),
+        (Steps(Role.ALL, "All", edges, counts, filled=True),),
+        Legend(("accesses", "first accesses", "median distance"), (rate_row(Role.ALL, "All", row),)),
+        common_notes(study),
     )
 
 
@@ -50,14 +53,14 @@ def miss_ratio(study: Study, name: str, rank: str) -> Figure | Empty:
     """The share of accesses that a cache of each size would not have held."""
     found = _reuse(study)
     if found is None:
-        return Empty(name, "no request moves data")
+        return Empty(name, "no request transfers data")
     again = found.distance[np.isfinite(found.distance)]
     largest = 2.0 ** math.ceil(math.log2(max(float(again.max()) + 2, 16.0) if len(again) else 16.0))
     pages = np.geomspace(1, largest, STEPS)
     missed, error = found.miss_ratio(pages)
-    x = pages * PAGE_BYTES
-    lines = [Line(Role.ALL, "Missed", x, 100 * missed)]
-    rows = [rate_row(Role.ALL, "Missed by an LRU cache", ())]
+    x = pages * found.page_bytes
+    lines = [Line(Role.ALL, "LRU cache", x, 100 * missed)]
+    rows = [rate_row(Role.ALL, "LRU cache", ())]
     if (error > 0).any():
         lines += [
             Line(Role.FAINT, "± 2 standard errors", x, 100 * np.clip(missed + sign * 2 * error, 0, 1), Stroke.DOTTED)
@@ -67,13 +70,13 @@ def miss_ratio(study: Study, name: str, rank: str) -> Figure | Empty:
     return Figure(
         name,
         rank,
-        "Miss ratio by the size of a cache",
+        "Miss ratio by cache size",
         _sampled(study, found),
-        Axis("Size of the cache", Unit.BYTES, PAGE_BYTES, largest * PAGE_BYTES, Scale.LOG),
-        Axis("Accesses missed", Unit.PERCENT, 0.0, 102.0),
+        Axis("Cache size", Unit.BYTES, found.page_bytes, largest * found.page_bytes, Scale.LOG),
+        Axis("Miss ratio", Unit.PERCENT, 0.0, 102.0),
         tuple(lines),
         Legend((), tuple(rows)),
-        (*study.notes, Note(NoteKind.VERDICT, answer(found))),
+        (*common_notes(study), Note(NoteKind.VERDICT, answer(found))),
     )
 
 
@@ -84,11 +87,12 @@ def answer(found: Reuse) -> str:
     sizes = 2.0 ** np.arange(max(most - 6, 8), most + 1, 3, dtype=np.float64)[-3:]
     missed, error = found.miss_ratio(sizes)
     said = [
-        f"{units.binary_bytes(pages * PAGE_BYTES)} {units.percent(1 - miss)}"
+        units.percent(1 - miss)
         + (f" ± {200 * deviation:.1f}" if deviation else "")
+        + f" with {units.binary_bytes(pages * found.page_bytes)}"
         for pages, miss, deviation in zip(sizes, missed, error, strict=True)
     ]
-    return f"A cache would have held: {', '.join(said)} of the accesses"
+    return f"Hit ratio of an LRU cache: {', '.join(said)}"
 
 
 def _reuse(study: Study) -> Reuse | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,15 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar import units
-from iosonar.diagrams.overview import rates
-from iosonar.diagrams.parts import linear_axis, log_axis, rate_row
+from iosonar.diagrams.overview import average, rates
+from iosonar.diagrams.parts import SHORTEST_S, linear_axis, log_axis, rate_row
 from iosonar.diagrams.percentiles import quantile_curve
 from iosonar.diagrams.study import LATENCY, Study
-from iosonar.figures.model import Axis, Figure, Legend, Line, Role, Scale, Steps, Stroke, Unit
+from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, Scale, Steps, Unit
 from iosonar.quantities.difference import SHARES, Difference
 
 ROLES = (Role.ACTUAL, Role.READ, Role.DEMAND, Role.FAILED, Role.WRITE)
 """One for each side; so many can be told apart."""
+
+BESIDE = 1.12
+"""Factor between the bars of two sides."""
+
+CAP = 1.03
+"""Half of the width of the line at a bar's end, as a factor."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +52,13 @@ def curves(sides: Sequence[Side]) -> Figure:
         values = side.study.pooled(LATENCY)
         x, y = quantile_curve(values)
         layers.append(Line(role, side.name, x, y))
-        cells = tuple(units.seconds(values.quantile(share) / 1e9) for share in SHARES.values())
-        rows.append(rate_row(role, side.name, (*cells, units.seconds(values.maximum / 1e9))))
+        cells = tuple(units.span(values.quantile(share) / 1e9) for share in SHARES.values())
+        rows.append(rate_row(role, side.name, (*cells, units.span(values.maximum / 1e9))))
     y_all = np.concatenate([layer.y for layer in layers])
     return Figure(
         "compare.latency",
         "c01",
-        "Latency: how many are faster",
+        "Latency distribution",
         _of(sides),
         Axis("Share of requests that are faster", Unit.ODDS, 1.0, max(float(line.x[-1]) for line in layers), Scale.LOG),
         log_axis("Latency", Unit.SECONDS, max(float(y_all.min()), 1e-7), max(float(y_all.max()), 1e-6)),
@@ -65,39 +70,59 @@ def curves(sides: Sequence[Side]) -> Figure:
 def changes(of: dict[str, list[Difference]], sides: Sequence[Side]) -> Figure | None:
     """By how much each quantile changed, and between which limits that is known."""
     layers: list[Line] = []
-    rows = []
+    rows: list[LegendRow] = []
+    metrics: tuple[str, ...] = ()
     for role, side in zip(ROLES[1:], sides[1:], strict=False):
         found = [each for each in of[side.letter] if each.metric in SHARES]
         if len(found) < 2:
             continue
         x = np.array([1 / (1 - SHARES[each.metric]) for each in found])
-        label = f"{side.letter} against {sides[0].letter}"
+        label = f"{side.letter} against {sides[0].letter}, 95 % interval"
         middle, low, high = (
             np.array([getattr(each, of_) for each in found]) * 100 for of_ in ("change", "low", "high")
         )
-        layers.append(Line(role, label, x, middle))
-        layers += [Line(role, f"{label}, 95 %", x, bound, Stroke.DASHED) for bound in (low, high)]
-        rows += [rate_row(role, label, ()), rate_row(role, f"{label}, 95 %", (), Stroke.DASHED)]
+        # Bars of several sides stand beside each other.
+        x = x * BESIDE ** (len(rows) - (len(sides) - 2) / 2)
+        layers.append(Line(role, label, *error_bars(x, middle, low, high)))
+        rows.append(rate_row(role, label, tuple(units.change(each.change) for each in found)))
+        metrics = metrics or tuple(each.metric for each in found)
     if not layers:
         return None
     every = np.concatenate([line.y for line in layers])
-    low_y, high_y = min(float(every.min()), 0.0), max(float(every.max()), 0.0)
+    low_y, high_y = min(float(np.nanmin(every)), 0.0), max(float(np.nanmax(every)), 0.0)
     room = 0.08 * max(high_y - low_y, 1.0)
     layers.append(Line(Role.FAINT, "no change", np.array([2.0, 1000.0]), np.zeros(2)))
     return Figure(
         "compare.change",
         "c02",
-        "Change of latency, above 0 slower",
+        "Change in latency: above 0 is slower",
         _of(sides),
         Axis("Quantile of latency", Unit.ODDS, 1.9, 1050.0, Scale.LOG),
         Axis("Change", Unit.PERCENT, low_y - room, high_y + room),
         tuple(layers),
-        Legend((), (*rows, rate_row(Role.FAINT, "no change", ()))),
+        Legend(metrics, (*rows, rate_row(Role.FAINT, "no change", ()))),
     )
 
 
-def over_time(sides: Sequence[Side], share: float, label: str) -> Figure:
-    """One percentile of latency over time, for each side."""
+def error_bars(
+    x: NDArray[np.float64], middle: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A bar for each value on a logarithmic axis: from limit to limit, with a line across at both and at the value.
+
+    As one line with gaps: nothing is known between the values, so nothing is drawn there.
+    """
+    gap = np.full(len(x), np.nan)
+    strokes = [
+        (x, x, low, high),
+        *((x / width, x * width, at, at) for at, width in ((low, CAP), (middle, CAP**2), (high, CAP))),
+    ]
+    xs = np.column_stack([part for left, right, _, _ in strokes for part in (left, right, gap)])
+    ys = np.column_stack([part for _, _, one, two in strokes for part in (one, two, gap)])
+    return xs.ravel(), ys.ravel()
+
+
+def over_time(sides: Sequence[Side], share: float, label: str) -> Figure | None:
+    """One percentile of latency over time, for each side; None if no slice of time has enough requests for it."""
     from iosonar.diagrams.percentiles import bands_over_time
 
     layers, rows = [], []
@@ -107,7 +132,9 @@ def over_time(sides: Sequence[Side], share: float, label: str) -> Figure:
         layers.append(Steps(role, side.name, found.edges, np.where(y > 0, y, np.nan)))
         rows.append(rate_row(role, side.name, ()))
     every = np.concatenate([layer.y for layer in layers])
-    least, most = (float(np.nanmin(every)), float(np.nanmax(every))) if np.isfinite(every).any() else (1e-6, 1e-5)
+    if not (every > 0).any():
+        return None
+    least, most = float(np.nanmin(every)), float(np.nanmax(every))
     return Figure(
         f"compare.{label}",
         "c03",
@@ -130,8 +157,8 @@ def delivered(sides: Sequence[Side]) -> Figure:
         total = np.sum(list(found.requests.values()), axis=0)
         y = rates(total, found) / side.runs
         layers.append(Steps(role, side.name, found.edges_s, y, partial=found.windows - found.whole))
-        mean = float(np.nanmean(y)) if np.isfinite(y).any() else math.nan
-        rows.append(rate_row(role, side.name, (units.count(mean),)))
+        # Of all the time: the mean of the windows would leave out what a short last one holds.
+        rows.append(rate_row(role, side.name, (units.count(average(side.study, total, found) / side.runs),)))
     most = max((float(np.nanmax(layer.y)) for layer in layers if np.isfinite(layer.y).any()), default=0.0)
     return Figure(
         "compare.throughput",
@@ -151,4 +178,4 @@ def _of(sides: Sequence[Side]) -> str:
 
 def _time(sides: Sequence[Side]) -> Axis:
     low, high = min(side.study.first_s for side in sides), max(side.study.last_s for side in sides)
-    return Axis("Time", Unit.TIMELINE, low, low + max((high - low) * 1.01, 1e-3))
+    return Axis("Time", Unit.TIMELINE, low, low + max((high - low) * 1.01, SHORTEST_S))

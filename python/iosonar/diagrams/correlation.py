@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from iosonar.diagrams.catalogue import Diagram, Group
-from iosonar.diagrams.parts import VALUE_COLUMNS, cells_of, cloud_parts, measure_axis, measure_legend
+from iosonar.diagrams.notes import common_notes
+from iosonar.diagrams.parts import VALUE_COLUMNS, cells_of, cloud_parts, deepest_of, measure_axis, measure_legend
 from iosonar.diagrams.study import DELAY, LATENCY, Measure, Study
 from iosonar.figures.model import Axis, Cloud, Empty, Figure, Legend, Unit
 from iosonar.quantities.density import Cells, density
@@ -16,27 +17,25 @@ def over_depth(study: Study, measure: Measure, name: str, rank: str) -> Figure |
     """Latency or delay over how many requests were in flight at the request's own issue."""
     found = study.distribution(measure)
     if not found:
-        return Empty(name, f"no request has a {measure.name}")
+        return Empty(name, f"no {measure.plural} in the file")
     table = study.once("depth", lambda: with_depth(study.table))
-    deepest = study.once("deepest", lambda: table.aggregate(most=table.depth.max()).to_pyarrow()["most"][0].as_py())
-    across, up = study.options.size.cells
+    deepest = deepest_of(study, table)
+    across, up = study.options.size.cells(study.pooled(measure).count)
     # A cell for each depth while there is room, so that none falls between two.
     across = min(across, deepest)
-    # With wide cells, no flat ones.
-    up = min(up, max(2 * across, 60))
-    x = Axis("In flight at its issue", Unit.REQUESTS, 0.5, deepest + 0.5)
+    x = Axis("Requests in flight at issue", Unit.REQUESTS, 0.5, deepest + 0.5, whole=True)
     y = measure_axis(study, measure)
     cells = density(table, table.depth, table[measure.column] / 1e9, Cells(x.low, x.high, across), cells_of(y, up))
     return Figure(
         name,
         rank,
-        f"{measure.name.capitalize()} over requests in flight",
+        f"{measure.name.capitalize()} over requests in flight at issue",
         study.of,
         x,
         y,
-        (Cloud(across, up, cloud_parts(cells)),),
+        (Cloud(across, up, cloud_parts(cells), whole_numbers=across == deepest),),
         Legend(VALUE_COLUMNS, measure_legend(found)),
-        study.notes,
+        common_notes(study),
     )
 
 
@@ -44,9 +43,9 @@ def latency_over_delay(study: Study, name: str, rank: str) -> Figure | Empty:
     """Whether requests that had to wait were slow as well."""
     found = study.distribution(LATENCY)
     if not found:
-        return Empty(name, "no request has a latency")
+        return Empty(name, "no latencies in the file")
     table = study.table
-    across, up = study.options.size.cells
+    across, up = study.options.size.cells(study.pooled(LATENCY).count)
     x, y = measure_axis(study, DELAY), measure_axis(study, LATENCY)
     cells = density(table, table.delay_ns / 1e9, table.latency_ns / 1e9, cells_of(x, across), cells_of(y, up))
     return Figure(
@@ -58,7 +57,7 @@ def latency_over_delay(study: Study, name: str, rank: str) -> Figure | Empty:
         y,
         (Cloud(across, up, cloud_parts(cells)),),
         Legend(VALUE_COLUMNS, measure_legend(found)),
-        study.notes,
+        common_notes(study),
     )
 
 

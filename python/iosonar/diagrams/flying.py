@@ -9,12 +9,12 @@ import numpy as np
 
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
+from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import ROLES, linear_axis, rate_row, time_axis
 from iosonar.diagrams.study import Study
 from iosonar.diagrams.throughput import highest
 from iosonar.figures.model import Empty, Figure, Legend, Role, Steps, Unit
-from iosonar.quantities.density import Cells
-from iosonar.quantities.in_flight import Events, events, mean_levels, peaks
+from iosonar.quantities.in_flight import Events, Slices, events, mean_levels, peaks
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -23,7 +23,7 @@ SMOOTH_SLICES = 60
 
 KINDS = {
     "latency": ("issued_ns", "completed_ns", "In flight", "Requests in flight"),
-    "delay": ("intended_ns", "issued_ns", "Waiting", "Requests due but not issued"),
+    "delay": ("intended_ns", "issued_ns", "Waiting", "Requests due but not yet issued"),
 }
 """From which time of a request to which it counts, the axis' label and the title."""
 
@@ -44,11 +44,12 @@ def _levels(study: Study, kind: str, name: str, rank: str, *, with_peaks: bool) 
         return Empty(name, "no request was issued")
     begins, ends = _events(study, begin), _events(study, end)
     axis = time_axis(study, "Time")
-    slices = begins.across.count
+    width_ns = begins.across.width_ns
     found = mean_levels(begins, ends)
     if not with_peaks:
-        found = found.joined(slices // SMOOTH_SLICES)
-        slices = SMOOTH_SLICES
+        together = max(study.options.size.slices // SMOOTH_SLICES, 1)
+        found = found.joined(together)
+        width_ns *= together
     # Rounding leaves a few billionths of a request where there is none.
     lines = [(ROLES[series], series.title, np.maximum(mean, 0.0)) for series, mean in found.mean.items()]
     total = np.sum([y for _, _, y in lines], axis=0)
@@ -61,29 +62,28 @@ def _levels(study: Study, kind: str, name: str, rank: str, *, with_peaks: bool) 
     # The highest mean depends on how wide the slices are; a peak doesn't.
     columns: tuple[str, ...] = ("avg", "highest mean")
     if with_peaks:
-        peak = peaks(_issued(study), begin, end, begins)
-        layers.insert(0, Steps(Role.FAINT, "Peak of all", found.edges_s, peak, filled=True))
-        rows.append(rate_row(Role.FAINT, "Peak of all", ("", "", units.count(highest(peak)))))
+        peak = peaks(_issued(study), begin, end, begins.across)
+        layers.insert(0, Steps(Role.FAINT, "Peak, all requests", found.edges_s, peak, filled=True))
+        rows.append(rate_row(Role.FAINT, "Peak, all requests", ("", "", units.count(highest(peak)))))
         columns = (*columns, "peak")
-    slice_text = units.seconds((begins.across.high - begins.across.low) / slices)
     return Figure(
         name,
         rank,
-        title,
-        f"{study.of} · mean over slices of {slice_text}",
+        title if with_peaks else f"{title}, smoothed",
+        f"{study.of} · mean over slices of {units.span(width_ns / 1e9)}",
         axis,
         linear_axis(label, Unit.REQUESTS, max(highest(layer.y) for layer in layers)),
         tuple(layers),
         Legend(columns, tuple(rows)),
-        study.notes,
+        common_notes(study),
     )
 
 
 def _events(study: Study, column: str) -> Events:
     """One of the times of all issued requests in slices as fine as the picture, and a multiple of the smooth ones."""
-    across = study.options.size.slices
-    slices = max(across // SMOOTH_SLICES, 1) * SMOOTH_SLICES
-    cells = Cells(study.first_s, max(study.last_s, study.first_s + 1e-6), slices)
+    slices = study.options.size.slices
+    # Each of the smooth slices is as many of the fine ones.
+    cells = Slices.of(study.first_ns, study.last_ns, slices, max(slices // SMOOTH_SLICES, 1))
     table = _issued(study)
     return study.once(("events", column), lambda: events(table, table[column], cells))
 

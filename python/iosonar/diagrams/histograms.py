@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.diagrams.catalogue import Diagram, Group
+from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import ROLES, VALUE_COLUMNS, count_axis, measure_axis, measure_row, verdict_note
 from iosonar.diagrams.study import DELAY, LATENCY, Measure, Study
 from iosonar.figures.model import Empty, Figure, Legend, Role, Steps, Stroke, Unit
-from iosonar.quantities.distribution import BINS_PER_DECADE, Distribution
+from iosonar.quantities.distribution import Distribution
 
 DRAWN_PER_DECADE = 10
 
@@ -20,39 +21,39 @@ def histogram(study: Study, measure: Measure, name: str, rank: str) -> Figure | 
     """How many requests had which latency or delay."""
     found = study.distribution(measure)
     if not found:
-        return Empty(name, f"no request has a {measure.name}")
+        return Empty(name, f"no {measure.plural} in the file")
     x = measure_axis(study, measure)
     lines = [(ROLES[series], series.title, values) for series, values in sorted(found.items())]
     if len(lines) > 1:
         lines.insert(0, (Role.ALL, "All", study.pooled(measure)))
     rows = [measure_row(role, label, values, Stroke.SOLID) for role, label, values in lines]
     layers = [Steps(role, label, *decade_bins(values, x.low, x.high)) for role, label, values in lines]
-    most = max(float(np.nanmax(layer.y)) for layer in layers)
+    most = max(float(layer.y.max()) for layer in layers)
     return Figure(
         name,
         rank,
-        f"{measure.name.capitalize()}: how often",
-        f"{study.of} · {DRAWN_PER_DECADE} bins to a decade",
+        f"{measure.name.capitalize()} histogram",
+        f"{study.of} · {DRAWN_PER_DECADE} bins per decade",
         x,
-        count_axis("Requests in a bin", Unit.REQUESTS, most * 1.2),
+        count_axis("Requests per bin", Unit.REQUESTS, most * 1.2),
         tuple(layers),
         Legend(VALUE_COLUMNS, (*rows[1:], *rows[:1])),
-        (*study.notes, verdict_note(study.verdict(measure), measure)),
+        (*common_notes(study), verdict_note(study, measure)),
     )
 
 
 def decade_bins(values: Distribution, low_s: float, high_s: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Edges in seconds and counts of the bins from `low_s` to `high_s`.
 
-    Empty bins are not numbers, as on a log axis nothing can be drawn for them. Values below the lowest bin are counted
-    in it, so that none is missing.
+    Values below the lowest bin are counted in it, so that none is missing.
     """
     first = int(np.floor(np.log10(low_s) * DRAWN_PER_DECADE + 1e-6))
     last = int(np.ceil(np.log10(high_s) * DRAWN_PER_DECADE - 1e-6))
     # Distributions count nanoseconds.
-    place = values.bins // (BINS_PER_DECADE // DRAWN_PER_DECADE) - 9 * DRAWN_PER_DECADE - first
+    decade = np.log10(np.maximum(values.least, 1)) - 9
+    place = np.floor(decade * DRAWN_PER_DECADE + 1e-9).astype(np.int64) - first
     counts = np.bincount(np.clip(place, 0, last - first - 1), values.counts, minlength=last - first)
-    return 10.0 ** (np.arange(first, last + 1) / DRAWN_PER_DECADE), np.where(counts > 0, counts, np.nan)
+    return 10.0 ** (np.arange(first, last + 1) / DRAWN_PER_DECADE), counts.astype(np.float64)
 
 
 DIAGRAMS = [

@@ -10,11 +10,25 @@ import numpy as np
 
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
+from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import ROLES, count_axis, linear_axis, log_axis, rate_row, time_axis
 from iosonar.diagrams.study import Study
 from iosonar.diagrams.throughput import highest
-from iosonar.figures.model import Axis, Direction, Empty, Figure, Layer, Legend, Role, Rule, Scale, Steps, Unit
-from iosonar.quantities.positions import SECTORS_PER_GIB, gibibytes, popularity, sizes
+from iosonar.figures.model import (
+    NEAR_RIGHT,
+    Axis,
+    Direction,
+    Empty,
+    Figure,
+    Layer,
+    Legend,
+    Role,
+    Rule,
+    Scale,
+    Steps,
+    Unit,
+)
+from iosonar.quantities.positions import places, popularity, sizes
 from iosonar.quantities.series import Series
 from iosonar.quantities.throughput import window_for
 from iosonar.quantities.turns import turns
@@ -22,23 +36,33 @@ from iosonar.quantities.turns import turns
 SECTOR_BYTES = 512
 PAGE_BYTES = 4096
 QUANTILES = (64, 32, 16, 8, 4, 2)
+"""From the fewest pages to the most."""
+
+NAME_WIDTH = 0.05
+"""Of the axis: what the name of a share takes, in the narrowest picture."""
+
+LABEL_ROOM = 2
+"""Factor between the tallest line and the top of a logarithmic axis that leaves room for a rule's name."""
+
 TURNS_WINDOW_S = 1.0
+MOST_ENDS = 4
+"""Of devices of different sizes, the largest are marked."""
 
 
 def request_sizes(study: Study, name: str, rank: str) -> Figure | Empty:
     """How many requests are how long."""
     found = sizes(study.table)
     if not found:
-        return Empty(name, "no request moves data")
+        return Empty(name, "no request transfers data")
     most = max(max(counts) for counts in found.values())
-    # Ten bins to a decade, and none that holds no whole number.
-    edges = np.unique(np.ceil(10.0 ** (np.arange(0, math.ceil(math.log10(most + 1) * 10) + 1) / 10)))
+    # Ten bins to a decade, and none that holds no whole number; an empty one behind the longest request.
+    edges = np.unique(np.ceil(10.0 ** (np.arange(0, math.ceil(math.log10(most + 1) * 10) + 2) / 10)))
     layers: list[Layer] = []
     rows = []
     for role, label, counts in _with_all(found):
         lengths, n = np.array(list(counts)), np.array(list(counts.values()))
         y = np.histogram(lengths, edges, weights=n)[0]
-        layers.append(Steps(role, label, edges, np.where(y > 0, y, np.nan)))
+        layers.append(Steps(role, label, edges * SECTOR_BYTES, y.astype(np.float64)))
         usual = int(lengths[np.argmax(n)])
         cells = (
             units.count(int(n.sum())),
@@ -51,44 +75,50 @@ def request_sizes(study: Study, name: str, rank: str) -> Figure | Empty:
     return Figure(
         name,
         rank,
-        "Sizes of requests",
+        "Request sizes",
         study.of,
-        Axis("Length", Unit.SECTORS, 1.0, float(edges[-1]), Scale.LOG),
+        Axis("Size", Unit.BYTES, SECTOR_BYTES, float(edges[-1]) * SECTOR_BYTES, Scale.LOG),
         count_axis("Requests", Unit.REQUESTS, tallest),
         tuple(layers),
-        Legend(("requests", "avg", "most often", "max"), (*rows[1:], *rows[:1])),
-        study.notes,
+        Legend(("requests", "avg", "most frequent", "max"), (*rows[1:], *rows[:1])),
+        common_notes(study),
     )
 
 
 def request_positions(study: Study, name: str, rank: str) -> Figure | Empty:
-    """How many requests begin in which GiB, with the end of the device."""
-    found = gibibytes(study.table)
-    if not found:
-        return Empty(name, "no request moves data")
-    device = _device_gib(study)
-    last = max(max(counts) for counts in found.values())
-    count = max(last + 1, math.ceil(max(device, default=0)))
-    edges = np.arange(count + 1, dtype=np.float64)
+    """How many requests begin where on their device, with the end of the device."""
+    ends = _device_sectors(study)
+    found = places(study.table, max(ends, default=0))
+    if found is None:
+        return Empty(name, "no request transfers data")
+    size = found.sectors_per_bin
+    last = max(max(counts) for counts in found.requests.values())
+    count = max(last + 1, math.ceil(max(ends, default=0) / size))
+    edges = np.arange(count + 1, dtype=np.float64) * size * SECTOR_BYTES
+    if ends and last * size < ends[-1]:
+        # No line runs past the end of the device.
+        edges[-1] = ends[-1] * SECTOR_BYTES
     layers: list[Layer] = []
     rows = []
-    for role, label, counts in _with_all(found):
+    for role, label, counts in _with_all(found.requests):
         y = np.full(count, np.nan)
         y[list(counts)] = list(counts.values())
         layers.append(Steps(role, label, edges, y))
         rows.append(rate_row(role, label, (units.count(sum(counts.values())), str(len(counts)))))
     tallest = max(float(np.nanmax(layer.y)) for layer in layers if isinstance(layer, Steps))
-    layers += [Rule(Role.GOOD, Direction.VERTICAL, end, "end of the device") for end in device]
+    named = "end of the device" if len(ends) < 2 else "end of a device"
+    layers += [Rule(Role.GOOD, Direction.VERTICAL, float(end * SECTOR_BYTES), named) for end in ends[-MOST_ENDS:]]
     return Figure(
         name,
         rank,
-        "Positions of requests",
-        f"{study.of} · bins of 1 GiB",
-        Axis("Position", Unit.GIB, 0.0, count * 1.02),
-        count_axis("Requests", Unit.REQUESTS, tallest),
+        "Request positions",
+        f"{study.of} · bins of {units.binary_bytes(size * SECTOR_BYTES)}",
+        Axis("Position", Unit.BYTES, 0.0, float(edges[-1]) * 1.02),
+        # The name of the end stands above the lines.
+        count_axis("Requests", Unit.REQUESTS, tallest * (LABEL_ROOM if ends else 1)),
         tuple(layers),
-        Legend(("requests", "GiB hit"), (*rows[1:], *rows[:1])),
-        study.notes,
+        Legend(("requests", "bins hit"), (*rows[1:], *rows[:1])),
+        common_notes(study),
     )
 
 
@@ -103,13 +133,13 @@ def _with_all(found: dict[Series, dict[int, int]]) -> list[tuple[Role, str, dict
     return lines
 
 
-def _device_gib(study: Study) -> list[float]:
-    """The sizes of the targets, or of the load's devices, in GiB; each but once."""
+def _device_sectors(study: Study) -> list[int]:
+    """The sizes of the targets, or of the load's devices, in sectors; each but once, the largest last."""
     known = set()
     for file in study.requests.files:
         targets = [sectors for target in file.targets if (sectors := target.get("sectors"))]
         devices = targets or [device.get("sectors") for device in file.footer.get("devices", [])]
-        known |= {sectors / SECTORS_PER_GIB for sectors in devices if sectors}
+        known |= {int(sectors) for sectors in devices if sectors}
     return sorted(known)
 
 
@@ -118,7 +148,7 @@ def turns_over_time(study: Study, name: str, rank: str, column: str) -> Figure |
     window_s = window_for(study.last_s - study.first_s, TURNS_WINDOW_S)
     found = turns(study.table, column, window_s)
     if not found.requests:
-        return Empty(name, "no request moves data")
+        return Empty(name, "no request transfers data")
     lines = [(ROLES[series], series.title, found.turns[series], found.requests[series]) for series in found.requests]
     if len(lines) > 1:
         lines.insert(
@@ -138,17 +168,17 @@ def turns_over_time(study: Study, name: str, rank: str, column: str) -> Figure |
         average = 100.0 * float(turned.sum()) / float(requests.sum())
         rows.append(rate_row(role, label, (f"{units.number(average)} %", f"{units.number(highest(y))} %")))
     most = max(highest(layer.y) for layer in layers)
-    words = "intended" if column == "intended_ns" else "completed"
+    words = "scheduled time" if column == "intended_ns" else "completion"
     return Figure(
         name,
         rank,
-        f"Turns: requests below their predecessor, as {words}",
-        f"{study.of} · windows of {units.seconds(window_s)}",
+        f"Turns: requests at a lower position than the previous one, in the order of {words}",
+        f"{study.of} · windows of {units.span(window_s)}",
         time_axis(study, "Time"),
         linear_axis("Turns", Unit.PERCENT, min(most, 100.0 / 1.06)),
         tuple(layers),
         Legend(("avg", "max"), (*rows[1:], *rows[:1])),
-        study.notes,
+        common_notes(study),
     )
 
 
@@ -156,7 +186,7 @@ def page_popularity(study: Study, name: str, rank: str) -> Figure | Empty:
     """Pages by how often they are touched, and how few of them get which share of all accesses."""
     found = popularity(study.table)
     if not found:
-        return Empty(name, "no request moves data")
+        return Empty(name, "no request transfers data")
     kinds = {"all": (Role.ALL, "All"), "read": (Role.READ, "Reads"), "write": (Role.WRITE, "Writes")}
     if len(found) == 2:
         del found["all"]
@@ -173,22 +203,34 @@ def page_popularity(study: Study, name: str, rank: str) -> Figure | Empty:
         cells = (units.count(pages.total), units.count(int(pages.ranks[-1])), units.binary_bytes(half * PAGE_BYTES))
         rows.append(rate_row(role, label, cells))
     whole = found.get("all") or next(iter(found.values()))
-    for part in QUANTILES:
-        needed = whole.pages_for(1 / part)
-        layers.append(Rule(Role.FAINT, Direction.VERTICAL, max(needed, 1.0), f"1/{part}"))
     most_pages = max(int(pages.ranks[-1]) for pages in found.values())
+    x_axis = log_axis("Pages, most accessed first", Unit.RANK, 1, most_pages + 1)
+    layers += _shares(x_axis, {f"1/{part}": max(whole.pages_for(1 / part), 1.0) for part in QUANTILES})
     most_accesses = max(int(pages.accesses[0]) for pages in found.values())
     return Figure(
         name,
         rank,
-        "Popularity of pages of 4 KiB",
-        f"{study.of} · grey: as many pages get that share of all accesses",
-        log_axis("Pages, the most popular first", Unit.RANK, 1, most_pages + 1),
-        count_axis("Accesses to the page", Unit.REQUESTS, most_accesses),
+        "Access frequency of 4 KiB pages",
+        f"{study.of} · grey: how many pages receive 1/2, 1/4, … of all accesses",
+        x_axis,
+        count_axis("Accesses per page", Unit.REQUESTS, most_accesses),
         tuple(layers),
-        Legend(("accesses", "pages", "half in"), (*rows[1:], *rows[:1])),
-        study.notes,
+        Legend(("accesses", "pages", "half of them in"), (*rows[1:], *rows[:1])),
+        common_notes(study),
     )
+
+
+def _shares(axis: Axis, places: dict[str, float]) -> list[Rule]:
+    """A rule at each place; where names would overlap, the rule further left has none."""
+    rules: list[Rule] = []
+    free = math.inf
+    for name, at in reversed(places.items()):
+        share = axis.share(at)
+        left = share - NAME_WIDTH if share > NEAR_RIGHT else share
+        fits = left + NAME_WIDTH <= free
+        free = left if fits else free
+        rules.append(Rule(Role.FAINT, Direction.VERTICAL, at, name if fits else ""))
+    return rules[::-1]
 
 
 DIAGRAMS = [

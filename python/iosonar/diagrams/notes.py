@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from iosonar import units
-from iosonar.figures.model import Mood, Note, NoteKind
+from iosonar.figures.model import Note, NoteKind, Severity
 from iosonar.quantities.fidelity import WITHIN_US, Fidelity, fidelity
 from iosonar.table import Kind, SourceFile
 
@@ -28,6 +30,10 @@ NO_TARGET = ("simulate", "null")
 
 def common_notes(study: Study) -> tuple[Note, ...]:
     """The notes of all files of a study, the most important kinds first."""
+    return study.once("notes", lambda: _common_notes(study))
+
+
+def _common_notes(study: Study) -> tuple[Note, ...]:
     files = study.requests.files
     notes = [
         note
@@ -36,6 +42,9 @@ def common_notes(study: Study) -> tuple[Note, ...]:
     ]
     if len(files) > 1:
         notes = _one_fidelity(notes)
+    if study.origin_ns:
+        text = f"Time zero of the diagrams is {study.origin_ns // 1_000_000_000:,} s in the file"
+        notes.append(Note(NoteKind.INFO, text))
     return tuple(dict.fromkeys(notes))
 
 
@@ -60,19 +69,29 @@ def fidelity_of(study: Study, index: int, file: SourceFile) -> Fidelity | None:
     if file.kind is not Kind.REPLAY:
         return None
     stated = stated_fidelity(_statistics(file))
-    if stated is not None:
+    if stated is not None and stated_verdict(file):
         return stated
     table = study.requests.table
-    return study.once(("fidelity", index), lambda: fidelity(table.filter(table.source == index)))
+    measured = study.once(("fidelity", index), lambda: fidelity(table.filter(table.source == index)))
+    # Earlier versions state the shares, but not of how many requests.
+    return measured if stated is None else replace(stated, requests=measured.requests)
 
 
-def grade_of(found: Fidelity) -> tuple[Mood, str]:
+def grade_of(found: Fidelity) -> tuple[Severity, str]:
     """The verdict on the replay itself, and in words."""
     if found.faithful or (found.faithful is None and found.within_50_us >= FAITHFUL):
-        return Mood.GOOD, "faithful"
+        return Severity.GOOD, "faithful"
     if found.faithful is None and found.within_100_us >= ROUGHLY:
-        return Mood.WARNING, "roughly faithful"
-    return Mood.BAD, "NOT faithful"
+        return Severity.WARNING, "roughly faithful"
+    return Severity.BAD, "NOT faithful"
+
+
+def doubt_of(study: Study) -> str:
+    """Why the times of a study say nothing about the device; empty if they do."""
+    if any(file.run.get("fake") for file in study.requests.files):
+        return "the result is fake"
+    missed = any(note.kind is NoteKind.FIDELITY and note.severity is Severity.BAD for note in common_notes(study))
+    return "the replay was not faithful" if missed else ""
 
 
 def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
@@ -80,17 +99,19 @@ def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
     if found is None:
         return []
     if file.run.get("options", {}).get("asap"):
-        return [Note(NoteKind.FIDELITY, "As fast as possible: the load's times were not to be kept", Mood.NEUTRAL)]
+        return [
+            Note(NoteKind.FIDELITY, "As fast as possible (--asap): the load's times do not apply", Severity.NEUTRAL)
+        ]
     if not found.requests and found.faithful:
-        return [Note(NoteKind.FIDELITY, "Replay faithful: the device alone made requests late", Mood.GOOD)]
+        return [Note(NoteKind.FIDELITY, "Replay faithful: only the device held requests back", Severity.GOOD)]
     if not found.requests:
-        return [Note(NoteKind.FIDELITY, "Replay fidelity: unknown, no request was free to go", Mood.NEUTRAL)]
-    mood, words = grade_of(found)
+        return [Note(NoteKind.FIDELITY, "Replay fidelity unknown: every request was held back", Severity.NEUTRAL)]
+    severity, words = grade_of(found)
     text = (
-        f"Replay {words}{', no verdict on the device' if mood is Mood.BAD else ''}: "
-        f"{units.percent(found.within_10_us)} within 10 µs, {decisive(found)} (p99 {units.seconds(found.p99_s)})"
+        f"Replay {words}{', no verdict on the device' if severity is Severity.BAD else ''}: "
+        f"{units.percent(found.within_10_us)} within 10 µs, {decisive(found)} (p99 {units.span(found.p99_s)})"
     )
-    return [Note(NoteKind.FIDELITY, text, mood)]
+    return [Note(NoteKind.FIDELITY, text, severity)]
 
 
 def decisive(found: Fidelity) -> str:
@@ -115,7 +136,7 @@ def stated_fidelity(statistics: dict[str, Any]) -> Fidelity | None:
             in_10,
             in_50,
             in_100,
-            float(delay.get("p99", 0)) / 1e6,
+            _p99_s(delay),
             bool(verdict["faithful"]),
         )
     within = statistics.get("within_free_pct") or statistics.get("within_pct")
@@ -124,23 +145,32 @@ def stated_fidelity(statistics: dict[str, Any]) -> Fidelity | None:
     if not within or not error or not all(str(us) in within for us in WITHIN_US):
         return None
     in_10, in_50, in_100 = (float(within[str(us)]) / 100 for us in WITHIN_US)
-    return Fidelity(int(statistics.get("requests", 1)), in_10, in_50, in_100, float(error["p99"]) / 1e6)
+    return Fidelity(int(statistics.get("requests", 1)), in_10, in_50, in_100, _p99_s(error))
+
+
+def _p99_s(quantiles: dict[str, Any]) -> float:
+    """The 99th percentile of quantiles in µs; earlier versions stated some that exceed the maximum."""
+    return min(float(quantiles.get("p99", 0)), float(quantiles.get("max", math.inf))) / 1e6
 
 
 def _one_fidelity(notes: list[Note]) -> list[Note]:
     """Of several runs, the worst speaks for all."""
-    order = (Mood.BAD, Mood.WARNING, Mood.NEUTRAL, Mood.GOOD)
-    said = sorted((note for note in notes if note.kind is NoteKind.FIDELITY), key=lambda note: order.index(note.mood))
+    order = (Severity.BAD, Severity.WARNING, Severity.NEUTRAL, Severity.GOOD)
+    said = sorted(
+        (note for note in notes if note.kind is NoteKind.FIDELITY), key=lambda note: order.index(note.severity)
+    )
     return [*said[:1], *(note for note in notes if note.kind is not NoteKind.FIDELITY)]
 
 
 def _stamps(file: SourceFile) -> list[Note]:
     stamps = []
     if file.run.get("fake"):
-        stamps.append(Note(NoteKind.STAMP, "FAKE RESULT", Mood.BAD))
-        stamps.append(Note(NoteKind.WARNING, f"Fake: {str(file.run['fake']).removeprefix('FAKE RESULT: ')}", Mood.BAD))
+        stamps.append(Note(NoteKind.STAMP, "FAKE RESULT", Severity.BAD))
+        stamps.append(
+            Note(NoteKind.WARNING, f"Fake: {str(file.run['fake']).removeprefix('FAKE RESULT: ')}", Severity.BAD)
+        )
     if not file.complete:
-        stamps.append(Note(NoteKind.STAMP, "CUT SHORT", Mood.WARNING))
+        stamps.append(Note(NoteKind.STAMP, "CUT SHORT", Severity.WARNING))
     return stamps
 
 
@@ -148,8 +178,8 @@ def _wrap(file: SourceFile) -> list[Note]:
     factor = wrap_factor(file)
     if factor is None:
         return []
-    mood = Mood.WARNING if factor >= WRAP_HIGH or factor < WRAP_LOW else Mood.NEUTRAL
-    return [Note(NoteKind.WRAP, f"wrap-around factor {units.number(factor)}", mood)]
+    severity = Severity.WARNING if factor >= WRAP_HIGH or factor < WRAP_LOW else Severity.NEUTRAL
+    return [Note(NoteKind.WRAP, f"wrap-around factor {units.number(factor)}", severity)]
 
 
 def _warnings(file: SourceFile) -> list[Note]:
@@ -158,5 +188,5 @@ def _warnings(file: SourceFile) -> list[Note]:
     if counts.get("lost_events"):
         warnings.append(f"The recorder lost {counts['lost_events']:,} events")
     if counts.get("bad_lines"):
-        warnings.append(f"{counts['bad_lines']:,} lines of the source could not be understood")
-    return [Note(NoteKind.WARNING, text, Mood.WARNING) for text in warnings]
+        warnings.append(f"Skipped {counts['bad_lines']:,} lines of the source that could not be parsed")
+    return [Note(NoteKind.WARNING, text, Severity.WARNING) for text in warnings]

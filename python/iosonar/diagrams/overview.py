@@ -3,40 +3,51 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
-from iosonar.diagrams.parts import linear_axis, rate_row, time_axis
+from iosonar.diagrams.notes import common_notes
+from iosonar.diagrams.parts import linear_axis, rate_row, rate_text, time_axis, windows_text
 from iosonar.diagrams.study import Study
-from iosonar.figures.model import Empty, Figure, Legend, LegendRow, Mood, Note, NoteKind, Role, Steps, Stroke, Unit
+from iosonar.figures.model import Empty, Figure, Legend, LegendRow, Note, NoteKind, Role, Severity, Steps, Stroke, Unit
+from iosonar.quantities.series import Series
 from iosonar.quantities.throughput import Throughput
 
 RATE_COLUMNS = ("avg", "max")
+QUANTITIES = {Unit.REQUESTS_PER_S: "Throughput", Unit.BYTES_PER_S: "Bandwidth"}
+"""What is counted in which unit."""
+
+AT_ONCE = "all requests have the same time, so there is no rate"
+"""Why there is no picture."""
 
 
 def overview(study: Study, name: str, rank: str, unit: Unit) -> Figure | Empty:
-    """Demanded and actual throughput, in requests or sectors per second."""
+    """Demanded and actual throughput, in requests or bytes per second."""
     if not study.span.requests:
         return Empty(name, "no requests")
     demand = study.throughput("intended_ns")
-    found = [_line(demand, unit, Role.DEMAND, "Demand", Stroke.DASHED)]
-    notes = list(study.notes)
+    found = [_line(study, demand, unit, Role.DEMAND, "Demand", Stroke.DASHED)]
+    notes = list(common_notes(study))
     if study.requests.is_run:
         actual = study.throughput("completed_ns")
-        found.insert(0, _line(actual, unit, Role.ACTUAL, "Actual", Stroke.SOLID))
+        found.insert(0, _line(study, actual, unit, Role.ACTUAL, "Actual", Stroke.SOLID))
         notes.append(_ratio(study))
     lines = [line for line in found if line is not None]
-    most = max((float(np.nanmax(steps.y)) for steps, _ in lines), default=0.0)
-    what = "Throughput"
+    if not lines:
+        return Empty(name, AT_ONCE)
+    most = max(float(np.nanmax(steps.y)) for steps, _ in lines)
+    what = QUANTITIES[unit]
     return Figure(
         name,
         rank,
-        f"{what}: demand and actual" if len(lines) > 1 else f"{what} demanded",
-        f"{study.of} · windows of {units.seconds(study.window_s)}",
+        f"{what}: demand and actual" if study.requests.is_run else f"{what} demanded, all requests",
+        f"{study.of} · {windows_text(study.throughput('completed_ns') if study.requests.is_run else demand)}",
         time_axis(study, "Time"),
         linear_axis(what, unit, most),
         tuple(steps for steps, _ in lines),
@@ -45,29 +56,39 @@ def overview(study: Study, name: str, rank: str, unit: Unit) -> Figure | Empty:
     )
 
 
-def rates(counts: NDArray[np.int64], windows: Throughput) -> NDArray[np.float64]:
+def rates(counts: NDArray[Any], windows: Throughput) -> NDArray[np.float64]:
     """Counts of each window per second; the partial window by the part that events cover, if that is half or more."""
     covered = np.diff(windows.edges_s)
     enough = covered >= 0.5 * windows.window_s
+    if not enough.any():
+        # A part of a window is all that there is. What happens at one instant has no rate.
+        enough = covered > 0
     return np.where(enough, counts / np.where(enough, covered, 1.0), math.nan)
 
 
-def _line(windows: Throughput, unit: Unit, role: Role, label: str, stroke: Stroke) -> tuple[Steps, LegendRow] | None:
+def average(study: Study, values: NDArray[Any], windows: Throughput) -> float:
+    """Of a series, per second from the first request's time to the last event, as `quantities.work` counts."""
+    duration = windows.end_s - (study.span.first_intended_s or 0.0)
+    return float(values.sum()) / duration if duration > 0 else math.nan
+
+
+def _line(
+    study: Study, windows: Throughput, unit: Unit, role: Role, label: str, stroke: Stroke
+) -> tuple[Steps, LegendRow] | None:
     if not windows.windows:
         return None
-    counts = windows.requests if unit is Unit.REQUESTS_PER_S else windows.sectors
+    counts: Mapping[Series, NDArray[Any]] = windows.requests if unit is Unit.REQUESTS_PER_S else windows.bytes
     total = np.sum(list(counts.values()), axis=0)
     y = rates(total, windows)
     if np.isnan(y).all():
-        y = total / np.maximum(np.diff(windows.edges_s), 1e-9)
-    duration = windows.end_s - windows.edges_s[0]
-    average = float(total.sum()) / duration if duration > 0 else math.nan
+        return None
     # What a part of a window has for a rate is no maximum, unless there is nothing else.
     whole = y[: windows.whole] if windows.whole and np.isfinite(y[: windows.whole]).any() else y
     steps = Steps(
         role, label, windows.edges_s, y, stroke, filled=role is Role.ACTUAL, partial=windows.windows - windows.whole
     )
-    return steps, rate_row(role, label, (units.count(average), units.count(float(np.nanmax(whole)))), stroke)
+    cells = (rate_text(unit, average(study, total, windows)), rate_text(unit, float(np.nanmax(whole))))
+    return steps, rate_row(role, label, cells, stroke)
 
 
 def _ratio(study: Study) -> Note:
@@ -75,15 +96,17 @@ def _ratio(study: Study) -> Note:
     demand = (study.span.last_intended_s or 0.0) - (study.span.first_intended_s or 0.0)
     actual = (study.span.last_completed_s or 0.0) - (study.span.first_intended_s or 0.0)
     ratio = actual / demand if demand > 0 else math.nan
-    mood = Mood.WARNING if ratio > 1.05 else Mood.NEUTRAL
-    text = f"Took {units.seconds(actual, 5)} for {units.seconds(demand, 5)} of load: ratio {units.number(ratio, 5)}"
-    return Note(NoteKind.VERDICT, text, mood)
+    severity = Severity.WARNING if ratio > 1.05 else Severity.NEUTRAL
+    text = f"Took {units.span(actual)} for {units.span(demand)} of load"
+    if not 0.99 < ratio < 1.01:
+        text += f": {units.number(ratio)} times as long"
+    return Note(NoteKind.VERDICT, text, severity)
 
 
 DIAGRAMS = [
     Diagram(name, rank, Group.ALWAYS, partial(overview, name=name, rank=rank, unit=unit))
     for name, rank, unit in (
         ("overview.thrp", "g000", Unit.REQUESTS_PER_S),
-        ("overview.thrs", "g000", Unit.SECTORS_PER_S),
+        ("overview.thrs", "g000", Unit.BYTES_PER_S),
     )
 ]

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from iosonar import units
+from iosonar.diagrams.notes import doubt_of
 from iosonar.diagrams.study import Measure, Study
 from iosonar.figures.model import (
     Axis,
     CloudPart,
     Direction,
     LegendRow,
-    Mood,
     Note,
     NoteKind,
     Role,
     Rule,
     Scale,
+    Severity,
     Stroke,
     Unit,
 )
 from iosonar.quantities.density import Cells, Density
 from iosonar.quantities.distribution import Distribution
 from iosonar.quantities.series import Series
+from iosonar.quantities.throughput import Throughput
 from iosonar.quantities.verdict import Verdict
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 ROLES = {
     Series.READ: Role.READ,
@@ -35,13 +41,22 @@ ROLES = {
     Series.FAILED: Role.FAILED,
 }
 
+SHORTEST_S = 1e-6
+"""A time axis is at least this long."""
+
 VALUE_COLUMNS = ("requests", "avg", "p99", "max")
 
 
 def time_axis(study: Study, label: str) -> Axis:
     """From the first to the last moment of a study, with a little room behind it."""
     low, high = study.first_s, study.last_s
-    return Axis(label, Unit.TIMELINE, low, low + max((high - low) * 1.01, 1e-3))
+    return Axis(label, Unit.TIMELINE, low, low + max((high - low) * 1.01, SHORTEST_S))
+
+
+def deepest_of(study: Study, table: ir.Table) -> int:
+    """The most requests in flight of a table with the column `depth`; at least one."""
+    found = study.once("deepest", lambda: table.aggregate(most=table.depth.max()).to_pyarrow()["most"][0].as_py())
+    return max(found or 0, 1)
 
 
 def log_axis(label: str, unit: Unit, least: float, most: float) -> Axis:
@@ -60,6 +75,23 @@ def count_axis(label: str, unit: Unit, most: float) -> Axis:
 def linear_axis(label: str, unit: Unit, most: float) -> Axis:
     """From zero to a little above the largest value."""
     return Axis(label, unit, 0.0, most * 1.06 if most > 0 else 1.0)
+
+
+def rate_text(unit: Unit, value: float) -> str:
+    """A throughput or a bandwidth as legends have it."""
+    return f"{units.transferred(value)}/s" if unit is Unit.BYTES_PER_S and math.isfinite(value) else units.count(value)
+
+
+def windows_text(found: Throughput) -> str:
+    """How long the windows are, and what became of the last one if events end within it."""
+    text = f"windows of {units.span(found.window_s)}"
+    if found.whole == found.windows:
+        return text
+    covered = float(found.edges_s[-1] - found.edges_s[-2])
+    if found.windows == 1:
+        return f"{text}; the only one covers {units.span(covered)}"
+    shown = "dotted" if covered >= 0.5 * found.window_s else "not drawn"
+    return f"{text}; the last covers {units.span(covered)} and is {shown}"
 
 
 def cells_of(axis: Axis, count: int) -> Cells:
@@ -87,9 +119,9 @@ def measure_row(role: Role, label: str, values: Distribution, stroke: Stroke | N
     """The row of one of them."""
     cells = (
         units.count(values.count),
-        units.seconds(values.mean / 1e9),
-        units.seconds(values.quantile(0.99) / 1e9),
-        units.seconds(values.maximum / 1e9),
+        units.span(values.mean / 1e9),
+        units.span(values.quantile(0.99) / 1e9),
+        units.span(values.maximum / 1e9),
     )
     return LegendRow(role, label, cells, stroke)
 
@@ -100,21 +132,27 @@ def rate_row(role: Role, label: str, values: tuple[str, ...], stroke: Stroke = S
 
 
 def cloud_parts(found: dict[Series, Density]) -> tuple[CloudPart, ...]:
-    """The series of a cloud in the order in which they lie over each other."""
+    """The series of a cloud."""
     return tuple(
         CloudPart(ROLES[series], series.title, cells.columns, cells.rows, cells.counts)
         for series, cells in sorted(found.items())
     )
 
 
-def verdict_note(verdict: Verdict, measure: Measure) -> Note:
-    """The verdict in words."""
-    limit, most = units.seconds(verdict.limit_s), units.seconds(verdict.maximum_s)
-    if verdict.passed:
-        return Note(NoteKind.VERDICT, f"Passed: no {measure.plural} beyond {limit} (max = {most})", Mood.GOOD)
-    return Note(
-        NoteKind.VERDICT, f"Failed: {verdict.beyond:,} {measure.plural} beyond {limit} (max = {most})", Mood.BAD
-    )
+def verdict_note(study: Study, measure: Measure) -> Note:
+    """The verdict in words; none where the run's times say nothing about the device."""
+    verdict = study.verdict(measure)
+    text = f"{beyond_limit(verdict.beyond, verdict.limit_s, measure)} (max {units.span(verdict.maximum_s)})"
+    if doubt := doubt_of(study):
+        return Note(NoteKind.VERDICT, f"{text}. No verdict: {doubt}", Severity.NEUTRAL)
+    head, severity = ("Passed", Severity.GOOD) if verdict.passed else ("Failed", Severity.BAD)
+    return Note(NoteKind.VERDICT, f"{head}: {text[:1].lower()}{text[1:]}", severity)
+
+
+def beyond_limit(beyond: int, limit_s: float, measure: Measure) -> str:
+    """How many latencies or delays exceed their limit: No latency above 5 s."""
+    number = f"{beyond:,}" if beyond else "No"
+    return f"{number} {measure.plural if beyond > 1 else measure.name} above {units.span(limit_s)}"
 
 
 def verdict_rules(verdict: Verdict, measure: Measure, axis: Axis, *, at_times: bool) -> list[Rule]:
@@ -122,24 +160,30 @@ def verdict_rules(verdict: Verdict, measure: Measure, axis: Axis, *, at_times: b
     rules = []
     if axis.low < verdict.limit_s < axis.high:
         role = Role.GOOD if verdict.passed else Role.BAD
-        rules.append(Rule(role, Direction.HORIZONTAL, verdict.limit_s, f"bad {measure.name}"))
+        rules.append(Rule(role, Direction.HORIZONTAL, verdict.limit_s, f"{measure.name} limit"))
     if at_times and verdict.first_at_s is not None:
         rules.append(
             Rule(
                 Role.BAD,
                 Direction.VERTICAL,
                 verdict.first_at_s,
-                f"first beyond, at {units.seconds(verdict.first_at_s, 5)}",
+                f"first above the limit, at {units.seconds(verdict.first_at_s, 5)}",
             )
         )
     return rules
 
 
 def _round_down(value: float) -> float:
-    power = 10.0 ** math.floor(math.log10(value) + 1e-9)
-    return max(step * power for step in (1, 2, 5) if step * power <= value * (1 + 1e-9))
+    """The greatest of 1, 2 or 5 times a power of ten that is not above the value."""
+    return max(round_one for round_one in _round_numbers(value) if round_one <= value * (1 + 1e-9))
 
 
 def _round_up(value: float) -> float:
-    power = 10.0 ** math.floor(math.log10(value) + 1e-9)
-    return min(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-9))
+    """The least of 1, 2 or 5 times a power of ten that is not below the value."""
+    return min(round_one for round_one in _round_numbers(value) if round_one >= value * (1 - 1e-9))
+
+
+def _round_numbers(value: float) -> list[float]:
+    """The round numbers around a value, however the logarithm of the value is rounded."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return [step * power for step in (0.5, 1, 2, 5, 10, 20)]

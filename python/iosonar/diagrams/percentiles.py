@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
-from iosonar.diagrams.parts import log_axis, rate_row, time_axis
+from iosonar.diagrams.notes import common_notes
+from iosonar.diagrams.parts import deepest_of, log_axis, rate_row, time_axis
 from iosonar.diagrams.study import LATENCY, Study
 from iosonar.figures.model import (
     Axis,
@@ -20,29 +21,34 @@ from iosonar.figures.model import (
     Figure,
     Legend,
     Line,
-    Mood,
     Note,
     NoteKind,
     Role,
     Rule,
     Scale,
+    Severity,
     Steps,
     Unit,
 )
 from iosonar.quantities.address import transfers
-from iosonar.quantities.bands import Bands, bands
+from iosonar.quantities.bands import LEAST_BEYOND, Bands, bands
 from iosonar.quantities.density import Cells
 from iosonar.quantities.depth import with_depth
 from iosonar.quantities.distribution import Distribution, distributions, pooled
-from iosonar.quantities.steady import LEAST_RATIO, drift_of, steady_from
+from iosonar.quantities.steady import LAST, LEAST_RATIO, drift_of, steady_from
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 SHARES = {0.5: Role.ORDER_1, 0.9: Role.ORDER_2, 0.99: Role.ORDER_3, 0.999: Role.ORDER_4, 0.9999: Role.ORDER_5}
-MOST_SLICES = 180
+FEWEST_DRAWN, MOST_SLICES = 10, 180
+STEADY_SLICES = 20
+"""Whether a run is steady is found in this many slices at least."""
 REQUESTS_IN_A_SLICE = 1000
 """On average, at least; so that a 99th percentile means something."""
+
+LEAST_SLICES = 2 * LAST
+"""With requests, that tell whether a run was steady."""
 
 REGIONS = 120
 SECTOR_BYTES = 512
@@ -51,13 +57,19 @@ SECTOR_BYTES = 512
 def over_time(study: Study, name: str, rank: str) -> Figure | Empty:
     """Percentiles of latency in slices of time, and from when on the run was steady."""
     if not study.distribution(LATENCY):
-        return Empty(name, "no request has a latency")
+        return Empty(name, "no latencies in the file")
     found = bands_over_time(study)
     steady_s, note = steady(study)
-    rules = () if steady_s is None else (Rule(Role.GOOD, Direction.VERTICAL, steady_s, "steady from here"),)
+    rules = (
+        ()
+        if steady_s is None or steady_s <= study.first_s
+        else (Rule(Role.GOOD, Direction.VERTICAL, steady_s, "steady from here"),)
+    )
     slice_s = (study.last_s - study.first_s) / len(found.counts)
-    figure = _banded(study, found, time_axis(study, "Real time of issue"), "over time", name, rank)
-    of = f"{study.of} · slices of {units.seconds(slice_s)}"
+    figure = _banded(study, found, time_axis(study, "Issue time"), "over time", name, rank)
+    if isinstance(figure, Empty):
+        return figure
+    of = f"{study.of} · slices of {units.span(slice_s)}"
     return Figure(
         name, rank, figure.title, of, figure.x, figure.y, (*figure.layers, *rules), figure.legend, (*figure.notes, note)
     )
@@ -65,57 +77,67 @@ def over_time(study: Study, name: str, rank: str) -> Figure | Empty:
 
 def bands_over_time(study: Study) -> Bands:
     """The percentiles of latency in slices of the whole time."""
-    slices = min(max(study.span.completed // REQUESTS_IN_A_SLICE, 20), MOST_SLICES)
-    cells = Cells(study.first_s, max(study.last_s, study.first_s + 1e-6), slices)
+    return _bands_over_time(study, FEWEST_DRAWN)
+
+
+def _bands_over_time(study: Study, least: int) -> Bands:
+    slices = min(max(study.span.completed // REQUESTS_IN_A_SLICE, least), MOST_SLICES)
+    cells = Cells(study.first_s, max(study.last_s, study.first_s + 1e-9), slices)
     table = study.table
-    return study.once("bands", lambda: bands(table, table.issued_ns / 1e9, table.latency_ns, cells, list(SHARES)))
+    return study.once(
+        ("bands", slices), lambda: bands(table, table.issued_ns / 1e9, table.latency_ns, cells, list(SHARES))
+    )
 
 
 def steady(study: Study) -> tuple[float | None, Note]:
     """From which second on the run was steady, by the mean of the logarithm's slices, and what to say about it."""
-    found = bands_over_time(study)
-    with np.errstate(divide="ignore"):
-        means = np.log(found.mean)
+    found = _bands_over_time(study, STEADY_SLICES)
+    # A clock that stands still has latencies of zero: at least a nanosecond has passed.
+    means = np.log(np.maximum(found.mean, 1.0))
+    if np.isfinite(means).sum() < LEAST_SLICES:
+        return None, Note(NoteKind.VERDICT, "Too short to tell whether latency was steady", Severity.NEUTRAL)
     start = steady_from(means)
     if start is None:
-        return None, Note(NoteKind.VERDICT, "Not steady: latency was still changing when the run ended", Mood.WARNING)
+        return None, Note(
+            NoteKind.VERDICT, "Not steady: latency was still changing when the run ended", Severity.WARNING
+        )
     at = float(found.edges[start])
     if drift := drift_of(means[start:]):
-        since, times = units.seconds(float(found.edges[start + drift.at])), units.number(math.exp(drift.by), 2)
-        text = f"Not steady: from {since} on latency was {times} times what it had been, on average"
-        return None, Note(NoteKind.VERDICT, text, Mood.WARNING)
+        since, times = units.span(float(found.edges[start + drift.at])), units.number(math.exp(drift.by), 2)
+        text = f"Not steady: from {since} on, latency was {times} times as high as before on average"
+        return None, Note(NoteKind.VERDICT, text, Severity.WARNING)
     took, whole = at - study.first_s, study.last_s - study.first_s
     if took * LEAST_RATIO > whole:
-        text = f"Steady from {units.seconds(at)} on: a run should be {LEAST_RATIO:g} times as long as that"
-        return at, Note(NoteKind.VERDICT, text, Mood.WARNING)
-    text = f"Steady from {units.seconds(at)} on" if took else "No warm-up found, and no drift"
-    return at, Note(NoteKind.VERDICT, text, Mood.GOOD)
+        text = f"Steady from {units.span(at)} on: a run should last {LEAST_RATIO:g} times as long as its warm-up"
+        return at, Note(NoteKind.VERDICT, text, Severity.WARNING)
+    text = f"Steady from {units.span(at)} on" if took else "Steady throughout: no warm-up, no drift"
+    return at, Note(NoteKind.VERDICT, text, Severity.GOOD)
 
 
 def by_size(study: Study, name: str, rank: str) -> Figure | Empty:
     """Percentiles of latency by the length of requests."""
     if not study.distribution(LATENCY):
-        return Empty(name, "no request has a latency")
+        return Empty(name, "no latencies in the file")
     table = study.table.filter(study.table.sectors > 0)
     longest = table.aggregate(most=table.sectors.max()).to_pyarrow()["most"][0].as_py()
     if longest is None:
-        return Empty(name, "no request moves data")
+        return Empty(name, "no request transfers data")
     # Cells of half a power of two, so that lengths that are powers of two are in the middle of one.
     count = 2 * math.ceil(math.log2(longest) + 0.5) + 1
     cells = Cells(2**-0.25, 2 ** (count / 2 - 0.25), count, logarithmic=True)
     found = bands(table, table.sectors, table.latency_ns, cells, list(SHARES))
-    x = Axis("Length", Unit.BYTES, cells.low * SECTOR_BYTES, cells.high * SECTOR_BYTES, Scale.LOG)
-    return _banded(study, found, x, "by length", name, rank, SECTOR_BYTES)
+    x = Axis("Request size", Unit.BYTES, cells.low * SECTOR_BYTES, cells.high * SECTOR_BYTES, Scale.LOG)
+    return _banded(study, found, x, "by request size", name, rank, SECTOR_BYTES)
 
 
 def by_region(study: Study, name: str, rank: str) -> Figure | Empty:
     """Percentiles of latency by where on the device requests begin."""
     if not study.distribution(LATENCY):
-        return Empty(name, "no request has a latency")
+        return Empty(name, "no latencies in the file")
     table = transfers(study.table)
-    last = table.aggregate(most=(table.sector + table.sectors).max()).to_pyarrow()["most"][0].as_py()
+    last = table.aggregate(most=table.behind.max()).to_pyarrow()["most"][0].as_py()
     if last is None:
-        return Empty(name, "no request moves data")
+        return Empty(name, "no request transfers data")
     cells = Cells(0.0, float(last), REGIONS)
     found = bands(table, table.sector, table.latency_ns, cells, list(SHARES))
     x = Axis("Position", Unit.BYTES, 0.0, float(last) * SECTOR_BYTES)
@@ -125,28 +147,31 @@ def by_region(study: Study, name: str, rank: str) -> Figure | Empty:
 def by_depth(study: Study, name: str, rank: str) -> Figure | Empty:
     """Percentiles of latency by the requests in flight at a request's own issue."""
     if not study.distribution(LATENCY):
-        return Empty(name, "no request has a latency")
+        return Empty(name, "no latencies in the file")
     table: ir.Table = study.once("depth", lambda: with_depth(study.table))
-    deepest = study.once("deepest", lambda: table.aggregate(most=table.depth.max()).to_pyarrow()["most"][0].as_py())
+    deepest = deepest_of(study, table)
     count = min(deepest, REGIONS)
     cells = Cells(0.5, deepest + 0.5, count)
     found = bands(table, table.depth, table.latency_ns, cells, list(SHARES))
-    x = Axis("In flight at its issue", Unit.REQUESTS, cells.low, cells.high)
-    return _banded(study, found, x, "by requests in flight", name, rank)
+    x = Axis("Requests in flight at issue", Unit.REQUESTS, cells.low, cells.high, whole=True)
+    return _banded(study, found, x, "by requests in flight at issue", name, rank)
 
 
-def _banded(study: Study, found: Bands, x: Axis, words: str, name: str, rank: str, factor: float = 1.0) -> Figure:
+def _banded(
+    study: Study, found: Bands, x: Axis, words: str, name: str, rank: str, factor: float = 1.0
+) -> Figure | Empty:
     """A line for each percentile; `factor` makes the axis' unit of the cells'."""
+    if all(np.isnan(quantiles).all() for quantiles in found.quantiles.values()):
+        return Empty(name, f"too few requests: p50 needs {2 * LEAST_BEYOND}, p99 needs 1,000")
     everything = study.pooled(LATENCY)
     layers = [
         Steps(role, _title(share), found.edges * factor, found.quantiles[share] / 1e9) for share, role in SHARES.items()
     ]
     shown = np.concatenate([layer.y for layer in layers])
     shown = shown[~np.isnan(shown)]
-    least, most = (max(float(shown.min()), 1e-7), float(shown.max())) if len(shown) else (1e-4, 1e-2)
+    least, most = max(float(shown.min()), 1e-7), float(shown.max())
     rows = [
-        rate_row(role, _title(share), (units.seconds(everything.quantile(share) / 1e9),))
-        for share, role in SHARES.items()
+        rate_row(role, _title(share), (units.span(_known(everything, share) / 1e9),)) for share, role in SHARES.items()
     ]
     return Figure(
         name,
@@ -157,8 +182,13 @@ def _banded(study: Study, found: Bands, x: Axis, words: str, name: str, rank: st
         log_axis("Latency", Unit.SECONDS, least, max(most, 1e-6)),
         tuple(layers),
         Legend(("overall",), tuple(rows)),
-        study.notes,
+        common_notes(study),
     )
+
+
+def _known(values: Distribution, share: float) -> float:
+    """A quantile, if enough values are above it."""
+    return values.quantile(share) if values.count * (1 - share) >= LEAST_BEYOND - 1e-6 else math.nan
 
 
 def _title(share: float) -> str:
@@ -171,35 +201,42 @@ def from_intended(study: Study, name: str, rank: str) -> Figure | Empty:
     What a user feels is the second; they part where requests had to wait before they were issued.
     """
     if not study.distribution(LATENCY):
-        return Empty(name, "no request has a latency")
+        return Empty(name, "no latencies in the file")
     table = study.table
     intended = pooled(list(distributions(table, table.completed_ns - table.intended_ns).values()))
     lines = (
-        (Role.DEMAND, "From the intended time", intended),
-        (Role.ACTUAL, "From the issue", study.pooled(LATENCY)),
+        (Role.DEMAND, "From scheduled time", intended),
+        (Role.ACTUAL, "From issue time", study.pooled(LATENCY)),
     )
     layers = [Line(role, label, *quantile_curve(values)) for role, label, values in lines]
     rows = [
-        rate_row(role, label, tuple(units.seconds(values.quantile(share) / 1e9) for share in (0.5, 0.99, 0.999, 1.0)))
+        rate_row(
+            role,
+            label,
+            (
+                *(units.span(_known(values, share) / 1e9) for share in (0.5, 0.99, 0.999)),
+                units.span(values.maximum / 1e9),
+            ),
+        )
         for role, label, values in lines
     ]
     values = np.concatenate([layer.y for layer in layers])
     return Figure(
         name,
         rank,
-        "Latency from the issue, and from the intended time",
+        "Latency from issue time and from scheduled time",
         study.of,
         Axis("Share of requests that are faster", Unit.ODDS, 1.0, float(max(layers[0].x[-1], 10.0)), Scale.LOG),
         log_axis("Latency", Unit.SECONDS, max(float(values.min()), 1e-7), max(float(values.max()), 1e-6)),
         tuple(layers),
         Legend(("p50", "p99", "p99.9", "max"), tuple(rows)),
-        study.notes,
+        common_notes(study),
     )
 
 
 def quantile_curve(values: Distribution) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Odds (one in so many is slower) and latencies in seconds, from the fastest to the slowest request."""
-    odds = np.geomspace(1.0, max(values.count, 2), 400)
+    """Odds (one in so many is slower) and latencies in seconds, from the fastest on, as long as enough are slower."""
+    odds = np.geomspace(1.0, max(values.count / LEAST_BEYOND, 2), 400)
     return odds, np.array([max(values.quantile(1 - 1 / one_in), 1.0) / 1e9 for one_in in odds])
 
 

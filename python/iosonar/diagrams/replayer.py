@@ -10,13 +10,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
-from iosonar.diagrams.parts import rate_row
+from iosonar.diagrams.notes import common_notes
+from iosonar.diagrams.parts import log_axis, rate_row
 from iosonar.diagrams.sonar import place_of_all
-from iosonar.diagrams.study import Study
-from iosonar.figures.model import Axis, Empty, Figure, Legend, Role, Steps, Unit
+from iosonar.diagrams.study import DELAY, Study
+from iosonar.figures.model import Axis, Empty, Figure, Layer, Legend, Role, Steps, Unit
 from iosonar.quantities.density import Cells
 from iosonar.quantities.progress import progress
 
@@ -35,6 +37,7 @@ class Inner:
     unit: Unit
     value: Callable[[ir.Table], ir.NumericColumn]
     cumulated: bool = False
+    """Mostly small times, rarely large: worth a sum, and a logarithmic axis, so that peaks don't bury the mean."""
     nothing: str = ""
     """What it means if all values are zero; empty where zeros are worth a picture."""
 
@@ -50,37 +53,43 @@ def _answer_wait(table: ir.Table) -> ir.NumericColumn:
 
 
 INNER = (
-    Inner("submit_level", "Requests given to the target", Unit.REQUESTS, lambda table: table.in_flight),
-    Inner("pushback_level", "Requests that wait to be issued", Unit.REQUESTS, lambda table: table.waiting),
+    Inner("submit_level", "Requests in flight, counted by the replayer", Unit.REQUESTS, lambda table: table.in_flight),
+    Inner(
+        "pushback_level",
+        "Requests waiting to be issued",
+        Unit.REQUESTS,
+        lambda table: table.waiting,
+        nothing="no request waited to be issued",
+    ),
     Inner(
         "submit_ahead",
-        "How long before its time a request lay ready",
+        "Lead time: from ready to scheduled time",
         Unit.SECONDS,
         lambda table: table.intended_ns - table.ready_ns,
     ),
-    Inner("submit_lag", "How long the submission took", Unit.SECONDS, lambda t: t.submitted_ns - t.issued_ns, True),
+    Inner("submit_lag", "Duration of the submission call", Unit.SECONDS, lambda t: t.submitted_ns - t.issued_ns, True),
     Inner(
         "answer_lag",
-        "How long an answer may have waited to be seen, at most",
+        "Time from completion to its detection, upper bound",
         Unit.SECONDS,
         lambda table: table.completed_ns - table.unanswered_ns,
         True,
     ),
     Inner(
         "input_wait",
-        "Delay because the load was not read in time",
+        "Delay from waiting for the load to be read",
         Unit.SECONDS,
         _held("input"),
         True,
-        "no request had to wait for the load to be read",
+        "no request waited for the load to be read",
     ),
     Inner(
         "answer_wait",
-        "Delay because others had not completed",
+        "Delay from waiting for other requests to complete",
         Unit.SECONDS,
         _answer_wait,
         True,
-        "no request had to wait for another to complete",
+        "no request waited for another to complete",
     ),
 )
 
@@ -90,39 +99,54 @@ def over_requests(study: Study, inner: Inner, name: str, rank: str) -> Figure | 
     rows = max(sum(file.rows for file in study.requests.files), 1)
     table = study.requests.table
     at = place_of_all(study, table)
-    found = progress(table, at, inner.value(table), Cells(0, rows, min(study.options.size.slices, rows)))
+    cells = Cells(0, rows, min(study.options.size.slices, rows))
+    # Of a value and its sum alike.
+    found = study.once(("progress", inner.name), lambda: progress(table, at, inner.value(table), cells))
     if found is None:
-        return Empty(name, "the run was recorded without --verbose")
+        return Empty(name, "the run has no such column; replay with --verbose")
     if inner.nothing and not found.total.any():
         return Empty(name, inner.nothing)
     scale = 1e-9 if inner.unit is Unit.SECONDS else 1.0
     text = units.seconds if inner.unit is Unit.SECONDS else units.count
     if name.endswith("_cumul"):
         total = np.cumsum(found.total) * scale
-        layers = [Steps(Role.ALL, "Sum", found.edges, total, filled=True)]
-        legend = Legend(("at the end",), (rate_row(Role.ALL, "Sum", (text(float(total[-1])),)),))
+        layers: list[Layer] = [Steps(Role.ALL, "Sum", found.edges, total, filled=True)]
+        y = _linear(inner, total)
+        legend = Legend(("total",), (rate_row(Role.ALL, "Sum", (text(float(total[-1])),)),))
     else:
         mean, most = found.mean * scale, found.most * scale
-        layers = [Steps(Role.FAINT, "Most", found.edges, most), Steps(Role.ALL, "Mean", found.edges, mean)]
+        layers = [Steps(Role.FAINT, "Max", found.edges, most, filled=True), Steps(Role.ALL, "Mean", found.edges, mean)]
         # Of all requests: slices without some of the values would weigh too much in a mean of means.
         average = table.aggregate(mean=inner.value(table).cast("float64").mean()).to_pyarrow()["mean"][0].as_py()
         known = (average * scale, np.nanmin(found.least) * scale, np.nanmax(most))
-        cells = tuple(text(float(number)) for number in known)
-        legend = Legend(("avg", "min", "max"), (rate_row(Role.ALL, "Mean", cells), rate_row(Role.FAINT, "Most", ())))
-    values = np.concatenate([layer.y for layer in layers])
-    low, high = min(float(np.nanmin(values)), 0.0), max(float(np.nanmax(values)), 0.0)
-    room = (high - low) * 0.05 or (1e-6 if inner.unit is Unit.SECONDS else 1.0)
+        of_mean, of_least, of_most = (text(float(number)) for number in known)
+        both = (rate_row(Role.ALL, "Mean", (of_mean, of_least)), rate_row(Role.FAINT, "Max", ("", "", of_most)))
+        legend = Legend(("avg", "min", "max"), both)
+        y = _logarithmic(mean, most) if inner.cumulated and known[1] >= 0 else _linear(inner, np.append(mean, most))
     return Figure(
         name,
         rank,
-        inner.title + (", in sum" if name.endswith("_cumul") else ""),
+        inner.title + (", cumulative" if name.endswith("_cumul") else ""),
         study.of,
         Axis("Request, in the order of completion", Unit.REQUESTS, 0, rows),
-        Axis("Time" if scale < 1 else "Level", inner.unit, low - room if low < 0 else 0.0, high + room),
+        y,
         tuple(layers),
         legend,
-        study.notes,
+        common_notes(study),
     )
+
+
+def _linear(inner: Inner, values: NDArray[np.float64]) -> Axis:
+    low, high = min(float(np.nanmin(values)), 0.0), max(float(np.nanmax(values)), 0.0)
+    times = inner.unit is Unit.SECONDS
+    room = (high - low) * 0.05 or (1e-6 if times else 1.0)
+    return Axis("Time" if times else "Level", inner.unit, low - room if low < 0 else 0.0, high + room)
+
+
+def _logarithmic(mean: NDArray[np.float64], most: NDArray[np.float64]) -> Axis:
+    """Of times that are not negative; zeros lie at its lower end."""
+    least, highest = float(np.min(mean, where=mean > 0, initial=1.0)), float(np.nanmax(most))
+    return log_axis("Time", Unit.SECONDS, max(least / 2, DELAY.least_s), max(highest, DELAY.least_s))
 
 
 DIAGRAMS = [

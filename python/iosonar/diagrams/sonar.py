@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from iosonar.diagrams.catalogue import Diagram, Group
+from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import (
     VALUE_COLUMNS,
     cells_of,
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 ORDERS = {
-    "realtime": ("issued_ns", "Real time of issue", "real time"),
-    "setpoint": ("intended_ns", "Intended time", "intended time"),
-    "completed": ("completed_ns", "Time of completion", "time of completion"),
-    "points": ("", "Request", "requests"),
+    "realtime": ("issued_ns", "Issue time", "issue time"),
+    "setpoint": ("intended_ns", "Scheduled time", "scheduled time"),
+    "completed": ("completed_ns", "Completion time", "completion time"),
+    "points": ("", "Request, by order of completion", "requests in the order of completion"),
 }
 """Orders of requests: the table's column of its time, the axis' label, and a title's words. Points are the requests in
 the order of completion, at equal distances; several files follow one another."""
@@ -38,7 +39,7 @@ def cloud(study: Study, measure: Measure, order: str, name: str, rank: str) -> F
     """A cloud of latencies or delays over one of the times of a request, or over its place."""
     found = study.distribution(measure)
     if not found:
-        return Empty(name, f"no request has a {measure.name}")
+        return Empty(name, f"no {measure.plural} in the file")
     column, label, words = ORDERS[order]
     y = measure_axis(study, measure)
     if order == "points":
@@ -47,7 +48,7 @@ def cloud(study: Study, measure: Measure, order: str, name: str, rank: str) -> F
     else:
         x = time_axis(study, label)
         at = study.table[column] / 1e9
-    across, up = study.options.size.cells
+    across, up = study.options.size.cells(study.pooled(measure).count)
     value_s: ir.NumericColumn = study.table[measure.column] / 1e9
     cells = density(study.table, at, value_s, cells_of(x, across), cells_of(y, up))
     verdict = study.verdict(measure)
@@ -63,7 +64,7 @@ def cloud(study: Study, measure: Measure, order: str, name: str, rank: str) -> F
             *verdict_rules(verdict, measure, y, at_times=order in ("realtime", "setpoint")),
         ),
         Legend(VALUE_COLUMNS, measure_legend(found)),
-        (*study.notes, verdict_note(verdict, measure)),
+        (*common_notes(study), verdict_note(study, measure)),
     )
 
 

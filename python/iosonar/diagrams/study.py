@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from iosonar.figures.model import Note
+from iosonar import units
 from iosonar.figures.size import Size
 from iosonar.quantities.distribution import Distribution, distributions, pooled
 from iosonar.quantities.narrow import narrow
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 T = TypeVar("T")
+
+SECOND_NS = 1_000_000_000
+FAR_NS = 1 << 53
+"""104 days: as many nanoseconds as float64 tells apart."""
+
+TIMES = ("intended_ns", "issued_ns", "completed_ns")
 
 
 @dataclass(frozen=True)
@@ -55,27 +61,44 @@ DELAY = Measure("delay", "delays", "delay_ns", 1e-7)
 class Study:
     """A table of requests that is looked at, with everything that is computed of it but once."""
 
-    def __init__(self, requests: Requests, options: Options) -> None:
+    def __init__(self, requests: Requests, options: Options, origin_ns: int | None = None) -> None:
         self.requests = requests
         self.options = options
+        self._given_origin_ns = origin_ns
         self._known: dict[Hashable, Any] = {}
 
     @cached_property
-    def table(self) -> ir.Table:
+    def _kept(self) -> ir.Table:
         """All requests, with the columns of `narrow`: once read, they are kept."""
         return self.requests.kept(narrow(self.requests.table, sum(file.rows for file in self.requests.files)))
 
     @cached_property
-    def span(self) -> Span:
-        """How many requests, and from when to when."""
-        return span(self.table)
+    def _kept_span(self) -> Span:
+        return span(self._kept)
 
     @cached_property
-    def notes(self) -> tuple[Note, ...]:
-        """What is to be said beside every diagram."""
-        from iosonar.diagrams.notes import common_notes
+    def origin_ns(self) -> int:
+        """What is taken off all times, whole seconds: zero, unless the table's own zero is too far away.
 
-        return common_notes(self)
+        Axes are of float64. Far from zero these don't tell neighbouring times apart.
+        """
+        if self._given_origin_ns is not None:
+            return self._given_origin_ns
+        first, last = self._kept_span.first_ns, self._kept_span.last_ns
+        far = max(abs(first), abs(last))
+        return first // SECOND_NS * SECOND_NS if far >= FAR_NS and last - first < far // 5 else 0
+
+    @cached_property
+    def table(self) -> ir.Table:
+        """All requests, with the columns of `narrow`; times count from `origin_ns`."""
+        if not self.origin_ns:
+            return self._kept
+        return self._kept.mutate(**{name: self._kept[name] - self.origin_ns for name in TIMES})
+
+    @cached_property
+    def span(self) -> Span:
+        """How many requests, and from when to when."""
+        return span(self.table) if self.origin_ns else self._kept_span
 
     @property
     def of(self) -> str:
@@ -84,7 +107,7 @@ class Study:
         names = ", ".join(file.name for file in files[:4]) + (f" and {len(files) - 4} more" if len(files) > 4 else "")
         targets = ", ".join(str(path) for target in files[0].targets if (path := target.get("path")))
         where = f" on {targets}" if targets and len(files) == 1 else ""
-        return f"{names}{where} · {self.span.requests:,} requests"
+        return f"{names}{where} · {units.requests(self.span.requests)}"
 
     @property
     def window_s(self) -> float:
@@ -94,14 +117,23 @@ class Study:
     @property
     def first_s(self) -> float:
         """Where time axes begin: at zero, unless most of the axis would be empty."""
-        first, last = self.span.first_intended_s or 0.0, self.last_s
-        return first if first < 0 or first > 0.2 * last else 0.0
+        return self.first_ns / 1e9
+
+    @property
+    def first_ns(self) -> int:
+        """The same in nanoseconds."""
+        first, last = self.span.first_ns, self.span.last_ns
+        return first if first < 0 or 5 * first > last else 0
 
     @property
     def last_s(self) -> float:
         """Where time axes end."""
-        ends = (self.span.last_intended_s, self.span.last_issued_s, self.span.last_completed_s)
-        return max((end for end in ends if end is not None), default=0.0)
+        return self.last_ns / 1e9
+
+    @property
+    def last_ns(self) -> int:
+        """The same in nanoseconds."""
+        return self.span.last_ns
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
         """What `compute` returns, computed for the first that asks for `key`."""

@@ -2,62 +2,61 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
-from iosonar.diagrams.overview import RATE_COLUMNS, rates
-from iosonar.diagrams.parts import ROLES, linear_axis, rate_row, time_axis
+from iosonar.diagrams.notes import common_notes
+from iosonar.diagrams.overview import AT_ONCE, QUANTITIES, RATE_COLUMNS, average, rates
+from iosonar.diagrams.parts import ROLES, linear_axis, rate_row, rate_text, time_axis, windows_text
 from iosonar.diagrams.study import Study
 from iosonar.figures.model import Empty, Figure, Layer, Legend, LegendRow, Role, Steps, Unit
-from iosonar.quantities.throughput import Throughput
+from iosonar.quantities.series import Series
 
 ORDERS = {"setpoint": ("intended_ns", "demanded"), "completed": ("completed_ns", "delivered")}
 
 
 def throughput_by_series(study: Study, name: str, rank: str, unit: Unit, order: str) -> Figure | Empty:
-    """A line for each series and one for all, in requests or sectors per second."""
+    """A line for each series and one for all, in requests or bytes per second."""
     column, words = ORDERS[order]
     found = study.throughput(column)
     if not found.windows:
         return Empty(name, "no request was completed" if order == "completed" else "no requests")
-    counts = found.requests if unit is Unit.REQUESTS_PER_S else found.sectors
+    counts: Mapping[Series, NDArray[Any]] = found.requests if unit is Unit.REQUESTS_PER_S else found.bytes
     lines = [(ROLES[series], series.title, counts[series]) for series in sorted(counts)]
     if len(lines) > 1:
         lines.insert(0, (Role.ALL, "All", np.sum(list(counts.values()), axis=0)))
+    if np.isnan(rates(lines[0][2], found)).all():
+        return Empty(name, AT_ONCE)
+    quantity = QUANTITIES[unit]
     layers: list[Layer] = []
     rows: list[LegendRow] = []
     for role, label, values in lines:
         y = rates(values, found)
         layers.append(Steps(role, label, found.edges_s, y, partial=found.windows - found.whole))
+        whole = y[: found.whole] if found.whole else y
         rows.append(
             rate_row(
                 role,
                 label,
-                (units.count(average(values, found)), units.count(highest(y[: found.whole] if found.whole else y))),
+                (rate_text(unit, average(study, values, found)), rate_text(unit, highest(whole))),
             )
         )
     return Figure(
         name,
         rank,
-        f"Throughput {words}",
-        f"{study.of} · windows of {units.seconds(study.window_s)}",
+        f"{quantity} {words}",
+        f"{study.of} · {windows_text(found)}",
         time_axis(study, "Time"),
-        linear_axis("Throughput", unit, max(highest(layer.y) for layer in layers if isinstance(layer, Steps))),
+        linear_axis(quantity, unit, max(highest(layer.y) for layer in layers if isinstance(layer, Steps))),
         tuple(layers),
         Legend(RATE_COLUMNS, (*rows[1:], *rows[:1])),
-        study.notes,
+        common_notes(study),
     )
-
-
-def average(values: NDArray[np.int64], windows: Throughput) -> float:
-    """Of a series, per second of the whole time."""
-    duration = windows.end_s - windows.edges_s[0]
-    return float(values.sum()) / duration if duration > 0 else math.nan
 
 
 def highest(y: NDArray[np.float64]) -> float:
@@ -72,6 +71,6 @@ DIAGRAMS = [
         group,
         partial(throughput_by_series, name=f"{kind}.{order}", rank="g00", unit=unit, order=order),
     )
-    for kind, unit in (("thrp", Unit.REQUESTS_PER_S), ("thrs", Unit.SECTORS_PER_S))
+    for kind, unit in (("thrp", Unit.REQUESTS_PER_S), ("thrs", Unit.BYTES_PER_S))
     for order, group in (("setpoint", Group.ALWAYS), ("completed", Group.DYNAMIC))
 ]

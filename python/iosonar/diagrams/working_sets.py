@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
@@ -10,13 +11,17 @@ from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
+from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import log_axis, rate_row, time_axis
 from iosonar.diagrams.study import Study
 from iosonar.figures.model import Axis, Empty, Figure, Legend, Line, Role, Scale, Unit
 from iosonar.quantities.distance import distances, reaches
-from iosonar.quantities.working_set import Grid, WorkingSets, grid_for, working_sets
+from iosonar.quantities.working_set import Grid, WorkingSets, grid_for, nanoseconds, working_sets
 
 SECTOR_BYTES = 512
+SLICES = 300
+"""Of the whole time: windows that are shorter than one of them are drawn as means."""
+
 ROLES = (Role.ORDER_1, Role.ORDER_2, Role.ORDER_3, Role.ORDER_4, Role.ORDER_5)
 
 
@@ -25,95 +30,136 @@ def sizes(study: Study, name: str, rank: str, scale: Scale) -> Figure | Empty:
     found = _working_sets(study)
     lines = {window: y * SECTOR_BYTES for window, y in found.sectors.items() if _any(y)}
     if not lines:
-        return Empty(name, "no request moves data")
-    most = max(float(np.nanmax(y)) for y in lines.values())
-    least = min(float(np.nanmin(y[y > 0])) for y in lines.values() if (y > 0).any())
+        return Empty(name, "no request transfers data")
+    drawn = {window: drawn_of(found.grid, window, y) for window, y in lines.items()}
+    least, most = _least_and_most(drawn)
     y_axis = _byte_axis("Working set", least, most, scale)
     layers, rows = [], []
     for role, (window, y) in zip(ROLES, lines.items(), strict=False):
         label = window_text(window)
-        layers.append(Line(role, label, found.grid.times_s, _positive(y, scale)))
+        x_drawn, y_drawn = drawn[window]
+        layers.append(Line(role, label, x_drawn, _positive(y_drawn, scale)))
         cells = (
             units.binary_bytes(float(np.nanmean(y))),
             units.binary_bytes(float(np.nanmax(y))),
-            units.count(float(np.nanmax(y)) / SECTOR_BYTES),
         )
         rows.append(rate_row(role, label, cells))
     return Figure(
         name,
         rank,
-        "Working set: what was touched within the last δ",
-        study.of,
+        f"Working set: data accessed within the last δ{' (logarithmic)' if scale is Scale.LOG else ''}",
+        _of(study, found.grid, lines),
         time_axis(study, "Time"),
         y_axis,
         tuple(layers),
-        Legend(("avg", "max", "sectors"), tuple(rows)),
-        study.notes,
+        Legend(("avg", "max"), tuple(rows)),
+        common_notes(study),
     )
 
 
 def spread(study: Study, name: str, rank: str) -> Figure | Empty:
     """From the lowest to the highest sector of each working set; for `avg_dist` divided by its size."""
     found = _working_sets(study)
+    ratio = name == "avg_dist"
     lines: dict[float, NDArray[np.float64]] = {}
     for window, size in found.sectors.items():
         y = _distance(study, found.grid, window)
-        if name == "avg_dist":
-            y = y / np.where(size > 0, size, np.nan)
+        y = y / np.where(size > 0, size, np.nan) if ratio else y * SECTOR_BYTES
         if _any(y):
             lines[window] = y
     if not lines:
-        return Empty(name, "no request moves data")
-    most = max(float(np.nanmax(y)) for y in lines.values())
-    least = (
-        min(float(np.nanmin(np.where(y > 0, y, np.nan))) for y in lines.values() if (y > 0).any()) if most > 0 else 1.0
-    )
-    title, label = (
-        ("Distance from the lowest to the highest sector", "Distance")
-        if name == "sum_dist"
-        else ("Spread: distance for each sector touched", "Distance for each sector touched")
+        return Empty(name, "no request transfers data")
+    drawn = {window: drawn_of(found.grid, window, y) for window, y in lines.items()}
+    least, most = _least_and_most(drawn)
+    title, text = (
+        ("Spread: distance divided by working set size", _times)
+        if ratio
+        else ("Distance from the lowest to the highest byte accessed", units.binary_bytes)
     )
     rows = [
-        rate_row(role, window_text(window), (units.count(float(np.nanmean(y))), units.count(float(np.nanmax(y)))))
+        rate_row(role, window_text(window), (text(float(np.nanmean(y))), text(float(np.nanmax(y)))))
         for role, (window, y) in zip(ROLES, lines.items(), strict=False)
     ]
     return Figure(
         name,
         rank,
-        f"{title} within δ",
-        study.of,
+        f"{title}, within δ",
+        _of(study, found.grid, lines),
         time_axis(study, "Time"),
-        log_axis(label, Unit.SECTORS, least, max(most, 1.0)),
+        log_axis("Spread", Unit.TIMES, least, max(most, 1.0))
+        if ratio
+        else _byte_axis("Distance", least, max(most, least), Scale.LOG),
         tuple(
-            Line(role, window_text(window), found.grid.times_s, _positive(y, Scale.LOG))
-            for role, (window, y) in zip(ROLES, lines.items(), strict=False)
+            Line(role, window_text(window), x, _positive(y, Scale.LOG))
+            for role, (window, (x, y)) in zip(ROLES, drawn.items(), strict=False)
         ),
         Legend(("avg", "max"), tuple(rows)),
-        study.notes,
+        common_notes(study),
     )
+
+
+def drawn_of(grid: Grid, window_s: float, y: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Times and values to draw: the samples, or their means over slices of time that are longer than the window.
+
+    Samples that have nothing in common with their neighbours would fill the picture from top to bottom.
+    """
+    together = _samples_together(grid)
+    if together < 2 or window_s * 1e9 >= together * grid.step_ns:
+        return grid.times_s, y
+    first = np.arange(0, grid.count, together)
+    known = np.add.reduceat(np.isfinite(y).astype(np.float64), first)
+    mean = np.add.reduceat(np.nan_to_num(y), first) / np.where(known > 0, known, np.nan)
+    return np.add.reduceat(grid.times_s, first) / np.add.reduceat(np.ones(grid.count), first), mean
+
+
+def _samples_together(grid: Grid) -> int:
+    """How many samples a slice has."""
+    return grid.count // SLICES
+
+
+def _least_and_most(drawn: dict[float, tuple[NDArray[np.float64], NDArray[np.float64]]]) -> tuple[float, float]:
+    """Of the values above zero; 1 and 0 if there are none."""
+    every = np.concatenate([y for _, y in drawn.values()])
+    above = every[every > 0]
+    return (float(above.min()), float(above.max())) if len(above) else (1.0, 0.0)
+
+
+def _times(value: float) -> str:
+    return f"{units.count(value)} ×"
 
 
 def window_text(window_s: float) -> str:
     """How legends call a window."""
-    return "δ = ∞" if math.isinf(window_s) else f"δ = {units.seconds(window_s)}"
+    return "δ = ∞" if math.isinf(window_s) else f"δ = {units.span(window_s)}"
 
 
 def _working_sets(study: Study) -> WorkingSets:
     """Of all windows that the time is long enough for."""
-    duration = study.span.last_intended_s or 0.0
-    duration -= study.span.first_intended_s or 0.0
-    windows = [window for window in study.options.windows_s if math.isinf(window) or window < duration]
-    return study.once("working sets", lambda: working_sets(study.table, _grid(study), windows))
+    first, last = _intended_ns(study)
+    windows = [window for window in study.options.windows_s if math.isinf(window) or window * 1e9 < last - first]
+    return study.once("working sets", lambda: working_sets(study.table, grid_for(first, last, windows), windows))
 
 
-def _grid(study: Study) -> Grid:
-    return grid_for(study.span.first_intended_s or 0.0, study.span.last_intended_s or 0.0, study.options.windows_s)
+def _intended_ns(study: Study) -> tuple[int, int]:
+    return study.span.first_intended_ns or 0, study.span.last_intended_ns or 0
 
 
 def _distance(study: Study, grid: Grid, window_s: float) -> NDArray[np.float64]:
-    window = grid.count if math.isinf(window_s) else round(window_s / grid.step_s)
+    window = nanoseconds(window_s)
     found = study.once("reaches", lambda: reaches(study.table, grid))
-    return study.once(("distance", window), lambda: distances(found, grid, window))
+    rest = window % grid.step_ns if window else 0
+    # What lies in a part of a cell is found for that part.
+    partial = study.once(("reaches", rest), lambda: reaches(study.table, grid, rest)) if rest else None
+    return study.once(("distance", window), lambda: distances(found, grid, window, partial))
+
+
+def _of(study: Study, grid: Grid, windows: Iterable[float]) -> str:
+    text = f"{study.of} · sampled every {units.span(grid.step_ns / 1e9)}"
+    slice_s = _samples_together(grid) * grid.step_ns / 1e9
+    short = [window for window in windows if window < slice_s] if _samples_together(grid) > 1 else []
+    if not short:
+        return text
+    return f"{text}; up to {window_text(max(short))}, means over {units.span(slice_s)}"
 
 
 def _byte_axis(label: str, least: float, most: float, scale: Scale) -> Axis:

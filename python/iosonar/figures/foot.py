@@ -1,15 +1,15 @@
-"""What the foot of a picture says: its warnings in two lines, the most important first."""
+"""What the foot of a picture says: its warnings in a few lines, the most important first."""
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 
-from iosonar.figures.model import Mood, Note, NoteKind
+from iosonar.figures.model import Note, NoteKind, Severity
+from iosonar.figures.wrapping import Width, wrapped
 
-LINES = 2
+LINES = 3
 
-FIRST = ("came back all zero", "target failed", "only in part", "lost", "left out", "wrap", "all zero")
+FIRST = ("came back all zero", "target failed", "only in part", "lost", "left out", "skipped", "wrap", "all zero")
 """What makes a result worthless comes before what only colours it; of the rest, the order is that of the run."""
 
 
@@ -18,35 +18,47 @@ class FootLine:
     """A line of it."""
 
     text: str
-    mood: Mood
+    severity: Severity
 
 
-def foot(notes: tuple[Note, ...], room: int, room_last: int) -> list[FootLine]:
-    """The lines, from the upper one: `room` letters fit into one, `room_last` into the last, as more stands there."""
+def foot(notes: tuple[Note, ...], width: Width, room: float, room_last: float) -> list[FootLine]:
+    """The lines, from the upper one, each as wide as `room`, the last as `room_last`, as more stands beside it.
+
+    Every note that is begun is ended, or cut where a phrase ends; what isn't said is counted.
+    """
     said = sorted((note for note in notes if note.kind in (NoteKind.WARNING, NoteKind.INFO)), key=_importance)
-    if not said:
-        return []
-    if len(said) == 1:
-        return [FootLine(text, said[0].mood) for text in _wrapped(said[0].text, room, room_last)]
-    more = f" (and {len(said) - LINES} more)" if len(said) > LINES else ""
-    return [
-        FootLine(_shortened(said[0].text, room), said[0].mood),
-        FootLine(_shortened(said[1].text, room_last - len(more)) + more, said[1].mood),
-    ]
+    lines: list[FootLine] = []
+    for number, note in enumerate(said):
+        later = len(said) - number - 1
+        # Each of the others gets a line, as long as there are enough.
+        free = LINES - len(lines)
+        rooms = _rooms(max(free - later, 1), free, room, room_last)
+        more = f" (and {later} more)" if free == 1 and later else ""
+        rooms[-1] -= width(more)
+        found = wrapped(note.text, width, rooms)
+        lines += [FootLine(text, note.severity) for text in found]
+        if more:
+            lines[-1] = FootLine(lines[-1].text + more, note.severity)
+        if len(lines) == LINES:
+            break
+    return _narrow_enough(lines, width, room_last)
+
+
+def _rooms(many: int, free: int, room: float, room_last: float) -> list[float]:
+    return [room_last if line == free - 1 else room for line in range(many)]
+
+
+def _narrow_enough(lines: list[FootLine], width: Width, room_last: float) -> list[FootLine]:
+    """Where fewer lines than all are used, the last of them is not the one that was measured as such."""
+    if not lines or width(lines[-1].text) <= room_last:
+        return lines
+    *before, last = lines
+    if len(lines) < LINES:
+        first, *rest = wrapped(last.text, width, [room_last, room_last])
+        return [*before, FootLine(first, last.severity), *(FootLine(text, last.severity) for text in rest)]
+    return [*before, FootLine(wrapped(last.text, width, [room_last])[0], last.severity)]
 
 
 def _importance(note: Note) -> tuple[bool, int]:
     places = (place for place, words in enumerate(FIRST) if words in note.text)
-    return note.mood is not Mood.BAD, next(places, len(FIRST))
-
-
-def _wrapped(text: str, room: int, room_last: int) -> list[str]:
-    """One line if it fits beside what else stands there, else two."""
-    if len(text) <= room_last:
-        return [text]
-    first, *rest = textwrap.wrap(text, room)
-    return [first, _shortened(" ".join(rest), room_last)] if rest else [first]
-
-
-def _shortened(text: str, room: int) -> str:
-    return textwrap.shorten(text, room, placeholder=" …")
+    return note.severity is not Severity.BAD, next(places, len(FIRST))

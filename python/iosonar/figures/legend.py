@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iosonar import units
 from iosonar.figures import raster
 from iosonar.figures.model import Cloud, Figure, LegendRow, Stroke
 from iosonar.figures.palette import Palette
+from iosonar.figures.ruler import Ruler
 from iosonar.figures.size import RIGHT
 
 if TYPE_CHECKING:
@@ -17,46 +18,60 @@ if TYPE_CHECKING:
 
 DPI = 100
 POINT = 72 / DPI
-ROW = 17
-MOST_HEIGHT = 134
-"""Between the picture's upper edge and the diagram."""
-COLUMN = 76
-"""Of numbers; longer titles take more."""
+FIRST, ROW, LOWEST = 14, 17, 148
+"""Where the rows begin, how far apart they are, and where they end: above the diagram's frame."""
 
-LETTER = 6.7
+COLUMN = 70
+"""Of numbers; longer ones take more."""
+
+STRIP = 90
+"""Width of the strip of shades."""
+
 PIXELS = 12
 
 
 class LegendDrawer:
     """Draws a figure's legend; places are in pixels of the base size from the upper left."""
 
-    def __init__(self, figure: Figure, canvas: Canvas, palette: Palette) -> None:
-        self.figure, self.canvas, self.palette = figure, canvas, palette
+    def __init__(self, figure: Figure, canvas: Canvas, palette: Palette, ruler: Ruler, fullest: float) -> None:
+        self.figure, self.canvas, self.palette, self.ruler, self.fullest = figure, canvas, palette, ruler, fullest
         self.width, self.height = (float(inches) * DPI for inches in canvas.get_size_inches())
 
-    def draw(self) -> None:
-        """Draws it, if there is any."""
+    def draw(self) -> float:
+        """Draws it, if there is any, and returns where it begins at the left."""
         legend = self.figure.legend
         if not legend.rows:
-            return
+            return self.width
         right = self.width - RIGHT
-        widths = [max(COLUMN, len(title) * LETTER + 18) for title in legend.columns]
+        cells = [[row.cells[number : number + 1] for row in legend.rows] for number in range(len(legend.columns))]
+        widths = [
+            max(COLUMN, max(map(self._width, [title, *(text for (text,) in filter(None, texts))])) + 20)
+            for title, texts in zip(legend.columns, cells, strict=True)
+        ]
         columns = [right - sum(widths[number + 1 :]) for number in range(len(widths))]
-        longest = max(len(row.label) for row in legend.rows)
-        left = right - sum(widths) - longest * LETTER - 4
+        labels = max(self._width(row.label) for row in legend.rows)
+        left = right - sum(widths) - labels
+        clouds = [layer for layer in self.figure.layers if isinstance(layer, Cloud)]
+        shades = f"1 … {math.ceil(self.fullest):,} requests in a dot" if clouds and self.fullest > 1 else ""
+        if shades:
+            left = min(left, right - STRIP - 6 - self._width(shades))
         for x, title in zip(columns, legend.columns, strict=True):
-            self._text(x, 20, title, "right", self.palette.soft_ink)
-        row_height = min(ROW, (MOST_HEIGHT - 20) / (len(legend.rows) + 1))
-        top = 20 + (row_height if legend.columns else 0)
-        for number, row in enumerate(legend.rows):
-            y = top + number * row_height
+            self._text(x, FIRST, title, "right", self.palette.soft_ink)
+        lines = len(legend.rows) + bool(legend.columns) + bool(shades)
+        row_height = min(ROW, (LOWEST - FIRST) / lines)
+        y = FIRST + (row_height if legend.columns else 0)
+        for row in legend.rows:
             self._swatch(left - 26, y + 7, row)
             self._text(left, y, row.label, "left", self.palette.ink)
             for x, cell in zip(columns, row.cells, strict=False):
                 self._text(x, y, cell, "right", self.palette.ink)
-        clouds = [layer for layer in self.figure.layers if isinstance(layer, Cloud)]
-        if clouds:
-            self._shades(clouds[0], left)
+            y += row_height
+        if shades:
+            self._shades(clouds[0], left, y, shades)
+        return left - 26
+
+    def _width(self, text: str) -> float:
+        return self.ruler.width(text, PIXELS)
 
     def _swatch(self, x: float, y: float, row: LegendRow) -> None:
         from matplotlib.lines import Line2D
@@ -71,23 +86,18 @@ class LegendDrawer:
         mark.set_transform(self.canvas.transFigure)
         self.canvas.add_artist(mark)
 
-    def _shades(self, cloud: Cloud, left: float) -> None:
-        """A strip from one request in a cell to the most."""
-        parts = [part for part in cloud.parts if len(part.counts)]
-        most = raster.fullest(cloud)
-        if not parts or most < 2:
-            return
+    def _shades(self, cloud: Cloud, left: float, y: float, text: str) -> None:
+        """A strip for each of the first series, from one request in a dot to the most."""
+        parts = [part for part in cloud.parts if len(part.counts)][:2]
         steps = np.linspace(0, 1, 60)
         strips = np.array(
-            [raster.shade(raster.colour(self.palette.roles[part.role]), steps, self.palette) for part in parts[:2]]
+            [raster.shade(raster.colour(self.palette.roles[part.role]), steps, self.palette) for part in parts]
         )
-        opacity = raster.FAINTEST + (1 - raster.FAINTEST) * np.minimum(2 * steps, 1)
-        strips = np.concatenate([strips, np.broadcast_to(opacity[:, None], (len(strips), len(steps), 1))], axis=2)
-        y = 20 + (len(self.figure.legend.rows) + 1) * ROW + 3
-        area = self.canvas.add_axes((left / self.width, 1 - (y + 12) / self.height, 90 / self.width, 10 / self.height))
+        place = (left / self.width, 1 - (y + 13) / self.height, STRIP / self.width, 10 / self.height)
+        area = self.canvas.add_axes(place)
         area.imshow(strips, aspect="auto", interpolation="nearest")
         area.set_axis_off()
-        self._text(left + 96, y - 1, f"1 … {units.count(most)} requests in a dot", "left", self.palette.soft_ink)
+        self._text(left + STRIP + 6, y, text, "left", self.palette.soft_ink)
 
     def _text(self, x: float, y: float, text: str, align: str, colour: str) -> None:
         self.canvas.text(

@@ -24,11 +24,16 @@ class Unit(StrEnum):
     """Seconds since the start of a run or trace: labelled in ms, s, min or h, whatever suits its length."""
     REQUESTS = "requests"
     REQUESTS_PER_S = "IO/s"
-    SECTORS = "sectors"
-    SECTORS_PER_S = "sectors/s"
     BYTES = "bytes"
+    """Of what is addressed: labelled in KiB, MiB, GiB."""
+    BYTES_PER_S = "bytes/s"
+    """Of what is transferred: labelled in kB/s, MB/s, GB/s."""
+    TIMES = "times"
+    """So many times as much: a ratio."""
     GIB = "GiB"
     PERCENT = "%"
+    DEVICES = "devices"
+    """Several devices above one another, each on a scale of its own: the axis has named ticks."""
     RANK = "rank"
     ODDS = "odds"
     """One in so many: 100 is the 99th percentile, and labelled so."""
@@ -66,13 +71,19 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis, from `low` to `high` in its unit."""
+    """One axis, from `low` to `high` in its unit.
+
+    `named` are the ticks of an axis that has no others: places and texts. An axis of whole numbers has no tick between
+    two of them.
+    """
 
     label: str
     unit: Unit
     low: float
     high: float
     scale: Scale = Scale.LINEAR
+    named: tuple[tuple[float, str], ...] = ()
+    whole: bool = False
 
     def share(self, value: float) -> float:
         """Where a value lies on the axis, from 0 to 1."""
@@ -96,12 +107,19 @@ class CloudPart:
 class Cloud:
     """A density: the figure's area cut into `across` × `up` equal cells (equal in the axes' scales), counted.
 
-    Later parts lie over earlier ones; reads and writes (the first two) mix where they meet.
+    Where parts meet, each has its share of the dots: see `figures/dots.py`.
     """
 
     across: int
     up: int
     parts: tuple[CloudPart, ...]
+    whole_numbers: bool = False
+    """Each column is a whole number, such as a queue's depth: columns are drawn apart."""
+
+    @property
+    def requests(self) -> int:
+        """How many requests it shows."""
+        return sum(int(part.counts.sum()) for part in self.parts)
 
 
 class Stroke(Enum):
@@ -137,6 +155,10 @@ class Steps:
     stroke: Stroke = Stroke.SOLID
     filled: bool = False
     partial: int = 0
+
+
+FEW_STEPS = 200
+"""So many steps may have a wide line behind them for what they add up to: then it is seen beside one that equals it."""
 
 
 class Direction(Enum):
@@ -196,7 +218,7 @@ class NoteKind(StrEnum):
     """Across the whole picture: the result is not what it seems to be."""
 
 
-class Mood(StrEnum):
+class Severity(StrEnum):
     """How a note is to be taken."""
 
     NEUTRAL = "neutral"
@@ -211,7 +233,7 @@ class Note:
 
     kind: NoteKind
     text: str
-    mood: Mood = Mood.NEUTRAL
+    severity: Severity = Severity.NEUTRAL
 
 
 @dataclass(frozen=True)

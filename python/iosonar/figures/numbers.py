@@ -18,11 +18,26 @@ if TYPE_CHECKING:
 SHORT_UNITS = {
     Unit.TIMELINE: "s",
     Unit.REQUESTS_PER_S: "io_per_s",
-    Unit.SECTORS_PER_S: "sectors_per_s",
+    Unit.BYTES_PER_S: "bytes_per_s",
     Unit.PERCENT: "pct",
     Unit.ODDS: "one_in",
 }
-"""What columns are called by, where it isn't the unit's own name."""
+"""Suffixes of column names that differ from the unit's own name."""
+
+STEMS = {
+    "accesses_per_page": "accesses_to_the_page",
+    "cache_size": "size_of_the_cache",
+    "completion_time": "time_of_completion",
+    "issue_time": "real_time_of_issue",
+    "miss_ratio": "accesses_missed",
+    "pages_most_accessed_first": "pages_the_most_popular_first",
+    "request_by_order_of_completion": "request",
+    "request_size": "length",
+    "requests_in_flight_at_issue": "in_flight_at_its_issue",
+    "requests_per_bin": "requests_in_a_bin",
+    "scheduled_time": "intended_time",
+}
+"""Stems of column names that differ from the axis' label, so that scripts keep working when a label changes."""
 
 
 class DataFormat(StrEnum):
@@ -66,7 +81,11 @@ def numbers(figure: Figure) -> pa.Table:
             case Line():
                 add(layer.label, len(layer.x), **{x: layer.x, y: layer.y})
             case Steps():
-                add(layer.label, len(layer.y), **{x: layer.edges[:-1], f"{x}_to": layer.edges[1:], y: layer.y})
+                add(
+                    layer.label,
+                    len(layer.y),
+                    **{x: layer.edges[:-1], f"{x}_to": layer.edges[1:], y: layer.y.astype(np.float64)},
+                )
             case Rule():
                 pass
     table: dict[str, Any] = {"series": pa.array(series, pa.string())}
@@ -88,6 +107,7 @@ def edges(axis: Axis, count: int) -> NDArray[np.float64]:
 def column_name(axis: Axis) -> str:
     """`latency_s` for an axis with the label Latency that counts seconds."""
     label = re.sub(r"[^a-z0-9]+", "_", axis.label.lower()).strip("_")
+    label = STEMS.get(label, label)
     unit = SHORT_UNITS.get(axis.unit, axis.unit.value.lower())
     return label if label.endswith(unit) else f"{label}_{unit}"
 
@@ -97,7 +117,9 @@ def write_numbers(figure: Figure, path: Path, format_: DataFormat) -> None:
     import pyarrow.csv
     import pyarrow.parquet
 
-    if format_ is DataFormat.CSV:
-        pyarrow.csv.write_csv(numbers(figure), path)
-    else:
-        pyarrow.parquet.write_table(numbers(figure), path, compression="zstd")
+    # The library takes some paths for addresses.
+    with path.open("wb") as file:
+        if format_ is DataFormat.CSV:
+            pyarrow.csv.write_csv(numbers(figure), file)
+        else:
+            pyarrow.parquet.write_table(numbers(figure), file, compression="zstd")

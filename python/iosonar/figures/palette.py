@@ -1,9 +1,10 @@
 """The colours of each role, for light and dark paper.
 
 Blue reads and red writes, as the field knows them, chosen so that they differ in lightness as well: people who don't
-tell red from green, and prints without colour, keep them apart. Pushed-back requests have the hue of their kind, with
-more contrast to the paper. Demand and actual, and the ordered families, follow Okabe and Ito's colours for everyone
-(https://jfly.uni-koeln.de/color/) and matplotlib's viridis.
+tell red from green, and prints without colour, keep them apart. Pushed-back requests have hues of their own: a dark
+blue would pass for many reads in a dot. All requests together are no series and have no hue. Demand and actual, and
+the ordered families, follow Okabe and Ito's colours for everyone (https://jfly.uni-koeln.de/color/) and matplotlib's
+viridis.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from iosonar.figures.model import Mood, Role
+from iosonar.figures.model import Role, Severity
 
 
 class Theme(StrEnum):
@@ -31,7 +32,7 @@ class Palette:
     soft_ink: str
     grid: str
     roles: dict[Role, str]
-    moods: dict[Mood, str]
+    severities: dict[Severity, str]
 
 
 _LIGHT = Palette(
@@ -41,13 +42,13 @@ _LIGHT = Palette(
     soft_ink="#59636e",
     grid="#dfe3e8",
     roles={
-        Role.READ: "#2a9df4",
+        Role.READ: "#1f77e0",
         Role.WRITE: "#e5383b",
-        Role.PUSHED_READ: "#0b2a6b",
-        Role.PUSHED_WRITE: "#6d0a2e",
+        Role.PUSHED_READ: "#00b4c6",
+        Role.PUSHED_WRITE: "#f2a100",
         Role.OTHER: "#2e8b57",
         Role.FAILED: "#9b30d9",
-        Role.ALL: "#8a7500",
+        Role.ALL: "#3d444d",
         Role.DEMAND: "#009e73",
         Role.ACTUAL: "#e69f00",
         Role.GOOD: "#1a7f37",
@@ -59,7 +60,12 @@ _LIGHT = Palette(
         Role.ORDER_4: "#5ec962",
         Role.ORDER_5: "#e0a100",
     },
-    moods={Mood.NEUTRAL: "#59636e", Mood.GOOD: "#1a7f37", Mood.BAD: "#8b2bbf", Mood.WARNING: "#b54708"},
+    severities={
+        Severity.NEUTRAL: "#59636e",
+        Severity.GOOD: "#1a7f37",
+        Severity.BAD: "#8b2bbf",
+        Severity.WARNING: "#b54708",
+    },
 )
 
 _DARK = Palette(
@@ -71,11 +77,11 @@ _DARK = Palette(
     roles={
         Role.READ: "#3b9eff",
         Role.WRITE: "#f0474a",
-        Role.PUSHED_READ: "#c3e2ff",
-        Role.PUSHED_WRITE: "#ffc9bd",
+        Role.PUSHED_READ: "#2fd3df",
+        Role.PUSHED_WRITE: "#f7b733",
         Role.OTHER: "#57c78a",
         Role.FAILED: "#d58bff",
-        Role.ALL: "#d8c45a",
+        Role.ALL: "#c9d1d9",
         Role.DEMAND: "#2cc79a",
         Role.ACTUAL: "#f5b63a",
         Role.GOOD: "#4ac26b",
@@ -87,7 +93,12 @@ _DARK = Palette(
         Role.ORDER_4: "#8fe06f",
         Role.ORDER_5: "#fde725",
     },
-    moods={Mood.NEUTRAL: "#9aa5b1", Mood.GOOD: "#4ac26b", Mood.BAD: "#d58bff", Mood.WARNING: "#f0a35e"},
+    severities={
+        Severity.NEUTRAL: "#9aa5b1",
+        Severity.GOOD: "#4ac26b",
+        Severity.BAD: "#d58bff",
+        Severity.WARNING: "#f0a35e",
+    },
 )
 
 PALETTES = {Theme.LIGHT: _LIGHT, Theme.DARK: _DARK}

@@ -10,12 +10,16 @@ from iosonar.figures.model import Axis, Scale, Unit
 
 _TIMELINES = (
     # longest axis in seconds that is labelled in this unit, the unit's seconds, its name, steps between ticks
+    (5e-7, 1e-9, "ns", (1, 2, 5, 10, 20, 50, 100)),
+    (5e-4, 1e-6, "µs", (1, 2, 5, 10, 20, 50, 100)),
     (0.5, 1e-3, "ms", (1, 2, 5, 10, 20, 50, 100)),
     (900.0, 1.0, "s", (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120)),
     (4 * 3600.0, 60.0, "min", (1, 2, 5, 10, 15, 20, 30, 60)),
-    (math.inf, 3600.0, "h", (0.5, 1, 2, 3, 6, 12, 24, 48, 96, 168, 336, 720)),
+    (7 * 86400.0, 3600.0, "h", (0.5, 1, 2, 3, 6, 12, 24, 48)),
+    (math.inf, 86400.0, "d", (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)),
 )
 MOST_TICKS = 12
+MOST_DIGITS = 15
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ class Ticks:
 
 def ticks(axis: Axis) -> Ticks:
     """The ticks of an axis, all within its range."""
+    if axis.named:
+        return Ticks([at for at, _ in axis.named], [text for _, text in axis.named], [], "")
     if axis.unit is Unit.TIMELINE:
         return _timeline(axis)
     if axis.scale is Scale.LOG:
@@ -43,11 +49,13 @@ def text(unit: Unit, value: float) -> str:
         return units.seconds(value)
     if unit is Unit.BYTES:
         return units.binary_bytes(value)
+    if unit is Unit.BYTES_PER_S:
+        return f"{units.transferred(value, 6)}/s" if value else "0"
     if unit is Unit.ODDS:
         return f"{units.number(100 - 100 / value, 12)} %"
     if unit is Unit.PERCENT:
         return f"{units.number(value)} %"
-    return units.count(value)
+    return units.tick(value)
 
 
 def _logarithmic(axis: Axis) -> Ticks:
@@ -83,15 +91,33 @@ def _linear(axis: Axis) -> Ticks:
     rough = (axis.high - axis.low) / 8
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= rough * (1 - 1e-9))
+    if axis.whole:
+        step = max(math.ceil(step), 1)
     at = _multiples(axis, step)
     if axis.unit is Unit.BYTES:
         binary = 2.0 ** math.ceil(math.log2(rough))
         at = _multiples(axis, binary)
-    return Ticks(at, [_exact_text(axis.unit, value) for value in at], [], unit_name(axis))
+    return Ticks(at, _different(axis.unit, at), [], unit_name(axis))
 
 
-def _exact_text(unit: Unit, value: float) -> str:
-    return units.seconds(value, 6) if unit is Unit.SECONDS else text(unit, value)
+def _different(unit: Unit, at: list[float]) -> list[str]:
+    """The texts of ticks, with as many digits as it takes to tell them apart."""
+    texts = [units.seconds(value, 6) if unit is Unit.SECONDS else text(unit, value) for value in at]
+    digits = 6
+    while len(set(texts)) < len(at) and digits < MOST_DIGITS:
+        digits += 3
+        texts = [_exact(unit, value, digits) for value in at]
+    return texts
+
+
+def _exact(unit: Unit, value: float, digits: int) -> str:
+    if unit is Unit.SECONDS:
+        return units.seconds(value, digits)
+    if unit is Unit.BYTES:
+        return units.binary_bytes(value, digits)
+    if unit is Unit.BYTES_PER_S:
+        return f"{units.transferred(value, digits)}/s"
+    return units.number(value, digits) + (" %" if unit is Unit.PERCENT else "")
 
 
 def _multiples(axis: Axis, step: float) -> list[float]:
@@ -109,7 +135,7 @@ def _first_digit(value: float) -> int:
 
 def unit_name(axis: Axis) -> str:
     """What to write behind the axis' label; nothing where the ticks carry their unit, or the label says what counts."""
-    if axis.unit in (Unit.SECONDS, Unit.BYTES, Unit.PERCENT, Unit.RANK, Unit.ODDS):
+    if axis.unit in (Unit.SECONDS, Unit.BYTES, Unit.BYTES_PER_S, Unit.PERCENT, Unit.RANK, Unit.ODDS, Unit.DEVICES):
         return ""
     said = axis.unit is Unit.REQUESTS and any(word in axis.label.lower() for word in ("request", "accesses"))
     return "" if said else str(axis.unit)

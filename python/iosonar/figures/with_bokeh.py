@@ -8,6 +8,7 @@ light paper; each model says in its tags which role its colours stand for, so th
 from __future__ import annotations
 
 import base64
+import json
 import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from iosonar.figures.levels import levels
 from iosonar.figures.model import (
+    FEW_STEPS,
     NEAR_RIGHT,
     Axis,
     Cloud,
@@ -24,6 +26,7 @@ from iosonar.figures.model import (
     Direction,
     Figure,
     Line,
+    Role,
     Rule,
     Scale,
     Steps,
@@ -31,6 +34,7 @@ from iosonar.figures.model import (
     Unit,
 )
 from iosonar.figures.palette import PALETTES, Theme
+from iosonar.figures.size import FEW, dot_of
 from iosonar.figures.ticks import unit_name
 
 if TYPE_CHECKING:
@@ -43,7 +47,7 @@ HEIGHT = 360
 LEFT = 92
 """Room for the y axis: the same in all plots, so that time axes stand under one another."""
 
-MOST_CELLS = 200_000
+MOST_CELLS = FEW
 """Of a cloud's cells that hold anything, no more than these travel, so that a page stays small: see `levels`."""
 
 DASHES: dict[Stroke, Any] = {Stroke.SOLID: "solid", Stroke.DASHED: [7, 4], Stroke.DOTTED: [2, 3]}
@@ -138,7 +142,8 @@ def _cloud(plot: BokehPlot, drawn: Figure, cloud: Cloud, name: str) -> dict[str,
             if len(cells.counts):
                 packed_cells = packed(cells, level.cloud.across)
                 part["levels"].append({"joined": level.joined, "across": level.cloud.across, "cells": packed_cells})
-    return {"kind": "cloud", "across": cloud.across, "up": cloud.up, "parts": parts, "models": [name]}
+    raster = {"across": cloud.across, "up": cloud.up, "dot": dot_of(cloud.requests), "whole": cloud.whole_numbers}
+    return {"kind": "cloud", "parts": parts, "models": [name], **raster}
 
 
 def packed(part: CloudPart, across: int) -> str:
@@ -166,12 +171,22 @@ def _steps(plot: BokehPlot, drawn: Figure, steps: Steps, name: str) -> dict[str,
             continue
         edges, y = steps.edges[first : last + 1], steps.y[first:last].astype(np.float32)
         if log:
-            y = np.where(y > 0, y, np.float32(np.nan))
+            # A zero lies below the frame: lines go down to it. The page's script takes it for what it is.
+            y = np.where(y <= 0, np.float32(drawn.y.low / 10), y)
         x, corners = outline(edges, y)
         # Ends that reach a little further keep a bin visible that is narrower than a pixel.
         cap = "square" if stroke is Stroke.SOLID else "butt"
+        width = 3.2 if steps.role is Role.ALL and not steps.filled and len(steps.y) <= FEW_STEPS else 1.6
+        faint: dict[str, Any] = {"line_alpha": 0.35} if steps.filled and steps.role is Role.FAINT else {}
         line = plot.line(
-            "x", "y", source={"x": x, "y": corners}, line_width=1.6, line_dash=DASHES[stroke], line_cap=cap, **colour
+            "x",
+            "y",
+            source={"x": x, "y": corners},
+            line_width=width,
+            **faint,
+            line_dash=DASHES[stroke],
+            line_cap=cap,
+            **colour,
         )
         line.name, line.glyph.tags = f"{name}.{number}", tag
         models.append(line.name)
@@ -244,7 +259,7 @@ def _rule(plot: BokehPlot, drawn: Figure, rule: Rule, name: str) -> dict[str, An
 
 def _dress(plot: BokehPlot, drawn: Figure) -> None:
     """Axes that people read, and quiet lines."""
-    from bokeh.models import AdaptiveTicker, CustomJSTicker, CustomJSTickFormatter
+    from bokeh.models import AdaptiveTicker, CustomJSTicker, CustomJSTickFormatter, FixedTicker
 
     plot.background_fill_color, plot.border_fill_color, plot.outline_line_color = _LIGHT.plot, _LIGHT.paper, _LIGHT.grid
     plot.tags = [
@@ -256,12 +271,19 @@ def _dress(plot: BokehPlot, drawn: Figure) -> None:
         long = axis.unit is Unit.TIMELINE and axis.high - axis.low > _LONG_S
         model.axis_label = _label(axis, long)
         model.formatter = CustomJSTickFormatter(
-            code=f"return window.iosonar.tick('{axis.unit}', tick, {str(long).lower()})"
+            code=f"return window.iosonar.tick('{axis.unit}', tick, {str(long).lower()}, ticks)"
         )
-        if axis.scale is Scale.LOG or axis.unit is Unit.BYTES:
+        if axis.named:
+            model.ticker = FixedTicker(ticks=[at for at, _ in axis.named])
+            names = json.dumps([text for _, text in axis.named], ensure_ascii=False)
+            places = json.dumps([at for at, _ in axis.named])
+            model.formatter = CustomJSTickFormatter(code=f"return {names}[{places}.indexOf(tick)] ?? ''")
+        elif axis.scale is Scale.LOG or axis.unit is Unit.BYTES:
             log = str(axis.scale is Scale.LOG).lower()
             found = f"window.iosonar.ticks('{axis.unit}', {log}, cb_data.start, cb_data.end)"
             model.ticker = CustomJSTicker(major_code=f"return {found}.major", minor_code=f"return {found}.minor")
+        elif axis.whole:
+            model.ticker = AdaptiveTicker(min_interval=1, mantissas=[1, 2, 5])
         elif long:
             model.ticker = AdaptiveTicker(base=60, mantissas=[1, 2, 5, 10, 15, 20, 30], desired_num_ticks=9)
         model.axis_label_text_font_style = "normal"

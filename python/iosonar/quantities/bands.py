@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 BINS_PER_DECADE = 200
 """Quantiles are those of bins of 1.2 %, by the nearest rank."""
 
+LEAST_BEYOND = 10
+"""Values that a quantile leaves above itself at least: the 99th percentile takes 1000 values."""
+
 
 @dataclass(frozen=True)
 class Bands:
     """For each cell: how many values, their mean, and the quantiles by their share (0 … 1).
 
-    Units are those of the value. A quantile of share q is not a number where a cell has fewer than 1 / (1 − q) values:
-    it would only be their maximum.
+    Units are those of the value. A quantile is not a number where fewer than LEAST_BEYOND values of a cell are above
+    it: chance alone would decide where it is.
     """
 
     edges: NDArray[np.float64]
@@ -57,7 +60,7 @@ def bands(
     for share in shares:
         rank = np.maximum(np.ceil(share * counts - 1e-9), 1)
         place = np.searchsorted(upto, before + rank)
-        enough = counts * (1 - share) >= 1 - 1e-9
+        enough = counts * (1 - share) >= LEAST_BEYOND - 1e-6
         picked = most[np.minimum(place, len(most) - 1)] if len(most) else np.zeros(cells.count)
         quantiles[share] = np.where(enough, picked, np.nan)
     return Bands(cells.edges(), counts, mean, quantiles)

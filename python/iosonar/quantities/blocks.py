@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.distribution import BINS_PER_DECADE
-
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+BINS_PER_DECADE = 1000
 
 BLOCKS = 60
 """How many blocks a run is cut into. More would be shorter than a device's memory, with fewer little can be drawn."""

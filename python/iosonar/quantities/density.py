@@ -33,8 +33,9 @@ class Cells:
         if self.logarithmic:
             # Zero and negative values have no logarithm: they belong to the lowest cell.
             place, low, high = ibis.greatest(place, self.low).log10(), math.log10(low), math.log10(high)
-        cell = ((place - low) * (self.count / (high - low))).floor().cast("int32")
-        return cell.clip(0, self.count - 1)
+        cell = ((place - low) * (self.count / (high - low))).floor()
+        # Clipped first: what lies far outside is no 32-bit number of a cell.
+        return cell.clip(0, self.count - 1).cast("int32")
 
     def edges(self) -> NDArray[np.float64]:
         """The `count` + 1 borders of the cells."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from iosonar.quantities.working_set import Grid
 
+NOTHING = np.iinfo(np.int64).min
+
 
 @dataclass(frozen=True)
 class Reaches:
@@ -26,44 +28,86 @@ class Reaches:
     high: NDArray[np.int64]
 
 
-def reaches(table: ir.Table, grid: Grid) -> Reaches:
-    """Finds them for each cell of the grid."""
-    moved = transfers(table).mutate(cell=lambda moved: grid.cell(moved.intended_ns))
+def reaches(table: ir.Table, grid: Grid, last_ns: int | None = None) -> Reaches:
+    """Finds them for each cell of the grid; with `last_ns`, for that much of the end of each cell."""
+    moved = transfers(table)
+    if last_ns is not None:
+        moved = moved.filter(grid.left(moved.intended_ns) >= grid.step_ns - last_ns)
+    moved = moved.mutate(cell=grid.cell(moved.intended_ns))
     found = (
         moved.group_by("extent", "cell")
-        .aggregate(low=moved.sector.min(), high=(moved.sector + moved.sectors - 1).max())
+        .aggregate(low=moved.sector.min(), high=(moved.behind - 1).max())
+        .order_by("extent", "cell")
         .to_pyarrow()
     )
     return Reaches(*(found[name].to_numpy() for name in ("extent", "cell", "low", "high")))
 
 
-def distances(found: Reaches, grid: Grid, window: int) -> NDArray[np.float64]:
-    """The distance in sectors at the end of each cell of the grid, over the `window` cells before.
+def distances(found: Reaches, grid: Grid, window_ns: int | None, partial: Reaches | None = None) -> NDArray[np.float64]:
+    """The distance in sectors at the end of each cell of the grid, over the window before; None is an infinite one.
 
     From the lowest sector that was touched to the highest: zero if it is one and the same. Of several devices the
-    distances are added. Where nothing was touched, or the window has not yet passed, it is not a number.
+    distances are added. Where nothing was touched, or the window has not yet passed, it is not a number. Of a window
+    that is no whole number of cells, `partial` has what the rest of it touches at the end of a cell.
     """
-    total = np.full(grid.count, np.nan)
-    for number in np.unique(found.extent):
-        mine = found.extent == number
-        lowest = _sliding(found.cell[mine], -found.low[mine].astype(np.float64), grid.count, window)
-        highest = _sliding(found.cell[mine], found.high[mine].astype(np.float64), grid.count, window)
-        distance = np.where(np.isfinite(highest), highest + lowest, np.nan)
-        total = np.where(np.isnan(total), distance, total + np.nan_to_num(distance))
-    if window < grid.count:
-        total[: window - 1] = np.nan
+    whole, rest = (grid.count, 0) if window_ns is None else divmod(window_ns, grid.step_ns)
+    if rest and partial is None:
+        raise ValueError("the window is no whole number of cells")
+    whole = min(whole, grid.count)
+    total, touched = np.zeros(grid.count), np.zeros(grid.count, np.bool_)
+    for mine in _by_extent(found):
+        first, end = int(mine.cell[0]), min(int(mine.cell[-1]) + whole + (rest > 0), grid.count)
+        tail = None
+        if rest and partial is not None:
+            of_extent = slice(*np.searchsorted(partial.extent, [mine.extent[0], mine.extent[0] + 1]))
+            tail = Reaches(
+                partial.extent[of_extent], partial.cell[of_extent], partial.low[of_extent], partial.high[of_extent]
+            )
+        highest, lowest = (_within(mine, tail, side, first, max(end, first + 1), whole) for side in ("high", "low"))
+        there = highest != NOTHING
+        total[first : first + len(there)] += np.where(there, highest + lowest, 0)
+        touched[first : first + len(there)] |= there
+    total[~touched] = np.nan
+    total[: grid.unfilled(window_ns)] = np.nan
     return total
 
 
-def _sliding(cell: NDArray[np.int32], value: NDArray[np.float64], count: int, window: int) -> NDArray[np.float64]:
-    """The largest value of the last `window` cells, for each cell; minus infinity where there is none."""
-    from scipy.ndimage import maximum_filter1d
+def _by_extent(found: Reaches) -> list[Reaches]:
+    """The rows of each device."""
+    cuts = np.flatnonzero(np.diff(found.extent)) + 1
+    columns = [np.split(column, cuts) for column in (found.extent, found.cell, found.low, found.high)]
+    return [Reaches(*each) for each in zip(*columns, strict=True) if len(each[0])]
 
-    window = min(window, count)
-    dense = np.full(count + window, -np.inf)
-    dense[cell] = value
-    # The filter's window reaches from its origin `window − 1` cells back.
-    filtered: NDArray[np.float64] = maximum_filter1d(
-        dense, window, mode="constant", cval=-np.inf, origin=(window - 1) // 2 if window % 2 else window // 2 - 1
-    )
-    return filtered[:count]
+
+def _within(mine: Reaches, tail: Reaches | None, side: str, first: int, end: int, whole: int) -> NDArray[np.int64]:
+    """The highest sector (or minus the lowest) of the window at the ends of the cells from `first` to before `end`."""
+
+    def dense(rows: Reaches) -> NDArray[np.int64]:
+        values = np.full(end - first, NOTHING)
+        inside = rows.cell < end
+        values[rows.cell[inside] - first] = rows.high[inside] if side == "high" else -rows.low[inside]
+        return values
+
+    most = sliding_maximum(dense(mine), whole) if whole else np.full(end - first, NOTHING)
+    if tail is not None and whole < end - first:
+        np.maximum(most[whole:], dense(tail)[: end - first - whole], out=most[whole:])
+    return most
+
+
+def sliding_maximum(values: NDArray[np.int64], window: int) -> NDArray[np.int64]:
+    """The largest of the last `window` values, for each: the maximum of two runs within blocks of that length.
+
+    Source: van Herk, "A fast algorithm for local minimum and maximum filters on rectangular and octagonal kernels",
+    Pattern Recognition Letters 13 (1992).
+    """
+    count = len(values)
+    if window >= count:
+        return np.maximum.accumulate(values)
+    padded = np.full(-(-(count + window - 1) // window) * window, NOTHING)
+    # Before the first value there is nothing.
+    padded[window - 1 : window - 1 + count] = values
+    blocks = padded.reshape(-1, window)
+    upto = np.maximum.accumulate(blocks, axis=1).ravel()
+    onward = np.maximum.accumulate(blocks[:, ::-1], axis=1)[:, ::-1].ravel()
+    result: NDArray[np.int64] = np.maximum(onward[:count], upto[window - 1 : window - 1 + count])
+    return result

@@ -1,9 +1,10 @@
 """How a quantity is distributed: exact count, mean and extremes, quantiles to a tenth of a percent, for each series.
 
-Values are counted in bins of a thousandth of a decade, so that a hundred million rows become a few thousand, nothing
-has to be sorted, and the counts of two runs can be added. A quantile is the value of its nearest rank; within a bin the
-values are taken as evenly spread between the bin's smallest and largest, so that the error is below 0.23 %, and none
-where a bin holds one value or two.
+Values are counted in the bins of a high dynamic range histogram of three digits: whole nanoseconds up to 2048, above
+that 1024 bins to each power of two. So a hundred million rows become a few thousand, nothing has to be sorted, and the
+counts of two runs can be added. A quantile is the upper end of the bin of its nearest rank, but never more than the
+largest value. The Rust half (crates/replay/src/statistics.rs) has the same bins and the same rule, so that page and
+terminal show the same number.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ from iosonar.quantities.series import Series, series_of
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-BINS_PER_DECADE = 1000
+HALF = 1024
+"""Bins to a power of two."""
 
 
 @dataclass(frozen=True)
 class Distribution:
     """The values of one series, in the unit of the column that was counted, by ascending bins.
 
-    `bins` holds floor(1000 × log10(value)), values below 1 in the bin of 1; `counts` how many are in each; `least` and
-    `most` the extremes in each; `total` the sum of all.
+    `bins` holds their numbers (see `bin_of`); `counts` how many are in each; `least` and `most` the extremes in each;
+    `total` the sum of all.
     """
 
     bins: NDArray[np.int64]
@@ -59,29 +61,33 @@ class Distribution:
 
     def quantile(self, share: float) -> float:
         """The smallest value that at least that share (0 … 1) of the values do not exceed."""
-        if not self.count:
-            return math.nan
+        if not self.count or share <= 0:
+            return self.minimum
         rank = min(max(math.ceil(share * self.count), 1), self.count)
         upto = np.cumsum(self.counts)
         index = int(np.searchsorted(upto, rank))
-        within = int(rank - (upto[index] - self.counts[index]))
-        steps = max(int(self.counts[index]) - 1, 1)
-        return float(self.least[index] + (self.most[index] - self.least[index]) * (within - 1) / steps)
+        return min(_highest(int(self.bins[index])), self.maximum)
 
-    def share_upto(self, value: float) -> float:
-        """The share of the values that are at most `value`, to the precision of a bin."""
-        if not self.count:
-            return math.nan
-        return float(self.counts[self.most <= value].sum()) / self.count
+
+def bin_of(value: ir.NumericColumn) -> ir.IntegerColumn:
+    """The number of a value's bin; higher values are in higher bins. Those below 0 are counted with 0."""
+    import ibis
+
+    value = ibis.greatest(value, 0).cast("float64")
+    power = ibis.greatest(ibis.greatest(value, 1.0).log2().floor() - math.log2(HALF), 0.0)
+    return (power * HALF + (value / ibis.literal(2.0) ** power).floor()).cast("int64")
+
+
+def _highest(bin_: int) -> float:
+    """The largest whole number in a bin."""
+    power = max(bin_ // HALF - 1, 0)
+    return float((bin_ - power * HALF + 1) * 2**power - 1)
 
 
 def distributions(table: ir.Table, value: ir.NumericColumn) -> dict[Series, Distribution]:
     """Counts `value`, a column of `table`, for each series that has any; rows where it is null are left out."""
-    import ibis
-
-    bin_ = (ibis.greatest(value, 1).cast("float64").log10() * BINS_PER_DECADE).floor().cast("int64")
     counted = table.filter(value.notnull())
-    grouped = counted.group_by(series=series_of(table), bin=bin_).aggregate(
+    grouped = counted.group_by(series=series_of(table), bin=bin_of(value)).aggregate(
         n=counted.count(),
         total=value.cast("float64").sum(),
         least=value.cast("float64").min(),

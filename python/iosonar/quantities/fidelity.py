@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,12 @@ from iosonar.quantities.distribution import distributions, pooled
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-NOTHING = "nothing"
 WITHIN_US = (10, 50, 100)
 
 
 @dataclass(frozen=True)
 class Fidelity:
-    """Of the requests that were free to go at their deadline: how many, and how late they went.
+    """Requests that were not held back: how many, and their delay.
 
     The shares (of 1) that went within 10, 50 and 100 µs of their time, and the 99th percentile in seconds. It is the
     share within 50 µs that decides.
@@ -32,8 +32,14 @@ class Fidelity:
 
 
 def fidelity(table: ir.Table) -> Fidelity:
-    """Measures the delays of requests that neither an overlap nor a limit held back, where that is known."""
-    free = table.filter(~table.pushed_back.fill_null(False) & (table.held_by.fill_null(NOTHING) == NOTHING))
+    """Measures the delay of requests that were not held back (the column `free_to_go`)."""
+    free = table.filter(table.free_to_go)
+    row = (
+        free.aggregate(all=free.count(), **{f"within_{us}": (free.delay_ns <= us * 1000).sum() for us in WITHIN_US})
+        .to_pyarrow()
+        .to_pylist()[0]
+    )
+    shares = [(row[f"within_{us}"] or 0) / row["all"] if row["all"] else math.nan for us in WITHIN_US]
     delays = pooled(list(distributions(free, free.delay_ns).values()))
-    in_10, in_50, in_100 = (delays.share_upto(us * 1000) for us in WITHIN_US)
-    return Fidelity(delays.count, in_10, in_50, in_100, delays.quantile(0.99) / 1e9)
+    within_10_us, within_50_us, within_100_us = shares
+    return Fidelity(row["all"], within_10_us, within_50_us, within_100_us, delays.quantile(0.99) / 1e9)

@@ -23,9 +23,9 @@ def narrow(table: ir.Table, rows: int) -> ir.Table:
     return table.select(
         source=table.source.cast("int16"),
         place=table.place.cast(place),
-        device=table.device.fill_null(0).cast("int16"),
+        device=table.device.fill_null(0).cast("int32"),
         sector=table.sector,
-        sectors=table.sectors.cast("int32"),
+        sectors=table.sectors.cast("int64"),
         intended_ns=table.intended_ns,
         issued_ns=table.issued_ns,
         completed_ns=table.completed_ns,

@@ -7,6 +7,8 @@ pieces      |--a---|--b---|--c--|              a, c: cell 0, never again; b: cel
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,29 +29,87 @@ class Pieces:
 
 NEVER = np.int32(2**31 - 1)
 
+MOST_PIECES = 8_000_000
+"""So many are in memory at once; where each request overlaps each, there are as many as their number squared."""
 
-def pieces(begin: NDArray[np.int64], end: NDArray[np.int64], cell: NDArray[np.int32]) -> Pieces:
+MOST_SPLITS = 64
+"""If there are so many times more, other ways are faster."""
+
+WORTH_SPARSE = 2_000_000
+"""Fewer pieces are sorted before the library for the faster way is loaded."""
+
+
+def pieces(begin: NDArray[np.int64], end: NDArray[np.int64], cell: NDArray[np.int32]) -> Iterator[Pieces]:
     """Cuts the requests [begin, end), each in a cell of time, in any order. Lengths are above zero."""
-    from scipy.sparse import csr_array
-
     order = np.argsort(cell, kind="stable")
     begin, end, cell = begin[order], end[order], np.ascontiguousarray(cell[order], np.int32)
     borders, ranks = _ranked(np.concatenate([begin, end]))
-    first, last = ranks[: len(begin)], ranks[len(begin) :]
-    many = last - first
+    many = ranks[len(begin) :] - ranks[: len(begin)]
+    total = int(many.sum())
+    if total <= MOST_PIECES:
+        yield _cut(borders, ranks[: len(begin)], many, cell)
+    elif total > MOST_SPLITS * MOST_PIECES or len(borders) <= 2:
+        yield overwritten(begin, end, cell)
+    else:
+        middle = borders[len(borders) // 2]
+        lower, upper = begin < middle, end > middle
+        yield from pieces(begin[lower], np.minimum(end[lower], middle), cell[lower])
+        yield from pieces(np.maximum(begin[upper], middle), end[upper], cell[upper])
+
+
+def _cut(
+    borders: NDArray[np.int64], first: NDArray[np.int64], many: NDArray[np.int64], cell: NDArray[np.int32]
+) -> Pieces:
+    """Of requests in the order of time that reach over `many` pieces from their `first` on."""
     total = int(many.sum())
     # The pieces of request 0, then those of request 1, …
     piece = np.arange(total) - np.repeat(np.cumsum(many) - many - first, many)
     cells = np.repeat(cell, many)
-    # A counting sort by piece that keeps the order of time: the transpose of a sparse matrix with a row for each touch.
-    touched = csr_array((cells, piece, np.arange(total + 1)), shape=(total, len(borders))).tocsc()
-    sorted_cells, starts = touched.data, touched.indptr
+    sorted_cells, starts = _by_piece(cells, piece, len(borders))
     next_ = np.empty(total, np.int32)
     next_[:-1], next_[-1:] = sorted_cells[1:], NEVER
     touches = np.diff(starts)
     next_[starts[1:][touches > 0] - 1] = NEVER
     length = np.repeat(np.diff(borders, append=borders[-1:]), touches)
     return Pieces(sorted_cells, next_, length)
+
+
+def _by_piece(
+    cells: NDArray[np.int32], piece: NDArray[np.int64], pieces: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The touches of piece 0, then those of piece 1, …, each in the order of time; and where those of each begin."""
+    if len(piece) < WORTH_SPARSE:
+        starts = np.concatenate([[0], np.cumsum(np.bincount(piece, minlength=pieces))])
+        return cells[np.argsort(piece, kind="stable")], starts
+    from scipy.sparse import csr_array
+
+    # A counting sort that keeps the order of time: the transpose of a sparse matrix with a row for each touch.
+    touched = csr_array((cells, piece, np.arange(len(piece) + 1)), shape=(len(piece), pieces)).tocsc()
+    return touched.data, touched.indptr
+
+
+def overwritten(begin: NDArray[np.int64], end: NDArray[np.int64], cell: NDArray[np.int32]) -> Pieces:
+    """The same of requests in the order of time, for those that overlap very much: slower, but never more than 3 each.
+
+    What was last touched by the same request is one piece, until a later request overwrites it or a part of it.
+    """
+    begins: list[int] = []
+    ends: list[int] = []
+    cells: list[int] = []
+    found: list[tuple[int, int, int]] = []
+    for low, high, now in zip(begin.tolist(), end.tolist(), cell.tolist(), strict=True):
+        first, last = bisect_right(ends, low), bisect_left(begins, high)
+        found += [(cells[place], now, min(ends[place], high) - max(begins[place], low)) for place in range(first, last)]
+        new = [(low, high, now)]
+        if first < last:
+            if begins[first] < low:
+                new.insert(0, (begins[first], low, cells[first]))
+            if ends[last - 1] > high:
+                new.append((high, ends[last - 1], cells[last - 1]))
+        begins[first:last], ends[first:last], cells[first:last] = ([each[n] for each in new] for n in range(3))
+    found += [(last, int(NEVER), high - low) for low, high, last in zip(begins, ends, cells, strict=True)]
+    columns = np.array(found, np.int64).reshape(-1, 3)
+    return Pieces(columns[:, 0].astype(np.int32), columns[:, 1].astype(np.int32), columns[:, 2])
 
 
 def _ranked(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.address import ranges, transfers
+from iosonar.quantities.address import PAGE_BITS, Part, parts, transfers
 from iosonar.quantities.series import Series, operation_of
 from iosonar.quantities.threads import in_threads
 
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
     import pyarrow as pa
 
-SECTORS_PER_GIB = 1 << 21
-SECTORS_PER_PAGE = 8
-PAGE_BITS = 3
 ROWS_AT_ONCE = 2_500_000
-"""Requests whose pages are sorted at once; of more, one range of addresses after the other."""
+"""Requests whose pages are sorted at once; of more, one part of the addresses after the other."""
+
+MOST_BINS = 256
 
 
 def sizes(table: ir.Table) -> dict[Series, dict[int, int]]:
@@ -31,12 +30,25 @@ def sizes(table: ir.Table) -> dict[Series, dict[int, int]]:
     return _by_series(found.to_pylist(), "sectors")
 
 
-def gibibytes(table: ir.Table) -> dict[Series, dict[int, int]]:
-    """How many requests begin in which GiB of their device."""
+@dataclass(frozen=True)
+class Places:
+    """How many requests begin in which bin of their device, of `sectors_per_bin` sectors each."""
+
+    sectors_per_bin: int
+    requests: dict[Series, dict[int, int]]
+
+
+def places(table: ir.Table, device_sectors: int) -> Places | None:
+    """Counts requests in at most MOST_BINS bins of a round binary size, which hold them and that much of a device."""
     moved = transfers(table)
-    gib = (moved.sector / SECTORS_PER_GIB).floor().cast("int64")
-    found = moved.group_by(series=operation_of(moved), gib=gib).aggregate(n=moved.count()).to_pyarrow()
-    return _by_series(found.to_pylist(), "gib")
+    last = moved.aggregate(last=moved.sector.max()).to_pyarrow()["last"][0].as_py()
+    if last is None:
+        return None
+    # Not finer than a page.
+    bits = max((max(last, device_sectors - 1) // MOST_BINS).bit_length(), PAGE_BITS)
+    by = operation_of(moved)
+    found = moved.group_by(series=by, bin=moved.sector >> bits).aggregate(n=moved.count()).to_pyarrow()
+    return Places(1 << bits, _by_series(found.to_pylist(), "bin"))
 
 
 def _by_series(rows: list[dict[str, int]], key: str) -> dict[Series, dict[int, int]]:
@@ -59,13 +71,18 @@ class Popularity:
         return np.cumsum(self.pages)
 
     @property
-    def total(self) -> int:
+    def total(self) -> float:
         """Accesses to all pages."""
-        return int((self.accesses * self.pages).sum())
+        return float(self._accesses.sum())
+
+    @property
+    def _accesses(self) -> NDArray[np.float64]:
+        """For each number of accesses, those to all pages that have it."""
+        return self.accesses.astype(np.float64) * self.pages
 
     def pages_for(self, share: float) -> float:
         """How many of the most popular pages together get that share (0 … 1) of the accesses."""
-        upto = np.concatenate([[0], np.cumsum(self.accesses * self.pages)])
+        upto = np.concatenate([[0], np.cumsum(self._accesses)])
         target = share * self.total
         index = min(int(np.searchsorted(upto, target, side="left")), len(self.pages)) - 1
         before = int(self.pages[:index].sum()) if index > 0 else 0
@@ -81,14 +98,14 @@ def popularity(table: ir.Table) -> dict[str, Popularity]:
     """
     moved = transfers(table)
     is_read = moved.is_read if "is_read" in moved.columns else moved["op"] == "read"
-    rows = moved.select(address=moved.address, behind=moved.address + moved.sectors, is_read=is_read)
+    rows = moved.select(extent=moved.extent, sector=moved.sector, behind=moved.behind, is_read=is_read)
     pages: dict[str, NDArray[np.int64]] = {}
 
-    def parts() -> Iterator[_Part]:
-        for low, high in ranges(moved, ROWS_AT_ONCE):
-            yield _Part(low, high, [rows.filter((rows.address < high) & (rows.behind > low)).to_pyarrow()])
+    def taken() -> Iterator[_Taken]:
+        for part in parts(rows, ROWS_AT_ONCE):
+            yield _Taken(part, [part.within(rows).to_pyarrow()])
 
-    for touched in in_threads(_touched, parts()):
+    for touched in in_threads(_touched, taken()):
         for kind, found in touched.items():
             known = pages.get(kind, np.zeros(0, np.int64))
             longer, shorter = (found, known) if len(found) > len(known) else (known, found)
@@ -98,23 +115,22 @@ def popularity(table: ir.Table) -> dict[str, Popularity]:
 
 
 @dataclass(frozen=True)
-class _Part:
-    """Requests that lie between two addresses: alone in a list, from which they are taken when they are used."""
+class _Taken:
+    """The requests of a part: alone in a list, from which they are taken when they are used."""
 
-    low: int
-    high: int
+    part: Part
     rows: list[pa.Table]
 
 
-def _touched(part: _Part) -> dict[str, NDArray[np.int64]]:
+def _touched(taken: _Taken) -> dict[str, NDArray[np.int64]]:
     """For each kind: how many pages of the part have 0, 1, 2, … accesses."""
-    rows = part.rows.pop()
-    first = np.maximum(rows["address"].to_numpy(), part.low) >> PAGE_BITS
-    behind = ((np.minimum(rows["behind"].to_numpy(), part.high) - 1) >> PAGE_BITS) + 1
+    rows = taken.rows.pop()
+    begin, end = taken.part.addresses(rows)
+    first, behind = begin >> PAGE_BITS, ((end - 1) >> PAGE_BITS) + 1
     # A page and what happens at it in one number, so that sorting is a sort of numbers: 1 a read, 2 an end.
     read = rows["is_read"].to_numpy().astype(np.int64)
     steps = np.concatenate([first * 4 + read, behind * 4 + read + 2])
-    del rows, first, behind, read
+    del rows, begin, end, first, behind, read
     steps.sort()
     length = np.diff(steps >> 2, append=steps[-1:] >> 2)
     step = (steps & 3).astype(np.int8)

@@ -11,11 +11,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Span:
-    """The extent of a table of requests; times in seconds, those without any request are None."""
+    """The extent of a table of requests; times in seconds, those without any request are None.
+
+    `first_ns` and `last_ns` are the earliest and latest of all times, zero without any.
+    """
 
     requests: int
     issued: int
     completed: int
+    first_ns: int
+    last_ns: int
+    first_intended_ns: int | None
+    last_intended_ns: int | None
     first_intended_s: float | None
     last_intended_s: float | None
     last_issued_s: float | None
@@ -31,6 +38,8 @@ def span(table: ir.Table) -> Span:
             completed=table.completed_ns.count(),
             first_intended=table.intended_ns.min(),
             last_intended=table.intended_ns.max(),
+            first_issued=table.issued_ns.min(),
+            first_completed=table.completed_ns.min(),
             last_issued=table.issued_ns.max(),
             last_completed=table.completed_ns.max(),
         )
@@ -41,4 +50,14 @@ def span(table: ir.Table) -> Span:
         None if row[name] is None else row[name] / 1e9
         for name in ("first_intended", "last_intended", "last_issued", "last_completed")
     ]
-    return Span(row["requests"], row["issued"], row["completed"], *seconds)
+    known = [value for name, value in row.items() if name.startswith(("first", "last")) and value is not None] or [0]
+    return Span(
+        row["requests"],
+        row["issued"],
+        row["completed"],
+        min(known),
+        max(known),
+        row["first_intended"],
+        row["last_intended"],
+        *seconds,
+    )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 from iosonar.quantities.address import transfers
 from iosonar.quantities.series import Series, operation_of
 from iosonar.quantities.threads import in_threads
+from iosonar.quantities.whole import cuts
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -38,13 +37,12 @@ _Rows = list[NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class _Device:
-    """The requests of one device in a stretch of time: the cells of its turns, and what it begins and ends with."""
+    """The requests of one device in a stretch of time: what it begins and ends with."""
 
     extent: int
     first_sector: int
     first_cell: int
     last_sector: int
-    turns: NDArray[np.int64]
 
 
 _Counted = tuple[NDArray[np.int64], NDArray[np.int64], list[_Device]]
@@ -62,23 +60,22 @@ def turns(table: ir.Table, order: str, window_s: float) -> Turns:
     span = moved.aggregate(first=at.min(), last=at.max(), n=moved.count()).to_pyarrow().to_pylist()[0]
     if not span["n"]:
         return Turns(window_s, 0, {}, {})
-    window_ns = round(window_s * 1e9)
+    window_ns = max(round(window_s * 1e9), 1)
     first = span["first"] // window_ns
     count = span["last"] // window_ns - first + 1
     kinds = len(Series)
     rows = moved.select(at=at, place=moved.place, extent=moved.extent, sector=moved.sector, series=operation_of(moved))
 
     def stretches() -> Iterator[_Rows]:
-        for low, high in _stretches(span["first"], span["last"], span["n"]):
+        for low, high in cuts(rows, "at", span["first"], span["last"] + 1, span["n"], ROWS_AT_ONCE):
             found = rows.filter((rows["at"] >= low) & (rows["at"] < high)).to_pyarrow()
             yield [found[name].to_numpy() for name in found.column_names]
 
     def counted(found: _Rows) -> _Counted:
         at, extent, sector, series = _by_time(found)
         cell = (at // window_ns - first) * kinds + series
-        devices = _devices(extent, sector, cell)
-        turned = np.bincount(np.concatenate([cell[:0], *(each.turns for each in devices)]), minlength=count * kinds)
-        return np.bincount(cell, minlength=count * kinds), turned, devices
+        devices, turned = _devices(extent, sector, cell)
+        return np.bincount(cell, minlength=count * kinds), np.bincount(turned, minlength=count * kinds), devices
 
     requests, turned = np.zeros(count * kinds, np.int64), np.zeros(count * kinds, np.int64)
     before: dict[int, int] = {}
@@ -98,13 +95,6 @@ def turns(table: ir.Table, order: str, window_s: float) -> Turns:
     )
 
 
-def _stretches(first: int, last: int, rows: int) -> list[tuple[int, int]]:
-    """Stretches of time that hold everything, each with about ROWS_AT_ONCE requests if they come evenly."""
-    parts = math.ceil(rows / ROWS_AT_ONCE)
-    borders = np.linspace(first, last + 1, parts + 1).astype(np.int64)
-    return list(pairwise(borders.tolist()))
-
-
 def _by_time(found: _Rows) -> _Rows:
     """The rows in the order of their times, and of their places where times are equal; the places are left out.
 
@@ -118,13 +108,18 @@ def _by_time(found: _Rows) -> _Rows:
     return [at[order], *(column[order] for column in others)]
 
 
-def _devices(extent: NDArray[np.int64], sector: NDArray[np.int64], cell: NDArray[np.int64]) -> list[_Device]:
-    """The turns of each device, among requests in the order of their times."""
-    only = bool((extent == extent[0]).all()) if len(extent) else False
-    found = []
-    for device in extent[:1].tolist() if only else np.unique(extent).tolist():
-        mine = slice(None) if only else extent == device
-        sectors, cells = sector[mine], cell[mine]
-        turns = cells[1:][sectors[1:] < sectors[:-1]]
-        found.append(_Device(device, int(sectors[0]), int(cells[0]), int(sectors[-1]), turns))
-    return found
+def _devices(
+    extent: NDArray[np.int64], sector: NDArray[np.int64], cell: NDArray[np.int64]
+) -> tuple[list[_Device], NDArray[np.int64]]:
+    """Each device, and the cells of all turns, among requests in the order of their times."""
+    if not len(extent):
+        return [], cell
+    if not (extent == extent[0]).all():
+        order = np.argsort(extent, kind="stable")
+        extent, sector, cell = extent[order], sector[order], cell[order]
+    same = extent[1:] == extent[:-1]
+    turned = cell[1:][same & (sector[1:] < sector[:-1])]
+    begins = np.flatnonzero(np.concatenate([[True], ~same]))
+    ends = np.append(begins[1:], len(extent)) - 1
+    columns = (extent[begins], sector[begins], cell[begins], sector[ends])
+    return [_Device(*map(int, row)) for row in zip(*columns, strict=True)], turned

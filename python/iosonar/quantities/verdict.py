@@ -26,7 +26,7 @@ class Verdict:
 
 def verdict(table: ir.Table, value_ns: ir.IntegerColumn, at_ns: ir.IntegerColumn, limit_s: float) -> Verdict:
     """Holds `value_ns` against a limit; `at_ns` is the time that an offender is found at."""
-    beyond = value_ns > round(limit_s * 1e9)
+    beyond = value_ns > round(min(limit_s * 1e9, 2**62))
     row = (
         table.aggregate(beyond=beyond.sum(), first=at_ns.min(where=beyond), maximum=value_ns.max())
         .to_pyarrow()

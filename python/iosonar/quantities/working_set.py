@@ -1,7 +1,8 @@
 """Working sets: how many different sectors were touched within the last δ, for several δ at once.
 
 The working set at a moment t is the set of all sectors of all requests in [t−δ, t). It is sampled at the borders of
-equal cells of time, of which every δ is a multiple, so that nothing is rounded: a request counts by the cell it is in.
+equal cells of time. A request counts by its own time, to the nanosecond, so that δ may be any, also one that is much
+shorter than a cell.
 """
 
 from __future__ import annotations
@@ -15,42 +16,66 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.address import ranges, transfers
-from iosonar.quantities.pieces import Pieces, pieces
+from iosonar.quantities.address import Part, parts, transfers
+from iosonar.quantities.pieces import NEVER, Pieces, pieces
 from iosonar.quantities.threads import in_threads
+from iosonar.quantities.whole import divided, remainder
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 DEFAULT_WINDOWS_S = (1.0, 6.0, 60.0, 600.0, math.inf)
 SAMPLES = 500
-MOST_SAMPLES = 60_000
+MOST_SAMPLES = 10_000
 ROWS_AT_ONCE = 5_000_000
-"""Requests that are held in memory at once; of more, one range of addresses after the other."""
+"""Requests that are held in memory at once; of more, one part of the addresses after the other."""
 
 ROWS_IN_CACHE = 600_000
 """Requests that the kernel takes at once: twice as fast as all of them together."""
 
-Requests = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
-"""The first address of each, that behind its last, and its cell of time."""
+EXACT_FLOATS = 2.0**53
+"""Up to here float64 adds whole numbers without rounding."""
+
+Requests = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+"""The first address of each, that behind its last, and its time in ns."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells of time: `count` of `step_s` seconds from `first` × `step_s` on."""
+    """Cells of time: `count` of `step_ns` nanoseconds from `first` × `step_ns` on."""
 
-    step_s: float
+    step_ns: int
     first: int
     count: int
 
     @property
+    def start_ns(self) -> int:
+        """Where the first cell begins."""
+        return self.first * self.step_ns
+
+    @property
     def times_s(self) -> NDArray[np.float64]:
         """The ends of the cells, where working sets are sampled."""
-        return (self.first + 1 + np.arange(self.count, dtype=np.float64)) * self.step_s
+        return (self.first + 1 + np.arange(self.count, dtype=np.float64)) * self.step_ns / 1e9
 
     def cell(self, at_ns: ir.IntegerColumn) -> ir.IntegerColumn:
         """The number of the cell that a time lies in."""
-        return (at_ns / round(self.step_s * 1e9)).floor().cast("int32") - self.first
+        return divided(at_ns - self.start_ns, self.step_ns).cast("int32")
+
+    def left(self, at_ns: ir.IntegerColumn) -> ir.IntegerColumn:
+        """How many nanoseconds its cell began before a time."""
+        return remainder(at_ns - self.start_ns, self.step_ns)
+
+    def unfilled(self, window_ns: int | None) -> int:
+        """At how many ends of cells, from the first on, a window has not yet passed."""
+        if window_ns is None or window_ns >= self.count * self.step_ns:
+            return 0
+        return -(-window_ns // self.step_ns) - 1
+
+
+def nanoseconds(window_s: float) -> int | None:
+    """A window in whole nanoseconds; None if it is infinite."""
+    return None if math.isinf(window_s) else max(round(window_s * 1e9), 1)
 
 
 @dataclass(frozen=True)
@@ -61,34 +86,53 @@ class WorkingSets:
     sectors: dict[float, NDArray[np.float64]]
 
 
-def grid_for(first_s: float, last_s: float, windows_s: Sequence[float]) -> Grid:
-    """Cells for a stretch of time: a whole number of them to the shortest window, and enough for a smooth line."""
-    shortest = min(windows_s)
-    shortest = shortest if math.isfinite(shortest) else max(last_s - first_s, 1e-3)
-    cells = max(1, math.ceil(SAMPLES * shortest / max(last_s - first_s, 1e-3)))
-    step = shortest / cells
-    step *= max(1, math.ceil((last_s - first_s) / step / MOST_SAMPLES))
-    first = math.floor(first_s / step)
-    return Grid(step, first, math.floor(last_s / step) - first + 1)
+def grid_for(first_ns: int, last_ns: int, windows_s: Sequence[float]) -> Grid:
+    """Cells for a stretch of time: enough for a smooth line, and no more than can be drawn.
+
+    The shortest window is a whole number of cells, or a cell a whole number of such windows, where that can be.
+    """
+    length = max(last_ns - first_ns, 1)
+    shortest = min((window for each in windows_s if (window := nanoseconds(each)) is not None), default=length)
+    shortest = min(shortest, length)
+    cells = max(-(-SAMPLES * shortest // length), 1)
+    step = max(shortest // next((many for many in range(cells, 2 * cells) if shortest % many == 0), cells), 1)
+    step *= -(-length // step // MOST_SAMPLES) or 1
+    first = first_ns // step
+    return Grid(step, first, last_ns // step - first + 1)
 
 
 def working_sets(table: ir.Table, grid: Grid, windows_s: Sequence[float]) -> WorkingSets:
-    """Samples the working sets of all windows, which are multiples of the grid's step, or infinite."""
-    cells = [grid.count if math.isinf(window) else round(window / grid.step_s) for window in windows_s]
-    moved = transfers(table).mutate(cell=lambda moved: grid.cell(moved.intended_ns))
-    sizes = np.zeros((len(cells), grid.count))
-    for low, high in ranges(moved, ROWS_AT_ONCE):
-        parts = _parts(*_requests_within(moved, low, high))
-        for sampled in in_threads(lambda part: _sampled(pieces(*part), grid.count, cells), parts):
+    """Samples the working sets of all windows."""
+    windows = [nanoseconds(window) for window in windows_s]
+    moved = transfers(table)
+    sizes = np.zeros((len(windows), grid.count), np.int64)
+    for part in parts(moved, ROWS_AT_ONCE):
+        slices = _slices(*_requests_of(part, moved))
+        for sampled in in_threads(lambda requests: _sampled(requests, grid, windows), slices):
             sizes += sampled
-    for size, window in zip(sizes, cells, strict=True):
-        # Before a window has passed, it is not full.
-        size[: window - 1 if window < grid.count else 0] = np.nan
-    return WorkingSets(grid, dict(zip(windows_s, sizes, strict=True)))
+    found = sizes.astype(np.float64)
+    for size, window in zip(found, windows, strict=True):
+        size[: grid.unfilled(window)] = np.nan
+    return WorkingSets(grid, dict(zip(windows_s, found, strict=True)))
 
 
-def _sampled(found: Pieces, count: int, windows: Sequence[int]) -> NDArray[np.float64]:
-    """The size of each window (in cells) at the end of each of `count` cells.
+def _sampled(requests: Requests, grid: Grid, windows: Sequence[int | None]) -> NDArray[np.int64]:
+    """The size of each window at the end of each cell of the grid."""
+    begin, end, at = requests
+    if all(window is None or window % grid.step_ns == 0 for window in windows):
+        cells = [grid.count if window is None else min(window // grid.step_ns, grid.count) for window in windows]
+        cell = ((at - grid.start_ns) // grid.step_ns).astype(np.int32)
+        sizes = [by_cells(found, grid.count, cells) for found in pieces(begin, end, cell)]
+    else:
+        order = np.argsort(at, kind="stable")
+        number = np.arange(len(at), dtype=np.int32)
+        sizes = [by_times(found, at[order], grid, windows) for found in pieces(begin[order], end[order], number)]
+    total: NDArray[np.int64] = np.sum(sizes, axis=0, dtype=np.int64)
+    return total
+
+
+def by_cells(found: Pieces, count: int, windows: Sequence[int]) -> NDArray[np.int64]:
+    """The size of each window (in cells) at the end of each of `count` cells: where windows are whole cells.
 
     A piece that is touched in cell i, and next in cell j, is in a window of w cells at the ends of the cells from i to
     min(j, i + w) − 1. So it adds its length at i and takes it away at min(j, i + w). Which of the two that is depends
@@ -100,12 +144,11 @@ def _sampled(found: Pieces, count: int, windows: Sequence[int]) -> NDArray[np.fl
     gap = found.next - found.cell
     class_ = np.searchsorted(ascending, gap, side="left").astype(np.int64)
     classes = len(windows) + 1
-    weights = found.length.astype(np.float64)
-    touched = np.bincount(found.cell * np.int64(classes) + class_, weights, count * classes).reshape(count, classes)
+    touched = _sums(found.cell * np.int64(classes) + class_, found.length, count * classes).reshape(count, classes)
     again = found.next < count
     next_ = found.next[again] * np.int64(classes) + class_[again]
-    renewed = np.bincount(next_, weights[again], count * classes).reshape(count, classes)
-    sizes = np.empty((len(windows), count))
+    renewed = _sums(next_, found.length[again], count * classes).reshape(count, classes)
+    sizes = np.empty((len(windows), count), np.int64)
     for rank, place in enumerate(order):
         window = windows[place]
         change = touched.sum(axis=1) - renewed[:, : rank + 1].sum(axis=1)
@@ -114,33 +157,62 @@ def _sampled(found: Pieces, count: int, windows: Sequence[int]) -> NDArray[np.fl
     return sizes
 
 
-def _requests_within(moved: ir.Table, low: int, high: int) -> Requests:
-    """All requests, as far as they lie within a range of addresses: where they begin and end there, and their cell."""
-    import ibis
+def by_times(found: Pieces, at: NDArray[np.int64], grid: Grid, windows: Sequence[int | None]) -> NDArray[np.int64]:
+    """The same for windows of any length; the `cell` and `next` of a piece are places in the ascending times `at`.
 
-    begin, end = moved.address, moved.address + moved.sectors
-    rows = (
-        moved.filter((begin < high) & (end > low))
-        .select(begin=ibis.greatest(begin, low) - low, end=ibis.least(end, high) - low, cell=moved.cell)
-        .to_pyarrow()
-    )
-    return rows["begin"].to_numpy(), rows["end"].to_numpy(), rows["cell"].to_numpy()
+    A piece that is touched at t, and next at u, is in a window δ that ends at T if t < T ≤ min(u, t + δ).
+    """
+    touched = at - grid.start_ns
+    # Of a time, the number of the first sample after it; the samples up to it are those before that one.
+    after = np.append(touched // grid.step_ns, grid.count)
+    next_ = np.where(found.next == NEVER, len(at), found.next)
+    begins = after[found.cell]
+    added = _sums(begins, found.length, grid.count + 1)
+    sizes = np.empty((len(windows), grid.count), np.int64)
+    for place, window in enumerate(windows):
+        ends = after[next_]
+        if window is not None:
+            passed = np.minimum((touched + window) // grid.step_ns, grid.count)
+            ends = np.minimum(ends, passed[found.cell])
+        change = added - _sums(ends, found.length, grid.count + 1)
+        sizes[place] = np.cumsum(change)[:-1]
+    return sizes
 
 
-def _parts(begin: NDArray[np.int64], end: NDArray[np.int64], cell: NDArray[np.int32]) -> Iterator[Requests]:
+def _sums(places: NDArray[np.int64], lengths: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """For each place, the sum of its lengths."""
+    weights = lengths.astype(np.float64)
+    if weights.sum() < EXACT_FLOATS:
+        return np.bincount(places, weights, count).astype(np.int64)
+    # Overflows of these sums undo each other, as a working set itself is no larger than the device.
+    sums = np.zeros(count, np.int64)
+    np.add.at(sums, places, lengths)
+    return sums
+
+
+def _requests_of(part: Part, moved: ir.Table) -> Requests:
+    """All requests of a part, as far as they lie within it."""
+    within = part.within(moved)
+    rows = within.select(
+        extent=within.extent, sector=within.sector, behind=within.behind, at=within.intended_ns
+    ).to_pyarrow()
+    return (*part.addresses(rows), rows["at"].to_numpy())
+
+
+def _slices(begin: NDArray[np.int64], end: NDArray[np.int64], at: NDArray[np.int64]) -> Iterator[Requests]:
     """The same requests by ranges of addresses that are small enough for the processor's caches."""
     if not len(begin):
         return
-    parts = math.ceil(len(begin) / ROWS_IN_CACHE)
+    many = math.ceil(len(begin) / ROWS_IN_CACHE)
     some = np.sort(begin[:: max(len(begin) // 100_000, 1)])
-    cuts = np.unique(some[len(some) * np.arange(1, parts) // parts])
+    cuts = np.unique(some[len(some) * np.arange(1, many) // many])
     first = np.searchsorted(cuts, begin, side="right").astype(np.uint16)
     last = np.searchsorted(cuts, end - 1, side="right").astype(np.uint16)
     order = np.argsort(first, kind="stable")
     starts = np.searchsorted(first[order], np.arange(len(cuts) + 2))
     across = np.flatnonzero(first < last)
-    for part, (low, high) in enumerate(pairwise([0, *cuts.tolist(), int(end.max())])):
-        reaching = across[(first[across] < part) & (last[across] >= part)]
-        inside = np.concatenate([reaching, order[starts[part] : starts[part + 1]]])
+    for number, (low, high) in enumerate(pairwise([0, *cuts.tolist(), int(end.max())])):
+        reaching = across[(first[across] < number) & (last[across] >= number)]
+        inside = np.concatenate([reaching, order[starts[number] : starts[number + 1]]])
         if len(inside):
-            yield np.maximum(begin[inside], low), np.minimum(end[inside], high), cell[inside]
+            yield np.maximum(begin[inside], low), np.minimum(end[inside], high), at[inside]

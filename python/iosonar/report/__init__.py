@@ -1,1 +1,1 @@
-"""Reports: diagrams of a study as files, in the order of their interest."""
+"""Reports: the diagrams of a study as files, ranked by interest."""

@@ -1,4 +1,4 @@
-"""Groups of runs held against each other: what changed, how sure that is, in words, numbers and diagrams."""
+"""Compares groups of runs: what changed, with which confidence, in sentences, numbers and diagrams."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from iosonar.diagrams.comparison import Side, changes, curves, delivered, over_t
 from iosonar.diagrams.notes import decisive, fidelity_of, grade_of
 from iosonar.diagrams.study import LATENCY
 from iosonar.errors import UserError
-from iosonar.figures.model import Mood
+from iosonar.figures.model import Severity
 from iosonar.quantities.blocks import Blocks, blocks, rates
 from iosonar.quantities.difference import (
     LEAST_RUNS,
+    SHARES,
     THROUGHPUT,
     Difference,
     Finding,
@@ -27,15 +28,20 @@ from iosonar.quantities.difference import (
     rate_difference,
 )
 from iosonar.quantities.pairs import Pairs, pairs
-from iosonar.report.page import Band, Front, Page, Section, Table, Tile
+from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
+from iosonar.report.settings import Of, Setting, differing
+from iosonar.table import Kind
 
-WAYS = ("asap", "closed", "reads_only")
-"""Options that make another load of the same requests."""
+OUTSIDE_STORAGE = (Of.MACHINE, Of.OPTION)
+"""Settings outside the storage. If they differ, they may explain the difference in latency."""
+
+LOAD_OPTIONS = ("asap", "closed", "reads_only")
+"""Options that change the load while its requests stay the same."""
 
 
 @dataclass(frozen=True)
 class Against:
-    """One side held against the first."""
+    """One side compared with the first."""
 
     side: Side
     found: list[Difference]
@@ -44,39 +50,72 @@ class Against:
     pairs: Pairs | None
     same_load: bool
     unfaithful: tuple[str, ...]
-    """Runs of either side whose times were missed by so much that they say nothing about the storage."""
+    """Runs of either side that were not faithful: their latencies say nothing about the storage."""
     fakes: tuple[str, ...]
-    """Runs of either side in which no storage was asked."""
+    """Runs of either side that did no I/O."""
+    settings: tuple[Setting, ...] = ()
+    """What else differs between the runs of both."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All sides, and all but the first held against it."""
+    """All sides, and each but the first compared with it."""
 
     sides: tuple[Side, ...]
     against: tuple[Against, ...]
+    settings: tuple[Setting, ...] = ()
+    """What differs between the runs beside their results."""
 
 
 def compare(sides: Sequence[Side]) -> Comparison:
-    """Holds each side against the first."""
+    """Compares each side with the first."""
+    refuse_loads(sides)
     for side in sides:
         if not side.study.pooled(LATENCY).count:
-            raise UserError(f"{side.name}: no request of it has a latency, so there is nothing to compare")
-    low = min(round((side.study.span.first_intended_s or 0) * 1e9) for side in sides)
-    high = max(round((side.study.span.last_intended_s or 0) * 1e9) for side in sides)
+            raise UserError(f"{side.name}: no latencies to compare")
+    low = min(side.study.span.first_intended_ns or 0 for side in sides)
+    high = max(side.study.span.last_intended_ns or 0 for side in sides)
     first = sides[0]
     cut = {side.letter: _blocks(side, low, high) for side in sides}
     answers = {side.letter: _rates(side) for side in sides}
+    settings = differing(sides)
     against = []
     for side in sides[1:]:
         same_load, same = _pairing(first, side)
-        matched = pairs(*_together(first, side)) if same is Pairing.PAIRED else None
-        found = differences(cut[first.letter], cut[side.letter], same)
+        matched = pairs(*_on_one_engine(first, side)) if same is Pairing.PAIRED else None
+        found = [_exact(one, first, side) for one in differences(cut[first.letter], cut[side.letter], same)]
         answered = rate_difference(answers[first.letter], answers[side.letter], same)
-        unfaithful = tuple(run for each in (first, side) for run, grade in _missed(each) if grade[0] is Mood.BAD)
+        unfaithful = tuple(run for each in (first, side) for run, grade in _missed(each) if grade[0] is Severity.BAD)
         fakes = tuple(name for each in (first, side) for name, _ in _faked(each))
-        against.append(Against(side, found, answered, same, matched, same_load, unfaithful, fakes))
-    return Comparison(tuple(sides), tuple(against))
+        mine = tuple(setting for setting in settings if setting.differs(first.letter, side.letter))
+        against.append(Against(side, found, answered, same, matched, same_load, unfaithful, fakes, mine))
+    return Comparison(tuple(sides), tuple(against), settings)
+
+
+def refuse_loads(sides: Sequence[Side]) -> None:
+    """Refuses loads: they have no results."""
+    for side in sides:
+        for file in side.study.requests.files:
+            if file.kind is Kind.LOAD:
+                raise UserError(
+                    f"{file.path} is a load, not a run: compare takes results of `iosonar replay`; "
+                    "for loads, use `iosonar report`"
+                )
+
+
+def _exact(one: Difference, a: Side, b: Side) -> Difference:
+    """The same with the percentiles that all other places show: those of the comparison are interpolated in bins."""
+    values = [side.study.pooled(LATENCY) for side in (a, b)]
+    share = SHARES.get(one.metric)
+    a_ns, b_ns = (each.mean if share is None else each.quantile(share) for each in values)
+    if not (a_ns > 0 and b_ns > 0):
+        return one
+    factor = (b_ns / a_ns) / (1 + one.change)
+    low, high = ((1 + bound) * factor - 1 for bound in (one.low, one.high))
+    finding = one.finding
+    if finding is not Finding.TOO_FEW_RUNS:
+        finding = Finding.SLOWER if low > 0 else Finding.FASTER if high < 0 else Finding.NONE
+    return Difference(one.metric, a_ns, b_ns, b_ns / a_ns - 1, low, high, finding)
 
 
 def _blocks(side: Side, low_ns: int, high_ns: int) -> list[Blocks]:
@@ -102,7 +141,7 @@ def _pairing(a: Side, b: Side) -> tuple[bool, Pairing]:
             if options.get("closed"):
                 # In a closed loop the storage makes the times.
                 span = {name: span[name] for name in span if not name.endswith("_ns")}
-            ways = (str(options.get(name) or "") for name in ("speedup", *WAYS))
+            ways = (str(options.get(name) or "") for name in ("speedup", *LOAD_OPTIONS))
             found.add((str(span), str(file.footer.get("counts")), *ways) if span else ())
         return found
 
@@ -112,7 +151,7 @@ def _pairing(a: Side, b: Side) -> tuple[bool, Pairing]:
     return same, Pairing.PAIRED if same and not closed else Pairing.UNPAIRED
 
 
-def _together(a: Side, b: Side) -> tuple[Any, Any]:
+def _on_one_engine(a: Side, b: Side) -> tuple[Any, Any]:
     """Both tables on the engine of the first."""
     engine = a.study.requests.engine.backend
     table = b.study.requests.table
@@ -123,71 +162,104 @@ def _together(a: Side, b: Side) -> tuple[Any, Any]:
     return a.study.requests.table, engine.table(name)
 
 
-def sentences(compared: Comparison) -> Iterator[Band]:
-    """What may be said, in plain words; what casts doubt on the runs first."""
-    for name, why in (fake for side in compared.sides for fake in _faked(side)):
-        yield Band(Mood.BAD, f"{why}.", f"{name} is a fake result:")
+def side_in_words(side: Side) -> str:
+    """How many runs and requests it holds."""
+    return f"{side.name}: {units.counted(side.runs, 'run')}, {units.requests(side.study.span.requests)}"
+
+
+def sentences(compared: Comparison) -> Iterator[Banner]:
+    """The findings as sentences; doubts about the runs come first."""
+    for side in compared.sides:
+        names: dict[str, list[str]] = {}
+        for name, why in _faked(side):
+            names.setdefault(why, []).append(name)
+        for why, of in names.items():
+            yield Banner(
+                Severity.BAD, f"{why}.", f"{_and(of)} {'are fake results' if len(of) > 1 else 'is a fake result'}:"
+            )
     yield from _fidelity(compared.sides)
     first = compared.sides[0]
+    yield from _settings(compared)
     for each in compared.against:
         if not each.same_load:
-            yield Band(
-                Mood.WARNING,
-                "the runs did not all replay the same load in the same way, or don't say so. "
-                "What differs may be the load, not the storage.",
+            yield Banner(
+                Severity.WARNING,
+                "the runs did not all replay the same load in the same way, or their files do not tell. "
+                "The difference may come from the load, not from the storage.",
                 f"{each.side.letter} against {first.letter}, different loads:",
             )
         few = min(first.runs, each.side.runs)
         if few < LEAST_RUNS:
-            yield Band(
-                Mood.WARNING,
-                f"{few} run{'s' if few > 1 else ''} a side can't tell a difference of the storage from chance; "
-                f"it takes {LEAST_RUNS} runs of each. The numbers below describe these runs only.",
+            yield Banner(
+                Severity.WARNING,
+                f"{units.counted(few, 'run')} per side cannot separate a difference of the storage from chance; use at "
+                f"least {LEAST_RUNS} runs per side. The numbers below describe these runs only.",
                 f"{each.side.letter} against {first.letter}: no claim.",
             )
         else:
             yield _claims(each, first)
         if each.pairs:
             change = change_text(each.pairs.median_ratio - 1)
-            yield Band(
-                Mood.NEUTRAL,
-                f"of the {each.pairs.requests:,} requests that both sides answered, "
+            yield Banner(
+                Severity.NEUTRAL,
+                f"of the {each.pairs.requests:,} requests that completed on both sides, "
                 f"{units.percent(each.pairs.slower_share)} took longer in {each.side.letter}; "
                 f"the median change is {change}.",
                 "Request by request:",
             )
 
 
+def _and(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 def _faked(side: Side) -> Iterator[tuple[str, str]]:
-    """The runs of a side that asked no storage, with what they say of that."""
+    """The runs of a side that did no I/O, with the reason from their footers."""
     for file in side.study.requests.files:
         if fake := file.run.get("fake"):
             yield f"{file.name} of {side.letter}", str(fake).removeprefix("FAKE RESULT: ")
 
 
-def _missed(side: Side) -> Iterator[tuple[str, tuple[Mood, str]]]:
+def _missed(side: Side) -> Iterator[tuple[str, tuple[Severity, str]]]:
     """The runs of a side that missed their times, with their grade."""
     for index, file in enumerate(side.study.requests.files):
         found = fidelity_of(side.study, index, file)
         if found is None or not found.requests or file.run.get("options", {}).get("asap"):
             continue
         grade = grade_of(found)
-        if grade[0] is not Mood.GOOD:
+        if grade[0] is not Severity.GOOD:
             yield f"{file.name} of {side.letter} ({decisive(found)})", grade
 
 
-def _fidelity(sides: Sequence[Side]) -> Iterator[Band]:
+def _fidelity(sides: Sequence[Side]) -> Iterator[Banner]:
     """Which runs missed their times, the worst grade first: those of one grade in one sentence."""
-    missed: dict[tuple[Mood, str], list[str]] = {}
+    missed: dict[tuple[Severity, str], list[str]] = {}
     for side in sides:
         for said, grade in _missed(side):
             missed.setdefault(grade, []).append(said)
-    for (mood, words), runs in sorted(missed.items(), key=lambda each: each[0][0] is not Mood.BAD):
-        text = f"{', '.join(runs)}. What differs may be the replay, not the storage."
-        yield Band(mood, text, f"Replay {words}:")
+    for (severity, words), runs in sorted(missed.items(), key=lambda each: each[0][0] is not Severity.BAD):
+        text = f"{', '.join(runs)}. The difference may come from the replay, not from the storage."
+        yield Banner(severity, text, f"Replay {words}:")
 
 
-def _claims(each: Against, first: Side) -> Band:
+def _settings(compared: Comparison) -> Iterator[Banner]:
+    """What differs beside the results: within each side, then between the sides."""
+    letters = [side.letter for side in compared.sides]
+    for letter in letters:
+        mixed = [setting.text(letter) for setting in compared.settings if setting.differs(letter)]
+        if mixed:
+            text = f"{'; '.join(mixed)}. So its runs are not repetitions of each other."
+            yield Banner(Severity.WARNING, text, f"The runs of {letter} differ in:")
+    between = [setting for setting in compared.settings if len({setting.values[letter] for letter in letters}) > 1]
+    if between:
+        said = "; ".join(setting.text(*letters) for setting in between)
+        hedge = any(setting.of in OUTSIDE_STORAGE for setting in between)
+        more = " The difference in latency may come from these, not from the storage." if hedge else ""
+        severity = Severity.WARNING if hedge else Severity.NEUTRAL
+        yield Banner(severity, f"{said}.{more}", f"{' and '.join(letters)} differ in:")
+
+
+def _claims(each: Against, first: Side) -> Banner:
     head = f"{each.side.letter} against {first.letter}:"
     by: dict[Finding, list[Difference | RateDifference]] = {
         finding: [one for one in each.found if one.finding is finding] for finding in Finding
@@ -200,23 +272,29 @@ def _claims(each: Against, first: Side) -> Band:
         if by[finding]
     ]
     if not said:
-        return Band(Mood.NEUTRAL, "no difference could be shown.", head)
+        return Banner(Severity.NEUTRAL, "no significant difference.", head)
     rest = [metric_of(one) for one in by[Finding.NONE]]
-    more = f"; no difference could be shown at {', '.join(rest)}" if rest else ""
+    more = f"; no significant difference at {', '.join(rest)}" if rest else ""
     if doubts := doubts_of(each):
         text = f"measured {'; '.join(said)}{more}. No verdict on the storage: {' and '.join(doubts)}."
-        return Band(Mood.WARNING, text, head)
-    mood = Mood.BAD if by[Finding.SLOWER] else Mood.GOOD
-    return Band(mood, f"{'; '.join(said)}{more}.", head)
+        return Banner(Severity.WARNING, text, head)
+    severity = Severity.BAD if by[Finding.SLOWER] else Severity.GOOD
+    return Banner(severity, f"{'; '.join(said)}{more}.", head)
 
 
 def doubts_of(each: Against) -> list[str]:
-    """Why a difference may be of something else than the storage."""
+    """Reasons why a difference may not come from the storage."""
     return [
         *(["a result is fake"] if each.fakes else []),
         *(["a replay was not faithful"] if each.unfaithful else []),
         *([] if each.same_load else ["the loads differ"]),
+        *([f"the runs differ in {', '.join(names)}"] if (names := _doubtful(each)) else []),
     ]
+
+
+def _doubtful(each: Against) -> list[str]:
+    """Settings that differ and are not the storage's own."""
+    return [setting.name for setting in each.settings if setting.of in OUTSIDE_STORAGE]
 
 
 def metric_of(one: Difference | RateDifference) -> str:
@@ -226,14 +304,13 @@ def metric_of(one: Difference | RateDifference) -> str:
 
 def change_text(change: float) -> str:
     """+12.3 %."""
-    # Adding zero takes the sign off a zero.
-    return f"{round(change * 100, 1) + 0.0:+.1f} %"
+    return units.change(change)
 
 
 def rows(each: Against) -> tuple[tuple[str, ...], ...]:
     """The numbers of one comparison."""
     values: list[tuple[Difference | RateDifference, str, str]] = [
-        (one, units.seconds(one.a_ns / 1e9), units.seconds(one.b_ns / 1e9)) for one in each.found
+        (one, units.span(one.a_ns / 1e9), units.span(one.b_ns / 1e9)) for one in each.found
     ]
     if rate := each.throughput:
         values.append((rate, f"{units.count(rate.a_per_s)} IO/s", f"{units.count(rate.b_per_s)} IO/s"))
@@ -251,8 +328,8 @@ def rows(each: Against) -> tuple[tuple[str, ...], ...]:
 
 
 def columns(each: Against, first: Side) -> tuple[str, ...]:
-    """What stands above them."""
-    return ("", first.letter, each.side.letter, "change", "95 % interval", "so")
+    """The header of these rows."""
+    return ("", first.letter, each.side.letter, "change", "95 % interval", "finding")
 
 
 def page_of(compared: Comparison) -> Page:
@@ -262,9 +339,17 @@ def page_of(compared: Comparison) -> Page:
         Table(f"{each.side.letter} against {first.letter}, {each.pairing}", columns(each, first), rows(each))
         for each in compared.against
     )
-    shown = [each for each in (changes({a.side.letter: a.found for a in compared.against}, sides),) if each]
-    figures = (curves(sides), *shown)
-    timed = (over_time(sides, 0.5, "p50"), over_time(sides, 0.99, "p99"), delivered(sides))
+    drawn = [each for each in (changes({a.side.letter: a.found for a in compared.against}, sides),) if each]
+    figures = (curves(sides), *drawn)
+    percentiles = (over_time(sides, 0.5, "p50"), over_time(sides, 0.99, "p99"))
+    timed = (*(figure for figure in percentiles if figure), delivered(sides))
+    if compared.settings:
+        letters = tuple(side.letter for side in sides)
+        values = tuple(
+            (setting.name, *(" or ".join(setting.values[letter]) for letter in letters))
+            for setting in compared.settings
+        )
+        tables = (Table("Differences between the runs", ("", *letters), values), *tables)
     tiles = tuple(
         Tile(
             f"{one.metric}, {each.side.letter} against {first.letter}",
@@ -275,18 +360,19 @@ def page_of(compared: Comparison) -> Page:
         for one in each.found
         if one.metric in ("p50", "p99", "mean")
     )
-    facts = tuple((side.letter, str(file.given)) for side in sides for file in side.study.requests.files)
-    front = Front(
+    facts = tuple((side.letter, file.path) for side in sides for file in side.study.requests.files)
+    summary = Summary(
         title=" against ".join(side.name for side in reversed(sides)),
         short="Comparison",
-        lead=("Latency from issue to completion. A change above 0 is slower. The first group is the measure.",),
-        bands=tuple(sentences(compared)),
+        lead=(f"Latency from issue to completion, compared with {first.letter}. A change above 0 is slower.",),
+        banners=tuple(sentences(compared)),
         tiles=tiles,
         tables=tables,
         facts=facts,
+        about="Files",
     )
     sections = (
-        Section("latency", "Latency", "All requests of each side.", figures),
-        Section("time", "Over time", "The same time in every diagram: zoom in one and all follow.", timed),
+        Section("latency", "Latency", "All requests of all runs of each side.", figures),
+        Section("time", "Over time", "These diagrams are linked: zoom one and the others follow.", timed),
     )
-    return Page(front, sections)
+    return Page(summary, sections)

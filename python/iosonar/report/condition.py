@@ -1,4 +1,4 @@
-"""Conditions on comparisons, for scripts: whether a change is beyond a limit, and more than chance shows it."""
+"""Conditions on comparisons, for scripts: whether a change exceeds a limit significantly."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Condition:
         found = CONDITION.fullmatch(text)
         if found is None or found["metric"] not in (*METRICS, THROUGHPUT):
             raise UsageError(
-                f"a condition looks like 'p99 > +10%', not {text!r}; it may ask for {', '.join(METRICS)} of latency, "
-                f"or {THROUGHPUT}"
+                f"invalid condition {text!r}: write it like 'p99 > +10%'; the metrics are {', '.join(METRICS)} of "
+                f"latency, and {THROUGHPUT}"
             )
         return cls(text.strip(), found["metric"], found["than"] == ">", float(found["limit"]) / 100)
 
@@ -43,11 +43,11 @@ class Outcome(Enum):
 
     HOLDS = "holds"
     """All of the interval is beyond the limit."""
-    NOT_SHOWN = "is not shown to hold"
-    """The limit lies within the interval: more than chance is needed to fail."""
+    NOT_SHOWN = "is not significant"
+    """The limit lies within the interval."""
     FAILS = "does not hold"
     """None of the interval is beyond the limit."""
-    UNDECIDED = "can't be decided"
+    UNDECIDED = "is undecided"
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,11 @@ def _undecided(condition: Condition, each: Against, one: Difference | RateDiffer
     if one is None:
         return f"too few requests for {condition.metric}"
     if one.finding is Finding.TOO_FEW_RUNS:
-        return f"too few runs, it takes {LEAST_RUNS} of each side"
+        return f"too few runs, use at least {LEAST_RUNS} per side"
     if each.fakes:
-        return f"no storage was asked: {', '.join(each.fakes)}"
+        return f"fake results: {', '.join(each.fakes)}"
     if each.unfaithful:
-        return f"the replay was not faithful: {', '.join(each.unfaithful)}"
+        return f"not faithful: {', '.join(each.unfaithful)}"
     if condition.metric == THROUGHPUT and not each.same_load:
         return "the runs did not all replay the same load in the same way"
     return ""

@@ -1,32 +1,33 @@
-"""Writes a report in the format that is wanted."""
+"""Writes a report as a page or as pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from iosonar.diagrams import Diagram, Study
-from iosonar.report.pictures import prefix, write_data, write_pictures, write_whole
-from iosonar.report.wanted import Done, ReportFormat, Wanted
+from iosonar.report.output_options import OutputOptions, ReportFormat, Written
+from iosonar.report.outputs import write_whole
+from iosonar.report.pictures import prefix, write_data, write_pictures
 
 
-def write_report(study: Study, diagrams: Sequence[Diagram], wanted: Wanted) -> Iterator[Done]:
-    """Writes it, and says for each part what became of it."""
-    if wanted.format is ReportFormat.HTML:
-        return _write_page(study, diagrams, wanted)
-    return write_pictures(study, diagrams, wanted)
+def write_report(study: Study, diagrams: Sequence[Diagram], options: OutputOptions) -> Iterator[Written]:
+    """Yields the files of each diagram as they are written."""
+    if options.format is ReportFormat.HTML:
+        return _write_page(study, diagrams, options)
+    return write_pictures(study, diagrams, options)
 
 
-def _write_page(study: Study, diagrams: Sequence[Diagram], wanted: Wanted) -> Iterator[Done]:
+def _write_page(study: Study, diagrams: Sequence[Diagram], options: OutputOptions) -> Iterator[Written]:
     from iosonar.report.page import write_page
     from iosonar.report.run_page import run_page
 
     page = run_page(study, diagrams)
-    path = wanted.folder / f"{prefix(study)}.report.html"
-    write_whole(path, lambda unfinished: write_page(page, unfinished, wanted.theme))
-    yield Done("page", (path,))
+    path = options.folder / f"{prefix(study)}.report.html"
+    write_whole(path, lambda unfinished: write_page(page, unfinished, options.theme))
+    yield Written("page", (path,))
     for section in page.sections:
         for figure in section.figures:
-            if paths := tuple(write_data(study, figure, wanted)):
-                yield Done(figure.name, paths)
+            if paths := tuple(write_data(study, figure, options)):
+                yield Written(figure.name, paths)
     for empty in page.empty:
-        yield Done(empty.name, (), empty.reason)
+        yield Written(empty.name, (), empty.reason)

@@ -1,11 +1,12 @@
-"""Writes pages: one self-contained file of words, numbers and diagrams that can be zoomed into; it needs no network."""
+"""Writes pages: one self-contained HTML file with zoomable diagrams, for use offline."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iosonar.figures.model import (
     Cloud,
@@ -13,23 +14,32 @@ from iosonar.figures.model import (
     Figure,
     LegendRow,
     Line,
-    Mood,
     Note,
     NoteKind,
+    Severity,
     Steps,
     Unit,
 )
 from iosonar.figures.palette import PALETTES, Palette, Theme
 from iosonar.figures.with_bokeh import Plots
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+CODE = re.compile("`([^`]+)`")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+"""An option: no line breaks inside of it."""
+UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h|d|[kMGTPE]?B|[KMGTPE]iB|IO)\b|%)")
+"""The space between a number and its unit, where no line is to be broken."""
+
 ASSETS = Path(__file__).parent / "assets"
 
 
 @dataclass(frozen=True)
-class Band:
-    """One sentence that must be seen."""
+class Banner:
+    """A highlighted sentence."""
 
-    mood: Mood
+    severity: Severity
     text: str
     head: str = ""
 
@@ -53,16 +63,21 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Front:
-    """What the reader sees first."""
+class Summary:
+    """The top of the page."""
 
     title: str
     short: str
     lead: tuple[str, ...] = ()
-    bands: tuple[Band, ...] = ()
+    banners: tuple[Banner, ...] = ()
     tiles: tuple[Tile, ...] = ()
     tables: tuple[Table, ...] = ()
-    checks: tuple[Band, ...] = ()
+    checks: tuple[Banner, ...] = ()
+    inconclusive: tuple[Banner, ...] = ()
+    """Checks that mean nothing if the replay missed its times; `doubt` is the reason."""
+    doubt: str = ""
+    about: str = "Files"
+    """The heading of the facts."""
     facts: tuple[tuple[str, str], ...] = ()
 
 
@@ -80,7 +95,7 @@ class Section:
 class Page:
     """All of a page."""
 
-    front: Front
+    summary: Summary
     sections: tuple[Section, ...]
     empty: tuple[Empty, ...] = field(default=())
 
@@ -96,7 +111,7 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Shown:
-    """A figure as the template wants it."""
+    """A figure in the form that the template needs."""
 
     figure: Figure
     div: str
@@ -115,7 +130,6 @@ def write_page(page: Page, path: Path, theme: Theme | None) -> None:
 def render(page: Page, theme: Theme | None) -> str:
     """The whole page as HTML."""
     import bokeh
-    from bokeh.embed import components
     from bokeh.resources import Resources
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -125,7 +139,7 @@ def render(page: Page, theme: Theme | None) -> str:
         for figure in section.figures:
             plots[figure.name], what = drawer.draw(figure)
             described.append(what)
-    script, divs = components(plots) if plots else ("", {})
+    script, divs = _components(plots) if plots else ("", {})
     # Only the core of the library: neither widgets, nor tables, nor formulas.
     library = Resources(mode="inline", components=["bokeh"], minified=True).render_js() if plots else ""
     sections = [
@@ -140,8 +154,9 @@ def render(page: Page, theme: Theme | None) -> str:
     ]
     about = {"figures": described, "palettes": {theme.value: _palette(PALETTES[theme]) for theme in Theme}}
     environment = Environment(loader=FileSystemLoader(ASSETS), autoescape=True, undefined=StrictUndefined)
+    environment.filters["prose"] = prose
     text: str = environment.get_template("page.html").render(
-        front=page.front,
+        summary=page.summary,
         sections=sections,
         empty=page.empty,
         theme=theme.value if theme else "",
@@ -153,6 +168,31 @@ def render(page: Page, theme: Theme | None) -> str:
         bokeh_version=bokeh.__version__,
     )
     return text
+
+
+def prose(text: str) -> Markup:
+    """A sentence as HTML: commands stand between backticks; numbers stay with their units."""
+    from markupsafe import Markup, escape
+
+    html = CODE.sub(r"<code>\1</code>", OPTION.sub(r'<span class="option">\g<0></span>', str(escape(text))))
+    return Markup(UNIT.sub("\u00a0", html))
+
+
+def _components(plots: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    """The plots as one script, and an element for each."""
+    from bokeh.document import Document
+    from bokeh.embed import components
+    from bokeh.settings import settings
+
+    # The library's checks are for who writes plots by hand; they go through all of them.
+    settings.perform_document_validation = False
+    document = Document()
+    # Otherwise the library goes through all plots again with each that it adds.
+    with document.models.freeze():
+        for plot in plots.values():
+            document.add_root(plot)
+    found: tuple[str, dict[str, str]] = components(plots)
+    return found
 
 
 def _shown(figure: Figure, div: str) -> _Shown:
@@ -203,6 +243,6 @@ def _variables(palette: Palette, theme: Theme) -> str:
         "soft-ink": palette.soft_ink,
         "grid": palette.grid,
         **{f"role-{role.replace(' ', '-')}": colour for role, colour in palette.roles.items()},
-        **{f"mood-{mood}": colour for mood, colour in palette.moods.items()},
+        **{f"severity-{severity}": colour for severity, colour in palette.severities.items()},
     }
     return f"color-scheme: {theme.value};" + "".join(f"--{name}:{colour};" for name, colour in named.items())

@@ -2,88 +2,87 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
 from iosonar.diagrams import Diagram, Study
-from iosonar.errors import UserError
 from iosonar.figures.model import Empty, Figure
 from iosonar.figures.numbers import write_numbers
 from iosonar.figures.palette import Theme
-from iosonar.report.drawers import Draw, Drawers
-from iosonar.report.wanted import Done, Wanted
+from iosonar.report.output_options import OutputOptions, Written
+from iosonar.report.outputs import write_whole
+from iosonar.report.render_pool import Draw, RenderPool
+
+LONGEST_STEM = 180
+"""Bytes."""
 
 AHEAD = 8
 """Figures that may wait to be drawn."""
 
 
-def write_pictures(study: Study, diagrams: Sequence[Diagram], wanted: Wanted) -> Iterator[Done]:
-    """Builds one diagram after the other, while those before are drawn; says for each what became of it."""
-    with Drawers(len(diagrams)) as drawers:
-        begun: deque[tuple[Future[None] | None, Done]] = deque()
+def write_pictures(study: Study, diagrams: Sequence[Diagram], options: OutputOptions) -> Iterator[Written]:
+    """Builds one diagram while earlier ones are drawn. Yields the result of each."""
+    with RenderPool(len(diagrams)) as pool:
+        begun: deque[tuple[Future[None] | None, Written]] = deque()
         for diagram in diagrams:
-            begun.append(_begun(study, diagram, wanted, drawers))
+            begun.append(_begun(study, diagram, options, pool))
             while begun and (len(begun) > AHEAD or _is_done(begun[0][0])):
                 yield _finished(*begun.popleft())
         while begun:
             yield _finished(*begun.popleft())
 
 
-def _begun(study: Study, diagram: Diagram, wanted: Wanted, drawers: Drawers) -> tuple[Future[None] | None, Done]:
+def _begun(
+    study: Study, diagram: Diagram, options: OutputOptions, pool: RenderPool
+) -> tuple[Future[None] | None, Written]:
     figure = diagram.build(study)
     if isinstance(figure, Empty):
-        return None, Done(diagram.name, (), figure.reason)
-    path = wanted.folder / f"{prefix(study)}.{figure.rank}.{figure.name}.{wanted.format}"
-    theme = wanted.theme or Theme.LIGHT
+        return None, Written(diagram.name, (), figure.reason)
+    path = options.folder / f"{prefix(study)}.{figure.rank}.{figure.name}.{options.format}"
+    theme = options.theme or Theme.LIGHT
 
     def work(draw: Draw) -> None:
         write_whole(path, lambda unfinished: draw(figure, unfinished, study.options.size, theme))
 
-    future = drawers.submit(work)
-    return future, Done(diagram.name, (path, *write_data(study, figure, wanted)))
+    future = pool.submit(work)
+    return future, Written(diagram.name, (path, *write_data(study, figure, options)))
 
 
 def _is_done(future: Future[None] | None) -> bool:
     return future is None or future.done()
 
 
-def _finished(future: Future[None] | None, done: Done) -> Done:
+def _finished(future: Future[None] | None, done: Written) -> Written:
     if future is not None:
         future.result()
     return done
 
 
-def write_data(study: Study, figure: Figure, wanted: Wanted) -> Iterator[Path]:
-    """Writes the numbers behind a figure, if they are wanted."""
-    if wanted.data is not None:
-        path = wanted.folder / f"{prefix(study)}.{figure.rank}.{figure.name}.{wanted.data}"
-        write_whole(path, partial(write_numbers, figure, format_=wanted.data))
+def write_data(study: Study, figure: Figure, options: OutputOptions) -> Iterator[Path]:
+    """Writes the numbers behind a figure if --data asks for them."""
+    if options.data is not None:
+        path = options.folder / f"{prefix(study)}.{figure.rank}.{figure.name}.{options.data}"
+        write_whole(path, partial(write_numbers, figure, format_=options.data))
         yield path
 
 
 def prefix(study: Study) -> str:
     """What all files of a report begin with: the name of the first file, and how many more there are."""
-    names = [file.name for file in study.requests.files]
-    return names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}"
+    files = study.requests.files
+    stem = short(files[0].stem)
+    return stem if len(files) == 1 else f"{stem}+{len(files) - 1}"
 
 
-def make_folder(folder: Path) -> None:
-    """Makes the folder, if it is missing."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"can't write to {folder}: {error.strerror}") from error
-
-
-def write_whole(path: Path, write: Callable[[Path], None]) -> None:
-    """Under its final name a file is whole or not there."""
-    unfinished = path.with_name(f".{path.stem}.unfinished{path.suffix}")
-    try:
-        write(unfinished)
-        unfinished.rename(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise UserError(f"can't write {path}: {error.strerror or error}") from error
+def short(stem: str) -> str:
+    """The same, or what makes a name of a file with an ending behind it: names have at most 255 bytes."""
+    name = os.fsencode(stem)
+    if len(name) <= LONGEST_STEM:
+        return stem
+    # Cut within a letter, what is left of that is dropped.
+    head = name[:LONGEST_STEM].decode(errors="ignore")
+    return f"{head}~{hashlib.sha256(name).hexdigest()[:8]}"

@@ -1,4 +1,4 @@
-"""The page of a run or a load: first what happened, in words and numbers, then the diagrams."""
+"""The page of a run or a load: a summary in sentences and numbers, then the diagrams."""
 
 from __future__ import annotations
 
@@ -9,30 +9,63 @@ from typing import Any
 
 from iosonar import units
 from iosonar.diagrams import Diagram, Group, Study
-from iosonar.diagrams.notes import FAITHFUL, stated_verdict
+from iosonar.diagrams.notes import FAITHFUL, common_notes, doubt_of, stated_verdict
+from iosonar.diagrams.parts import beyond_limit
 from iosonar.diagrams.percentiles import steady
 from iosonar.diagrams.study import DELAY, LATENCY, Measure
-from iosonar.figures.model import Empty, Figure, Mood, NoteKind
-from iosonar.report.page import Band, Front, Page, Section, Table, Tile
+from iosonar.figures.model import Empty, Figure, NoteKind, Severity
+from iosonar.quantities.outcomes import outcomes
+from iosonar.quantities.work import Work, demand, work
+from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
+from iosonar.report.typed import command_line
 from iosonar.report.verdict import Grade, counted, verdict_of
 from iosonar.table import SourceFile
 
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 SECTOR_BYTES = 512
 
-STORY = ("latency.realtime", "latency.flying", "overview.thrp", "delay.setpoint", "latency.bands")
+FINE = "no request failed, and all latencies and delays are within their limits"
+
+LONGEST_TITLE = 60
+"""Characters of several names."""
+
+STORY = (
+    "position.setpoint",
+    "latency.realtime",
+    "position.realtime",
+    "latency.flying",
+    "overview.thrp",
+    "delay.setpoint",
+    "latency.bands",
+)
 """One below the other, these tell what happened."""
 
 SECTIONS = {
     "story": (
-        "What happened, over time",
-        "The same time in every diagram: zoom in one and all follow; the cursor stands at the same moment in each.",
+        "What happened over time",
+        "All diagrams over time are linked: zoom one and the others follow; the cursor marks the same moment in all.",
     ),
-    "latency": ("Latency", "How the storage answered: how often, and at what depth, size and place."),
-    "delay": ("Delay", "How late requests went out, and what waited."),
-    "throughput": ("Throughput", "What was demanded, and what was delivered."),
-    "load": ("The load", "What the requests are like: where they go, how large they are, what they touch again."),
-    "replayer": ("The replayer", "What the replayer noted of itself."),
+    "latency": (
+        "Latency",
+        "How fast the storage completed requests, and how latency depends on queue depth, request size and position.",
+    ),
+    "delay": (
+        "Delay",
+        "How late requests were issued. Delay is issue time minus scheduled time; papers call it issue error. A "
+        "request is held back while the queue depth is full or a request that it overlaps is in flight: the device "
+        "causes that delay, not the replayer.",
+    ),
+    "throughput": ("Throughput", "What the load demanded, and what the storage delivered."),
+    "load": ("The load", "Where requests go, how large they are, and which data they access repeatedly."),
+    "replayer": ("The replayer", "What the replayer recorded about itself."),
+}
+
+SAME_OF_A_LOAD = {"overview.thrp": "thrp.setpoint", "overview.thrs": "thrs.setpoint"}
+"""Nothing was delivered of a load: its overviews are lines of other diagrams."""
+
+OF_A_LOAD = {
+    "story": ("The load over time", SECTIONS["story"][1]),
+    "throughput": ("Throughput", "What the load demands."),
 }
 
 
@@ -40,19 +73,24 @@ def run_page(study: Study, diagrams: Sequence[Diagram]) -> Page:
     """Builds the diagrams, and says what they mean."""
     parts: dict[str, list[Figure]] = {part: [] for part in SECTIONS}
     empty = []
+    names = {diagram.name for diagram in diagrams}
+    story = STORY if study.requests.is_run else (*STORY, SAME_OF_A_LOAD["overview.thrp"])
     for diagram in diagrams:
+        if not study.requests.is_run and SAME_OF_A_LOAD.get(diagram.name) in names:
+            continue
         figure = diagram.build(study)
         if isinstance(figure, Empty):
             empty.append(figure)
         else:
-            parts[_part_of(diagram)].append(figure)
-    parts["story"].sort(key=lambda figure: STORY.index(figure.name))
-    sections = tuple(Section(part, *SECTIONS[part], tuple(figures)) for part, figures in parts.items() if figures)
-    return Page(_front(study), sections, tuple(empty))
+            parts[_part_of(diagram, story)].append(figure)
+    parts["story"].sort(key=lambda figure: story.index(figure.name))
+    words = SECTIONS if study.requests.is_run else SECTIONS | OF_A_LOAD
+    sections = tuple(Section(part, *words[part], tuple(figures)) for part, figures in parts.items() if figures)
+    return Page(_summary(study), sections, tuple(empty))
 
 
-def _part_of(diagram: Diagram) -> str:
-    if diagram.name in STORY:
+def _part_of(diagram: Diagram, story: Sequence[str]) -> str:
+    if diagram.name in story:
         return "story"
     if diagram.group is Group.VERBOSE:
         return "replayer"
@@ -62,38 +100,56 @@ def _part_of(diagram: Diagram) -> str:
     )
 
 
-def _front(study: Study) -> Front:
+def _summary(study: Study) -> Summary:
     files = study.requests.files
-    names = ", ".join(file.name for file in files[:4]) + (f" and {len(files) - 4} more" if len(files) > 4 else "")
     run = study.requests.is_run
-    checks = tuple(_checks(study)) if run else ()
+    checks, inconclusive = _checks(study) if run else ((), ())
+    doubt = doubt_of(study) if run else ""
     own = [text for file in files if (text := stated_verdict(file).get("sentence"))]
-    bands = [
+    banners = [
         # A run that judges itself does so in a sentence, with its reasons.
-        Band(note.mood, own[0]) if len(files) == len(own) == 1 else Band(note.mood, *_halves(note.text))
-        for note in study.notes
+        Banner(note.severity, own[0]) if len(files) == len(own) == 1 else Banner(note.severity, *_halves(note.text))
+        for note in common_notes(study)
         if note.kind is NoteKind.FIDELITY
     ]
     warnings = [
-        Band(note.mood, note.text[:1].upper() + note.text[1:])
-        for note in study.notes
+        Banner(note.severity, _sentence(note.text))
+        for note in common_notes(study)
         # The wrap-around factor is among the reasons of the verdict.
-        if note.kind is NoteKind.WARNING and note.mood is not Mood.NEUTRAL
+        if note.kind is NoteKind.WARNING and note.severity is not Severity.NEUTRAL
     ]
-    if run:
-        faithful = all(band.mood is not Mood.BAD for band in bands)
-        bands.append(_grade(study, faithful=faithful, warned=bool(warnings)))
-    bands += warnings
-    return Front(
-        title=names,
+    if run and (grade := _grade(study, warned=bool(warnings))):
+        banners.append(grade)
+    banners += warnings
+    return Summary(
+        title=_title([file.name for file in files]),
         short=files[0].name,
         lead=tuple(_lead(study)),
-        bands=tuple(bands),
+        banners=tuple(banners),
         tiles=tuple(_tiles(study)),
-        tables=tuple(_values(study, measure) for measure in (LATENCY, DELAY) if study.distribution(measure)),
+        tables=tuple(
+            _values(study, measure)
+            for measure in ((LATENCY, DELAY) if run else (LATENCY,))
+            if study.distribution(measure)
+        ),
         checks=checks,
+        inconclusive=inconclusive,
+        doubt=doubt,
         facts=tuple(_facts(files)),
+        about="Load, target, machine and options" if run else "Files",
     )
+
+
+def _title(names: Sequence[str]) -> str:
+    """As many names as can be read at a glance."""
+    shown = next((n for n in range(min(len(names), 4), 1, -1) if sum(map(len, names[:n])) <= LONGEST_TITLE), 1)
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return f"{', '.join(names[:shown])}{more}"
+
+
+def _sentence(text: str) -> str:
+    """A note as a sentence of its own."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
 def _halves(text: str) -> tuple[str, str]:
@@ -107,69 +163,107 @@ def _lead(study: Study) -> Iterator[str]:
     span, files = study.span, study.requests.files
     demand = (span.last_intended_s or 0.0) - (span.first_intended_s or 0.0)
     if not study.requests.is_run:
-        yield f"A load of {span.requests:,} requests over {units.seconds(demand, 4)}. Nothing was replayed."
+        yield f"A load of {units.requests(span.requests)} over {units.span(demand)}."
+        yield from _quantiles(study, "When recorded, half of them")
         return
     took = (span.last_completed_s or 0.0) - (span.first_intended_s or 0.0)
     loads = {PurePath(str(load)).name for file in files if (load := file.run.get("load"))}
-    targets = {str(path) for file in files for target in file.targets if (path := target.get("path"))}
+    targets = {
+        str(path)
+        for file in files
+        for target in file.targets
+        if (path := target.get("path")) and target.get("kind") != "none"
+    }
     what = f" of {', '.join(sorted(loads))}" if loads else ""
     where = f" on {', '.join(sorted(targets))}" if targets else ""
+    were = "was" if span.requests == 1 else "were"
     speedups = {speed for file in files if (speed := file.run.get("options", {}).get("speedup"))} - {1}
     speed = f", {units.number(float(next(iter(speedups))))} times as fast as recorded" if len(speedups) == 1 else ""
     yield (
-        f"{span.requests:,} requests{what} were replayed{where}{speed}: "
-        f"{units.seconds(demand, 4)} of load took {units.seconds(took, 4)}."
+        f"{units.requests(span.requests)}{what} {were} replayed{where}{speed}: "
+        f"{units.span(demand)} of load took {units.span(took)}."
     )
+    yield from _quantiles(study, "Half of the requests")
+
+
+def _quantiles(study: Study, half: str) -> Iterator[str]:
     values = study.pooled(LATENCY)
-    if values.count:
-        yield (
-            f"Half of the requests were answered within {units.seconds(values.quantile(0.5) / 1e9)}, 99 % within "
-            f"{units.seconds(values.quantile(0.99) / 1e9)}; the slowest took {units.seconds(values.maximum / 1e9)}."
-        )
+    if values.count > 1:
+        median, most = units.span(values.quantile(0.5) / 1e9), units.span(values.maximum / 1e9)
+        near = units.span(values.quantile(0.99) / 1e9)
+        yield f"{half} completed within {median}, 99 % within {near}; the slowest took {most}."
 
 
-def _grade(study: Study, *, faithful: bool, warned: bool) -> Band:
+def _grade(study: Study, *, warned: bool) -> Banner | None:
+    """The verdict on the run, and its reasons; None if all there is to say is that it was not faithful."""
     verdict = verdict_of(study)
-    mood = {Grade.GOOD: Mood.GOOD, Grade.WARNING: Mood.WARNING, Grade.BAD: Mood.BAD}[verdict["grade"]]
-    if mood is Mood.GOOD:
-        but = ", but there is something to know about it" if warned else ""
-        return Band(mood, f"no failure, and nothing beyond its limits{but}.", "Run good:")
-    words = "; ".join(verdict["reasons"])
-    head = "Run worth a second look:" if mood is Mood.WARNING else "Run bad:" if faithful else "Run invalid:"
-    return Band(mood, f"{words}.", head)
+    severity = {Grade.GOOD: Severity.GOOD, Grade.WARNING: Severity.WARNING, Grade.BAD: Severity.BAD}[verdict["grade"]]
+    if severity is Severity.GOOD:
+        return _unsteady(study) or Banner(
+            severity, f"{FINE}{', but read the warnings' if warned else ''}.", "Good run:"
+        )
+    missed = verdict["fidelity"]["grade"] == Grade.BAD
+    # The banner above says why.
+    reasons = verdict["reasons"][1:] if missed else verdict["reasons"]
+    # That a result is fake is said below.
+    reasons = [reason for reason in reasons if verdict["real"]["real"] or not reason.startswith("fake result: ")]
+    if not reasons:
+        return None
+    head = "No verdict on the device; also:" if doubt_of(study) else "Bad run:"
+    return Banner(severity, _sentence("; ".join(reasons)), "Warning:" if severity is Severity.WARNING else head)
+
+
+def _unsteady(study: Study) -> Banner | None:
+    """That latency changed while it was measured: it has no part in the grade, but "Run good" would contradict it."""
+    if not study.distribution(LATENCY):
+        return None
+    since, note = steady(study)
+    if note.severity is not Severity.WARNING:
+        return None
+    what, why = (
+        ("short", f"{note.text[:1].lower()}{note.text[1:]}")
+        if since is not None
+        else ("not steady", _halves(note.text)[0])
+    )
+    return Banner(note.severity, f"{why}. {_sentence(FINE)}", f"Run without errors, but {what}:")
 
 
 def _tiles(study: Study) -> Iterator[Tile]:
-    span = study.span
+    span, run = study.span, study.requests.is_run
     demand = (span.last_intended_s or 0.0) - (span.first_intended_s or 0.0)
     yield Tile("Requests", f"{span.requests:,}", _mix(study))
-    column = "completed_ns" if study.requests.is_run else "intended_ns"
-    done = study.throughput(column)
-    if done.windows:
-        duration = done.end_s - float(done.edges_s[0])
-        total = sum(int(counts.sum()) for counts in done.requests.values())
-        data = sum(int(counts.sum()) for counts in done.sectors.values()) * SECTOR_BYTES
-        if duration > 0:
-            asked = f"{units.count(span.requests / demand)} demanded" if demand > 0 and study.requests.is_run else ""
-            yield Tile("Throughput", f"{units.count(total / duration)} IO/s", asked)
-            yield Tile("Data", f"{units.binary_bytes(data / duration)}/s", f"{units.binary_bytes(data)} in all")
+    if found := _work(study):
+        asked = f"{units.count(span.requests / demand)} IO/s demanded" if demand > 0 and run else ""
+        yield Tile("Throughput" if run else "Rate", f"{units.count(found.requests / found.seconds)} IO/s", asked)
+        data = f"{units.transferred(found.data)} in total"
+        yield Tile("Data", f"{units.transferred(found.data / found.seconds)}/s", data)
     values = study.pooled(LATENCY)
     if values.count:
-        for share, more in ((0.5, "half are faster"), (0.99, "1 in 100 is slower"), (0.999, "1 in 1000 is slower")):
-            yield Tile(f"Latency p{units.number(share * 100, 4)}", units.seconds(values.quantile(share) / 1e9), more)
+        of = "Latency" if run else "Recorded latency"
+        for share, more in ((0.5, "half are faster"), (0.99, "1 in 100 is slower"), (0.999, "1 in 1,000 is slower")):
+            yield Tile(f"{of} p{units.number(share * 100, 4)}", units.span(values.quantile(share) / 1e9), more)
         worst = study.verdict(LATENCY)
-        yield Tile("Latency, worst", units.seconds(worst.maximum_s), f"limit {units.seconds(worst.limit_s)}")
+        yield Tile(f"{of}, max", units.span(worst.maximum_s), f"limit {units.span(worst.limit_s)}" if run else "")
     delays = study.pooled(DELAY)
-    if delays.count and study.requests.is_run:
-        late = f"worst {units.seconds(delays.maximum / 1e9)}"
-        yield Tile("Delay p99", units.seconds(delays.quantile(0.99) / 1e9), late)
+    if delays.count and run:
+        late = f"max {units.span(delays.maximum / 1e9)}"
+        yield Tile("Delay p99", units.span(delays.quantile(0.99) / 1e9), late)
+
+
+def _work(study: Study) -> Work | None:
+    """What was done in which time, counted as the replay itself counts it. Of a load, what it asks for."""
+    requests, run = study.requests, study.requests.is_run
+    found = study.once("work", lambda: work(requests.table) if run else demand(requests.table))
+    return found if found.seconds > 0 else None
 
 
 def _mix(study: Study) -> str:
-    asked = study.throughput("intended_ns").requests
-    total = max(sum(int(counts.sum()) for counts in asked.values()), 1)
-    shares = [(series.title, int(counts.sum()) / total) for series, counts in sorted(asked.items())]
-    return ", ".join(f"{units.percent(share)} {title.lower()}" for title, share in shares[:2])
+    """The shares of reads, writes and the others, however they went."""
+    by_op = study.once("outcomes", lambda: outcomes(study.requests.table)).by_op
+    total = max(sum(by_op.values()), 1)
+    reads, writes = by_op.get("read", 0), by_op.get("write", 0)
+    kinds = (("reads", reads), ("writes", writes), ("others", total - reads - writes))
+    return ", ".join(f"{units.percent(number / total)} {name}" for name, number in kinds if number)
 
 
 def _values(study: Study, measure: Measure) -> Table:
@@ -181,73 +275,88 @@ def _values(study: Study, measure: Measure) -> Table:
         (
             title,
             f"{values.count:,}",
-            units.seconds(values.mean / 1e9),
-            *(units.seconds(values.quantile(share) / 1e9) for share in SHARES.values()),
-            units.seconds(values.maximum / 1e9),
+            units.span(values.mean / 1e9),
+            *(units.span(values.quantile(share) / 1e9) for share in SHARES.values()),
+            units.span(values.maximum / 1e9),
         )
         for title, values in named
     )
     return Table(measure.name.capitalize(), ("", "requests", "avg", *SHARES, "max"), rows)
 
 
-def _checks(study: Study) -> Iterator[Band]:
-    """Each single verdict in a sentence, the worst first."""
-    verdict = verdict_of(study)
-    moods = {Grade.GOOD: Mood.GOOD, Grade.WARNING: Mood.WARNING, Grade.BAD: Mood.BAD}
-    said = [
-        Band(moods[part["grade"]], text)
-        for name, part in verdict.items()
-        if isinstance(part, dict) and part["grade"] and (text := _sentence(name, part))
-    ]
-    yield from sorted(said, key=lambda band: [Mood.BAD, Mood.WARNING, Mood.GOOD].index(band.mood))
+TIMES = ("bad_latency", "bad_delay")
+"""Verdicts on times: they say nothing about the device if the replay missed its own."""
+
+
+def _checks(study: Study) -> tuple[tuple[Banner, ...], tuple[Banner, ...]]:
+    """Each single verdict in a sentence, the worst first; and apart those that need times that were kept."""
+    verdict, not_judged = verdict_of(study), bool(doubt_of(study))
+    severities = {Grade.GOOD: Severity.GOOD, Grade.WARNING: Severity.WARNING, Grade.BAD: Severity.BAD}
+    holding: list[Banner] = []
+    inconclusive: list[Banner] = []
+    for name, part in verdict.items():
+        if isinstance(part, dict) and part["grade"] and (text := _check(name, part)):
+            if name == "fidelity" and len(study.requests.files) > 1:
+                text = f"The least faithful run: {text}"
+            doubt = not_judged and name in TIMES
+            (inconclusive if doubt else holding).append(
+                Banner(Severity.NEUTRAL if doubt else severities[part["grade"]], text)
+            )
     if study.distribution(LATENCY):
         note = steady(study)[1]
-        yield Band(Mood.GOOD if note.mood is Mood.NEUTRAL else note.mood, note.text)
+        severity = Severity.GOOD if note.severity is Severity.NEUTRAL else note.severity
+        (inconclusive if not_judged else holding).append(
+            Banner(Severity.NEUTRAL if not_judged else severity, note.text)
+        )
+    order = [Severity.BAD, Severity.WARNING, Severity.GOOD, Severity.NEUTRAL]
+    return tuple(sorted(holding, key=lambda banner: order.index(banner.severity))), tuple(inconclusive)
 
 
-def _sentence(name: str, part: dict[str, Any]) -> str:
+def _check(name: str, part: dict[str, Any]) -> str:
     number = part.get("requests")
     match name:
         case "fidelity" if "p99_s" in part:
+            needed = "" if part["within_50_us"] >= FAITHFUL else f"; {FAITHFUL * 100:g} % are needed"
             return (
-                f"Replayed in time: of the {number:,} requests that were free to go, "
-                f"{units.percent(part['within_50_us'])} went within 50 µs of the deadline"
-                f"{'' if part['within_50_us'] >= FAITHFUL else f' where {units.percent(FAITHFUL)} are needed'}, "
-                f"99 % within {units.seconds(part['p99_s'])}"
+                f"{units.percent(part['within_50_us'])} of {_those(number)} {'was' if number == 1 else 'were'} issued "
+                f"within 50 µs of {'its' if number == 1 else 'their'} scheduled time{needed}. "
+                f"99 % were issued within {units.span(part['p99_s'])}"
             )
         case "complete":
-            return "The result is complete" if part["complete"] else "The result was cut short"
+            return "The run is complete" if part["complete"] else "The run was cut short"
         case "real":
-            return "" if part["real"] else "The result is not real"
+            return "" if part["real"] else "The result is fake"
         case "bad_latency" | "bad_delay":
-            plural = (LATENCY if name == "bad_latency" else DELAY).plural
-            most = f"the worst is {units.seconds(part['max_s'])}"
-            count = f"{part['beyond']:,}" if part["beyond"] else "No"
-            if part["beyond"] == 1:
-                plural = (LATENCY if name == "bad_latency" else DELAY).name
-            return f"{count} {plural} beyond {units.seconds(part['limit_s'])}; {most}"
+            measure = LATENCY if name == "bad_latency" else DELAY
+            return (
+                f"{beyond_limit(part['beyond'], part['limit_s'], measure)}; the maximum is {units.span(part['max_s'])}"
+            )
         case "errors":
             return counted(number or 0, "failed") if number else "No request failed"
         case "dropped":
             return counted(number or 0, "dropped") if number else "No request was dropped"
         case "skipped":
-            return counted(number or 0, "left out") if number else ""
+            return counted(number or 0, "skipped") if number else ""
         case "zero_reads" if number is not None:
-            return f"{number:,} read{'' if number == 1 else 's'} returned nothing but zeros"
+            return f"{units.counted(number, 'read')} returned only zeros" if number else "No read returned only zeros"
         case "wrap_around" if part["factor"] is not None:
-            return f"The load reaches over {units.number(part['factor'])} times the target's size"
+            factor = part["factor"]
+            if factor <= 1:
+                return f"The load spans {units.percent(factor)} of the target"
+            return f"The load spans {units.number(factor)} times the target's size and wraps around"
         case _:
             return ""
 
 
-def _typed(value: object) -> str:
-    """An option's value as it is typed; one that was given several times in a row."""
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _those(number: int | None) -> str:
+    return (
+        "the one request that was not held back" if number == 1 else f"the {number:,} requests that were not held back"
+    )
 
 
 def _facts(files: Sequence[SourceFile]) -> Iterator[tuple[str, str]]:
     for file in files[:8]:
-        yield "File", str(file.given)
+        yield "File", file.path
         run = file.run
         machine = run.get("machine", {})
         if run.get("load"):
@@ -262,6 +371,5 @@ def _facts(files: Sequence[SourceFile]) -> Iterator[tuple[str, str]]:
         if run.get("started_unix_ns"):
             started = datetime.fromtimestamp(run["started_unix_ns"] / 1e9, UTC)
             yield "Started", f"{started:%Y-%m-%d %H:%M:%S} UTC"
-        options = {name: value for name, value in run.get("options", {}).items() if value not in (None, False, [], "")}
-        if options:
-            yield "Options", ", ".join(f"{name.replace('_', '-')} {_typed(value)}" for name, value in options.items())
+        if options := command_line(run):
+            yield "Options", options

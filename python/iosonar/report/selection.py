@@ -39,8 +39,8 @@ class Selection:
             if not any(_is_named(diagram, name) for diagram in catalogue):
                 names = [diagram.name for diagram in catalogue]
                 near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-                hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
-                raise UsageError(f"no diagram {name!r}; {hint}")
+                hint = f"did you mean {' or '.join(near)}?" if near else f"the diagrams are {', '.join(names)}"
+                raise UsageError(f"no diagram is called {name!r}; {hint}")
         return [diagram for diagram in catalogue if any(_is_named(diagram, name) for name in self.only)]
 
 

@@ -6,15 +6,27 @@ The replay's own fidelity stands first: a run that missed its times is no verdic
 from __future__ import annotations
 
 import json
+import math
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from iosonar import units
 from iosonar.diagrams import Study
-from iosonar.diagrams.notes import WRAP_HIGH, WRAP_LOW, decisive, fidelity_of, grade_of, wrap_factor
+from iosonar.diagrams.notes import (
+    WRAP_HIGH,
+    WRAP_LOW,
+    decisive,
+    fidelity_of,
+    grade_of,
+    stated_verdict,
+    wrap_factor,
+)
+from iosonar.diagrams.parts import beyond_limit
 from iosonar.diagrams.study import DELAY, LATENCY, Measure
 from iosonar.quantities.outcomes import SKIPPED, Outcomes, outcomes
+from iosonar.report.outputs import write_whole
+from iosonar.table import SourceFile
 
 DROPPED_TOO_MANY = 0.05
 """Above this share of dropped requests the manual advises another mode."""
@@ -47,14 +59,14 @@ def verdict_of(study: Study) -> dict[str, Any]:
         "bad_delay": _measure(study, DELAY),
         "errors": _count(found.of("error", "short", "corrupt", "unfinished"), Grade.BAD, "failed"),
         "dropped": _count(dropped, Grade.BAD if dropped > DROPPED_TOO_MANY * total else Grade.WARNING, "dropped"),
-        "skipped": _count(found.of(*SKIPPED) - dropped, Grade.WARNING, "left out"),
+        "skipped": _count(found.of(*SKIPPED) - dropped, Grade.WARNING, "skipped"),
         "zero_reads": _zero_reads(study),
         "wrap_around": _wrap(study),
     }
     # What is not known has no grade.
     worst = max((part["grade"] for part in parts.values() if part["grade"]), key=ORDER.index)
     reasons = [part["reason"] for part in parts.values() if part["grade"] in (Grade.WARNING, Grade.BAD)]
-    files = [str(file.given) for file in study.requests.files]
+    files = [file.path for file in study.requests.files]
     shown = {name: {key: value for key, value in part.items() if key != "reason"} for name, part in parts.items()}
     return {
         "schema_version": 1,
@@ -68,9 +80,12 @@ def verdict_of(study: Study) -> dict[str, Any]:
 
 def write_verdict(verdict: dict[str, Any], path: Path) -> None:
     """Writes it; under its final name the file is whole or not there."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    unfinished.write_text(json.dumps(verdict, indent=2, ensure_ascii=False) + "\n")
-    unfinished.rename(path)
+    content = json.dumps(verdict, indent=2, ensure_ascii=False) + "\n"
+    write_whole(path, lambda unfinished: _write(content, unfinished))
+
+
+def _write(content: str, path: Path) -> None:
+    path.write_text(content, encoding="utf-8")
 
 
 def fails(verdict: dict[str, Any], limit: Grade) -> bool:
@@ -89,15 +104,27 @@ def _fidelity(study: Study) -> dict[str, Any]:
         part = {
             "grade": Grade(grade),
             "requests": found.requests,
-            "within_10_us": round(found.within_10_us, 6),
-            "within_50_us": round(found.within_50_us, 6),
-            "within_100_us": round(found.within_100_us, 6),
+            "within_10_us": _down(found.within_10_us),
+            "within_50_us": _down(found.within_50_us),
+            "within_100_us": _down(found.within_100_us),
             "p99_s": found.p99_s,
-            "reason": f"the replay of {file.name} was {words}: {decisive(found)}",
+            "reason": f"the replay of {file.name} was {words}: {decisive(found)}{_remedies(file)}",
         }
         if len(worst) == 2 or ORDER.index(part["grade"]) > ORDER.index(worst["grade"]):
             worst = part
     return worst
+
+
+def _down(share: float) -> float:
+    """To six digits, so that none reaches a threshold that it misses."""
+    return math.floor(share * 1e6 + 1e-6) / 1e6
+
+
+def _remedies(file: SourceFile) -> str:
+    """What to try, as the run itself says."""
+    remedies = stated_verdict(file).get("remedies") or []
+    steps = [f"{number}. {step['try']} (costs: {step['costs']})" for number, step in enumerate(remedies, start=1)]
+    return f"; try, in this order: {', '.join(steps)}" if steps else ""
 
 
 def _complete(study: Study) -> dict[str, Any]:
@@ -122,9 +149,9 @@ def _measure(study: Study, measure: Measure) -> dict[str, Any]:
         "grade": Grade.GOOD if found.passed else Grade.BAD,
         "limit_s": found.limit_s,
         "beyond": found.beyond,
-        "first_at_s": found.first_at_s,
+        "first_at_s": None if found.first_at_s is None else found.first_at_s + study.origin_ns / 1e9,
         "max_s": found.maximum_s,
-        "reason": f"{found.beyond} {measure.name if found.beyond == 1 else measure.plural} beyond {found.limit_s:g} s",
+        "reason": beyond_limit(found.beyond, found.limit_s, measure),
     }
 
 
@@ -133,7 +160,7 @@ def _count(number: int, grade: Grade, what: str) -> dict[str, Any]:
 
 
 def counted(number: int, what: str) -> str:
-    """So many requests failed, or were dropped or left out."""
+    """So many requests failed, or were dropped or skipped."""
     verb = "" if what == "failed" else " was" if number == 1 else " were"
     return f"{number:,} request{'' if number == 1 else 's'}{verb} {what}"
 
@@ -151,8 +178,8 @@ def _zero_reads(study: Study) -> dict[str, Any]:
     return {
         "grade": (Grade.WARNING if share > ZERO_READS_MANY else Grade.GOOD) if known else None,
         "requests": sum(known) if known else None,
-        "reason": f"{units.percent(share)} of the reads returned zeros only: "
-        "the storage may not have read anything for them",
+        "reason": f"{units.percent(share)} of the reads returned only zeros: they may have hit blocks that were never "
+        "written",
     }
 
 
@@ -162,5 +189,5 @@ def _wrap(study: Study) -> dict[str, Any]:
     return {
         "grade": Grade.WARNING if odd else Grade.GOOD,
         "factor": odd[0] if odd else factors[0] if factors else None,
-        "reason": f"the load's extent is {odd[0] if odd else 0:.3g} times the target's",
+        "reason": f"the load spans {units.number(odd[0] if odd else 0)} times the target's size",
     }

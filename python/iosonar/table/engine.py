@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from iosonar.errors import UsageError
+from iosonar.text import plain
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-ROW_NUMBER = "file_row_number"
-"""The column with a row's place in its file, which engines add to what they read."""
+MOST_MEMORY = 2**50
+"""More than any machine has. What engines are told has to fit into 64 bits."""
 
 HERE = "local[*]"
 """Spark's name for this machine alone."""
@@ -47,25 +49,14 @@ class Engine(Protocol):
     def backend(self) -> Any:
         """What Ibis expressions run on."""
 
-    def read(self, parquet: Path) -> ir.Table:
-        """A file as a table, with the column ROW_NUMBER."""
+    def read(self, parquet: Path, columns: Sequence[str]) -> ir.Table:
+        """These columns of a file, and ROW_NUMBER."""
 
     def keep(self, columns: ir.Table, rows: int) -> ir.Table:
         """Works out a table of that many rows once; what asks it later does not go back to the files."""
 
     def close(self) -> None:
         """Ends it, with all that it keeps."""
-
-
-def start(spill: Path, options: EngineOptions) -> Engine:
-    """Starts an engine that spills into `spill` what exceeds its memory."""
-    if options.kind is EngineKind.SPARK:
-        from iosonar.table.spark import Spark
-
-        return Spark(spill, options)
-    from iosonar.table.embedded import Embedded
-
-    return Embedded(spill, options)
 
 
 def parse_engine(text: str) -> tuple[EngineKind, str]:
@@ -75,13 +66,16 @@ def parse_engine(text: str) -> tuple[EngineKind, str]:
         return EngineKind.SPARK, url or HERE
     if text == EngineKind.DUCKDB.value:
         return EngineKind.DUCKDB, HERE
-    raise UsageError(f"an engine is duckdb, spark, or spark=URL such as spark=spark://host:7077, not {text!r}")
+    raise UsageError(f"unknown engine {text!r}: use duckdb, spark, or spark=URL such as spark=spark://host:7077")
 
 
 def memory_bytes(text: str) -> int:
     """From `2GiB`, `1.5G`, `800MB`."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT])(i?B)?\s*", text, re.IGNORECASE)
     if found is None:
-        raise UsageError(f"an amount of memory looks like 2GiB or 800MiB, not {text!r}")
+        raise UsageError(f"invalid amount of memory {text!r}: write it like 2GiB or 800MiB")
     factor = 1000 if found[3] and found[3].upper() == "B" else 1024
-    return int(float(found[1]) * factor ** ("KMGT".index(found[2].upper()) + 1))
+    size = float(found[1]) * factor ** ("KMGT".index(found[2].upper()) + 1)
+    if size > MOST_MEMORY:
+        raise UsageError(f"--memory {plain(text)}: the maximum is {MOST_MEMORY >> 40} TiB")
+    return int(size)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iosonar.errors import UserError
-from iosonar.table.convert import convert
-from iosonar.table.engine import ROW_NUMBER, Engine, EngineOptions, start
-from iosonar.table.source import Kind, SourceFile, is_parquet, read_source
-from iosonar.table.together import refuse_copies, refuse_mixture
+from iosonar.table.columns import COLUMNS_OF, ROW_NUMBER
+from iosonar.table.engine import Engine, EngineOptions
+from iosonar.table.engines import start
+from iosonar.table.input_checks import refuse_copies, refuse_mixture
+from iosonar.table.source import Kind, SourceFile
+from iosonar.table.temporary import temporary_folder
+from iosonar.table.validation import open_validated
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -48,11 +50,16 @@ COLUMNS: dict[str, str] = {
 `place` the row's place in it (in a run: the order of completion)."""
 
 
+FREE = ("nothing", "input", "recorder")
+"""Values of `held_by` that the replayer causes itself: the request was not held back."""
+
+
 @dataclass(frozen=True)
 class Requests:
     """The table of all requests, the files it came from, and the engine that computes on it.
 
-    Two columns are derived: `delay_ns` = issued − intended, `latency_ns` = completed − issued; null where unknown.
+    Three columns are derived: `delay_ns` = issued − intended, `latency_ns` = completed − issued (null where unknown),
+    and `free_to_go`.
     """
 
     table: ir.Table
@@ -70,22 +77,26 @@ class Requests:
 
 
 @contextmanager
-def open_requests(
-    paths: Sequence[Path], options: EngineOptions | None = None, *, as_they_are: bool = False
-) -> Iterator[Requests]:
-    """Opens loads or runs, native or classic, as one table; what is temporary goes away at the end.
+def open_files(paths: Sequence[Path]) -> Iterator[tuple[tuple[SourceFile, ...], Path]]:
+    """Opens loads or runs, native or classic; yields them and a folder to spill into.
 
-    Loads beside runs and copies are refused, unless the files are wanted `as_they_are`.
+    What is temporary goes away at the end.
     """
     if not paths:
         raise UserError("no file given")
-    with tempfile.TemporaryDirectory(prefix="iosonar-") as folder:
-        converted, spill = Path(folder, "converted"), Path(folder, "spill")
-        converted.mkdir()
-        files = tuple(read_source(path, path if is_parquet(path) else convert(path, converted)) for path in paths)
-        if not as_they_are:
-            refuse_mixture(files)
-            refuse_copies(files)
+    with ExitStack() as stack:
+        folder = stack.enter_context(temporary_folder())
+        made = folder / "made"
+        made.mkdir()
+        yield tuple(open_validated(path, made, stack) for path in paths), folder / "spill"
+
+
+@contextmanager
+def open_requests(paths: Sequence[Path], options: EngineOptions | None = None) -> Iterator[Requests]:
+    """Opens loads or runs as one table. Loads beside runs and copies are refused."""
+    with open_files(paths) as (files, spill):
+        refuse_mixture(files)
+        refuse_copies(files)
         engine = start(spill, options or EngineOptions())
         try:
             parts = [_columns_of(file, index, engine) for index, file in enumerate(files)]
@@ -99,11 +110,12 @@ def _columns_of(file: SourceFile, index: int, engine: Engine) -> ir.Table:
     """One file with exactly the columns of COLUMNS."""
     import ibis
 
-    table = engine.read(file.parquet)
+    known = [name for name in COLUMNS_OF[file.kind] if name in file.columns]
+    table = engine.read(file.parquet, known)
     given = {"source": ibis.literal(index), "place": table[ROW_NUMBER]}
     if file.kind is Kind.LOAD:
         given |= _run_of_a_load(table)
-    given |= {name: table[name] for name in COLUMNS if name in table.columns}
+    given |= {name: table[name] for name in COLUMNS if name in known}
     return table.select(
         **{name: given.get(name, ibis.null()).cast(kind) for name, kind in COLUMNS.items()},
     )
@@ -127,7 +139,20 @@ def _run_of_a_load(table: ir.Table) -> dict[str, ir.Value]:
     return columns
 
 
+def free_to_go(table: ir.Table) -> ir.BooleanValue:
+    """Whether a request was not held back by the device or by --perturb, so that its delay is the replayer's.
+
+    Reading the load too late or writing the record too slowly is the replayer's fault. A request with an unknown
+    reason counts as not held back.
+    """
+    held = table.pushed_back.fill_null(False) | ~table.held_by.fill_null("nothing").isin(FREE)
+    return table.issued_ns.notnull() & ~held
+
+
 def _derive(table: ir.Table) -> ir.Table:
+    """Adds the derived columns; `free_to_go` needs `held_by`, which narrowed tables lack."""
+    if "held_by" in table.columns:
+        table = table.mutate(free_to_go=free_to_go(table))
     return table.mutate(
         delay_ns=table.issued_ns - table.intended_ns,
         latency_ns=table.completed_ns - table.issued_ns,

@@ -1,18 +1,14 @@
-"""One file of requests: what its first bytes and its footer say about it."""
+"""One file of requests: what its footer says about it."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from iosonar import SCHEMA_VERSION
-from iosonar.errors import UserError
+from iosonar.text import plain, shown
 
-PARQUET_MAGIC = b"PAR1"
-FOOTER_KEY = b"iosonar"
 SUFFIXES = (".gz", ".zst", ".parquet", ".load", ".replay", ".txt")
 
 
@@ -27,8 +23,9 @@ class Kind(StrEnum):
 class SourceFile:
     """A file of requests.
 
-    `given` is the path that the user named; `parquet` is the one that is read: the same, or a temporary file that was
-    made of a classic text. `footer` is the JSON object that docs/schema.md describes.
+    `given` is the path that the user named; `parquet` is the one that is read, without odd characters. It leads to the
+    same file, or to a temporary one that was made of it. `footer` is the JSON object that docs/schema.md describes, its
+    types checked and its texts fit to be shown. `columns` are those of the file as engines call them.
     """
 
     given: Path
@@ -36,14 +33,27 @@ class SourceFile:
     kind: Kind
     footer: dict[str, Any]
     rows: int
+    columns: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    """What is said of rows that are no requests, and were left out."""
 
     @property
-    def name(self) -> str:
+    def stem(self) -> str:
         """The file's name without its endings: `mysql` of `mysql.replay.parquet`."""
         name = self.given.name
         while name.endswith(SUFFIXES):
             name = name[: name.rindex(".")]
         return name or self.given.name
+
+    @property
+    def name(self) -> str:
+        """The same for people."""
+        return plain(self.stem)
+
+    @property
+    def path(self) -> str:
+        """The path that the user named, for people."""
+        return shown(self.given)
 
     @property
     def run(self) -> dict[str, Any]:
@@ -61,40 +71,3 @@ class SourceFile:
     def complete(self) -> bool:
         """Whether neither the file nor what it was made from was cut short."""
         return bool(self.footer.get("complete", True))
-
-
-def is_parquet(path: Path) -> bool:
-    """Whether the file begins as Parquet does."""
-    try:
-        with path.open("rb") as file:
-            return file.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from error
-
-
-def read_source(given: Path, parquet: Path) -> SourceFile:
-    """Reads the footer of a Parquet file of ours.
-
-    Raises UserError if it has none (it was cut short, or another program wrote it) or is of another version.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        parquet_footer = pq.read_metadata(parquet)
-    except pa.ArrowInvalid as error:
-        raise UserError(
-            f"{given}: Parquet without a readable footer, so it was cut short ({error}). If a replay was killed, "
-            "`iosonar recover` makes a whole file of its record."
-        ) from error
-    metadata = parquet_footer.metadata or {}
-    if FOOTER_KEY not in metadata:
-        raise UserError(f"{given}: Parquet, but not a table of requests: its footer has no key `iosonar`")
-    footer = json.loads(metadata[FOOTER_KEY])
-    version = footer.get("schema_version")
-    if version != SCHEMA_VERSION:
-        raise UserError(
-            f"{given}: written with version {version} of the table, but this is version {SCHEMA_VERSION}; "
-            "install both halves of iosonar from the same source"
-        )
-    return SourceFile(given, parquet, Kind(footer["kind"]), footer, parquet_footer.num_rows)

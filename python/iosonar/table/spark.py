@@ -6,12 +6,15 @@ Workers only run Spark's own code: they need no Python. They must see the files 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iosonar.errors import UserError
-from iosonar.table.engine import ROW_NUMBER, EngineOptions, memory_bytes
+from iosonar.table.columns import ROW_NUMBER
+from iosonar.table.engine import EngineOptions, memory_bytes
+from iosonar.text import shown
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -28,10 +31,15 @@ class Spark:
         self.backend = _backend(self._session)
         self._numbers = count()
 
-    def read(self, parquet: Path) -> ir.Table:
-        """A file as a table, with the place of each row."""
-        frame = self._session.read.parquet(f"file:{parquet.resolve()}")
-        return self._named(frame.selectExpr("*", f"_metadata.row_index AS {ROW_NUMBER}"), "file")
+    def read(self, parquet: Path, columns: Sequence[str]) -> ir.Table:
+        """These columns of a file, with the place of each row."""
+        path = parquet.resolve()
+        if path.name.startswith(("_", ".")):
+            raise UserError(f"{shown(path)}: Spark ignores files whose names start with _ or .; rename it")
+        # Without the option, folders called `NAME=VALUE` are columns.
+        frame = self._session.read.option("recursiveFileLookup", "true").parquet(f"file:{_literally(str(path))}")
+        chosen = (f"`{column}`" for column in columns)
+        return self._named(frame.selectExpr(*chosen, f"_metadata.row_index AS {ROW_NUMBER}"), "file")
 
     def keep(self, columns: ir.Table, rows: int) -> ir.Table:
         """In the memory of the workers, and on their disks if it does not fit."""
@@ -45,6 +53,11 @@ class Spark:
         name = f"{stem}_{next(self._numbers)}"
         frame.createOrReplaceTempView(name)
         return self.backend.table(name)
+
+
+def _literally(path: str) -> str:
+    """As a pattern that only this path fits."""
+    return "".join("\\" + character if character in "[]{}*?\\^" else character for character in path)
 
 
 def _session(spill: Path, options: EngineOptions) -> Any:
@@ -77,7 +90,7 @@ def _session(spill: Path, options: EngineOptions) -> Any:
         ) from error
     except Exception as error:
         # What Java throws arrives with its whole stack.
-        raise UserError(f"no session with Spark at {options.url}: {str(error).strip().splitlines()[-1]}") from error
+        raise UserError(f"cannot connect to Spark at {options.url}: {str(error).strip().splitlines()[-1]}") from error
 
 
 def _backend(session: Any) -> Any:

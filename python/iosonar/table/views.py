@@ -1,13 +1,19 @@
-"""What `iosonar sql` defines beside the table `requests`, so that common questions are short."""
+"""The views of `iosonar sql`: `requests`, with all columns of the files, and others that shorten common queries."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iosonar.table.requests import Requests
+from iosonar.errors import UsageError
+from iosonar.table.columns import COLUMNS_OF, ROW_NUMBER, renamed
+from iosonar.table.embedded import quoted, scan, text
+from iosonar.table.requests import COLUMNS, FREE
+from iosonar.table.source import Kind, SourceFile
 
 if TYPE_CHECKING:
-    from ibis.backends.duckdb import Backend
+    import duckdb
 
 VIEWS = {
     "reads": "SELECT * FROM requests WHERE op = 'read'",
@@ -26,20 +32,132 @@ VIEWS = {
 }
 """The views and their definitions. One more, `files`, is made of the files' own names."""
 
+LOAD_AS_RUN = {
+    "request": f"{ROW_NUMBER}",
+    "round": "0::INTEGER",
+    "source_sector": "sector",
+    "intended_ns": "at_ns",
+    "issued_ns": "CASE WHEN latency_ns IS NOT NULL THEN at_ns END",
+    "completed_ns": "at_ns + latency_ns",
+    "pushed_back": "false",
+    "widened": "false",
+}
+"""What a load was when it was recorded, in the columns of a run."""
 
-def define_views(requests: Requests) -> Backend:
-    """Defines `requests` and the views in the engine, and returns it."""
-    engine: Backend = requests.engine.backend
-    engine.create_view("requests", requests.table)
+DERIVED = {
+    "delay_ns": "issued_ns - intended_ns",
+    "latency_ns": "completed_ns - issued_ns",
+    "free_to_go": "issued_ns IS NOT NULL AND NOT coalesce(pushed_back, false) "
+    f"AND coalesce(held_by, 'nothing') IN ({', '.join(map(text, FREE))})",
+}
+TYPES = {"int32": "INTEGER", "int64": "BIGINT", "string": "VARCHAR", "boolean": "BOOLEAN"}
+OF_LOADS = {"at_ns": "BIGINT", "queued_ns": "BIGINT", "pid": "BIGINT", "process": "VARCHAR"}
+"""Columns of a load that a run does not have."""
+
+
+def define_views(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile]) -> None:
+    """Defines `requests` and the views."""
+    kinds = {file.kind for file in files}
+    parts = [_select(file, index, with_loads=Kind.LOAD in kinds) for index, file in enumerate(files)]
+    connection.execute(f"CREATE VIEW requests AS {' UNION ALL BY NAME '.join(parts)}")
     rows = ", ".join(
-        f"({index}, {_quoted(str(file.given))}, {_quoted(file.name)}, {_quoted(file.kind)}, {file.rows})"
-        for index, file in enumerate(requests.files)
+        f"({index}, {text(file.path)}, {text(file.name)}, {text(file.kind)}, {file.rows})"
+        for index, file in enumerate(files)
     )
-    files = f"SELECT * FROM (VALUES {rows}) AS files(source, path, name, kind, rows)"
-    for name, definition in (VIEWS | {"files": files}).items():
-        engine.raw_sql(f"CREATE VIEW {name} AS {definition}")
-    return engine
+    view_of_files = f"SELECT * FROM (VALUES {rows}) AS files(source, path, name, kind, rows)"
+    for name, definition in (VIEWS | {"files": view_of_files}).items():
+        connection.execute(f"CREATE VIEW {name} AS {definition}")
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def _select(file: SourceFile, index: int, *, with_loads: bool) -> str:
+    """All columns of the file, and of docs/schema.md what it does not have, derived or null.
+
+    A column of the file that is called like one that is added has a number behind its name.
+    """
+    own = [name for name in COLUMNS_OF[file.kind] if name in file.columns]
+    others = [name for name in file.columns if name not in own]
+    added = [name for name in (*COLUMNS, *DERIVED, *(OF_LOADS if with_loads else ())) if name not in own]
+    new_names = renamed(others, [*own, *added, ROW_NUMBER])
+    inner = [f"{index}::INTEGER AS source", f"{ROW_NUMBER} AS place"]
+    inner += [quoted(name) for name in own]
+    for name in added:
+        if name in ("source", "place") or (name in DERIVED and not (file.kind is Kind.LOAD and name == "latency_ns")):
+            continue
+        kind = OF_LOADS.get(name) or TYPES.get(COLUMNS.get(name, "int64"), "BIGINT")
+        expression = LOAD_AS_RUN.get(name, "NULL") if file.kind is Kind.LOAD else "NULL"
+        if "latency_ns" in expression and "latency_ns" not in own:
+            expression = "NULL"
+        inner.append(f"({expression})::{kind} AS {quoted(name)}")
+    inner += [f"{quoted(name)} AS {quoted(new)}" for name, new in zip(others, new_names, strict=True)]
+    derived = [f"{DERIVED[name]} AS {name}" for name in added if name in DERIVED and not _is_in(inner, name)]
+    return f"SELECT *, {', '.join(derived)} FROM (SELECT {', '.join(inner)} FROM {scan(file.parquet)})"
+
+
+def _is_in(inner: Sequence[str], name: str) -> bool:
+    return any(each.endswith(f"AS {quoted(name)}") for each in inner)
+
+
+_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
+"""Parts of a query that only read."""
+
+_TABLE_FUNCTIONS = {
+    *("range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree", "summary"),
+    *("duckdb_columns", "duckdb_functions", "duckdb_keywords", "duckdb_settings", "duckdb_tables", "duckdb_types"),
+    *("duckdb_views", "pragma_show", "pragma_table_info", "pragma_version"),
+}
+"""Functions that a query may take rows from. Others read files, or run SQL from an unchecked text."""
+
+
+def check_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    """Raises UsageError unless it is one read-only query."""
+    import json
+
+    import duckdb
+
+    refusal = UsageError("expected one read-only query, a SELECT or FROM")
+    try:
+        kinds = [statement.type for statement in connection.extract_statements(query)]
+    except ValueError as error:
+        # Python does not know all kinds of statements that the engine does.
+        raise refusal from error
+    if kinds != [duckdb.StatementType.SELECT]:
+        raise refusal
+    row = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchone()
+    tree = json.loads(row[0]) if row else {"error": True}
+    if tree["error"]:
+        raise UsageError(str(tree.get("error_message") or refusal))
+    for node in _nodes(tree["statements"]):
+        kind = str(node.get("type"))
+        if kind.endswith("_NODE") and kind not in _NODES:
+            raise refusal
+        if kind == "TABLE_FUNCTION":
+            function = node.get("function")
+            name = str(function.get("function_name") if isinstance(function, dict) else "").lower()
+            if name not in _TABLE_FUNCTIONS:
+                raise UsageError(f"function {name} is not available: a query reads only the files on the command line")
+
+
+def _nodes(tree: object) -> Iterable[dict[str, object]]:
+    waiting = [tree]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            yield each
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
+
+
+def lock(connection: duckdb.DuckDBPyConnection, files: Iterable[Path]) -> None:
+    """From now on the engine opens no files but these and its own temporary ones, and loads no extensions."""
+    allowed = ", ".join(text(str(path)) for path in files)
+    for setting in (
+        f"allowed_paths = [{allowed}]",
+        "autoinstall_known_extensions = false",
+        "autoload_known_extensions = false",
+        "allow_community_extensions = false",
+        "python_enable_replacements = false",
+        "enable_external_access = false",
+        "lock_configuration = true",
+    ):
+        connection.execute(f"SET {setting}")

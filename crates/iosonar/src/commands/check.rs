@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use iosonar_record::check::{Comparison, Difference, compare};
-use iosonar_trace::{Metadata, Opened, Reader, Record, Request, RequestTime};
+use iosonar_trace::{IoResult, Metadata, Opened, Reader, Request, RequestTime};
 
-use crate::{exit, human};
+use crate::usage::misuse;
+use crate::{console, exit, human};
 
 /// Issue times of one and the same run, taken by the replayer and by the kernel, differ by some microseconds.
 const MOST_NOISE_NS: u64 = 1_000_000;
@@ -21,26 +22,25 @@ Examples:
       iosonar replay pg.load.parquet --target /dev/sdb --output pg.replay.parquet
   iosonar check pg.replay.parquet seen.load.parquet
 
-Requests are compared as multisets of (operation, sector, length), on each target with the recorded
-device of its name or numbers, then their issue times, with the constant difference of the two clocks
-taken out. What the kernel split or merged counts as found. The flush that the replay makes itself
-before a write with that flag is looked for as well. Where both files tell when they were made, only
-what was recorded while the replay went on is compared.
-Requests in the recording that are not of the replay are counted and shown; they are no fault:
-others may have used the device meanwhile (udev looks at a device that was written to, for example).
+The check matches requests by operation, sector and length, for each target and the recorded device
+of the same name or number. Then it compares issue times, less the constant offset between the two
+clocks. Requests that the kernel split or merged count as found. Flushes that the replay issues
+before writes with REQ_PREFLUSH must be there as well. If both files have wall-clock times, only
+requests recorded during the replay are compared.
+Additional requests in the recording are listed, but are no error: other programs may use the device
+at the same time (udev probes a device after writes, for example).
 
-Exit codes: 0 every request is there, 1 failed, 2 the command line was wrong, 3 requests are
-missing, or the run's file is damaged or was cut short or the recording is of another run, so that
-nobody can know.")]
+Exit codes: 0 all requests found, 1 failure, 2 wrong command line, 3 requests are missing, or the
+check is inconclusive: the run's file is damaged or cut short, or the recording is of another run.")]
 pub struct Args {
-    /// What `iosonar replay` wrote
+    /// The result of `iosonar replay`
     run: PathBuf,
-    /// What `iosonar record` wrote meanwhile, or any other trace of the device
+    /// A recording of the device made during the replay, by `iosonar record` or any other tracer
     recorded: PathBuf,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
-    /// How many differences to show
+    /// Number of differences to show
     #[arg(long, value_name = "N", default_value_t = 20)]
     show: usize,
 }
@@ -60,13 +60,13 @@ impl Args {
 
     fn refuse_other_kinds(&self) -> Result<()> {
         if [&self.run, &self.recorded].into_iter().any(|path| path == Path::new("-")) {
-            bail!("check reads both of its files several times, and standard input can be read only once: name files");
+            misuse!("check reads both files several times and cannot take standard input: name files");
         }
         if !matches!(open(&self.run)?, Opened::Run(_)) {
-            bail!("{} is a load; first comes the run, what `iosonar replay` wrote", self.run.display());
+            bail!("{} is a load; name the run first, the result of `iosonar replay`", self.run.display());
         }
         if !matches!(open(&self.recorded)?, Opened::Load(_)) {
-            bail!("{} is a run; second comes the recording, what `iosonar record` wrote", self.recorded.display());
+            bail!("{} is a run; name the recording second, the output of `iosonar record`", self.recorded.display());
         }
         Ok(())
     }
@@ -76,15 +76,16 @@ impl Args {
         let (run, recording) = (&found.run, &found.recording);
         let mut notes = found.notes.clone();
         if target_kind(run) == Some("file") {
-            notes.push("the replay went to a file: its positions are those in the file, not those on a device".into());
+            notes.push("the target was a file: its sectors are offsets in the file, not on a device".into());
         }
         let counts = &recording.counts;
         if counts.lost_events > 0 {
-            notes.push(format!("the recording lost {} events: what is missing may be among them", counts.lost_events));
+            let lost = human::counted(counts.lost_events, "event");
+            notes.push(format!("the recording lost {lost}; missing requests may be among them"));
         }
         if found.outside > 0 && found.outside == found.recorded {
             notes.push(
-                "nothing was recorded while the run went on, only before or after it: of another run, it seems".into(),
+                "nothing was recorded during the run, only before or after it: the recording seems to be of another run".into(),
             );
         }
         let unreadable = [found.unreadable_run, found.unreadable_recording];
@@ -96,18 +97,19 @@ impl Args {
             }
             if unreadable > 0 {
                 let rows = human::counted(unreadable, "row");
-                notes.push(format!("{} is damaged: {rows} could not be read, and are not compared", path.display()));
+                notes.push(format!("{} is damaged: {rows} unreadable, not compared", path.display()));
             }
         }
         if let Some(times) = found.times.filter(|times| times.median_ns > MOST_NOISE_NS) {
             notes.push(format!(
-                "issue times differ by {} in the median, more than a recorder's noise: the recording may be of another run",
+                "issue times differ by {} in the median, more than recording noise: the recording may be of another run",
                 human::span(times.median_ns as f64 / 1e9)
             ));
         }
         if is_at_driver(recording) {
             notes.push(
-                "the recording is at level D: requests may have been split and merged, flushes done together".into(),
+                "the recording is at level D: the kernel may have split and merged requests, and combined flushes"
+                    .into(),
             );
         }
         notes
@@ -123,48 +125,48 @@ impl Args {
                 json[key][place]["device"] = found.device_of(of).into();
             }
         }
-        writeln!(io::stdout(), "{json:#}")?;
+        writeln!(io::stdout(), "{}", console::json(&json)?)?;
         Ok(())
     }
 
     fn print(&self, found: &Comparison, notes: &[String]) -> io::Result<()> {
-        let mut out = io::stdout().lock();
+        let mut out = Vec::new();
         for note in notes {
-            writeln!(out, "note: {note}")?;
+            writeln!(out, "note: {}", console::one_line(note))?;
         }
-        writeln!(out, "issued by the replay  {:>12}", found.issued)?;
+        writeln!(out, "issued by the replay  {:>12}", human::count(found.issued))?;
         if found.flushes_before_writes > 0 {
-            writeln!(out, "flushes before writes {:>12}", found.flushes_before_writes)?;
+            writeln!(out, "flushes before writes {:>12}", human::count(found.flushes_before_writes))?;
         }
         let mut line = |what: &str, number: u64| match number {
             0 => Ok(()),
-            number => writeln!(out, "  {what:<20}{number:>12}"),
+            number => writeln!(out, "  {what:<20}{:>12}", human::count(number)),
         };
         line("recorded as issued", found.same)?;
         line("split by the kernel", found.split)?;
         line("merged by the kernel", found.merged)?;
         line("missing", found.missing)?;
-        line("not to be seen", found.unseen_flushes)?;
-        writeln!(out, "in the recording      {:>12}", found.recorded)?;
+        line("not visible", found.unseen_flushes)?;
+        writeln!(out, "in the recording      {:>12}", human::count(found.recorded))?;
         if found.outside > 0 {
-            writeln!(out, "  before or after it  {:>12}", found.outside)?;
+            writeln!(out, "  before or after it  {:>12}", human::count(found.outside))?;
         }
         if found.extra > 0 {
-            writeln!(out, "  not of the replay   {:>12}", found.extra)?;
+            writeln!(out, "  additional          {:>12}", human::count(found.extra))?;
         }
         if found.never_issued > 0 {
-            writeln!(out, "never issued by the replay, and not looked for: {}", found.never_issued)?;
+            writeln!(out, "never issued by the replay, not checked: {}", human::count(found.never_issued))?;
         }
         if let Some(times) = found.times {
             writeln!(
                 out,
-                "issue times of {} requests: they differ by {} µs in the median, {} µs for 99 %, {} µs at most\n  \
-                 (after {:.6} s, the constant distance of the two zeros)",
-                times.compared,
-                microseconds(times.median_ns),
-                microseconds(times.p99_ns),
-                microseconds(times.max_ns),
-                times.offset_ns as f64 / 1e9
+                "issue times of {} differ by {} in the median, {} at 99 %, {} at most\n  \
+                 (after removing the constant clock offset of {})",
+                human::counted(times.compared, "request"),
+                span(times.median_ns),
+                span(times.p99_ns),
+                span(times.max_ns),
+                human::at_second(times.offset_ns as f64 / 1e9)
             )?;
         }
         self.print_differences(&mut out, found)?;
@@ -172,16 +174,17 @@ impl Args {
             writeln!(
                 out,
                 "{} of the missing {}{}",
-                found.missing_flushes,
+                human::count(found.missing_flushes),
                 if found.missing_flushes == 1 { "is a flush" } else { "are flushes" },
                 if is_at_driver(&found.recording) {
-                    ": the kernel does several at once; a recording at level Q shows each"
+                    ": the kernel combines flushes; a recording at level Q shows each one"
                 } else {
                     ""
                 }
             )?;
         }
-        writeln!(out, "{}", verdict(found))
+        writeln!(out, "{}", verdict(found))?;
+        io::stdout().write_all(console::shown(&String::from_utf8_lossy(&out)).as_bytes())
     }
 
     /// Both sides' differences beside one another, by position. Where there is no room for all of them, those that are missing
@@ -210,7 +213,7 @@ impl Args {
         }
         let left = (found.missing + found.extra).saturating_sub(self.show as u64);
         if left > 0 {
-            writeln!(out, "and {left} more: --show N shows more of them")?;
+            writeln!(out, "and {} more; --show N shows more", human::count(left))?;
         }
         writeln!(out)
     }
@@ -218,7 +221,13 @@ impl Args {
 
 fn difference(of: &Difference, device: Option<&str>) -> String {
     let device = device.map_or(String::new(), |name| format!(" {name}"));
-    format!("{:<12} {:>13} + {:<5} {:>9.6} s{device}", of.op.name(), of.sector, of.sectors, of.at_ns as f64 / 1e9)
+    format!(
+        "{:<12} {:>13} + {:<5} {:>11}{device}",
+        of.op.name(),
+        of.sector,
+        of.sectors,
+        human::at_second(of.at_ns as f64 / 1e9)
+    )
 }
 
 /// The closing sentence: what was compared, and what came of it.
@@ -232,7 +241,7 @@ fn verdict(found: &Comparison) -> String {
     };
     if let Some(apart) = found.apart_ns {
         return format!(
-            "NOT known to be complete: the recording was not made during this run: its requests are {} {} than the run's",
+            "INCONCLUSIVE: the recording was not made during this run: its requests are {} {} than the run's",
             human::span(apart.unsigned_abs() as f64 / 1e9),
             if apart < 0 { "earlier" } else { "later" }
         );
@@ -242,28 +251,24 @@ fn verdict(found: &Comparison) -> String {
         let requests = human::counted(missing, "request");
         if !found.looked_for_pieces {
             return format!(
-                "NOT known to be complete: {requests} of the replay {} not in {of} as issued, and there are too many \
-                 differences to look for split and merged ones",
+                "INCONCLUSIVE: {requests} of the replay {} not in {of} as issued, and there are too many differences to \
+                 match split and merged requests",
                 human::are(missing)
             );
         }
         return format!("NOT complete: {requests} of the replay {} missing from {of}", human::are(missing));
     }
     if found.unreadable_run > 0 {
-        return format!(
-            "NOT known to be complete: {unreadable} of the run could not be read; what could be is in {of}"
-        );
+        return format!("INCONCLUSIVE: {unreadable} of the run unreadable; all others are in {of}");
     }
     if !found.run.complete {
-        return format!(
-            "NOT known to be complete: the run's result was cut short; as far as it goes, all of it is in {of}"
-        );
+        return format!("INCONCLUSIVE: the run's result was cut short; all requests that it has are in {of}");
     }
     format!("complete: every request of the replay, by operation, sector and length, is in {of}")
 }
 
-fn microseconds(ns: u64) -> String {
-    format!("{:.1}", ns as f64 / 1e3)
+fn span(ns: u64) -> String {
+    human::span(ns as f64 / 1e9)
 }
 
 /// Whether the recording is of what reached the device.
@@ -279,7 +284,7 @@ fn open(path: &Path) -> iosonar_trace::Result<Opened> {
     iosonar_trace::open(path)
 }
 
-fn open_run(path: &Path) -> iosonar_record::Result<Box<dyn Reader<Record>>> {
+fn open_run(path: &Path) -> iosonar_record::Result<Box<dyn Reader<IoResult>>> {
     match open(path)? {
         Opened::Run(rows) => Ok(rows),
         Opened::Load(_) => Err(iosonar_trace::Error::format(path, "it was a run a moment ago").into()),

@@ -4,22 +4,23 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::CommandFactory;
 use clap_complete::Shell;
 
-/// Print the completions for a shell
+use crate::program::Program;
+
+/// Print shell completions
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  iosonar completions bash > /etc/bash_completion.d/iosonar")]
 pub struct Args {
-    /// The shell to complete for
+    /// Shell
     shell: Shell,
 }
 
 impl Args {
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self, program: &Program) -> Result<ExitCode> {
         // Not straight to standard output: clap panics when a reader like `head` has had enough.
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut crate::Cli::command(), "iosonar", &mut script);
+        clap_complete::generate(self.shell, &mut (program.command_line)(), "iosonar", &mut script);
         io::stdout().write_all(&script)?;
         Ok(ExitCode::SUCCESS)
     }

@@ -5,32 +5,33 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use iosonar_trace::formats::{self, Action, Format, Opened, TriedOn};
-use iosonar_trace::words::did_you_mean;
-use iosonar_trace::{Kind, Metadata, Options};
+use iosonar_trace::params::did_you_mean;
+use iosonar_trace::{Kind, Metadata, Options, path_text};
 
-use crate::told::tell;
+use crate::console::status;
 use crate::written;
 
-/// Turn a load or a run into another format
+/// Convert a load or a run to another format
 ///
-/// What the input is, is told by its content. What the output is to be, is told by its name: .parquet, the classic text of
-/// blkreplay as .load, .replay or .txt, .iolog for fio, .blktrace.0 for blkparse, btt and btreplay, .blkparse, .spc; text
-/// may be compressed (.gz, .zst), Parquet is so inside. `-` is standard input or output.
+/// The content of the input determines its format, the name of the output determines the other: .parquet; .load, .replay or
+/// .txt for blkreplay's text; .iolog for fio; .blktrace.0 for blkparse, btt and btreplay; .blkparse; .spc. Text may be
+/// compressed (.gz, .zst); Parquet compresses inside. `-` is standard input or output.
 #[derive(clap::Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(override_usage = "iosonar convert [OPTIONS] <IN>... <OUT>", after_help = AFTER_HELP)]
 pub struct Args {
-    /// What to read: a load, a trace, the result of a replay; several files only if they are one trace (blktrace)
-    #[arg(value_name = "IN", required = true)]
-    inputs: Vec<PathBuf>,
+    /// The load, trace or result of a replay to read
+    #[arg(value_name = "IN")]
+    input: PathBuf,
 
-    /// What to write; a run becomes the load that it replayed if this is called NAME.load…
-    #[arg(value_name = "OUT")]
-    output: PathBuf,
+    /// The file to write comes last; NAME.load… turns a run back into its load. Further input files of one trace (blktrace)
+    /// come before it
+    #[arg(value_name = "OUT", required = true)]
+    others: Vec<PathBuf>,
 
     #[command(flatten)]
     reading: Reading,
 
-    /// The format of OUT, if its name does not tell
+    /// The format of OUT [default: by its name]
     #[arg(long, value_name = "FORMAT", value_parser = writable_format_named)]
     to: Option<&'static Format>,
 
@@ -41,12 +42,12 @@ pub struct Args {
 /// How a file is to be read, where its content leaves that open.
 #[derive(clap::Args)]
 pub struct Reading {
-    /// The format that is read, if its content is not to be asked
+    /// The format of the input [default: by its content]
     #[arg(long, value_name = "FORMAT", value_parser = format_named)]
     from: Option<&'static Format>,
 
-    /// The event that a request's time is taken from, in traces of events: Q asked for, G, I queued, D given to the
-    /// device; the most frequent one if it is not said
+    /// The event that gives a request its time, in event traces: Q queued, G get request, I inserted, D issued
+    /// [default: the most frequent one]
     #[arg(long, value_name = "Q|G|I|D", value_parser = action_named)]
     action: Option<Action>,
 }
@@ -57,8 +58,8 @@ impl Reading {
         let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
         let file = iosonar_trace::open_files(&paths, self.from, &Options { action: self.action })?;
         let name = match paths[..] {
-            [one] => one.display().to_string(),
-            _ => format!("{} and {} more", paths[0].display(), paths.len() - 1),
+            [one] => path_text(one),
+            _ => format!("{} and {} more", path_text(paths[0]), paths.len() - 1),
         };
         Ok((file, name))
     }
@@ -67,23 +68,23 @@ impl Reading {
 const AFTER_HELP: &str = "\
 Examples:
   iosonar convert mysql.load.gz mysql.load.parquet
-  iosonar convert run.replay.parquet run.replay.gz     # a result for the tools of blkreplay
-  iosonar convert run.replay.gz again.load.gz          # sorted by time: a load again
+  iosonar convert run.replay.parquet run.replay.gz     # a result for blkreplay's tools
+  iosonar convert run.replay.gz again.load.gz          # the load again, sorted by time
   iosonar convert sda.blktrace.* sda.load.parquet      # the files of all CPUs
   perf script | iosonar convert - sda.load.gz --action D
   zcat x.load.gz | iosonar convert - - --to parquet > x.load.parquet
 
-What the output's format has no place for is said at the end. A file under its final name is always whole.";
+Warnings at the end list what the output format cannot hold. A file with its final name is complete.";
 
 /// The format of that name; else what there is.
 pub fn format_named(name: &str) -> Result<&'static Format, String> {
-    among(name, "there is no such format", |_| true)
+    among(name, "unknown format", |_| true)
 }
 
 /// The same, if it can be written.
 pub fn writable_format_named(name: &str) -> Result<&'static Format, String> {
     let can = |format: &Format| format.create_load.is_some() || format.create_run.is_some();
-    among(name, "no such format can be written", can)
+    among(name, "iosonar cannot write this format", can)
 }
 
 fn among(name: &str, problem: &str, is_meant: impl Fn(&Format) -> bool) -> Result<&'static Format, String> {
@@ -95,39 +96,42 @@ fn among(name: &str, problem: &str, is_meant: impl Fn(&Format) -> bool) -> Resul
 fn action_named(letter: &str) -> Result<Action, String> {
     let mut letters = letter.chars();
     let action = letters.next().filter(|_| letters.next().is_none()).and_then(Action::from_letter);
-    action.ok_or_else(|| "an action is one of Q G I D".to_owned())
+    action.ok_or_else(|| "unknown event; use Q, G, I or D".to_owned())
 }
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        for input in &self.inputs {
-            written::refuse_same_file(input, &self.output)?;
+        let mut inputs = vec![self.input];
+        inputs.extend(self.others);
+        let output = inputs.pop().expect("there is at least one of the others");
+        for input in &inputs {
+            written::refuse_same_file(input, &output)?;
         }
-        self.replacing.allows(&self.output)?;
+        self.replacing.allows(&output)?;
         let to = match self.to {
             Some(format) => format,
-            None => iosonar_trace::format_for(&self.output)?,
+            None => iosonar_trace::format_for(&output)?,
         };
-        let (input, name) = self.reading.open(&self.inputs)?;
-        tell!("{name}: {}", described(&input));
+        let (input, name) = self.reading.open(&inputs)?;
+        status!("{name}: {}", described(&input));
         let what = format!("converting {name}");
         let (from, format) = (self.reading.from, input.format);
         let accept = |metadata: &Metadata| refuse_nothing(&name, from, format, metadata);
-        let (metadata, unheld) = match (input.rows, written::kind_by_name(&self.output)) {
+        let (metadata, unheld) = match (input.rows, written::kind_by_name(&output)) {
             (Opened::Run(rows), None | Some(Kind::Replay)) => {
-                let writer = self.replacing.create_run(&self.output, to, rows.metadata())?;
+                let writer = self.replacing.create_run(&output, to, rows.metadata())?;
                 written::copy(&what, rows, writer, accept)?
             }
-            (Opened::Load(_), Some(Kind::Replay)) => bail!(
-                "{name} is a load: it becomes a run by replaying it (`iosonar replay`); call the output NAME.load…"
-            ),
+            (Opened::Load(_), Some(Kind::Replay)) => {
+                bail!("{name} is a load: only `iosonar replay` makes a run of it; name the output NAME.load…")
+            }
             (rows, _) => {
                 let rows = iosonar_trace::into_load(rows)?;
-                let writer = self.replacing.create_load(&self.output, to, rows.metadata())?;
+                let writer = self.replacing.create_load(&output, to, rows.metadata())?;
                 written::copy(&what, rows, writer, accept)?
             }
         };
-        written::say(&self.output, &metadata, &unheld);
+        written::say(&output, to, &metadata, &unheld);
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -143,23 +147,23 @@ fn refuse_nothing(name: &str, from: Option<&Format>, format: &Format, metadata: 
     let whole: Vec<&str> =
         metadata.notices.iter().map(String::as_str).filter(|said| !said.starts_with("line ")).collect();
     if format.has_actions && !whole.is_empty() {
-        bail!("{name} holds no request: {}", whole.join("; "));
+        bail!("{name} has no request: {}", whole.join("; "));
     }
     match from {
         Some(format) => {
             let wrong = metadata.notices.first().map(|notice| format!(" ({notice})")).unwrap_or_default();
             bail!(
-                "{name} holds no request of the format {}{wrong}; without --from its content tells what it is",
+                "{name} has no request in the format {}{wrong}; without --from iosonar detects the format",
                 format.name
             )
         }
         None if bad > 0 => {
             let wrong = metadata.notices.first().map_or("", String::as_str);
-            bail!("{name} holds no request: all of its {bad} lines are bad ({wrong})")
+            bail!("{name} has no request: all of its {bad} lines are bad ({wrong})")
         }
         None if format.create_run.is_none() => {
-            let said = if whole.is_empty() { "nothing in it is one".to_owned() } else { whole.join("; ") };
-            bail!("{name} holds no request: {said}")
+            let said = if whole.is_empty() { "no line is a request".to_owned() } else { whole.join("; ") };
+            bail!("{name} has no request: {said}")
         }
         None => Ok(()),
     }
@@ -177,8 +181,8 @@ pub fn described(file: &iosonar_trace::OpenedFile) -> String {
     };
     let unverified = match file.format.tried_on {
         TriedOn::RealFiles => "",
-        TriedOn::PublishedLines => " (unverified: tried on published lines of such traces, not on a whole file)",
-        TriedOn::DescriptionOnly => " (unverified: no real file of this format was at hand when its reader was made)",
+        TriedOn::PublishedLines => " (unverified: tested with published lines of such traces, not with a whole file)",
+        TriedOn::DescriptionOnly => " (unverified: never tested with a real file of this format)",
     };
     format!("{kind}, {} [{}]{packed}{unverified}", file.format.title, file.format.name)
 }

@@ -3,53 +3,66 @@
 //! It runs the commands that a user would type, through the same definition of the command line, and shows them.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use clap::{Parser, ValueEnum};
+use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
+use iosonar_replay::device::content;
+use iosonar_replay::host::isolation as isolate;
+use iosonar_replay::result::fidelity::Verdict;
+use iosonar_trace::{Nanos, Opened};
 
-use crate::external;
-use crate::told::answer;
+use crate::console::out;
+use crate::program::Program;
+use crate::{duration, external};
 
 const MIB: u64 = 1 << 20;
 
 /// What `--load natural` replays: it comes with the binary, because an installed one has no folder of loads beside it.
 const NATURAL: &[u8] = include_bytes!("../../../../loads/sqlite.load.parquet");
 
-/// See it work: replay a load on a file of its own, and draw what happened
+/// Try it: replay a load on a file, and draw the result
 #[derive(clap::Args)]
 #[command(after_help = "\
-No device is touched: the target is a file in DIR, filled with data that can't be compressed.
+The demo uses no device: the target is a file in DIR, filled with incompressible data.
 
 Examples:
-  iosonar demo                                        what SQLite asked of its disk, in 12 seconds
-  iosonar demo --load bursts                          more and more, until the storage gives in
-  iosonar demo --out /mnt/disk/demo                   on the disk that is mounted there")]
+  iosonar demo                                        12 seconds of SQLite's I/O
+  iosonar demo --load bursts                          growing bursts, until the storage saturates
+  iosonar demo --out /mnt/disk/demo                   on the disk mounted there")]
 pub struct Args {
-    /// The folder for the load, the target, the result and the pictures
+    /// Directory for the load, the target, the result and the pictures
     #[arg(long, value_name = "DIR", default_value = "demo")]
     out: PathBuf,
-    /// The size of the target
+    /// Size of the target
     #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u64).range(64..=1 << 20))]
     size: u64,
-    /// What is replayed
+    /// The load to replay
     #[arg(long, value_enum, default_value_t = DemoLoad::Natural)]
     load: DemoLoad,
-    /// How long the bursts last
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(2..=3600))]
-    seconds: u64,
+    /// Duration of the bursts
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = seconds)]
+    seconds: Nanos,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum DemoLoad {
-    /// Recorded from a real program: SQLite with single-row transactions, queries, an index and VACUUM
+    /// A recording of SQLite: single-row transactions, queries, an index and VACUUM
     Natural,
-    /// Made up: bursts of requests, each a little larger than the one before
+    /// Artificial: bursts of requests, each a little larger than the one before
     Bursts,
+}
+
+/// From two seconds to an hour.
+fn seconds(text: &str) -> Result<Nanos, String> {
+    Some(duration::nanos(text)?)
+        .filter(|time| (2..=3600).contains(&(time.0 / 1_000_000_000)))
+        .ok_or_else(|| format!("`{text}`: give a duration from 2s to 1h, for example 30s"))
 }
 
 impl DemoLoad {
@@ -63,11 +76,11 @@ impl DemoLoad {
 }
 
 impl Args {
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self, program: &Program) -> Result<ExitCode> {
         // Whether the end can be reached is better known at the beginning.
-        external::command(OsStr::new("report"))?;
+        external::command(OsStr::new("report"), program)?;
         let pictures = self.out.join("pictures");
-        fs::create_dir_all(&pictures).with_context(|| format!("can't make the folder {}", pictures.display()))?;
+        fs::create_dir_all(&pictures).with_context(|| format!("can't make the directory {}", pictures.display()))?;
         let name = self.load.name();
         let load = self.out.join(format!("{name}.load.parquet"));
         let run = self.out.join(format!("{name}.replay.parquet"));
@@ -80,26 +93,33 @@ impl Args {
 
         match self.load {
             DemoLoad::Natural => {
-                say("What a database asked of its disk: a recording of SQLite that comes with iosonar.");
+                say("The load: a recording of SQLite's I/O that comes with iosonar.");
                 fs::write(&load, NATURAL).with_context(|| format!("can't write {}", load.display()))?;
-                run_own(&[words("info"), vec![path(&load)]].concat())?;
+                run_own(program, &[words("info"), vec![path(&load)]].concat())?;
             }
             DemoLoad::Bursts => {
-                say("Bursts of requests, each a little larger than the one before: when will the storage give in?");
+                say(
+                    "The load: bursts of requests, each a little larger than the one before. When does the storage saturate?",
+                );
                 // So many at once, in the later bursts, that any storage will have to let some wait.
-                let shape = format!("--growth 100 --width 100ms --duration {}s --span {}M", self.seconds, self.size);
-                run_own(&[words("generate bursts"), vec![path(&load)], words(&shape)].concat())?;
+                let shape = format!("--growth 100 --width 100ms --duration {}ns --span {}M", self.seconds.0, self.size);
+                run_own(program, &[words("generate bursts"), vec![path(&load)], words(&shape)].concat())?;
             }
         }
-        say("A file to replay it on, filled with data that can't be compressed.");
-        fill(&target, self.size * MIB)?;
-        say("Every request at its time, with direct I/O.");
+        say("The target: a file filled with incompressible data.");
+        let is_known = fill(&target, self.size * MIB)?;
+        say("The replay: each request at its scheduled time, with direct I/O.");
         let on = [words("--target"), vec![path(&target)], words("--output"), vec![path(&run)]].concat();
-        run_own(&[words("replay"), vec![path(&load)], on].concat())?;
-        say("What happened, in pictures and as a page.");
-        report(&[vec![path(&run)], words("--format png --out"), vec![path(&pictures)]].concat())?;
-        report(&[vec![path(&run)], words("--out"), vec![path(&self.out)]].concat())?;
-        answer!("{}", closing(self.load, &self.out, &pictures).trim_end());
+        // It was made a moment ago.
+        let force = if is_known { "" } else { "--force" };
+        // Other programs must not make a first picture that says nothing about the storage.
+        let before_others = if isolate::is_allowed() { "--isolate=priority" } else { "" };
+        run_own(program, &[words("replay"), vec![path(&load)], on, words(force), words(before_others)].concat())?;
+        say("The report: pictures and a page.");
+        report(program, &[vec![path(&run)], words("--format png --out"), vec![path(&pictures)]].concat())?;
+        report(program, &[vec![path(&run)], words("--out"), vec![path(&self.out)]].concat())?;
+        let verdict = verdict_of(&run)?;
+        out!("{}", closing(self.load, &self.out, &pictures, verdict.as_ref()).trim_end());
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -114,43 +134,54 @@ fn path(path: &Path) -> OsString {
 }
 
 fn say(text: &str) {
-    answer!("\n{text}");
+    out!("\n{text}");
 }
 
 fn show(arguments: &[OsString]) {
     let line: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
-    answer!("$ iosonar {}", line.join(" "));
+    out!("$ iosonar {}", line.join(" "));
 }
 
 /// Runs a subcommand of this binary as if it had been typed.
-fn run_own(arguments: &[OsString]) -> Result<()> {
+fn run_own(program: &Program, arguments: &[OsString]) -> Result<()> {
     show(arguments);
     let typed = [OsString::from("iosonar")].into_iter().chain(arguments.iter().cloned());
-    let code = crate::Cli::try_parse_from(typed).context("the demo and the command line disagree")?.command.run()?;
+    let code = (program.run)(typed.collect())?;
     if code != ExitCode::SUCCESS {
-        bail!("`iosonar {}` did not end well; the demo stops here", arguments[0].to_string_lossy());
+        bail!("`iosonar {}` failed; the demo stops here", arguments[0].to_string_lossy());
     }
     Ok(())
 }
 
 /// Runs the Python half's report.
-fn report(arguments: &[OsString]) -> Result<()> {
+fn report(program: &Program, arguments: &[OsString]) -> Result<()> {
     show(&[words("report"), arguments.to_vec()].concat());
-    let status =
-        external::command(OsStr::new("report"))?.args(arguments).status().context("can't run iosonar-report")?;
+    let status = external::command(OsStr::new("report"), program)?
+        .args(arguments)
+        .status()
+        .context("can't run iosonar-report")?;
     if !status.success() {
-        bail!("iosonar report failed ({status}); the result is whole all the same");
+        bail!("iosonar report failed ({status}); the result of the replay is complete");
     }
     Ok(())
 }
 
-/// Makes a file of so many random bytes, unless it is there from an earlier demo.
-fn fill(path: &Path, bytes: u64) -> Result<()> {
-    if path.metadata().is_ok_and(|found| found.is_file() && found.len() == bytes) {
-        answer!("{} is there from an earlier demo", path.display());
-        return Ok(());
-    }
+/// Makes a file of so many random bytes, unless it is there from an earlier demo. A file of that name that is not known as a
+/// target is left alone. Returns whether it is known as one now: not every file system can keep that.
+fn fill(path: &Path, bytes: u64) -> Result<bool> {
     let trouble = || format!("can't fill {} with {} MiB", path.display(), bytes / MIB);
+    if let Ok(earlier) = File::open(path) {
+        if !content::is_marked(&earlier).with_context(trouble)? {
+            bail!(
+                "{0} exists and no demo made it: remove it (rm {0}), or choose another directory with --out",
+                path.display()
+            );
+        }
+        if earlier.metadata().with_context(trouble)?.len() == bytes {
+            out!("{}: kept from an earlier demo", path.display());
+            return Ok(true);
+        }
+    }
     // It gets its name when it is full: a later demo trusts what it finds.
     let half_full = path.with_extension("being-filled");
     let mut file = File::create(&half_full).with_context(trouble)?;
@@ -165,37 +196,107 @@ fn fill(path: &Path, bytes: u64) -> Result<()> {
     }
     file.sync_all().with_context(trouble)?;
     bar.finish_and_clear();
+    content::mark(&file);
     fs::rename(&half_full, path).with_context(trouble)?;
-    answer!("{}: {} MiB", path.display(), bytes / MIB);
-    Ok(())
+    out!("{}: {} MiB", path.display(), bytes / MIB);
+    Ok(content::is_marked(&file).unwrap_or(false))
 }
 
-fn closing(load: DemoLoad, folder: &Path, pictures: &Path) -> String {
+/// What the run says about itself.
+fn verdict_of(run: &Path) -> Result<Option<Verdict>> {
+    let opened = iosonar_trace::open(run).with_context(|| format!("can't read {}", run.display()))?;
+    let Opened::Run(rows) = opened else { return Ok(None) };
+    let stated = rows.metadata().run.as_ref().map(|run| run["statistics"]["verdict"].clone());
+    Ok(stated.and_then(|verdict| serde_json::from_value(verdict).ok()))
+}
+
+/// What the pictures show, and whether they can be believed.
+fn closing(load: DemoLoad, folder: &Path, pictures: &Path, verdict: Option<&Verdict>) -> String {
     let seen = match load {
         DemoLoad::Natural => [
-            "Writes gather in columns, one for each time that the database was busy. Flushes",
-            "(green) lie above them: they wait until what was written is durable.",
+            "The writes form columns, one for each busy phase of the database. The flushes",
+            "(green) lie above them: each waits until the data is durable.",
         ],
         DemoLoad::Bursts => {
-            ["The bursts stand as columns; where they grow upwards, requests waited for those", "before them."]
+            ["Each burst is a column; where a column grows upwards, requests queued behind", "earlier ones."]
         }
     };
     let seen = seen.map(|line| format!("{:25}{line}", "")).join("\n");
+    let is_faithful = verdict.is_none_or(|verdict| verdict.faithful);
+    let delays = if is_faithful {
+        "the delay of each request: issue - scheduled time. Low: the latencies are the storage's
+                         own. A rising wall: the load asked for more than the queue depth."
+    } else {
+        "the delay of each request: issue - scheduled time. Here this machine, not its
+                         storage, delayed many of them."
+    };
     format!(
         "
-The pictures are in {pictures}, named by interest. Look first at
+{judgement}
+The pictures are in {pictures}. Look first at
 
-  …latency.realtime.png  the sonar diagram. Each request is a dot: when it was issued, and how long it took.
+  …latency.realtime.png  the sonar diagram: a dot for each request, latency over issue time.
 {seen}
-  …delay.setpoint.png    how late each request was issued. Low: the latencies are the storage's own. A rising
-                         wall: more was asked for than could be in flight.
-  …overview.thrp.png     what was asked for and what was delivered. Where the lines part, the storage was saturated.
+  …delay.setpoint.png    {delays}
+  …overview.thrp.png     demand and throughput. Where the lines part, the storage was saturated.
 
-The page {folder}/{name}.report.html says the same in words and numbers, with diagrams to zoom into.
-All of it is in {folder}; `rm -r {folder}` removes it. Now try a load of your own: `iosonar replay --help`.
+The page {folder}/{name}.report.html has the numbers, and diagrams to zoom into.
+`rm -r {folder}` removes the demo. Next, replay a load of your own: `iosonar replay --help`.
 ",
+        judgement = judgement(verdict),
         pictures = pictures.display(),
         folder = folder.display(),
         name = load.name(),
     )
+}
+
+/// Whether this was a good run, and how it becomes one.
+fn judgement(verdict: Option<&Verdict>) -> String {
+    let Some(verdict) = verdict else { return String::new() };
+    if verdict.faithful {
+        return format!("{} The pictures show the storage.\n", verdict.sentence);
+    }
+    let mut text = format!(
+        "{}\nThe pictures show a disturbed run and say little about the storage. Try, in this order:\n",
+        verdict.sentence
+    );
+    for (remedy, number) in verdict.remedies.iter().zip(1..) {
+        let _ = writeln!(text, "  {number}. {} (costs: {})", remedy.what, remedy.costs);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use iosonar_replay::result::fidelity::Part;
+    use iosonar_replay::result::remedy::Remedy;
+
+    use super::*;
+
+    fn verdict(faithful: bool) -> Verdict {
+        let none = Part { requests: 0, delay_us: None, within_pct: None };
+        let remedy = Remedy { what: "--wait hybrid".into(), costs: "a little".into() };
+        Verdict {
+            faithful,
+            sentence: format!("This replay was {}faithful.", if faithful { "" } else { "not " }),
+            own: none,
+            device: none,
+            late: Vec::new(),
+            worst: Vec::new(),
+            remedies: if faithful { Vec::new() } else { vec![remedy] },
+        }
+    }
+
+    #[test]
+    fn a_run_that_was_not_faithful_is_not_explained_as_a_good_one() {
+        let say = |verdict: &Verdict| closing(DemoLoad::Natural, "demo".as_ref(), "demo/p".as_ref(), Some(verdict));
+        let (good, bad) = (say(&verdict(true)), say(&verdict(false)));
+        assert!(good.contains("was faithful. The pictures show the storage."), "{good}");
+        assert!(good.contains("the latencies are the storage's") && !good.contains("costs"), "{good}");
+        assert!(bad.contains("was not faithful.\nThe pictures show a disturbed run"), "{bad}");
+        assert!(
+            bad.contains("  1. --wait hybrid (costs: a little)") && !bad.contains("the latencies are the storage's"),
+            "{bad}"
+        );
+    }
 }

@@ -3,35 +3,36 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use iosonar_trace::formats::Format;
+use iosonar_trace::params::did_you_mean;
 use iosonar_trace::transforms::{self, Pipeline, TRANSFORMS};
-use iosonar_trace::words::did_you_mean;
 
 use super::convert::writable_format_named;
-use crate::told::{answer, tell};
+use crate::console::{out, status};
+use crate::usage::misuse;
 use crate::written;
 
 /// Change a load: select, shift, spread, merge, anonymise, …
 ///
-/// The pipeline is one transform or several, separated by bars; what each takes is told by `--help-transform NAME`. IN may
-/// be of any format, or a run (then it is the load that was replayed); OUT is what its name says.
+/// A pipeline is one or more transforms, separated by `|`; `--help-transform NAME` explains a transform. IN has any format;
+/// of a run, its load is used. The name of OUT determines its format.
 #[derive(clap::Args)]
 #[command(override_usage = USAGE, after_help = after_help())]
 pub struct Args {
-    /// What to read: a load, or the result of a replay; `-` is standard input
+    /// The load, or result of a replay, to read; `-` is standard input
     #[arg(value_name = "IN", required_unless_present = "help_transform")]
     input: Option<PathBuf>,
 
-    /// What to write: NAME.load.parquet, or the classic text as NAME.load.gz
+    /// The load to write: NAME.load.parquet, or NAME.load.gz for blkreplay's text
     #[arg(value_name = "OUT", required_unless_present = "help_transform")]
     output: Option<PathBuf>,
 
-    /// What to do, in quotes: 'select from=0 to=300 | slip every=32768 increase=256'
+    /// The transforms, in quotes: 'select from=0 to=300 | slip every=32768 increase=256'
     #[arg(value_name = "PIPELINE", required_unless_present = "help_transform", value_parser = parse)]
     pipeline: Option<Pipeline>,
 
-    /// The format of OUT, if its name does not tell
+    /// The format of OUT [default: by its name]
     #[arg(long, value_name = "FORMAT", value_parser = writable_format_named)]
     to: Option<&'static Format>,
 
@@ -51,7 +52,7 @@ pub fn parse(text: &str) -> Result<Pipeline, String> {
 }
 
 fn after_help() -> String {
-    let mut text = String::from("Transforms (`iosonar edit --help-transform NAME` says more):\n");
+    let mut text = String::from("Transforms (`iosonar edit --help-transform NAME` explains one):\n");
     for transform in TRANSFORMS {
         text += &format!("  {:<10} {}\n", transform.form.name, transform.form.about);
     }
@@ -65,8 +66,8 @@ Examples:
   iosonar edit a.load.gz both.load.parquet 'adjacent with=b.load.gz | dense'
   iosonar edit customer.load.parquet public.load.parquet 'anonymise'
 
-Times are seconds (300) or have a unit (20ms 5m 1h); lengths are sectors of 512 bytes (256), or
-bytes with a unit (4k 2G).";
+Times are in seconds (300) or have a unit (20ms 5m 1h). Lengths are in sectors of 512 bytes (256),
+or in bytes with a unit (4k 2G).";
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
@@ -74,22 +75,24 @@ impl Args {
             return explain(&name);
         }
         let (Some(input), Some(output), Some(pipeline)) = (self.input, self.output, self.pipeline) else {
-            bail!("IN, OUT and PIPELINE are needed; `iosonar edit --help` has examples");
+            misuse!("name IN, OUT and PIPELINE; `iosonar edit --help` has examples");
         };
         if pipeline.is_endless() {
-            bail!("`{pipeline}` never ends: say how often to repeat (repeat times=5), or put `| select to=1h` behind");
+            misuse!("`{pipeline}` never ends: limit it with `repeat times=5`, or append `| select to=1h`");
         }
-        written::refuse_same_file(&input, &output)?;
+        for read in std::iter::once(input.as_path()).chain(pipeline.files()) {
+            written::refuse_same_file(read, &output)?;
+        }
         written::refuse_name_of_run(&output)?;
         self.replacing.allows(&output)?;
         let to = self.to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
         let rows = pipeline.apply(iosonar_trace::open_load(&input)?)?;
         let writer = self.replacing.create_load(&output, to, rows.metadata())?;
         let (metadata, unheld) = written::copy(&format!("editing {}", input.display()), rows, writer, |_| Ok(()))
-            .with_context(|| format!("{} was not made", output.display()))?;
-        written::say(&output, &metadata, &unheld);
+            .with_context(|| format!("cannot make {}", output.display()))?;
+        written::say(&output, to, &metadata, &unheld);
         if metadata.counts.requests == 0 {
-            tell!("warning: no request is left");
+            status!("warning: the result has no requests");
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -99,9 +102,9 @@ fn explain(name: &str) -> Result<ExitCode> {
     let named: Vec<_> = TRANSFORMS.iter().filter(|transform| name == "all" || transform.form.name == name).collect();
     if named.is_empty() {
         let names = TRANSFORMS.iter().map(|transform| transform.form.name).chain(["all"]);
-        bail!("no transform is called `{name}`; {}", did_you_mean(name, names));
+        misuse!("unknown transform `{name}`; {}", did_you_mean(name, names));
     }
     let texts: Vec<String> = named.iter().map(|transform| transform.form.help()).collect();
-    answer!("{}", texts.join("\n\n"));
+    out!("{}", texts.join("\n\n"));
     Ok(ExitCode::SUCCESS)
 }

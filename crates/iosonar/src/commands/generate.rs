@@ -3,19 +3,20 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use iosonar_trace::formats::Format;
-use iosonar_trace::words::{Param, Settings, Takes, Unset, parse_count, parse_sectors, parse_share, parse_time};
+use iosonar_trace::params::{ParamDefault, ParamSpec, ParamType, Settings, parse_count, parse_sectors, parse_share};
 use iosonar_trace::{Nanos, Sectors};
 use iosonar_workload::arrivals::{self, Kind};
 use iosonar_workload::{Recipe, Sizes, positions};
 
-use crate::told::tell;
+use crate::console::status;
+use crate::usage::Usage;
 use crate::written;
 
-/// Make an artificial load: bursts, ramps, Poisson and other arrivals at random, sequential, Zipf and other positions
+/// Generate a load: bursts, ramps, Poisson and other arrivals at random, sequential, Zipf and other positions
 pub struct Args {
     arrivals: Settings,
     common: Common,
@@ -24,51 +25,51 @@ pub struct Args {
 /// What every kind of load takes.
 #[derive(clap::Args)]
 struct Common {
-    /// What to write: NAME.load.parquet, or the classic text as NAME.load.gz
+    /// The load to write: NAME.load.parquet, or NAME.load.gz for blkreplay's text
     #[arg(value_name = "OUT")]
     output: PathBuf,
 
-    /// The format of OUT, if its name does not tell
+    /// The format of OUT [default: by its name]
     #[arg(long, value_name = "FORMAT", value_parser = super::convert::writable_format_named, help_heading = COMMON)]
     to: Option<&'static Format>,
 
     #[command(flatten)]
     replacing: written::Replacing,
 
-    /// How long the load lasts
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time, help_heading = COMMON, allow_hyphen_values = true)]
+    /// Duration of the load
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = crate::duration::above_zero, help_heading = COMMON, allow_hyphen_values = true)]
     duration: Nanos,
 
-    /// End it after this many requests, if that is earlier
+    /// End the load after this many requests, if that is earlier
     #[arg(long, value_name = "COUNT", value_parser = parse_count, help_heading = COMMON, allow_hyphen_values = true)]
     requests: Option<u64>,
 
-    /// How large requests are; several sizes with their weights: 4k:70,64k:30
+    /// Request size, or sizes with weights: 4k:70,64k:30
     #[arg(long, value_name = "SIZES", default_value = "4k", help_heading = COMMON, allow_hyphen_values = true)]
     size: Sizes,
 
-    /// The share of reads; the others are writes
+    /// Share of reads; the rest are writes
     #[arg(long, value_name = "SHARE", default_value = "0.7", value_parser = parse_share, help_heading = COMMON, allow_hyphen_values = true)]
     reads: f64,
 
-    /// Where requests go: `uniform`, `sequential`, 'zipf exponent=1.2', … (see `iosonar generate --help`)
+    /// Positions of the requests: `uniform`, `sequential`, 'zipf exponent=1.2', … (see `iosonar generate --help`)
     #[arg(long, value_name = "POSITIONS", default_value = "uniform", value_parser = positions::parse, help_heading = COMMON, allow_hyphen_values = true)]
     positions: Settings,
 
-    /// The size of the device that the load is for: no request goes beyond
+    /// Size of the address space; no request ends beyond it
     #[arg(long, value_name = "LENGTH", default_value = "1G", value_parser = parse_sectors, help_heading = COMMON, allow_hyphen_values = true)]
     span: Sectors,
 
-    /// Every position is a multiple of this
+    /// Align positions to multiples of this
     #[arg(long, value_name = "LENGTH", default_value = "4k", value_parser = parse_sectors, help_heading = COMMON, allow_hyphen_values = true)]
     align: Sectors,
 
-    /// What chance depends on: the same seed makes the same load
+    /// Seed of the random generator: the same seed makes the same load
     #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = COMMON, allow_hyphen_values = true)]
     seed: u64,
 }
 
-const COMMON: &str = "Every kind takes";
+const COMMON: &str = "Common options";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -76,14 +77,14 @@ Examples:
   iosonar generate poisson oltp.load.parquet --rate 500 --size 4k:70,64k:30 --positions zipf
   iosonar generate on-off backup.load.gz --rate 2k --on 200ms --off 5s --positions 'streams count=4'
 
-Lengths are sectors of 512 bytes (8), or bytes with a unit (4k 2G); times are seconds (0.5) or
-have a unit (20ms 5m); rates and counts may be large (2k). The file says how it was made, so that it can be made again.";
+Lengths are in sectors of 512 bytes (8), or in bytes with a unit (4k 2G). Times are in seconds (0.5)
+or have a unit (20ms 5m). Rates and counts may have one as well (2k). The file keeps the command line.";
 
 impl clap::Args for Args {
     fn augment_args(command: Command) -> Command {
         let kinds = arrivals::KINDS.iter().map(|kind| subcommand(kind));
         command
-            .about("Make an artificial load: bursts, ramps, Poisson, on/off; random, sequential, Zipf, hot spots")
+            .about("Generate a load: bursts, ramps, Poisson, on/off; random, sequential, Zipf, hot spots")
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand_value_name("KIND")
@@ -100,19 +101,19 @@ impl clap::Args for Args {
 
 fn subcommand(kind: &'static Kind) -> Command {
     let form = &kind.form;
-    let params = form.params.iter().map(|param: &'static Param| {
+    let params = form.params.iter().map(|param: &'static ParamSpec| {
         let arg =
             Arg::new(param.name).long(param.name).value_name(param.takes.placeholder()).help(capitalised(param.help));
         // A value that is refused is named as what it is, not as an unknown option.
         let arg = arg.allow_hyphen_values(true);
         let arg = match param.takes {
-            Takes::Word(words) => arg.value_parser(PossibleValuesParser::new(words)),
+            ParamType::Word(words) => arg.value_parser(PossibleValuesParser::new(words)),
             _ => arg.value_parser(move |text: &str| param.parse(text).map(|_| text.to_owned())),
         };
         match param.unset {
-            Unset::Default(text) => arg.default_value(text),
-            Unset::Refused => arg.required(true),
-            Unset::Means(_) => arg,
+            ParamDefault::Default(text) => arg.default_value(text),
+            ParamDefault::Refused => arg.required(true),
+            ParamDefault::Means(_) => arg,
         }
     });
     let command = Command::new(form.name).args(params);
@@ -128,7 +129,7 @@ fn subcommand(kind: &'static Kind) -> Command {
     command.after_help(format!("Example:\n  iosonar generate {example}"))
 }
 
-fn long_about(form: &iosonar_trace::words::Form) -> String {
+fn long_about(form: &iosonar_trace::params::Definition) -> String {
     format!("{}\n\n{}", form.about, form.details.replace('\n', " "))
 }
 
@@ -152,9 +153,9 @@ fn positions_help() -> String {
 impl FromArgMatches for Args {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let wrong = |why: String| clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{why}\n"));
-        let (name, matches) = matches.subcommand().ok_or_else(|| wrong("no kind of load is named".into()))?;
+        let (name, matches) = matches.subcommand().ok_or_else(|| wrong("name a kind of load".into()))?;
         let kind = arrivals::KINDS.iter().find(|kind| kind.form.name == name);
-        let kind = kind.ok_or_else(|| wrong(format!("no kind of load is called {name}")))?;
+        let kind = kind.ok_or_else(|| wrong(format!("unknown kind of load {name}")))?;
         let typed = kind.form.params.iter().filter_map(|param| {
             let text = matches.get_one::<String>(param.name)?;
             Some((param.name.to_owned(), text.clone()))
@@ -173,22 +174,19 @@ impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let Common { output, to, replacing, duration, requests, size, reads, positions, span, align, seed } =
             self.common;
-        if duration.0 <= 0 {
-            bail!("a load of no duration has no requests: give --duration above zero");
-        }
         written::refuse_name_of_run(&output)?;
         replacing.allows(&output)?;
         let recipe =
             Recipe { arrivals: self.arrivals, positions, sizes: size, reads, span, align, duration, requests, seed };
-        let load: Box<dyn iosonar_trace::Reader<_>> = Box::new(recipe.make().map_err(|why| anyhow!(why))?);
+        let load: Box<dyn iosonar_trace::Reader<_>> = Box::new(recipe.make().map_err(Usage)?);
         let to = to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
         let writer = replacing.create_load(&output, to, load.metadata())?;
         let (metadata, unheld) = written::copy(&format!("making {}", output.display()), load, writer, |_| Ok(()))
-            .with_context(|| format!("{} was not made", output.display()))?;
-        written::say(&output, &metadata, &unheld);
+            .with_context(|| format!("cannot make {}", output.display()))?;
+        written::say(&output, to, &metadata, &unheld);
         if metadata.counts.requests == 0 {
-            tell!(
-                "warning: it holds no request: none comes within its duration; ask for a higher rate, or a longer one"
+            status!(
+                "warning: the load has no requests: none arrives within its duration; use a higher --rate or a longer --duration"
             );
         }
         Ok(ExitCode::SUCCESS)

@@ -11,6 +11,7 @@ use iosonar_trace::{Metadata, Nanos, OpenedFile, Reader};
 use serde_json::{Map, Value, json};
 
 use crate::commands::convert::{Reading, described};
+use crate::console;
 use crate::human;
 use crate::progress::Rows;
 use crate::survey::{RunSurvey, Survey};
@@ -18,20 +19,20 @@ use crate::survey::{RunSurvey, Survey};
 /// A file whose lines are all bad has a hundred.
 const MOST_NOTES: usize = 8;
 
-/// Say what a load or a run is: how long, how many, how large, where from, and whether it is complete
+/// Summarize a load or a run: duration, requests, sizes, latencies, origin, completeness
 ///
-/// All of the file is read, so that what is said holds for all of it.
+/// Reads the whole file.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// The file; `-` is standard input; several files only if they are one trace (blktrace)
+    /// The file, or the files of one trace (blktrace); `-` is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
     #[command(flatten)]
     reading: Reading,
 
-    /// Print one JSON object instead (docs/info.md describes it)
+    /// Print a JSON object (see docs/info.md)
     #[arg(long)]
     json: bool,
 }
@@ -39,7 +40,7 @@ pub struct Args {
 const AFTER_HELP: &str = "\
 Examples:
   iosonar info mysql.load.gz
-  iosonar info sda.blktrace.* --action D         # what the device saw, by the files of all CPUs
+  iosonar info sda.blktrace.* --action D         # at the device, from the files of all CPUs
   iosonar info run.replay.parquet --json | jq .latency_us.p99";
 
 impl Args {
@@ -72,8 +73,7 @@ impl Args {
         let object = Value::Object(object);
         let mut out = io::stdout().lock();
         if self.json {
-            serde_json::to_writer_pretty(&mut out, &object).map_err(io::Error::from)?;
-            writeln!(out)?;
+            writeln!(out, "{}", console::json(&object)?)?;
         } else {
             out.write_all(for_people(&object, &described).as_bytes())?;
         }
@@ -140,7 +140,7 @@ fn for_people(object: &Value, described: &str) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
         if !value.is_empty() {
-            _ = writeln!(text, "{name:<11} {value}");
+            _ = writeln!(text, "{name:<11} {}", console::one_line(&value));
         }
     };
     let text_of = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -152,8 +152,8 @@ fn for_people(object: &Value, described: &str) -> String {
     line("is", format!("{described}{size}"));
     let complete = match (number(&object["unreadable_rows"]), object["complete"] == true) {
         (0, true) => "yes".into(),
-        (0, false) => "NO: it was cut short".into(),
-        (unreadable, _) => format!("NO: it is damaged, {} could not be read", human::counted(unreadable, "row")),
+        (0, false) => "NO: cut short".into(),
+        (unreadable, _) => format!("NO: damaged, {} unreadable", human::counted(unreadable, "row")),
     };
     line("complete", complete);
     if let Some(fake) = object["run"]["fake"].as_str() {
@@ -173,16 +173,16 @@ fn for_people(object: &Value, described: &str) -> String {
     let requests = number(&counts["requests"]);
     let share = |key: &str| {
         let count = number(&counts[&format!("{key}s")]);
-        format!("{} ({:.1} %)", human::counted(count, key), 100.0 * count as f64 / requests.max(1) as f64)
+        format!("{} ({})", human::counted(count, key), human::percent_of(count, requests))
     };
     let others = if number(&counts["others"]) > 0 { format!(", {}", share("other")) } else { String::new() };
-    line("requests", format!("{requests}: {}, {}{others}", share("read"), share("write")));
+    line("requests", format!("{}: {}, {}{others}", human::count(requests), share("read"), share("write")));
     line("length", human::span(object["duration_s"].as_f64().unwrap_or(0.0)));
     if let Some(rate) = object["requests_per_s"].as_f64() {
         // In a load of a second and a half no whole second may be as busy as all of it together.
         let peak = object["busiest_second_requests"].as_u64().filter(|&peak| peak as f64 >= rate);
-        let peak = peak.map_or(String::new(), |peak| format!(", {peak} in the busiest second"));
-        line("rate", format!("{rate:.1} requests/s on average{peak}"));
+        let peak = peak.map_or(String::new(), |peak| format!(", {} in the busiest second", human::count(peak)));
+        line("rate", format!("mean {} requests/s{peak}", human::rate(rate)));
     }
     let bytes = &object["bytes"];
     line(
@@ -195,35 +195,38 @@ fn for_people(object: &Value, described: &str) -> String {
         .flatten()
         .take(3)
         .map(|size| {
-            let share = 100.0 * number(&size["requests"]) as f64 / requests.max(1) as f64;
-            format!("{} ({share:.0} %)", human::block(number(&size["bytes"])))
+            let share = human::percent_of(number(&size["requests"]), requests);
+            format!("{} ({share})", human::block(number(&size["bytes"])))
         })
         .collect();
     if !common.is_empty() {
         let (min, max) = (human::block(number(&sizes["min"])), human::block(number(&sizes["max"])));
-        let mean = human::bytes(sizes["mean"].as_f64().unwrap_or(0.0) as u64);
+        let mean = human::block(sizes["mean"].as_f64().unwrap_or(0.0) as u64);
         line(
             "sizes",
             if min == max {
                 format!("all {min}")
             } else {
-                format!("{min} to {max}, {mean} on average; most often {}", common.join(", "))
+                format!("{min} to {max}, mean {mean}; most frequent {}", common.join(", "))
             },
         );
     }
     let end = number(&span["max_end_sector"]);
-    line("reaches", format!("sector {end} ({})", human::bytes(end.saturating_mul(512))));
+    line("reaches", format!("sector {} ({})", human::count(end), human::block(end.saturating_mul(512))));
     line("devices", devices(&object["devices"]));
-    for (key, name) in [("latency_us", "latency"), ("delay_us", "delay")] {
-        if let Some(q) = object[key].as_object() {
-            let us = |key: &str| human::span(q[key].as_f64().unwrap_or(0.0) / 1e6);
-            let all: Vec<String> = ["p50", "p90", "p99", "max"].iter().map(|q| format!("{q} {}", us(q))).collect();
-            line(name, format!("{} on average, {}", us("mean"), all.join(", ")));
-        }
+    line("latency", quantiles(&object["latency_us"]));
+    let by_op = object["latency_us_by_op"].as_object();
+    // Of one operation alone it would be the same again.
+    for (op, q) in by_op.into_iter().flatten().filter(|_| by_op.is_some_and(|all| all.len() > 1)) {
+        let requests = human::counted(number(&q["requests"]), "request");
+        line(&format!("  {}", op.replace('_', " ")), format!("{} ({requests})", quantiles(q)));
     }
+    line("queued", quantiles(&object["queued_us"]));
+    line("delay", quantiles(&object["delay_us"]));
     if let Some(outcomes) = object["outcomes"].as_object() {
-        let all: Vec<String> = outcomes.iter().map(|(name, count)| format!("{count} {name}")).collect();
-        line("outcomes", format!("{}; {} pushed back", all.join(", "), number(&object["pushed_back"])));
+        let all: Vec<String> =
+            outcomes.iter().map(|(name, count)| format!("{} {name}", human::count(number(count)))).collect();
+        line("outcomes", format!("{}; {} pushed back", all.join(", "), human::count(number(&object["pushed_back"]))));
     }
     for (key, name) in [
         ("bad_lines", "bad lines"),
@@ -232,16 +235,25 @@ fn for_people(object: &Value, described: &str) -> String {
         ("unmatched", "unmatched"),
     ] {
         let count = number(&counts[key]);
-        line(name, if count > 0 { count.to_string() } else { String::new() });
+        line(name, if count > 0 { human::count(count) } else { String::new() });
     }
     let notices = object["notices"].as_array().map_or(&[][..], Vec::as_slice);
     for notice in notices.iter().take(MOST_NOTES) {
         line("note", text_of(notice));
     }
     if notices.len() > MOST_NOTES {
-        line("", format!("and {} more notes: --json has them all", notices.len() - MOST_NOTES));
+        line("", format!("and {} more notes; --json shows all", notices.len() - MOST_NOTES));
     }
     text
+}
+
+/// Nothing where there are none.
+fn quantiles(q: &Value) -> String {
+    if !q.is_object() {
+        return String::new();
+    }
+    let us = |key: &str| human::span(q[key].as_f64().unwrap_or(0.0) / 1e6);
+    format!("median {}, 99 % {}, most {}, mean {}", us("p50"), us("p99"), us("max"), us("mean"))
 }
 
 fn devices(devices: &Value) -> String {
@@ -252,7 +264,7 @@ fn devices(devices: &Value) -> String {
         .map(|device| {
             let name = device["name"].as_str().filter(|name| !name.is_empty()).unwrap_or("unnamed");
             let size = device["sectors"].as_u64();
-            size.map_or(name.to_owned(), |s| format!("{name} ({})", human::bytes(s.saturating_mul(512))))
+            size.map_or(name.to_owned(), |s| format!("{name} ({})", human::block(s.saturating_mul(512))))
         })
         .collect();
     let more = names.len().saturating_sub(8);

@@ -5,19 +5,19 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use iosonar_trace::limit::{Limit, limit};
-use iosonar_trace::words::parse_time;
-use iosonar_trace::{Metadata, Nanos, Opened};
+use iosonar_trace::{Metadata, Nanos, Opened, path_text};
 use serde_json::json;
 
 use super::info::told_before;
-use crate::human;
-use crate::told::{answer, tell};
+use crate::console::{answer_json_line, out, status};
+use crate::{duration, human};
 
-/// Tell up to which rate a storage kept up, from replays of growing demand
+/// Find the highest rate that a storage sustained in replays of growing demand
 ///
-/// A storage kept up until the first request that could only be issued more than a second after its time. It makes sense
-/// for loads whose demand grows: `generate bursts`, `generate ramp`, `edit … 'ramped slope=10'`. What was demanded then is more
-/// than the storage can do if a deep queue or a steep growth hid that for a while; what it did from then on is its own.
+/// The limit is the highest demand of a second in which at most 5 % of the requests were late, that is issued more than a second
+/// after their scheduled time (--late). A stall from which the storage recovered is no limit. A deep queue or a steep ramp hides
+/// saturation for a while: the demand found is then above what the storage sustains, and the rate from then on is its own. Use
+/// loads of growing demand: `generate bursts`, `generate ramp`, `edit … 'ramped slope=10'`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,51 +30,48 @@ pub struct Args {
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
 
-    /// From which delay on a request counts as late
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_time, allow_hyphen_values = true)]
+    /// Requests with a longer delay are late
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration::above_zero, allow_hyphen_values = true)]
     late: Nanos,
 
-    /// Print one JSON object for each run
+    /// Print a JSON object for each run
     #[arg(long)]
     json: bool,
 }
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        if self.late <= Nanos::ZERO {
-            bail!("--late must be more than 0: no request goes out just in time; 1ms would be a short one");
-        }
         for path in &self.runs {
             let Opened::Run(mut run) = iosonar_trace::open(path)? else {
-                bail!("{} is a load: replay it, and give the result", path.display());
+                bail!("{} is a load: replay it, and name the result", path.display());
             };
             refuse_without_deadlines(path, run.metadata())?;
-            let told = told_before(&*run, &path.to_string_lossy());
+            let told = told_before(&*run, &path_text(path));
             let limit = limit(&mut *run, self.late)?;
             let metadata = run.metadata();
             // Those that were told of before are the load's.
             let unreadable = metadata.counts.bad_lines - told.unwrap_or(0);
             if unreadable > 0 {
                 let rows = human::counted(unreadable, "row");
-                tell!("warning: {} is damaged: {rows} could not be read, and are not counted", path.display());
+                status!("warning: {} is damaged: {rows} unreadable, not counted", path.display());
             }
             if !metadata.complete {
-                tell!("warning: {} was cut short: what came later is not known", path.display());
+                status!("warning: {} was cut short: the limit may come later", path.display());
             }
             for doubt in doubts(&limit, metadata) {
-                tell!("warning: {}: {doubt}", path.display());
+                status!("warning: {}: {doubt}", path.display());
             }
             let fake = metadata.run.as_ref().and_then(|run| run["fake"].as_str());
             if self.json {
                 let mut object = serde_json::to_value(limit)?;
-                object["run"] = json!(path);
+                object["run"] = json!(path_text(path));
                 object["unreadable_rows"] = json!(unreadable);
                 object["complete"] = json!(metadata.complete);
                 object["fake"] = json!(fake);
-                answer!("{object}");
+                answer_json_line(&object);
             } else {
-                fake.iter().for_each(|fake| answer!("{}: {fake}", path.display()));
-                answer!("{}", sentence(path, &limit));
+                fake.iter().for_each(|fake| out!("{}: {fake}", path.display()));
+                out!("{}", sentence(path, &limit, self.late));
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -90,8 +87,7 @@ fn refuse_without_deadlines(path: &Path, metadata: &Metadata) -> Result<()> {
         _ => return Ok(()),
     };
     bail!(
-        "{} was replayed with {how}: its requests went when there was room for them, and so none can be late; replay the \
-         load at its own times",
+        "{} was replayed with {how}, without scheduled times, so no request can be late; replay the load without {how}",
         path.display()
     );
 }
@@ -99,16 +95,16 @@ fn refuse_without_deadlines(path: &Path, metadata: &Metadata) -> Result<()> {
 /// Why what is found may not be the storage's limit.
 fn doubts(limit: &Limit, metadata: &Metadata) -> Vec<String> {
     let kept = match limit.held_by {
-        Some("input") => "the load was not read, or data not built, in time",
-        Some("recorder") => "the record of the run could not be written fast enough",
-        Some("perturbed") => "it was put off on purpose",
-        Some("overlap") => "it waited for one that it overlaps",
-        Some("order") => "an earlier one waited for one that it overlaps",
+        Some("input") => "the replayer did not read the load, or build data, in time",
+        Some("recorder") => "the replayer could not write the results fast enough",
+        Some("perturbed") => "--perturb delayed it",
+        Some("overlap") => "it overlapped a request in flight",
+        Some("order") => "an earlier request overlapped one in flight",
         _ => "",
     };
     let mut doubts = Vec::new();
     if !kept.is_empty() {
-        doubts.push(format!("the first late request was not kept by a storage that did too little: {kept}"));
+        doubts.push(format!("the storage did not cause the first late request: {kept}"));
     }
     let verdict = metadata.run.as_ref().map(|run| &run["statistics"]["verdict"]);
     if let Some(verdict) = verdict.filter(|verdict| verdict["faithful"] == false) {
@@ -118,17 +114,48 @@ fn doubts(limit: &Limit, metadata: &Metadata) -> Vec<String> {
     doubts
 }
 
-fn sentence(path: &Path, limit: &Limit) -> String {
-    let demanded = limit.demanded_per_second;
+fn sentence(path: &Path, limit: &Limit, late: Nanos) -> String {
+    let path = path.display();
+    let kept_up = limit.kept_up_per_second.map(|count| human::counted(count, "request"));
     let Some(until) = limit.kept_up_until_ns else {
-        return format!(
-            "{}: kept up to the end, with up to {demanded} requests per second; a steeper or longer load finds the limit",
-            path.display()
-        );
+        let up_to = kept_up.map_or(String::new(), |requests| format!(", with up to {requests} per second"));
+        let late = match limit.first_late_ns {
+            None => String::new(),
+            Some(first) => format!(
+                "; {} ({}) were more than {} late, the first at {}, but the storage recovered",
+                human::counted(limit.late_requests, "request"),
+                human::percent_of(limit.late_requests, limit.requests),
+                human::span(late.as_secs()),
+                human::span(Nanos(first).as_secs())
+            ),
+        };
+        return format!("{path}: kept up to the end{up_to}{late}; use a steeper or longer load to find the limit");
     };
     let then = limit.done_per_second.map_or(String::new(), |done| {
-        format!("; from then on it did {done:.0} per second, which is what the storage can do")
+        format!("; from then on it completed {} per second on average", human::rate(done))
     });
     let until = human::span(Nanos(until).as_secs());
-    format!("{}: kept up until {until}, when {demanded} requests per second were demanded{then}", path.display())
+    let most = human::count(limit.most_done_per_second);
+    let Some(kept_up) = kept_up else {
+        let late = human::span(late.as_secs());
+        return format!(
+            "{path}: kept up in no full second: from {until} on, too many requests were more than {late} late{then}; it \
+             completed at most {most} in a second"
+        );
+    };
+    // What comes too fast waits: as long as that is not too long, the storage keeps up with more than it does.
+    let waited = match limit.kept_up_per_second {
+        Some(kept_up) if kept_up > limit.most_done_per_second => {
+            format!(
+                "; faster requests queued for up to {} (count them with a smaller --late)",
+                human::span(late.as_secs())
+            )
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{path}: kept up with up to {kept_up} per second, and fell behind at {until}, at a demand of {} per second{then}; it \
+         completed at most {most} in a second{waited}",
+        human::count(limit.demanded_per_second)
+    )
 }

@@ -1,59 +1,88 @@
 //! `iosonar man`: the man pages, made from the same definition as the help.
 
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use clap::CommandFactory;
+use anyhow::{Context, Result, bail};
 use clap_mangen::Man;
 
-/// Print the man page, or write those of all subcommands
+use crate::console::out;
+use crate::program::Program;
+
+/// Print the man page, or write the man pages of all subcommands
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  iosonar man | man -l -                      read it
-  iosonar man --out /usr/local/share/man/man1 install it, with a page for each subcommand")]
+  iosonar man | man -l -                      read
+  iosonar man --out /usr/local/share/man/man1 install all pages")]
 pub struct Args {
-    /// Write iosonar.1 and an iosonar-NAME.1 for each subcommand into this folder
+    /// Write iosonar.1 and an iosonar-NAME.1 for each subcommand into this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Replace existing files, even other programs' man pages
+    #[arg(long, requires = "out")]
+    overwrite: bool,
 }
 
 impl Args {
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self, program: &Program) -> Result<ExitCode> {
         match self.out {
             Some(folder) => {
-                for file in write_all(&folder)? {
-                    writeln!(io::stdout(), "{}", file.display())?;
+                for file in write_all(&folder, cli(program), self.overwrite)? {
+                    out!("{}", file.display());
                 }
             }
-            None => io::stdout().write_all(page(cli()).as_bytes()).context("can't print the man page")?,
+            None => io::stdout().write_all(page(cli(program)).as_bytes()).context("can't print the man page")?,
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
 /// The whole command line, but for `help`: a page that says that it prints help is no help.
-fn cli() -> clap::Command {
-    let mut cli = crate::Cli::command().disable_help_subcommand(true);
+fn cli(program: &Program) -> clap::Command {
+    let mut cli = (program.command_line)().disable_help_subcommand(true);
     cli.build();
     cli
 }
 
-fn write_all(folder: &Path) -> Result<Vec<PathBuf>> {
-    fs::create_dir_all(folder).with_context(|| format!("can't make the folder {}", folder.display()))?;
-    let mut files = Vec::new();
-    let mut commands = vec![cli()];
+/// Writes all of them, or none if something else is in the way.
+fn write_all(folder: &Path, command_line: clap::Command, overwrite: bool) -> Result<Vec<PathBuf>> {
+    fs::create_dir_all(folder).with_context(|| format!("can't make the directory {}", folder.display()))?;
+    let mut pages = Vec::new();
+    let mut commands = vec![command_line];
     while let Some(command) = commands.pop() {
         commands.extend(command.get_subcommands().filter(|of| !of.is_hide_set()).cloned());
         let file = folder.join(Man::new(command.clone()).get_filename());
-        fs::write(&file, page(command)).with_context(|| format!("can't write {}", file.display()))?;
-        files.push(file);
+        if !overwrite && !may_be_replaced(&file).with_context(|| format!("can't read {}", file.display()))? {
+            bail!(
+                "{} exists and is no man page of iosonar; choose another directory, or replace it with --overwrite",
+                file.display()
+            );
+        }
+        pages.push((file, page(command)));
     }
-    files.sort();
-    Ok(files)
+    pages.sort();
+    for (file, page) in &pages {
+        fs::write(file, page).with_context(|| format!("can't write {}", file.display()))?;
+    }
+    Ok(pages.into_iter().map(|(file, _)| file).collect())
+}
+
+/// Whether nothing is there, or a page that an earlier version wrote: those are made anew whenever iosonar is installed.
+fn may_be_replaced(file: &Path) -> io::Result<bool> {
+    // The title comes behind a line or two for quotation marks.
+    const TITLE_WITHIN: u64 = 1024;
+    match fs::metadata(file) {
+        Ok(status) if !status.is_file() => return Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        status => status?,
+    };
+    let mut beginning = Vec::new();
+    File::open(file)?.take(TITLE_WITHIN).read_to_end(&mut beginning)?;
+    let is_title = |line: &[u8]| line.starts_with(b".TH iosonar ") || line.starts_with(b".TH iosonar-");
+    Ok(beginning.split(|&byte| byte == b'\n').any(is_title))
 }
 
 /// The page of one command; what stands below its help keeps its lines as they are.
@@ -73,10 +102,10 @@ mod tests {
     #[test]
     fn there_is_a_page_for_each_subcommand_and_one_for_all() {
         let folder = tempfile::tempdir().expect("a folder");
-        write_all(folder.path()).expect("the pages are written");
+        write_all(folder.path(), cli(&crate::PROGRAM), false).expect("the pages are written");
         let page = fs::read_to_string(folder.path().join("iosonar.1")).expect("the main page");
         assert!(page.contains(".SH NOTES\n.nf\n"), "examples and exit codes keep their lines:\n{page}");
-        for subcommand in crate::Cli::command().get_subcommands() {
+        for subcommand in crate::command_line().get_subcommands() {
             let file = folder.path().join(format!("iosonar-{}.1", subcommand.get_name()));
             assert!(file.is_file(), "{} is missing", file.display());
         }

@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::external;
+use crate::program::Program;
 
 mod check;
 mod completions;
@@ -24,11 +25,10 @@ mod replay;
 
 /// What stands below the list of commands in `iosonar --help`.
 pub const AFTER_HELP: &str = "\
-Any other NAME runs the program iosonar-NAME from this binary's folder or the path, as git does:
-that is how `report`, `sql` and your own commands join.
+`iosonar NAME` runs any other program iosonar-NAME beside this binary or in PATH, as git does.
 
-Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 what was compared differs, or what
-was judged is bad, 4 requests of a replay failed (or parts of a wipe or slurp), 5 cut short.";
+Exit codes: 0 success, 1 failure, 2 wrong command line, 3 differences found or the verdict is bad,
+4 requests of a replay (or parts of a wipe or slurp) failed, 5 cut short.";
 
 /// In the order in which people meet them.
 #[derive(Subcommand)]
@@ -51,9 +51,14 @@ pub enum Command {
 }
 
 impl Command {
-    pub fn run(self) -> Result<ExitCode> {
+    /// Whether it does I/O on a target, which may never answer.
+    pub fn may_hang(&self) -> bool {
+        matches!(self, Self::Replay(_) | Self::Device(_))
+    }
+
+    pub fn run(self, program: &Program) -> Result<ExitCode> {
         match self {
-            Self::Demo(args) => args.run(),
+            Self::Demo(args) => args.run(program),
             Self::Info(args) => args.run(),
             Self::Convert(args) => args.run(),
             Self::Edit(args) => args.run(),
@@ -64,9 +69,9 @@ impl Command {
             Self::Recover(args) => args.run(),
             Self::Limit(args) => args.run(),
             Self::Check(args) => args.run(),
-            Self::Completions(args) => args.run(),
-            Self::Man(args) => args.run(),
-            Self::External(words) => external::run(&words),
+            Self::Completions(args) => args.run(program),
+            Self::Man(args) => args.run(program),
+            Self::External(words) => external::run(&words, program),
         }
     }
 }

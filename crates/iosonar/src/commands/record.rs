@@ -2,6 +2,7 @@
 
 mod until;
 
+use std::fs;
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,15 +13,16 @@ use clap::ValueEnum;
 use indicatif::ProgressBar;
 use iosonar_record::{BlockDevice, Level, Options, Progress, Recorder, refuse_output_on};
 use iosonar_trace::formats::{FORMATS, Format};
-use iosonar_trace::output::{Output, split_compression};
+use iosonar_trace::output::{Output, refuse_block_device, split_compression};
 use iosonar_trace::{Metadata, Request, Writer};
 
-use crate::duration;
+use crate::console::{one_line, status};
 use crate::signals::Orders;
-use crate::told::tell;
+use crate::usage::misuse;
+use crate::{duration, fio, human};
 use until::Until;
 
-/// Record what block devices are asked, live, into a load
+/// Record the live I/O of block devices as a load
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,48 +30,47 @@ Examples:
   iosonar record --device /dev/sda --device /dev/sdb --output /dev/shm/both.load.parquet
                                                      two disks, until Ctrl-C
   iosonar record --device /dev/nvme0n1p3 -- pgbench --time 60
-                                                     while pgbench runs
-  iosonar record --level D --device /dev/sda         what reached the disk, merged and split
+                                                     until pgbench ends
+  iosonar record --level D --device /dev/sda         at the driver, merged and split
 
-A whole disk or a partition can be recorded; of a partition, sectors count from its start.
-It needs root, and Linux 5.15 or newer with BTF. What is written later (the page cache's writeback)
-is only recorded while the recording goes on: end a COMMAND with `sync` where that matters.
-A COMMAND that outlives --duration is waited for, but no longer recorded. Ctrl-C goes to COMMAND
-as well; where that ignores it, a second one ends the recording.
+Records whole disks and partitions; sectors of a partition count from its start. Needs root, and
+Linux 5.15 or newer with BTF. Writeback after COMMAND has ended is not recorded: end COMMAND with
+`sync` where that matters. If COMMAND outlives --duration, iosonar waits for it without recording.
+Ctrl-C goes to COMMAND as well; a second one ends the recording.
 
-Exit codes: 0 done, 1 failed, 2 the command line was wrong; with COMMAND, that of COMMAND, but 1 if
-the recording failed; 128 + the number of a signal that came before the recording began.")]
+Exit codes: 0 success, 1 failure, 2 wrong command line, 128 + N for signal N before the recording
+began. With COMMAND, its exit code, or 1 if the recording failed.")]
 pub struct Args {
-    /// A device to record: a disk, a partition, a loop device, …; may be given several times
+    /// The device to record: a disk, a partition, a loop device, …; repeat for several devices
     #[arg(long, short, required = true, value_name = "DEV", num_args = 1..)]
     device: Vec<PathBuf>,
-    /// Record so long [90, 1.5s, 10m, 2h], or until COMMAND ends if that is earlier; without it, until Ctrl-C or until
-    /// COMMAND ends
+    /// Duration of the recording: 90, 1.5s, 10m, 2h; COMMAND may end it earlier [default: until Ctrl-C, or until COMMAND
+    /// ends]
     #[arg(long, short = 't', value_name = "TIME", value_parser = duration::parse)]
     duration: Option<Duration>,
-    /// Where on its way a request is recorded
+    /// The event at which requests are recorded
     #[arg(long, value_enum, ignore_case = true, default_value_t = LevelName::Q)]
     level: LevelName,
-    /// The file to write, by its ending in any format that holds loads [default: DEV.load.parquet]
+    /// The load to write; its name determines the format [default: DEV.load.parquet]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Memory for events that were not read yet, in MiB; more where events are lost
+    /// Size of the ring buffer for events, in MiB; increase it if events are lost
     #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     buffer: u32,
-    /// Free text that the load keeps: where it comes from, its licence
+    /// Free text to keep in the load: its origin, its licence
     #[arg(long, value_name = "TEXT", default_value = "")]
     note: String,
-    /// Record while this command runs, and end with its exit code
+    /// Record until this command ends, and exit with its exit code
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum LevelName {
-    /// What was asked for, before it is split, merged and queued
+    /// Queued: requests as submitted, before splitting and merging
     #[value(name = "Q")]
     Q,
-    /// What reached the device, after that
+    /// Issued to the driver, after splitting and merging
     #[value(name = "D")]
     D,
 }
@@ -80,7 +81,7 @@ impl Args {
         let output = self.output.clone().unwrap_or_else(|| default_output(&devices));
         refuse_existing(&output)?;
         if let Some(doubt) = refuse_output_on(&devices, &output)? {
-            tell!("warning: {doubt}");
+            status!("warning: {doubt}");
         }
         let options = Options {
             level: match self.level {
@@ -97,7 +98,7 @@ impl Args {
         refuse_existing(&output)?;
         let recorder = Recorder::start(devices, &options)?;
         if let Some(signal) = orders.any() {
-            tell!("ended by a signal before the recording began; nothing was recorded");
+            status!("a signal came before the recording began; nothing was recorded");
             return Ok(ExitCode::from(128 + signal));
         }
         let mut until = Until::start(&self.command, self.duration, orders)?;
@@ -120,16 +121,18 @@ fn stopped(error: iosonar_record::Error, mut until: Until) -> anyhow::Error {
     if !until.command_goes_on() {
         return error.into();
     }
-    tell!("iosonar: the recording has stopped, and the command goes on without it: {error}");
+    status!("iosonar: recording failed: {error}; the command runs on without it");
     match until.exit_code() {
-        Ok(_) => anyhow::Error::new(error).context("the command was not recorded to its end"),
+        Ok(_) => anyhow::Error::new(error).context("the recording ended before the command"),
         Err(error) => error,
     }
 }
 
 fn refuse_existing(output: &Path) -> Result<()> {
-    if output.is_file() {
-        bail!("{} exists already; remove it, or name another file with --output", output.display());
+    let Ok(status) = fs::metadata(output) else { return Ok(()) };
+    refuse_block_device(&status).with_context(|| output.display().to_string())?;
+    if status.is_file() {
+        bail!("{} exists; remove it, or name another file with --output", output.display());
     }
     Ok(())
 }
@@ -145,11 +148,11 @@ fn begin(output: &Path, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
     let Some(create) = format.and_then(|format| format.create_load) else {
         let endings: Vec<&str> =
             FORMATS.iter().copied().filter(can).flat_map(|format| format.endings).copied().collect();
-        bail!(
-            "{}: the name of a recording tells its format: let --output end in one of {} (text also with .gz or .zst){}",
+        misuse!(
+            "{}: the name of the output determines its format: end --output in one of {} (text also with .gz or .zst){}",
             output.display(),
             endings.join(" "),
-            if output == Path::new("-") { "; standard output has no ending" } else { "" }
+            if output == Path::new("-") { "; standard output has no name" } else { "" }
         );
     };
     Ok(create(Output::create(output)?, known)?)
@@ -167,7 +170,7 @@ fn progress_bar(devices: &[PathBuf], has_command: bool) -> ProgressBar {
     }
     let names: Vec<String> = devices.iter().map(|device| device.display().to_string()).collect();
     let bar = ProgressBar::new_spinner();
-    bar.set_prefix(names.join(" "));
+    bar.set_prefix(one_line(&names.join(" ")));
     bar.set_style(
         indicatif::ProgressStyle::with_template("{spinner} recording {prefix}: {msg}").expect("the template is right"),
     );
@@ -177,33 +180,37 @@ fn progress_bar(devices: &[PathBuf], has_command: bool) -> ProgressBar {
 fn show(bar: &ProgressBar, progress: &Progress) {
     let lost = match progress.lost_events {
         0 => String::new(),
-        lost => format!(", {lost} events lost"),
+        lost => format!(", {} lost", human::counted(lost, "event")),
     };
-    bar.set_message(format!("{} s, {} requests{lost}", progress.elapsed.as_secs(), progress.requests));
+    let requests = human::counted(progress.requests, "request");
+    bar.set_message(format!("{} s, {requests}{lost}", progress.elapsed.as_secs()));
     bar.tick();
 }
 
 fn report(output: &Path, footer: &Metadata, notes: &[String]) {
     let counts = &footer.counts;
-    tell!(
-        "{}: {} requests ({} reads, {} writes, {} others)",
+    status!(
+        "{}: {} ({}, {}, {})",
         output.display(),
-        counts.requests,
-        counts.reads,
-        counts.writes,
-        counts.others
+        human::counted(counts.requests, "request"),
+        human::counted(counts.reads, "read"),
+        human::counted(counts.writes, "write"),
+        human::counted(counts.others, "other")
     );
     for note in footer.notices.iter().chain(notes) {
-        tell!("  {note}");
+        status!("  {note}");
     }
     if counts.unmatched > 0 {
-        tell!("  {} requests have no latency: their end was not seen", counts.unmatched);
+        status!("  no completion seen for {}: their latency is unknown", human::counted(counts.unmatched, "request"));
     }
     if counts.lost_events > 0 {
-        tell!("  record with a larger --buffer to lose no events");
+        status!("  use a larger --buffer to lose no events");
+    }
+    if iosonar_trace::format_for(output).is_ok_and(|format| format.name == "fio-iolog") {
+        fio::advice(output, footer).lines().for_each(|line| status!("{line}"));
     }
     if counts.requests == 0 {
         let names: Vec<&str> = footer.devices.iter().map(|device| device.name.as_str()).collect();
-        tell!("  nothing was asked of {} meanwhile (the page cache may have answered)", names.join(" or "));
+        status!("  no I/O on {} during the recording (the page cache may have served it)", names.join(" or "));
     }
 }

@@ -8,11 +8,13 @@ use anyhow::{Result, bail};
 use iosonar_replay::run;
 use iosonar_trace::output::{final_name, give_name, recover};
 
+use crate::console::{out, status};
+use crate::human;
 use crate::progress::Rows;
 use crate::statistics;
-use crate::told::{answer, tell};
+use crate::usage::misuse;
 
-/// Make a result or a load of what a killed replay or recording left behind
+/// Recover the result or load of a killed replay or recording
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,7 +25,7 @@ pub struct Args {
     /// The journal of a replay, RESULT.journal, or the hidden file of a recording, .NAME.XXXXXX.partial
     #[arg(value_name = "LEFT")]
     left: PathBuf,
-    /// The result or the load [default: the name that it would have got]
+    /// The result or load to write [default: its original name]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -38,15 +40,14 @@ impl Args {
             ends_in("journal").then(|| self.left.with_extension(""))
         };
         let Some(output) = self.output.or(own) else {
-            bail!(
-                "{}: by its name this is neither a replay's journal, RESULT.journal, nor the hidden file of a recording, \
-                 .NAME.XXXXXX.partial (`ls -A` shows it); if it is a journal that was renamed, end its name in \
-                 .journal again",
+            misuse!(
+                "{}: name a replay's journal, RESULT.journal, or the hidden file of a recording, .NAME.XXXXXX.partial \
+                 (`ls -A` shows it); the name of a journal must end in .journal",
                 self.left.display()
             );
         };
         if output.exists() {
-            bail!("{} exists; name another result with --output", output.display());
+            bail!("{} exists; name another file with --output", output.display());
         }
         if is_recording { name_recording(&self.left, &output) } else { make_result(&self.left, &output) }
     }
@@ -55,10 +56,10 @@ impl Args {
 fn make_result(journal: &Path, output: &Path) -> Result<ExitCode> {
     let finished = run::recover(journal, output)?;
     for warning in &finished.warnings {
-        tell!("warning: {warning}");
+        status!("warning: {warning}");
     }
-    answer!("{}", statistics::for_people(&finished.statistics).trim_end());
-    answer!("recovered        {}", finished.output.display());
+    out!("{}", statistics::for_people(&finished.statistics).trim_end());
+    out!("recovered        {}", finished.output.display());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -73,12 +74,13 @@ fn name_recording(hidden: &Path, output: &Path) -> Result<ExitCode> {
     if let Err(error) = give_name(hidden, output) {
         let advice = match error.kind() {
             io::ErrorKind::CrossesDevices => {
-                "; that is another file system: recover it without --output, then move it there (mv)"
+                "; they are on different file systems: recover without --output, then move the file (mv)"
             }
             _ => "",
         };
-        bail!("{} can't become {}: {error}{advice}", hidden.display(), output.display());
+        bail!("can't rename {} to {}: {error}{advice}", hidden.display(), output.display());
     }
-    answer!("{}: {} requests until it was cut short", output.display(), load.metadata().counts.requests);
+    let requests = human::counted(load.metadata().counts.requests, "request");
+    out!("{}: {requests} before it was cut short", output.display());
     Ok(ExitCode::SUCCESS)
 }

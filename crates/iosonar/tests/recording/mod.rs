@@ -46,6 +46,7 @@ pub struct Recording {
 impl Recording {
     /// Comes back when the recording has begun: the command that it records says so.
     pub fn start(arguments: &[&str]) -> Self {
+        iosonar_testing::default_signals();
         let folder = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
         let mut child = Command::new(env!("CARGO_BIN_EXE_iosonar"))
             .arg("record")

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use iosonar_trace::{Device, DeviceId, Kind, Metadata, Nanos, Op, Opened, Record, Request, Sector, Sectors};
+use iosonar_trace::{Device, DeviceId, IoResult, Kind, Metadata, Nanos, Op, Opened, Request, Sector, Sectors};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -33,6 +33,14 @@ pub fn side_by_side(requests: u64, sectors: u64) -> Vec<Row> {
     (0..requests).map(|i| (i as f64 / 1e3, i * sectors, sectors, if i % 3 == 0 { 'R' } else { 'W' })).collect()
 }
 
+/// A file of ones that is known as a target, where its file system can keep that.
+pub fn known_target(path: &Path, bytes: u64) {
+    fs::write(path, vec![1; bytes as usize]).expect("a file");
+    let file = File::open(path).expect("it is there");
+    file.sync_all().expect("it is durable");
+    iosonar_replay::device::content::mark(&file);
+}
+
 /// A folder in memory in which a test has its loads, its targets and its results.
 pub struct Bench {
     folder: TempDir,
@@ -40,7 +48,13 @@ pub struct Bench {
 
 impl Bench {
     pub fn new() -> Self {
+        iosonar_testing::default_signals();
         Self { folder: tempfile::tempdir_in("/dev/shm").expect("a folder in memory") }
+    }
+
+    /// The same on a disk, for what file systems in memory can't do before Linux 6.6.
+    pub fn on_disk() -> Self {
+        Self { folder: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder") }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -144,6 +158,13 @@ pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
+/// The process and those that it started, as a supervisor its worker.
+pub fn family(process: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|id| id.parse().ok()).flat_map(family);
+    std::iter::once(process).chain(children).collect()
+}
+
 /// A replay that goes on.
 pub struct Running {
     child: Option<Child>,
@@ -151,9 +172,18 @@ pub struct Running {
 }
 
 impl Running {
+    pub fn id(&self) -> u32 {
+        self.child.as_ref().expect("it runs").id()
+    }
+
     pub fn signal(&self, name: &str) {
-        let id = self.child.as_ref().expect("it runs").id().to_string();
-        run("kill", &[format!("-{name}").as_ref(), id.as_ref()]);
+        run("kill", &[format!("-{name}").as_ref(), self.id().to_string().as_ref()]);
+    }
+
+    /// Kills the process that does the I/O, not its supervisor.
+    pub fn kill_worker(&self) {
+        let worker = family(self.id())[1];
+        run("kill", &["-KILL".as_ref(), worker.to_string().as_ref()]);
     }
 
     pub fn end(mut self) -> Ran {
@@ -193,16 +223,17 @@ impl Ran {
         self
     }
 
-    /// It could not be done, and said all of this; nothing was left behind.
+    /// It could not be done, or was not to be asked for, and said all of this; nothing was left behind.
     pub fn refused(self, words: &[&str]) -> Self {
-        let ran = self.with_code(1);
+        assert!(matches!(self.code, Some(1 | 2)), "{:?}: {}", self.code, self.stderr);
+        let ran = self;
         for word in words {
             assert!(ran.stderr.contains(word), "no {word:?} in: {}", ran.stderr);
         }
         ran
     }
 
-    pub fn rows(&self) -> Vec<Record> {
+    pub fn rows(&self) -> Vec<IoResult> {
         read_run(&self.result).0
     }
 
@@ -216,7 +247,7 @@ impl Ran {
     }
 
     /// Rows in the order of the load.
-    pub fn by_request(&self) -> Vec<Record> {
+    pub fn by_request(&self) -> Vec<IoResult> {
         let mut rows = self.rows();
         rows.sort_by_key(|r| r.request);
         rows
@@ -224,7 +255,7 @@ impl Ran {
 }
 
 /// All rows of a result, and its footer.
-pub fn read_run(path: &Path) -> (Vec<Record>, Metadata) {
+pub fn read_run(path: &Path) -> (Vec<IoResult>, Metadata) {
     let Opened::Run(mut reader) = iosonar_trace::open(path).expect("a result was written") else {
         panic!("{} is no result", path.display());
     };

@@ -4,8 +4,16 @@
 //! Where places are asked for again and again, there are many ways to put parts together, and the one that was taken is not
 //! to be told. But splitting and merging leave alone how often each sector is transferred.
 
-use super::Difference;
-use super::pieces::Tiling;
+use super::entry::Difference;
+
+/// How many requests of the run were found in pieces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tiling {
+    /// Those that are several in the recording.
+    pub split: u64,
+    /// Those of which several are one in the recording.
+    pub merged: u64,
+}
 
 /// Takes out of both lists what covers the same sectors equally often, each stretch of them for itself that no request
 /// crosses the ends of.
@@ -85,9 +93,7 @@ fn remove(from: &mut Vec<Difference>, is_found: Vec<bool>) {
 #[cfg(test)]
 mod tests {
     use iosonar_trace::Op;
-    use proptest::prelude::*;
 
-    use super::super::pieces::take_tiled;
     use super::*;
 
     fn write(sector: u64, sectors: u64) -> Difference {
@@ -118,41 +124,5 @@ mod tests {
         }
         assert_eq!(take_balanced(&mut missing, &mut vec![write(0, 16)]), Tiling { split: 0, merged: 2 });
         assert_eq!(missing.len(), 2, "what has no length is not found by its sectors");
-    }
-
-    /// Several times over the same sectors, each time cut at other places.
-    fn passes(cuts: &[Vec<bool>]) -> Vec<Difference> {
-        let of_pass = |cuts: &Vec<bool>| {
-            let mut parts = vec![write(0, 8)];
-            for (&is_cut, at) in cuts.iter().zip(1..) {
-                if is_cut {
-                    parts.push(write(at * 8, 8));
-                } else {
-                    parts.last_mut().expect("the first").sectors += 8;
-                }
-            }
-            parts
-        };
-        cuts.iter().flat_map(of_pass).collect()
-    }
-
-    proptest! {
-        #[test]
-        fn what_was_merged_and_split_in_any_way_is_found_and_a_lost_request_is_not(
-            asked in prop::collection::vec(prop::collection::vec(any::<bool>(), 30), 4),
-            done in prop::collection::vec(prop::collection::vec(any::<bool>(), 30), 4),
-            lost in any::<prop::sample::Index>(),
-        ) {
-            let (mut missing, mut extra) = (passes(&asked), passes(&done));
-            let all = missing.len() as u64;
-            let tiling = take_tiled(&mut missing, &mut extra);
-            prop_assert_eq!((missing.len(), extra.len(), tiling.split + tiling.merged), (0, 0, all));
-
-            let (mut missing, mut extra) = (passes(&asked), passes(&done));
-            let lost = extra.swap_remove(lost.index(extra.len()));
-            take_tiled(&mut missing, &mut extra);
-            let sectors = |of: &[Difference]| of.iter().map(|of| of.sectors).sum::<u64>();
-            prop_assert_eq!(sectors(&missing), sectors(&extra) + lost.sectors);
-        }
     }
 }

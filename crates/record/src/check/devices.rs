@@ -2,7 +2,7 @@
 
 use iosonar_trace::{DeviceId, Metadata};
 
-use super::expected::Flushes;
+use super::flushes::Flushes;
 
 /// Requests are compared within a group: a target and the recorded device of its name. What corresponds to nothing by name is
 /// group 0, taken together.
@@ -98,14 +98,14 @@ impl Devices {
         let named: Vec<&str> = self.recorded.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
         if !without.is_empty() && named.is_empty() {
             notes.push(format!(
-                "the replay went to {}; of which device the recording is, it does not say: if it is of another one, the \
-                 comparison says nothing",
+                "the target of the replay was {}, but the recording does not name its device: if it is another one, the result is \
+                 meaningless",
                 some(&without)
             ));
         } else if !without.is_empty() {
             notes.push(format!(
-                "the replay went to {}, recorded was {}: if these are not the same storage (one stacked on the other), the \
-                 comparison says nothing",
+                "the target of the replay was {}, the recording is of {}: unless one is stacked on the other, the result is \
+                 meaningless",
                 some(&without),
                 some(&named)
             ));
@@ -114,8 +114,8 @@ impl Devices {
         for target in self.targets.iter().filter(|target| target.is_part) {
             let disk = target.recorded.map_or("", |index| &self.recorded[index]);
             notes.push(format!(
-                "the replay went to {}, recorded was {disk}: where the one is a partition of the other, their sectors count \
-                 from different places",
+                "the target of the replay was {}, the recording is of {disk}: if one is a partition of the other, their sectors \
+                 count from different starts",
                 target.shown
             ));
         }
@@ -124,15 +124,12 @@ impl Devices {
             named.iter().copied().filter(|name| !compared.iter().any(|compared| compared == name)).collect();
         if without.is_empty() && !self.targets.is_empty() && !others.is_empty() {
             notes.push(format!(
-                "the replay did not go to {}: what was recorded there counts as not of the replay",
+                "{} was no target of the replay: its recorded requests count as additional",
                 some(&others)
             ));
         }
         if without.len() > 1 && self.recorded.len() - compared.len() > 1 {
-            notes.push(format!(
-                "requests of {} are taken together: the names don't tell which is which",
-                some(&without)
-            ));
+            notes.push(format!("requests of {} are compared together: names and numbers do not match", some(&without)));
         }
         notes
     }
@@ -147,8 +144,8 @@ impl Devices {
         let number = numbers.next()?;
         let which = if numbers.next().is_some() { format!(", if {number} is {disk}") } else { String::new() };
         Some(format!(
-            "the run does not know the numbers of {disk}; `iosonar edit RECORDED x.load.parquet 'remap map={number}:{disk}'` \
-             gives what was recorded its name{which} (`lsblk` tells numbers)"
+            "the run does not have the device number of {disk}; `iosonar edit RECORDED x.load.parquet 'remap \
+             map={number}:{disk}'` names the recorded device{which} (`lsblk` shows device numbers)"
         ))
     }
 }
@@ -238,14 +235,18 @@ mod tests {
     fn another_device_is_told_of() {
         let found = devices(json!([block("/dev/loop1", "loop1")]), &["loop2"]);
         assert_eq!((found.of_issued(DeviceId(0)), found.of_recorded(DeviceId(0))), (0, 0));
-        assert!(found.notes()[0].starts_with("the replay went to loop1, recorded was loop2"), "{:?}", found.notes());
+        assert!(
+            found.notes()[0].starts_with("the target of the replay was loop1, the recording is of loop2"),
+            "{:?}",
+            found.notes()
+        );
         assert!(found.compared().is_empty());
     }
 
     #[test]
     fn a_recording_without_names_is_told_of() {
         let found = devices(json!([block("/dev/loop1", "loop1")]), &[""]);
-        assert!(found.notes()[0].contains("it does not say"), "{:?}", found.notes());
+        assert!(found.notes()[0].contains("does not name its device"), "{:?}", found.notes());
         assert_eq!(found.notes().len(), 1);
     }
 
@@ -304,7 +305,7 @@ mod tests {
         assert_eq!([0, 1, 5].map(|device| found.of_issued(DeviceId(device))), [3, 1, 1]);
         assert_eq!([0, 1, 2].map(|device| found.of_recorded(DeviceId(device))), [1, 0, 3]);
         assert_eq!(found.notes().len(), 1);
-        assert!(found.notes()[0].contains("did not go to loop3"), "{:?}", found.notes());
+        assert!(found.notes()[0].contains("loop3 was no target"), "{:?}", found.notes());
     }
 
     #[test]

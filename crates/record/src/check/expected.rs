@@ -2,33 +2,12 @@
 //! that asks for one. Flushes are the same for whoever reads a recording, whether the load asks for them or the replay
 //! makes them: they are counted together.
 
-use iosonar_trace::{Flags, Metadata, Op, Record, Sector, Sectors};
+use iosonar_trace::{Flags, IoResult, Metadata, Op, Sector, Sectors, human};
 use serde_json::Value;
 
-use super::Entry;
 use super::devices::Devices;
-
-/// What a recording of a target shows of the flushes that it was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flushes {
-    /// Each one.
-    Each,
-    /// None: there is no write cache to flush, and the kernel ends them before anybody sees them.
-    None,
-    /// Those that the file system makes of it, which need not be as many.
-    FileSystem,
-}
-
-impl Flushes {
-    /// On a target, as the run's footer describes it.
-    pub fn on(target: &Value) -> Self {
-        match (target["kind"].as_str(), target["write_cache"].as_str()) {
-            (Some("file"), _) => Self::FileSystem,
-            (_, Some("write through")) => Self::None,
-            _ => Self::Each,
-        }
-    }
-}
+use super::entry::Entry;
+use super::flushes::Flushes;
 
 /// What is known of the run's rows after all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,18 +32,18 @@ impl Told {
         let mut notes = Vec::new();
         if self.unseen_flushes > 0 {
             notes.push(format!(
-                "flushes are not looked for where the target has no write cache (`write through`), {} here: the kernel ends \
-                 them before a recording sees them",
-                self.unseen_flushes
+                "{} flushes not checked: the target has no write cache (`write through`), so the kernel completes flushes before \
+                 a recording sees them",
+                human::count(self.unseen_flushes)
             ));
         }
         // None at all: then this kernel does not.
         if (1..self.flushed_behind).contains(&extra) {
             notes.push(format!(
-                "the kernel flushes by itself behind a write that must be durable, if a system call waits for it, as those of \
-                 threads and of the page cache do: {} times here, and only {extra} flushes are left for that, so that some \
-                 may be missing",
-                self.flushed_behind
+                "the kernel adds a flush after each durable write by a blocking system call (--engine threads, page cache): {} \
+                 here, but the recording has only {} more flushes, so some may be missing",
+                human::count(self.flushed_behind),
+                human::count(extra)
             ));
         }
         notes
@@ -111,7 +90,7 @@ impl<'a> Expected<'a> {
     }
 
     /// Enters what a recording must hold of a row.
-    pub fn of_row(&self, row: &Record, told: &mut Told, enter: &mut dyn FnMut(Entry)) {
+    pub fn of_row(&self, row: &IoResult, told: &mut Told, enter: &mut dyn FnMut(Entry)) {
         let Some(at) = row.issued else {
             told.never_issued += 1;
             return;
@@ -153,13 +132,13 @@ mod tests {
 
     use super::*;
 
-    fn row(op: Op, sectors: u64, flags: Flags, issued: Option<i64>) -> Record {
+    fn row(op: Op, sectors: u64, flags: Flags, issued: Option<i64>) -> IoResult {
         let request = Request { flags, ..Request::new(Nanos(0), op, Sector(sectors * 8), Sectors(sectors)) };
-        Record { issued: issued.map(Nanos), outcome: Outcome::Ok, ..Record::of(&request, 0) }
+        IoResult { issued: issued.map(Nanos), outcome: Outcome::Ok, ..IoResult::of(&request, 0) }
     }
 
     /// How many flushes and others are expected of these rows, and what is told of them.
-    fn expected(run: Value, rows: &[Record]) -> (usize, usize, Told) {
+    fn expected(run: Value, rows: &[IoResult]) -> (usize, usize, Told) {
         let known = Metadata { run: Some(run), ..Metadata::new(Kind::Replay, "test") };
         let devices = Devices::of(&known, &Metadata::new(Kind::Load, "test"));
         let (expected, mut told, mut entries) = (Expected::of(&known, &devices), Told::default(), Vec::new());

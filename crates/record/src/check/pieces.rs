@@ -2,17 +2,8 @@
 
 use iosonar_trace::Op;
 
-use super::Difference;
-use super::coverage::take_balanced;
-
-/// How many requests of the run were found in pieces.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tiling {
-    /// Those that are several in the recording.
-    pub split: u64,
-    /// Those of which several are one in the recording.
-    pub merged: u64,
-}
+use super::coverage::{Tiling, take_balanced};
+use super::entry::Difference;
 
 /// Takes out of both lists what covers one another. What is left is in no certain order.
 pub fn take_tiled(missing: &mut Vec<Difference>, extra: &mut Vec<Difference>) -> Tiling {
@@ -111,6 +102,8 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn write(sector: u64, sectors: u64) -> Difference {
@@ -160,5 +153,41 @@ mod tests {
         let mut extra = vec![write(0, 8), read, write(16, 16)];
         assert_eq!(take_tiled(&mut missing, &mut extra), Tiling::default());
         assert_eq!((missing.len(), extra.len()), (1, 3));
+    }
+
+    /// Several times over the same sectors, each time cut at other places.
+    fn passes(cuts: &[Vec<bool>]) -> Vec<Difference> {
+        let of_pass = |cuts: &Vec<bool>| {
+            let mut parts = vec![write(0, 8)];
+            for (&is_cut, at) in cuts.iter().zip(1..) {
+                if is_cut {
+                    parts.push(write(at * 8, 8));
+                } else {
+                    parts.last_mut().expect("the first").sectors += 8;
+                }
+            }
+            parts
+        };
+        cuts.iter().flat_map(of_pass).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_merged_and_split_in_any_way_is_found_and_a_lost_request_is_not(
+            asked in prop::collection::vec(prop::collection::vec(any::<bool>(), 30), 4),
+            done in prop::collection::vec(prop::collection::vec(any::<bool>(), 30), 4),
+            lost in any::<prop::sample::Index>(),
+        ) {
+            let (mut missing, mut extra) = (passes(&asked), passes(&done));
+            let all = missing.len() as u64;
+            let tiling = take_tiled(&mut missing, &mut extra);
+            prop_assert_eq!((missing.len(), extra.len(), tiling.split + tiling.merged), (0, 0, all));
+
+            let (mut missing, mut extra) = (passes(&asked), passes(&done));
+            let lost = extra.swap_remove(lost.index(extra.len()));
+            take_tiled(&mut missing, &mut extra);
+            let sectors = |of: &[Difference]| of.iter().map(|of| of.sectors).sum::<u64>();
+            prop_assert_eq!(sectors(&missing), sectors(&extra) + lost.sectors);
+        }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use iosonar_trace::{Flags, Kind, Metadata, Nanos, Outcome};
+use iosonar_trace::{Flags, Kind, Metadata, Nanos, Outcome, Sector, Sectors};
 use proptest::prelude::*;
 
 use super::*;
 
-fn compared(run: &[Record], recording: &[Request], pass_size: u64) -> Comparison {
+fn compared(run: &[IoResult], recording: &[Request], pass_size: u64) -> Comparison {
     compared_as(run, &Metadata::new(Kind::Replay, "test"), recording, &Metadata::new(Kind::Load, "test"), pass_size)
 }
 
@@ -33,13 +33,13 @@ fn reader<Row: Clone + Send + 'static>(rows: &[Row], metadata: &Metadata) -> Res
     Ok(Box::new(Rows { rows, metadata: metadata.clone() }))
 }
 
-fn issued(sector: u64, sectors: u64, op: Op, issued: Option<i64>) -> Record {
-    Record {
+fn issued(sector: u64, sectors: u64, op: Op, issued: Option<i64>) -> IoResult {
+    IoResult {
         source_sector: Sector(0),
         issued: issued.map(Nanos),
         in_flight: 1,
         outcome: Outcome::Ok,
-        ..Record::of(&Request::new(Nanos(0), op, Sector(sector), Sectors(sectors)), 0)
+        ..IoResult::of(&Request::new(Nanos(0), op, Sector(sector), Sectors(sectors)), 0)
     }
 }
 
@@ -48,7 +48,7 @@ fn recorded(sector: u64, sectors: u64, op: Op, at: i64) -> Request {
 }
 
 fn compared_as(
-    run: &[Record],
+    run: &[IoResult],
     known_of_run: &Metadata,
     recording: &[Request],
     known: &Metadata,
@@ -67,7 +67,7 @@ fn requests_are_looked_for_on_the_device_of_their_target() {
     let known_of_run = Metadata { run: Some(targets), ..Metadata::new(Kind::Replay, "test") };
     let device = |name: &str| iosonar_trace::Device { name: name.into(), sectors: None };
     let known = Metadata { devices: vec![device("sdb"), device("sda")], ..Metadata::new(Kind::Load, "test") };
-    let on = |device: u32, mut row: Record| {
+    let on = |device: u32, mut row: IoResult| {
         row.device = iosonar_trace::DeviceId(device as _);
         row
     };
@@ -161,7 +161,7 @@ fn too_many_differences_are_not_called_missing_requests() {
 #[test]
 fn a_flush_before_a_write_is_looked_for_and_missed() {
     let flags = Flags::PREFLUSH.with(Flags::FUA);
-    let flushed = |sector, at| Record { flags, ..issued(sector, 8, Op::Write, Some(at)) };
+    let flushed = |sector, at| IoResult { flags, ..issued(sector, 8, Op::Write, Some(at)) };
     let run = [flushed(0, 1), flushed(8, 2), issued(0, 0, Op::Flush, Some(3))];
     let writes = [recorded(0, 8, Op::Write, 1), recorded(8, 8, Op::Write, 2)];
     let with = |flushes: usize| [&writes[..], &vec![recorded(0, 0, Op::Flush, 1); flushes]].concat();
@@ -229,8 +229,8 @@ fn told_when(zero_ns: i64) -> (Metadata, Metadata) {
     (known_of_run, known)
 }
 
-fn read_at(sector: u64, at: i64) -> Record {
-    Record { completed: Some(Nanos(at + 1000)), ..issued(sector, 8, Op::Read, Some(at)) }
+fn read_at(sector: u64, at: i64) -> IoResult {
+    IoResult { completed: Some(Nanos(at + 1000)), ..issued(sector, 8, Op::Read, Some(at)) }
 }
 
 #[test]

@@ -2,15 +2,17 @@
 
 use std::path::Path;
 
+use iosonar_trace::human;
+
+use crate::address::device_map::labelled;
+use crate::address::placement::Fit;
+use crate::config::options::Options;
 use crate::device::meter::Counted;
-use crate::feeder::Fed;
-use crate::mapping::labelled;
-use crate::options::Options;
-use crate::placement::Fit;
-use crate::statistics::Statistics;
+use crate::pipeline::prepare::PrepareStats;
+use crate::result::statistics::Statistics;
 
 /// The manual's advice, as far as a run shows that it was not followed.
-pub fn after(options: &Options, fed: &Fed, s: &Statistics) -> Vec<String> {
+pub fn after(options: &Options, fed: &PrepareStats, s: &Statistics) -> Vec<String> {
     let mut all = Vec::new();
     let mut say = |when: bool, text: String| all.extend(when.then_some(text));
     let reads = s.reads.max(1) as f64;
@@ -20,8 +22,8 @@ pub fn after(options: &Options, fed: &Fed, s: &Statistics) -> Vec<String> {
             && options.load == Path::new("-")
             && (s.wrap_factor >= 2.0 || (s.wrap_factor < 0.5 && s.requests > 0)),
         format!(
-            "the load reaches over {:.3} times the target's size; a target of about the original's size gives other results",
-            s.wrap_factor
+            "the load reaches over {} times the target's size; a target of about the original's size gives other results",
+            human::factor(s.wrap_factor)
         ),
     );
     for device in s.devices.iter().filter(|device| device.wrap_factor.is_some_and(|factor| factor > 1.0)) {
@@ -43,14 +45,17 @@ pub fn after(options: &Options, fed: &Fed, s: &Statistics) -> Vec<String> {
     say(
         !lost.is_empty(),
         format!(
-            "{} requests were left out, whose devices no --target names: {}",
-            lost.iter().map(|device| device.requests).sum::<u64>(),
+            "{} left out, whose devices no --target names: {}",
+            human::counted(lost.iter().map(|device| device.requests).sum(), "request"),
             lost.iter().map(|d| labelled(usize::from(d.device), &d.source)).collect::<Vec<_>>().join(", ")
         ),
     );
     let writes: u64 = s.devices.iter().filter(|d| d.target.is_some()).map(|d| d.writes + d.others).sum();
-    say(options.reads_only && writes > 0, format!("{writes} requests were left out that are no reads (--reads-only)"));
-    say(s.bad_lines > 0, format!("{} lines of the load could not be understood", s.bad_lines));
+    say(
+        options.reads_only && writes > 0,
+        format!("{} left out that are no reads (--reads-only)", human::counted(writes, "request")),
+    );
+    say(s.bad_lines > 0, format!("{} of the load could not be understood", human::counted(s.bad_lines, "line")));
     say(!fed.load_complete, "the load itself was cut short".into());
     say(options.speedup != 1.0, format!("a speed-up of {} distorts a natural load", options.speedup));
     say(
@@ -60,16 +65,19 @@ pub fn after(options: &Options, fed: &Fed, s: &Statistics) -> Vec<String> {
     say(
         s.zero_reads as f64 > 0.01 * reads,
         format!(
-            "{} of {} reads came back all zero: areas that were never written answer too fast; fill the target with data \
+            "{} of {} came back all zero: areas that were never written answer too fast; fill the target with data \
              first, by `iosonar device wipe {}`",
-            s.zero_reads,
-            s.reads,
+            human::count(s.zero_reads),
+            human::counted(s.reads, "read"),
             read_from(s)
         ),
     );
     say(
         s.skipped.too_large > 0,
-        format!("{} requests exceed the memory for buffers; raise --buffers", s.skipped.too_large),
+        format!(
+            "{} left out, larger than the memory for buffers; raise --buffers",
+            human::counted(s.skipped.too_large, "request")
+        ),
     );
     all.extend(options.data.doubt().filter(|_| fed.written.bytes > 0));
     all.extend(options.data.shortfall(&fed.written));
@@ -100,16 +108,19 @@ pub fn seen(s: &Statistics, counted: &Counted) -> Vec<String> {
     let had = if s.elapsed_s > 0.0 { counted.busy_s / s.elapsed_s } else { 0.0 };
     if counted.requests > 0 && meant >= DEEP && had < 0.5 * meant {
         all.push(format!(
-            "the replay had {meant:.1} requests in flight on average, but {disk} saw only {had:.1}: something above it \
-             (locks of a file system, a full queue, a busy processor) let them through later, and latencies include that"
+            "the replay had {} requests in flight on average, but {disk} saw only {}: something above it \
+             (locks of a file system, a full queue, a busy processor) let them through later, and latencies include that",
+            human::rate(meant),
+            human::rate(had)
         ));
     }
     let pieces = counted.requests + counted.merged;
     if s.completed >= 100 && pieces as f64 > 1.5 * s.completed as f64 {
         all.push(format!(
-            "the disk {disk} was asked {pieces} times for {} requests of the replay: they were split, a file system added its own, \
+            "the disk {disk} was asked {} times for {} of the replay: they were split, a file system added its own, \
              or others used it as well; `iosonar record --device /dev/{disk}` shows what",
-            s.completed
+            human::count(pieces),
+            human::counted(s.completed, "request")
         ));
     }
     all
@@ -117,13 +128,13 @@ pub fn seen(s: &Statistics, counted: &Counted) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use iosonar_trace::{Nanos, Op, Outcome, Record, Request, Sector, Sectors};
+    use iosonar_trace::{IoResult, Nanos, Op, Outcome, Request, Sector, Sectors};
 
     use super::*;
-    use crate::issuer::Tally;
-    use crate::mapping::Map;
-    use crate::placement::Geometry;
-    use crate::statistics::{Closing, Counter};
+    use crate::address::device_map::Map;
+    use crate::address::placement::Geometry;
+    use crate::issuer::LoopCounters;
+    use crate::result::statistics::{Closing, Counter};
 
     /// A thousand reads in a second, each of which took that long.
     fn ran(latency_ms: i64) -> Statistics {
@@ -131,18 +142,18 @@ mod tests {
         for i in 0..1000 {
             let completed = Nanos(1_000_000 * i as i64 + 1_000_000);
             let issued = completed - Nanos(latency_ms * 1_000_000);
-            counter.add(&Record {
+            counter.add(&IoResult {
                 issued: Some(issued),
                 completed: Some(completed),
                 bytes_done: 4096,
                 in_flight: 1,
                 outcome: Outcome::Ok,
-                ..Record::of(&Request::new(issued, Op::Read, Sector(i * 8), Sectors(8)), i)
+                ..IoResult::of(&Request::new(issued, Op::Read, Sector(i * 8), Sectors(8)), i)
             });
         }
         counter.close(&Closing {
-            fed: &Fed::default(),
-            tally: &Tally::default(),
+            fed: &PrepareStats::default(),
+            counters: &LoopCounters::default(),
             map: &Map::all_to_first(),
             targets: &[("x".into(), Geometry::new(1 << 30, 512))],
             timed: false,
@@ -160,7 +171,7 @@ mod tests {
         assert!((mean_in_flight(&deep) - 8.0).abs() < 0.01, "{}", mean_in_flight(&deep));
         assert!(seen(&deep, &counted(1000, 7.5)).is_empty());
         let said = seen(&deep, &counted(1000, 1.0)).concat();
-        assert!(said.contains("had 8.0 requests in flight on average, but sda saw only 1.0"), "{said}");
+        assert!(said.contains("had 8 requests in flight on average, but sda saw only 1:"), "{said}");
         assert!(seen(&ran(1), &counted(1000, 0.1)).is_empty(), "hardly more than one: nothing to lose");
         assert!(seen(&deep, &counted(0, 0.0)).is_empty(), "a device that counts nothing");
     }
@@ -169,6 +180,6 @@ mod tests {
     fn more_requests_than_were_made_are_told_of() {
         assert!(seen(&ran(1), &counted(1400, 1.0)).is_empty());
         let said = seen(&ran(1), &counted(2000, 1.0)).concat();
-        assert!(said.contains("asked 2000 times for 1000 requests"), "{said}");
+        assert!(said.contains("asked 2,000 times for 1,000 requests"), "{said}");
     }
 }

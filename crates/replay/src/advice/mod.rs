@@ -3,12 +3,6 @@
 
 mod after;
 pub mod before;
+pub mod remedies;
 
 pub use after::{after, mean_in_flight, seen};
-
-/// A share for people: `62 %`, and more digits where they matter.
-pub fn percent(share: f64) -> String {
-    let percent = 100.0 * share;
-    let digits = if percent > 0.0 && percent < 1.0 || percent > 99.0 && percent < 100.0 { 2 } else { 0 };
-    format!("{percent:.digits$} %")
-}

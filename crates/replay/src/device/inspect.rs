@@ -7,17 +7,19 @@ use serde::Serialize;
 
 use super::holes::{self, Holes};
 use super::mounts::{self, Mount};
+use super::node::Handle;
 use super::queue::Queue;
-use super::readable::{Readable, Through, identify};
+use super::readable::{self, Readable, Through};
 use super::sample::{self, Bounds, Sampled};
 use super::{Kind, safety, sysfs};
-use crate::clock::wall;
 use crate::error::{Error, Result};
+use crate::schedule::clock::wall;
 
 /// What was found.
 #[derive(Clone, Debug, Serialize)]
 pub struct Inspection {
     /// What the user called it.
+    #[serde(serialize_with = "crate::config::path_text::serialize")]
     pub path: PathBuf,
     /// What it is.
     pub kind: Kind,
@@ -75,25 +77,26 @@ impl Disk {
 
 /// Looks at it. Reads samples within the bounds; none, if they allow none. Who may not read it is told the rest.
 pub fn inspect(path: &Path, bounds: Bounds) -> Result<Inspection> {
-    let (meta, kind, bytes) = identify(path)?;
-    let (storage, unreadable) = match Readable::open(path, Through::Device) {
+    let handle = Handle::new(path)?;
+    let (meta, kind, bytes) = (&handle.meta, handle.kind, readable::bytes(&handle)?);
+    let (storage, unreadable) = match Readable::of(handle.again()?, Through::Device) {
         Ok(storage) => (Some(storage), None),
         Err(Error::Unsafe { reason, .. }) => (None, Some(reason)),
         Err(error) => (None, Some(error.to_string())),
     };
-    let mount = (kind == Kind::File).then(|| mounts::of(path)).flatten();
+    let mount = (kind == Kind::File).then(|| handle.real_path().and_then(|place| mounts::of(&place))).flatten();
     let rdev = match kind {
         Kind::Block => Some(meta.rdev()),
         Kind::File | Kind::None => mount.as_ref().and_then(Mount::device),
     };
-    let (signatures, signatures_unknown) = match safety::signatures(path) {
+    let (signatures, signatures_unknown) = match safety::signatures(&handle) {
         Ok(found) => (Some(found), None),
         Err(why) => (None, Some(why)),
     };
     let is_file = kind == Kind::File;
     let read_only = match kind {
         Kind::Block => sysfs::read(meta.rdev(), "ro").as_deref() == Some("1"),
-        Kind::File | Kind::None => rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_err(),
+        Kind::File | Kind::None => rustix::fs::access(handle.own_path(), rustix::fs::Access::WRITE_OK).is_err(),
     };
     Ok(Inspection {
         path: path.to_owned(),
@@ -103,7 +106,7 @@ pub fn inspect(path: &Path, bounds: Bounds) -> Result<Inspection> {
         disk: rdev.and_then(Disk::of),
         queue: rdev.map(Queue::of),
         read_only,
-        users: safety::users(kind, &meta),
+        users: safety::users(&handle),
         signatures,
         signatures_unknown,
         mount,

@@ -1,12 +1,16 @@
-//! What is mounted where, from `/proc/self/mountinfo`.
+//! What is mounted where, from `/proc/PID/mountinfo`.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::sysfs;
+use super::node::Node;
+use super::{processes, sysfs};
 
 /// A mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -19,16 +23,33 @@ pub struct Mount {
     pub options: String,
     /// What it is made of: mostly the path of a device.
     pub source: String,
+    /// The same, whatever bytes it is of.
+    #[serde(skip)]
+    source_path: PathBuf,
     /// The device number that its files show.
     #[serde(skip)]
     number: u64,
+    /// In whose mount namespace, if that is not our own.
+    #[serde(skip)]
+    of_process: Option<u32>,
 }
 
 impl Mount {
-    /// Whether it lies on that device. A file system over several devices (btrfs) has a number of its own; its devices are
-    /// found by their names.
-    pub fn is_of(&self, rdev: u64) -> bool {
-        self.number == rdev || self.source_rdev() == Some(rdev)
+    /// Whether it lies on that device or file. A file system over several devices (btrfs) has a number of its own; its
+    /// devices are found by their names. So are files that are mounted without a loop device (erofs, or by FUSE).
+    pub fn is_of(&self, node: Node) -> bool {
+        Node::Block(self.number) == node || self.source_node() == Some(node)
+    }
+
+    /// `mounted on /mnt`, and in whose namespace if not in ours.
+    pub fn said(&self) -> String {
+        let place = &self.place;
+        match self.of_process {
+            None => format!("mounted on {place}"),
+            Some(pid) => {
+                format!("mounted on {place} in the mount namespace of {} (process {pid})", processes::name_of(pid))
+            }
+        }
     }
 
     /// The block device that it lies on, if it lies on one.
@@ -37,16 +58,51 @@ impl Mount {
     }
 
     fn source_rdev(&self) -> Option<u64> {
-        if !self.source.starts_with('/') {
-            return None;
+        match self.source_node()? {
+            Node::Block(rdev) => Some(rdev),
+            Node::File { .. } => None,
         }
-        fs::metadata(&self.source).ok().map(|m| m.rdev()).filter(|&rdev| rdev != 0)
+    }
+
+    fn source_node(&self) -> Option<Node> {
+        let inside = self.source_path.strip_prefix("/").ok()?;
+        match self.of_process {
+            None => Node::at(&self.source_path),
+            Some(pid) => Node::at(&Path::new(&format!("/proc/{pid}/root")).join(inside)),
+        }
     }
 }
 
 /// Everything that is mounted, in the order in which it was.
 pub fn all() -> Vec<Mount> {
-    parse(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
+    parse(&fs::read("/proc/self/mountinfo").unwrap_or_default())
+}
+
+/// What is mounted here and in the mount namespaces of all processes and threads that may be looked at, each namespace once.
+pub fn everywhere() -> Vec<Mount> {
+    let namespace = |pid: &str| fs::metadata(format!("/proc/{pid}/ns/mnt")).ok().map(|meta| meta.ino());
+    let mut known: HashSet<u64> = namespace("self").into_iter().collect();
+    let mut mounts = all();
+    // A thread may have a namespace of its own, and a main thread that has ended has none.
+    for pid in processes::all().flat_map(|pid| std::iter::once(pid).chain(processes::threads(pid))) {
+        if namespace(&pid.to_string()).is_some_and(|namespace| known.insert(namespace)) {
+            let others = parse(&fs::read(format!("/proc/{pid}/mountinfo")).unwrap_or_default());
+            mounts.extend(others.into_iter().map(|mount| Mount { of_process: Some(pid), ..mount }));
+        }
+    }
+    mounts
+}
+
+/// Files and devices that are swap.
+pub fn swaps() -> Vec<Node> {
+    swap_paths(&fs::read("/proc/swaps").unwrap_or_default()).iter().filter_map(|path| Node::at(path)).collect()
+}
+
+/// `/swap\040file                         file\t\t8188\t\t0\t\t-2`: spaces, tabs, line ends and backslashes in a name are escaped.
+fn swap_paths(text: &[u8]) -> Vec<PathBuf> {
+    let lines = text.split(|&byte| byte == b'\n').skip(1);
+    let names = lines.filter_map(|line| line.split(u8::is_ascii_whitespace).next()).filter(|name| !name.is_empty());
+    names.map(|name| PathBuf::from(OsString::from_vec(unescaped(name)))).collect()
 }
 
 /// The one that holds a file.
@@ -62,35 +118,39 @@ fn deepest(mounts: Vec<Mount>, path: &Path) -> Option<Mount> {
 }
 
 /// `36 35 98:0 /root /place rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=continue`
-fn parse(text: &str) -> Vec<Mount> {
-    text.lines()
-        .filter_map(|line| {
-            let fields: Vec<&str> = line.split(' ').collect();
-            let behind = fields.iter().position(|field| *field == "-")? + 1;
-            let own = fields.get(5)?;
-            let of_system = fields.get(behind + 2).copied().unwrap_or_default();
-            let more: Vec<&str> = of_system.split(',').filter(|o| !own.split(',').any(|known| known == *o)).collect();
-            let options = if more.is_empty() { (*own).to_owned() } else { format!("{own},{}", more.join(",")) };
-            Some(Mount {
-                place: unescaped(fields.get(4)?),
-                file_system: (*fields.get(behind)?).to_owned(),
-                options,
-                source: unescaped(fields.get(behind + 1)?),
-                number: sysfs::number(fields.get(2)?)?,
-            })
-        })
-        .collect()
+fn parse(text: &[u8]) -> Vec<Mount> {
+    text.split(|&byte| byte == b'\n').filter_map(one).collect()
+}
+
+fn one(line: &[u8]) -> Option<Mount> {
+    let fields: Vec<&[u8]> = line.split(|&byte| byte == b' ').collect();
+    let text = |index: usize| fields.get(index).map(|field| String::from_utf8_lossy(field));
+    let behind = fields.iter().position(|field| *field == b"-")? + 1;
+    let own = text(5)?;
+    let of_system = text(behind + 2).unwrap_or_default();
+    let more: Vec<&str> = of_system.split(',').filter(|o| !own.split(',').any(|known| known == *o)).collect();
+    let options = if more.is_empty() { own.into_owned() } else { format!("{own},{}", more.join(",")) };
+    let source = unescaped(fields.get(behind + 1)?);
+    Some(Mount {
+        place: String::from_utf8_lossy(&unescaped(fields.get(4)?)).into_owned(),
+        file_system: text(behind)?.into_owned(),
+        options,
+        source: String::from_utf8_lossy(&source).into_owned(),
+        source_path: OsString::from_vec(source).into(),
+        number: sysfs::number(&text(2)?)?,
+        of_process: None,
+    })
 }
 
 /// Spaces and the like stand there as `\040`.
-fn unescaped(text: &str) -> String {
-    let mut parts = text.split('\\');
-    let mut whole = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        match part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) => whole.extend([char::from(byte)].into_iter().chain(part[3..].chars())),
-            None => whole.extend(['\\'].into_iter().chain(part.chars())),
-        }
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, behind)) = rest.split_first() {
+        let code = behind.get(..3).filter(|_| byte == b'\\');
+        let code = code.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        whole.push(code.unwrap_or(byte));
+        rest = if code.is_some() { &behind[3..] } else { behind };
     }
     whole
 }
@@ -108,7 +168,7 @@ mod tests {
 
     #[test]
     fn places_options_and_sources_are_read() {
-        let mounts = parse(TEXT);
+        let mounts = parse(TEXT.as_bytes());
         assert_eq!(mounts.len(), 4);
         assert_eq!((mounts[2].place.as_str(), mounts[2].file_system.as_str()), ("/mnt/a b", "xfs"));
         assert_eq!(mounts[2].options, "ro,noatime,logbufs=8", "none twice");
@@ -116,8 +176,16 @@ mod tests {
     }
 
     #[test]
+    fn names_of_swap_files_are_unescaped() {
+        let text = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n\
+                    /dev/vda2                               partition\t8188\t\t0\t\t-2\n\
+                    /a\\040b\\134\\011c\\303\\244                          file\t\t8188\t\t0\t\t-3\n";
+        assert_eq!(swap_paths(text.as_bytes()), [PathBuf::from("/dev/vda2"), PathBuf::from("/a b\\\tc\u{e4}")]);
+    }
+
+    #[test]
     fn the_deepest_and_last_place_holds_a_file() {
-        let holder = |path| deepest(parse(TEXT), Path::new(path)).expect("the root holds all").source;
+        let holder = |path| deepest(parse(TEXT.as_bytes()), Path::new(path)).expect("the root holds all").source;
         assert_eq!(holder("/var/tmp/x"), "/dev/vda");
         assert_eq!(holder("/dev/shm/x"), "tmpfs");
         assert_eq!(holder("/dev/shmx"), "/dev/vda", "whole names count");

@@ -1,11 +1,13 @@
 //! Storage that is only read: also what is mounted or held, because looking harms nobody.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{Kind, direct_io_alignment, missing, sysfs};
+use super::node::Handle;
+use super::target::direct_io_alignment;
+use super::{Kind, sysfs};
 use crate::error::{Error, Result};
 
 /// A block device or regular file, open for reading.
@@ -23,8 +25,8 @@ pub struct Readable {
     pub direct: bool,
     /// Open.
     pub file: File,
-    /// What `stat` says of it.
-    pub meta: Metadata,
+    /// Stays on it, whatever the path names later.
+    handle: Handle,
 }
 
 /// Whether reads may be answered by the page cache.
@@ -36,30 +38,24 @@ pub enum Through {
     PageCache,
 }
 
-/// What a path names: what `stat` says, what it is, and its size in bytes.
-pub fn identify(path: &Path) -> Result<(Metadata, Kind, u64)> {
-    let meta = path.metadata().map_err(|e| missing(path, e))?;
-    match meta.file_type() {
-        t if t.is_block_device() => {
-            let bytes = sysfs::bytes(meta.rdev())?;
-            Ok((meta, Kind::Block, bytes))
-        }
-        t if t.is_file() => {
-            let bytes = meta.len();
-            Ok((meta, Kind::File, bytes))
-        }
-        _ => {
-            let reason = "neither a block device nor a regular file; name one of these".into();
-            Err(Error::Unsafe { path: path.to_owned(), reason })
-        }
+/// The size of what a handle is on, in bytes.
+pub fn bytes(handle: &Handle) -> Result<u64> {
+    match handle.kind {
+        Kind::Block => sysfs::bytes(handle.meta.rdev()),
+        Kind::File | Kind::None => Ok(handle.meta.len()),
     }
 }
 
 impl Readable {
-    /// Opens it.
+    /// Opens what a path names.
     pub fn open(path: &Path, through: Through) -> Result<Self> {
-        let (meta, kind, bytes) = identify(path)?;
-        let with = |flags: i32| OpenOptions::new().read(true).custom_flags(flags | libc::O_CLOEXEC).open(path);
+        Self::of(Handle::new(path)?, through)
+    }
+
+    /// Opens it.
+    pub fn of(handle: Handle, through: Through) -> Result<Self> {
+        let (path, kind, bytes) = (&handle.path, handle.kind, bytes(&handle)?);
+        let with = |flags: i32| handle.open(OpenOptions::new().read(true).custom_flags(flags));
         let (file, direct) = match (through, with(libc::O_DIRECT)) {
             (Through::Device, Ok(file)) => (file, true),
             (Through::Device, Err(e)) if e.raw_os_error() != Some(libc::EINVAL) => return Err(not_read(path, e)),
@@ -67,15 +63,15 @@ impl Readable {
         };
         let block_bytes = match kind {
             _ if !direct => 1,
-            Kind::Block => sysfs::logical_block_bytes(meta.rdev())?,
+            Kind::Block => sysfs::logical_block_bytes(handle.meta.rdev())?,
             Kind::File | Kind::None => direct_io_alignment(&file)?,
         };
-        Ok(Self { path: path.to_owned(), kind, bytes, block_bytes, direct, file, meta })
+        Ok(Self { path: path.clone(), kind, bytes, block_bytes, direct, file, handle })
     }
 
     /// The same through the page cache, for an end that is no whole block.
     pub fn buffered(&self) -> io::Result<File> {
-        File::open(&self.path)
+        self.handle.open(OpenOptions::new().read(true))
     }
 }
 

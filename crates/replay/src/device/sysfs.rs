@@ -78,25 +78,6 @@ pub fn set_scheduler(rdev: u64, name: &str) -> std::io::Result<()> {
     std::io::Write::write_all(&mut file, name.as_bytes())
 }
 
-/// Names of the devices that are built on it.
-pub fn holders(rdev: u64) -> Vec<String> {
-    names(&folder(rdev).join("holders"))
-}
-
-/// Device numbers and names of its partitions.
-pub fn partitions(rdev: u64) -> Vec<(u64, String)> {
-    names(&folder(rdev))
-        .into_iter()
-        .filter(|name| folder(rdev).join(name).join("partition").exists())
-        .filter_map(|name| Some((number(&fs::read_to_string(folder(rdev).join(&name).join("dev")).ok()?)?, name)))
-        .collect()
-}
-
-fn names(folder: &std::path::Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
-}
-
 /// A device number from its text, `major:minor`.
 pub fn number(text: &str) -> Option<u64> {
     let (major, minor) = text.trim().split_once(':')?;

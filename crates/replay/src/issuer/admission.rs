@@ -1,16 +1,16 @@
 //! From the input to the target: what is due is let go, as far as depth and conflicts allow.
 
-use iosonar_trace::{Flags, HeldBy, Nanos, Op, Outcome, Record};
+use iosonar_trace::{Flags, HeldBy, IoResult, Nanos, Op, Outcome};
 
 use super::Issuer;
-use super::gate::Gate;
 use super::idle::Idle;
 use super::limits::Pace;
 use super::slot::Slot;
-use crate::clock::Clock;
-use crate::conflicts::{Policy, Range, Verdict};
-use crate::planned::Planned;
-use crate::target::{Io, Target};
+use crate::engine::{Io, Target};
+use crate::issuer::conflicts::{Policy, Range, Verdict};
+use crate::issuer::dispatch_queue::DispatchQueue;
+use crate::pipeline::io::PreparedIo;
+use crate::schedule::clock::Clock;
 
 impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     /// Moves what is due from the input, so that it can be counted as waiting.
@@ -45,9 +45,9 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
 
     /// Looks at what the next request is going to need, so that it is in the processor's cache at its deadline.
     #[inline]
-    pub(super) fn rehearse(&mut self) {
+    pub(super) fn prefetch(&mut self) {
         if let Some(next) = self.input.rehearsal() {
-            self.tracker.rehearse(range_of(next));
+            self.tracker.prefetch(range_of(next));
         }
     }
 
@@ -66,14 +66,14 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
             let skipped = next.skip.is_some();
             let range = range_of(next);
             if !self.output.has_room(self.in_flight + self.waiting + 1) {
-                self.tally.recorder_stalls += 1;
+                self.counters.recorder_stalls += 1;
                 return self.hold(gate, HeldBy::Recorder, now);
             }
             if skipped {
                 self.leave_out(gate, now, |_| {});
                 continue;
             }
-            let Gate { ordinary, pushed_back, .. } = *self.gates.get(gate);
+            let DispatchQueue { ordinary, pushed_back, .. } = *self.gates.get(gate);
             if ordinary >= self.limits.depth || pushed_back >= self.limits.pushed_back {
                 return self.hold(gate, HeldBy::Depth, now);
             }
@@ -89,15 +89,15 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
                     self.slots.get_mut(slot).record.pushed_back = true;
                     self.gates.get_mut(gate).pushed_back += 1;
                     self.waiting += 1;
-                    self.tally.max_pushed_back = self.tally.max_pushed_back.max(self.waiting as u32);
+                    self.counters.max_pushed_back = self.counters.max_pushed_back.max(self.waiting as u32);
                 }
                 (Verdict::Conflict, Policy::Drop) => {
-                    self.tally.dropped += 1;
+                    self.counters.dropped += 1;
                     self.leave_out(gate, now, |record| record.outcome = Outcome::Dropped);
                 }
                 (Verdict::Conflict, _) => {
                     let is_new = !std::mem::replace(&mut self.gates.get_mut(gate).head_waits, true);
-                    self.tally.ordered_waits += u64::from(is_new);
+                    self.counters.ordered_waits += u64::from(is_new);
                     return self.hold(gate, HeldBy::Order, now);
                 }
             }
@@ -111,7 +111,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
 
     /// Puts the oldest request before a gate out without giving it to the target. In a closed loop, its client takes the
     /// next one.
-    fn leave_out(&mut self, gate: usize, now: Nanos, why: impl FnOnce(&mut Record)) {
+    fn leave_out(&mut self, gate: usize, now: Nanos, why: impl FnOnce(&mut IoResult)) {
         let next = self.gates.take_head(gate);
         if let Some(clients) = &mut self.clients {
             clients.left_out(next.intended, now);
@@ -157,7 +157,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     fn stage(&mut self, slot: u32) {
         let Slot { buffer, target, record, .. } = self.slots.get_mut(slot);
         self.in_flight += 1;
-        self.tally.max_in_flight = self.tally.max_in_flight.max(self.in_flight as u32);
+        self.counters.max_in_flight = self.counters.max_in_flight.max(self.in_flight as u32);
         record.in_flight = self.in_flight as u32;
         record.waiting = (self.gates.due() + self.waiting) as u32;
         self.target.stage(Io {
@@ -195,7 +195,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     }
 }
 
-fn range_of(planned: &Planned) -> Range {
+fn range_of(planned: &PreparedIo) -> Range {
     Range {
         target: planned.target,
         sector: planned.sector.0,

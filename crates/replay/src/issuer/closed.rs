@@ -12,7 +12,7 @@ use iosonar_trace::Nanos;
 use rtrb::Consumer;
 use serde::Serialize;
 
-use crate::planned::Planned;
+use crate::pipeline::io::PreparedIo;
 
 /// Whether clients pause between their requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -25,7 +25,7 @@ pub enum Think {
 }
 
 /// A request whose client thinks; compared by when it goes, then by its place in the load.
-struct Thinking(Nanos, u64, Planned);
+struct Thinking(Nanos, u64, PreparedIo);
 
 impl PartialEq for Thinking {
     fn eq(&self, other: &Self) -> bool {
@@ -75,7 +75,7 @@ impl Clients {
 
     /// The next request that is due; clients that are free take from the input first.
     #[inline]
-    pub fn due(&mut self, input: &mut Consumer<Planned>, now: Nanos) -> Option<Planned> {
+    pub fn due(&mut self, input: &mut Consumer<PreparedIo>, now: Nanos) -> Option<PreparedIo> {
         while self.fresh > 0 || !self.free.is_empty() {
             let Ok(mut next) = input.pop() else { break };
             let is_fresh = self.fresh > 0;

@@ -4,11 +4,11 @@ use iosonar_trace::Nanos;
 
 use super::idle::Idle;
 use super::slot::Slot;
-use super::telltale::Doing;
 use super::{Issuer, NEAR, SOME};
-use crate::clock::Clock;
-use crate::planned::Done;
-use crate::target::{Completion, Target};
+use crate::engine::{Completion, Target};
+use crate::issuer::stall_monitor::Doing;
+use crate::pipeline::io::CompletedIo;
+use crate::schedule::clock::Clock;
 
 impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     /// Takes completions back while no deadline is near, or [`SOME`], where they make room for what is due. Returns whether
@@ -31,8 +31,8 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         if is_all {
             self.last_empty = self.last_look;
         }
-        self.telltale.passed(self.last_look, Doing::Reaping);
-        self.telltale.shows(self.in_flight);
+        self.stall_monitor.passed(self.last_look, Doing::Reaping);
+        self.stall_monitor.shows(self.in_flight);
         found > 0
     }
 
@@ -76,6 +76,6 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     #[inline]
     pub(super) fn put_out(&mut self, through: Slot) {
         let Slot { buffer, generation, target, record, reread } = through;
-        self.output.put(Done { record, generation, target, admitted: self.gates.admitted(), reread, buffer });
+        self.output.put(CompletedIo { record, generation, target, admitted: self.gates.admitted(), reread, buffer });
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use iosonar_trace::Nanos;
 
-use crate::target::Target;
+use crate::engine::Target;
 
 /// Sleeps are bounded, so that an order to stop is seen.
 const LONGEST: Nanos = Nanos(100_000_000);
@@ -34,9 +34,9 @@ impl<T> Idle<T> for Spin {
 /// Sleeps where only a completion can change anything, and is as exact as [`Spin`] before a deadline. For a loop that has
 /// no other threads to wait for: while it spins, the kernel's threads that complete requests have a processor less.
 #[derive(Debug, Default)]
-pub struct Doze;
+pub struct BlockingWait;
 
-impl<T: Target> Idle<T> for Doze {
+impl<T: Target> Idle<T> for BlockingWait {
     #[inline]
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
         if left == Nanos::MAX {

@@ -3,19 +3,19 @@
 use iosonar_trace::Nanos;
 use rtrb::Consumer;
 
-use crate::planned::Planned;
+use crate::pipeline::io::PreparedIo;
 
 /// The queue from the feeder, and the first request of it.
 pub(super) struct Input {
-    queue: Consumer<Planned>,
+    queue: Consumer<PreparedIo>,
     /// Fetched before its time: the memory that it lies in was written by another processor.
-    upcoming: Option<Planned>,
+    upcoming: Option<PreparedIo>,
     /// Whether what that is going to need was looked at.
     is_rehearsed: bool,
 }
 
 impl Input {
-    pub fn new(queue: Consumer<Planned>) -> Self {
+    pub fn new(queue: Consumer<PreparedIo>) -> Self {
         Self { queue, upcoming: None, is_rehearsed: false }
     }
 
@@ -31,19 +31,19 @@ impl Input {
 
     /// Takes the one that [`next`](Self::next) saw.
     #[inline]
-    pub fn take(&mut self) -> Option<Planned> {
+    pub fn take(&mut self) -> Option<PreparedIo> {
         self.upcoming.take()
     }
 
     /// The next one, but only once.
     #[inline]
-    pub fn rehearsal(&mut self) -> Option<&Planned> {
+    pub fn rehearsal(&mut self) -> Option<&PreparedIo> {
         let is_done = std::mem::replace(&mut self.is_rehearsed, true);
         self.upcoming.as_ref().filter(|_| !is_done)
     }
 
     /// The queue itself, for who deals requests out in another way.
-    pub fn queue(&mut self) -> &mut Consumer<Planned> {
+    pub fn queue(&mut self) -> &mut Consumer<PreparedIo> {
         &mut self.queue
     }
 

@@ -2,17 +2,17 @@
 
 use rtrb::{Producer, PushError};
 
-use crate::planned::Done;
+use crate::pipeline::io::CompletedIo;
 
 /// The queue to the recorder.
 pub(super) struct Output {
-    queue: Producer<Done>,
+    queue: Producer<CompletedIo>,
     /// Room in it when it was last asked, less what was put there since.
     room: usize,
 }
 
 impl Output {
-    pub fn new(queue: Producer<Done>) -> Self {
+    pub fn new(queue: Producer<CompletedIo>) -> Self {
         Self { queue, room: 0 }
     }
 
@@ -28,7 +28,7 @@ impl Output {
 
     /// Puts one there, for which there is room: nothing is admitted before that was made sure of.
     #[inline]
-    pub fn put(&mut self, done: Done) {
+    pub fn put(&mut self, done: CompletedIo) {
         self.room = self.room.saturating_sub(1);
         let mut left = self.queue.push(done);
         debug_assert!(left.is_ok(), "there was room");

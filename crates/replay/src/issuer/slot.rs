@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use iosonar_trace::{Nanos, Op, Outcome, Record, SECTOR_BYTES};
+use iosonar_trace::{IoResult, Nanos, Op, Outcome, SECTOR_BYTES};
 
 use super::limits::Pace;
-use crate::buffers::{Arena, Buffer};
-use crate::planned::{Planned, Reread};
+use crate::pipeline::buffers::{Arena, Buffer};
+use crate::pipeline::io::{PreparedIo, Reread};
 use crate::verify::header;
 
 /// A request that has a place, from its admission to its end.
@@ -14,7 +14,7 @@ pub(super) struct Slot {
     pub buffer: Option<Buffer>,
     pub generation: u64,
     pub target: u16,
-    pub record: Record,
+    pub record: IoResult,
     /// Set while what the write wrote is being read again.
     pub reread: Option<Reread>,
 }
@@ -22,8 +22,8 @@ pub(super) struct Slot {
 impl Slot {
     /// Of a request that was just admitted, or left out.
     #[inline]
-    pub fn new(planned: Planned, record: Record) -> Self {
-        let Planned { generation, target, buffer, .. } = planned;
+    pub fn new(planned: PreparedIo, record: IoResult) -> Self {
+        let PreparedIo { generation, target, buffer, .. } = planned;
         Self { buffer, generation, target, record, reread: None }
     }
 
@@ -127,7 +127,7 @@ impl Rereader {
         let (Op::Write, Some(buffer)) = (slot.record.op, &mut slot.buffer) else { return false };
         let is_something = slot.record.bytes_done >= SECTOR_BYTES;
         if is_something {
-            header::spoil(self.arena.bytes_mut(buffer, slot.record.sectors.bytes()), self.run);
+            header::poison(self.arena.bytes_mut(buffer, slot.record.sectors.bytes()), self.run);
             slot.reread = Some(Reread { issued: Nanos::ZERO, completed: Nanos::ZERO, result: 0 });
         }
         is_something

@@ -5,22 +5,22 @@ use std::sync::atomic::AtomicU32;
 use std::thread;
 use std::time::Duration;
 
-use iosonar_trace::{DeviceId, Flags, HeldBy, Op, Outcome, Record, Sector, Sectors};
+use iosonar_trace::{DeviceId, Flags, HeldBy, IoResult, Op, Outcome, Sector, Sectors};
 use proptest::prelude::*;
 use rtrb::RingBuffer;
 
 use super::*;
-use crate::buffers::{Buffer, Pool};
-use crate::conflicts::Strong;
-use crate::target::mock::{Answer, Leap, Mock, Time};
-use crate::target::{Completion, Io};
+use crate::engine::mock::{Answer, Leap, Mock, Time};
+use crate::engine::{Completion, Io};
+use crate::issuer::conflicts::Strong;
+use crate::pipeline::buffers::{Buffer, Pool};
 
 mod closed;
 
 const MS: i64 = 1_000_000;
 
-fn write(request: u64, at: i64, sector: u64, sectors: u64) -> Planned {
-    Planned {
+fn write(request: u64, at: i64, sector: u64, sectors: u64) -> PreparedIo {
+    PreparedIo {
         generation: request + 1,
         request,
         round: 0,
@@ -40,8 +40,8 @@ fn write(request: u64, at: i64, sector: u64, sectors: u64) -> Planned {
     }
 }
 
-fn read(request: u64, at: i64, sector: u64, sectors: u64) -> Planned {
-    Planned { op: Op::Read, ..write(request, at, sector, sectors) }
+fn read(request: u64, at: i64, sector: u64, sectors: u64) -> PreparedIo {
+    PreparedIo { op: Op::Read, ..write(request, at, sector, sectors) }
 }
 
 /// A run on a mock, and how it is to be.
@@ -78,8 +78,8 @@ impl Bench {
         &self,
         time: &Time,
         target: T,
-        load: Vec<Planned>,
-        output: Producer<Done>,
+        load: Vec<PreparedIo>,
+        output: Producer<CompletedIo>,
     ) -> Issuer<'_, T, Time, Leap> {
         let (mut input, planned) = RingBuffer::new(load.len().max(1));
         for request in load {
@@ -92,8 +92,8 @@ impl Bench {
         &self,
         time: &Time,
         target: T,
-        input: Consumer<Planned>,
-        output: Producer<Done>,
+        input: Consumer<PreparedIo>,
+        output: Producer<CompletedIo>,
     ) -> Issuer<'_, T, Time, Leap> {
         let limits =
             Limits { depth: self.depth, pushed_back: self.pushed_back, batch: 4, gates: self.gates, until: self.until };
@@ -101,25 +101,42 @@ impl Bench {
         let (pace, policy, stop) = (self.pace, self.policy, &*self.stop);
         let clock = time.clone();
         let (idle, rereader) = (Leap, None);
-        let telltale = Telltale::new(&self.in_flight, RingBuffer::new(64).0);
-        let plugs =
-            Plugs { clock, target, idle, pace, policy, limits, stop, input, output, telltale, tracker, rereader };
+        let stall_monitor = StallMonitor::new(&self.in_flight, RingBuffer::new(64).0);
+        let plugs = IssuerParts {
+            clock,
+            target,
+            idle,
+            pace,
+            policy,
+            limits,
+            stop,
+            input,
+            output,
+            stall_monitor,
+            tracker,
+            rereader,
+        };
         Issuer::new(plugs)
     }
 
     /// Rows in the order in which they were put out, and the tally.
-    fn run(&self, load: Vec<Planned>, answer: Answer) -> (Vec<Record>, Tally) {
+    fn run(&self, load: Vec<PreparedIo>, answer: Answer) -> (Vec<IoResult>, LoopCounters) {
         let time = Time::starting_at(-MS);
         let target = Mock::new(time.clone(), answer);
-        let (rows, tally, outcome) = self.run_on(&time, target, load);
+        let (rows, counters, outcome) = self.run_on(&time, target, load);
         outcome.expect("a mock does not fail as a whole");
-        (rows, tally)
+        (rows, counters)
     }
 
-    fn run_on<T: Target>(&self, time: &Time, target: T, load: Vec<Planned>) -> (Vec<Record>, Tally, io::Result<()>) {
+    fn run_on<T: Target>(
+        &self,
+        time: &Time,
+        target: T,
+        load: Vec<PreparedIo>,
+    ) -> (Vec<IoResult>, LoopCounters, io::Result<()>) {
         let (output, mut done) = RingBuffer::new(load.len() + (self.depth + self.pushed_back) * self.gates + 1);
-        let (tally, _, _, outcome) = self.issuer(time, target, load, output).run();
-        (std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect(), tally, outcome)
+        let (counters, _, _, outcome) = self.issuer(time, target, load, output).run();
+        (std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect(), counters, outcome)
     }
 }
 
@@ -127,12 +144,12 @@ fn each_takes(ns: i64) -> Answer {
     Box::new(move |io| (Nanos(ns), io.length as i64))
 }
 
-fn by_request(mut rows: Vec<Record>) -> Vec<Record> {
+fn by_request(mut rows: Vec<IoResult>) -> Vec<IoResult> {
     rows.sort_by_key(|row| row.request);
     rows
 }
 
-fn overlap(a: &Record, b: &Record) -> bool {
+fn overlap(a: &IoResult, b: &IoResult) -> bool {
     let is_something = a.sectors.0 > 0 && b.sectors.0 > 0;
     is_something && a.sector < b.sector + b.sectors && b.sector < a.sector + a.sectors
 }
@@ -140,7 +157,7 @@ fn overlap(a: &Record, b: &Record) -> bool {
 #[test]
 fn each_goes_at_its_time_and_never_before() {
     let load = (0..50).map(|i| write(i, i as i64 * MS, i * 8, 8)).collect();
-    let (rows, tally) = Bench::new(Policy::Partial, 8).run(load, each_takes(MS / 2));
+    let (rows, counters) = Bench::new(Policy::Partial, 8).run(load, each_takes(MS / 2));
     assert_eq!(rows.len(), 50);
     for row in &rows {
         let delay = row.delay().unwrap();
@@ -149,25 +166,25 @@ fn each_goes_at_its_time_and_never_before() {
         assert!((MS / 2..MS / 2 + 100).contains(&row.latency().unwrap().0), "{row:?}");
         assert_eq!((row.in_flight, row.waiting, row.held_by, row.outcome), (1, 0, HeldBy::Nothing, Outcome::Ok));
     }
-    assert_eq!((tally.max_in_flight, tally.submissions), (1, 50));
+    assert_eq!((counters.max_in_flight, counters.submissions), (1, 50));
 }
 
 #[test]
 fn a_full_depth_holds_what_is_due() {
     let load = (0..6).map(|i| write(i, 0, i * 8, 8)).collect();
-    let (rows, tally) = Bench::new(Policy::Partial, 2).run(load, each_takes(MS));
+    let (rows, counters) = Bench::new(Policy::Partial, 2).run(load, each_takes(MS));
     let rows = by_request(rows);
     let held: Vec<_> = rows.iter().map(|row| row.held_by).collect();
     use HeldBy::{Depth, Nothing};
     assert_eq!(held, [Nothing, Nothing, Depth, Depth, Depth, Depth]);
     assert!(rows.is_sorted_by_key(|row| row.issued));
     assert_eq!(rows.iter().map(|row| row.waiting).max(), Some(5), "those due behind the first");
-    assert_eq!(tally.max_in_flight, 2);
+    assert_eq!(counters.max_in_flight, 2);
 }
 
 #[test]
 fn what_was_not_ready_in_time_says_so() {
-    let late = Planned { ready: Nanos(5), ..write(1, 0, 8, 8) };
+    let late = PreparedIo { ready: Nanos(5), ..write(1, 0, 8, 8) };
     let (rows, _) = Bench::new(Policy::Partial, 8).run(vec![write(0, 0, 0, 8), late], each_takes(MS));
     assert_eq!(by_request(rows).iter().map(|r| r.held_by).collect::<Vec<_>>(), [HeldBy::Nothing, HeldBy::Input]);
 }
@@ -177,7 +194,7 @@ fn pushed_back_requests_go_when_their_overlap_has_gone_and_nobody_overtakes() {
     // 1 overlaps 0; 2 overlaps 1 alone; 3 is free; 4 overlaps all of them.
     let load =
         vec![write(0, 0, 0, 8), write(1, 10, 4, 8), write(2, 20, 10, 8), write(3, 30, 100, 8), read(4, 40, 0, 200)];
-    let (rows, tally) = Bench::new(Policy::Partial, 8).run(load, each_takes(MS));
+    let (rows, counters) = Bench::new(Policy::Partial, 8).run(load, each_takes(MS));
     let rows = by_request(rows);
     assert_eq!(rows.iter().map(|row| row.pushed_back).collect::<Vec<_>>(), [false, true, true, false, true]);
     for (earlier, later) in [(0, 1), (1, 2), (0, 4), (1, 4), (2, 4), (3, 4)] {
@@ -187,45 +204,45 @@ fn pushed_back_requests_go_when_their_overlap_has_gone_and_nobody_overtakes() {
     assert!(wait < Nanos(100), "at once: {wait:?}");
     assert!(rows[3].delay().unwrap() < Nanos(100), "others go on");
     assert!(rows.iter().all(|row| row.held_by == HeldBy::Nothing), "an overlap is told by pushed_back alone");
-    assert_eq!(tally.max_pushed_back, 3);
+    assert_eq!(counters.max_pushed_back, 3);
 }
 
 #[test]
 fn revived_requests_need_no_ordinary_place() {
     // Depth 1 is taken by a long request all the while.
     let load = vec![write(0, 0, 0, 8), write(1, 10, 0, 8), write(2, 20, 100, 8)];
-    let (rows, tally) = Bench { depth: 2, ..Bench::new(Policy::Partial, 2) }
+    let (rows, counters) = Bench { depth: 2, ..Bench::new(Policy::Partial, 2) }
         .run(load, Box::new(|io| (Nanos(if io.offset == 100 * 512 { 50 * MS } else { MS }), io.length as i64)));
     let rows = by_request(rows);
     assert!(rows[1].issued < rows[2].completed);
-    assert_eq!(tally.max_in_flight, 2);
+    assert_eq!(counters.max_in_flight, 2);
 }
 
 #[test]
 fn ordering_makes_everything_behind_wait_and_counts_each_wait() {
     let load = vec![write(0, 0, 0, 8), write(1, 10, 0, 8), write(2, 20, 0, 8), write(3, 30, 100, 8)];
-    let (rows, tally) = Bench::new(Policy::Ordering, 8).run(load, each_takes(MS));
+    let (rows, counters) = Bench::new(Policy::Ordering, 8).run(load, each_takes(MS));
     let rows = by_request(rows);
     assert!(rows.is_sorted_by_key(|row| row.issued));
     use HeldBy::{Nothing, Order};
     assert_eq!(rows.iter().map(|row| row.held_by).collect::<Vec<_>>(), [Nothing, Order, Order, Order]);
-    assert_eq!((tally.ordered_waits, tally.max_pushed_back), (2, 0), "1 waits for 0, and 2 for 1");
+    assert_eq!((counters.ordered_waits, counters.max_pushed_back), (2, 0), "1 waits for 0, and 2 for 1");
     assert!(rows.iter().all(|row| !row.pushed_back));
 }
 
 #[test]
 fn dropped_requests_are_put_out_and_counted() {
     let load = vec![write(0, 0, 0, 8), write(1, 10, 0, 8), write(2, 20, 100, 8), write(3, 2 * MS, 0, 8)];
-    let (rows, tally) = Bench::new(Policy::Drop, 8).run(load, each_takes(MS));
+    let (rows, counters) = Bench::new(Policy::Drop, 8).run(load, each_takes(MS));
     let rows = by_request(rows);
     use Outcome::{Dropped, Ok};
     assert_eq!(rows.iter().map(|row| row.outcome).collect::<Vec<_>>(), [Ok, Dropped, Ok, Ok]);
-    assert_eq!((rows[1].issued, rows[1].completed, tally.dropped), (None, None, 1));
+    assert_eq!((rows[1].issued, rows[1].completed, counters.dropped), (None, None, 1));
 }
 
 #[test]
 fn what_is_to_be_left_out_has_a_row_and_is_never_given_to_the_target() {
-    let left_out = Planned { skip: Some(Outcome::BeyondEnd), ..write(1, 0, 8, 8) };
+    let left_out = PreparedIo { skip: Some(Outcome::BeyondEnd), ..write(1, 0, 8, 8) };
     let time = Time::starting_at(0);
     let (output, mut done) = RingBuffer::new(8);
     let bench = Bench::new(Policy::Partial, 8);
@@ -239,9 +256,9 @@ fn what_is_to_be_left_out_has_a_row_and_is_never_given_to_the_target() {
 #[test]
 fn as_fast_as_possible_fills_the_depth_and_has_no_deadlines() {
     let bench = Bench { pace: Pace::AsFastAsPossible, ..Bench::new(Policy::Partial, 3) };
-    let (rows, tally) = bench.run((0..30).map(|i| write(i, 0, i * 8, 8)).collect(), each_takes(MS));
+    let (rows, counters) = bench.run((0..30).map(|i| write(i, 0, i * 8, 8)).collect(), each_takes(MS));
     assert!(rows.iter().all(|row| row.delay() == Some(Nanos(0)) && row.held_by == HeldBy::Nothing));
-    assert_eq!(tally.max_in_flight, 3);
+    assert_eq!(counters.max_in_flight, 3);
     assert!(by_request(rows).is_sorted_by_key(|row| row.issued));
 }
 
@@ -259,7 +276,7 @@ fn the_end_of_the_time_ends_the_input_and_loses_nothing_that_was_begun() {
 
 #[test]
 fn what_was_put_off_on_purpose_says_so_and_its_delay_shows_it() {
-    let late = Planned { intended: Nanos(MS), ..write(1, 3 * MS, 8, 8) };
+    let late = PreparedIo { intended: Nanos(MS), ..write(1, 3 * MS, 8, 8) };
     let (rows, _) = Bench::new(Policy::Partial, 8).run(vec![write(0, 0, 0, 8), late], each_takes(MS));
     let rows = by_request(rows);
     assert_eq!(rows.iter().map(|r| r.held_by).collect::<Vec<_>>(), [HeldBy::Nothing, HeldBy::Perturbed]);
@@ -280,9 +297,9 @@ fn sleeping_passes_the_time_until_the_deadline_and_never_beyond_a_tenth_of_a_sec
 #[test]
 fn errors_and_short_requests_are_recorded_and_the_run_goes_on() {
     let mut pool = Pool::new(1 << 20).unwrap();
-    let mut with_data = |planned: Planned| -> Planned {
+    let mut with_data = |planned: PreparedIo| -> PreparedIo {
         let buffer: Option<Buffer> = pool.take(planned.sectors.bytes());
-        Planned { buffer, ..planned }
+        PreparedIo { buffer, ..planned }
     };
     let load = (0..5).map(|i| with_data(write(i, i as i64 * MS, i * 8, 8))).collect();
     let answer: Answer = Box::new(|io| {
@@ -371,7 +388,7 @@ fn a_recorder_that_is_too_slow_holds_the_loop_and_loses_nothing() {
     let time = Time::starting_at(-MS);
     let target = Mock::with_latency(time.clone(), Nanos(1000));
     // As small as a queue can be that takes all that may be in flight.
-    let (output, mut done) = RingBuffer::<Done>::new(8);
+    let (output, mut done) = RingBuffer::<CompletedIo>::new(8);
     let slow = thread::spawn(move || {
         let mut rows = Vec::new();
         while !(done.is_abandoned() && done.is_empty()) {
@@ -381,11 +398,11 @@ fn a_recorder_that_is_too_slow_holds_the_loop_and_loses_nothing() {
         rows
     });
     let load = (0..60).map(|i| write(i, i as i64 * 1000, i * 8, 8)).collect();
-    let (tally, _, _, outcome) = bench.issuer(&time, target, load, output).run();
+    let (counters, _, _, outcome) = bench.issuer(&time, target, load, output).run();
     outcome.unwrap();
     let rows = by_request(slow.join().unwrap());
     assert!(rows.iter().map(|row| row.request).eq(0..60), "each once");
-    assert!(tally.recorder_stalls > 0);
+    assert!(counters.recorder_stalls > 0);
     assert!(rows.iter().any(|row| row.held_by == HeldBy::Recorder));
 }
 
@@ -394,7 +411,7 @@ fn policies() -> impl Strategy<Value = Policy> {
 }
 
 /// Few places, so that much overlaps; many at the same time.
-fn loads() -> impl Strategy<Value = Vec<Planned>> {
+fn loads() -> impl Strategy<Value = Vec<PreparedIo>> {
     let request = (prop_oneof![Just(0_i64), 0..3000_i64], 0_u64..64, 0_u64..16, any::<bool>(), 0_u8..20);
     prop::collection::vec(request, 0..80).prop_map(|requests| {
         let mut at = 0;
@@ -402,7 +419,7 @@ fn loads() -> impl Strategy<Value = Vec<Planned>> {
             at += gap;
             let planned = write(number as u64, at, sector, sectors);
             let op = if reads { Op::Read } else { Op::Write };
-            Planned { op, skip: (skip == 0).then_some(Outcome::BeyondEnd), ..planned }
+            PreparedIo { op, skip: (skip == 0).then_some(Outcome::BeyondEnd), ..planned }
         };
         requests.into_iter().enumerate().map(plan).collect()
     })
@@ -424,15 +441,15 @@ proptest! {
             (Nanos(latencies[number % latencies.len()]), result)
         });
         let bench = Bench { pushed_back, ..Bench::new(policy, depth) };
-        let (rows, tally) = bench.run(load, answer);
+        let (rows, counters) = bench.run(load, answer);
         let done: Vec<_> = rows.iter().filter_map(|row| row.completed).collect();
         prop_assert!(done.is_sorted(), "put out in the order of completion");
         let rows = by_request(rows);
         prop_assert!(rows.iter().map(|row| row.request).eq(0..count), "each once");
         let dropped = rows.iter().filter(|row| row.outcome == Outcome::Dropped).count();
-        prop_assert_eq!(dropped as u64, tally.dropped);
+        prop_assert_eq!(dropped as u64, counters.dropped);
         prop_assert!(dropped == 0 || policy == Policy::Drop);
-        let issued: Vec<&Record> = rows.iter().filter(|row| row.issued.is_some()).collect();
+        let issued: Vec<&IoResult> = rows.iter().filter(|row| row.issued.is_some()).collect();
         prop_assert_eq!(issued.len() + dropped + skipped, rows.len());
         for row in &issued {
             prop_assert!(row.issued.unwrap() >= row.intended, "early: {:?}", row);
@@ -461,8 +478,8 @@ proptest! {
 }
 
 /// Requests side by side on target 0, which takes a second for each, and on target 1, which takes none to speak of.
-fn on_a_slow_and_a_fast_target(requests: u64) -> (Vec<Planned>, Answer) {
-    let on = |i: u64| Planned { target: (i % 2) as u16, ..write(i, i as i64 * MS, i * 8, 8) };
+fn on_a_slow_and_a_fast_target(requests: u64) -> (Vec<PreparedIo>, Answer) {
+    let on = |i: u64| PreparedIo { target: (i % 2) as u16, ..write(i, i as i64 * MS, i * 8, 8) };
     let answer = Box::new(|io: &Io<'_>| (Nanos(if io.target == 0 { 1000 * MS } else { MS / 10 }), io.length as i64));
     ((0..requests).map(on).collect(), answer)
 }
@@ -470,7 +487,7 @@ fn on_a_slow_and_a_fast_target(requests: u64) -> (Vec<Planned>, Answer) {
 #[test]
 fn a_full_target_holds_no_other_where_each_has_its_depth() {
     let (load, answer) = on_a_slow_and_a_fast_target(40);
-    let (rows, tally) = Bench::with_a_depth_for_each_of(2, Policy::Partial, 1).run(load, answer);
+    let (rows, counters) = Bench::with_a_depth_for_each_of(2, Policy::Partial, 1).run(load, answer);
     let rows = by_request(rows);
     for row in rows.iter().filter(|row| row.request % 2 == 1) {
         assert!(row.delay().unwrap() < Nanos(MS / 10) && row.held_by == HeldBy::Nothing, "{row:?}");
@@ -478,18 +495,18 @@ fn a_full_target_holds_no_other_where_each_has_its_depth() {
     for row in rows.iter().filter(|row| row.request % 2 == 0).skip(1) {
         assert!(row.delay().unwrap() > Nanos(900 * MS) && row.held_by == HeldBy::Depth, "{row:?}");
     }
-    assert_eq!(tally.max_in_flight, 2, "one on each");
+    assert_eq!(counters.max_in_flight, 2, "one on each");
 
     let (load, answer) = on_a_slow_and_a_fast_target(40);
-    let (rows, tally) = Bench::new(Policy::Partial, 1).run(load, answer);
+    let (rows, counters) = Bench::new(Policy::Partial, 1).run(load, answer);
     let held = rows.iter().filter(|row| row.held_by == HeldBy::Depth).count();
     assert!(held >= 38, "a shared depth holds the fast target as well: {held}");
-    assert_eq!(tally.max_in_flight, 1);
+    assert_eq!(counters.max_in_flight, 1);
 }
 
 #[test]
 fn as_fast_as_possible_every_target_gets_its_turn() {
-    let load: Vec<_> = (0..400).map(|i| Planned { target: u16::from(i >= 200), ..write(i, 0, i * 8, 8) }).collect();
+    let load: Vec<_> = (0..400).map(|i| PreparedIo { target: u16::from(i >= 200), ..write(i, 0, i * 8, 8) }).collect();
     let mut bench = Bench::with_a_depth_for_each_of(2, Policy::Partial, 8);
     bench.pace = Pace::AsFastAsPossible;
     // So quick that the first target's places are free again in every turn.
@@ -503,10 +520,10 @@ fn what_is_pushed_back_on_one_target_takes_no_place_of_another() {
     let mut bench = Bench::with_a_depth_for_each_of(2, Policy::Partial, 8);
     bench.pushed_back = 2;
     // All of target 0 overlap, and its places for that are soon used up.
-    let load = (0..20).map(|i| Planned { target: (i % 2) as u16, ..write(i, i as i64 * MS, (i % 2) * i * 8, 8) });
+    let load = (0..20).map(|i| PreparedIo { target: (i % 2) as u16, ..write(i, i as i64 * MS, (i % 2) * i * 8, 8) });
     let answer = Box::new(|io: &Io<'_>| (Nanos(if io.target == 0 { 100 * MS } else { MS / 10 }), io.length as i64));
-    let (rows, tally) = bench.run(load.collect(), answer);
-    assert_eq!((rows.len(), tally.max_pushed_back), (20, 2));
+    let (rows, counters) = bench.run(load.collect(), answer);
+    assert_eq!((rows.len(), counters.max_pushed_back), (20, 2));
     for row in rows.iter().filter(|row| row.request % 2 == 1) {
         assert_eq!(row.held_by, HeldBy::Nothing, "{row:?}");
     }
@@ -518,7 +535,7 @@ fn a_gate_with_no_room_left_holds_the_input_until_it_has() {
     let feeder = thread::spawn(move || {
         // Far more for the first target than may stand before its gate, and then one for the second.
         for i in 0..64 {
-            let mut next = Planned { target: u16::from(i == 63), ..write(i, 0, i * 8, 8) };
+            let mut next = PreparedIo { target: u16::from(i == 63), ..write(i, 0, i * 8, 8) };
             while let Err(rtrb::PushError::Full(back)) = input.push(next) {
                 next = back;
                 thread::yield_now();
@@ -528,14 +545,14 @@ fn a_gate_with_no_room_left_holds_the_input_until_it_has() {
     let bench = Bench::with_a_depth_for_each_of(2, Policy::Ordering, 1);
     let time = Time::starting_at(-MS);
     let target = Mock::with_latency(time.clone(), Nanos(MS));
-    let (output, mut done) = RingBuffer::<Done>::new(64 + 2 * 65);
-    let (tally, _, _, outcome) = bench.issuer_of(&time, target, planned, output).run();
+    let (output, mut done) = RingBuffer::<CompletedIo>::new(64 + 2 * 65);
+    let (counters, _, _, outcome) = bench.issuer_of(&time, target, planned, output).run();
     outcome.unwrap();
     feeder.join().unwrap();
     let rows: Vec<_> = std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect();
     assert!(by_request(rows.clone()).iter().map(|row| row.request).eq(0..64), "each once");
     assert!(rows.iter().all(|row| row.waiting <= 8), "no more than stand before the gates");
-    assert_eq!(tally.max_in_flight.max(2), 2);
+    assert_eq!(counters.max_in_flight.max(2), 2);
 }
 
 proptest! {
@@ -549,17 +566,17 @@ proptest! {
         let load = requests.iter().enumerate().map(|(i, &(target, after, place, _))| {
             at += after * MS;
             // Its length tells which one it is.
-            Planned { target, ..write(i as u64, at, place * 1000, i as u64 + 1) }
+            PreparedIo { target, ..write(i as u64, at, place * 1000, i as u64 + 1) }
         });
         let load: Vec<_> = load.collect();
         let answer = Box::new(move |io: &Io<'_>| (Nanos(takes[(io.length / 512) as usize - 1]), io.length as i64));
         let (rows, _) = Bench::with_a_depth_for_each_of(3, Policy::Partial, depth).run(load, answer);
         prop_assert_eq!(rows.len(), requests.len());
         for row in &rows {
-            let flies = |other: &&Record| other.issued <= row.issued && other.completed > row.issued;
-            let ordinary = |other: &&Record| !other.pushed_back;
+            let flies = |other: &&IoResult| other.issued <= row.issued && other.completed > row.issued;
+            let ordinary = |other: &&IoResult| !other.pushed_back;
             let target = targets[row.request as usize];
-            let there = |other: &&Record| targets[other.request as usize] == target;
+            let there = |other: &&IoResult| targets[other.request as usize] == target;
             prop_assert!(rows.iter().filter(there).filter(ordinary).filter(flies).count() <= depth);
         }
     }

@@ -1,6 +1,5 @@
 //! How many requests in a second this machine can replay faithfully: all rooms of a run, on a target that does nothing.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
@@ -11,28 +10,29 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use serde::Serialize;
 
 use super::STALLS;
-use super::looping::{WAKE_MARGIN, lock_memory};
-use super::rooms::in_room;
-use crate::buffers::{Pool, UNIT_BYTES};
-use crate::chores::{Chores, Work};
-use crate::clock::Monotonic;
-use crate::conflicts::Tracker;
-use crate::data::Content;
+use crate::address::device_map::Map;
+use crate::address::placement::Geometry;
+use crate::address::router::{Routes, Rules};
+use crate::config::options::{Options, Wait};
+use crate::engine::null::Null;
 use crate::error::{Error, Result};
-use crate::feeder::{Feeder, Plan, Supplies};
-use crate::fidelity::{NEEDED_PCT, Verdict};
-use crate::isolate::Isolation;
-use crate::issuer::{Hybrid, Idle, Issuer, Plugs, Sleep, Spin, Stop, Telltale};
-use crate::journal::JournalWriter;
-use crate::mapping::Map;
-use crate::options::{Options, Wait, Window};
-use crate::placement::Geometry;
-use crate::planned::{Done, Planned};
-use crate::recorder::{Progress, Recorder};
-use crate::rounds::Rounds;
-use crate::routes::{Routes, Rules};
-use crate::schedule::{Agenda, Schedule};
-use crate::target::null::Null;
+use crate::host::isolation::Isolation;
+use crate::issuer::conflicts::Tracker;
+use crate::issuer::{Hybrid, Idle, Issuer, IssuerParts, Sleep, Spin, StallMonitor, Stop};
+use crate::pipeline::buffers::{Pool, UNIT_BYTES};
+use crate::pipeline::inline_stages::{InlineStages, Work};
+use crate::pipeline::io::{CompletedIo, PreparedIo};
+use crate::pipeline::payload::Content;
+use crate::pipeline::prepare::{Plan, Preparer, Supplies};
+use crate::result::completion_log::{CompletionLog, Progress};
+use crate::result::fidelity::{NEEDED_PCT, Verdict};
+use crate::result::journal::JournalWriter;
+use crate::run::issuer_thread::{WAKE_MARGIN, lock_memory};
+use crate::run::stages::spawn_stage;
+use crate::schedule::Window;
+use crate::schedule::clock::Monotonic;
+use crate::schedule::iterations::Iterations;
+use crate::schedule::time_map::{Schedule, TimeMap};
 
 /// Requests in a second that are tried one after the other, until one is too much. More would fill the disk with records.
 const RATES: [f64; 7] = [1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6];
@@ -62,8 +62,10 @@ impl Step {
         let parts =
             || [&verdict.own, &verdict.device].into_iter().filter_map(|part| Some((part.requests, part.within_pct?)));
         let all = parts().map(|(requests, _)| requests).sum::<u64>() as f64;
-        let share = |of: fn(&crate::statistics::Within) -> f64| {
-            parts().map(|(requests, within)| requests as f64 * of(&within)).sum::<f64>() / all
+        // In whole requests again: sums of shares would not be exact at the threshold.
+        let share = |of: fn(&crate::result::statistics::Within) -> f64| {
+            let within = parts().map(|(requests, within)| (requests as f64 * of(&within) / 100.0).round());
+            100.0 * within.sum::<f64>() / all
         };
         Self { rate, within_pct: [share(|w| w.us10), share(|w| w.us50), share(|w| w.us100)], verdict }
     }
@@ -95,7 +97,7 @@ pub fn search(mut measure: impl FnMut(f64) -> Result<bool>) -> Result<Option<f64
 }
 
 /// Runs Poisson arrivals of that rate (4 KiB, 70 % reads) for so many seconds, with depth, waiting and queues as `options`
-/// has them. The record goes into a journal in the folder for temporary files, which is removed.
+/// has them. The record goes into a journal in the folder for temporary files, which has no name.
 pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Isolation>, stop: &Stop) -> Result<Step> {
     let limits = options.limits(1);
     let pool = Pool::new(options.buffers.min(64 << 20))?;
@@ -105,35 +107,35 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
     let (returned_in, returned_out) = RingBuffer::new((pool.largest() / UNIT_BYTES) as usize);
     let (stalls_in, stalls_out) = RingBuffer::new(STALLS);
     let progress = Progress::default();
-    let telltale = Telltale::new(&progress.in_flight, stalls_in);
+    let stall_monitor = StallMonitor::new(&progress.in_flight, stalls_in);
     let metadata = Metadata::new(Kind::Replay, "iosonar");
-    let journal = JournalWriter::create(&journal_path(), &metadata, 0)?;
+    let journal = JournalWriter::nameless(&metadata)?;
     let clock = Monotonic::starting_in(options.grace);
     let load = Box::new(Poisson::new(rate, (rate * seconds) as u64));
-    let agenda = Agenda::new(Rounds::new(load, Window::default(), None), Schedule::new(1.0, false));
+    let schedule = Schedule::new(Iterations::new(load, Window::default(), None), TimeMap::new(1.0, false));
     let geometry = Geometry { sectors: PLACES * 8, block_sectors: 1 };
     let routes = Routes::new(vec![geometry], Map::all_to_first(), Rules::default(), Vec::new());
-    let plan = Plan { routes, has_data: true, stamp: None, ahead: options.ahead };
-    let supplies = Supplies { agenda, plan, pool, content: Content::new(&options.data, 1) };
-    let feeder = Feeder::new(clock, supplies, stop, planned_in, returned_out);
-    let recorder = Recorder::new(done_out, stalls_out, returned_in, arena, journal, stop, &progress);
-    let ends = (planned_out, done_in, telltale);
+    let plan = Plan { routes, has_data: true, write_header: None, ahead: options.ahead };
+    let supplies = Supplies { schedule, plan, pool, content: Content::new(&options.data, 1) };
+    let feeder = Preparer::new(clock, supplies, stop, planned_in, returned_out);
+    let recorder = CompletionLog::new(done_out, stalls_out, returned_in, arena, journal, stop, &progress);
+    let ends = (planned_out, done_in, stall_monitor);
     let enter = || {
         lock_memory();
         isolation.inspect(|isolation| isolation.enter());
     };
     let (fed, recorded, looped) = thread::scope(|rooms| {
         if options.wait() == Wait::Work {
-            let looped = in_room(rooms, "issuer", || {
+            let looped = spawn_stage(rooms, "issuer", || {
                 enter();
-                let work = Work { chores: Chores::new(feeder, recorder), rest: Spin };
+                let work = Work { chores: InlineStages::new(feeder, recorder), rest: Spin };
                 let (work, outcome) = issue(clock, work, ends, options, stop);
                 let (fed, recorded) = work.chores.finish();
                 (fed, recorded, outcome)
             })?;
             return Ok::<_, Error>(looped.join().expect("the loop does not panic"));
         }
-        let looped = in_room(rooms, "issuer", || {
+        let looped = spawn_stage(rooms, "issuer", || {
             enter();
             match options.wait() {
                 Wait::Spin | Wait::Work => issue(clock, Spin, ends, options, stop).1,
@@ -141,7 +143,7 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
                 Wait::Hybrid => issue(clock, Hybrid { margin: WAKE_MARGIN }, ends, options, stop).1,
             }
         })?;
-        let fed = in_room(rooms, "feeder", move || feeder.run()).inspect_err(|_| stop.at_once())?;
+        let fed = spawn_stage(rooms, "feeder", move || feeder.run()).inspect_err(|_| stop.at_once())?;
         let recorded = recorder.run();
         let fed = fed.join().expect("the feeder does not panic");
         Ok((fed, recorded, looped.join().expect("the loop does not panic")))
@@ -149,7 +151,6 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
     fed.outcome?;
     looped.map_err(|e| Error::system("the loop", e))?;
     let path = recorded.journal.close();
-    std::fs::remove_file(&path).map_err(|e| Error::file(&path, e))?;
     if let Some(error) = recorded.failure {
         return Err(Error::file(&path, error));
     }
@@ -162,7 +163,7 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
 fn issue<I: Idle<Null>>(
     clock: Monotonic,
     idle: I,
-    (input, output, telltale): (Consumer<Planned>, Producer<Done>, Telltale<'_>),
+    (input, output, stall_monitor): (Consumer<PreparedIo>, Producer<CompletedIo>, StallMonitor<'_>),
     options: &Options,
     stop: &Stop,
 ) -> (I, std::io::Result<()>) {
@@ -170,13 +171,22 @@ fn issue<I: Idle<Null>>(
     let tracker = Tracker::new(policy, options.strong, limits.slots());
     let target = Null::new(limits.slots());
     let rereader = None;
-    let plugs = Plugs { clock, target, idle, pace, policy, limits, stop, input, output, telltale, tracker, rereader };
+    let plugs = IssuerParts {
+        clock,
+        target,
+        idle,
+        pace,
+        policy,
+        limits,
+        stop,
+        input,
+        output,
+        stall_monitor,
+        tracker,
+        rereader,
+    };
     let (_, _, idle, outcome) = Issuer::new(plugs).run();
     (idle, outcome)
-}
-
-fn journal_path() -> PathBuf {
-    std::env::temp_dir().join(format!("iosonar-calibrate-{}.journal", std::process::id()))
 }
 
 /// Requests that come at random, as many in each second on average.
@@ -253,14 +263,14 @@ mod tests {
     }
 
     #[test]
-    fn every_request_is_issued_and_nothing_is_left_behind() {
-        let mut options = Options::new(PathBuf::new(), PathBuf::new(), PathBuf::new());
+    fn every_request_is_issued() {
+        let mut options = Options::new("".into(), "".into(), "".into());
         options.grace = Nanos(1_000_000);
         for wait in [Wait::Spin, Wait::Hybrid, Wait::Sleep] {
             options.wait = Some(wait);
             let step = measure(5e3, 0.2, &options, None, &Stop::default()).unwrap();
             assert_eq!(step.verdict.own.requests + step.verdict.device.requests, 1000, "{wait:?}");
-            assert!(step.within_pct.is_sorted() && !journal_path().exists(), "{step:?}");
+            assert!(step.within_pct.is_sorted(), "{step:?}");
         }
     }
 }

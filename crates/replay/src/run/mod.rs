@@ -2,50 +2,54 @@
 //! behind becomes the result.
 
 pub mod calibrate;
-mod cautions;
-mod conclude;
-mod looping;
-mod rooms;
-mod survey;
+pub(crate) mod finalize;
+mod finished;
+pub(crate) mod issuer_thread;
+#[cfg(test)]
+mod odd;
+pub(crate) mod prescan;
+pub(crate) mod stages;
 mod targets;
+pub(crate) mod warnings;
 
-use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request};
+use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request, path_text};
 use rtrb::RingBuffer;
 use serde_json::json;
 
-use self::conclude::{Ended, conclude};
-use self::looping::{After, Looping, Start};
-use self::rooms::{heard_from, in_room};
-use crate::buffers::{Pool, UNIT_BYTES};
-use crate::checks;
-use crate::chores::Chores;
-use crate::clock::{Monotonic, monotonic, wall};
-use crate::data::Content;
+use crate::address::device_map::Map;
+use crate::config::options::{Options, Wait};
+use crate::config::validation as checks;
 use crate::device::Device;
+use crate::device::discarded::Discarded;
 use crate::device::meter::Meter;
 use crate::error::{Error, Result};
-use crate::feeder::{Feeder, Feeding, Plan, Supplies};
-use crate::isolate::Isolation;
-use crate::issuer::{Stop, Telltale};
-use crate::journal::{self, JournalWriter};
-use crate::machine;
-use crate::mapping::Map;
-use crate::options::{Options, Wait};
-use crate::recorder::{Progress, Recorder};
-use crate::rounds::{Reopen, Rounds};
-use crate::statistics::Statistics;
+use crate::host::contention::{Contention, Watch};
+use crate::host::isolation::Isolation;
+use crate::host::machine;
+use crate::issuer::{StallMonitor, Stop};
+use crate::pipeline::buffers::{Pool, UNIT_BYTES};
+use crate::pipeline::inline_stages::InlineStages;
+use crate::pipeline::payload::Content;
+use crate::pipeline::prepare::{Plan, Prepare, Preparer, Supplies};
+use crate::result::completion_log::{CompletionLog, Progress};
+use crate::result::journal;
+use crate::result::journal::JournalWriter;
+use crate::run::finalize::{Ended, conclude};
+use crate::run::issuer_thread::{After, Looping, Start};
+use crate::run::stages::{heard_from, spawn_stage};
+use crate::schedule::clock::{Monotonic, monotonic, wall};
+use crate::schedule::iterations::{Iterations, Reopen};
 use crate::verify::Verify;
 use crate::verify::checker::Checker;
-use crate::verify::findings::Finding;
+use crate::verify::final_pass::FinalPass;
 use crate::verify::header;
-use crate::verify::last::LastPass;
 
-pub use self::conclude::recover;
-pub use self::survey::Survey;
+pub use crate::run::finalize::recover;
+pub use crate::run::finished::Finished;
+pub use crate::run::prescan::Prescan;
 
 /// Stalls of the loop that may wait for the recorder to hear of them.
 const STALLS: usize = 4096;
@@ -58,7 +62,7 @@ pub struct Prepared {
     devices: Vec<Device>,
     map: Map,
     load: Box<dyn Reader<Request>>,
-    survey: Option<Survey>,
+    survey: Option<Prescan>,
     journal: JournalWriter,
     pool: Pool,
     content: Content,
@@ -66,21 +70,9 @@ pub struct Prepared {
     warnings: Vec<String>,
     /// Undone when the run has ended.
     isolation: Option<Isolation>,
-}
-
-/// A run that has ended.
-#[derive(Debug)]
-pub struct Finished {
-    /// Where the result is.
-    pub output: PathBuf,
-    /// What happened.
-    pub statistics: Statistics,
-    /// What verification found: the first ones.
-    pub findings: Vec<Finding>,
-    /// The targets that these are about.
-    pub targets: Vec<PathBuf>,
-    /// What the user should know.
-    pub warnings: Vec<String>,
+    /// Why the loop waits as it does.
+    wait_reason: String,
+    contention: Option<Contention>,
 }
 
 impl Prepared {
@@ -88,11 +80,15 @@ impl Prepared {
     /// Once `stop` is ordered, reading the load ends, and so does the run.
     pub fn new(mut options: Options, stop: &Arc<Stop>) -> Result<Self> {
         checks::check(&options)?;
-        let survey = survey::survey(&options, stop)?;
-        if let Some((survey, takes)) = survey.as_ref().and_then(|survey| Some((survey, survey.duration(&options)?))) {
-            options.settle_wait(survey.expected(&options), takes);
-        }
-        let load = survey::ahead(&options, survey::open(&options, stop)?)?;
+        // Before what was left open is settled.
+        let typed = options.typed();
+        let survey = crate::run::prescan::survey(&options, stop)?;
+        // It matters to a loop that has times to keep, where the user leaves open how it waits.
+        let matters = options.wait.is_none() && options.has_deadlines();
+        let contention = if matters { Contention::look_unless_preferred() } else { None };
+        let rate = survey.as_ref().and_then(|survey| survey.rate(&options));
+        let wait_reason = options.settle_wait(rate, contention.as_ref());
+        let load = crate::run::prescan::ahead(&options, crate::run::prescan::open(&options, stop)?)?;
         let known = survey.as_ref().map_or(&load.metadata().devices, |survey| &survey.devices);
         let (devices, map) = targets::open(&options, known, survey.is_some())?;
         targets::check_fit(&options, survey.as_ref(), &devices, &map)?;
@@ -100,17 +96,20 @@ impl Prepared {
         // Another one for each run: what is written must not be what lies there from an earlier one.
         let seed = wall().0 as u64;
         let mut metadata = Metadata::new(Kind::Replay, "iosonar");
-        metadata.source.path = Some(options.load.display().to_string());
+        metadata.source.path = Some(path_text(&options.load));
         metadata.source.preamble.clone_from(&load.metadata().source.preamble);
         metadata.devices.clone_from(known);
         metadata.run = Some(json!({
-            "load": options.load,
+            "load": path_text(&options.load),
             "options": options,
+            "typed": typed,
             "target": devices[0].describe(),
             "targets": targets::describe(&devices, &map),
             "machine": machine::snapshot(),
             "fake": options.fake(),
             "wait": options.wait(),
+            "wait_reason": wait_reason,
+            "company": contention,
             "data": { "what": options.data.to_string(), "seed": seed },
         }));
         let isolation = match options.isolate.as_slice() {
@@ -120,7 +119,7 @@ impl Prepared {
         if let Some(isolation) = &isolation {
             metadata.run.as_mut().expect("just made")["isolation"] = json!(isolation.said());
         }
-        let warnings = cautions::before(&options, &devices, &map, survey.as_ref(), load.metadata());
+        let warnings = crate::run::warnings::before(&options, &devices, &map, survey.as_ref(), load.metadata());
         let journal = JournalWriter::create(
             &journal::path_for(&options.output),
             &metadata,
@@ -128,11 +127,26 @@ impl Prepared {
         )?;
         let content = Content::new(&options.data, seed);
         let stop = Arc::clone(stop);
-        Ok(Self { options, stop, devices, map, load, survey, journal, pool, content, metadata, warnings, isolation })
+        Ok(Self {
+            options,
+            stop,
+            devices,
+            map,
+            load,
+            survey,
+            journal,
+            pool,
+            content,
+            metadata,
+            warnings,
+            isolation,
+            wait_reason,
+            contention,
+        })
     }
 
     /// What is known of the window; nothing for a load that comes through a pipe.
-    pub fn survey(&self) -> Option<&Survey> {
+    pub fn survey(&self) -> Option<&Prescan> {
         self.survey.as_ref()
     }
 
@@ -167,6 +181,11 @@ impl Prepared {
         self.survey.as_ref().and_then(|survey| survey.duration(&self.options)).or(self.options.run_for)
     }
 
+    /// Why the loop waits as it does between requests.
+    pub fn wait_reason(&self) -> &str {
+        &self.wait_reason
+    }
+
     /// What was arranged on the machine for this run, a sentence each.
     pub fn isolation(&self) -> &[String] {
         self.isolation.as_ref().map_or(&[], |isolation| isolation.said())
@@ -176,6 +195,11 @@ impl Prepared {
     pub fn run(mut self, progress: &Progress) -> Result<Finished> {
         let limits = self.options.limits(self.devices.len());
         let arena = Arc::clone(self.pool.arena());
+        // What is only read stays what it was: a file that a later run may overwrite by force alone.
+        let overwrites = self.survey.as_ref().is_none_or(|survey| survey.requests > survey.reads);
+        if self.options.method.does_io() && !self.options.reads_only && overwrites {
+            self.devices.iter().for_each(Device::mark);
+        }
         let files = self.devices.iter().map(claimed).collect::<Result<_>>()?;
         let (planned_in, planned_out) = RingBuffer::new(self.options.queue());
         // Room for everything in flight or waiting, and as much again for the recorder's naps.
@@ -195,7 +219,7 @@ impl Prepared {
             limits,
             arena: Arc::clone(&arena),
             stop,
-            telltale: Telltale::new(&progress.in_flight, stalls_in),
+            stall_monitor: StallMonitor::new(&progress.in_flight, stalls_in),
             input: planned_out,
             output: done_in,
             run,
@@ -217,6 +241,7 @@ impl Prepared {
             let clock = Monotonic::starting_in(self.options.grace);
             self.note_start(clock);
             let disks = self.devices.iter().filter(|_| options.method.does_io()).filter_map(Device::disk);
+            let watch = Watch::start();
             let meters: Vec<Meter> = disks.filter_map(Meter::start).collect();
             // Where it can't be, entries can't be either, and the recorder will say so.
             let _ = self.journal.restate(&self.metadata);
@@ -224,24 +249,27 @@ impl Prepared {
                 routes: targets::routes(options, self.survey.as_ref(), &self.devices, &self.map),
                 has_data: options.method.has_device(),
                 ahead: options.ahead,
-                stamp: run,
+                write_header: run,
             };
-            let again: Option<Reopen<'_>> =
-                options.again.then(|| Box::new(|| survey::ahead(options, survey::open(options, shared)?)) as _);
-            let agenda = options.agenda(Rounds::new(self.load, options.window, again));
-            let supplies = Supplies { agenda, plan, pool: self.pool, content: self.content };
-            let feeder = Feeder::new(clock, supplies, stop, planned_in, returned_out);
-            let checker = run.map(|run| Checker::new(run, options.verify_memory, options.may_overlap()));
-            let recorder = Recorder::new(done_out, stalls_out, returned_in, arena, self.journal, stop, progress)
+            let again: Option<Reopen<'_>> = options.again.then(|| {
+                Box::new(|| crate::run::prescan::ahead(options, crate::run::prescan::open(options, shared)?)) as _
+            });
+            let schedule = options.schedule(Iterations::new(self.load, options.window, again));
+            let supplies = Supplies { schedule, plan, pool: self.pool, content: self.content };
+            let feeder = Preparer::new(clock, supplies, stop, planned_in, returned_out);
+            let discarded: Vec<_> = self.devices.iter().map(Discarded::on).collect();
+            let checker =
+                run.map(|run| Checker::new(run, options.verify_memory, options.may_overlap()).with_discards(discarded));
+            let recorder = CompletionLog::new(done_out, stalls_out, returned_in, arena, self.journal, stop, progress)
                 .checked_by(checker);
             let beside = if options.wait() == Wait::Work {
-                let _ = start.send(Start { clock, chores: Some(Chores::new(feeder, recorder)) });
+                let _ = start.send(Start { clock, chores: Some(InlineStages::new(feeder, recorder)) });
                 None
             } else {
                 let _ = start.send(Start { clock, chores: None });
-                let feeder = in_room(rooms, "feeder", || feeder.run()).inspect_err(|_| stop.at_once())?;
+                let feeder = spawn_stage(rooms, "feeder", || feeder.run()).inspect_err(|_| stop.at_once())?;
                 // Without it nobody would take what the loop is through with.
-                Some((feeder, in_room(rooms, "recorder", || recorder.run()).inspect_err(|_| stop.at_once())?))
+                Some((feeder, spawn_stage(rooms, "recorder", || recorder.run()).inspect_err(|_| stop.at_once())?))
             };
             let Ok(mut looped) = is_ended.recv() else {
                 return Err(issuer.recv().expect("the loop does not panic").expect_err("it did not end"));
@@ -250,20 +278,23 @@ impl Prepared {
                 let fed = feeder.join().expect("the feeder does not panic");
                 (fed, recorder.join().expect("the recorder does not panic"))
             });
-            let (Feeding { fed, outcome, memory }, mut recorded) =
+            let (Prepare { fed, outcome, memory }, mut recorded) =
                 beside.or(looped.rooms.take()).expect("in threads of their own, or with the loop");
             let counted = meters.iter().filter_map(Meter::read).collect();
             self.metadata.complete = !stop.is_ordered();
             let last = recorded.checker.take_if(|_| options.verify >= Verify::Final).map(|checker| {
                 if stop.is_ordered() || looped.outcome.is_err() {
                     drop(ask);
-                    return LastPass::left_out(checker);
+                    return FinalPass::left_out(checker);
                 }
                 let _ = ask.send((checker, memory.into_pool()));
                 let done = issuer.recv().expect("the last pass does not panic");
                 done.expect("the run was under way").expect("it was asked for")
             });
-            let ended = Ended { fed: (fed, outcome), looped, last, recorded, counted, warnings: self.warnings };
+            let (contention, stolen_pct) = (self.contention, watch.stolen_pct());
+            let warnings = self.warnings;
+            let ended =
+                Ended { fed: (fed, outcome), looped, last, recorded, counted, warnings, contention, stolen_pct };
             conclude(options, &self.devices, &self.map, self.metadata, ended)
         })
     }
@@ -277,7 +308,7 @@ impl Prepared {
 }
 
 /// No more than was allowed, and no more than can be used at once.
-fn buffer_bytes(options: &Options, survey: Option<&Survey>, targets: usize) -> u64 {
+fn buffer_bytes(options: &Options, survey: Option<&Prescan>, targets: usize) -> u64 {
     if !options.method.has_device() {
         return UNIT_BYTES;
     }

@@ -2,18 +2,20 @@
 
 use std::path::PathBuf;
 
+use iosonar_trace::human::block;
 use iosonar_trace::{self as trace, DeviceId, SECTOR_BYTES};
 use serde_json::{Value, json};
 
-use super::Survey;
-use crate::checks::is_one;
+use super::Prescan;
+use crate::address::device_map::{Map, labelled, resolve};
+use crate::address::placement::{Fit, Geometry};
+use crate::address::router::{Routes, Rules};
+use crate::config::input_files as apart;
+use crate::config::options::Options;
+use crate::config::validation::is_one;
 use crate::device::{Access, Device, Mode};
+use crate::engine::choice::Method;
 use crate::error::{Error, Result};
-use crate::mapping::{Map, labelled, resolve};
-use crate::options::Options;
-use crate::placement::{Fit, Geometry};
-use crate::routes::{Routes, Rules};
-use crate::target::engine::Method;
 
 /// Opens the targets, each once however often it was named: two devices of the load on one target share it, so that their
 /// overlaps are seen. `known` are the load's devices; `is_read` says whether that is all of them.
@@ -42,6 +44,8 @@ pub fn open(options: &Options, known: &[trace::Device], is_read: bool) -> Result
             return Device::none(path);
         }
         let device = Device::open_with(path, access, Mode { cached, sync })?;
+        // The path was asked before; this is what is open.
+        device.node().map_or(Ok(()), |node| apart::check(options, path, node))?;
         if poll {
             device.check_poll()?;
         }
@@ -52,7 +56,7 @@ pub fn open(options: &Options, known: &[trace::Device], is_read: bool) -> Result
 }
 
 /// Refuses a load that reaches beyond its target, where that was asked for.
-pub fn check_fit(options: &Options, survey: Option<&Survey>, devices: &[Device], map: &Map) -> Result<()> {
+pub fn check_fit(options: &Options, survey: Option<&Prescan>, devices: &[Device], map: &Map) -> Result<()> {
     let Some(survey) = survey.filter(|_| options.fit == Fit::Reject) else { return Ok(()) };
     for (number, &reach) in survey.reaches.iter().enumerate() {
         let Some(target) = map.target_of(DeviceId(number as u16)) else { continue };
@@ -60,11 +64,13 @@ pub fn check_fit(options: &Options, survey: Option<&Survey>, devices: &[Device],
         if reach > geometry.sectors {
             let name = survey.devices.get(number).map_or("", |device| &device.name);
             return Err(Error::Options(format!(
-                "{} of the load reaches up to {} MiB, and {} has {} MiB; choose a larger target, or another --fit",
+                "{} of the load reaches up to sector {reach} ({}), and {} has {} sectors ({}); choose a larger target, or \
+                 another --fit",
                 labelled(number, name),
-                (reach * SECTOR_BYTES).div_ceil(1 << 20),
+                block(reach.saturating_mul(SECTOR_BYTES)),
                 path.display(),
-                (geometry.sectors * SECTOR_BYTES) >> 20,
+                geometry.sectors,
+                block(geometry.sectors * SECTOR_BYTES),
             )));
         }
     }
@@ -72,18 +78,18 @@ pub fn check_fit(options: &Options, survey: Option<&Survey>, devices: &[Device],
 }
 
 /// The rules by which requests find their places.
-pub fn routes(options: &Options, survey: Option<&Survey>, devices: &[Device], map: &Map) -> Routes {
+pub fn routes(options: &Options, survey: Option<&Prescan>, devices: &[Device], map: &Map) -> Routes {
     // Where there is no device, positions are those of the load.
     let fit = if options.method.has_device() { options.fit } else { Fit::Wrap };
     let rules = Rules { align: options.align, fit, reads_only: options.reads_only };
     let targets = devices.iter().map(|device| device.geometry).collect();
-    let abilities = devices.iter().map(|device| device.abilities).collect();
-    Routes::new(targets, map.clone(), rules, survey.map(extents).unwrap_or_default()).with_abilities(abilities)
+    let capabilities = devices.iter().map(|device| device.capabilities).collect();
+    Routes::new(targets, map.clone(), rules, survey.map(extents).unwrap_or_default()).with_abilities(capabilities)
 }
 
 /// What becomes the whole of a target: the size of the load's device, where it is known, so that all parts of a load are
 /// scaled alike; else what the part at hand reaches.
-fn extents(survey: &Survey) -> Vec<u64> {
+fn extents(survey: &Prescan) -> Vec<u64> {
     let size = |number: usize| survey.devices.get(number).and_then(|device| device.sectors).unwrap_or(0);
     survey.reaches.iter().enumerate().map(|(number, &reach)| reach.max(size(number))).collect()
 }
@@ -132,7 +138,7 @@ mod tests {
         let other = tempfile::NamedTempFile::new().unwrap();
         other.as_file().set_len(1 << 21).unwrap();
         let mut options = Options::new("l".into(), file.path().to_owned(), "o".into());
-        let named = |source: &str, target: &std::path::Path| crate::mapping::Mapping {
+        let named = |source: &str, target: &std::path::Path| crate::address::device_map::Mapping {
             source: Some(source.to_owned()),
             target: target.to_owned(),
         };

@@ -33,7 +33,7 @@ pub struct Content(u32);
 impl Content {
     /// What was there before the run.
     pub const BEFORE: Self = Self(0);
-    /// Whatever: it was discarded, or written in part.
+    /// Whatever: it was written in part, or discarded where that promises nothing.
     pub const ANYTHING: Self = Self(u32::MAX);
     /// Zeros.
     pub const ZEROS: Self = Self(u32::MAX - 1);

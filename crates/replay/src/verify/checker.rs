@@ -5,15 +5,16 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use iosonar_trace::{Nanos, Op, Outcome, Record, SECTOR_BYTES};
+use iosonar_trace::{IoResult, Nanos, Op, Outcome, SECTOR_BYTES};
 
 use super::block::{Change, Content, Span, Verdict};
 use super::findings::{Finding, Findings, Kind, Pass, kind_of};
 use super::header::{Found, inspect};
-use super::ledger::{Deed, Ledger, Place, blocks, start_of};
-use super::through::Through;
-use crate::buffers::Arena;
-use crate::planned::{Done, Reread};
+use crate::device::discarded::Discarded;
+use crate::pipeline::buffers::Arena;
+use crate::pipeline::io::{CompletedIo, Reread};
+use crate::verify::expected_state::{ExpectedState, Place, WriteEffect, blocks, start_of};
+use crate::verify::watermark::CompletionWatermark;
 
 /// Rows that are held back at most, and suspects. Beyond that they are let go, undecided.
 const MOST_HELD: usize = 65_536;
@@ -34,10 +35,12 @@ pub struct Counts {
 pub struct Checker {
     run: u64,
     /// What the sectors must hold.
-    pub ledger: Ledger,
-    through: Through,
+    pub ledger: ExpectedState,
+    through: CompletionWatermark,
     /// Whether requests that overlap may be in flight together.
     may_overlap: bool,
+    /// Of each target, what a discard leaves. A target that is not listed promises nothing.
+    discarded: Vec<Discarded>,
     suspects: VecDeque<Suspect>,
     /// How many suspects there are in each block that has any.
     suspected: HashMap<u64, u32>,
@@ -67,7 +70,7 @@ struct Suspect {
 
 #[derive(Debug)]
 struct Held {
-    record: Record,
+    record: IoResult,
     suspects: u32,
 }
 
@@ -86,9 +89,10 @@ impl Checker {
     pub fn new(run: u64, limit_bytes: u64, may_overlap: bool) -> Self {
         Self {
             run,
-            ledger: Ledger::new(limit_bytes),
-            through: Through::default(),
+            ledger: ExpectedState::new(limit_bytes),
+            through: CompletionWatermark::default(),
             may_overlap,
+            discarded: Vec::new(),
             suspects: VecDeque::new(),
             suspected: HashMap::new(),
             held: VecDeque::new(),
@@ -99,13 +103,20 @@ impl Checker {
         }
     }
 
+    /// The same where discards leave that on each of the targets.
+    #[must_use]
+    pub fn with_discards(mut self, discarded: Vec<Discarded>) -> Self {
+        self.discarded = discarded;
+        self
+    }
+
     /// The run's number.
     pub fn run(&self) -> u64 {
         self.run
     }
 
     /// Takes a request that is through; what it read lies in its buffer. Its row comes back from [`Checker::decided`].
-    pub fn take(&mut self, done: &Done, arena: &Arena) {
+    pub fn take(&mut self, done: &CompletedIo, arena: &Arena) {
         let record = &done.record;
         let low = if self.may_overlap {
             self.through.add(done.generation);
@@ -127,7 +138,7 @@ impl Checker {
     }
 
     /// The next row of which everything is known.
-    pub fn decided(&mut self) -> Option<Record> {
+    pub fn decided(&mut self) -> Option<IoResult> {
         if self.held.front()?.suspects > 0 {
             return None;
         }
@@ -152,8 +163,9 @@ impl Checker {
         checked
     }
 
-    fn enter(&mut self, done: &Done, low: u64) {
-        for deed in deeds(done) {
+    fn enter(&mut self, done: &CompletedIo, low: u64) {
+        let discarded = self.discarded.get(usize::from(done.target)).copied().unwrap_or_default();
+        for deed in deeds(done, discarded) {
             self.highest = self.highest.max(done.generation);
             if !self.suspects.is_empty() {
                 self.explain(&deed);
@@ -162,7 +174,7 @@ impl Checker {
         }
     }
 
-    fn look_at(&mut self, done: &Done, arena: &Arena) {
+    fn look_at(&mut self, done: &CompletedIo, arena: &Arena) {
         let (record, Some(buffer)) = (&done.record, &done.buffer) else { return };
         let (span, pass, bytes) = match (&done.reread, record.op, record.issued, record.completed) {
             (Some(reread), ..) => {
@@ -182,7 +194,7 @@ impl Checker {
         self.look(&Look { place, data, span, pass, request: record.request, fence: done.admitted });
     }
 
-    fn note_unreadable(&mut self, done: &Done, reread: &Reread) {
+    fn note_unreadable(&mut self, done: &CompletedIo, reread: &Reread) {
         let place = (done.target, done.record.sector.0);
         let mut finding = Finding::new(Kind::Unreadable, Pass::Reread, place, None, &Found::Unread);
         finding.sectors = done.record.sectors.0;
@@ -266,7 +278,7 @@ impl Checker {
     }
 
     /// Lets those suspects go that this request explains.
-    fn explain(&mut self, deed: &Deed) {
+    fn explain(&mut self, deed: &WriteEffect) {
         for (key, sectors) in blocks(deed.place) {
             if !self.suspected.contains_key(&key) {
                 continue;
@@ -337,6 +349,7 @@ impl Checker {
         let generation = expected.generation(self.highest);
         let kind = kind_of(&found, place, generation, expected != Content::BEFORE).torn_if(is_torn);
         let mut finding = Finding::new(kind, pass, place, generation, &found);
+        finding.expected_zeros = expected == Content::ZEROS;
         finding.request = (pass != Pass::Final).then_some(request);
         finding.at_ns = at.0;
         self.findings.add(finding);
@@ -355,12 +368,15 @@ fn torn(look: &Look<'_>, run: u64, expected: Option<u64>) -> bool {
     })
 }
 
-/// What a request did to its sectors: the first of them were done, one was perhaps cut in two, the rest not done.
-fn deeds(done: &Done) -> impl Iterator<Item = Deed> {
+/// What a request did to its sectors: the first of them were done, one was perhaps cut in two, the rest not done. Of a
+/// discard, the units at both ends that it covers in part may hold anything.
+fn deeds(done: &CompletedIo, discarded: Discarded) -> impl Iterator<Item = WriteEffect> {
     let record = &done.record;
+    let zeros = discarded.zeros(record.sector.0, record.sectors.0).filter(|_| record.op == Op::Discard);
     let content = match record.op {
         Op::Write => Content::of(done.generation),
         Op::WriteZeroes => Content::ZEROS,
+        Op::Discard if zeros.is_some() => Content::ZEROS,
         _ => Content::ANYTHING,
     };
     let issued = record.issued.filter(|_| record.op.modifies());
@@ -370,15 +386,23 @@ fn deeds(done: &Done) -> impl Iterator<Item = Deed> {
         _ => 0,
     };
     let (whole, begun) = (bytes / SECTOR_BYTES, bytes.div_ceil(SECTOR_BYTES));
-    let parts = [(0, whole, content, true), (whole, begun, Content::ANYTHING, true), (begun, all, content, false)];
     let (target, sector, fence) = (done.target, record.sector.0, done.admitted);
+    let (from, to) = zeros.map_or((0, all), |(from, to)| (from - sector, to - sector));
+    let parts = [
+        (0, from, Content::ANYTHING, true),
+        (from, whole.min(to), content, true),
+        (whole, begun, Content::ANYTHING, true),
+        (begun.max(from), to, content, false),
+        (to, all, Content::ANYTHING, true),
+    ];
     let completed = record.completed.unwrap_or(Nanos::MAX);
-    let deeds = parts.into_iter().filter(|(from, to, ..)| from < to).map(move |(from, to, content, is_done)| Deed {
-        place: Place { target, sector: sector + from, sectors: to - from },
-        content,
-        is_done,
-        span: Span { issued: issued.unwrap_or(Nanos::ZERO), completed },
-        fence,
-    });
+    let deeds =
+        parts.into_iter().filter(|(from, to, ..)| from < to).map(move |(from, to, content, is_done)| WriteEffect {
+            place: Place { target, sector: sector + from, sectors: to - from },
+            content,
+            is_done,
+            span: Span { issued: issued.unwrap_or(Nanos::ZERO), completed },
+            fence,
+        });
     deeds.filter(move |_| issued.is_some())
 }

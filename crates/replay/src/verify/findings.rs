@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 use std::path::PathBuf;
 
+use iosonar_trace::human;
 use serde::Serialize;
 
 use super::header::{Found, Header};
@@ -80,6 +81,8 @@ pub struct Finding {
     pub sectors: u64,
     /// What they should hold, if that is what a request wrote.
     pub expected_generation: Option<u64>,
+    /// Whether they should hold zeros: they were discarded on a target that then returns zeros, or zeros were written.
+    pub expected_zeros: bool,
     /// What they hold, if a request of this run wrote it.
     pub found_generation: Option<u64>,
     /// Number in the load of the request that wrote what was found.
@@ -114,6 +117,7 @@ impl Finding {
             sector,
             sectors: 1,
             expected_generation: expected,
+            expected_zeros: false,
             found_generation: header.map(|h| h.generation).or(damaged),
             found_request: header.map(|h: &Header| h.request),
             found_sector: header.filter(|_| kind == Kind::Misdirected).map(|h| h.sector),
@@ -130,6 +134,7 @@ impl Finding {
         (self.target, self.sector + self.sectors) == (other.target, other.sector)
             && (self.kind, self.pass, self.request, self.at_ns) == (other.kind, other.pass, other.request, other.at_ns)
             && (self.expected_generation, self.found_generation) == (other.expected_generation, other.found_generation)
+            && self.expected_zeros == other.expected_zeros
             && (place(self), self.found_target, self.errno) == (place(other), other.found_target, other.errno)
     }
 }
@@ -203,6 +208,7 @@ impl Finding {
         write!(f, ": {}", self.kind.name())?;
         match self.expected_generation {
             Some(generation) => write!(f, "; expected generation {generation}")?,
+            None if self.expected_zeros => write!(f, "; expected zeros")?,
             None if self.kind != Kind::Unreadable => write!(f, "; expected no write of this run")?,
             None => {}
         }
@@ -223,12 +229,12 @@ impl Finding {
         if let Some(errno) = self.errno {
             write!(f, " ({})", std::io::Error::from_raw_os_error(errno))?;
         }
-        let seen = self.at_ns as f64 / 1e9;
+        let seen = human::at_second(self.at_ns as f64 / 1e9);
         match (self.pass, self.request) {
-            (Pass::Final, _) => write!(f, "; seen at the end, {seen:.6} s"),
-            (Pass::Read, Some(request)) => write!(f, "; seen by request {request} at {seen:.6} s"),
-            (Pass::Reread, Some(request)) => write!(f, "; seen right after request {request} at {seen:.6} s"),
-            (_, None) => write!(f, "; seen at {seen:.6} s"),
+            (Pass::Final, _) => write!(f, "; seen at the end, {seen}"),
+            (Pass::Read, Some(request)) => write!(f, "; seen by request {request} at {seen}"),
+            (Pass::Reread, Some(request)) => write!(f, "; seen right after request {request} at {seen}"),
+            (_, None) => write!(f, "; seen at {seen}"),
         }
     }
 }

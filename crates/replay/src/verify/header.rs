@@ -20,7 +20,7 @@
 
 use iosonar_trace::SECTOR_BYTES;
 
-use crate::planned::Planned;
+use crate::pipeline::io::PreparedIo;
 
 /// Bytes of a sector that the header takes from the data.
 pub const HEADER_BYTES: usize = 64;
@@ -70,7 +70,7 @@ pub enum Found {
 }
 
 /// Puts headers over the start of each sector of a write's data, which is complete but for them.
-pub fn stamp(bytes: &mut [u8], run: u64, planned: &Planned) {
+pub fn write_header(bytes: &mut [u8], run: u64, planned: &PreparedIo) {
     let mut header = Header {
         run,
         target: planned.target,
@@ -89,7 +89,7 @@ pub fn stamp(bytes: &mut [u8], run: u64, planned: &Planned) {
 }
 
 /// Marks memory that a read is to fill, so that one which brings nothing is seen.
-pub fn spoil(bytes: &mut [u8], run: u64) {
+pub fn poison(bytes: &mut [u8], run: u64) {
     for sector in bytes.chunks_exact_mut(SECTOR) {
         sector[..8].copy_from_slice(&UNREAD);
         sector[16..24].copy_from_slice(&run.to_le_bytes());
@@ -155,7 +155,7 @@ pub fn inspect(sector: &[u8], run: u64, target: u16, at: u64) -> Found {
 pub fn new_run() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     // The standard library seeds this from the system's randomness.
-    RandomState::new().hash_one(crate::clock::wall().0)
+    RandomState::new().hash_one(crate::schedule::clock::wall().0)
 }
 
 #[cfg(test)]
@@ -169,7 +169,7 @@ mod tests {
 
     fn stamped(sector: u64, sectors: u64) -> Vec<u8> {
         let mut bytes: Vec<u8> = (0..sectors * 512).map(|i| (i * 7) as u8).collect();
-        stamp(&mut bytes, RUN, &write(77, sector, sectors));
+        write_header(&mut bytes, RUN, &write(77, sector, sectors));
         bytes
     }
 
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn memory_that_no_read_filled_is_recognised() {
         let mut bytes = stamped(8, 2);
-        spoil(&mut bytes, RUN);
+        poison(&mut bytes, RUN);
         assert!(bytes.chunks(512).all(|sector| inspect(sector, RUN, 0, 8) == Found::Unread));
     }
 
@@ -220,7 +220,7 @@ mod tests {
         #[test]
         fn no_sector_of_two_writes_counts_as_whole(at in 1usize..511, swap in any::<bool>()) {
             let (mut old, mut new) = (stamped(8, 1), stamped(8, 1));
-            stamp(&mut new, RUN, &write(78, 8, 1));
+            write_header(&mut new, RUN, &write(78, 8, 1));
             if swap {
                 std::mem::swap(&mut old, &mut new);
             }

@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 
 pub mod block;
 pub mod checker;
+pub mod expected_state;
+pub mod final_pass;
 pub mod findings;
 pub mod header;
-pub mod last;
-pub mod ledger;
 pub mod report;
-pub mod through;
+pub mod watermark;
 
 /// How much is checked. Each includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Verify;
 use super::checker::Checker;
-use super::last::Far;
+use crate::verify::final_pass::FinalPassProgress;
 
 /// How much was checked, and with what result. Sectors have 512 bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,7 +34,8 @@ pub struct Verification {
 pub struct Last {
     /// Sectors that were checked.
     pub checked: u64,
-    /// Sectors that had been written, and not discarded since. Estimated if not all are known.
+    /// Sectors that had been written or zeroed, and not discarded since on a target that promises no zeros. Estimated if not
+    /// all are known.
     pub sectors: u64,
     /// Sectors that could not be read.
     pub errors: u64,
@@ -46,7 +47,7 @@ pub struct Last {
 
 impl Verification {
     /// Of a run that has ended.
-    pub fn new(mode: Verify, checker: &Checker, far: Option<Far>) -> Self {
+    pub fn new(mode: Verify, checker: &Checker, far: Option<FinalPassProgress>) -> Self {
         let (counts, findings) = (checker.counts, &checker.findings);
         let last = far.map(|far| Last {
             checked: far.checked,

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::error::{Error, Result};
 use crate::events::{Event, EventSource};
-use crate::metadata::{Counts, Device, Kind, Metadata};
+use crate::model::metadata::{Counts, Device, Kind, Metadata};
 
 /// Events that go from one thread to the other at a time, and how many such may lie between them.
 const BATCH: usize = 8192;
@@ -147,8 +147,8 @@ fn read(mut source: impl EventSource, to: &SyncSender<Result<Batch>>) {
 mod tests {
     use super::*;
     use crate::events::Action;
-    use crate::request::{Comm, DeviceId, Flags, Op};
-    use crate::units::{Nanos, Sector, Sectors};
+    use crate::model::request::{Comm, DeviceId, Flags, Op};
+    use crate::model::units::{Nanos, Sector, Sectors};
 
     /// Events up to a number, with something to say at every thousandth; then the end, or an error.
     struct Counting {

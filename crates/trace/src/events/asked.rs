@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::request::DeviceId;
-use crate::units::{Nanos, Sectors};
+use crate::model::request::DeviceId;
+use crate::model::units::{Nanos, Sectors};
 
 use super::Event;
-use super::matcher::{MAX_AGE, MAX_WAITING};
+use super::event::{MAX_AGE, MAX_WAITING, is_flush};
 use super::open::{Covered, Open, Place};
 
 /// What was asked for, and not given to the device yet.
@@ -30,7 +30,7 @@ struct One {
 impl Asked {
     /// A request, or a flush, was asked for.
     pub fn ask(&mut self, event: &Event) {
-        if super::matcher::is_flush(event) {
+        if is_flush(event) {
             let first = self.flushes.entry(event.device).or_insert(event.at);
             // One that the device did not take was asked for before those that came meanwhile.
             *first = event.at.min(*first);
@@ -46,8 +46,8 @@ impl Asked {
             self.first += 1;
         }
         let number = self.first + self.requests.len() as u64;
-        self.open.add(event.place(), event.sectors, number);
-        self.requests.push_back(One { at: event.at, place: event.place(), left: event.sectors.0 });
+        self.open.add(Place::of(event), event.sectors, number);
+        self.requests.push_back(One { at: event.at, place: Place::of(event), left: event.sectors.0 });
     }
 
     /// Nothing will come of what was asked for there last. Whether something was.
@@ -64,7 +64,7 @@ impl Asked {
     pub fn issued(&mut self, event: &Event) -> Option<Nanos> {
         let mut asked: Option<Nanos> = None;
         let (first, requests) = (self.first, &mut self.requests);
-        self.open.cover(event.place(), event.sectors, false, |number, sectors| {
+        self.open.cover(Place::of(event), event.sectors, false, |number, sectors| {
             let Some(one) = number.checked_sub(first).and_then(|i| requests.get_mut(i as usize)) else {
                 return Covered::Remove;
             };

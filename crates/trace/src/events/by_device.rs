@@ -1,8 +1,9 @@
 //! Which events there are of which device. A load is taken from one kind of them; a device without that kind is not in it,
 //! as one that is asked for bios and has no requests (zram, device mapper), where requests are taken from their issue.
 
-use crate::metadata::Metadata;
-use crate::request::DeviceId;
+use crate::model::metadata::Metadata;
+use crate::model::request::DeviceId;
+use crate::text::human;
 
 use super::{Action, Event};
 
@@ -54,7 +55,7 @@ impl ByDevice {
         });
         let mut named = named.collect::<Vec<_>>().join(", ");
         if left_out.len() > NAMED {
-            named = format!("{named} and {} more", left_out.len() - NAMED);
+            named = format!("{named} and {} more", human::count((left_out.len() - NAMED) as u64));
         }
         let is_everything = left_out.len() == counts.iter().filter(|of| of.iter().any(|&count| count > 0)).count();
         let what = if is_everything { "no event is of the kind" } else { "some devices have no event of the kind" };

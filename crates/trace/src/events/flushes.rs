@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::request::DeviceId;
+use crate::model::request::DeviceId;
 
-use super::matcher::MAX_WAITING;
+use super::event::MAX_WAITING;
 
 /// The flushes of all devices, by number.
 #[derive(Default)]

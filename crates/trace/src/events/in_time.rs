@@ -8,9 +8,9 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use crate::error::Result;
-use crate::metadata::Metadata;
-use crate::reorder::Reorder;
-use crate::units::Nanos;
+use crate::model::metadata::Metadata;
+use crate::model::units::Nanos;
+use crate::order::reorder::Reorder;
 
 use super::{Event, EventSource, Window, tell_late};
 
@@ -152,9 +152,9 @@ impl<S: EventSource> EventSource for InTime<S> {
 mod tests {
     use super::*;
     use crate::events::Action;
-    use crate::metadata::Kind;
-    use crate::request::{Comm, DeviceId, Flags, Op};
-    use crate::units::{Sector, Sectors};
+    use crate::model::metadata::Kind;
+    use crate::model::request::{Comm, DeviceId, Flags, Op};
+    use crate::model::units::{Sector, Sectors};
 
     /// Events of those times, at one place behind the other; a negative number is so many lost ones.
     struct Given<'a>(std::slice::Iter<'a, i64>, u64);
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(times(&[], 3), [0; 0]);
         let (got, about) = sorted(&[5, 6, 7, 8, 1, 9], 2);
         assert_eq!(got.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [5, 6, 7, 1, 8, 9]);
-        assert!(about.notices[0].starts_with("1 events were more than 2 places"), "{:?}", about.notices);
+        assert!(about.notices[0].starts_with("1 event stood more than 2 places"), "{:?}", about.notices);
     }
 
     #[test]

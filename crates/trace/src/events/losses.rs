@@ -1,6 +1,6 @@
 //! Where events were lost.
 
-use crate::metadata::Metadata;
+use crate::model::metadata::Metadata;
 
 /// Within so many events of when a source told that events were lost they were lost: it reads that far ahead.
 const TOLD_WITHIN: u64 = 1 << 15;

@@ -9,29 +9,24 @@
 use std::collections::VecDeque;
 
 use crate::error::Result;
-use crate::metadata::{Metadata, RequestTime};
-use crate::request::{Op, Request};
+use crate::model::metadata::{Metadata, RequestTime};
+use crate::model::request::{Op, Request};
 use crate::rows::Source;
-use crate::units::Nanos;
+use crate::text::human;
 
 use super::asked::Asked;
 use super::by_device::ByDevice;
+use super::event::{MAX_AGE, MAX_WAITING, is_flush};
 use super::flushes::Flushes;
 use super::losses::Losses;
 use super::now::Now;
-use super::open::{Covered, Open};
+use super::open::{Covered, Open, Place};
 use super::splits::Splits;
 use super::waiting::{State, Waiting};
 use super::{Action, Event, EventSource};
 
 /// Events that are read before it is decided which kind a request is taken from.
 const LOOK_AHEAD: usize = 1 << 17;
-
-/// Requests that may wait for the completion of the one in front of them.
-pub const MAX_WAITING: usize = 1 << 18;
-
-/// How long after a request its completion is waited for. No device takes that long: the kernel gives up before.
-pub const MAX_AGE: Nanos = Nanos(300_000_000_000);
 
 /// Makes requests of events.
 pub struct Matcher<S> {
@@ -81,13 +76,13 @@ impl<S: EventSource> Matcher<S> {
             let shown: Vec<String> = Action::CHOICES
                 .into_iter()
                 .chain([Action::Complete])
-                .map(|action| format!("{} {}", count(action), action.letter()))
+                .map(|action| format!("{} {}", human::count(count(action) as u64), action.letter()))
                 .collect();
             let why = if action.is_some() { "as asked" } else { "the most frequent" };
             about.notice(format!(
                 "requests are taken from the events {} ({why}; the first {} events have {})",
                 taken.letter(),
-                ahead.len(),
+                human::count(ahead.len() as u64),
                 shown.join(", ")
             ));
             about.request_time = if taken == Action::Issue { RequestTime::Issued } else { RequestTime::Asked };
@@ -95,7 +90,7 @@ impl<S: EventSource> Matcher<S> {
             about.notice(format!(
                 "the first {} events are only completions, and no request is taken from those: a trace needs the events \
                  that come before, as block_rq_issue (D) or block_bio_queue (Q)",
-                ahead.len()
+                human::count(ahead.len() as u64)
             ));
         }
         // What was lost so far may have been lost anywhere in what was read so far.
@@ -152,7 +147,7 @@ impl<S: EventSource> Matcher<S> {
     }
 
     fn is_rest(&self, event: &Event) -> bool {
-        let (place, sectors) = (event.place(), event.sectors);
+        let (place, sectors) = (Place::of(event), event.sectors);
         self.open.has_rest(place, sectors) || self.asked.has_rest(place, sectors)
     }
 
@@ -171,9 +166,9 @@ impl<S: EventSource> Matcher<S> {
         if is_flush(event) {
             self.flushes.ask(event.device, number);
         } else {
-            self.open.add(event.place(), event.sectors, number);
+            self.open.add(Place::of(event), event.sectors, number);
         }
-        let (request, place, sectors) = (event.request(), event.place(), event.sectors.0);
+        let (request, place, sectors) = (event.request(), Place::of(event), event.sectors.0);
         let state = State::InFlight;
         self.waiting.push_back(Waiting {
             request,
@@ -187,7 +182,7 @@ impl<S: EventSource> Matcher<S> {
 
     /// A request that is taken from its issue.
     fn begin_issued(&mut self, event: &Event) {
-        let (number, place) = (self.next_number(), event.place());
+        let (number, place) = (self.next_number(), Place::of(event));
         let asked = if is_flush(event) {
             self.flushes.issue_one(event.device, number);
             self.asked.flush_issued(event)
@@ -217,7 +212,7 @@ impl<S: EventSource> Matcher<S> {
             return;
         }
         let (first, all) = (self.first, &mut self.waiting);
-        self.open.cover(event.place(), event.sectors, false, |number, sectors| {
+        self.open.cover(Place::of(event), event.sectors, false, |number, sectors| {
             let Some(waiting) = number.checked_sub(first).and_then(|i| all.get_mut(i as usize)) else {
                 return Covered::Remove;
             };
@@ -235,7 +230,7 @@ impl<S: EventSource> Matcher<S> {
             return;
         }
         let (first, all, asked) = (self.first, &mut self.waiting, &mut self.asked);
-        self.open.cover(event.place(), event.sectors, true, |number, sectors| {
+        self.open.cover(Place::of(event), event.sectors, true, |number, sectors| {
             let Some(waiting) = number.checked_sub(first).and_then(|i| all.get_mut(i as usize)) else {
                 return Covered::Remove;
             };
@@ -275,7 +270,7 @@ impl<S: EventSource> Matcher<S> {
             return;
         }
         if event.is_append {
-            let number = self.open.append(event.place(), event.sectors);
+            let number = self.open.append(Place::of(event), event.sectors);
             if let Some(waiting) = number.and_then(|number| self.waiting(number)) {
                 waiting.request.sector = event.sector;
                 waiting.complete(event.at);
@@ -283,13 +278,13 @@ impl<S: EventSource> Matcher<S> {
             return;
         }
         // Where completions were lost, an older one of just this place waits in vain.
-        for number in self.open.older_twins(event.place(), event.sectors, self.losses.before()) {
+        for number in self.open.older_twins(Place::of(event), event.sectors, self.losses.before()) {
             if let Some(waiting) = self.waiting(number) {
                 waiting.state = State::Lost;
             }
         }
         let (first, all) = (self.first, &mut self.waiting);
-        self.open.cover(event.place(), event.sectors, true, |number, sectors| {
+        self.open.cover(Place::of(event), event.sectors, true, |number, sectors| {
             let Some(waiting) = number.checked_sub(first).and_then(|i| all.get_mut(i as usize)) else {
                 return Covered::Remove;
             };
@@ -304,7 +299,7 @@ impl<S: EventSource> Matcher<S> {
 
     /// It would have had to wait, and whoever asked asks again: that is the request. What the device failed so is one.
     fn refuse(&mut self, event: &Event) {
-        let (place, sectors) = (event.place(), event.sectors);
+        let (place, sectors) = (Place::of(event), event.sectors);
         match self.taken_from {
             Some(Action::Queue) => {
                 if let Some(number) = self.open.refuse(place, sectors) {
@@ -328,7 +323,8 @@ impl<S: EventSource> Matcher<S> {
         let refused = std::mem::take(&mut self.refused);
         if refused > 0 {
             about.notice(format!(
-                "left out, requests that were refused as they would have had to wait, and are asked for again: {refused}"
+                "left out, requests that were refused as they would have had to wait, and are asked for again: {}",
+                human::count(refused)
             ));
         }
     }
@@ -360,11 +356,6 @@ impl<S: EventSource> Matcher<S> {
             }
         }
     }
-}
-
-/// A flush has no place, and rules of its own.
-pub fn is_flush(event: &Event) -> bool {
-    event.op == Op::Flush && event.sectors.0 == 0
 }
 
 impl<S: EventSource> Source for Matcher<S> {

@@ -1,6 +1,6 @@
 //! The time of the events, which one event of a wild time does not move.
 
-use crate::units::Nanos;
+use crate::model::units::Nanos;
 
 /// The earlier of the times of the last two events.
 pub struct Now {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::request::{DeviceId, Op};
-use crate::units::{MAX_END_SECTOR, Sectors};
+use crate::model::request::{DeviceId, Op};
+use crate::model::units::{MAX_END_SECTOR, Sectors};
 
 use super::Event;
 

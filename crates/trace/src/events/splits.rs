@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use crate::request::DeviceId;
-use crate::units::Sector;
+use crate::model::request::DeviceId;
+use crate::model::units::Sector;
 
 use super::{Action, Event};
 

@@ -3,7 +3,11 @@
 mod left_out;
 
 use super::*;
-use crate::metadata::Kind;
+use crate::error::Result;
+use crate::model::metadata::Kind;
+use crate::model::metadata::Metadata;
+use crate::model::request::{Comm, DeviceId, Op, Request};
+use crate::model::units::{Nanos, Sector, Sectors};
 use crate::rows::Source;
 
 struct Given(std::vec::IntoIter<Event>);
@@ -24,7 +28,7 @@ fn event(text: &str) -> Event {
     let [action, at, rwbs, place] = words[..] else { panic!("{text}") };
     let (sector, sectors) = place.split_once('+').unwrap();
     let sectors = sectors.parse().unwrap();
-    let (op, flags) = crate::rwbs::parse(rwbs.as_bytes(), sectors).unwrap();
+    let (op, flags) = crate::model::rwbs::parse(rwbs.as_bytes(), sectors).unwrap();
     Event {
         at: Nanos(at.parse().unwrap()),
         action: match action {
@@ -39,7 +43,7 @@ fn event(text: &str) -> Event {
         sectors: Sectors(sectors),
         op,
         flags,
-        is_append: crate::rwbs::is_append(rwbs.as_bytes()),
+        is_append: crate::model::rwbs::is_append(rwbs.as_bytes()),
         pid: None,
         comm: Comm::default(),
     }

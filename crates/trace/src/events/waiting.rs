@@ -1,7 +1,7 @@
 //! A request that was seen, and what has been found of it.
 
-use crate::request::Request;
-use crate::units::Nanos;
+use crate::model::request::Request;
+use crate::model::units::Nanos;
 
 use super::Event;
 use super::asked::Asked;

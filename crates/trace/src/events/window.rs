@@ -5,7 +5,8 @@
 //! each. So the first events are looked at before any is handed out, and where some stand farther from their place than a
 //! narrow window allows, all are put in order within a wide one.
 
-use crate::metadata::Metadata;
+use crate::model::metadata::Metadata;
+use crate::text::human;
 
 /// Places that many events need, some 20 MB: all buffers of 24 CPUs that blktrace hands over one behind the other (512 KiB
 /// each), or of 128 CPUs that bpftrace prints (64 pages, some 2000 events).
@@ -98,8 +99,10 @@ impl<T: Copy + Ord> Window<T> {
 pub fn tell_late(late: u64, places: usize, about: &mut Metadata) {
     if late > 0 {
         about.notice(format!(
-            "{late} events were more than {places} places out of the order of time; what belongs to them may not have been \
-             found"
+            "{} stood more than {} places out of the order of time; what belongs to them may not have been \
+             found",
+            human::counted(late, "event"),
+            human::count(places as u64)
         ));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Offset and length are bytes, times are microseconds since 1970. From the README of github.com/alibaba/block-traces.
 
-use crate::formats::csv::{Column, Dialect, Unit};
+use crate::formats::support::csv::{Column, Dialect, Unit};
 use crate::formats::{Format, TriedOn};
 use crate::rows::Zero;
 
@@ -32,8 +32,8 @@ static DIALECT: Dialect = Dialect {
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::check::{load, recognised_as};
-    use crate::request::Op;
+    use crate::formats::support::check::{load, recognised_as};
+    use crate::model::request::Op;
 
     #[test]
     fn rows_and_epoch() {

@@ -6,12 +6,14 @@
 //! 0.26. (bpftrace's biosnoop.bt prints neither place nor length, and can't be made a load.)
 
 use crate::formats::{Format, TriedOn};
-use crate::metadata::{Metadata, RequestTime};
-use crate::number::{decimal, whole};
-use crate::request::{Comm, Flags, Op, Request};
+use crate::model::metadata::{Metadata, RequestTime};
+use crate::model::request::{Comm, Flags, Op, Request};
+use crate::model::rwbs;
+use crate::model::rwbs::NoRequest;
+use crate::model::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
 use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, words};
-use crate::rwbs::{self, NoRequest};
-use crate::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
+use crate::text::human;
+use crate::text::number::{decimal, whole};
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
@@ -120,21 +122,21 @@ impl LineFormat for Biosnoop {
 
     fn conclude(&mut self, about: &mut Metadata) {
         if self.driver_commands > 0 {
-            let count = self.driver_commands;
+            let count = human::count(self.driver_commands);
             about.notice(format!("left out, commands to the driver, which are no requests: {count}"));
         }
         if self.too_long > 0 {
             about.notice(format!(
                 "{} reads or writes of more than 64 MiB, which no driver takes at once: they are probably discards, or zeros that \
                  were written, for which biosnoop of bcc has no letter (that of libbpf-tools has)",
-                self.too_long
+                human::count(self.too_long)
             ));
         }
         if self.day.lines > 0 {
             about.notice(format!(
                 "{} requests: the time of day is when their line was printed, a few of them at once; without -t biosnoop \
                  tells when they completed",
-                self.day.lines
+                human::count(self.day.lines)
             ));
         }
     }
@@ -217,9 +219,9 @@ fn operation(letters: &[u8], sector: u64, bytes: u64) -> Result<Option<(Op, Flag
 #[cfg(test)]
 mod tests {
     use super::Day;
-    use crate::formats::check::{load, recognised_as};
-    use crate::request::{Flags, Op};
-    use crate::units::Nanos;
+    use crate::formats::support::check::{load, recognised_as};
+    use crate::model::request::{Flags, Op};
+    use crate::model::units::Nanos;
 
     #[test]
     fn completions_become_starts() {

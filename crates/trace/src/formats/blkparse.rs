@@ -10,13 +10,13 @@ mod write;
 use crate::events::{Action, Event, WIDE, Window};
 use crate::formats::tracepoints::{is_device, open_events};
 use crate::formats::{Format, LeftOut, Opened, Options, TriedOn};
-use crate::input::Input;
-use crate::metadata::Metadata;
-use crate::number::{decimal, whole};
-use crate::request::{Comm, Op};
+use crate::io::input::Input;
+use crate::model::metadata::Metadata;
+use crate::model::request::{Comm, Op};
+use crate::model::rwbs;
+use crate::model::units::Nanos;
 use crate::rows::{Context, LineFormat, Parsed, Words, Zero, place, recognise_lines};
-use crate::rwbs;
-use crate::units::Nanos;
+use crate::text::number::{decimal, whole};
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {

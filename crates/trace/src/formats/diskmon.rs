@@ -3,10 +3,10 @@
 //! Time and duration are seconds, the place is in sectors. From the program's description.
 
 use crate::formats::{Format, TriedOn};
-use crate::number::{decimal, whole};
-use crate::request::{Op, Request};
+use crate::model::request::{Op, Request};
+use crate::model::units::Nanos;
 use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, words};
-use crate::units::Nanos;
+use crate::text::number::{decimal, whole};
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
@@ -57,9 +57,9 @@ fn row(line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> 
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::check::{load, recognised_as};
-    use crate::request::Op;
-    use crate::units::Nanos;
+    use crate::formats::support::check::{load, recognised_as};
+    use crate::model::request::Op;
+    use crate::model::units::Nanos;
 
     #[test]
     fn rows() {

@@ -7,10 +7,10 @@
 //! header was seen.
 
 use crate::formats::{Format, TriedOn};
-use crate::number::{decimal, whole, whole_or_hex};
-use crate::request::{Comm, Op, Request};
+use crate::model::request::{Comm, Op, Request};
+use crate::model::units::{Nanos, Sector, Sectors};
 use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, separated, whole_lines};
-use crate::units::{Nanos, Sector, Sectors};
+use crate::text::number::{decimal, whole, whole_or_hex};
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
@@ -94,9 +94,9 @@ fn name_and_pid(text: &[u8]) -> (&[u8], Option<u32>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::check::{load, recognised_as};
-    use crate::request::Op;
-    use crate::units::Nanos;
+    use crate::formats::support::check::{load, recognised_as};
+    use crate::model::request::Op;
+    use crate::model::units::Nanos;
 
     const TRACE: &[u8] = b"\
 BeginHeader

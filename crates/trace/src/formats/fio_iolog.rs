@@ -12,13 +12,14 @@ use std::io::Write;
 
 use crate::error::Result;
 use crate::formats::{Format, Losses, Names, TriedOn, Whole, lost_of_whole, pieces};
-use crate::metadata::{Device, Metadata};
-use crate::number::whole;
-use crate::output::Output;
-use crate::request::{Op, Request};
+use crate::io::output::Output;
+use crate::io::stream::{ConversionLoss, Writer};
+use crate::model::metadata::{Device, Metadata};
+use crate::model::request::{Op, Request};
+use crate::model::units::{Nanos, Sector, Sectors};
 use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, words};
-use crate::stream::{Unheld, Writer};
-use crate::units::{Nanos, Sector, Sectors};
+use crate::text::human;
+use crate::text::number::whole;
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
@@ -82,7 +83,7 @@ impl LineFormat for Iolog {
             about.notice(format!(
                 "{} lines `wait`: read as microseconds from the line before, as fio's description has them; fio itself waits \
                  until that many milliseconds after its start: docs/formats.md has a command for such logs",
-                self.waits
+                human::count(self.waits)
             ));
         }
     }
@@ -203,6 +204,9 @@ impl Writer<Request> for IologWriter {
                 return Ok(());
             }
         };
+        if !self.losses.fits(request) {
+            return Ok(());
+        }
         self.losses.flags(request.flags).process(request).times(request).length(request);
         self.rounded += u64::from(at != us * 1000);
         let name = self.names.of(device);
@@ -221,7 +225,7 @@ impl Writer<Request> for IologWriter {
         self.output.keep(Vec::new())
     }
 
-    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
+    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
         for index in 0..self.opened {
             let us = (metadata.span.last_ns.max(0).cast_unsigned() / 1000).max(FIRST_US);
             let line = format!("{us} {} close", self.names.get(index));
@@ -246,9 +250,9 @@ impl Writer<Request> for IologWriter {
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::check::{about, load, recognised_as, written};
-    use crate::request::{DeviceId, Op, Request};
-    use crate::units::{Nanos, Sector, Sectors};
+    use crate::formats::support::check::{about, load, recognised_as, written};
+    use crate::model::request::{DeviceId, Op, Request};
+    use crate::model::units::{Nanos, Sector, Sectors};
 
     #[test]
     fn version_three() {

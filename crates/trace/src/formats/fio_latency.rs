@@ -14,12 +14,13 @@
 //! Neither does it tell which latency it is, nor that it is one: logs of bandwidth and of IOPS have the same columns.
 
 use crate::formats::{Format, Opened, TriedOn};
-use crate::input::Input;
-use crate::metadata::Metadata;
-use crate::number::whole;
-use crate::request::{Op, Request};
+use crate::io::input::Input;
+use crate::model::metadata::Metadata;
+use crate::model::request::{Op, Request};
+use crate::model::units::Nanos;
 use crate::rows::{Context, LineFormat, Parsed, Zero, first_row, open_lines, recognise_lines, separated, whole_lines};
-use crate::units::Nanos;
+use crate::text::human;
+use crate::text::number::whole;
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
@@ -94,7 +95,7 @@ impl LineFormat for LatencyLog {
             about.notice(format!(
                 "{} requests: the log has the time of completion in milliseconds, from which the latency was subtracted; \
                  with log_issue_time=1 the log of clat, and no other, has exact times",
-                self.computed_starts
+                human::count(self.computed_starts)
             ));
         }
         if self.last == Last::Offset {
@@ -112,7 +113,7 @@ impl LatencyLog {
         let mut next = || {
             let field = fields.next().ok_or("too few columns: log_offset=1 puts the offset into fio's logs")?;
             // Priorities may be hexadecimal, and are of no interest.
-            crate::number::whole_or_hex(field).map_err(|_| "a column is no whole number")
+            crate::text::number::whole_or_hex(field).map_err(|_| "a column is no whole number")
         };
         let (time_ms, latency, direction, length, offset) = (next()?, next()?, next()?, next()?, next()?);
         if self.last == Last::Priority {
@@ -157,7 +158,7 @@ impl LineFormat for WithoutOffsets {
         let columns: Vec<&[u8]> = line.split(|&byte| byte == b',').collect();
         let blanks = columns.iter().skip(1).all(|column| column.starts_with(b" "));
         let numbers: Option<Vec<u64>> =
-            columns.iter().map(|column| crate::number::whole_or_hex(column.trim_ascii()).ok()).collect();
+            columns.iter().map(|column| crate::text::number::whole_or_hex(column.trim_ascii()).ok()).collect();
         match numbers.as_deref() {
             // A log of averages has lengths of 0.
             Some([_, _, 0..=2, length, ..]) if *length > 0 && blanks && matches!(columns.len(), 4 | 5) => {
@@ -170,9 +171,9 @@ impl LineFormat for WithoutOffsets {
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::check::{load, recognised_as};
-    use crate::request::Op;
-    use crate::units::Nanos;
+    use crate::formats::support::check::{load, recognised_as};
+    use crate::model::request::Op;
+    use crate::model::units::Nanos;
 
     #[test]
     fn completions_become_starts() {

@@ -4,10 +4,10 @@
 //! hash of the content, or one for each of its sectors. From the README of the traces, and seen in published lines.
 
 use crate::formats::{Format, TriedOn};
-use crate::number::whole;
-use crate::request::{Comm, Op, Request};
+use crate::model::request::{Comm, Op, Request};
+use crate::model::units::Nanos;
 use crate::rows::{Context, LineFormat, Parsed, TOO_FAR, TOO_LATE, Zero, open_lines, recognise_lines, words};
-use crate::units::Nanos;
+use crate::text::number::whole;
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
@@ -64,8 +64,8 @@ fn row(line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> 
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::check::{load, recognised_as};
-    use crate::request::Op;
+    use crate::formats::support::check::{load, recognised_as};
+    use crate::model::request::Op;
 
     #[test]
     fn rows() {

@@ -3,7 +3,7 @@
 //! Times are Windows' file times, units of 100 ns since 1601; offset and size are bytes. From the README of the traces, and
 //! seen in published lines of four of them.
 
-use crate::formats::csv::{Column, Dialect, Unit};
+use crate::formats::support::csv::{Column, Dialect, Unit};
 use crate::formats::{Format, TriedOn};
 use crate::rows::Zero;
 
@@ -35,8 +35,8 @@ static DIALECT: Dialect = Dialect {
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::check::{load, recognised_as};
-    use crate::request::Op;
+    use crate::formats::support::check::{load, recognised_as};
+    use crate::model::request::Op;
 
     const TRACE: &[u8] = b"\
 128166372003061629,hm,1,Read,383496192,32768,413

@@ -7,14 +7,14 @@
 use std::io::Write;
 
 use crate::error::Result;
-use crate::formats::csv::{Column, Dialect, Unit};
+use crate::formats::support::csv::{Column, Dialect, Unit};
 use crate::formats::{Format, Losses, Names, TriedOn, Whole, lost_of_whole};
-use crate::metadata::{Device, Metadata};
-use crate::number::whole;
-use crate::output::Output;
-use crate::request::{Op, Request};
+use crate::io::output::Output;
+use crate::io::stream::{ConversionLoss, Writer};
+use crate::model::metadata::{Device, Metadata};
+use crate::model::request::{Op, Request};
 use crate::rows::Zero;
-use crate::stream::{Unheld, Writer};
+use crate::text::number::whole;
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
@@ -83,7 +83,7 @@ impl Writer<Request> for SpcWriter {
         self.output.keep(Vec::new())
     }
 
-    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
+    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
         let mut unheld = self.losses.told("SPC", metadata);
         unheld.said.extend(lost_of_whole("SPC", &HAS_NO, metadata));
         unheld.said.extend(self.units.told("the format SPC has numbers for devices, not names"));
@@ -94,9 +94,9 @@ impl Writer<Request> for SpcWriter {
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::check::{about, load, recognised_as, written};
-    use crate::request::{DeviceId, Op, Request};
-    use crate::units::{Nanos, Sector, Sectors};
+    use crate::formats::support::check::{about, load, recognised_as, written};
+    use crate::model::request::{DeviceId, Op, Request};
+    use crate::model::units::{Nanos, Sector, Sectors};
 
     #[test]
     fn rows() {

@@ -3,7 +3,7 @@
 //! Times are seconds since 1970, the response is in seconds; offset and size are bytes. Of a request whose response was not
 //! recorded, the response and the operation are blank. From the README of the traces, and seen in published lines of one.
 
-use crate::formats::csv::{Column, Dialect, Unit};
+use crate::formats::support::csv::{Column, Dialect, Unit};
 use crate::formats::{Format, TriedOn};
 use crate::rows::Zero;
 
@@ -34,9 +34,9 @@ static DIALECT: Dialect = Dialect {
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::check::{load, recognised_as};
-    use crate::request::Op;
-    use crate::units::Nanos;
+    use crate::formats::support::check::{load, recognised_as};
+    use crate::model::request::Op;
+    use crate::model::units::Nanos;
 
     const TRACE: &[u8] = b"\
 Timestamp,Response,IOType,LUN,Offset,Size
@@ -52,7 +52,7 @@ Timestamp,Response,IOType,LUN,Offset,Size
         assert_eq!(recognised_as(&trace[..64 << 10]), "systor17");
         let (rows, about) = load("systor17", &trace);
         assert_eq!((rows.len(), about.counts.bad_lines, about.devices.len()), (2, 2, 2));
-        assert!(about.notices.iter().any(|notice| notice.ends_with("may have read or written: 3000")));
+        assert!(about.notices.iter().any(|notice| notice.ends_with("may have read or written: 3,000")));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Times are seconds since 1970, offset and size are sectors, the type is 0 for a read and 1 for a write. From the README.
 
-use crate::formats::csv::{Column, Dialect, Unit};
+use crate::formats::support::csv::{Column, Dialect, Unit};
 use crate::formats::{Format, TriedOn};
 use crate::rows::Zero;
 
@@ -35,8 +35,8 @@ static DIALECT: Dialect = Dialect {
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::check::{load, recognised_as};
-    use crate::request::Op;
+    use crate::formats::support::check::{load, recognised_as};
+    use crate::model::request::Op;
 
     #[test]
     fn rows_and_epoch() {

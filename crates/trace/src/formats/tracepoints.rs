@@ -15,13 +15,13 @@ use memchr::memmem;
 
 use crate::events::{Action, Ahead, Event, EventSource, InTime, Matcher, WIDE, Window};
 use crate::formats::{Format, LeftOut, Opened, Options, TriedOn};
-use crate::input::Input;
-use crate::metadata::Metadata;
-use crate::number::{decimal, whole};
-use crate::request::Comm;
+use crate::io::input::Input;
+use crate::model::metadata::Metadata;
+use crate::model::request::Comm;
+use crate::model::rwbs;
+use crate::model::units::Nanos;
 use crate::rows::{Context, InOrder, LineFormat, LineSource, Parsed, Zero, metadata_of, place, recognise_lines, words};
-use crate::rwbs;
-use crate::units::Nanos;
+use crate::text::number::{decimal, whole};
 
 use losses::Losses;
 

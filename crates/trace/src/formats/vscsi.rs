@@ -11,11 +11,12 @@ use std::io::Read;
 
 use crate::error::{Error, Result};
 use crate::formats::{Format, Opened, TriedOn};
-use crate::input::Input;
-use crate::metadata::Metadata;
-use crate::request::{Op, Request};
+use crate::io::input::Input;
+use crate::model::metadata::Metadata;
+use crate::model::request::{Op, Request};
+use crate::model::units::{MAX_END_SECTOR, Nanos, SECTOR_BYTES, Sector, Sectors};
 use crate::rows::{InOrder, Source, Zero, metadata_of, note_damage};
-use crate::units::{MAX_END_SECTOR, Nanos, SECTOR_BYTES, Sector, Sectors};
+use crate::text::human;
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
@@ -143,7 +144,7 @@ impl Source for Vscsi {
         }
         if self.other_commands > 0 {
             let count = std::mem::take(&mut self.other_commands);
-            about.notice(format!("{count} SCSI commands that neither read nor write were left out"));
+            about.notice(format!("{} SCSI commands that neither read nor write were left out", human::count(count)));
         }
         note_damage(&self.input, about);
         Ok(None)
@@ -180,9 +181,9 @@ fn read_whole(input: &mut Input, buffer: &mut [u8]) -> std::io::Result<usize> {
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::check::{load, recognised_as};
-    use crate::request::Op;
-    use crate::units::Nanos;
+    use crate::formats::support::check::{load, recognised_as};
+    use crate::model::request::Op;
+    use crate::model::units::Nanos;
 
     fn one(sn: u32, bytes: u32, command: u16, sector: u64, us: u64) -> Vec<u8> {
         let mut record = Vec::new();

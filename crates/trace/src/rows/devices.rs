@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::metadata::{Device, Metadata};
-use crate::request::DeviceId;
+use crate::model::metadata::{Device, Metadata};
+use crate::model::request::DeviceId;
 
 /// The devices of a trace, numbered as they appear.
 #[derive(Default)]
@@ -47,7 +47,7 @@ impl Devices {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::Kind;
+    use crate::model::metadata::Kind;
 
     #[test]
     fn devices_are_numbered_as_they_appear() {

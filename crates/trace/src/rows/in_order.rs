@@ -1,12 +1,13 @@
 //! Requests come out in the order of time, and times count from the trace's zero.
 
 use crate::error::Result;
-use crate::metadata::Metadata;
-use crate::reorder::Reorder;
-use crate::request::Request;
-use crate::sort::Head;
-use crate::stream::Reader;
-use crate::units::Nanos;
+use crate::io::stream::Reader;
+use crate::model::metadata::Metadata;
+use crate::model::request::Request;
+use crate::model::units::Nanos;
+use crate::order::external_sort::Head;
+use crate::order::reorder::Reorder;
+use crate::text::human;
 
 /// How many requests may be held back to put them in the order of time. Traces that are written in the order of
 /// completion are out of order by no more than were in flight; this is far beyond that, and some 30 MB.
@@ -130,9 +131,10 @@ impl<S: Source> Reader<Request> for InOrder<S> {
             if self.late > 0 {
                 let window = self.window;
                 self.metadata.notice(format!(
-                    "{} requests were more than {window} places out of the order of time; they were moved behind their \
+                    "{} requests were more than {} places out of the order of time; they were moved behind their \
                      predecessors",
-                    std::mem::take(&mut self.late)
+                    human::count(std::mem::take(&mut self.late)),
+                    human::count(window as u64)
                 ));
             }
             return Ok(None);
@@ -164,9 +166,9 @@ impl<S: Source> Reader<Request> for InOrder<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::Kind;
-    use crate::request::Op;
-    use crate::units::{Sector, Sectors};
+    use crate::model::metadata::Kind;
+    use crate::model::request::Op;
+    use crate::model::units::{Sector, Sectors};
 
     struct Given(Vec<i64>);
 

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use crate::error::Result;
-use crate::metadata::{Device, Metadata};
-use crate::request::{DeviceId, Request};
-use crate::words::{Form, Param, Settings, Unset};
+use crate::model::metadata::{Device, Metadata};
+use crate::model::request::{DeviceId, Request};
+use crate::params::{Definition, ParamDefault, ParamSpec, Settings};
 
 use super::counted::{Counted, PerRow, Step, place};
 use super::held::{Again, Held};
@@ -13,11 +13,11 @@ use super::merge::{Merge, Numbering, Order, WITH, files};
 use super::{Built, Needs, Rows, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "adjacent",
         about: "Puts loads, and the devices of each, side by side on one device: each in a region of its own",
         details: "Times are kept. Regions are as large as what is used of them, in whole blocks of 8 sectors.",
-        params: &[Param { unset: Unset::Means("none: only the load's own devices are joined"), ..WITH }],
+        params: &[ParamSpec { unset: ParamDefault::Means("none: only the load's own devices are joined"), ..WITH }],
         example: "adjacent with=b.load.gz,c.load.parquet",
     },
     needs: Needs::Whole,

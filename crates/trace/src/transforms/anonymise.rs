@@ -6,17 +6,18 @@ use std::hash::{BuildHasher, Hasher};
 use siphasher::sip::SipHasher24;
 
 use crate::error::Result;
-use crate::metadata::{Device, Metadata, Source as Origin};
+use crate::model::metadata::{Device, Metadata, Source as Origin};
+use crate::model::request::{Comm, Request};
+use crate::model::units::{Sector, Sectors};
+use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 use crate::permutation::Permutation;
-use crate::request::{Comm, Request};
-use crate::units::{Sector, Sectors};
-use crate::words::{Form, Param, Settings, Takes, Unset};
+use crate::text::human;
 
 use super::counted::{Counted, Source};
 use super::{Built, Needs, Rows, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "anonymise",
         about: "Permutes regions of the device and process numbers, replaces names, forgets where the load came from",
         details: "Within a region nothing changes: what is sequential, overlapping or used again stays so. Requests that\n\
@@ -28,16 +29,16 @@ pub static TRANSFORM: Transform = Transform {
                   not the settings. Times and sizes are kept, and may tell someone who knows them already.\n\
                   Whoever knows the key can undo it: unless it is set, it is drawn by chance and forgotten.",
         params: &[
-            Param {
+            ParamSpec {
                 name: "region",
-                takes: Takes::Sectors,
-                unset: Unset::Default("64M"),
+                takes: ParamType::Sectors,
+                unset: ParamDefault::Default("64M"),
                 help: "how large the regions are",
             },
-            Param {
+            ParamSpec {
                 name: "key",
-                takes: Takes::Secret,
-                unset: Unset::Means("chance"),
+                takes: ParamType::Secret,
+                unset: ParamDefault::Means("chance"),
                 help: "a secret; loads with the same key and region go to the same places, if their devices stand in the same \
                        order and have the same size, or as many regions where it is unknown",
             },
@@ -95,9 +96,10 @@ fn apply(rows: Rows, region: u64, key: (u64, u64)) -> Result<Rows> {
         }
         if unmoved > 0 {
             metadata.notice(format!(
-                "anonymise: all positions are what they were on {unmoved} of {} devices, which have too few regions of \
+                "anonymise: all positions are what they were on {} of {} devices, which have too few regions of \
                  {region} sectors; set a smaller region=",
-                metadata.devices.len()
+                human::count(unmoved as u64),
+                human::count(metadata.devices.len() as u64)
             ));
         }
     }))

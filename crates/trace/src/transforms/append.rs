@@ -3,22 +3,22 @@
 use std::path::Path;
 
 use crate::error::Result;
-use crate::metadata::Metadata;
-use crate::request::Request;
-use crate::units::Nanos;
-use crate::words::{Form, Param, Settings, Unset};
+use crate::model::metadata::Metadata;
+use crate::model::request::Request;
+use crate::model::units::Nanos;
+use crate::params::{Definition, ParamDefault, ParamSpec, Settings};
 
 use super::counted::{Counted, Source, outside};
 use super::merge::{DEVICES, Merge, Numbering, Order, WITH, files};
 use super::{Built, Needs, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "append",
         about: "Other loads behind this one, each when the one before has ended",
         details: "Time goes on after the last request, as `repeat` has it: by the mean distance of two requests of the load that\n\
                   ended; by 1 s if all had one time. What is said of them as they are read is kept, and so are their preambles.",
-        params: &[WITH, Param { unset: Unset::Default("same"), ..DEVICES }],
+        params: &[WITH, ParamSpec { unset: ParamDefault::Default("same"), ..DEVICES }],
         example: "append with=tuesday.load.gz,wednesday.load.parquet",
     },
     needs: Needs::Rows,

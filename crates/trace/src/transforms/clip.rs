@@ -1,30 +1,40 @@
 //! A region of the device.
 
-use crate::request::Request;
-use crate::units::{Sector, Sectors};
-use crate::words::{Form, Param, Settings, Takes, Unset};
+use crate::model::request::Request;
+use crate::model::units::{Sector, Sectors};
+use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 
 use super::counted::{Counted, PerRow, Step};
 use super::{Built, Needs, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "clip",
         about: "Only what touches a region of the device; what crosses its borders is cut there",
         details: "Flushes without data are kept.",
         params: &[
-            Param { name: "from", takes: Takes::Sectors, unset: Unset::Default("0"), help: "where the region begins" },
-            Param { name: "to", takes: Takes::Sectors, unset: Unset::Means("no end"), help: "where it ends" },
-            Param {
+            ParamSpec {
+                name: "from",
+                takes: ParamType::Sectors,
+                unset: ParamDefault::Default("0"),
+                help: "where the region begins",
+            },
+            ParamSpec {
+                name: "to",
+                takes: ParamType::Sectors,
+                unset: ParamDefault::Means("no end"),
+                help: "where it ends",
+            },
+            ParamSpec {
                 name: "crossing",
-                takes: Takes::Word(&["cut", "drop"]),
-                unset: Unset::Default("cut"),
+                takes: ParamType::Word(&["cut", "drop"]),
+                unset: ParamDefault::Default("cut"),
                 help: "what happens to requests that cross a border",
             },
-            Param {
+            ParamSpec {
                 name: "base",
-                takes: Takes::Word(&["keep", "zero"]),
-                unset: Unset::Default("keep"),
+                takes: ParamType::Word(&["keep", "zero"]),
+                unset: ParamDefault::Default("keep"),
                 help: "what becomes of positions: kept, or counted from the region's beginning",
             },
         ],

@@ -9,17 +9,17 @@ use std::thread::{self, JoinHandle};
 
 use crate::error::{Error, Result};
 use crate::formats::classic;
-use crate::input::Input;
-use crate::metadata::Metadata;
-use crate::output::Output;
-use crate::request::Request;
-use crate::words::{Form, Param, Takes, Unset};
+use crate::io::input::Input;
+use crate::io::output::Output;
+use crate::model::metadata::Metadata;
+use crate::model::request::Request;
+use crate::params::{Definition, ParamDefault, ParamSpec, ParamType};
 
 use super::counted::{Counted, Source};
 use super::{Needs, Rows, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "cmd",
         about: "Sends the load through a shell command, as classic text: `seconds ; sector ; sectors ; R or W ; …`",
         details: "The command reads the text and writes such text again, in the order of time. Only reads and writes go\n\
@@ -27,10 +27,10 @@ pub static TRANSFORM: Transform = Transform {
                   the text has room for. The date is left out, as the command may move times. Put `remap` or `adjacent` in front to choose or keep devices apart. The load ends\n\
                   with an error if the command does. `iosonar replay --edit` runs it twice, as it counts the load before\n\
                   the run, and once more for each further round of `--loop`.",
-        params: &[Param {
+        params: &[ParamSpec {
             name: "command",
-            takes: Takes::Text,
-            unset: Unset::Default("cat"),
+            takes: ParamType::Text,
+            unset: ParamDefault::Default("cat"),
             help: "what sh -c is given",
         }],
         example: "cmd command=\"grep -v ' W '\"",

@@ -1,10 +1,10 @@
 //! What all transforms share: the counting of what they hand out.
 
 use crate::error::{Error, Result};
-use crate::metadata::{Counts, Device, Metadata, Span};
-use crate::request::Request;
-use crate::stream::Reader;
-use crate::units::{MAX_END_SECTOR, Sector, Sectors};
+use crate::io::stream::Reader;
+use crate::model::metadata::{Counts, Device, Metadata, Span};
+use crate::model::request::Request;
+use crate::model::units::{MAX_END_SECTOR, Sector, Sectors};
 
 use super::Rows;
 

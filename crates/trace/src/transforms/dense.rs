@@ -8,32 +8,32 @@
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::request::Request;
-use crate::units::Sector;
-use crate::words::{Form, Param, Settings, Takes, Unset};
+use crate::model::request::Request;
+use crate::model::units::Sector;
+use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 
 use super::counted::Counted;
 use super::held::{Again, Held};
 use super::{Built, Needs, Rows, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "dense",
         about: "Closes the gaps between the places that are used, so that the load fits on a smaller device",
         details: "Order and alignment of the places are kept; distances shrink, and with them seeks. Besides the temporary\n\
                   file it takes at most about 100 MB of memory: where more places than that are apart, the smallest gaps\n\
                   between them stay, and the file says so.",
         params: &[
-            Param {
+            ParamSpec {
                 name: "align",
-                takes: Takes::Sectors,
-                unset: Unset::Default("8"),
+                takes: ParamType::Sectors,
+                unset: ParamDefault::Default("8"),
                 help: "places are taken in blocks of this size, and stay aligned to it",
             },
-            Param {
+            ParamSpec {
                 name: "gap",
-                takes: Takes::Sectors,
-                unset: Unset::Default("0"),
+                takes: ParamType::Sectors,
+                unset: ParamDefault::Default("0"),
                 help: "gaps up to this length stay open",
             },
         ],

@@ -3,17 +3,18 @@
 use std::fmt::Write;
 
 use crate::error::{Error, Result};
-use crate::metadata::Metadata;
-use crate::request::Request;
-use crate::units::Nanos;
-use crate::words::{Form, Param, Settings, Takes, Unset};
+use crate::model::metadata::Metadata;
+use crate::model::request::Request;
+use crate::model::units::Nanos;
+use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
+use crate::text::human;
 
 use super::counted::{Counted, Source};
 use super::held::Held;
 use super::{Built, Needs, Rows, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "derived",
         about: "Cuts the load into snippets of equal time and sorts them, the busiest first",
         details: "So an overload stands at the beginning, and what follows tells how a storage recovers. Snippets are cut\n\
@@ -23,9 +24,24 @@ pub static TRANSFORM: Transform = Transform {
                   in their new order. Latencies, queueing times and the date are left out. Several loads are put one behind the\n\
                   other by `append` before.",
         params: &[
-            Param { name: "snippet", takes: Takes::Time, unset: Unset::Default("300"), help: "how long a snippet is" },
-            Param { name: "outputs", takes: Takes::Count, unset: Unset::Default("1"), help: "among how many to deal" },
-            Param { name: "output", takes: Takes::Count, unset: Unset::Default("1"), help: "which of these, from 1" },
+            ParamSpec {
+                name: "snippet",
+                takes: ParamType::Time,
+                unset: ParamDefault::Default("300"),
+                help: "how long a snippet is",
+            },
+            ParamSpec {
+                name: "outputs",
+                takes: ParamType::Count,
+                unset: ParamDefault::Default("1"),
+                help: "among how many to deal",
+            },
+            ParamSpec {
+                name: "output",
+                takes: ParamType::Count,
+                unset: ParamDefault::Default("1"),
+                help: "which of these, from 1",
+            },
         ],
         example: "derived snippet=5m outputs=4 output=2",
     },
@@ -88,12 +104,10 @@ const MOST_TOLD: usize = 1000;
 
 /// How busy the snippets are, and when they began: all in one notice, of which a file holds so many only.
 fn report(snippets: &[Snippet], length: Nanos) -> String {
-    let iops = |snippet: &Snippet| {
-        let iops = snippet.count as f64 / length.as_secs();
-        if iops < 10.0 { format!("{iops:.3}") } else { format!("{iops:.1}") }
-    };
+    let iops = |snippet: &Snippet| human::rate(snippet.count as f64 / length.as_secs());
     let Some(last) = snippets.last() else { return "derived: no snippet is left for this output".into() };
-    let mut report = format!("derived: {} snippets of {} s, as IOPS@SECOND:", snippets.len(), length.as_secs());
+    let mut report =
+        format!("derived: {} snippets of {} s, as IOPS@SECOND:", human::count(snippets.len() as u64), length.as_secs());
     for snippet in &snippets[..snippets.len().min(MOST_TOLD)] {
         let from = Nanos(snippet.index.saturating_mul(length.0));
         // Nothing can fail that is written to memory.

@@ -1,6 +1,6 @@
 //! docs/transforms.md, written from the transforms' own descriptions.
 
-use crate::words::Param;
+use crate::params::ParamSpec;
 
 use super::{Needs, TRANSFORMS};
 
@@ -56,8 +56,8 @@ pub fn documentation() -> String {
     text
 }
 
-fn row(param: &Param) -> String {
-    use crate::words::Unset::{Default, Means, Refused};
+fn row(param: &ParamSpec) -> String {
+    use crate::params::ParamDefault::{Default, Means, Refused};
     let default = match param.unset {
         Default(value) => format!("`{value}`"),
         Refused => "must be set".into(),

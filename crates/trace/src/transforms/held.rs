@@ -5,9 +5,10 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 
 use crate::error::Result;
-use crate::metadata::Metadata;
-use crate::packed::{self, PACKED_BYTES, pack, unpack};
-use crate::request::Request;
+use crate::model::metadata::Metadata;
+use crate::model::request::Request;
+use crate::order::packed;
+use crate::order::packed::{PACKED_BYTES, pack, unpack};
 
 use super::Rows;
 use super::counted::Source;
@@ -134,8 +135,8 @@ impl<F: FnMut(Request) -> Request + Send> Source for Again<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Op;
-    use crate::units::{Nanos, Sector, Sectors};
+    use crate::model::request::Op;
+    use crate::model::units::{Nanos, Sector, Sectors};
 
     #[test]
     fn any_request_can_be_read_again() {

@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::metadata::{Counts, Metadata};
-use crate::request::{DeviceId, Request};
-use crate::units::Nanos;
-use crate::words::{Form, Param, Settings, Takes, Unset, parse_time};
+use crate::model::metadata::{Counts, Metadata};
+use crate::model::request::{DeviceId, Request};
+use crate::model::units::Nanos;
+use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings, parse_time};
 
 use super::counted::{Counted, PerRow, Source, Step};
 use super::{Built, Needs, Rows, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "merge",
         about: "Other loads at the same time as this one",
         details: "Each may be shifted in time. Their devices are added to the load's own, or are taken for these. What is said of\n\
@@ -21,13 +21,13 @@ pub static TRANSFORM: Transform = Transform {
                   load's (its issue, or when it was asked for), their queueing times are.",
         params: &[
             WITH,
-            Param {
+            ParamSpec {
                 name: "offset",
-                takes: Takes::List,
-                unset: Unset::Means("0 for each"),
+                takes: ParamType::List,
+                unset: ParamDefault::Means("0 for each"),
                 help: "by how much each of them is shifted in time: one time for all, or one for each",
             },
-            Param { unset: Unset::Default("add"), ..DEVICES },
+            ParamSpec { unset: ParamDefault::Default("add"), ..DEVICES },
         ],
         example: "merge with=b.load.gz,c.load.parquet offset=0,30s",
     },
@@ -37,14 +37,14 @@ pub static TRANSFORM: Transform = Transform {
 };
 
 /// Other loads.
-pub const WITH: Param =
-    Param { name: "with", takes: Takes::List, unset: Unset::Refused, help: "files of the other loads" };
+pub const WITH: ParamSpec =
+    ParamSpec { name: "with", takes: ParamType::List, unset: ParamDefault::Refused, help: "files of the other loads" };
 
 /// What becomes of their devices: a [`Numbering`].
-pub const DEVICES: Param = Param {
+pub const DEVICES: ParamSpec = ParamSpec {
     name: "devices",
-    takes: Takes::Word(&["add", "same"]),
-    unset: Unset::Refused,
+    takes: ParamType::Word(&["add", "same"]),
+    unset: ParamDefault::Refused,
     help: "whether their devices are others, or the same as this load's, by number",
 };
 

@@ -28,16 +28,15 @@ mod select;
 mod slip;
 mod spread;
 mod subst;
+mod transform;
 mod until;
 
 pub use documentation::documentation;
 pub use pipeline::{Pipeline, parse};
+pub use transform::{Needs, Rows, Transform};
 pub use until::{IsOver, until};
 
-use crate::error::Result;
-use crate::request::Request;
-use crate::stream::Reader;
-use crate::words::{Form, Settings};
+use transform::{Built, Length, Stage, kept};
 
 /// Every transform, in the order in which they are documented.
 pub static TRANSFORMS: &[&Transform] = &[
@@ -66,52 +65,6 @@ pub static TRANSFORMS: &[&Transform] = &[
     &append::TRANSFORM,
     &adjacent::TRANSFORM,
 ];
-
-/// The requests of a load.
-pub type Rows = Box<dyn Reader<Request>>;
-
-/// A transform: how it is named and set, and what it does.
-pub struct Transform {
-    /// Its name and what can be set.
-    pub form: Form,
-    /// How much of the load it needs.
-    pub needs: Needs,
-    /// What it does to the load's length.
-    length: fn(&Settings) -> Length,
-    /// What it does with these settings.
-    build: fn(&Settings) -> Built,
-}
-
-/// How much of the load is needed before its first request can be handed out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needs {
-    /// One request at a time.
-    Rows,
-    /// All of it: a temporary file takes 72 bytes for each request.
-    Whole,
-}
-
-/// What a transform does to the length of a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Length {
-    /// Endless if the load is.
-    Kept,
-    /// Makes it endless.
-    Endless,
-    /// Ends it, even if it is endless.
-    Ended,
-}
-
-/// A transform with its settings, ready to be applied.
-type Stage = Box<dyn Fn(Rows) -> Result<Rows> + Send + Sync>;
-
-/// A stage, or why the settings make no sense.
-type Built = std::result::Result<Stage, String>;
-
-/// The usual answer of [`Transform::length`].
-fn kept(_: &Settings) -> Length {
-    Length::Kept
-}
 
 #[cfg(test)]
 mod tests;

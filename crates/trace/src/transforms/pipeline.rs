@@ -1,18 +1,19 @@
 //! Transforms one behind the other.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
 use crate::error::{Error, Result};
-use crate::metadata::Metadata;
-use crate::request::Request;
-use crate::stream::Reader;
-use crate::words::{Phrase, Settings, did_you_mean, split};
+use crate::io::stream::Reader;
+use crate::model::metadata::Metadata;
+use crate::model::request::Request;
+use crate::params::{Phrase, Settings, did_you_mean, split};
 
 use super::counted::follow;
-use super::{IsOver, Length, Needs, Rows, Stage, TRANSFORMS, anonymise, until};
+use super::{IsOver, Length, Needs, Rows, Stage, TRANSFORMS, anonymise, merge, until};
 
 /// Transforms one behind the other, parsed and checked. A copy costs nothing.
 #[derive(Clone)]
@@ -91,6 +92,12 @@ impl Pipeline {
             _ => settings.typed(),
         });
         stages.collect::<Vec<_>>().join(" | ")
+    }
+
+    /// The files of other loads that it reads.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let joining = self.stages.iter().filter(|(settings, _)| settings.has(merge::WITH.name));
+        joining.flat_map(|(settings, _)| settings.list(merge::WITH.name)).map(Path::new)
     }
 
     /// Whether what comes out never ends, even if what goes in does.

@@ -1,21 +1,21 @@
 //! The same places at a growing rate.
 
-use crate::units::Nanos;
-use crate::words::{Form, Param, Takes, Unset};
+use crate::model::units::Nanos;
+use crate::params::{Definition, ParamDefault, ParamSpec, ParamType};
 
 use super::counted::{Counted, PerRow, Step};
 use super::{Needs, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "ramped",
         about: "The same requests in the same order, at a rate that grows steadily: max(1, slope·t) per second",
         details: "Replayed, it tells how many of these requests per second a storage can do: `iosonar limit` evaluates it.\n\
                   The date is left out.",
-        params: &[Param {
+        params: &[ParamSpec {
             name: "slope",
-            takes: Takes::Positive,
-            unset: Unset::Refused,
+            takes: ParamType::Positive,
+            unset: ParamDefault::Refused,
             help: "by how many requests per second the rate grows each second",
         }],
         example: "ramped slope=10",

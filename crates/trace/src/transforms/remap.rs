@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 
 use crate::error::{Error, Result};
-use crate::metadata::{Device, Metadata};
-use crate::request::{DeviceId, Request};
-use crate::words::{Form, Param, Settings, Takes, Unset, did_you_mean};
+use crate::model::metadata::{Device, Metadata};
+use crate::model::request::{DeviceId, Request};
+use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings, did_you_mean};
 
 use super::counted::{Counted, Source, follow};
 use super::{Built, Needs, Rows, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "remap",
         about: "Renames devices, joins several into one, or leaves some out",
         details: "A device is named as in the load, or by its number there, from 0. A name may hold commas and colons, as\n\
@@ -19,11 +19,16 @@ pub static TRANSFORM: Transform = Transform {
                   which their requests overlap; `adjacent` puts them side by side instead. A device may appear late in a trace; that one never appears is told at the\n\
                   end then.",
         params: &[
-            Param { name: "map", takes: Takes::List, unset: Unset::Refused, help: "OLD:NEW, or OLD alone to keep it" },
-            Param {
+            ParamSpec {
+                name: "map",
+                takes: ParamType::List,
+                unset: ParamDefault::Refused,
+                help: "OLD:NEW, or OLD alone to keep it",
+            },
+            ParamSpec {
                 name: "others",
-                takes: Takes::Word(&["keep", "drop"]),
-                unset: Unset::Default("keep"),
+                takes: ParamType::Word(&["keep", "drop"]),
+                unset: ParamDefault::Default("keep"),
                 help: "what happens to devices that are not mentioned",
             },
         ],

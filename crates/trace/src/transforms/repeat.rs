@@ -1,17 +1,17 @@
 //! The same again and again.
 
 use crate::error::Result;
-use crate::metadata::Metadata;
-use crate::request::Request;
-use crate::units::{Nanos, Sectors};
-use crate::words::{Form, Param, Settings, Takes, Unset};
+use crate::model::metadata::Metadata;
+use crate::model::request::Request;
+use crate::model::units::{Nanos, Sectors};
+use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 
 use super::counted::{Counted, Source, outside, place};
 use super::held::{Held, Holder};
 use super::{Built, Length, Needs, Rows, Transform};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "repeat",
         about: "The load again and again, forever if not told otherwise",
         details: "The working set does not grow by that, unless each round is shifted (offset), or a `slip` follows. The\n\
@@ -19,17 +19,22 @@ pub static TRANSFORM: Transform = Transform {
                   behind it: `repeat | clip from=1T | select to=1h` never ends if `clip` leaves nothing, as no request comes\n\
                   that is late enough.",
         params: &[
-            Param { name: "times", takes: Takes::Count, unset: Unset::Means("forever"), help: "how many rounds" },
-            Param {
+            ParamSpec {
+                name: "times",
+                takes: ParamType::Count,
+                unset: ParamDefault::Means("forever"),
+                help: "how many rounds",
+            },
+            ParamSpec {
                 name: "offset",
-                takes: Takes::Sectors,
-                unset: Unset::Default("0"),
+                takes: ParamType::Sectors,
+                unset: ParamDefault::Default("0"),
                 help: "by how much each round lies behind the one before",
             },
-            Param {
+            ParamSpec {
                 name: "period",
-                takes: Takes::Time,
-                unset: Unset::Means(
+                takes: ParamType::Time,
+                unset: ParamDefault::Means(
                     "from the first request to the last, and the mean distance of two; 1 s if all have one time",
                 ),
                 help: "time from round to round",

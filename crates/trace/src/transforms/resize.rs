@@ -1,26 +1,36 @@
 //! Larger or smaller requests.
 
-use crate::units::Sectors;
-use crate::words::{Form, Param, Settings, Takes, Unset};
+use crate::model::units::Sectors;
+use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 
 use super::counted::{Counted, PerRow, Step, place};
 use super::factor::Factor;
 use super::{Built, Needs, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "resize",
         about: "Multiplies the lengths of requests, and keeps them within bounds",
         details: "Lengths are rounded down, but never to nothing. Requests without length, as flushes, stay as they are.",
         params: &[
-            Param { name: "factor", takes: Takes::Positive, unset: Unset::Default("2.0"), help: "how much longer" },
-            Param {
+            ParamSpec {
+                name: "factor",
+                takes: ParamType::Positive,
+                unset: ParamDefault::Default("2.0"),
+                help: "how much longer",
+            },
+            ParamSpec {
                 name: "min",
-                takes: Takes::Sectors,
-                unset: Unset::Default("0"),
+                takes: ParamType::Sectors,
+                unset: ParamDefault::Default("0"),
                 help: "no request that has a length is shorter",
             },
-            Param { name: "max", takes: Takes::Sectors, unset: Unset::Default("65536"), help: "no request is longer" },
+            ParamSpec {
+                name: "max",
+                takes: ParamType::Sectors,
+                unset: ParamDefault::Default("65536"),
+                help: "no request is longer",
+            },
         ],
         example: "resize factor=1 max=128k",
     },

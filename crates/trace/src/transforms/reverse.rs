@@ -1,16 +1,16 @@
 //! Backwards.
 
 use crate::error::Result;
-use crate::metadata::Metadata;
-use crate::request::Request;
-use crate::words::Form;
+use crate::model::metadata::Metadata;
+use crate::model::request::Request;
+use crate::params::Definition;
 
 use super::counted::{Counted, Source};
 use super::held::Held;
 use super::{Needs, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "reverse",
         about: "The times stay, the requests come in reverse order",
         details: "",

@@ -4,28 +4,43 @@ use std::hash::Hasher;
 
 use siphasher::sip::SipHasher13;
 
-use crate::words::{Form, Param, Settings, Takes, Unset};
+use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 
 use super::counted::{Counted, PerRow, Step};
 use super::{Built, Needs, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "sample",
         about: "A part of the requests, chosen by chance",
         details: "by=region keeps all requests to some of the regions, and none to others: what is written is still read\n\
                   again, and working sets shrink in proportion (spatial sampling: Waldspurger et al., FAST 2015). Requests\n\
                   without length, as flushes, are at no place: there chance decides on each of them.",
         params: &[
-            Param { name: "share", takes: Takes::Share, unset: Unset::Default("10%"), help: "how much is kept" },
-            Param {
+            ParamSpec {
+                name: "share",
+                takes: ParamType::Share,
+                unset: ParamDefault::Default("10%"),
+                help: "how much is kept",
+            },
+            ParamSpec {
                 name: "by",
-                takes: Takes::Word(&["request", "region"]),
-                unset: Unset::Default("request"),
+                takes: ParamType::Word(&["request", "region"]),
+                unset: ParamDefault::Default("request"),
                 help: "what chance decides on",
             },
-            Param { name: "region", takes: Takes::Sectors, unset: Unset::Default("1M"), help: "how large regions are" },
-            Param { name: "seed", takes: Takes::Count, unset: Unset::Default("1"), help: "what chance depends on" },
+            ParamSpec {
+                name: "region",
+                takes: ParamType::Sectors,
+                unset: ParamDefault::Default("1M"),
+                help: "how large regions are",
+            },
+            ParamSpec {
+                name: "seed",
+                takes: ParamType::Count,
+                unset: ParamDefault::Default("1"),
+                help: "what chance depends on",
+            },
         ],
         example: "sample share=5% by=region",
     },

@@ -1,22 +1,22 @@
 //! Faster, slower.
 
-use crate::units::Nanos;
-use crate::words::{Form, Param, Takes, Unset};
+use crate::model::units::Nanos;
+use crate::params::{Definition, ParamDefault, ParamSpec, ParamType};
 
 use super::counted::{Counted, PerRow, Step};
 use super::factor::Factor;
 use super::{Needs, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "scale",
         about: "Stretches or compresses time",
         details: "A natural load that was compressed is no natural load any more: what was far apart in time, and so\n\
                   independent, comes together. The date is left out, unless the load is known to begin at time zero.",
-        params: &[Param {
+        params: &[ParamSpec {
             name: "time",
-            takes: Takes::Positive,
-            unset: Unset::Refused,
+            takes: ParamType::Positive,
+            unset: ParamDefault::Refused,
             help: "by what all times are multiplied: 0.5 is twice as fast",
         }],
         example: "scale time=0.5",

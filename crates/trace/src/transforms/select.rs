@@ -1,23 +1,33 @@
 //! A window of time.
 
-use crate::units::Nanos;
-use crate::words::{Form, Param, Settings, Takes, Unset};
+use crate::model::units::Nanos;
+use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 
 use super::counted::{Counted, PerRow, Step};
 use super::{Built, Length, Needs, Transform};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "select",
         about: "Only the requests of a window of time: from ≤ t < to",
         details: "Times stay as they are, unless base=zero.",
         params: &[
-            Param { name: "from", takes: Takes::Time, unset: Unset::Default("0"), help: "where the window begins" },
-            Param { name: "to", takes: Takes::Time, unset: Unset::Default("300"), help: "where it ends" },
-            Param {
+            ParamSpec {
+                name: "from",
+                takes: ParamType::Time,
+                unset: ParamDefault::Default("0"),
+                help: "where the window begins",
+            },
+            ParamSpec {
+                name: "to",
+                takes: ParamType::Time,
+                unset: ParamDefault::Default("300"),
+                help: "where it ends",
+            },
+            ParamSpec {
                 name: "base",
-                takes: Takes::Word(&["keep", "zero"]),
-                unset: Unset::Default("keep"),
+                takes: ParamType::Word(&["keep", "zero"]),
+                unset: ParamDefault::Default("keep"),
                 help: "what becomes of times: kept, or counted from the window's beginning",
             },
         ],

@@ -1,26 +1,26 @@
 //! Positions that move on slowly.
 
-use crate::words::{Form, Param, Takes, Unset};
+use crate::params::{Definition, ParamDefault, ParamSpec, ParamType};
 
 use super::counted::{Counted, PerRow, Step, place};
 use super::{Needs, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "slip",
         about: "Moves positions on slowly: after every so many requests all that follow lie further behind",
         details: "With `repeat` in front, each round goes to slightly different places.",
         params: &[
-            Param {
+            ParamSpec {
                 name: "every",
-                takes: Takes::Count,
-                unset: Unset::Default("32768"),
+                takes: ParamType::Count,
+                unset: ParamDefault::Default("32768"),
                 help: "requests until the next step",
             },
-            Param {
+            ParamSpec {
                 name: "increase",
-                takes: Takes::Sectors,
-                unset: Unset::Default("256"),
+                takes: ParamType::Sectors,
+                unset: ParamDefault::Default("256"),
                 help: "how far each step goes",
             },
         ],

@@ -1,13 +1,13 @@
 //! A larger region.
 
-use crate::words::{Form, Param, Settings, Takes, Unset};
+use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 
 use super::counted::{Counted, PerRow, Step, place};
 use super::factor::Factor;
 use super::{Built, Needs, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "spread",
         about: "Spreads the positions s over a larger region: ⌊s·factor / align⌋·align + s mod align + offset",
         details: "Seeks get longer. The offset within a block of `align` sectors stays, but blocks are spread by the\n\
@@ -15,14 +15,24 @@ pub static TRANSFORM: Transform = Transform {
                   that are used again stay one place; what overlaps in part may come apart. Below a factor of 1 different\n\
                   places may fall together.",
         params: &[
-            Param { name: "factor", takes: Takes::Positive, unset: Unset::Default("2.0"), help: "how much larger" },
-            Param {
+            ParamSpec {
+                name: "factor",
+                takes: ParamType::Positive,
+                unset: ParamDefault::Default("2.0"),
+                help: "how much larger",
+            },
+            ParamSpec {
                 name: "align",
-                takes: Takes::Sectors,
-                unset: Unset::Default("8"),
+                takes: ParamType::Sectors,
+                unset: ParamDefault::Default("8"),
                 help: "blocks in which offsets stay: a multiple of it remains one",
             },
-            Param { name: "offset", takes: Takes::Sectors, unset: Unset::Default("0"), help: "added to each position" },
+            ParamSpec {
+                name: "offset",
+                takes: ParamType::Sectors,
+                unset: ParamDefault::Default("0"),
+                help: "added to each position",
+            },
         ],
         example: "spread factor=4",
     },

@@ -1,22 +1,32 @@
 //! Writes for reads, or the other way round.
 
-use crate::request::{Flags, Op};
-use crate::units::{Sector, Sectors};
-use crate::words::{Form, Param, Settings, Takes, Unset, did_you_mean};
+use crate::model::request::{Flags, Op};
+use crate::model::units::{Sector, Sectors};
+use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings, did_you_mean};
 
 use super::counted::{Counted, PerRow, Step};
 use super::{Built, Needs, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
-    form: Form {
+    form: Definition {
         name: "subst",
         about: "Replaces one operation by another: reads by writes, for example",
         details: "R and W stand for read and write. What becomes a flush loses its place and length. A flush has none, and\n\
                   becomes nothing else. Of the flags only `sync` and `metadata` are kept: the others belong to\n\
                   the operation that is replaced.",
         params: &[
-            Param { name: "from", takes: Takes::Text, unset: Unset::Default("R"), help: "the operation to replace" },
-            Param { name: "to", takes: Takes::Text, unset: Unset::Default("W"), help: "what it becomes" },
+            ParamSpec {
+                name: "from",
+                takes: ParamType::Text,
+                unset: ParamDefault::Default("R"),
+                help: "the operation to replace",
+            },
+            ParamSpec {
+                name: "to",
+                takes: ParamType::Text,
+                unset: ParamDefault::Default("W"),
+                help: "what it becomes",
+            },
         ],
         example: "subst from=write to=read",
     },

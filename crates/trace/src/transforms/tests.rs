@@ -11,10 +11,13 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 
 use super::*;
-use crate::metadata::{Device, Kind, Metadata};
-use crate::packed::tests::request;
-use crate::request::{Comm, DeviceId, Flags, Op};
-use crate::units::{MAX_END_SECTOR, Nanos, Sector, Sectors};
+use crate::error::Result;
+use crate::io::stream::Reader;
+use crate::model::metadata::{Device, Kind, Metadata};
+use crate::model::request::Request;
+use crate::model::request::{Comm, DeviceId, Flags, Op};
+use crate::model::units::{MAX_END_SECTOR, Nanos, Sector, Sectors};
+use crate::order::packed::tests::request;
 
 /// A load in memory, for tests.
 struct Given {
@@ -456,7 +459,7 @@ fn derived_says_how_busy_its_snippets_are() {
     let rows = parse("derived snippet=5s outputs=2 output=1").unwrap().apply(load(requests.clone())).unwrap();
     let (_, metadata) = all(rows);
     // The last snippet holds the fifty; as the last one it is left out. 6 others remain, 3 of them here.
-    assert_eq!(metadata.notices, ["derived: 3 snippets of 5 s, as IOPS@SECOND: 1.000@0 1.000@10 1.000@20"]);
+    assert_eq!(metadata.notices, ["derived: 3 snippets of 5 s, as IOPS@SECOND: 1@0 1@10 1@20"]);
     assert!(failure("derived", &requests).contains("shorter"));
 }
 

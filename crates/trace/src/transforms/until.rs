@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::metadata::Metadata;
-use crate::request::Request;
-use crate::stream::Reader;
+use crate::io::stream::Reader;
+use crate::model::metadata::Metadata;
+use crate::model::request::Request;
 
 use super::Rows;
 

@@ -8,37 +8,42 @@
 //! A storage that keeps up is idle before each burst; the burst at which it no longer is tells what it can do.
 
 use iosonar_trace::Nanos;
-use iosonar_trace::words::{Form, Param, Settings, Takes, Unset};
+use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 
 use super::{Arrivals, Kind};
 use crate::Chance;
 
 pub static KIND: Kind = Kind {
-    form: Form {
+    form: Definition {
         name: "bursts",
-        about: "Linearly growing bursts, concentrated at whole seconds",
+        about: "Linearly growing bursts at regular intervals",
         details: "The n-th burst, counted from 0, has first + n·growth requests, evenly spaced over its width. With the\n\
                   defaults the demand at t seconds is about 10·t requests per second: a storage that collapses at 80 s can do\n\
                   about 800 per second.",
         params: &[
-            Param {
+            ParamSpec {
                 name: "first",
-                takes: Takes::Count,
-                unset: Unset::Default("10"),
+                takes: ParamType::Count,
+                unset: ParamDefault::Default("10"),
                 help: "requests in the first burst",
             },
-            Param {
+            ParamSpec {
                 name: "growth",
-                takes: Takes::Positive,
-                unset: Unset::Default("10"),
-                help: "how many more requests each burst has than the one before",
+                takes: ParamType::Positive,
+                unset: ParamDefault::Default("10"),
+                help: "growth of the bursts, in requests each",
             },
-            Param { name: "every", takes: Takes::Time, unset: Unset::Default("1s"), help: "from burst to burst" },
-            Param {
+            ParamSpec {
+                name: "every",
+                takes: ParamType::Time,
+                unset: ParamDefault::Default("1s"),
+                help: "time from burst to burst",
+            },
+            ParamSpec {
                 name: "width",
-                takes: Takes::Time,
-                unset: Unset::Default("100ms"),
-                help: "how long a burst lasts; 0: all of its requests at once",
+                takes: ParamType::Time,
+                unset: ParamDefault::Default("100ms"),
+                help: "duration of a burst; 0: all of its requests at once",
             },
         ],
         example: "bursts growth=50 width=20ms",
@@ -49,14 +54,14 @@ pub static KIND: Kind = Kind {
 fn build(settings: &Settings) -> Result<Box<dyn Arrivals>, String> {
     let (every, width) = (settings.time("every"), settings.time("width"));
     if every.0 <= 0 {
-        return Err("bursts: every must be above zero".into());
+        return Err("bursts: set `every` above zero".into());
     }
     if width.0 < 0 || width > every {
-        return Err("bursts: the width can't be longer than the time from burst to burst".into());
+        return Err("bursts: `width` is longer than `every`; make it shorter".into());
     }
     let (first, growth) = (settings.count("first"), settings.number("growth"));
     if growth < 1e-6 {
-        return Err("bursts: a growth of less than one request in a million bursts is none".into());
+        return Err("bursts: `growth` is too small; use at least one request in a million bursts".into());
     }
     let mut bursts = Bursts { first, growth, every, width, burst: 0, size: first, done: 0 };
     bursts.skip_empty();

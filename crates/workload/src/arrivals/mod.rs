@@ -1,54 +1,41 @@
 //! When requests come: one file for each kind, and one line in [`KINDS`].
 
 mod bursts;
+mod kind;
 mod on_off;
 mod poisson;
 mod ramp;
 mod uniform;
 
-use iosonar_trace::Nanos;
-use iosonar_trace::words::{Form, Settings, did_you_mean, split};
+pub use kind::{Arrivals, Kind};
 
-use crate::Chance;
+use iosonar_trace::params::{Settings, did_you_mean, split};
 
 /// Every kind of arrivals; each is a subcommand of `iosonar generate`.
 pub static KINDS: &[&Kind] = &[&bursts::KIND, &ramp::KIND, &uniform::KIND, &poisson::KIND, &on_off::KIND];
-
-/// A kind of arrivals.
-pub struct Kind {
-    /// Its name and what can be set.
-    pub form: Form,
-    build: fn(&Settings) -> Result<Box<dyn Arrivals>, String>,
-}
-
-/// The times of requests, one after the other, without end.
-pub trait Arrivals: Send {
-    /// The next one; never before the last.
-    fn next(&mut self, chance: &mut Chance) -> Nanos;
-}
 
 /// Reads `bursts growth=10`.
 ///
 /// # Errors
 /// If the kind is unknown or wrongly set.
 pub fn parse(text: &str) -> Result<Settings, String> {
-    let [phrase] = &split(text)?[..] else { return Err("one kind of arrivals is expected".into()) };
+    let [phrase] = &split(text)?[..] else { return Err("name one kind of arrivals".into()) };
     let names = KINDS.iter().map(|kind| kind.form.name);
     let kind = KINDS.iter().find(|kind| kind.form.name == phrase.name);
     let kind =
-        kind.ok_or_else(|| format!("no arrivals are called {}; {}", phrase.name, did_you_mean(&phrase.name, names)))?;
+        kind.ok_or_else(|| format!("unknown arrivals {}; {}", phrase.name, did_you_mean(&phrase.name, names)))?;
     Settings::new(&kind.form, &phrase.settings)
 }
 
 pub(crate) fn build(settings: &Settings) -> Result<Box<dyn Arrivals>, String> {
     let kind = KINDS.iter().find(|kind| kind.form.name == settings.name());
-    (kind.ok_or_else(|| format!("{} are no arrivals", settings.name()))?.build)(settings)
+    (kind.ok_or_else(|| format!("{} is no kind of arrivals", settings.name()))?.build)(settings)
 }
 
 #[cfg(test)]
 pub(crate) fn first(text: &str, count: usize, seed: u64) -> Vec<f64> {
     let mut arrivals = build(&parse(text).unwrap()).unwrap();
-    let mut chance = <Chance as rand::SeedableRng>::seed_from_u64(seed);
+    let mut chance = <crate::Chance as rand::SeedableRng>::seed_from_u64(seed);
     (0..count).map(|_| arrivals.next(&mut chance).as_secs()).collect()
 }
 

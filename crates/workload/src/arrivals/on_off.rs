@@ -1,7 +1,7 @@
 //! Phases of activity and of silence.
 
 use iosonar_trace::Nanos;
-use iosonar_trace::words::{Form, Param, Settings, Takes, Unset};
+use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 use rand::RngExt;
 use rand_distr::Exp1;
 
@@ -9,25 +9,35 @@ use super::{Arrivals, Kind};
 use crate::Chance;
 
 pub static KIND: Kind = Kind {
-    form: Form {
+    form: Definition {
         name: "on-off",
-        about: "Phases of activity and of silence, by turns",
+        about: "Alternating phases of activity and idleness",
         details: "Within a phase of activity requests come as with `poisson`. On average the rate is that while on times\n\
                   on / (on + off).",
         params: &[
-            Param {
+            ParamSpec {
                 name: "rate",
-                takes: Takes::Rate,
-                unset: Unset::Default("100"),
-                help: "requests per second while on",
+                takes: ParamType::Rate,
+                unset: ParamDefault::Default("100"),
+                help: "requests per second in active phases",
             },
-            Param { name: "on", takes: Takes::Time, unset: Unset::Default("1s"), help: "how long activity lasts" },
-            Param { name: "off", takes: Takes::Time, unset: Unset::Default("1s"), help: "how long silence lasts" },
-            Param {
+            ParamSpec {
+                name: "on",
+                takes: ParamType::Time,
+                unset: ParamDefault::Default("1s"),
+                help: "duration of active phases",
+            },
+            ParamSpec {
+                name: "off",
+                takes: ParamType::Time,
+                unset: ParamDefault::Default("1s"),
+                help: "duration of idle phases",
+            },
+            ParamSpec {
                 name: "phases",
-                takes: Takes::Word(&["exponential", "fixed"]),
-                unset: Unset::Default("exponential"),
-                help: "whether phases last as long as said on average (exponentially distributed), or exactly",
+                takes: ParamType::Word(&["exponential", "fixed"]),
+                unset: ParamDefault::Default("exponential"),
+                help: "distribution of the durations: exponential, with these means, or fixed",
             },
         ],
         example: "on-off rate=2k on=200ms off=5s",
@@ -38,11 +48,11 @@ pub static KIND: Kind = Kind {
 fn build(settings: &Settings) -> Result<Box<dyn Arrivals>, String> {
     let (on, off) = (settings.time("on").as_secs(), settings.time("off").as_secs());
     if on <= 0.0 || off < 0.0 {
-        return Err("on-off: on must be above zero, and off not below".into());
+        return Err("on-off: set `on` above zero, and `off` to zero or more".into());
     }
     let rate = settings.number("rate");
     if rate * on < 1e-6 {
-        return Err("on-off: less than one request in a million phases of activity is none".into());
+        return Err("on-off: the rate is too low; use at least one request in a million active phases".into());
     }
     let phases = match settings.text("phases") {
         "fixed" => Phases::Fixed,

@@ -1,7 +1,7 @@
 //! A Poisson process: requests that know nothing of each other.
 
 use iosonar_trace::Nanos;
-use iosonar_trace::words::{Form, Param, Takes, Unset};
+use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType};
 use rand::RngExt;
 use rand_distr::Exp1;
 
@@ -9,15 +9,15 @@ use super::{Arrivals, Kind};
 use crate::Chance;
 
 pub static KIND: Kind = Kind {
-    form: Form {
+    form: Definition {
         name: "poisson",
-        about: "Requests that know nothing of each other: exponentially distributed distances",
+        about: "Independent arrivals: exponentially distributed inter-arrival times",
         details: "",
-        params: &[Param {
+        params: &[ParamSpec {
             name: "rate",
-            takes: Takes::Rate,
-            unset: Unset::Default("100"),
-            help: "requests per second, on average",
+            takes: ParamType::Rate,
+            unset: ParamDefault::Default("100"),
+            help: "mean requests per second",
         }],
         example: "poisson rate=500",
     },

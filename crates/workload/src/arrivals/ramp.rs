@@ -1,28 +1,28 @@
 //! A rate that grows steadily.
 
 use iosonar_trace::Nanos;
-use iosonar_trace::words::{Form, Param, Takes, Unset};
+use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType};
 
 use super::{Arrivals, Kind};
 use crate::Chance;
 
 pub static KIND: Kind = Kind {
-    form: Form {
+    form: Definition {
         name: "ramp",
-        about: "A rate that grows steadily: the overload test without bursts",
+        about: "A linearly growing rate: the overload test without bursts",
         details: "At t seconds the rate is start + growth·t.",
         params: &[
-            Param {
+            ParamSpec {
                 name: "start",
-                takes: Takes::Rate,
-                unset: Unset::Default("1"),
-                help: "requests per second at first",
+                takes: ParamType::Rate,
+                unset: ParamDefault::Default("1"),
+                help: "requests per second at the start",
             },
-            Param {
+            ParamSpec {
                 name: "growth",
-                takes: Takes::Rate,
-                unset: Unset::Default("10"),
-                help: "by how many requests per second the rate grows each second",
+                takes: ParamType::Rate,
+                unset: ParamDefault::Default("10"),
+                help: "growth of the rate, in requests per second each second",
             },
         ],
         example: "ramp start=100 growth=20",

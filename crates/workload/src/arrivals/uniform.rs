@@ -1,20 +1,20 @@
-//! Requests at even distances.
+//! A constant rate.
 
 use iosonar_trace::Nanos;
-use iosonar_trace::words::{Form, Param, Takes, Unset};
+use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType};
 
 use super::{Arrivals, Kind};
 use crate::Chance;
 
 pub static KIND: Kind = Kind {
-    form: Form {
+    form: Definition {
         name: "uniform",
-        about: "Requests at even distances",
+        about: "A constant rate",
         details: "",
-        params: &[Param {
+        params: &[ParamSpec {
             name: "rate",
-            takes: Takes::Rate,
-            unset: Unset::Default("100"),
+            takes: ParamType::Rate,
+            unset: ParamDefault::Default("100"),
             help: "requests per second",
         }],
         example: "uniform rate=500",

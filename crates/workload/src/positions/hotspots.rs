@@ -1,6 +1,6 @@
-//! A small part of the space gets most of the requests.
+//! Most requests go to a small share of the address space.
 
-use iosonar_trace::words::{Form, Param, Settings, Takes, Unset};
+use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 use iosonar_trace::{Sector, Sectors};
 use rand::RngExt;
 
@@ -8,23 +8,28 @@ use super::{Kind, Positions, Space};
 use crate::Chance;
 
 pub static KIND: Kind = Kind {
-    form: Form {
+    form: Definition {
         name: "hotspots",
-        about: "A small part of the space gets most of the requests",
-        details: "The hot part is divided among spots that stand at even distances.",
+        about: "Most requests go to a small share of the address space",
+        details: "The hot spots are of equal size and evenly spaced.",
         params: &[
-            Param { name: "spots", takes: Takes::Count, unset: Unset::Default("4"), help: "hot spots" },
-            Param {
-                name: "space",
-                takes: Takes::Share,
-                unset: Unset::Default("10%"),
-                help: "the share of the space that is hot",
+            ParamSpec {
+                name: "spots",
+                takes: ParamType::Count,
+                unset: ParamDefault::Default("4"),
+                help: "number of hot spots",
             },
-            Param {
+            ParamSpec {
+                name: "space",
+                takes: ParamType::Share,
+                unset: ParamDefault::Default("10%"),
+                help: "share of the address space that is hot",
+            },
+            ParamSpec {
                 name: "share",
-                takes: Takes::Share,
-                unset: Unset::Default("90%"),
-                help: "the share of the requests that go there",
+                takes: ParamType::Share,
+                unset: ParamDefault::Default("90%"),
+                help: "share of the requests that go to it",
             },
         ],
         example: "hotspots spots=2 space=5% share=80%",
@@ -35,7 +40,7 @@ pub static KIND: Kind = Kind {
 fn build(settings: &Settings, space: Space, _: u64) -> Result<Box<dyn Positions>, String> {
     let (asked, hot_share) = (settings.count("spots"), settings.number("space"));
     if asked == 0 || hot_share == 0.0 {
-        return Err("hotspots: there must be at least one, on some of the space".into());
+        return Err("hotspots: set `spots` to at least 1, and `space` above zero".into());
     }
     let hot = ((space.places as f64 * hot_share).round() as u64).clamp(1, space.places);
     let spots = asked.min(hot);

@@ -1,15 +1,15 @@
 //! One request behind the other, from the end to the beginning again.
 
-use iosonar_trace::words::Form;
+use iosonar_trace::params::Definition;
 use iosonar_trace::{Sector, Sectors};
 
 use super::{Kind, Positions, Space};
 use crate::Chance;
 
 pub static KIND: Kind = Kind {
-    form: Form {
+    form: Definition {
         name: "sequential",
-        about: "One request behind the other; at the end from the beginning again",
+        about: "Each request starts where the one before ended, and wraps around",
         details: "",
         params: &[],
         example: "sequential",

@@ -1,6 +1,6 @@
-//! Several sequential streams, blended: what a storage sees of several programs that each read a file.
+//! Several interleaved sequential streams: what a storage sees of several programs that each read a file.
 
-use iosonar_trace::words::{Form, Param, Settings, Takes, Unset};
+use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 use iosonar_trace::{Sector, Sectors};
 use rand::RngExt;
 
@@ -8,18 +8,23 @@ use super::{Kind, Positions, Space};
 use crate::Chance;
 
 pub static KIND: Kind = Kind {
-    form: Form {
+    form: Definition {
         name: "streams",
-        about: "Several sequential streams, blended",
+        about: "Several interleaved sequential streams",
         details: "Each stream has an equal part of the space, and goes through it again and again; no request goes beyond its\n\
                   stream's part. There are no more streams than parts that the largest request fits into.",
         params: &[
-            Param { name: "count", takes: Takes::Count, unset: Unset::Default("8"), help: "streams" },
-            Param {
+            ParamSpec {
+                name: "count",
+                takes: ParamType::Count,
+                unset: ParamDefault::Default("8"),
+                help: "number of streams",
+            },
+            ParamSpec {
                 name: "run",
-                takes: Takes::Count,
-                unset: Unset::Default("1"),
-                help: "requests that one stream makes before chance chooses the next",
+                takes: ParamType::Count,
+                unset: ParamDefault::Default("1"),
+                help: "requests of a stream before the next is chosen at random",
             },
         ],
         example: "streams count=16 run=4",
@@ -33,7 +38,7 @@ const MOST: u64 = 1_000_000;
 fn build(settings: &Settings, space: Space, _: u64) -> Result<Box<dyn Positions>, String> {
     let (count, run) = (settings.count("count"), settings.count("run"));
     if !(1..=MOST).contains(&count) || run == 0 {
-        return Err(format!("streams: there must be 1 to {MOST}, and their runs at least 1 long"));
+        return Err(format!("streams: set `count` from 1 to {MOST}, and `run` to at least 1"));
     }
     let places = (space.span / space.align).max(space.largest);
     let fitting = count.min(places / space.largest);

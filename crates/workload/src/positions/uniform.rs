@@ -1,6 +1,6 @@
-//! Every place as likely as any other.
+//! Uniformly distributed positions.
 
-use iosonar_trace::words::Form;
+use iosonar_trace::params::Definition;
 use iosonar_trace::{Sector, Sectors};
 use rand::RngExt;
 
@@ -8,9 +8,9 @@ use super::{Kind, Positions, Space};
 use crate::Chance;
 
 pub static KIND: Kind = Kind {
-    form: Form {
+    form: Definition {
         name: "uniform",
-        about: "Every place as likely as any other",
+        about: "Uniformly distributed positions",
         details: "",
         params: &[],
         example: "uniform",

@@ -1,7 +1,7 @@
 //! A few places very often, most of them rarely.
 
+use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 use iosonar_trace::permutation::Permutation;
-use iosonar_trace::words::{Form, Param, Settings, Takes, Unset};
 use iosonar_trace::{Sector, Sectors};
 use rand::RngExt;
 use rand_distr::Zipf;
@@ -10,22 +10,22 @@ use super::{Kind, Positions, Space};
 use crate::Chance;
 
 pub static KIND: Kind = Kind {
-    form: Form {
+    form: Definition {
         name: "zipf",
-        about: "A few places very often, most of them rarely: Zipf's law",
+        about: "Zipf-distributed positions: few very frequent, most rare",
         details: "The n-th most frequent place is chosen in proportion to 1 / n^exponent.",
         params: &[
-            Param {
+            ParamSpec {
                 name: "exponent",
-                takes: Takes::Positive,
-                unset: Unset::Default("1.1"),
-                help: "how uneven; 0.5 little, 1.5 very",
+                takes: ParamType::Positive,
+                unset: ParamDefault::Default("1.1"),
+                help: "skew; 0.5 is low, 1.5 high",
             },
-            Param {
+            ParamSpec {
                 name: "ranks",
-                takes: Takes::Word(&["scattered", "sorted"]),
-                unset: Unset::Default("scattered"),
-                help: "where frequent places are: anywhere, or the most frequent at the beginning",
+                takes: ParamType::Word(&["scattered", "sorted"]),
+                unset: ParamDefault::Default("scattered"),
+                help: "placement of frequent positions: scattered, or the most frequent first",
             },
         ],
         example: "zipf exponent=1.2",

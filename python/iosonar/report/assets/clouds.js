@@ -1,8 +1,12 @@
-// Clouds: unpacks the cells of their rasters, and makes an image of what is being looked at, in its own resolution.
+// Clouds: unpacks the cells of their rasters and paints what is being looked at, as dots that keep their size.
+//
+// What is seen is cut into a lattice of dots, as figures/dots.py does for pictures, whose rules hold here as well: the
+// requests of a cell that covers many places are scattered over them; each dot has the colour of one series, drawn by
+// lot with the series' shares as the odds; in each patch every series that is there has a dot.
 "use strict";
 iosonar.clouds = (() => {
-  const PIXELS = 2; // of a dot, at least, across and up
-  const REACH = 3, LONELY_SHARE = 0.12; // as in figures/raster.py
+  const PATCH = 16, WIDEST = 24, STEPS = [0.7548776662466927, 0.5698402909980532]; // as in figures/dots.py
+  const PALEST = 0.28, DARKEST = 0.6, ROUND = 0.5; // as in figures/raster.py
 
   async function unpack(cells) {
     const bytes = Uint8Array.from(atob(cells), (c) => c.charCodeAt(0));
@@ -23,95 +27,167 @@ iosonar.clouds = (() => {
 
   const rgb = (text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
 
-  // What part of the raster is seen, and how many of its cells make one dot.
-  function view(axis, range, cells, pixels) {
-    const share = forward(axis);
-    const first = Math.max(0, Math.floor(share(range.start) * cells)), last = Math.min(cells, Math.ceil(share(range.end) * cells));
-    let step = 1;
-    while ((last - first) / step > pixels / PIXELS) step *= 2;
-    const from = Math.floor(first / step) * step, count = Math.max(Math.ceil((last - from) / step), 0);
-    return { from, step, count, low: back(axis)(from / cells), high: back(axis)((from + count * step) / cells) };
+  // What is seen of an axis, in shares of its whole length, and the lattice over it. The last place may reach beyond.
+  function view(axis, range, pixels, dot) {
+    const share = forward(axis), from = share(range.start), to = share(range.end);
+    const count = Math.max(Math.ceil(pixels / dot), 1), place = (to - from) * dot / pixels;
+    return { from, place, count, low: range.start, high: back(axis)(from + count * place) };
   }
 
-  // Adds a level's counts to the dots that are seen; a cell that covers several has its requests spread over them.
-  function fill(grid, filled, level, x, y) {
-    const [wide, high] = level.joined, w = x.count, h = y.count;
-    const dotsWide = Math.max(wide / x.step, 1), dotsHigh = Math.max(high / y.step, 1), dots = dotsWide * dotsHigh;
-    for (let i = 0; i < level.places.length; i++) {
-      const place = level.places[i], row = Math.floor(place / level.across);
-      const cx = Math.floor(((place - row * level.across) * wide - x.from) / x.step), cy = Math.floor((row * high - y.from) / y.step);
-      if (cx >= w || cy >= h || cx + dotsWide <= 0 || cy + dotsHigh <= 0) continue;
-      const share = dots > 1 ? Math.max(Math.round(level.counts[i] / dots), 1) : level.counts[i];
-      for (let dy = Math.max(cy, 0); dy < Math.min(cy + dotsHigh, h); dy++)
-        for (let dx = Math.max(cx, 0); dx < Math.min(cx + dotsWide, w); dx++) { grid[dy * w + dx] += share; filled[dy * w + dx] = 1; }
+  // Where a cell (of several joined ones) begins and ends in the lattice.
+  function extent(cell, joined, cells, { from, place }) {
+    const at = (c) => (c * joined / cells - from) / place;
+    return [at(cell), at(cell + 1)];
+  }
+
+  // A number from 0 to below 1 for each place, evenly spread among neighbours, and always the same.
+  const lot = (column, row) => (column * STEPS[0] + row * STEPS[1]) % 1;
+
+  // The same without any pattern.
+  function chance(column, row) {
+    let mixed = Math.imul(column, 0x9e3779b1) ^ Math.imul(row, 0x85ebca77);
+    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d);
+    mixed = Math.imul(mixed ^ (mixed >>> 12), 0x297a2d39);
+    return ((mixed ^ (mixed >>> 15)) >>> 0) / 2 ** 32;
+  }
+
+  const gcd = (a, b) => b ? gcd(b, a % b) : a;
+  const steps = new Map();
+  function step(size) {
+    if (!steps.has(size)) {
+      let found = Math.max(Math.round(size * 0.6180339887498949), 1);
+      while (gcd(found, size) > 1) found++;
+      steps.set(size, found);
     }
+    return steps.get(size);
+  }
+
+  // Adds the counts of one series to the places that are seen.
+  function fill(grid, level, layer, x, y, taken) {
+    const [wide, high] = level.joined, w = x.count, h = y.count;
+    for (let i = 0; i < level.places.length; i++) {
+      const row = Math.floor(level.places[i] / level.across), column = level.places[i] - row * level.across;
+      const [left, right] = extent(column, wide, layer.across, x), [low, top] = extent(row, high, layer.up, y);
+      if (left >= w || low >= h || right <= 0 || top <= 0) continue;
+      const cell = { left, right, low, top, column, row, n: level.counts[i] };
+      if (layer.whole) stack(grid, cell, w, h, taken); else scatter(grid, cell, w, h);
+    }
+  }
+
+  // Few requests of a cell lie anywhere in it; many are spread over it, each place getting its part.
+  function scatter(grid, { left, right, low, top, column, row, n }, w, h) {
+    const wide = right - left, high = top - low;
+    const x0 = Math.floor(left), x1 = Math.ceil(right), y0 = Math.floor(low), y1 = Math.ceil(top);
+    if (n < 4 * (x1 - x0) * (y1 - y0) || (wide < 1 && high < 1)) {
+      // Where a cell is less than a dot, its middle is near enough.
+      const each = wide < 1 && high < 1 ? n : 1;
+      for (let j = 0; j < n; j += each) {
+        const cx = Math.floor(left + wide * (each > 1 || wide < 1 ? 0.5 : chance(column + 7919 * j, row)));
+        const cy = Math.floor(low + high * (each > 1 || high < 1 ? 0.5 : chance(row, column + 7919 * j)));
+        if (cx >= 0 && cx < w && cy >= 0 && cy < h) grid[cy * w + cx] += each;
+      }
+      return;
+    }
+    for (let cy = Math.max(y0, 0); cy < Math.min(y1, h); cy++)
+      for (let cx = Math.max(x0, 0); cx < Math.min(x1, w); cx++)
+        grid[cy * w + cx] += n * (Math.min(cx + 1, right) - Math.max(cx, left)) * (Math.min(cy + 1, top) - Math.max(cy, low)) / (wide * high);
+  }
+
+  // The requests at a whole number, from the middle of its column on. `taken` is how many each place's row of
+  // the column already has, so that those of the next series or cell go where there is room.
+  function stack(grid, { left, right, low, top, column, n }, w, h, taken) {
+    let x0 = Math.round(left), across = Math.round(right) - x0;
+    if (across < 1) { x0 = Math.floor((left + right) / 2); across = 1; }
+    const narrow = Math.min(across > 4 ? across - Math.max(Math.floor(across / 5), 1) : across, WIDEST);
+    x0 += (across - narrow) >> 1;
+    let y0 = Math.round(low), up = Math.round(top) - y0;
+    if (up < 1) { y0 = Math.floor((low + top) / 2); up = 1; }
+    const room = narrow * up, key = `${column}:${y0}`, before = taken.get(key) ?? 0, by = step(room), number = Math.min(n, room);
+    taken.set(key, before + n);
+    const start = (up >> 1) * narrow + (narrow >> 1);
+    for (let j = 0; j < number; j++) {
+      const at = (start + ((before + j) % room) * by) % room, cx = x0 + at % narrow, cy = y0 + Math.floor(at / narrow);
+      if (cx >= 0 && cx < w && cy >= 0 && cy < h) grid[cy * w + cx] += n / number;
+    }
+  }
+
+  // Which series each place shows (one more than its number; 0 for none), by lot but for what would go unseen.
+  function drawn(sums, w, h) {
+    const shown = new Uint8Array(w * h), across = Math.ceil(w / PATCH), kinds = sums.length;
+    const seen = new Uint32Array(across * Math.ceil(h / PATCH) * kinds), best = new Map();
+    const patch = (at) => Math.floor(at / w / PATCH) * across + Math.floor(at % w / PATCH);
+    const total = (at) => { let all = 0; for (const { grid } of sums) all += grid[at]; return all; };
+    for (let at = 0; at < w * h; at++) {
+      const all = total(at);
+      if (!all) continue;
+      let left = lot(at % w, Math.floor(at / w)) * all, kind = 0;
+      while (kind < kinds - 1 && (left -= sums[kind].grid[at]) >= 0) kind++;
+      while (!sums[kind].grid[at]) kind--;
+      shown[at] = kind + 1;
+      seen[patch(at) * kinds + kind]++;
+    }
+    for (let at = 0; at < w * h; at++) {
+      if (!shown[at]) continue;
+      for (let kind = 0; kind < kinds; kind++) {
+        const want = patch(at) * kinds + kind;
+        if (!sums[kind].grid[at] || seen[want]) continue;
+        const weight = sums[kind].grid[at] / total(at) * (0.01 + chance(at % w, Math.floor(at / w)));
+        if (!(best.get(want)?.weight >= weight)) best.set(want, { weight, at, kind });
+      }
+    }
+    for (const [want, { at, kind }] of best) {
+      const have = patch(at) * kinds + shown[at] - 1;
+      if (seen[have] > 1 || sums[kind].part.role === "failed") { seen[have]--; seen[want]++; shown[at] = kind + 1; }
+    }
+    return shown;
+  }
+
+  // The colour of a dot, as `shade` of figures/raster.py has it.
+  function shade(colour, strong, paper, ink) {
+    const pale = PALEST * (1 - Math.min(2 * strong, 1)), deep = DARKEST * Math.max(2 * strong - 1, 0);
+    const [r, g, b] = colour.map((c, i) => Math.round((c * (1 - pale) + paper[i] * pale) * (1 - deep) + ink[i] * deep));
+    return (b << 16) | (g << 8) | r;
   }
 
   function paint(figure, layer, palette, hidden) {
-    const x = view(figure.x, figure.plot.x_range, layer.across, figure.width());
-    const y = view(figure.y, figure.plot.y_range, layer.up, figure.height());
-    const w = x.count, h = y.count, source = layer.source;
-    if (w < 1 || h < 1) { source.data = { image: [], x: [], y: [], dw: [], dh: [] }; return; }
-    const filled = new Uint8Array(w * h), sums = [];
+    const dot = layer.dot, source = layer.source;
+    const x = view(figure.x, figure.plot.x_range, figure.width(), dot), y = view(figure.y, figure.plot.y_range, figure.height(), dot);
+    const w = x.count, h = y.count, taken = new Map();
+    const sums = layer.parts.filter((part) => !hidden.has(part.label)).map((part) => {
+      const grid = new Float64Array(w * h);
+      for (const level of part.levels) fill(grid, level, layer, x, y, taken);
+      return { part, grid, colour: rgb(palette.roles[part.role]) };
+    });
+    const shown = drawn(sums, w, h), counts = new Float64Array(w * h);
     let most = 2;
-    for (const part of layer.parts) {
-      if (hidden.has(part.label)) continue;
-      const grid = new Uint32Array(w * h);
-      for (const level of part.levels) fill(grid, filled, level, x, y);
-      for (const sum of grid) if (sum > most) most = sum;
-      sums.push({ part, grid, colour: rgb(palette.roles[part.role]) });
-    }
-    const ink = rgb(palette.ink), image = new Uint32Array(w * h), mix = new Float64Array(4);
-    const dots = [];
     for (let at = 0; at < w * h; at++) {
-      if (!filled[at]) continue;
-      mix.fill(0);
-      let weights = 0, clear = 1, over = null;
-      for (const { part, grid, colour } of sums) {
-        if (!grid[at]) continue;
-        const strong = Math.log(grid[at]) / Math.log(most), pull = 0.33 * strong ** 1.5;
-        const shade = colour.map((c, i) => c * (1 - pull) + ink[i] * pull);
-        if (part.role === "read" || part.role === "write") {
-          const weight = 0.2 + strong;
-          for (let i = 0; i < 3; i++) mix[i] += shade[i] * weight;
-          weights += weight; clear *= 1 - (0.6 + 0.4 * Math.min(2 * strong, 1));
-        } else over = shade;
-      }
-      const room = spare(filled, w, h, at), alone = room >= 0;
-      const colour = over ?? [0, 1, 2].map((i) => mix[i] / weights);
-      const alpha = over || alone ? 255 : Math.round(255 * (1 - clear));
-      const value = ((alpha << 24) | (colour[2] << 16) | (colour[1] << 8) | colour[0]) >>> 0;
-      image[at] = value;
-      if (room > 0) dots.push([at, value, room]);
+      if (!shown[at]) continue;
+      for (const { grid } of sums) counts[at] += grid[at];
+      if (counts[at] > most) most = counts[at];
     }
-    // A lonely dot grows to a plus, so that it is seen; over nothing that is there. Less if others are near: what is
-    // sparse must not look heavier than what is denser.
-    for (const [at, value, room] of dots) {
-      const cx = at % w;
-      for (const near of [cx > 0 ? at - 1 : at, cx < w - 1 ? at + 1 : at, at - w, at + w].slice(0, room))
-        if (near >= 0 && near < w * h && !filled[near]) image[near] = value;
+    const paper = rgb(palette.plot), ink = rgb(palette.ink), wide = w * dot, image = new Uint32Array(wide * h * dot);
+    for (let at = 0; at < w * h; at++) {
+      if (!shown[at]) continue;
+      const strong = Math.log(Math.max(counts[at], 1)) / Math.log(most), cx = at % w;
+      const colour = shade(sums[shown[at] - 1].colour, strong, paper, ink), first = (at - cx) * dot * dot + cx * dot;
+      for (let dy = 0; dy < dot; dy++)
+        for (let dx = 0; dx < dot; dx++) image[first + dy * wide + dx] = ((255 << 24) | colour) >>> 0;
+      if (dot < 3) continue;
+      const left = cx > 0 && shown[at - 1], right = cx < w - 1 && shown[at + 1], below = shown[at - w], above = shown[at + w];
+      for (const [one, other, dx, dy] of [[left, below, 0, 0], [right, below, 1, 0], [left, above, 0, 1], [right, above, 1, 1]])
+        if (!one && !other) image[first + dy * (dot - 1) * wide + dx * (dot - 1)] = ((Math.round(255 * ROUND) << 24) | colour) >>> 0;
     }
+    layer.most = most;
     source.data = {
-      image: [iosonar.ndarray(image, h, w)], x: [x.low], y: [y.low], dw: [x.high - x.low], dh: [y.high - y.low],
+      image: [iosonar.ndarray(image, h * dot, wide)], x: [x.low], y: [y.low], dw: [x.high - x.low], dh: [y.high - y.low],
     };
-  }
-
-  // Into how many cells beside its own a dot may grow, by how many are filled near it; below zero if it isn't lonely.
-  function spare(filled, w, h, at) {
-    const cx = at % w, cy = (at / w) | 0, limit = LONELY_SHARE * (2 * REACH + 1) ** 2;
-    let near = 0;
-    for (let y = Math.max(cy - REACH, 0); y <= Math.min(cy + REACH, h - 1); y++)
-      for (let x = Math.max(cx - REACH, 0); x <= Math.min(cx + REACH, w - 1); x++)
-        if (filled[y * w + x] && ++near > limit) return -1;
-    return Math.min(Math.round(limit / near) - 1, 4);
   }
 
   // How many requests of each series lie within a few pixels of a place.
   function near(figure, layer, at, hidden) {
-    const reach = 4;
-    const sx = forward(figure.x)(at.x) * layer.across, sy = forward(figure.y)(at.y) * layer.up;
-    const x = view(figure.x, figure.plot.x_range, layer.across, figure.width()), y = view(figure.y, figure.plot.y_range, layer.up, figure.height());
-    const rx = Math.max(0.5, reach * (x.count * x.step) / figure.width()), ry = Math.max(0.5, reach * (y.count * y.step) / figure.height());
+    const reach = 5, sx = forward(figure.x)(at.x) * layer.across, sy = forward(figure.y)(at.y) * layer.up;
+    const x = view(figure.x, figure.plot.x_range, figure.width(), 1), y = view(figure.y, figure.plot.y_range, figure.height(), 1);
+    const rx = reach * x.place * layer.across, ry = reach * y.place * layer.up;
     return layer.parts.filter((part) => !hidden.has(part.label)).map((part) => {
       let total = 0;
       for (const { joined: [wide, high], across, places, counts } of part.levels)

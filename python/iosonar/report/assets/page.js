@@ -33,10 +33,12 @@
     figure.home = [plot.x_range.start, plot.x_range.end, plot.y_range.start, plot.y_range.end];
     figure.cursor = null;
     figures.set(figure.name, figure);
-    const later = () => { clearTimeout(figure.timer); figure.timer = setTimeout(() => repaint(figure), 40); };
-    if (figure.clouds.length)
-      for (const [model, property] of [[plot.x_range, "start"], [plot.x_range, "end"], [plot.y_range, "start"], [plot.y_range, "end"], [plot, "inner_width"], [plot, "inner_height"]])
-        model.properties[property].change.connect(later);
+    const later = () => { clearTimeout(figure.timer); figure.timer = setTimeout(() => { fit(figure); repaint(figure); again(); }, 40); };
+    // A height that the reader has chosen stays; one that this script has chosen follows what is seen.
+    for (const end of ["start", "end"])
+      plot.y_range.properties[end].change.connect(() => { if (!figure.fitting) figure.held = !at_home(figure); });
+    for (const [model, property] of [[plot.x_range, "start"], [plot.x_range, "end"], [plot.y_range, "start"], [plot.y_range, "end"], [plot, "inner_width"], [plot, "inner_height"]])
+      model.properties[property].change.connect(later);
     for (const input of box.querySelectorAll("input[data-series]"))
       input.addEventListener("change", () => toggle(figure, input.dataset.series, input.checked));
     const area = box.querySelector(".plot");
@@ -44,6 +46,33 @@
     area.addEventListener("pointerleave", () => leave());
     area.addEventListener("dblclick", () => home(figure));
     area.addEventListener("keydown", (event) => key(figure, event));
+  }
+
+  const at_home = ({ plot: { y_range }, home: [, , y0, y1] }) => y_range.start === y0 && y_range.end === y1;
+
+  // Fits the height to what is seen of a diagram over time whose lines move along with another's.
+  function fit(figure) {
+    if (figure.x.unit !== "time" || figure.clouds.length || figure.held) return;
+    const { x_range: x, y_range: y } = figure.plot, [x0, x1, y0, y1] = figure.home, log = figure.y.log;
+    let low = Infinity, high = -Infinity;
+    for (const layer of figure.layers) {
+      if (layer.kind !== "line" && layer.kind !== "steps" || figure.hidden.has(layer.label)) continue;
+      for (const name of layer.models) {
+        if (name.endsWith(".area")) continue;
+        const { x: xs, y: ys } = find(name).data_source.data;
+        for (let i = 0; i < xs.length; i++) {
+          // Also what only passes through.
+          const seen = xs[i] >= x.start && xs[i] <= x.end || i + 1 < xs.length && xs[i] < x.start && xs[i + 1] > x.end;
+          if (!seen || !isFinite(ys[i]) || log && ys[i] < figure.y.low) continue;
+          low = Math.min(low, ys[i]); high = Math.max(high, ys[i]);
+        }
+      }
+    }
+    const whole = x.start <= x0 && x.end >= x1 && !figure.hidden.size;
+    const [start, end] = whole || high === -Infinity ? [y0, y1] : log ? [low / 1.3, high * 1.3] : [Math.min(y0, low), high > 0 ? high * 1.06 : y1];
+    figure.fitting = true;
+    y.setv({ start, end });
+    figure.fitting = false;
   }
 
   function repaint(figure) {
@@ -54,6 +83,7 @@
     if (shown) figure.hidden.delete(label); else figure.hidden.add(label);
     for (const layer of figure.layers)
       if (layer.label === label) for (const name of layer.models) find(name).visible = shown;
+    fit(figure);
     repaint(figure);
   }
 
@@ -68,7 +98,12 @@
     return log ? start * (end / start) ** share : start + (end - start) * share;
   }
 
+  // What the tip says holds for what was under the pointer: it is asked again when that moves away.
+  let last = null;
+  function again() { if (last && !tip.hidden) { cursor = undefined; hover(...last); } }
+
   function hover(figure, event) {
+    last = [figure, event];
     const area = frame(figure), { x_range, y_range } = figure.plot;
     const sx = (event.clientX - area.left) / area.width, sy = 1 - (event.clientY - area.top) / area.height;
     if (sx < 0 || sx > 1 || sy < 0 || sy > 1) { leave(); return; }
@@ -79,7 +114,7 @@
       if (figure.ready) for (const found of iosonar.clouds.near(figure, layer, at, figure.hidden))
         if (found.total) rows.push([found.role, found.label, iosonar.text("requests", found.total)]);
     for (const { layer, value } of values(figure, at.x)) rows.push([layer.role, layer.label, iosonar.text(figure.y.unit, value)]);
-    const head = figure.clouds.length ? `${iosonar.text(figure.x.unit, at.x, 5)} · ${iosonar.text(figure.y.unit, at.y)}` : iosonar.text(figure.x.unit, at.x, 5);
+    const head = figure.clouds.length && figure.y.unit !== "devices" ? `${iosonar.text(figure.x.unit, at.x, 5)} · ${iosonar.text(figure.y.unit, at.y)}` : iosonar.text(figure.x.unit, at.x, 5);
     tip.replaceChildren(element("b", head), ...rows.map(([role, label, text]) => {
       const row = element("div");
       const swatch = element("i"); swatch.style.background = `var(--role-${role.replaceAll(" ", "-")})`;
@@ -109,7 +144,9 @@
         if (!(x >= xs[0] && x <= xs[xs.length - 1])) continue;
         let low = 0, high = xs.length - 1;
         while (high - low > 1) { const middle = (low + high) >> 1; if (xs[middle] <= x) low = middle; else high = middle; }
-        value = layer.kind === "line" && x - xs[low] > xs[high] - x ? ys[high] : ys[low];
+        // A zero on a logarithmic axis lies below it.
+        const zero = (found) => figure.y.log && found < figure.y.low ? 0 : found;
+        value = layer.kind === "line" && x - xs[low] > xs[high] - x ? ys[high] : zero(ys[low]);
       }
       if (isFinite(value)) found.push({ layer, value });
     }
@@ -166,8 +203,19 @@
     if (action) { event.preventDefault(); action(); }
   }
 
+  // Bokeh paints over what it painted before, and covers the canvas' first pixels by halves: what shone through was a line.
+  function clear(figure) {
+    for (const { canvas, ctx } of [Bokeh.index.find_one(figure.plot)?.canvas_view?.primary].filter((layer) => layer?.canvas)) {
+      ctx.save();
+      ctx.setTransform(1, 0, 0, 1, 0, 0);
+      ctx.clearRect(0, 0, canvas.width, canvas.height);
+      ctx.restore();
+    }
+  }
+
   function recolour() {
     const colours = palette();
+    for (const figure of figures.values()) clear(figure);
     for (const model of Bokeh.documents[0].all_models)
       for (const tag of model.tags ?? []) {
         for (const [property, role] of Object.entries(tag.roles ?? {})) model.setv({ [property]: colours.roles[role] });
@@ -176,6 +224,7 @@
     for (const figure of figures.values()) repaint(figure);
   }
 
+  addEventListener("scroll", leave, { passive: true });
   document.getElementById("theme").addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; recolour(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
   const wait = () => Bokeh.documents.length && about.figures.every((each) => Bokeh.index.find_one?.(find(each.name))) ? start() : setTimeout(wait, 20);

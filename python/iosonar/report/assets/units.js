@@ -1,11 +1,12 @@
 // Numbers as people read them, as iosonar/units.py writes them.
 "use strict";
 window.iosonar = (() => {
+  const commas = (text) => text.replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ","));
   const digits = (value, n) => {
     if (!isFinite(value)) return "–";
     if (value === 0) return "0";
     const decimals = Math.min(Math.max(n - 1 - Math.floor(Math.log10(Math.abs(value))), 0), 12);
-    const text = value.toFixed(decimals);
+    const text = commas(value.toFixed(decimals));
     return text.includes(".") ? text.replace(/0+$/, "").replace(/\.$/, "") : text;
   };
   const scaled = (value, steps, n) => {
@@ -13,17 +14,31 @@ window.iosonar = (() => {
     return null;
   };
   const TIMES = [[1, " s"], [1e-3, " ms"], [1e-6, " µs"], [1e-9, " ns"]];
-  const COUNTS = [[1e12, " T"], [1e9, " G"], [1e6, " M"], [1e4, " k"]];
-  const BYTES = [[2 ** 40, " TiB"], [2 ** 30, " GiB"], [2 ** 20, " MiB"], [2 ** 10, " KiB"]];
+  const LONG = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+  const span = (value, n) => {
+    if (Math.abs(value) < 59.95) return value === 0 ? "0 s" : scaled(value, TIMES, n) ?? `${digits(value * 1e9, n)} ns`;
+    let rest = Math.round(Math.abs(value));
+    const parts = LONG.map(([size, unit]) => { const many = Math.floor(rest / size); rest %= size; return [many, unit]; });
+    const first = parts.findIndex(([many]) => many);
+    return (value < 0 ? "-" : "") + parts.slice(first, first + 2).filter(([many]) => many).map(([many, unit]) => `${commas(String(many))} ${unit}`).join(" ");
+  };
+  const LARGE = [[1e12, " T"], [1e9, " G"], [1e6, " M"]];
+  const BYTES = [[2 ** 60, " EiB"], [2 ** 50, " PiB"], [2 ** 40, " TiB"], [2 ** 30, " GiB"], [2 ** 20, " MiB"], [2 ** 10, " KiB"]];
+  const MOVED = [[1e18, " EB"], [1e15, " PB"], [1e12, " TB"], [1e9, " GB"], [1e6, " MB"], [1e3, " kB"]];
   const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
-  const count = (value, n) => {
+  const count = (value, n = 3) => {
+    if (!isFinite(value)) return "–";
+    if (value > 0 && value < 1e-3) return "<0.001";
+    return Math.abs(value) >= 100 ? commas(value.toFixed(0)) : digits(value, n);
+  };
+  // Along an axis millions have no room.
+  const along = (value, n = 6) => {
+    for (const [size, unit] of LARGE) if (Math.abs(value) >= size) return digits(value / size, n) + unit;
     if (value !== 0 && Math.abs(value) < 1e-3) {
       const power = Math.floor(Math.log10(Math.abs(value)));
       return `${digits(value / 10 ** power, n)} × 10⁻${[...String(-power)].map((digit) => RAISED[digit]).join("")}`;
     }
-    if (Math.abs(value) < 1e4) return digits(value, Number.isInteger(value) ? 4 : n);
-    for (const [size, unit] of [...COUNTS.slice(0, 3), [1e3, " k"]]) if (Math.abs(value) >= size) return digits(value / size, n) + unit;
-    return digits(value, n);
+    return count(value, n);
   };
   const clock = (value, n = 3) => {
     const sign = value < 0 ? "-" : "", all = Math.abs(value);
@@ -34,17 +49,28 @@ window.iosonar = (() => {
   };
   const text = (unit, value, n = 3) => {
     if (value === null || !isFinite(value)) return "–";
-    if (unit === "s") return value === 0 ? "0 s" : scaled(value, TIMES, n) ?? `${digits(value * 1e9, n)} ns`;
+    if (unit === "s") return span(value, n);
     if (unit === "time") return `${digits(value, 6)} s`;
     if (unit === "bytes") return scaled(value, BYTES, n) ?? `${digits(value, n)} B`;
+    if (unit === "bytes/s") return `${scaled(value, MOVED, n) ?? `${digits(value, n)} B`}/s`;
+    if (unit === "times") return `${count(value, n)} ×`;
     if (unit === "odds") return `${digits(100 - 100 / value, 7)} %`;
     if (unit === "%") return `${digits(value, n)} %`;
-    return count(value, n) + (["IO/s", "sectors/s", "sectors", "GiB"].includes(unit) ? ` ${unit}` : "");
+    return count(value, n) + (["IO/s", "GiB"].includes(unit) ? ` ${unit}` : "");
   };
-  const tick = (unit, value, long) => {
-    if (unit === "time") return long ? clock(value) : digits(value, 9);
-    if (["IO/s", "sectors/s", "sectors", "GiB"].includes(unit)) return count(value, 6);
-    return text(unit, value, 6);
+  // A tick's text, with as many digits as it takes to tell it from the others.
+  const tick = (unit, value, long, others = []) => {
+    for (let n = 6; n <= 15; n += 3) {
+      const said = one(unit, value, long, n);
+      if (n > 12 || others.every((other) => other === value || one(unit, other, long, n) !== said)) return said;
+    }
+  };
+  const one = (unit, value, long, n) => {
+    if (unit === "time") return long ? clock(value, Math.max(n - 3, 3)) : digits(value, n + 3);
+    if (["IO/s", "GiB", "requests", "times"].includes(unit)) return along(value, n);
+    if (unit === "s") return value === 0 ? "0 s" : scaled(value, TIMES, n) ?? `${digits(value * 1e9, n)} ns`;
+    if (unit === "bytes/s" && value === 0) return "0";
+    return text(unit, value, n);
   };
   // Where an axis has its ticks, of what is seen of it: for logarithmic ones and for bytes, whose round numbers are powers
   // of two. Bokeh's own divide less than two decades evenly, so that ticks crowd at the upper end.
@@ -76,5 +102,5 @@ window.iosonar = (() => {
     if (!long && of([1, 2, 5]).length < 3) return linear();
     return { major: long ? of([1]).filter((v) => Math.round(Math.log10(v)) % step === 0) : of([1, 2, 5]), minor: of([2, 3, 4, 5, 6, 7, 8, 9]) };
   };
-  return { text, tick, ticks, clock, count };
+  return { text, tick, ticks, clock, count, along };
 })();

@@ -7,18 +7,19 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use iosonar_replay::advice::{before, percent};
+use iosonar_replay::advice::before;
 use iosonar_replay::device::Kind;
 use iosonar_replay::device::inspect::{Inspection, inspect};
 use iosonar_replay::device::queue::Queue;
 use iosonar_replay::device::sample::{Bounds, Sampled};
 
-use crate::{duration, human};
+use crate::human::percent;
+use crate::{console, duration, human};
 
-/// Say what a device or file is: size, blocks, queue and caches, who uses it, what it holds, how much of it is zero
+/// Show size, blocks, queue, caches, users and content of a device or file, and its share of zeros
 ///
-/// Nothing is changed; what is in use may be looked at as well. How much is zero is estimated from samples all over the
-/// device: areas that were never written answer too fast to be measured.
+/// Changes nothing; the device may be in use. Random samples estimate the share of zeros: areas that were never written
+/// answer too fast for a measurement.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,13 +29,13 @@ Examples:
 pub struct Args {
     /// The block device or regular file
     device: PathBuf,
-    /// The most samples of 4 KiB to read; 0 reads none
+    /// Read at most this many samples of 4 KiB; 0 reads none
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(0..=10_000_000))]
     samples: u64,
-    /// The longest to read samples
+    /// Read samples for at most this time
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration::parse)]
     time: Duration,
-    /// Print one JSON object on standard output (docs/devices.md describes it)
+    /// Print a JSON object (see docs/devices.md)
     #[arg(long)]
     json: bool,
 }
@@ -44,7 +45,7 @@ impl Args {
         let found = inspect(&self.device, Bounds { samples: self.samples, time: self.time })?;
         let mut out = io::stdout().lock();
         if self.json {
-            writeln!(out, "{}", serde_json::to_string_pretty(&found)?)?;
+            writeln!(out, "{}", console::json(&found)?)?;
         } else {
             out.write_all(for_people(&found).as_bytes())?;
         }
@@ -56,12 +57,12 @@ fn for_people(found: &Inspection) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
         if !value.is_empty() {
-            _ = writeln!(text, "{name:<12} {value}");
+            _ = writeln!(text, "{name:<12} {}", console::one_line(&value));
         }
     };
     line("target", found.path.display().to_string());
     line("is", what(found));
-    line("size", format!("{} ({} sectors)", human::block(found.bytes), found.sectors));
+    line("size", format!("{} ({} sectors)", human::block(found.bytes), human::count(found.sectors)));
     if let Some(mount) = &found.mount {
         line(
             "lies on",
@@ -69,29 +70,29 @@ fn for_people(found: &Inspection) -> String {
         );
     }
     line("in use", if found.users.is_empty() { "no".into() } else { found.users.join("; ") });
-    line("read-only", if found.read_only { "yes: it can't be replayed on".into() } else { String::new() });
+    line("read-only", if found.read_only { "yes: no target for a replay".into() } else { String::new() });
     line(
         "carries",
         match (&found.signatures, &found.signatures_unknown) {
             (Some(found), _) if found.is_empty() => "no file system, LVM, RAID or partitions".into(),
             (Some(found), _) => found.join(", "),
-            (None, why) => format!("not known: {}", why.as_deref().unwrap_or_default()),
+            (None, why) => format!("unknown: {}", why.as_deref().unwrap_or_default()),
         },
     );
     if let Some(queue) = &found.queue {
         of_queue(queue, &mut line);
     }
     if let (Some(holes), Some(allocated)) = (&found.holes, found.allocated_bytes) {
-        let share = percent(holes.bytes as f64 / found.bytes.max(1) as f64);
+        let share = human::percent_of(holes.bytes, found.bytes);
         let holes = match holes.count {
             0 => "none".into(),
             1 => format!("1, {share} of the file"),
-            n => format!("{n}, {share} of the file"),
+            n => format!("{}, {share} of the file", human::count(n)),
         };
-        line("holes", format!("{holes}; {} are allocated", human::bytes(allocated)));
+        line("holes", format!("{holes}; {} are allocated", human::block(allocated)));
     }
     if let Some(why) = &found.unreadable {
-        line("content", format!("could not be read: {why}"));
+        line("content", format!("unreadable: {why}"));
     }
     if let Some(seen) = &found.sample {
         of_sample(seen, &mut line);
@@ -116,7 +117,7 @@ fn what(found: &Inspection) -> String {
 
 fn of_queue(queue: &Queue, line: &mut impl FnMut(&str, String)) {
     let kib = |value: Option<u64>| value.map_or("?".into(), |kib| human::block(kib << 10));
-    let number = |value: Option<u64>| value.map_or("?".into(), |n| n.to_string());
+    let number = |value: Option<u64>| value.map_or("?".into(), human::count);
     let bytes = |value: Option<u64>| value.map_or("?".into(), human::block);
     let most = |value: Option<u64>| match value {
         Some(0) => "none".to_owned(),
@@ -129,12 +130,12 @@ fn of_queue(queue: &Queue, line: &mut impl FnMut(&str, String)) {
     );
     if let Some(active) = &queue.scheduler {
         let others: Vec<&str> = queue.schedulers.iter().map(String::as_str).filter(|name| name != active).collect();
-        let others = if others.is_empty() { String::new() } else { format!("; there are also {}", others.join(", ")) };
+        let others = if others.is_empty() { String::new() } else { format!("; available: {}", others.join(", ")) };
         line("scheduler", format!("{active}{others}"));
     }
     let medium = match queue.rotational {
-        Some(true) => "says that it is rotational",
-        Some(false) => "says that it is not rotational",
+        Some(true) => "reports rotational",
+        Some(false) => "reports non-rotational",
         None => "",
     };
     line("medium", medium.into());
@@ -142,11 +143,11 @@ fn of_queue(queue: &Queue, line: &mut impl FnMut(&str, String)) {
     line(
         "requests",
         format!(
-            "up to {} (max_sectors_kb; the device takes {}), {} queued (nr_requests)",
+            "up to {} (max_sectors_kb; hardware limit {}), {} queued (nr_requests)",
             kib(queue.max_sectors_kb),
             // The largest number of the kernel's stands for no limit.
             if queue.max_hw_sectors_kb.is_some_and(|kib| kib >= 1 << 30) {
-                "any".into()
+                "none".into()
             } else {
                 kib(queue.max_hw_sectors_kb)
             },
@@ -160,14 +161,14 @@ fn of_queue(queue: &Queue, line: &mut impl FnMut(&str, String)) {
     let throttling = match queue.wbt_lat_usec {
         None => "none".into(),
         Some(0) => "off".into(),
-        Some(us) => format!("of buffered writes, for reads to take at most {us} µs (wbt_lat_usec)"),
+        Some(us) => format!("of writeback, for a read latency of at most {us} µs (wbt_lat_usec)"),
     };
     line("throttling", throttling);
 }
 
 fn of_sample(seen: &Sampled, line: &mut impl FnMut(&str, String)) {
     if seen.samples == 0 {
-        line("all zero", format!("not known: no sample could be read ({} errors)", seen.errors));
+        line("all zero", format!("unknown: no sample could be read ({} errors)", human::count(seen.errors)));
         return;
     }
     let [low, high] = seen.zero_share_95;
@@ -175,15 +176,15 @@ fn of_sample(seen: &Sampled, line: &mut impl FnMut(&str, String)) {
     line(
         "all zero",
         if seen.exact {
-            format!("{} (all {} pieces of {size} were read)", percent(seen.zero_share), seen.samples)
+            format!("{} (all {} blocks of {size} read)", percent(seen.zero_share), human::count(seen.samples))
         } else {
             format!(
                 "about {}, between {} and {} with 95 % confidence ({} of {} samples of {size})",
                 percent(seen.zero_share),
                 percent(low),
                 percent(high),
-                seen.zero,
-                seen.samples
+                human::count(seen.zero),
+                human::count(seen.samples)
             )
         },
     );
@@ -191,11 +192,14 @@ fn of_sample(seen: &Sampled, line: &mut impl FnMut(&str, String)) {
     if let (Some(zero), Some(data)) = (seen.zero_us, seen.data_us) {
         line(
             "read in",
-            format!("{} where zero, {} where not (medians)", human::span(zero / 1e6), human::span(data / 1e6)),
+            format!("{} for zeros, {} for data (medians)", human::span(zero / 1e6), human::span(data / 1e6)),
         );
     }
     if seen.errors > 0 {
-        line("errors", format!("{} samples could not be read; `iosonar device slurp` finds out where", seen.errors));
+        line(
+            "errors",
+            format!("{} could not be read; `iosonar device slurp` finds where", human::counted(seen.errors, "sample")),
+        );
     }
 }
 

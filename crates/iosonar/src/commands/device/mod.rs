@@ -5,20 +5,22 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
+use crate::signals;
+
 mod inspect;
 mod scheduler;
 mod slurp;
 mod sweeping;
 mod wipe;
 
-/// Look after a target: what it is and holds, filling it with data, reading all of it, its scheduler
+/// Inspect, fill or read a target, or set its I/O scheduler
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  iosonar device inspect /dev/sdb             what it is, who uses it, how much of it is zero
-  iosonar device wipe /dev/sdb                fill it with data that can't be compressed
-  iosonar device slurp /dev/sdb               read all of it: errors, throughput, zeroes
-  iosonar device scheduler /dev/sdb none      let the device itself be measured")]
+  iosonar device inspect /dev/sdb             properties, users, share of zeros
+  iosonar device wipe /dev/sdb                fill it with incompressible data
+  iosonar device slurp /dev/sdb               read all of it: errors, throughput, zeros
+  iosonar device scheduler /dev/sdb none      no scheduler: measure the device itself")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,
@@ -34,6 +36,8 @@ enum Command {
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
+        // What listens to nothing else ends at once.
+        signals::remove_unfinished_files();
         match self.command {
             Command::Inspect(args) => args.run(),
             Command::Wipe(args) => args.run(),

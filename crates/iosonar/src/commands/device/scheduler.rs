@@ -1,6 +1,6 @@
 //! `iosonar device scheduler`: shows or sets what orders a device's requests.
 
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,13 +8,15 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use iosonar_replay::device::{mounts, sysfs};
 
-/// Show the scheduler of a device, or set it until the next boot
+use crate::console::out;
+
+/// Show or set the I/O scheduler of a device, until the next boot
 ///
-/// A partition has that of its disk. To set one needs root; the kernel loads its module if it has to.
+/// A partition has the scheduler of its disk. Setting one needs root; the kernel loads its module if necessary.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  iosonar device scheduler /dev/sdb           the active one, and those that there are
+  iosonar device scheduler /dev/sdb           active and available schedulers
   sudo iosonar device scheduler /dev/sdb none")]
 pub struct Args {
     /// The block device
@@ -27,17 +29,17 @@ impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let rdev = number(&self.device)?;
         let shown = self.device.display();
-        let before =
-            sysfs::scheduler(rdev).ok_or_else(|| anyhow!("{shown} has no scheduler: its driver queues nothing"))?;
+        let before = sysfs::scheduler(rdev)
+            .ok_or_else(|| anyhow!("{shown} has no scheduler: its driver has no request queue"))?;
         let disk = sysfs::disk_name(rdev).unwrap_or_default();
         let of_disk = if self.device.ends_with(&disk) { String::new() } else { format!(" (of {disk})") };
         let Some(name) = self.name else {
-            writeln!(io::stdout(), "{shown}{of_disk}: {before}; there are: {}", sysfs::schedulers(rdev).join(", "))?;
+            out!("{shown}{of_disk}: {before}; available: {}", sysfs::schedulers(rdev).join(", "));
             return Ok(ExitCode::SUCCESS);
         };
         set(&self.device, rdev, &name)?;
         let changed = if before == name { "already".to_owned() } else { format!("was {before}") };
-        writeln!(io::stdout(), "{shown}{of_disk}: {name}, {changed}")?;
+        out!("{shown}{of_disk}: {name}, {changed}");
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -49,8 +51,8 @@ fn number(path: &Path) -> Result<u64> {
         return Ok(meta.rdev());
     }
     let below = mounts::of(path).and_then(|mount| mount.device()).and_then(sysfs::disk_name);
-    let advice = below.map_or(String::new(), |disk| format!("; what lies there is on /dev/{disk}"));
-    bail!("{}: no block device, and only these have a scheduler{advice}", path.display());
+    let advice = below.map_or(String::new(), |disk| format!("; it lies on /dev/{disk}: name that"));
+    bail!("{}: not a block device, so it has no scheduler{advice}", path.display());
 }
 
 fn set(device: &Path, rdev: u64, name: &str) -> Result<()> {
@@ -58,16 +60,18 @@ fn set(device: &Path, rdev: u64, name: &str) -> Result<()> {
     match sysfs::set_scheduler(rdev, name) {
         Ok(()) => {}
         Err(e) if e.raw_os_error() == Some(libc::EINVAL) => bail!(
-            "{shown} can't have the scheduler {name:?}: there are {}; another may be in a module that this kernel lacks",
+            "{shown}: no scheduler {name:?}; available: {} (others may need a kernel module that is not installed)",
             sysfs::schedulers(rdev).join(", ")
         ),
         Err(e) if matches!(e.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
-            bail!("{shown}: {e}; to set a scheduler needs root, and /sys writable (try sudo)")
+            bail!("{shown}: {e}; run as root, with /sys writable")
         }
-        Err(e) => return Err(e).with_context(|| format!("{shown}: the scheduler could not be set")),
+        Err(e) => return Err(e).with_context(|| format!("{shown}: can't set the scheduler")),
     }
     match sysfs::scheduler(rdev) {
         Some(now) if now == name => Ok(()),
-        now => bail!("{shown} took the scheduler {name:?}, but now says {}", now.unwrap_or_else(|| "nothing".into())),
+        now => {
+            bail!("{shown} accepted the scheduler {name:?}, but reports {}", now.unwrap_or_else(|| "nothing".into()))
+        }
     }
 }

@@ -6,21 +6,22 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use iosonar_replay::advice::{before, percent};
+use iosonar_replay::advice::before;
 use iosonar_replay::device::passes::{Slurp, ZERO_UNIT_BYTES};
 use iosonar_replay::device::readable::{Readable, Through};
 use iosonar_replay::device::sweep::{self, Progress, Swept, sweep};
-use iosonar_trace::SECTOR_BYTES;
+use iosonar_trace::{SECTOR_BYTES, path_text};
 use serde_json::json;
 
 use super::sweeping;
-use crate::told::tell;
-use crate::{exit, human};
+use crate::console::status;
+use crate::human::percent_of;
+use crate::{console, exit, human};
 
-/// Read all of a device or file: is it readable, how fast, and how much of it is zero
+/// Read all of a device or file: errors, throughput, share of zeros
 ///
-/// It proves that all of it can be read, and fills the caches below the page cache, for example those of a storage array.
-/// Nothing is changed; what is in use may be read as well.
+/// Finds unreadable blocks, and fills the caches below the page cache, such as those of a storage array. Changes nothing;
+/// the device may be in use.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,15 +29,15 @@ Examples:
   sudo iosonar device slurp /dev/sdb --json | jq .zero_share
   iosonar device slurp test.img --page-cache  fill this machine's page cache as well
 
-Ctrl-C ends it and says how far it was. Exit codes: 0 done, 1 could not be done, 4 parts of the
-device could not be read, 5 cut short.")]
+Ctrl-C ends it and shows how far it got. Exit codes: 0 success, 1 failure, 2 wrong command line,
+4 parts of the device were unreadable, 5 cut short.")]
 pub struct Args {
     /// The block device or regular file
     device: PathBuf,
-    /// Read through the page cache, which then holds as much of it as fits, instead of past it
+    /// Read through the page cache, and so fill it, instead of by direct I/O
     #[arg(long)]
     page_cache: bool,
-    /// Print one JSON object on standard output (docs/devices.md describes it)
+    /// Print a JSON object (see docs/devices.md)
     #[arg(long)]
     json: bool,
 }
@@ -50,26 +51,26 @@ impl Args {
         let storage = Readable::open(&self.device, through)?;
         let shown = self.device.display();
         if storage.bytes == 0 {
-            bail!("{shown} is empty: there is nothing to read");
+            bail!("{shown} is empty: nothing to read");
         }
         if !storage.direct && !self.page_cache {
-            tell!("note: the file system of {shown} can't do direct I/O: what is in the page cache is read from there");
+            status!("note: the file system of {shown} has no direct I/O: cached data is read from the page cache");
         }
         let progress = Arc::new(Progress::default());
-        sweeping::stop_on_signals(&progress)?;
+        let _heeding = sweeping::stop_on_signals(&progress)?;
         let swept = sweeping::with_bar(storage.bytes, &progress, || read(&storage, &progress))?;
         if self.json {
-            writeln!(io::stdout(), "{:#}", self.as_json(&storage, &swept))?;
+            writeln!(io::stdout(), "{}", console::json(&self.as_json(&storage, &swept))?)?;
         } else {
             self.for_people(&storage, &swept)?;
         }
-        sweeping::failures(&swept).lines().for_each(|line| tell!("{line}"));
+        sweeping::failures(&swept).lines().for_each(|line| status!("{line}"));
         if let Some(fatal) = &swept.fatal {
-            bail!("{shown}: {fatal}; it ended at sector {}", swept.reached / SECTOR_BYTES);
+            bail!("{shown}: {fatal}; stopped at sector {}", swept.reached / SECTOR_BYTES);
         }
         if swept.reached < storage.bytes {
-            tell!(
-                "{shown}: cut short at sector {}: {} of {} were read",
+            status!(
+                "{shown}: cut short at sector {}: read {} of {}",
                 swept.reached / SECTOR_BYTES,
                 human::block(swept.reached),
                 human::block(storage.bytes)
@@ -84,7 +85,14 @@ impl Args {
         writeln!(out, "read      {}", sweeping::rate(swept))?;
         let (units, zero) = counted(swept);
         let share = zero as f64 / units.max(1) as f64;
-        writeln!(out, "all zero  {} ({zero} of {units} pieces of {})", percent(share), human::block(ZERO_UNIT_BYTES))?;
+        writeln!(
+            out,
+            "all zero  {} ({} of {} blocks of {})",
+            percent_of(zero, units),
+            human::count(zero),
+            human::count(units),
+            human::block(ZERO_UNIT_BYTES)
+        )?;
         if let Some((at, took)) = swept.slowest {
             let (chunk, at) = (human::block(sweep::CHUNK_BYTES.min(storage.bytes)), at / SECTOR_BYTES);
             writeln!(out, "slowest   {} for {chunk} at sector {at}", human::span(took.as_secs_f64()))?;
@@ -97,7 +105,8 @@ impl Args {
         };
         writeln!(out, "errors    {errors}")?;
         if share >= before::MUCH_ZERO {
-            writeln!(out, "note      {}", before::filling(&self.device, &percent(share)))?;
+            let note = before::filling(&self.device, &percent_of(zero, units));
+            writeln!(out, "note      {}", console::one_line(&note))?;
         }
         Ok(())
     }
@@ -106,7 +115,7 @@ impl Args {
         let (units, zero) = counted(swept);
         let seconds = swept.took.as_secs_f64();
         json!({
-            "path": self.device,
+            "path": path_text(&self.device),
             "bytes": storage.bytes,
             "complete": swept.reached == storage.bytes && swept.fatal.is_none(),
             "reached_bytes": swept.reached,

@@ -10,29 +10,25 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use iosonar_replay::device::sweep::{Progress, Swept};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
-use crate::told::tell;
+use crate::console::status;
+use crate::signals::{Heeding, heed};
 use crate::{exit, human};
 
 /// Failures that are listed for people.
 const SHOWN: usize = 20;
 
 /// The first signal ends the sweep after the chunks that are being done; a second one ends the program.
-pub fn stop_on_signals(progress: &Arc<Progress>) -> Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signals can't be caught")?;
+pub fn stop_on_signals(progress: &Arc<Progress>) -> Result<Heeding> {
     let progress = Arc::clone(progress);
-    thread::spawn(move || {
-        for (seen, _) in signals.forever().enumerate() {
-            if seen > 0 {
-                std::process::exit(i32::from(exit::CUT_SHORT));
-            }
-            progress.stop();
-            tell!("stopping; once more to wait for nothing");
+    let stop = move |_, before| {
+        if before > 0 {
+            std::process::exit(i32::from(exit::CUT_SHORT));
         }
-    });
-    Ok(())
+        progress.stop();
+        status!("stopping; press Ctrl-C again to stop at once");
+    };
+    heed(stop).context("can't handle signals")
 }
 
 /// Does the work with a bar on a terminal.
@@ -70,11 +66,11 @@ fn draw(bytes: u64, progress: &Progress, over: &AtomicBool) {
     bar.finish_and_clear();
 }
 
-/// `64 MiB in 1.20 s: 55.9 MB/s`.
+/// `67.1 MB in 1.2 s: 55.9 MB/s`.
 pub fn rate<P>(swept: &Swept<P>) -> String {
     let seconds = swept.took.as_secs_f64();
     let rate = human::bytes((swept.bytes as f64 / seconds.max(1e-9)) as u64);
-    format!("{} in {}: {rate}/s", human::block(swept.bytes), human::span(seconds))
+    format!("{} in {}: {rate}/s", human::bytes(swept.bytes), human::span(seconds))
 }
 
 /// The places that failed, a line for each.
@@ -92,7 +88,7 @@ pub fn failures<P>(swept: &Swept<P>) -> String {
     }
     let more = swept.failures.len().saturating_sub(SHOWN);
     if more > 0 {
-        _ = writeln!(text, "error: and {more} more places");
+        _ = writeln!(text, "error: and {} more places", human::count(more as u64));
     }
     text
 }

@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 use iosonar_record::Progress;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::console::status;
 use crate::signals::{Orders, see_children_end};
-use crate::told::tell;
 
 /// How often is looked whether a command that outlives its recording has ended.
 const TICK: Duration = Duration::from_millis(20);
@@ -48,7 +48,7 @@ impl Until {
             return false;
         }
         if self.is_over(progress) {
-            tell!("the time of the recording is over; the command goes on without it, and is waited for");
+            status!("--duration is over: recording ended; waiting for the command");
             return false;
         }
         true

@@ -3,36 +3,40 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use iosonar_replay::data::DataSpec;
+use iosonar_replay::address::device_map::labelled;
 use iosonar_replay::device::Device;
-use iosonar_replay::mapping::labelled;
+use iosonar_replay::pipeline::payload::DataSpec;
 use iosonar_replay::run::Prepared;
 use iosonar_trace::{DeviceId, SECTOR_BYTES};
 
+use crate::console::status;
 use crate::human;
-use crate::told::tell;
 
 /// Says what is going to be overwritten, before it is, or that nothing is real.
 pub fn announce(prepared: &Prepared) {
     if let Some(fake) = prepared.options().fake() {
-        tell!("{fake}");
+        status!("{fake}");
     }
     if prepared.options().method.does_io() {
         announce_destruction(prepared);
     }
+    // As fast as possible nothing waits for a time.
+    if prepared.options().has_deadlines() {
+        status!("waiting between requests: {} ({})", prepared.options().wait().name(), prepared.wait_reason());
+    }
     for said in prepared.isolation() {
-        tell!("isolated: {said}");
+        status!("isolation: {said}");
     }
     for warning in prepared.warnings() {
-        tell!("warning: {warning}");
+        status!("warning: {warning}");
     }
     if prepared.options().data != DataSpec::default() {
-        tell!("what is written: {}", prepared.options().data);
+        status!("data of writes: {}", prepared.options().data);
     }
     if !std::io::stderr().is_terminal()
         && let Some(duration) = prepared.duration()
     {
-        tell!("this takes {}", human::span(Duration::from_nanos(duration.0.max(0) as u64).as_secs_f64()));
+        status!("expected duration: {}", human::span(Duration::from_nanos(duration.0.max(0) as u64).as_secs_f64()));
     }
 }
 
@@ -41,17 +45,17 @@ fn announce_destruction(prepared: &Prepared) {
     let what = demand(prepared);
     match prepared.devices() {
         [device] if prepared.options().targets.iter().all(|mapping| mapping.source.is_none()) => {
-            tell!("{}: {what}", fate(prepared, device));
+            status!("{}: {what}", fate(prepared, device));
         }
         devices => {
             for (target, device) in devices.iter().enumerate() {
-                tell!("{}; for {}", fate(prepared, device), sources(prepared, target as u16));
+                status!("{}; for {}", fate(prepared, device), sources(prepared, target as u16));
             }
             let lost = labels(prepared, |target| target.is_none());
             if !lost.is_empty() {
-                tell!("left out, for no --target names them: {}", lost.join(", "));
+                status!("left out, no --target: {}", lost.join(", "));
             }
-            tell!("{what}");
+            status!("{what}");
         }
     }
 }
@@ -60,9 +64,9 @@ fn announce_destruction(prepared: &Prepared) {
 fn fate(prepared: &Prepared, device: &Device) -> String {
     let size = human::block(device.geometry.sectors * SECTOR_BYTES);
     let fate = match (prepared.options().reads_only, &device.user) {
-        (false, _) => "its content is overwritten".to_owned(),
-        (true, None) => "it is only read".to_owned(),
-        (true, Some(user)) => format!("it is only read ({user}: what others do there will show in the times)"),
+        (false, _) => "overwriting its content".to_owned(),
+        (true, None) => "reads only".to_owned(),
+        (true, Some(user)) => format!("reads only ({user}: its I/O will affect the latencies)"),
     };
     format!("{}: {size}; {fate}", device.path.display())
 }
@@ -71,10 +75,21 @@ fn fate(prepared: &Prepared, device: &Device) -> String {
 fn demand(prepared: &Prepared) -> String {
     let again = if prepared.options().again { " of each round" } else { "" };
     match (prepared.survey(), prepared.options().reads_only) {
-        (None, false) => "whatever the load writes".to_owned(),
-        (None, true) => "all but the reads of the load is left out".to_owned(),
-        (Some(s), false) => format!("{} of {} requests{again} write", s.writes, s.requests),
-        (Some(s), true) => format!("{} of {} requests{again} are no reads, and are left out", s.writes, s.requests),
+        (None, false) => "all writes of the load".to_owned(),
+        (None, true) => "all but the reads of the load are left out".to_owned(),
+        (Some(s), false) => {
+            let (writes, share) = (human::count(s.writes), human::percent_of(s.writes, s.requests));
+            let others = match s.others {
+                0 => String::new(),
+                others => format!(", {} flush, discard or write zeroes", human::count(others)),
+            };
+            format!("{writes} of {}{again} are writes ({share}){others}", human::counted(s.requests, "request"))
+        }
+        (Some(s), true) => format!(
+            "{} of {}{again} are not reads and are left out",
+            human::count(s.writes + s.others),
+            human::counted(s.requests, "request")
+        ),
     }
 }
 
@@ -83,7 +98,7 @@ fn sources(prepared: &Prepared, target: u16) -> String {
     let mut labels = labels(prepared, |to| to == Some(target));
     let (_, takes_others) = prepared.map().sources_of(target);
     if prepared.survey().is_none() && takes_others {
-        labels.push("all that no other target takes".into());
+        labels.push("all devices without a target of their own".into());
     }
     if labels.is_empty() { "nothing of this load".into() } else { labels.join(", ") }
 }

@@ -4,15 +4,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use iosonar_replay::fidelity::NEEDED_PCT;
-use iosonar_replay::isolate::Isolation;
+use iosonar_replay::config::options::Options;
+use iosonar_replay::host::isolation::Isolation;
 use iosonar_replay::issuer::Stop;
-use iosonar_replay::options::Options;
+use iosonar_replay::result::fidelity::NEEDED_PCT;
 use iosonar_replay::run::calibrate::{Step, measure, search};
 use serde_json::json;
 
-use crate::told::{answer, tell};
-use crate::{exit, watch};
+use crate::console::{answer_json, out, status};
+use crate::{exit, human, watch};
 
 /// How long each rate is tried.
 const SECONDS: f64 = 2.0;
@@ -20,22 +20,19 @@ const SECONDS: f64 = 2.0;
 /// Measures, and tells step by step.
 pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
     let stop = Arc::new(Stop::default());
-    watch::stop_on_signals(&stop).context("signals can't be caught")?;
+    let _heeding = watch::stop_on_signals(&stop).context("can't handle signals")?;
     let isolation = if options.isolate.is_empty() { None } else { Some(Isolation::arrange(&options.isolate)?) };
     for said in isolation.iter().flat_map(Isolation::said) {
-        tell!("isolated: {said}");
+        status!("isolation: {said}");
     }
     if !json {
-        answer!(
-            "the replayer alone, without a device: Poisson arrivals for {SECONDS} s each, waiting by {}",
-            wait(options)
-        );
+        out!("replayer only, no I/O: Poisson arrivals for {SECONDS} s each, --wait {}", wait(options));
     }
     let mut steps: Vec<Step> = Vec::new();
     let found = search(|rate| {
         let step = measure(rate, SECONDS, options, isolation.as_ref(), &stop)?;
         if !json && !stop.is_ordered() {
-            answer!("{}", line(&step));
+            out!("{}", line(&step));
         }
         let faithful = step.is_faithful();
         // What was stopped within says nothing, and ends the search soon.
@@ -43,16 +40,16 @@ pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
         Ok(faithful && !stop.is_ordered())
     });
     if stop.is_ordered() {
-        tell!("stopped: the calibration is not complete");
+        status!("stopped: calibration incomplete");
         return Ok(ExitCode::from(exit::CUT_SHORT));
     }
     let found = found?;
     let sentence = sentence(found, &steps);
     if json {
         let said = json!({ "faithful_up_to": found, "sentence": sentence, "wait": options.wait(), "steps": steps });
-        answer!("{}", serde_json::to_string_pretty(&said)?);
+        answer_json(&said)?;
     } else {
-        answer!("{sentence}");
+        out!("{sentence}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -62,11 +59,11 @@ fn wait(options: &Options) -> String {
 }
 
 fn line(step: &Step) -> String {
-    let [in_10, in_50, in_100] = step.within_pct;
+    let [in_10, in_50, in_100] = step.within_pct.map(|pct| human::percent(pct / 100.0));
     let faithful = if step.is_faithful() { "faithful" } else { "not faithful" };
     format!(
-        "{:>9.0} requests/s  {in_10:6.2} % within 10 µs  {in_50:6.2} % 50 µs  {in_100:6.2} % 100 µs  {faithful}",
-        step.rate
+        "{:>9} requests/s  {in_10:>6} within 10 µs  {in_50:>6} 50 µs  {in_100:>6} 100 µs  {faithful}",
+        human::rate(step.rate)
     )
 }
 
@@ -81,22 +78,23 @@ fn sentence(found: Option<f64>, steps: &[Step]) -> String {
     let too_much = steps.iter().filter(|step| !step.is_faithful()).min_by(|a, b| a.rate.total_cmp(&b.rate));
     let cause = too_much.and_then(|step| step.verdict.late.iter().max_by_key(|late| late.requests));
     let why = cause
-        .map(|late| format!("; most of those that were late beyond it were so because {}", late.cause.phrase()))
+        .map(|late| format!("; beyond that, most late requests were late because {}", late.cause.phrase()))
         .unwrap_or_default();
     match found {
         None => format!(
-            "This machine is too slow or too busy now for a faithful replay: even at {:.0} requests/s fewer than \
-             {NEEDED_PCT:.0} % went out within 50 µs of their time{why}.",
-            steps.first().map_or(0.0, |step| step.rate)
+            "This machine is too slow or too busy for a faithful replay: even at {} requests/s it issued fewer than \
+             {NEEDED_PCT:.0} % within 50 µs of their scheduled time{why}.",
+            human::rate(steps.first().map_or(0.0, |step| step.rate))
         ),
         Some(rate) if too_much.is_none_or(|step| step.rate < rate) => {
             format!(
-                "Up to {rate:.0} requests/s at least, {NEEDED_PCT:.0} % go out within 50 µs of their time on this machine."
+                "This machine issues {NEEDED_PCT:.0} % of the requests within 50 µs of their scheduled time up to at least {} requests/s.",
+                human::rate(rate)
             )
         }
         Some(rate) => format!(
-            "Up to about {:.0} requests/s, {NEEDED_PCT:.0} % go out within 50 µs of their time on this machine{why}.",
-            rounded_down(rate)
+            "This machine issues {NEEDED_PCT:.0} % of the requests within 50 µs of their scheduled time up to about {} requests/s{why}.",
+            human::rate(rounded_down(rate))
         ),
     }
 }

@@ -3,37 +3,37 @@
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use iosonar_replay::isolate::Part;
-use iosonar_replay::options::{DepthFor, Options, Wait};
+use iosonar_replay::config::options::{DepthFor, MOST_DEPTH, Options, Wait};
+use iosonar_replay::host::isolation::Part;
+use iosonar_trace::Nanos;
 
-use super::time::seconds;
+use crate::duration::nanos;
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Engine")]
 pub struct Engine {
-    /// The most requests in flight (1 to 65536) over all targets; each=N gives every target a depth of its own
+    /// Queue depth: the most requests in flight (1 to 65536) over all targets; each=N for each target
     #[arg(long, alias = "threads", value_name = "N|each=N", default_value = "512")]
     depth: Depth,
-    /// The most memory for the data of requests, in MiB
+    /// Memory for request data, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     buffers: u64,
-    /// How many requests are made ready ahead of their time and handed to the loop (the manual's bottleneck)
+    /// Prepare at most this many requests ahead of their scheduled time (the manual's bottleneck)
     #[arg(long, alias = "bottleneck", value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     ahead: u32,
-    /// How long before their time requests are made ready, in seconds
-    #[arg(long, value_name = "S", default_value_t = 1.0)]
-    ahead_time: f64,
-    /// How long before the first request everything is opened, filled and made ready, in seconds
-    #[arg(long, value_name = "S", default_value_t = 0.2)]
-    grace: f64,
-    /// How to wait: spin is exact and takes a processor; hybrid sleeps in between; sleep costs the least; work has the
-    /// loop make requests ready and record them itself meanwhile, without other threads
-    /// [default: spin; on two or three processors work from 30,000 requests/s on, and with --asap or --closed=no-think,
-    /// which have hybrid on more; hybrid where only one processor may be used]
+    /// Prepare requests this long before their scheduled time
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = nanos, allow_hyphen_values = true)]
+    ahead_time: Nanos,
+    /// Time to open and prepare everything before the first request
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = nanos, allow_hyphen_values = true)]
+    grace: Nanos,
+    /// How to wait for the scheduled time of the next request [default: spin with four or more processors, hybrid there
+    /// with --asap or --closed=no-think; with two or three processors work for those two and from 30,000 requests/s on, else
+    /// spin; hybrid with one processor, or if other programs need more processors than there are]
     #[arg(long, value_enum)]
     wait: Option<WaitName>,
-    /// Arrange the machine for the loop, all of it or the parts named, and undo that at the end: a processor of
-    /// its own, without kernel workers and interrupts, before others, and idle processors kept awake (needs root)
+    /// Isolate the replay loop from the rest of the machine, in all these ways or only in those named, and undo that at the
+    /// end (needs root)
     #[arg(long, value_name = "PARTS", num_args = 0..=1, require_equals = true, value_delimiter = ',',
           default_missing_value = "processors,workers,interrupts,priority,awake")]
     isolate: Vec<PartName>,
@@ -53,35 +53,38 @@ impl FromStr for Depth {
             Some(number) => (DepthFor::Each, number),
             None => (DepthFor::All, text),
         };
-        let requests = number.parse().map_err(|_| format!("{number:?} is no number of requests"))?;
+        let requests = number.parse().ok().filter(|requests| (1..=MOST_DEPTH).contains(requests));
+        let requests =
+            requests.ok_or_else(|| format!("give a number of requests from 1 to {MOST_DEPTH}: 64, each=16"))?;
         Ok(Self { of, requests })
     }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum WaitName {
-    /// Exact, takes a processor
+    /// Busy-wait: exact, occupies a processor
     Spin,
-    /// Sleeps until shortly before each deadline, then spins
+    /// Sleep until shortly before the scheduled time, then spin
     Hybrid,
-    /// Sleeps until the deadline: late by the time that waking takes
+    /// Sleep until the scheduled time: late by the wake-up latency
     Sleep,
+    /// Prepare requests and record results in the same thread meanwhile
     Work,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum PartName {
-    /// A processor of its own for the loop
+    /// A dedicated processor for the loop
     Processors,
-    /// Kernel workers keep off it
+    /// No kernel workers (workqueues) on it
     Workers,
-    /// Interrupts keep off it
+    /// No interrupts on it
     Interrupts,
-    /// Nice -20 and exact timers
+    /// Nice -20 and minimal timer slack
     Priority,
-    /// Idle processors poll instead of sleeping
+    /// No idle states (C-states): idle processors poll
     Awake,
-    /// Those of a virtual machine poll for 200 µs before they sleep (only if named)
+    /// In a virtual machine, idle processors poll for 200 µs before they halt (only if named)
     Polling,
 }
 
@@ -90,8 +93,7 @@ impl Engine {
         (options.depth, options.depth_for) = (self.depth.requests, self.depth.of);
         options.buffers = self.buffers << 20;
         options.ahead_requests = self.ahead as usize;
-        options.ahead = seconds("ahead-time", self.ahead_time)?;
-        options.grace = seconds("grace", self.grace)?;
+        (options.ahead, options.grace) = (self.ahead_time, self.grace);
         options.wait = self.wait.map(|wait| match wait {
             WaitName::Spin => Wait::Spin,
             WaitName::Hybrid => Wait::Hybrid,

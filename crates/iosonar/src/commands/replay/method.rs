@@ -1,55 +1,57 @@
 //! What does the I/O, or does as if.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::ValueEnum;
-use iosonar_replay::mapping::Mapping;
-use iosonar_replay::options::Options;
-use iosonar_replay::target::engine::{Engine, Method};
-use iosonar_replay::target::service::Simulation;
+use iosonar_replay::address::device_map::Mapping;
+use iosonar_replay::config::options::Options;
+use iosonar_replay::engine::choice::{Engine, Method};
+use iosonar_replay::engine::service::Simulation;
+
+use crate::usage::misuse;
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "How the I/O is done")]
 pub struct MethodArgs {
-    /// What does the I/O [default: io_uring; threads where there is none, which is said]
+    /// The I/O engine [default: io_uring; threads, with a warning, where io_uring is unavailable]
     #[arg(long, value_enum)]
     engine: Option<EngineName>,
-    /// The most threads of --engine threads [default: the depth, but at most 512]
+    /// The most threads of --engine threads [default: --depth, at most 512]
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
-    /// Look for completions at the device instead of waiting for interrupts; needs a device with queues for that
+    /// Poll for completions instead of waiting for interrupts; needs a device with poll queues
     #[arg(long)]
     poll: bool,
-    /// Let a thread of the kernel take requests: no system call for them, but it needs a processor of its own
+    /// Submit by a kernel thread (IORING_SETUP_SQPOLL), without system calls; it occupies a processor
     #[arg(long)]
     sqpoll: bool,
-    /// Each write is durable before it is through
+    /// Open targets with O_SYNC: writes complete when durable
     #[arg(long)]
     o_sync: bool,
-    /// Through the page cache; the result is marked as FAKE
+    /// Go through the page cache; marks the result as FAKE
     #[arg(long)]
     no_o_direct: bool,
-    /// Everything but the I/O: the target is opened and checked, data is built; the result is marked as FAKE
+    /// Do everything but the I/O: open and check the target, build data; marks the result as FAKE
     #[arg(long)]
     dry_run: bool,
-    /// No I/O, no data, no positions, and no target (--engine null); the result is marked as FAKE
+    /// Do no I/O, build no data, need no target (--engine null); marks the result as FAKE
     #[arg(long, conflicts_with_all = ["dry_run", "simulate"])]
     fake_io: bool,
-    /// No I/O: each request takes a time instead, constant=200us, lognormal=200us:0.5 (median, spread) or
-    /// run=FILE.replay.parquet; 'constant=200us servers=8' lets more than 8 queue up; the result is marked as FAKE
+    /// Simulate the I/O, with latencies constant=200us, lognormal=200us:0.5 (median, sigma) or run=FILE.replay.parquet (from
+    /// an earlier run); servers=8 limits parallelism: 'constant=200us servers=8'; marks the result as FAKE
     #[arg(long, value_name = "LAW")]
     simulate: Option<Simulation>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum EngineName {
-    /// One io_uring: the most exact
+    /// A single io_uring: the most exact
     #[value(name = "io_uring")]
     IoUring,
-    /// A pool of threads, each doing one request at a time
+    /// A thread pool with blocking system calls
     Threads,
-    /// Nothing does it: what the replayer costs by itself
+    /// No I/O: measures the replayer's own overhead
     Null,
-    /// Nothing does it: needs --simulate
+    /// No I/O: needs --simulate
     Simulate,
 }
 
@@ -76,7 +78,7 @@ impl MethodArgs {
         };
         if options.targets.is_empty() {
             if options.method.has_device() {
-                bail!("say with --target which device or file to replay on");
+                misuse!("name the device or file to replay on with --target");
             }
             options.targets.push(Mapping { source: None, target: "none".into() });
         }

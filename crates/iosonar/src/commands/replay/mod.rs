@@ -19,11 +19,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use iosonar_replay::config::options::Options;
 use iosonar_replay::issuer::Stop;
-use iosonar_replay::options::Options;
-use iosonar_replay::recorder::Progress;
+use iosonar_replay::result::completion_log::Progress;
+use iosonar_replay::result::statistics::Statistics;
 use iosonar_replay::run::Prepared;
-use iosonar_replay::statistics::Statistics;
 use iosonar_trace::transforms::Pipeline;
 
 use self::announce::announce;
@@ -36,42 +36,42 @@ use self::result::ResultArgs;
 use self::targets::Targets;
 use self::time::Time;
 use self::verify::VerifyArgs;
-use crate::told::{answer, tell};
+use crate::console::{answer_json, out, status};
 use crate::{exit, statistics, watch};
 
-/// Replay a load on a device or a file, each request at its time
+/// Replay a load on a device or file, each request at its scheduled time
 ///
-/// DESTROYS DATA on the targets: every write of the load is written there. A target that is mounted or otherwise in use is
-/// always refused; one that carries a file system, LVM, RAID or partitions only goes with --force.
+/// DESTROYS DATA on the targets: it replays the writes of the load there. Refuses a target that is mounted or otherwise in
+/// use. Needs --force for one with a file system, LVM, RAID or partitions, and for a file with data.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   iosonar replay mysql.load.gz --target /dev/sdb --output sdb.replay.parquet
   iosonar replay mysql.load.gz --target /dev/sdb --output part.replay.parquet --start 600 --end 900
-                                          five minutes of it, from the tenth on
+                                          five minutes of it, from minute 10
   iosonar replay mysql.load.gz --target /dev/sdb --output fast.replay.parquet --asap --depth 64
   iosonar replay mysql.load.gz --target /srv/test.img --output file.replay.parquet --speedup 10
   iosonar replay x.load.gz -t /dev/sdb -o y.replay.parquet --duration 86400 --edit 'repeat | slip'
-                                          a day of it, always at slightly other places
+                                          a day of it, each round at shifted positions
   iosonar replay host.load -t sda=/dev/sdb -t sdb=/dev/sdc -o a.replay.parquet --depth each=64
-                                          two devices of a load at once, with 64 requests in flight on each
+                                          two devices of a load, with a depth of 64 each
   iosonar replay x.load.gz -t /dev/sdb -o y.replay.parquet --loop --for 10m
-                                          again and again for ten minutes
+                                          in a loop for ten minutes
   iosonar replay x.load.gz -t /dev/sdb -o old.replay.parquet --repeat 5
                                           five results, old.1.replay.parquet and so on
-  iosonar replay --calibrate              how many requests in a second this machine times well
-Then look at it: iosonar report sdb.replay.parquet
+  iosonar replay --calibrate              the rate that this machine can replay faithfully
+To see the result: iosonar report sdb.replay.parquet
 
-Exit codes: 0 done, 1 could not be done, 2 the command line was wrong, 4 done, but requests
-failed or were cut short by the target, 5 the run was cut short (what it did is in the result).")]
+Exit codes: 0 success, 1 failure, 2 wrong command line, 4 requests failed or were short,
+5 the run was cut short (the result has all requests until then).")]
 pub struct Args {
-    /// The load, in any format that `iosonar convert` reads; - is standard input
+    /// The load, in any format that `iosonar convert` reads; `-` is standard input
     #[arg(required_unless_present = "calibrate")]
     load: Option<PathBuf>,
-    /// Change the load on its way, as `iosonar edit` does: 'select from=0 to=300 | slip every=32768 increase=256'
+    /// Transform the load first, as `iosonar edit` does: 'select from=0 to=300 | slip every=32768 increase=256'
     #[arg(long, value_name = "PIPELINE", value_parser = super::edit::parse)]
     edit: Option<Pipeline>,
-    /// The result; by its ending Parquet or classic text
+    /// The result; NAME.replay.parquet, or NAME.replay.gz for blkreplay's text
     #[arg(long, short, value_name = "FILE", required_unless_present = "calibrate")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -128,11 +128,11 @@ impl Args {
 /// replay through this one as well.
 pub fn replay(runs: Vec<Options>, json: bool) -> Result<ExitCode> {
     let stop = Arc::new(Stop::default());
-    watch::stop_on_signals(&stop).context("signals can't be caught")?;
+    let _heeding = watch::stop_on_signals(&stop).context("can't handle signals")?;
     let (times, mut all) = (runs.len(), Vec::new());
     for (options, number) in runs.into_iter().zip(1..) {
         if times > 1 {
-            tell!("run {number} of {times}");
+            status!("run {number} of {times}");
         }
         all.push(once(options, &stop, json)?);
         if stop.is_ordered() {
@@ -140,14 +140,14 @@ pub fn replay(runs: Vec<Options>, json: bool) -> Result<ExitCode> {
         }
     }
     match all.as_slice() {
-        [only] if json && times == 1 => answer!("{}", serde_json::to_string_pretty(only)?),
-        all if json => answer!("{}", serde_json::to_string_pretty(all)?),
-        all if all.len() > 1 => answer!("{}", repeat::between(all).trim_end()),
+        [only] if json && times == 1 => answer_json(only)?,
+        all if json => answer_json(&all)?,
+        all if all.len() > 1 => out!("{}", repeat::between(all).trim_end()),
         _ => {}
     }
     let not_begun = times - all.len();
     if not_begun > 0 {
-        tell!("{not_begun} of {times} runs were not begun");
+        status!("{not_begun} of {times} runs not started");
         return Ok(ExitCode::from(exit::CUT_SHORT));
     }
     Ok(statistics::exit_code(&all))
@@ -164,11 +164,11 @@ fn once(options: Options, stop: &Arc<Stop>, json: bool) -> Result<Statistics> {
     statistics::tell_findings(&finished);
     // Those from before the run were told then.
     for warning in finished.warnings.iter().skip(told) {
-        tell!("warning: {warning}");
+        status!("warning: {warning}");
     }
     if !json {
-        answer!("{}", statistics::for_people(&finished.statistics).trim_end());
-        answer!("result           {}", finished.output.display());
+        out!("{}", statistics::for_people(&finished.statistics).trim_end());
+        out!("result           {}", finished.output.display());
     }
     Ok(finished.statistics)
 }

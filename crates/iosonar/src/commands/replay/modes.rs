@@ -1,12 +1,10 @@
 //! How often the load is run, and how its times are kept.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use clap::ValueEnum;
+use iosonar_replay::config::options::Options;
 use iosonar_replay::issuer::Think;
-use iosonar_replay::options::Options;
-use iosonar_replay::perturb::Perturb;
+use iosonar_replay::schedule::perturb::Perturb;
 use iosonar_trace::Nanos;
 
 use crate::duration;
@@ -14,48 +12,48 @@ use crate::duration;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Ways to run")]
 pub struct Modes {
-    /// Replay the load again and again, until --for is over or Ctrl-C is pressed; time goes on from round to round
+    /// Replay the load in a loop, until --for is over or Ctrl-C; time continues from round to round
     #[arg(long = "loop")]
     again: bool,
-    /// End the run after this time, whatever is left of the load: 90, 10m, 2h
-    #[arg(long = "for", value_name = "TIME", value_parser = duration::parse)]
-    run_for: Option<Duration>,
-    /// Replay nothing, but measure up to how many requests in a second this machine is faithful, without any device; with
-    /// --depth, --ahead, --wait and --isolate as a replay has them
+    /// Replay only requests scheduled within this time of the run: 90, 10m, 2h; requests due before its end are still issued.
+    /// With --asap, issue nothing new after it
+    #[arg(long = "for", value_name = "TIME", value_parser = duration::above_zero, allow_hyphen_values = true)]
+    run_for: Option<Nanos>,
+    /// Measure the highest rate that this machine replays faithfully, without I/O; takes --depth, --ahead, --wait and
+    /// --isolate
     #[arg(long, conflicts_with_all = ["load", "targets", "output", "asap", "closed", "perturb"])]
     pub calibrate: bool,
-    /// Run the whole replay that many times, with a numbered result each (sdb.1.replay.parquet, …): how much differs by
-    /// chance
+    /// Run the replay this many times, with numbered results (sdb.1.replay.parquet, …), to see the variance between runs
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub repeat: u32,
-    /// Issue each request when an earlier one is through, as --depth programs do that wait for their answers, instead of
-    /// at its time; without a value, with the load's pauses between them
+    /// Closed loop: --depth clients issue a request each, wait for its completion and, unless no-think, for the think time
+    /// of the load
     #[arg(
         long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "think",
         conflicts_with_all = ["asap", "perturb"]
     )]
     closed: Option<ClosedName>,
-    /// Make issue times worse on purpose, to see how much that changes: quantize=10ms puts each request off to the next
-    /// multiple of that time, delay=1ms by a random time with that mean (uniform from 0 to 2 ms)
+    /// Degrade the issue times on purpose, to see the effect: quantize=10ms delays each request to the next multiple of that
+    /// time, delay=1ms delays it by a random time with that mean (uniform from 0 to 2 ms)
     #[arg(long, value_name = "HOW=TIME", conflicts_with = "asap")]
     perturb: Option<Perturb>,
-    /// What chance depends on, with --perturb delay and --simulate: the same seed gives the same times
+    /// Seed of the random generator for --perturb delay and --simulate
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum ClosedName {
-    /// Each program pauses as long as the load does between two of its requests
+    /// Think time as in the load, between its requests
     Think,
-    /// No pauses: always --depth requests in flight
+    /// No think time: always --depth requests in flight
     NoThink,
 }
 
 impl Modes {
     pub fn apply(self, options: &mut Options) -> Result<()> {
         options.again = self.again;
-        options.run_for = self.run_for.map(|time| Nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)));
+        options.run_for = self.run_for;
         options.closed = self.closed.map(|how| match how {
             ClosedName::Think => Think::AsLoad,
             ClosedName::NoThink => Think::Never,

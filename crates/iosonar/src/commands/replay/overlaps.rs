@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use clap::ValueEnum;
-use iosonar_replay::conflicts::{Policy, Strong};
-use iosonar_replay::options::Options;
+use iosonar_replay::config::options::Options;
+use iosonar_replay::issuer::conflicts::{Policy, Strong};
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Overlaps")]
@@ -11,20 +11,20 @@ pub struct Overlaps {
     /// What to do with a request that overlaps one in flight
     #[arg(long, value_enum, default_value_t = PolicyName::Partial)]
     conflicts: PolicyName,
-    /// Which overlaps count: 0 two writes, 1 all but two reads, 2 any
+    /// Which overlaps conflict: 0 write/write, 1 all but read/read, 2 all
     #[arg(long, value_name = "0|1|2", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
     strong: u8,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum PolicyName {
-    /// Issue it all the same
+    /// Issue it anyway
     Allow,
     /// Leave it out, and count it
     Drop,
-    /// Push it back until the overlap has gone; others go on
+    /// Push it back until the overlap is gone; issue others meanwhile
     Partial,
-    /// Wait until the overlap has gone; so does everything behind it
+    /// Hold it and all requests behind it until the overlap is gone
     Ordering,
 }
 

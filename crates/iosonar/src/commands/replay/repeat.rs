@@ -1,12 +1,16 @@
 //! The same replay several times, each with a result of its own: how much differs between runs by chance.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use iosonar_replay::options::Options;
-use iosonar_replay::statistics::{Quantiles, Statistics};
+use iosonar_replay::config::options::Options;
+use iosonar_replay::config::validation as checks;
+use iosonar_replay::result::statistics::{Quantiles, Statistics};
 
 use crate::human;
+use crate::usage::misuse;
 
 /// What a result's name ends with, most telling first.
 const ENDINGS: [&str; 4] = [".replay.parquet", ".replay.gz", ".replay.zst", ".replay"];
@@ -17,29 +21,32 @@ pub fn each(options: Options, times: u32) -> Result<Vec<Options>> {
         return Ok(vec![options]);
     }
     if options.is_piped() {
-        bail!("a pipe can be read only once, so --repeat needs a load in a file");
+        misuse!("--repeat cannot reread a pipe: name a file as the load");
     }
     let outputs = names(&options.output, times);
     // Better known now than after hours.
     if let Some(there) = outputs.iter().find(|output| output.exists() && !options.overwrite) {
         bail!("{} exists; name other results with --output, or replace them with --overwrite", there.display());
     }
-    Ok(outputs.into_iter().map(|output| Options { output, ..options.clone() }).collect())
+    let runs: Vec<_> = outputs.into_iter().map(|output| Options { output, ..options.clone() }).collect();
+    runs.iter().try_for_each(checks::check)?;
+    Ok(runs)
 }
 
 /// `sdb.replay.parquet` three times is `sdb.1.replay.parquet` to `sdb.3.replay.parquet`.
 fn names(output: &Path, times: u32) -> Vec<PathBuf> {
-    let name = output.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let known = ENDINGS.iter().find(|ending| name.ends_with(**ending)).map(|ending| name.len() - ending.len());
-    let place = known.or_else(|| name.rfind('.').filter(|&dot| dot > 0)).unwrap_or(name.len());
-    let (front, ending) = name.split_at(place);
+    let name = output.file_name().unwrap_or_default().as_bytes();
+    let known = ENDINGS.iter().find(|ending| name.ends_with(ending.as_bytes())).map(|ending| name.len() - ending.len());
+    let last_dot = || name.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0);
+    let (front, ending) = name.split_at(known.or_else(last_dot).unwrap_or(name.len()));
     let width = times.to_string().len();
-    (1..=times).map(|number| output.with_file_name(format!("{front}.{number:0width$}{ending}"))).collect()
+    let numbered = |number| [front, format!(".{number:0width$}").as_bytes(), ending].concat();
+    (1..=times).map(|number| output.with_file_name(OsStr::from_bytes(&numbered(number)))).collect()
 }
 
 /// What differs between the runs, in a few lines.
 pub fn between(runs: &[Statistics]) -> String {
-    let mut out = format!("between {} runs\n", runs.len());
+    let mut out = format!("variance of {} runs\n", runs.len());
     let mut line = |name: &str, values: Vec<f64>, shown: fn(f64) -> String| {
         let (least, most) = values.iter().fold((f64::MAX, f64::MIN), |(a, b), &x| (a.min(x), b.max(x)));
         if least > most {
@@ -47,7 +54,7 @@ pub fn between(runs: &[Statistics]) -> String {
         }
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let spread =
-            if mean > 0.0 { format!(" ({:.1} % apart)", 100.0 * (most - least) / mean) } else { String::new() };
+            if mean > 0.0 { format!(" (spread {})", human::percent((most - least) / mean)) } else { String::new() };
         out += &format!("{name:<17}{} to {}{spread}\n", shown(least), shown(most));
     };
     let latency = |of: fn(&Quantiles) -> f64| runs.iter().filter_map(|run| run.latency_us.as_ref()).map(of).collect();
@@ -55,7 +62,7 @@ pub fn between(runs: &[Statistics]) -> String {
     line("  median", latency(|q| q.p50), span);
     line("  99 %", latency(|q| q.p99), span);
     line("  99.9 %", latency(|q| q.p999), span);
-    line("  rate", runs.iter().map(|run| run.iops).collect(), |x| format!("{x:.0} requests/s"));
+    line("  rate", runs.iter().map(|run| run.iops).collect(), |x| format!("{} requests/s", human::rate(x)));
     let faithful = runs.iter().filter(|run| run.verdict.as_ref().is_some_and(|verdict| verdict.faithful)).count();
     if runs.iter().any(|run| run.verdict.is_some()) {
         out += &format!("  faithful       {faithful} of {}\n", runs.len());

@@ -2,48 +2,49 @@
 
 use anyhow::Result;
 use clap::ValueEnum;
-use iosonar_replay::mapping::Mapping;
-use iosonar_replay::options::Options;
-use iosonar_replay::placement::{Align, Fit};
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use iosonar_replay::address::device_map::Mapping;
+use iosonar_replay::address::placement::{Align, Fit};
+use iosonar_replay::config::options::Options;
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Target")]
 pub struct Targets {
-    /// The block device or regular file to replay on; its content is overwritten
+    /// The block device or regular file to replay on; the replay overwrites its content
     ///
-    /// With SRC= only the requests of that device of the load go there: its name or its number, as `iosonar info` lists
-    /// them. Give it several times for several devices: they are replayed at once, by one clock. One without SRC= takes
-    /// the devices that no other names; if there is none, these are left out, and counted. Two devices of the load may
-    /// share a target.
+    /// SRC= maps one device of the load, by name or number (see `iosonar info`), to this target. Repeat the option for
+    /// several targets; they share one clock. A target without SRC= takes all other devices; without such a target, their
+    /// requests are left out and counted. Two devices of the load may share a target.
     #[arg(long = "target", short = 't', value_name = "[SRC=]DEV_OR_FILE")]
+    #[arg(value_parser = OsStringValueParser::new().map(|word| Mapping::from(word.as_os_str())))]
     #[arg(required_unless_present_any = ["engine", "fake_io", "simulate", "calibrate"])]
     targets: Vec<Mapping>,
-    /// What to do where the load reaches beyond its target
+    /// What to do with requests beyond the end of the target
     #[arg(long, value_enum, default_value_t = FitName::Wrap)]
     fit: FitName,
-    /// What to do with requests that are not aligned to the target's logical blocks
+    /// What to do with requests not aligned to the target's logical blocks
     #[arg(long, value_enum, default_value_t = AlignName::Expand)]
     align: AlignName,
-    /// Don't read samples of the target before the run; they find areas that were never written
+    /// Do not sample the target before the run for areas that were never written
     #[arg(long)]
     no_sample: bool,
-    /// Overwrite a target that carries a file system, LVM, RAID or partitions
+    /// Overwrite a target with a file system, LVM, RAID or partitions, or a file with data
     #[arg(long)]
     force: bool,
-    /// Leave out everything but reads, and count it: nothing is overwritten, so the target may hold data, and be in use
+    /// Replay only the reads, and count the rest: writes nothing, so the target may hold data and be in use
     #[arg(long, conflicts_with = "force")]
     reads_only: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum FitName {
-    /// Go on at the target's beginning: the sector modulo the target's size
+    /// Wrap around to the start: the sector modulo the target's size
     Wrap,
-    /// Multiply all positions so that the load's device, or what the load reaches, becomes the whole target
+    /// Scale all positions from the size of the load's device, or its highest sector, to the size of the target
     Scale,
-    /// Leave out what does not lie on the target as a whole, and count it
+    /// Leave out requests that do not fit on the target, and count them
     Clip,
-    /// Refuse to replay such a load
+    /// Refuse the load
     Reject,
 }
 

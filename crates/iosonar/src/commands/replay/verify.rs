@@ -2,30 +2,30 @@
 
 use anyhow::Result;
 use clap::ValueEnum;
-use iosonar_replay::options::Options;
+use iosonar_replay::config::options::Options;
 use iosonar_replay::verify::Verify;
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Verification")]
 pub struct VerifyArgs {
-    /// Check that reads bring back what was written last; each includes those before it. Not for measurements: it costs
-    /// processor time, and paranoia doubles the I/O of writes
+    /// Check that reads return the data written last; each level includes those before it. Not for measurements: it costs
+    /// CPU time, and paranoia doubles the I/O of writes
     #[arg(long, value_enum, value_name = "HOW", default_value_t = VerifyName::Off)]
     verify: VerifyName,
-    /// The most memory to remember what was written, in MiB; beyond it, only a sample of the blocks is checked
+    /// Memory to track written blocks, in MiB; beyond it, only a sample of the blocks is checked
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     verify_memory: u64,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum VerifyName {
-    /// Nothing
+    /// No checks
     Off,
-    /// Every read of a sector that was written in this run
+    /// Check each read of sectors written in this run
     Reads,
-    /// Also every sector that was written, once more at the end
+    /// Also read back all written sectors at the end
     Final,
-    /// Also every write, by a read at once after it
+    /// Also read back each write at once
     Paranoia,
 }
 

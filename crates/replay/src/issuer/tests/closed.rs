@@ -14,9 +14,9 @@ fn takes(latencies: Vec<i64>) -> Answer {
 #[test]
 fn without_think_times_the_next_goes_when_one_completes() {
     let load = (0..30).map(|i| write(i, i as i64 * 1000 * MS, i * 8, 8)).collect();
-    let (rows, tally) = bench(Think::Never, 3, Policy::Partial).run(load, each_takes(MS));
+    let (rows, counters) = bench(Think::Never, 3, Policy::Partial).run(load, each_takes(MS));
     let rows = by_request(rows);
-    assert_eq!(tally.max_in_flight, 3);
+    assert_eq!(counters.max_in_flight, 3);
     assert!(rows.last().unwrap().completed.unwrap() < Nanos(10 * MS + MS / 10), "three at a time: {rows:?}");
     assert!(rows[..3].iter().all(|row| row.intended == Nanos::ZERO));
 }
@@ -37,7 +37,7 @@ fn clients_of_what_is_left_out_take_the_next() {
     let mut load: Vec<_> = (0..20).map(|i| write(i, 0, 0, 8)).collect();
     load[7].skip = Some(Outcome::BeyondEnd);
     for policy in [Policy::Drop, Policy::Partial, Policy::Ordering] {
-        let load = load.iter().map(|p| Planned { skip: p.skip, ..write(p.request, 0, 0, 8) }).collect();
+        let load = load.iter().map(|p| PreparedIo { skip: p.skip, ..write(p.request, 0, 0, 8) }).collect();
         let (rows, _) = bench(Think::Never, 2, policy).run(load, each_takes(MS));
         let rows = by_request(rows);
         assert!(rows.iter().map(|row| row.request).eq(0..20), "each once");

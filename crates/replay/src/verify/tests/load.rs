@@ -2,11 +2,11 @@
 
 use iosonar_trace::{DeviceId, Flags, Nanos, Op, Sector, Sectors};
 
-use crate::planned::Planned;
+use crate::pipeline::io::PreparedIo;
 
 /// A write that is due at once.
-pub fn write(generation: u64, sector: u64, sectors: u64) -> Planned {
-    Planned {
+pub fn write(generation: u64, sector: u64, sectors: u64) -> PreparedIo {
+    PreparedIo {
         generation,
         request: generation - 1,
         round: 0,

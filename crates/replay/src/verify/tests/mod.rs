@@ -3,5 +3,5 @@
 pub mod load;
 mod store;
 
-mod lies;
+mod fault_injection;
 mod times;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use iosonar_trace::{Nanos, Op};
 
-use crate::buffers::Arena;
-use crate::clock::Clock;
-use crate::target::mock::Time;
-use crate::target::{Completion, Io, Target};
+use crate::engine::mock::Time;
+use crate::engine::{Completion, Io, Target};
+use crate::pipeline::buffers::Arena;
+use crate::schedule::clock::Clock;
 
 /// How the store does one request.
 #[derive(Clone, Debug)]
@@ -36,6 +36,8 @@ impl Default for Plan {
 pub enum Lie {
     /// Writes nothing.
     LostWrite,
+    /// Discards nothing.
+    LostDiscard,
     /// Writes only the first half of its sectors.
     TornWrite,
     /// Writes only the first half of its last sector.
@@ -135,7 +137,9 @@ impl<'a> Store<'a> {
                     self.honest[from..from + bytes].copy_from_slice(data);
                 }
                 _ => {
-                    self.disk[to..to + bytes].fill(0);
+                    if to != NOWHERE {
+                        self.disk[to..to + bytes].fill(0);
+                    }
                     self.honest[from..from + bytes].fill(0);
                 }
             }
@@ -184,6 +188,7 @@ impl Target for Store<'_> {
             let wrap = |n: u64| (at + n as usize * 512) % self.disk.len();
             match lie {
                 Some(Lie::LostWrite) if is_write => step.to = NOWHERE,
+                Some(Lie::LostDiscard) if io.op == Op::Discard => step.to = NOWHERE,
                 Some(Lie::TornWrite) if is_write && i >= sectors.div_ceil(2) => step.to = NOWHERE,
                 Some(Lie::Misdirected(n)) if is_write => step.to = wrap(n),
                 Some(Lie::MisdirectedRead(n)) if io.op == Op::Read => step.from = wrap(n),

@@ -1,13 +1,13 @@
 //! The checker, where anything may overlap with anything, against the definition of what a sector may hold.
 
-use iosonar_trace::{Nanos, Op, Outcome, Record};
+use iosonar_trace::{IoResult, Nanos, Op, Outcome};
 use proptest::prelude::*;
 
 use super::load::write;
-use crate::buffers::Pool;
-use crate::planned::{Done, Planned};
+use crate::pipeline::buffers::Pool;
+use crate::pipeline::io::{CompletedIo, PreparedIo};
 use crate::verify::checker::Checker;
-use crate::verify::header::stamp;
+use crate::verify::header::write_header;
 
 const RUN: u64 = 0x1234_5678_9abc_def0;
 
@@ -91,8 +91,8 @@ fn is_allowed(history: &[Event], read: &Event, sector: u64, seen: Seen) -> bool 
     }
 }
 
-fn planned(generation: u64, event: &Event) -> Planned {
-    Planned { op: event.op, ..write(generation, event.sector, event.sectors) }
+fn planned(generation: u64, event: &Event) -> PreparedIo {
+    PreparedIo { op: event.op, ..write(generation, event.sector, event.sectors) }
 }
 
 /// The bytes that a read brings, and what the model sees in them.
@@ -108,7 +108,7 @@ fn bring(history: &[Event], read: &Event) -> (Vec<u8>, Vec<Seen>) {
             }
             Brings::Foreign => Seen::Foreign,
             Brings::Damaged => {
-                stamp(&mut bytes, RUN, &write(1, sector, 1));
+                write_header(&mut bytes, RUN, &write(1, sector, 1));
                 bytes[400] ^= 4;
                 Seen::Damaged
             }
@@ -116,7 +116,7 @@ fn bring(history: &[Event], read: &Event) -> (Vec<u8>, Vec<Seen>) {
                 let generation = index.index(history.len()) as u64 + 1;
                 let event = &history[generation as usize - 1];
                 if event.op == Op::Write && event.touches(sector) {
-                    stamp(&mut bytes, RUN, &write(generation, sector, 1));
+                    write_header(&mut bytes, RUN, &write(generation, sector, 1));
                     Seen::Generation(generation)
                 } else {
                     Seen::Foreign
@@ -149,9 +149,9 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-fn done(generation: u64, event: &Event, history: &[Event], pool: &mut Pool) -> Done {
+fn done(generation: u64, event: &Event, history: &[Event], pool: &mut Pool) -> CompletedIo {
     let planned = planned(generation, event);
-    let record = Record {
+    let record = IoResult {
         issued: Some(Nanos(event.issued)),
         completed: event.completed.map(Nanos),
         outcome: event.outcome,
@@ -166,7 +166,7 @@ fn done(generation: u64, event: &Event, history: &[Event], pool: &mut Pool) -> D
         buffer
     });
     let admitted = history.iter().filter(|other| other.issued <= event.end()).count() as u64;
-    Done { record, generation, target: 0, admitted, reread: None, buffer }
+    CompletedIo { record, generation, target: 0, admitted, reread: None, buffer }
 }
 
 proptest! {

@@ -1,8 +1,8 @@
 //! Text in, requests out, and back.
 
-use crate::formats::check::{about, load, recognised_as, written};
-use crate::request::{Comm, Flags, Op, Request};
-use crate::units::{Nanos, Sector, Sectors};
+use crate::formats::support::check::{about, load, recognised_as, written};
+use crate::model::request::{Comm, Flags, Op, Request};
+use crate::model::units::{Nanos, Sector, Sectors};
 
 const TEXT: &[u8] = b"\
   8,0    3        1     0.000000000   697  A   W 223490 + 8 <- (8,1) 223427

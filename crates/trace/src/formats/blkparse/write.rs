@@ -8,11 +8,11 @@ use crate::error::Result;
 use crate::events::Action;
 use crate::formats::tracepoints::is_device;
 use crate::formats::{Losses, Names, Unfolded, Whole, lost_of_whole};
-use crate::metadata::{Device, Metadata};
-use crate::output::Output;
-use crate::request::{Op, Request};
-use crate::rwbs;
-use crate::stream::{Unheld, Writer};
+use crate::io::output::Output;
+use crate::io::stream::{ConversionLoss, Writer};
+use crate::model::metadata::{Device, Metadata};
+use crate::model::request::{Op, Request};
+use crate::model::rwbs;
 
 /// What is known of a load and has no place here.
 const HAS_NO: [Whole; 3] = [Whole::Preamble, Whole::Epoch, Whole::Sizes];
@@ -97,7 +97,7 @@ impl Writer<Request> for BlkparseWriter {
         self.output.keep(Vec::new())
     }
 
-    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
+    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
         while let event @ Some(_) = self.pending.before(u64::MAX) {
             self.put(event)?;
         }

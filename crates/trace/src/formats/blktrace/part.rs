@@ -6,14 +6,14 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::events::{WIDE, Window};
-use crate::input::Input;
-use crate::metadata::Metadata;
-use crate::reorder::Reorder;
-use crate::request::Comm;
+use crate::io::input::Input;
+use crate::model::metadata::Metadata;
+use crate::model::request::Comm;
+use crate::order::reorder::Reorder;
 use crate::rows::note_damage;
 
+use super::numbers::{AHEAD, MAGIC, category, event, notification};
 use super::record::{ByteOrder, Layout, Record, layout};
-use super::{AHEAD, MAGIC, category, event, notification};
 
 /// A file: its records in order, as far as they were read.
 pub struct Part {

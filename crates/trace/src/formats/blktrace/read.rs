@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use crate::error::{Error, Result};
 use crate::events::{Action, Ahead, Event, EventSource, Matcher, tell_late};
 use crate::formats::{LeftOut, Opened, Options};
-use crate::input::Input;
-use crate::metadata::Metadata;
-use crate::request::{Comm, DeviceId};
+use crate::io::input::Input;
+use crate::model::metadata::Metadata;
+use crate::model::request::{Comm, DeviceId};
+use crate::model::units::{Nanos, SECTOR_BYTES};
 use crate::rows::{Devices, InOrder, Zero, metadata_of, place};
-use crate::units::{Nanos, SECTOR_BYTES};
 
+use super::numbers::{AHEAD, NAME, category, event};
 use super::part::{Ordered, Part, Pdu};
 use super::record::{Record, device_name, operation};
-use super::{AHEAD, FORMAT, category, event};
 
 /// Opens a file that was given alone.
 pub fn open_one(input: Input, options: &Options) -> Result<Opened> {
@@ -28,7 +28,7 @@ pub fn open(inputs: Vec<Input>, options: &Options) -> Result<Opened> {
 
 fn open_with(inputs: Vec<Input>, notice: Option<String>, options: &Options) -> Result<Opened> {
     let mut metadata = match inputs.first() {
-        Some(first) => metadata_of(first, FORMAT.name),
+        Some(first) => metadata_of(first, NAME),
         None => return Err(Error::format("", "no file to read")),
     };
     metadata.notices.extend(notice);

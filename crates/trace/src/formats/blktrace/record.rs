@@ -1,9 +1,9 @@
 //! A record as it lies in a file, of either version and byte order.
 
-use crate::request::{Flags, Op};
-use crate::rwbs::NoRequest;
+use crate::model::request::{Flags, Op};
+use crate::model::rwbs::NoRequest;
 
-use super::{FLAGS, MAGIC, MINOR_BITS, category, event};
+use super::numbers::{FLAGS, MAGIC, MINOR_BITS, category, event};
 
 /// How the records of a file are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

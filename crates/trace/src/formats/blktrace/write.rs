@@ -8,12 +8,12 @@ use std::io::Write;
 use crate::error::Result;
 use crate::events::Action;
 use crate::formats::{Losses, Names, Unfolded, Whole, lost_of_whole, pieces};
-use crate::metadata::{Device, Metadata};
-use crate::output::Output;
-use crate::request::{Comm, Op, Request};
-use crate::stream::{Unheld, Writer};
+use crate::io::output::Output;
+use crate::io::stream::{ConversionLoss, Writer};
+use crate::model::metadata::{Device, Metadata};
+use crate::model::request::{Comm, Op, Request};
 
-use super::{FLAGS, MAGIC, MINOR_BITS, category, event, notification};
+use super::numbers::{FLAGS, MAGIC, MINOR_BITS, category, event, notification};
 
 /// Begins a trace.
 pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
@@ -156,6 +156,9 @@ impl Writer<Request> for BlktraceWriter {
             self.losses.others += 1;
             return Ok(());
         }
+        if !self.losses.fits(request) {
+            return Ok(());
+        }
         self.unknown_processes += u64::from(request.pid.is_none());
         if request.pid.is_none() && request.comm != Comm::default() {
             // Names go with numbers.
@@ -177,7 +180,7 @@ impl Writer<Request> for BlktraceWriter {
         self.output.keep(Vec::new())
     }
 
-    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
+    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
         self.begin()?;
         while let Some((at, action, request)) = self.pending.before(u64::MAX) {
             self.put(at, action, &request)?;

@@ -1,16 +1,16 @@
 //! Reads a load.
 
 use crate::error::{Error, Result};
-use crate::input::Input;
-use crate::lines::{LineEnd, Lines};
-use crate::metadata::Metadata;
-use crate::request::{Op, Request};
+use crate::io::input::Input;
+use crate::io::stream::Reader;
+use crate::model::metadata::Metadata;
+use crate::model::request::{Op, Request};
+use crate::model::units::{Nanos, Sector, Sectors};
 use crate::rows::{metadata_of, note_damage, shown};
-use crate::stream::Reader;
-use crate::units::{Nanos, Sector, Sectors};
+use crate::text::lines::{LineEnd, Lines};
 
+use super::preamble::{NAME, Preamble, is_replayer_talk};
 use super::row::{self, Columns, Kind, Problem, Row};
-use super::{FORMAT, Preamble, is_replayer_talk};
 
 pub struct LoadReader {
     lines: Lines<Input>,
@@ -35,7 +35,7 @@ struct HeldText {
 impl LoadReader {
     /// Reads up to the first row.
     pub fn new(input: Input) -> Result<Self> {
-        let metadata = metadata_of(&input, FORMAT.name);
+        let metadata = metadata_of(&input, NAME);
         let mut reader = Self {
             lines: Lines::new(input),
             metadata,

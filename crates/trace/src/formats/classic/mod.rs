@@ -10,13 +10,14 @@
 //! - In a result, text is what the replayer said; see `run`.
 
 mod load;
+mod preamble;
 mod row;
 mod run;
 mod write;
 
 use crate::error::Result;
 use crate::formats::{Format, Opened, TriedOn};
-use crate::input::Input;
+use crate::io::input::Input;
 
 use row::{Columns, Kind};
 pub(crate) use write::create_load;
@@ -30,7 +31,7 @@ pub const FORMAT: Format = Format {
     open: |input, _| open(input),
     create_load: Some(write::create_load),
     create_run: Some(write::create_run),
-    ..Format::named("classic")
+    ..Format::named(preamble::NAME)
 };
 
 fn recognise(head: &[u8]) -> bool {
@@ -48,31 +49,6 @@ fn open(input: Input) -> Result<Opened> {
 
 fn lines(head: &[u8]) -> impl Iterator<Item = Kind> {
     head.split(|&b| b == b'\n').map(|line| row::classify(line, Columns::Four))
-}
-
-/// Lines that a replayer writes between rows.
-fn is_replayer_talk(line: &[u8]) -> bool {
-    let line = line.trim_ascii();
-    [&b"INFO"[..], b"WARN", b"ERROR", b"VERIFY"].iter().any(|word| line.starts_with(word))
-}
-
-/// The text in front of the rows, as far as there is room for it.
-#[derive(Default)]
-struct Preamble(String);
-
-const MAX_PREAMBLE_BYTES: usize = 64 * 1024;
-
-impl Preamble {
-    fn push(&mut self, line: &[u8]) {
-        if self.0.len() + line.len() < MAX_PREAMBLE_BYTES {
-            self.0.push_str(&String::from_utf8_lossy(line));
-            self.0.push('\n');
-        }
-    }
-
-    fn finish(self) -> String {
-        self.0.trim_end().to_owned()
-    }
 }
 
 #[cfg(test)]

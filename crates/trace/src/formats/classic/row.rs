@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::number::{Wrong, decimal, whole};
-use crate::units::MAX_END_SECTOR;
+use crate::model::units::MAX_END_SECTOR;
+use crate::text::number::{Wrong, decimal, whole};
 
 /// What a row says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,18 +3,19 @@
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
-use crate::input::Input;
-use crate::lines::{LineEnd, Lines};
-use crate::metadata::{Kind as TableKind, Metadata};
-use crate::record::{Outcome, Record};
-use crate::request::{Op, Request};
+use crate::io::input::Input;
+use crate::io::stream::Reader;
+use crate::model::io_result::{IoResult, Outcome};
+use crate::model::metadata::{Kind as TableKind, Metadata};
+use crate::model::request::{Op, Request};
+use crate::model::units::{Nanos, Sector, Sectors};
 use crate::rows::{metadata_of, note_damage, shown, shown_up_to};
-use crate::stream::Reader;
-use crate::units::{Nanos, Sector, Sectors};
+use crate::text::human;
+use crate::text::lines::{LineEnd, Lines};
 
 use super::load::bad_line;
+use super::preamble::{NAME, Preamble};
 use super::row::{self, Columns, Kind, Row};
-use super::{FORMAT, Preamble};
 
 pub struct RunReader {
     lines: Lines<Input>,
@@ -29,7 +30,7 @@ pub struct RunReader {
 impl RunReader {
     /// Reads up to the first row, so that what was said before it is known from the start.
     pub fn new(input: Input) -> Result<Self> {
-        let metadata = Metadata { kind: TableKind::Replay, ..metadata_of(&input, FORMAT.name) };
+        let metadata = Metadata { kind: TableKind::Replay, ..metadata_of(&input, NAME) };
         let mut reader = Self {
             lines: Lines::new(input),
             metadata,
@@ -88,8 +89,8 @@ impl RunReader {
     }
 }
 
-impl Reader<Record> for RunReader {
-    fn next(&mut self) -> Result<Option<Record>> {
+impl Reader<IoResult> for RunReader {
+    fn next(&mut self) -> Result<Option<IoResult>> {
         let next = match self.first.take() {
             Some(first) => Some(first),
             None => self.advance()?,
@@ -109,17 +110,17 @@ impl Reader<Record> for RunReader {
     }
 }
 
-fn record(row: &Row, place: u64) -> Record {
+fn record(row: &Row, place: u64) -> IoResult {
     let op = if row.op.eq_ignore_ascii_case(&b'R') { Op::Read } else { Op::Write };
     let request = Request::new(Nanos(row.start), op, Sector(row.sector), Sectors(row.sectors));
     let issued = request.at + Nanos(row.delay);
-    Record {
+    IoResult {
         issued: Some(issued),
         completed: Some(issued + Nanos(row.duration)),
         bytes_done: request.sectors.bytes(),
         pushed_back: row.op.is_ascii_lowercase(),
         outcome: Outcome::Ok,
-        ..Record::of(&request, place)
+        ..IoResult::of(&request, place)
     }
 }
 
@@ -245,7 +246,11 @@ impl Said {
             metadata.notice("the closing statistics are missing: the result was cut short");
             self.cut = true;
         } else if let Some(completed) = count("completed").filter(|&completed| completed != rows) {
-            metadata.notice(format!("{completed} requests were completed, but the result holds {rows} rows"));
+            metadata.notice(format!(
+                "{} requests were completed, but the result holds {} rows",
+                human::count(completed),
+                human::count(rows)
+            ));
             self.cut = true;
         }
         metadata.complete &= !self.cut;
@@ -254,10 +259,15 @@ impl Said {
         {
             let lost = requests - completed;
             metadata.counts.unmatched = lost;
-            metadata.notice(format!("{lost} of {requests} requests never completed and have no row"));
+            metadata.notice(format!(
+                "{} of {} requests never completed and have no row",
+                human::count(lost),
+                human::count(requests)
+            ));
         }
         if self.bad_input > 0 {
-            metadata.notice(format!("the replayer complained of {} bad lines in its input", self.bad_input));
+            metadata
+                .notice(format!("the replayer complained of {} bad lines in its input", human::count(self.bad_input)));
         }
         let warnings: Vec<String> = self.warnings.clone();
         for warning in warnings {

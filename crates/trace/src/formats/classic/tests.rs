@@ -7,11 +7,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::error::Error;
-use crate::metadata::Metadata;
-use crate::record::Record;
-use crate::request::{Op, Request};
-use crate::stream::Unheld;
-use crate::units::{Nanos, Sector, Sectors};
+use crate::io::stream::ConversionLoss;
+use crate::model::io_result::IoResult;
+use crate::model::metadata::Metadata;
+use crate::model::request::{Op, Request};
+use crate::model::units::{Nanos, Sector, Sectors};
 
 fn input(content: &[u8]) -> Input {
     Input::from_reader(Path::new("x.load"), Box::new(Cursor::new(content.to_vec())), None).unwrap()
@@ -26,7 +26,7 @@ fn load(content: &[u8]) -> (Vec<Request>, Metadata) {
     (rows, reader.metadata().clone())
 }
 
-fn run(content: &[u8]) -> (Vec<Record>, Metadata) {
+fn run(content: &[u8]) -> (Vec<IoResult>, Metadata) {
     let Opened::Run(mut reader) = open(input(content)).unwrap() else { panic!("not a run") };
     let mut rows = Vec::new();
     while let Some(row) = reader.next().unwrap() {
@@ -164,7 +164,7 @@ fn an_empty_file_is_an_error() {
     }
 }
 
-fn written_load(rows: &[Request], metadata: &Metadata) -> (String, Unheld) {
+fn written_load(rows: &[Request], metadata: &Metadata) -> (String, ConversionLoss) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.load");
     let mut writer = crate::create_load(&path, metadata).unwrap();
@@ -186,7 +186,7 @@ fn rows_line_up() {
         ),
         "{text}"
     );
-    assert_eq!(unheld, Unheld::default());
+    assert_eq!(unheld, ConversionLoss::default());
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_run_is_written_and_read_again() {
     for row in &rows {
         writer.write(row).unwrap();
     }
-    assert_eq!(writer.finish(&metadata).unwrap(), Unheld::default());
+    assert_eq!(writer.finish(&metadata).unwrap(), ConversionLoss::default());
     let Opened::Run(mut reader) = crate::open(&path).unwrap() else { panic!("not a run") };
     for row in rows {
         assert_eq!(reader.next().unwrap(), Some(row));
@@ -227,10 +227,10 @@ fn what_the_text_cannot_hold_of_a_run_did_complete_all_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.replay");
     let mut writer = crate::create_run(&path, &metadata).unwrap();
-    writer.write(&Record { op: Op::Flush, ..rows[0] }).unwrap();
-    writer.write(&Record { intended: Nanos(-1), ..rows[0] }).unwrap();
+    writer.write(&IoResult { op: Op::Flush, ..rows[0] }).unwrap();
+    writer.write(&IoResult { intended: Nanos(-1), ..rows[0] }).unwrap();
     // This one did not.
-    writer.write(&Record { completed: None, ..rows[0] }).unwrap();
+    writer.write(&IoResult { completed: None, ..rows[0] }).unwrap();
     rows.iter().for_each(|row| writer.write(row).unwrap());
     let unheld = writer.finish(&metadata).unwrap();
     assert_eq!((unheld.rows, unheld.said.len()), (3, 3), "{unheld:?}");
@@ -245,7 +245,7 @@ fn flags_and_beginning_of_a_run_are_not_lost_without_a_word() {
     metadata.devices[0].name = "sda".into();
     let folder = tempfile::tempdir().unwrap();
     let mut writer = crate::create_run(&folder.path().join("x.replay"), &metadata).unwrap();
-    writer.write(&Record { flags: crate::Flags::FUA, ..rows[0] }).unwrap();
+    writer.write(&IoResult { flags: crate::Flags::FUA, ..rows[0] }).unwrap();
     let said = writer.finish(&metadata).unwrap().said;
     assert!(said[0].ends_with("1 requests lost their flags (FUA, sync, metadata, …)"), "{said:?}");
     assert!(said[1].ends_with("the date and time at which it began, nor for names of devices"), "{said:?}");
@@ -298,7 +298,7 @@ proptest! {
         let mut metadata = Metadata::new(crate::Kind::Load, "classic");
         metadata.source.preamble = preamble;
         let (text, said) = written_load(&rows, &metadata);
-        prop_assert_eq!(said, Unheld::default());
+        prop_assert_eq!(said, ConversionLoss::default());
         let (back, metadata) = load(text.as_bytes());
         prop_assert_eq!(back, rows);
         prop_assert!(metadata.complete);

@@ -4,12 +4,12 @@ use std::io::Write;
 
 use crate::error::Result;
 use crate::formats::{Losses, Whole, lost_of_whole};
-use crate::metadata::Metadata;
-use crate::output::Output;
-use crate::record::{Outcome, Record};
-use crate::request::{Op, Request};
-use crate::stream::{Unheld, Writer};
-use crate::units::Nanos;
+use crate::io::output::Output;
+use crate::io::stream::{ConversionLoss, Writer};
+use crate::model::io_result::{IoResult, Outcome};
+use crate::model::metadata::Metadata;
+use crate::model::request::{Op, Request};
+use crate::model::units::Nanos;
 
 use super::row::{self, Columns, Kind};
 
@@ -49,7 +49,7 @@ pub fn create_load(mut output: Output, known: &Metadata) -> Result<Box<dyn Write
     Ok(Box::new(LoadWriter { output, line: Vec::with_capacity(128), losses: Losses::default() }))
 }
 
-pub fn create_run(mut output: Output, known: &Metadata) -> Result<Box<dyn Writer<Record>>> {
+pub fn create_run(mut output: Output, known: &Metadata) -> Result<Box<dyn Writer<IoResult>>> {
     write_preamble(&mut output, known, RUN_COLUMNS)?;
     let line = Vec::with_capacity(128);
     Ok(Box::new(RunWriter {
@@ -106,7 +106,7 @@ impl Writer<Request> for LoadWriter {
         self.output.keep(Vec::new())
     }
 
-    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
+    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
         let mut unheld = self.losses.told("classic", metadata);
         unheld.said.extend(lost_of_whole("classic", &HAS_NO, metadata));
         self.output.finish()?;
@@ -122,8 +122,8 @@ struct RunWriter {
     written: Metadata,
 }
 
-impl Writer<Record> for RunWriter {
-    fn write(&mut self, record: &Record) -> Result<()> {
+impl Writer<IoResult> for RunWriter {
+    fn write(&mut self, record: &IoResult) -> Result<()> {
         let Some(op) = letter(record.op) else {
             self.losses.others += 1;
             return Ok(());
@@ -151,7 +151,7 @@ impl Writer<Record> for RunWriter {
         self.output.keep(Vec::new())
     }
 
-    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
+    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
         let trailer = trailer(metadata, &self.written, self.losses.others + self.run_losses.outside);
         self.output.write_all(trailer.as_bytes()).map_err(|e| self.output.error(e))?;
         // A run that was cut short says so in its last line.

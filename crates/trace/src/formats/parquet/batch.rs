@@ -7,11 +7,11 @@ use ::parquet::errors::{ParquetError, Result as ParquetResult};
 use ::parquet::file::reader::RowGroupReader;
 use ::parquet::schema::types::ColumnDescriptor;
 
-use crate::request::Comm;
+use crate::model::request::Comm;
 
+use super::column::{Column, Holds};
 use super::meaning::{Meaning, TOO_LARGE, meaning};
 use super::pages::CheckedPages;
-use super::table::{Column, Holds};
 
 /// Rows that are read at a time.
 pub const BATCH_ROWS: usize = 4096;

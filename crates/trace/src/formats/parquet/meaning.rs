@@ -6,7 +6,7 @@
 use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use ::parquet::schema::types::ColumnDescriptor;
 
-use super::table::Column;
+use super::column::Column;
 
 /// What a column's whole numbers mean.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,8 +87,8 @@ mod tests {
     use ::parquet::schema::parser::parse_message_type;
 
     use crate::formats::Opened;
-    use crate::metadata::Metadata;
-    use crate::request::Request;
+    use crate::model::metadata::Metadata;
+    use crate::model::request::Request;
 
     /// A load of two reads, of which the schema says that of times, sectors and latencies.
     fn table(path: &Path, [at, sector, latency]: [&str; 3], times: [i64; 2]) {

@@ -6,7 +6,10 @@
 //! its rows are handed out.
 
 mod batch;
+mod buffers;
 mod codecs;
+mod column;
+mod common;
 mod meaning;
 mod pages;
 mod read;
@@ -15,15 +18,12 @@ mod source;
 mod table;
 mod write;
 
-use ::parquet::errors::{ParquetError, Result as ParquetResult};
-
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::formats::{Format, Opened, TriedOn};
-use crate::guarded::guarded;
-use crate::input::Input;
-use crate::metadata::{Kind, Metadata};
-use crate::record::Record;
-use crate::request::Request;
+use crate::io::input::Input;
+use crate::model::io_result::IoResult;
+use crate::model::metadata::Kind;
+use crate::model::request::Request;
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {
@@ -31,51 +31,20 @@ pub const FORMAT: Format = Format {
     tried_on: TriedOn::RealFiles,
     endings: &[".parquet"],
     is_packed_inside: true,
-    recognise: |head| head.starts_with(MAGIC),
+    recognise: |head| head.starts_with(common::MAGIC),
     open: |input, _| open(input),
     create_load: Some(|output, _| Ok(Box::new(write::TableWriter::<Request>::new(output)?))),
-    create_run: Some(|output, _| Ok(Box::new(write::TableWriter::<Record>::new(output)?))),
-    ..Format::named("parquet")
+    create_run: Some(|output, _| Ok(Box::new(write::TableWriter::<IoResult>::new(output)?))),
+    ..Format::named(common::NAME)
 };
-
-const MAGIC: &[u8] = b"PAR1";
-
-/// What our own files say that they were written by, and the version behind it.
-const CREATED_BY: &str = "iosonar ";
 
 fn open(input: Input) -> Result<Opened> {
     let path = input.path().to_owned();
     let file = read::TableFile::open(&path, input.into_file()?)?;
     Ok(match file.kind() {
         Kind::Load => read::open_load(file)?,
-        Kind::Replay => Opened::Run(Box::new(read::TableReader::<Record>::new(file, |_| {})?)),
+        Kind::Replay => Opened::Run(Box::new(read::TableReader::<IoResult>::new(file, |_| {})?)),
     })
-}
-
-/// An error of the library, as far as it goes back to the system or to the file.
-fn wrap(path: &std::path::Path, error: ParquetError) -> Error {
-    match error {
-        ParquetError::External(cause) => match cause.downcast::<std::io::Error>() {
-            Ok(cause) => Error::io(path, *cause),
-            Err(cause) => Error::format(path, format!("damaged Parquet: {cause}")),
-        },
-        other => {
-            let said = other.to_string();
-            Error::format(path, format!("damaged Parquet: {}", said.trim_start_matches("Parquet error: ")))
-        }
-    }
-}
-
-/// A call into the library: it panics on some damage.
-fn guard<T>(call: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
-    guarded(call).unwrap_or_else(|| Err(ParquetError::General("its bytes make no sense".to_owned())))
-}
-
-/// A table for rows of that kind that are counted elsewhere.
-fn empty_metadata(kind: Kind, path: &std::path::Path) -> Metadata {
-    let mut metadata = Metadata::new(kind, FORMAT.name);
-    metadata.source.path = Some(path.display().to_string());
-    metadata
 }
 
 #[cfg(test)]

@@ -175,7 +175,7 @@ mod tests {
 
     use super::super::tests::{error, open_load};
     use super::*;
-    use crate::request::Op;
+    use crate::model::request::Op;
 
     struct NoPages;
 

@@ -10,20 +10,22 @@ use ::parquet::file::reader::FileReader;
 use ::parquet::file::serialized_reader::SerializedFileReader;
 use ::parquet::file::statistics::Statistics;
 
-use crate::SCHEMA_VERSION;
 use crate::error::{Error, Result};
 use crate::formats::Opened;
-use crate::kept::was_being_extended;
-use crate::metadata::{Device, FOOTER_KEY, Kind, Metadata, Span};
-use crate::request::Request;
-use crate::sort::{SortedLoad, Sorter};
-use crate::stream::Reader;
-use crate::units::Nanos;
+use crate::io::checkpoint::was_being_extended;
+use crate::io::stream::Reader;
+use crate::model::metadata::SCHEMA_VERSION;
+use crate::model::metadata::{Device, FOOTER_KEY, Kind, Metadata, Span};
+use crate::model::request::Request;
+use crate::model::units::Nanos;
+use crate::order::external_sort::{SortedLoad, Sorter};
 
 use super::batch::{BATCH_ROWS, Cells, ColumnBatch, mismatch};
+use super::codecs;
+use super::column::Missing;
+use super::common::{CREATED_BY, MAGIC, empty_metadata, guard, wrap};
 use super::source::LookedAt;
-use super::table::{Missing, Table};
-use super::{CREATED_BY, MAGIC, codecs, empty_metadata, guard, wrap};
+use super::table::Table;
 
 /// A file, and what its footer says.
 pub struct TableFile {

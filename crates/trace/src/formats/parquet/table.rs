@@ -1,67 +1,13 @@
 //! The columns of the two tables, in their order, and how a row goes into them and comes out of them.
 
-use crate::metadata::{Kind, Metadata};
-use crate::record::{HeldBy, Outcome, Record};
-use crate::request::{Comm, DeviceId, Flags, Op, Request};
-use crate::units::{MAX_END_SECTOR, Nanos, Sector, Sectors};
+use crate::model::io_result::{HeldBy, IoResult, Outcome};
+use crate::model::metadata::{Kind, Metadata};
+use crate::model::request::{DeviceId, Flags, Op, Request};
+use crate::model::units::{MAX_END_SECTOR, Nanos, Sector, Sectors};
 
 use super::batch::Cells;
-use super::write::Buffers;
-
-/// A column.
-pub struct Column {
-    /// Its name in the file.
-    pub name: &'static str,
-    /// What it holds.
-    pub holds: Holds,
-    /// Whether a cell may be null.
-    pub nulls: Nulls,
-    /// Whether a file without it can be read.
-    pub missing: Missing,
-}
-
-/// What a column holds.
-#[derive(Clone, Copy)]
-pub enum Holds {
-    /// 64 bits that grow slowly from row to row.
-    Time,
-    /// Any 64 bits.
-    Wide,
-    /// 32 bits.
-    Narrow,
-    /// True or false.
-    Truth,
-    /// One of a fixed set of names, each with a number.
-    Name(fn(&str) -> Option<u8>),
-    /// A process' name.
-    Comm,
-}
-
-/// Whether a column has nulls.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Nulls {
-    Never,
-    MeanUnknown,
-}
-
-/// Whether a file without the column can be read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
-    Refused,
-    Accepted,
-}
-
-const fn column(name: &'static str, holds: Holds) -> Column {
-    Column { name, holds, nulls: Nulls::Never, missing: Missing::Accepted }
-}
-
-const fn needed(name: &'static str, holds: Holds) -> Column {
-    Column { missing: Missing::Refused, ..column(name, holds) }
-}
-
-const fn nullable(name: &'static str, holds: Holds) -> Column {
-    Column { nulls: Nulls::MeanUnknown, ..column(name, holds) }
-}
+use super::buffers::Buffers;
+use super::column::{Column, Holds, Missing, column, needed, nullable};
 
 /// A row that stands in a table. `put` and `take` go through [`Table::COLUMNS`] in their order.
 pub trait Table: Sized + Copy + Send + 'static {
@@ -101,6 +47,16 @@ fn op(number: Option<i64>) -> Result<Op, &'static str> {
 
 fn device(number: Option<i64>) -> Result<DeviceId, &'static str> {
     u16::try_from(number.unwrap_or(0)).map(DeviceId).map_err(|_| "device is no index into the table of devices")
+}
+
+/// A number of fewer bits than its cell may have; the default where the column or the cell is missing.
+fn fitting<T: TryFrom<i64> + Default>(value: Option<i64>, problem: &'static str) -> Result<T, &'static str> {
+    value.map_or(Ok(T::default()), |n| T::try_from(n).map_err(|_| problem))
+}
+
+/// A count, which is written with 31 bits.
+fn count(value: Option<i64>, problem: &'static str) -> Result<u32, &'static str> {
+    fitting::<i32>(value, problem).and_then(|n| u32::try_from(n).map_err(|_| problem))
 }
 
 fn flags(bits: Option<i64>) -> Flags {
@@ -158,7 +114,7 @@ impl Table for Request {
     }
 }
 
-impl Table for Record {
+impl Table for IoResult {
     const KIND: Kind = Kind::Replay;
     const COLUMNS: &'static [Column] = &[
         column("request", Holds::Time),
@@ -213,8 +169,8 @@ impl Table for Record {
     }
 
     fn take(cells: &mut Cells<'_>, place_in_file: u64) -> Result<Self, &'static str> {
-        let request = cells.number().map_or(place_in_file, |n| n as u64);
-        let round = cells.number().unwrap_or(0) as u32;
+        let request = cells.number().map_or(Ok(place_in_file), u64::try_from).map_err(|_| "request is negative")?;
+        let round = count(cells.number(), "round is negative or too large")?;
         let device = device(cells.number())?;
         let source_sector = cells.number();
         let (sector, sectors) = place(cells.number(), cells.number())?;
@@ -227,7 +183,8 @@ impl Table for Record {
             request,
             round,
             device,
-            source_sector: source_sector.map_or(Ok(sector), |s| whole(Some(s)).map(Sector))?,
+            source_sector: source_sector
+                .map_or(Ok(sector), |s| place(Some(s), Some(sectors.0 as i64)).map(|(s, _)| s))?,
             sector,
             sectors,
             op,
@@ -239,13 +196,13 @@ impl Table for Record {
             submitted: cells.number().map(Nanos),
             unanswered: cells.number().map(Nanos),
             bytes_done: cells.number().map_or(sectors.bytes(), |n| n.max(0) as u64),
-            in_flight: cells.number().unwrap_or(0) as u32,
-            waiting: cells.number().unwrap_or(0) as u32,
+            in_flight: count(cells.number(), "in_flight is negative or too large")?,
+            waiting: count(cells.number(), "waiting is negative or too large")?,
             pushed_back: cells.number() == Some(1),
             widened: cells.number() == Some(1),
             held_by: name(cells.number(), HeldBy::from_number).ok_or("held_by is no known name")?,
             outcome: name(cells.number(), Outcome::from_number).ok_or("outcome is no known name")?,
-            errno: cells.number().unwrap_or(0) as i32,
+            errno: fitting(cells.number(), "errno is no error number")?,
         })
     }
 
@@ -257,9 +214,4 @@ impl Table for Record {
 /// A name's value; the default where the column or the cell is missing.
 fn name<T: Default>(number: Option<i64>, from: fn(u8) -> Option<T>) -> Option<T> {
     number.map_or(Some(T::default()), |n| u8::try_from(n).ok().and_then(from))
-}
-
-/// What [`Cells`] and [`Buffers`] take for an unknown process.
-pub fn comm_or_null(comm: &Comm) -> Option<&str> {
-    Some(comm.as_str()).filter(|name| !name.is_empty())
 }

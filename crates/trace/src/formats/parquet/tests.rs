@@ -11,10 +11,10 @@ use ::parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 
 use crate::formats::Opened;
-use crate::metadata::{Counts, Device, Metadata};
-use crate::record::{HeldBy, Outcome, Record};
-use crate::request::{Comm, DeviceId, Flags, Op, Request};
-use crate::units::{Nanos, Sector, Sectors};
+use crate::model::io_result::{HeldBy, IoResult, Outcome};
+use crate::model::metadata::{Counts, Device, Metadata};
+use crate::model::request::{Comm, DeviceId, Flags, Op, Request};
+use crate::model::units::{Nanos, Sector, Sectors};
 use crate::{Kind, Reader};
 
 use super::write::GROUP_ROWS;
@@ -108,9 +108,9 @@ prop_compose! {
         times in any::<[Option<i64>; 5]>(), bytes_done in 0..u64::MAX >> 1, counted in any::<Option<(u16, u16)>>(),
         (pushed_back, widened) in any::<(bool, bool)>(), held_by in 0..HeldBy::ALL.len(), outcome in 0..Outcome::ALL.len(),
         errno in any::<i32>(),
-    ) -> Record {
+    ) -> IoResult {
         let [issued, completed, ready, submitted, unanswered] = times.map(|t| t.map(Nanos));
-        Record {
+        IoResult {
             request: number, round, device: request.device, source_sector: request.sector, sector: Sector(target),
             sectors: request.sectors, op: request.op, flags: request.flags, intended: request.at, issued, completed,
             ready, submitted, unanswered, bytes_done, in_flight: counted.map_or(0, |c| u32::from(c.0) + 1),

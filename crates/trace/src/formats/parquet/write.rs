@@ -3,22 +3,23 @@
 use std::sync::Arc;
 
 use ::parquet::basic::{Compression, ConvertedType, Encoding, Repetition, Type as Physical, ZstdLevel};
-use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
 use ::parquet::errors::{ParquetError, Result as ParquetResult};
 use ::parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData};
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::{ColumnPath, Type};
 
-use crate::SCHEMA_VERSION;
 use crate::error::{Error, Result};
-use crate::metadata::{FOOTER_KEY, Metadata};
-use crate::output::{Output, Place};
-use crate::request::Comm;
-use crate::stream::{Unheld, Writer};
+use crate::formats::format::refuse_packing;
+use crate::io::output::{Output, Place};
+use crate::io::stream::{ConversionLoss, Writer};
+use crate::model::metadata::SCHEMA_VERSION;
+use crate::model::metadata::{FOOTER_KEY, Metadata};
 
-use super::table::{Column, Holds, Nulls, Table, comm_or_null};
-use super::{CREATED_BY, FORMAT, empty_metadata, wrap};
+use super::buffers::Buffers;
+use super::column::{Column, Holds, Nulls};
+use super::common::{CREATED_BY, NAME, empty_metadata, wrap};
+use super::table::Table;
 
 /// Rows in a row group: some 20 MB in memory, and enough groups for a query engine to read them in parallel.
 pub const GROUP_ROWS: usize = 1 << 18;
@@ -51,7 +52,7 @@ impl<Row: Table> TableWriter<Row> {
     /// Begins a table.
     pub fn new(output: Output) -> Result<Self> {
         let path = output.path().to_owned();
-        FORMAT.refuse_packing(&path)?;
+        refuse_packing(NAME, &path)?;
         let properties = Arc::new(properties(Row::COLUMNS));
         let make = || SerializedFileWriter::new(output, Arc::new(schema(Row::COLUMNS)?), properties);
         let writer = make().map_err(|e| wrap(&path, e))?;
@@ -105,7 +106,7 @@ impl<Row: Table> TableWriter<Row> {
 impl<Row: Table> Writer<Row> for TableWriter<Row> {
     fn write(&mut self, row: &Row) -> Result<()> {
         row.count(&mut self.written);
-        self.buffers.next = 0;
+        self.buffers.begin_row();
         row.put(&mut self.buffers);
         self.rows += 1;
         if self.rows < GROUP_ROWS {
@@ -131,13 +132,13 @@ impl<Row: Table> Writer<Row> for TableWriter<Row> {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<Unheld> {
+    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
         self.end_group()?;
         let own = self.own(metadata)?;
         self.writer.append_key_value_metadata(own);
         let place = self.writer.inner().place().clone();
         self.writer.into_inner().map_err(|e| failed(&place, e))?.finish()?;
-        Ok(Unheld::default())
+        Ok(ConversionLoss::default())
     }
 }
 
@@ -197,135 +198,4 @@ fn properties(columns: &[Column]) -> WriterProperties {
             .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
     }
     properties.build()
-}
-
-/// The columns of the row group that is being gathered; a row's cells are put in their order.
-pub struct Buffers {
-    columns: Vec<Buffer>,
-    next: usize,
-}
-
-struct Buffer {
-    values: Values,
-    /// 1 for a value, 0 for a null; empty where a column has no nulls.
-    levels: Vec<i16>,
-    /// The name that was put last: mostly the next one is the same.
-    last: ByteArray,
-}
-
-enum Values {
-    Wide(Vec<i64>),
-    Narrow(Vec<i32>),
-    Truth(Vec<bool>),
-    Text(Vec<ByteArray>),
-}
-
-impl Buffers {
-    fn new(columns: &[Column]) -> Self {
-        let buffer = |column: &Column| Buffer {
-            values: match column.holds {
-                Holds::Time | Holds::Wide => Values::Wide(Vec::new()),
-                Holds::Narrow => Values::Narrow(Vec::new()),
-                Holds::Truth => Values::Truth(Vec::new()),
-                Holds::Name(_) | Holds::Comm => Values::Text(Vec::new()),
-            },
-            levels: Vec::new(),
-            last: ByteArray::from(""),
-        };
-        Self { columns: columns.iter().map(buffer).collect(), next: 0 }
-    }
-
-    fn column(&mut self) -> &mut Buffer {
-        self.next += 1;
-        &mut self.columns[self.next - 1]
-    }
-
-    pub fn wide(&mut self, value: i64) {
-        if let Values::Wide(values) = &mut self.column().values {
-            values.push(value);
-        }
-    }
-
-    pub fn wide_or_null(&mut self, value: Option<i64>) {
-        let column = self.column();
-        column.levels.push(value.is_some().into());
-        if let (Values::Wide(values), Some(value)) = (&mut column.values, value) {
-            values.push(value);
-        }
-    }
-
-    pub fn narrow(&mut self, value: i32) {
-        if let Values::Narrow(values) = &mut self.column().values {
-            values.push(value);
-        }
-    }
-
-    pub fn narrow_or_null(&mut self, value: Option<i32>) {
-        let column = self.column();
-        column.levels.push(value.is_some().into());
-        if let (Values::Narrow(values), Some(value)) = (&mut column.values, value) {
-            values.push(value);
-        }
-    }
-
-    pub fn truth(&mut self, value: bool) {
-        if let Values::Truth(values) = &mut self.column().values {
-            values.push(value);
-        }
-    }
-
-    pub fn name(&mut self, value: &str) {
-        self.column().text(value);
-    }
-
-    pub fn comm(&mut self, comm: Comm) {
-        let column = self.column();
-        let name = comm_or_null(&comm);
-        column.levels.push(name.is_some().into());
-        if let Some(name) = name {
-            column.text(name);
-        }
-    }
-
-    /// Writes a row group, and is empty again.
-    fn write(&mut self, writer: &mut SerializedFileWriter<Output>) -> ParquetResult<()> {
-        let mut group = writer.next_row_group()?;
-        for buffer in &mut self.columns {
-            let Some(mut column) = group.next_column()? else { break };
-            let levels = Some(buffer.levels.as_slice()).filter(|levels| !levels.is_empty());
-            match &mut buffer.values {
-                Values::Wide(values) => {
-                    column.typed::<Int64Type>().write_batch(values, levels, None)?;
-                    values.clear();
-                }
-                Values::Narrow(values) => {
-                    column.typed::<Int32Type>().write_batch(values, levels, None)?;
-                    values.clear();
-                }
-                Values::Truth(values) => {
-                    column.typed::<BoolType>().write_batch(values, levels, None)?;
-                    values.clear();
-                }
-                Values::Text(values) => {
-                    column.typed::<ByteArrayType>().write_batch(values, levels, None)?;
-                    values.clear();
-                }
-            }
-            buffer.levels.clear();
-            column.close()?;
-        }
-        group.close()?;
-        Ok(())
-    }
-}
-
-impl Buffer {
-    fn text(&mut self, text: &str) {
-        if self.last.data() != text.as_bytes() {
-            self.last = ByteArray::from(text);
-        }
-        if let Values::Text(values) = &mut self.values {
-            values.push(self.last.clone());
-        }
-    }
 }

@@ -2,9 +2,10 @@
 
 use memchr::memmem;
 
-use crate::metadata::Metadata;
-use crate::number::whole;
+use crate::model::metadata::Metadata;
 use crate::rows::words;
+use crate::text::human;
+use crate::text::number::whole;
 
 /// Losses that perf tells of. Since 2022 it tells of each twice: where it was, and at the end.
 #[derive(Default)]
@@ -23,9 +24,10 @@ impl Losses {
                 && all > left
             {
                 about.notice(format!(
-                    "the trace's ring was full: of {all} events, of whatever kind, the first {} were overwritten, and some \
+                    "the trace's ring was full: of {} events, of whatever kind, the first {} were overwritten, and some \
                      processors' events begin later than others'",
-                    all - left
+                    human::count(all),
+                    human::count(all - left)
                 ));
             }
         } else if let Some(count) = self.lost(line) {

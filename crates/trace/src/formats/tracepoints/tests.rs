@@ -1,9 +1,9 @@
 //! Lines in, requests out.
 
-use crate::formats::check::{load, load_with, recognised_as};
+use crate::formats::support::check::{load, load_with, recognised_as};
 use crate::formats::{Action, Options};
-use crate::request::{Flags, Op};
-use crate::units::Nanos;
+use crate::model::request::{Flags, Op};
+use crate::model::units::Nanos;
 
 /// As perf wrote them on Linux 6.18.
 const PERF: &[u8] = b"\

@@ -2,7 +2,7 @@
 
 use super::told::with;
 use super::*;
-use crate::metadata::RequestTime;
+use crate::model::metadata::RequestTime;
 
 /// A file of three requests from this second on, of which this is known.
 pub fn file_with(folder: &tempfile::TempDir, name: &str, from: i64, change: impl FnOnce(&mut Metadata)) -> PathBuf {

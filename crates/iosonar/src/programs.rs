@@ -1,0 +1,123 @@
+//! The programs `iosonar-NAME`: where they are, and how help, man pages and completions list them.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, Command, ValueHint};
+
+use crate::console::one_line;
+
+/// A command of the Python half.
+struct OfPython {
+    name: &'static str,
+    about: &'static str,
+}
+
+const PYTHON_HALF: [OfPython; 3] = [
+    OfPython { name: "report", about: "Show what happened in runs, or what loads are like, in a page or in pictures" },
+    OfPython {
+        name: "compare",
+        about: "Compare runs: overlays, differences of latency with their confidence intervals, and a summary",
+    },
+    OfPython { name: "sql", about: "Query runs and loads in SQL" },
+];
+
+/// The command that the Python half's stand behind in lists.
+const BEFORE_PYTHON_HALF: &str = "replay";
+
+/// Below which the other programs are listed.
+const HEADING: &str = "Other programs iosonar-NAME:";
+
+pub fn is_of_python(name: &OsStr) -> bool {
+    PYTHON_HALF.iter().any(|of| name == of.name)
+}
+
+/// The executable `iosonar-NAME`.
+pub fn find(name: &OsStr) -> Option<PathBuf> {
+    let mut file = OsString::from("iosonar-");
+    file.push(name);
+    folders().into_iter().map(|folder| folder.join(&file)).find(|file| is_executable(file))
+}
+
+/// This binary's own folder first: sudo drops a virtual environment from the path.
+fn folders() -> Vec<PathBuf> {
+    let own = env::current_exe().ok().and_then(|exe| exe.parent().map(PathBuf::from));
+    let path = env::var_os("PATH").unwrap_or_default();
+    own.into_iter().chain(env::split_paths(&path)).collect()
+}
+
+fn is_executable(file: &Path) -> bool {
+    file.metadata().is_ok_and(|status| status.is_file() && status.permissions().mode() & 0o111 != 0)
+}
+
+/// The command line with the Python half's commands: they are known by name, whether they are installed or not.
+pub fn join(own: Command) -> Command {
+    let names: Vec<String> = own.get_subcommands().map(|of| of.get_name().to_owned()).collect();
+    let mut joined = own;
+    let mut place = 0;
+    for name in names {
+        joined = joined.mut_subcommand(&name, |of| of.display_order(place));
+        place += 1;
+        if name == BEFORE_PYTHON_HALF {
+            for of in &PYTHON_HALF {
+                joined = joined.subcommand(of_python(of).display_order(place));
+                place += 1;
+            }
+        }
+    }
+    joined
+}
+
+fn of_python(of: &OfPython) -> Command {
+    let words = Arg::new("words").value_name("ARGUMENTS").num_args(0..).value_hint(ValueHint::FilePath);
+    Command::new(of.name)
+        .about(of.about)
+        .disable_version_flag(true)
+        .arg(words.help("Files and options of this command"))
+        .after_help(format!("Part of iosonar's Python half. `iosonar {} --help` lists its options.", of.name))
+}
+
+/// The same with what is installed here, for the list of commands.
+pub fn list(joined: Command) -> Command {
+    let mut listed = joined;
+    for OfPython { name, about } in &PYTHON_HALF {
+        if find(OsStr::new(name)).is_none() {
+            let missing = format!("{about} (not installed: pip install .)");
+            listed = listed.mut_subcommand(name, |of| of.about(missing));
+        }
+    }
+    let own = |name: &OsStr| listed.get_subcommands().any(|of| name == of.get_name()) || name == "help";
+    let others: BTreeMap<_, _> = all().into_iter().filter(|(name, _)| !own(name)).collect();
+    if others.is_empty() {
+        return listed;
+    }
+    let below = listed.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let width = others.keys().map(|name| shown(name).chars().count()).max().unwrap_or_default();
+    let lines = others.iter().map(|(name, file)| format!("  {:width$}  {}\n", shown(name), shown(file.as_os_str())));
+    listed.after_help(format!("{HEADING}\n{}\n{below}", lines.collect::<String>()))
+}
+
+/// All that are found, each where it would be run from.
+fn all() -> BTreeMap<OsString, PathBuf> {
+    let mut found = BTreeMap::new();
+    for folder in folders() {
+        for entry in folder.read_dir().into_iter().flatten().flatten() {
+            let file = entry.file_name();
+            let Some(name) = file.as_bytes().strip_prefix(b"iosonar-").filter(|name| !name.is_empty()) else {
+                continue;
+            };
+            if is_executable(&entry.path()) {
+                found.entry(OsStr::from_bytes(name).to_owned()).or_insert_with(|| entry.path());
+            }
+        }
+    }
+    found
+}
+
+fn shown(name: &OsStr) -> String {
+    one_line(&iosonar_trace::path_text(name))
+}

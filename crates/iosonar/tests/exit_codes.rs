@@ -1,0 +1,128 @@
+//! What is wrong with a command line ends with 2, whatever the files are; what fails at work ends with 1.
+
+use std::path::Path;
+use std::process::Command;
+
+/// The exit code, and what was said on standard error.
+fn iosonar(folder: &Path, line: &str) -> (Option<i32>, String) {
+    let words = line.split(' ').map(|word| word.replace('~', " "));
+    let output = Command::new(env!("CARGO_BIN_EXE_iosonar")).current_dir(folder).args(words).output().expect("it runs");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// A folder with a load, a run of it that is fake, and a target.
+fn bench() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, said) = iosonar(folder.path(), "generate poisson a.load.gz --rate 50 --duration 2s");
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = iosonar(folder.path(), "replay a.load.gz --fake-io --asap --output a.replay.gz");
+    assert_eq!(code, Some(0), "{said}");
+    folder
+}
+
+#[test]
+fn a_wrong_command_line_ends_with_2_and_says_how_to_mend_it() {
+    let bench = bench();
+    let wrong = [
+        ("nonsense", "no subcommand"),
+        ("complete", "did you mean"),
+        ("generate nonsense x.load", "nonsense"),
+        ("device nonsense", "nonsense"),
+        ("convert a.load.gz", "<OUT>"),
+        ("edit a.load.gz", "<OUT>"),
+        ("edit a.load.gz b.load.gz", "<PIPELINE>"),
+        ("edit a.load.gz b.load.gz nonsense", "nonsense"),
+        ("edit a.load.gz b.load.gz select~from=soon", "20ms 10m"),
+        ("edit a.load.gz b.load.gz repeat", "never ends"),
+        ("edit a.load.gz b.replay.gz reverse", "NAME.load"),
+        ("edit a.load.gz a.load.gz reverse", "same file"),
+        ("edit --help-transform nonsense", "nonsense"),
+        ("convert a.load.gz b.nonsense", "--to"),
+        ("convert a.load.gz b.parquet.gz", "compressed inside"),
+        ("convert a.load.gz b.load --to nonsense", "nonsense"),
+        ("convert a.load.gz b.load --from nonsense", "nonsense"),
+        ("generate poisson b.load.gz --rate 50 --duration 0", "10m"),
+        ("generate poisson b.load.gz --rate 50 --duration soon", "20ms 10m"),
+        ("generate poisson b.load.gz --rate 50 --size 4G --span 1G", "span"),
+        ("limit --late 0 a.replay.gz", "1ms"),
+        ("limit --late soon a.replay.gz", "20ms 10m"),
+        ("check - a.load.gz", "name files"),
+        ("recover a.load.gz", ".journal"),
+        ("record --device /dev/nope --duration soon", "20ms 10m"),
+        ("demo --seconds 1", "30s"),
+    ];
+    for (line, words) in wrong {
+        let (code, said) = iosonar(bench.path(), line);
+        assert!(code == Some(2) && said.contains(words), "{line}: {code:?} {said}");
+    }
+    for (options, words) in [
+        ("--depth 0", "64"),
+        ("--depth 65537", "65536"),
+        ("--depth each=0", "64"),
+        ("--speedup 0", "2.5"),
+        ("--speedup -1", "2.5"),
+        ("--speedup nan", "2.5"),
+        ("--start soon", "20ms 10m"),
+        ("--start -1", "10m"),
+        ("--start 10m --end 5m", "--start 5m --end 10m"),
+        ("--for 0", "10m"),
+        ("--grace soon", "20ms 10m"),
+        ("--ahead-time -1s", "10m"),
+        ("--output-offset soon", "20ms 10m"),
+        ("--output-offset 100000d", "36500d"),
+        ("--perturb quantize=soon", "20ms 10m"),
+        ("--simulate constant=soon", "20ms 10m"),
+        ("--simulate constant=1ms --engine threads -t x", "leave out --engine"),
+        ("--compressible 10 --data zero", "leave one out"),
+        ("--asap --closed", "--closed"),
+        ("--workers 0", "--workers"),
+        ("--depth 0 --verbose", "64"),
+    ] {
+        let nothing_real = if options.contains("--simulate") { "" } else { " --fake-io" };
+        let line = format!("replay a.load.gz -o b.replay.gz{nothing_real} {options}");
+        let (code, said) = iosonar(bench.path(), &line);
+        assert!(code == Some(2) && said.contains(words), "{options}: {code:?} {said}");
+    }
+    let (code, said) = iosonar(bench.path(), "replay --calibrate --depth 0");
+    assert!(code == Some(2) && said.contains("64"), "{said}");
+    let (code, said) = iosonar(bench.path(), "replay a.load.gz -o b.nonsense --fake-io");
+    assert!(code == Some(2) && said.contains(".replay.parquet"), "{said}");
+}
+
+#[test]
+fn what_fails_at_work_ends_with_1() {
+    let bench = bench();
+    for (line, words) in [
+        ("info nowhere.load.gz", "nowhere"),
+        ("limit a.load.gz", "is a load"),
+        ("check a.load.gz a.load.gz", "is a load"),
+        ("replay a.load.gz --fake-io -o a.replay.gz", "exists"),
+        ("replay a.load.gz --fake-io -o no/folder/b.replay.gz", "no folder"),
+        ("replay a.load.gz --fake-io -o b.replay.gz --start 1h", "no request"),
+        ("convert a.load.gz a.replay.gz", "exists"),
+        ("device scheduler a.load.gz", "not a block device"),
+    ] {
+        let (code, said) = iosonar(bench.path(), line);
+        assert!(code == Some(1) && said.contains(words), "{line}: {code:?} {said}");
+    }
+}
+
+/// A bare number is seconds; every option that takes a time takes every unit.
+#[test]
+fn times_are_taken_in_any_unit() {
+    let bench = bench();
+    for (number, options) in [
+        "--start 500ms --end 1500ms",
+        "--start 0.5 --duration 1s",
+        "--start 500000us --end 0.025m",
+        "--start 5e-1 --end 1500000000ns",
+        "--for 1s --grace 20ms --ahead-time 2s --output-offset 1h",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let line = format!("replay a.load.gz -o {number}.replay.gz --simulate constant=1us {options}");
+        let (code, said) = iosonar(bench.path(), &line);
+        assert_eq!(code, Some(0), "{line}: {said}");
+    }
+}

@@ -1,0 +1,25 @@
+//! Which flushes of a target a recording can show.
+
+use serde_json::Value;
+
+/// What a recording of a target shows of the flushes that it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flushes {
+    /// Each one.
+    Each,
+    /// None: there is no write cache to flush, and the kernel ends them before anybody sees them.
+    None,
+    /// Those that the file system makes of it, which need not be as many.
+    FileSystem,
+}
+
+impl Flushes {
+    /// On a target, as the run's footer describes it.
+    pub fn on(target: &Value) -> Self {
+        match (target["kind"].as_str(), target["write_cache"].as_str()) {
+            (Some("file"), _) => Self::FileSystem,
+            (_, Some("write through")) => Self::None,
+            _ => Self::Each,
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What is refused before anything is opened to be written: options out of their range, and files that must not be one.
+
+use std::fs::{self, Metadata};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+use iosonar_trace::output::try_name;
+use iosonar_trace::transforms::Pipeline;
+use iosonar_trace::{Nanos, format_for};
+
+use crate::address::placement::Fit;
+use crate::config::input_files as apart;
+use crate::config::options::{DepthFor, MOST_DEPTH, Options, Wait};
+use crate::device::node::Node;
+use crate::error::{Error, Result};
+use crate::issuer::Think;
+use crate::verify::Verify;
+
+/// Refuses what can't be done, with what to do instead.
+pub fn check(options: &Options) -> Result<()> {
+    let most_depth = match options.depth_for {
+        DepthFor::All => MOST_DEPTH,
+        DepthFor::Each => MOST_DEPTH / options.targets.len().max(1),
+    };
+    if !(1..=most_depth).contains(&options.depth) {
+        return refuse(format!(
+            "--depth must be between 1 and {most_depth}{}, for example 64",
+            if most_depth < MOST_DEPTH {
+                format!(" for each of {} targets", options.targets.len())
+            } else {
+                String::new()
+            }
+        ));
+    }
+    if !(options.speedup.is_finite() && options.speedup > 0.0) {
+        return refuse("--speedup must be a number above 0, for example 2 or 0.5".into());
+    }
+    if options.window.start >= options.window.end {
+        return refuse("the window is empty: --end must lie behind --start, for example --start 5m --end 10m".into());
+    }
+    let ends_by_time = options.run_for.is_some() && options.keeps_times();
+    if options.edit.as_ref().is_some_and(Pipeline::is_endless) && options.window.end == Nanos::MAX && !ends_by_time {
+        return refuse("what --edit makes never ends: say how long to replay with --duration".into());
+    }
+    if options.load == Path::new("-") && matches!(options.fit, Fit::Scale | Fit::Reject) {
+        return refuse(
+            "--fit scale and reject must know how far the load reaches, and one that comes through a pipe can't be asked \
+             before; name a file as the load, or choose --fit wrap or clip"
+                .into(),
+        );
+    }
+    check_modes(options)?;
+    for mapping in &options.targets {
+        if let Some(node) = Node::at(&mapping.target) {
+            apart::check(options, &mapping.target, node)?;
+        }
+    }
+    options.method.check()?;
+    check_output(options)
+}
+
+/// What can't be had together.
+fn check_modes(options: &Options) -> Result<()> {
+    let Options { again, asap, closed, perturb, run_for, verify, method, .. } = options;
+    if *again && options.is_piped() {
+        return refuse("a pipe can be read only once, so --loop needs a load in a file".into());
+    }
+    if options.wait == Some(Wait::Work) && options.is_piped() {
+        return refuse(
+            "--wait work has the loop itself read the load, and while it waited for a pipe nothing else would be done:              wait in another way, or name a file as the load"
+                .into(),
+        );
+    }
+    if perturb.is_some() && !options.keeps_times() {
+        let other = if *asap { "--asap" } else { "--closed" };
+        return refuse(format!(
+            "--perturb changes the load's issue times, and {other} has none: leave one of them out"
+        ));
+    }
+    if *closed == Some(Think::Never) && options.speedup != 1.0 {
+        return refuse(
+            "--speedup changes the load's times, and --closed=no-think has none: leave one of them out".into(),
+        );
+    }
+    if *verify != Verify::Off && !method.does_io() {
+        return refuse(
+            "--verify checks what the target keeps, and without I/O nothing is kept: leave it out, or choose another --engine"
+                .into(),
+        );
+    }
+    if closed.is_some() && *asap {
+        return refuse("--closed and --asap are two ways to time requests: leave one of them out".into());
+    }
+    if run_for.is_some_and(|time| time <= Nanos::ZERO) {
+        return refuse("--for must be above zero, for example 10m".into());
+    }
+    Ok(())
+}
+
+/// The result must be able to be there in the end: that is asked before the run, not after it.
+fn check_output(options: &Options) -> Result<()> {
+    let Options { output, load, .. } = options;
+    let shown = output.display();
+    if !format_for(output).is_ok_and(|format| format.create_run.is_some()) {
+        return refuse(format!(
+            "{shown}: the name of the result tells its format: let it end in .replay.parquet, or in .replay.gz for the \
+             classic text"
+        ));
+    }
+    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return refuse_now(format!(
+            "{shown}: there is no folder {}; make it first, or choose another --output",
+            folder.display()
+        ));
+    }
+    // A link that leads nowhere, or a name so long that the hidden one beside it is too long.
+    let Ok(meta) = output.metadata() else { return Ok(try_name(output)?) };
+    let joined = options.edit.iter().flat_map(|edit| edit.files());
+    for (other, what) in
+        std::iter::once((load.as_path(), "the load")).chain(joined.map(|file| (file, "a load that is read")))
+    {
+        if is_one(output, other) {
+            return refuse(format!("{shown} is {what}, which the result would replace; choose another --output"));
+        }
+    }
+    if !meta.is_file() {
+        return refuse_now(format!("{shown} is no regular file, and the result must be one; choose another --output"));
+    }
+    if !options.overwrite {
+        return refuse_now(format!("{shown} exists; choose another --output, or replace it with --overwrite"));
+    }
+    Ok(try_name(output)?)
+}
+
+/// Whether two names mean the same file or device.
+pub fn is_one(one: &Path, other: &Path) -> bool {
+    matches!((fs::metadata(one), fs::metadata(other)), (Ok(one), Ok(other)) if identity(&one) == identity(&other))
+}
+
+fn identity(of: &Metadata) -> (bool, u64, u64) {
+    if of.file_type().is_block_device() { (true, of.rdev(), 0) } else { (false, of.dev(), of.ino()) }
+}
+
+fn refuse(text: String) -> Result<()> {
+    Err(Error::Usage(text))
+}
+
+/// Refuses for what is there, and may be otherwise at another time.
+fn refuse_now(text: String) -> Result<()> {
+    Err(Error::Options(text))
+}

@@ -1,0 +1,9 @@
+//! What is made ready ahead of the loop: requests, their buffers and their data.
+
+pub(crate) mod backoff;
+pub mod buffers;
+pub(crate) mod inline_stages;
+pub(crate) mod io;
+pub mod payload;
+pub(crate) mod prefetch;
+pub mod prepare;

@@ -1,0 +1,426 @@
+//! The verdict on a run: whether it kept the load's times as far as that was the replayer's to do.
+//!
+//! A request that a full depth or an overlap held back was late because the device had not answered: that is a result, and
+//! not counted against the replayer. All others are its own. A replay is *faithful* if at least 95 % of its own requests
+//! went out within 50 µs of their time. Buttress reached that for the burstier of its two traces; and where it made issue
+//! times worse on purpose, by milliseconds, response times changed by up to 37 % and queue lengths eleven times.
+
+use std::collections::VecDeque;
+
+use iosonar_trace::human::{count, percent};
+use iosonar_trace::{HeldBy, IoResult, Nanos};
+use serde::{Deserialize, Serialize};
+
+use crate::issuer::{Doing, Stall};
+use crate::result::histogram::{Quantiles, Times, Within};
+use crate::result::remedy::Remedy;
+
+/// A request that is later than this is late.
+pub const LATE: Nanos = Nanos(50_000);
+/// So many percent of the replayer's own requests must not be late.
+pub const NEEDED_PCT: f64 = 95.0;
+/// How many worst moments are kept.
+const MOMENTS: usize = 10;
+/// Requests closer together than this belong to one moment.
+const MOMENT: Nanos = Nanos(100_000_000);
+/// Stalls that are remembered until the requests that they made late are through.
+const STALLS: usize = 4096;
+
+/// Why a request was late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The most requests allowed were in flight: the device had not answered.
+    Depth,
+    /// It waited for a request that it overlaps.
+    Overlap,
+    /// An earlier one waited for an overlap, and order was asked for.
+    Order,
+    /// It was put off on purpose.
+    Perturbed,
+    /// It was not read, or its data not built, in time.
+    Input,
+    /// The record could not be written as fast as requests completed.
+    Recorder,
+    /// The call that submitted earlier requests took long.
+    Submission,
+    /// Taking completions back took long.
+    Completions,
+    /// The processor was taken away from the loop, or it was woken late.
+    Descheduled,
+    /// Many were due at once, and the loop was busy with those before it.
+    Burst,
+    /// None of these.
+    Unknown,
+}
+
+impl Cause {
+    const ALL: [Self; 11] = [
+        Self::Depth,
+        Self::Overlap,
+        Self::Order,
+        Self::Perturbed,
+        Self::Input,
+        Self::Recorder,
+        Self::Submission,
+        Self::Completions,
+        Self::Descheduled,
+        Self::Burst,
+        Self::Unknown,
+    ];
+
+    /// In a few words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Depth => "depth was full",
+            Self::Overlap => "waited for an overlap",
+            Self::Order => "kept in order",
+            Self::Perturbed => "put off on purpose",
+            Self::Input => "was not ready",
+            Self::Recorder => "waited for the recorder",
+            Self::Submission => "a submission took long",
+            Self::Completions => "taking completions took long",
+            Self::Descheduled => "processor taken away",
+            Self::Burst => "many due at once",
+            Self::Unknown => "cause unknown",
+        }
+    }
+
+    /// For people, behind "because".
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Self::Depth => "as many requests were in flight as --depth allows",
+            Self::Overlap => "they overlapped a request in flight",
+            Self::Order => "an earlier request waited for an overlap",
+            Self::Perturbed => "--perturb delayed them",
+            Self::Input => "the load was not read, or data not built, in time",
+            Self::Recorder => "the journal could not be written fast enough",
+            Self::Submission => "submission calls took long",
+            Self::Completions => "reaping completions took long",
+            Self::Descheduled => "the replay loop was preempted",
+            Self::Burst => "many were due at once",
+            Self::Unknown => "of an unknown cause",
+        }
+    }
+
+    /// Whether the device made a request late, and not the replayer.
+    pub fn is_the_devices(self) -> bool {
+        matches!(self, Self::Depth | Self::Overlap | Self::Order)
+    }
+}
+
+/// How many requests were late for a cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Late {
+    /// Why.
+    pub cause: Cause,
+    /// How many were more than 50 µs late.
+    pub requests: u64,
+}
+
+/// A request that was late, the worst of its tenth of a second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Moment {
+    /// Its intended time, in seconds since virtual zero.
+    pub at_s: f64,
+    /// Its number in the load.
+    pub request: u64,
+    /// By how much.
+    pub late_us: f64,
+    /// Why, as far as it is known.
+    pub cause: Cause,
+}
+
+/// One part of the requests, and how late they went out.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// How many they are.
+    pub requests: u64,
+    /// Issue time less intended time; null if there are none.
+    pub delay_us: Option<Quantiles>,
+    /// Percentage of them that went out within so many µs; null if there are none.
+    pub within_pct: Option<Within>,
+}
+
+/// The verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Whether it kept the load's times as far as that was the replayer's to do.
+    pub faithful: bool,
+    /// The same for people, with the reason.
+    pub sentence: String,
+    /// Requests that were not held back: nothing but the replayer could make them late. Those within 50 µs are the criterion.
+    pub own: Part,
+    /// Requests that waited for the device: for room in the depth, or for one that they overlap.
+    pub device: Part,
+    /// Requests that were more than 50 µs late, by cause; causes without any are left out.
+    pub late: Vec<Late>,
+    /// The worst moments, worst first.
+    pub worst: Vec<Moment>,
+    /// What to try if it was not faithful, the most promising first.
+    #[serde(default)]
+    pub remedies: Vec<Remedy>,
+}
+
+/// Counts towards it, request by request, in constant memory.
+#[derive(Clone, Debug)]
+pub struct Fidelity {
+    own: Times,
+    device: Times,
+    perturbed: u64,
+    late: [u64; Cause::ALL.len()],
+    worst: Vec<Moment>,
+    stalls: VecDeque<Stall>,
+}
+
+impl Default for Fidelity {
+    fn default() -> Self {
+        Self {
+            own: Times::new(),
+            device: Times::new(),
+            perturbed: 0,
+            late: [0; Cause::ALL.len()],
+            worst: Vec::new(),
+            stalls: VecDeque::new(),
+        }
+    }
+}
+
+impl Fidelity {
+    /// Takes a stall of the loop into account, before the requests that it made late.
+    pub fn stall(&mut self, stall: Stall) {
+        if self.stalls.len() == STALLS {
+            self.stalls.pop_front();
+        }
+        self.stalls.push_back(stall);
+    }
+
+    /// Takes a row into account.
+    pub fn add(&mut self, record: &IoResult) {
+        let Some(delay) = record.delay() else { return };
+        self.perturbed += u64::from(record.held_by == HeldBy::Perturbed);
+        let held = held(record);
+        if record.was_free() {
+            self.own.add(delay);
+        } else if held.is_some_and(Cause::is_the_devices) {
+            self.device.add(delay);
+        }
+        if delay > LATE {
+            let cause = held.unwrap_or_else(|| self.cause_of_stall(record));
+            self.late[cause as usize] += 1;
+            self.moment(record, delay, cause);
+        }
+    }
+
+    /// What the loop was doing when the request should have gone.
+    fn cause_of_stall(&self, record: &IoResult) -> Cause {
+        let behind = self.stalls.partition_point(|stall| stall.to <= record.intended);
+        // A stall that begins only after it can be what kept it as well, if it was due just before.
+        match self.stalls.get(behind).filter(|stall| Some(stall.from) < record.issued) {
+            Some(Stall { doing: Doing::Submitting, .. }) => Cause::Submission,
+            Some(Stall { doing: Doing::Reaping, .. }) => Cause::Completions,
+            Some(Stall { doing: Doing::Waiting | Doing::Choosing | Doing::Preempted, .. }) => Cause::Descheduled,
+            None if record.waiting > 0 || record.in_flight > 1 => Cause::Burst,
+            None => Cause::Unknown,
+        }
+    }
+
+    fn moment(&mut self, record: &IoResult, delay: Nanos, cause: Cause) {
+        let at_s = record.intended.as_secs();
+        let moment = Moment { at_s, request: record.request, late_us: delay.0 as f64 / 1e3, cause };
+        let near = |other: &Moment| (other.at_s - at_s).abs() < MOMENT.as_secs();
+        if let Some(same) = self.worst.iter().position(near) {
+            if self.worst[same].late_us >= moment.late_us {
+                return;
+            }
+            self.worst.remove(same);
+        } else if self.worst.len() == MOMENTS {
+            if self.worst[MOMENTS - 1].late_us >= moment.late_us {
+                return;
+            }
+            self.worst.pop();
+        }
+        let place = self.worst.partition_point(|other| other.late_us >= moment.late_us);
+        self.worst.insert(place, moment);
+    }
+
+    /// The verdict; `None` if nothing was issued.
+    pub fn verdict(&self, complete: bool) -> Option<Verdict> {
+        if self.own.count() + self.device.count() + self.perturbed == 0 {
+            return None;
+        }
+        let part =
+            |times: &Times| Part { requests: times.count(), delay_us: times.quantiles(), within_pct: times.within() };
+        let (own, device) = (part(&self.own), part(&self.device));
+        let faithful = self.perturbed == 0 && own.within_pct.is_none_or(|within| within.us50 >= NEEDED_PCT);
+        let late: Vec<Late> = Cause::ALL
+            .into_iter()
+            .map(|cause| Late { cause, requests: self.late[cause as usize] })
+            .filter(|late| late.requests > 0)
+            .collect();
+        let sentence = self.sentence(complete, &own, &device, &late);
+        let (worst, remedies) = (self.worst.clone(), Vec::new());
+        Some(Verdict { faithful, sentence, own, device, late, worst, remedies })
+    }
+
+    fn sentence(&self, complete: bool, own: &Part, device: &Part, late: &[Late]) -> String {
+        let so_far = if complete { "This replay" } else { "As far as it went, this replay" };
+        let mut text = match &own.within_pct {
+            _ if self.perturbed > 0 => {
+                format!("{so_far} was not faithful, and was not meant to be: issue times were perturbed on purpose")
+            }
+            None => format!("{so_far} was faithful: the device alone made its requests late"),
+            Some(within) if within.us50 >= NEEDED_PCT => {
+                let of = if device.requests > 0 { "the requests that were not held back" } else { "its requests" };
+                let (in_10, in_50) = (percent(within.us10 / 100.0), percent(within.us50 / 100.0));
+                format!(
+                    "{so_far} was faithful: {in_10} of {of} went out within 10 µs of their time, {in_50} within 50 µs"
+                )
+            }
+            Some(within) => {
+                let mut text = format!(
+                    "{so_far} was not faithful: only {} of the requests that were not held back went out within 50 µs of their \
+                     time, and {NEEDED_PCT:.0} % are needed",
+                    percent(within.us50 / 100.0)
+                );
+                let own = || late.iter().filter(|late| !late.cause.is_the_devices());
+                if let Some(most) = own().max_by_key(|late| late.requests) {
+                    let all: u64 = own().map(|late| late.requests).sum();
+                    let (most_often, all) = (count(most.requests), count(all));
+                    text += &format!("; {most_often} of {all} late ones because {}", most.cause.phrase());
+                }
+                text
+            }
+        };
+        let devices: u64 = late.iter().filter(|late| late.cause.is_the_devices()).map(|late| late.requests).sum();
+        let share = devices as f64 / (own.requests + device.requests) as f64;
+        if share >= 0.001 && own.requests > 0 {
+            text += &format!(". The device made {} late by answering late, which is its result", percent(share));
+        }
+        text + "."
+    }
+}
+
+/// What the row itself says.
+fn held(record: &IoResult) -> Option<Cause> {
+    if record.pushed_back {
+        return Some(Cause::Overlap);
+    }
+    match record.held_by {
+        HeldBy::Nothing => None,
+        HeldBy::Depth => Some(Cause::Depth),
+        HeldBy::Order => Some(Cause::Order),
+        HeldBy::Input => Some(Cause::Input),
+        HeldBy::Recorder => Some(Cause::Recorder),
+        HeldBy::Perturbed => Some(Cause::Perturbed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iosonar_trace::{Op, Outcome, Request, Sector, Sectors};
+
+    use super::*;
+
+    const US: i64 = 1000;
+
+    /// Issued that many µs late, at second `request`.
+    fn row(request: u64, late_us: i64, held_by: HeldBy) -> IoResult {
+        let intended = Nanos(request as i64 * 1_000_000_000);
+        let issued = Some(intended + Nanos(late_us * US));
+        IoResult {
+            issued,
+            completed: issued,
+            held_by,
+            outcome: Outcome::Ok,
+            ..IoResult::of(&Request::new(intended, Op::Read, Sector(0), Sectors(8)), request)
+        }
+    }
+
+    fn verdict(rows: impl IntoIterator<Item = IoResult>) -> Verdict {
+        let mut fidelity = Fidelity::default();
+        rows.into_iter().for_each(|row| fidelity.add(&row));
+        fidelity.verdict(true).unwrap()
+    }
+
+    #[test]
+    fn what_goes_in_time_is_faithful() {
+        let found = verdict((0..100).map(|i| row(i, if i < 3 { 20 } else { 2 }, HeldBy::Nothing)));
+        assert!(found.faithful && found.late.is_empty() && found.worst.is_empty());
+        let expected =
+            "This replay was faithful: 97.0 % of its requests went out within 10 µs of their time, 100 % within 50 µs.";
+        assert_eq!(found.sentence, expected);
+    }
+
+    #[test]
+    fn what_the_device_made_late_is_not_held_against_the_replayer() {
+        let held = |i| if i % 2 == 0 { HeldBy::Depth } else { HeldBy::Nothing };
+        let found = verdict((0..100).map(|i| row(i, if i % 2 == 0 { 5000 } else { 2 }, held(i))));
+        assert!(found.faithful, "{found:?}");
+        assert_eq!((found.own.requests, found.device.requests), (50, 50));
+        assert_eq!(found.own.within_pct.unwrap().us50, 100.0);
+        assert_eq!(found.device.within_pct.unwrap().us100, 0.0);
+        assert!((found.device.delay_us.unwrap().p50 - 5000.0).abs() < 5.0, "{found:?}");
+        assert_eq!(found.late, [Late { cause: Cause::Depth, requests: 50 }]);
+        assert!(found.sentence.contains("The device made 50.0 % late"), "{}", found.sentence);
+        let overlap = IoResult { pushed_back: true, ..row(0, 900, HeldBy::Nothing) };
+        assert_eq!(verdict([overlap]).worst[0].cause, Cause::Overlap);
+    }
+
+    #[test]
+    fn what_the_replayer_made_late_is_and_the_reason_is_said() {
+        let late = |i| if i % 10 == 0 { row(i, 300, HeldBy::Input) } else { row(i, 1, HeldBy::Nothing) };
+        let found = verdict((0..100).map(late));
+        assert!(!found.faithful);
+        assert!(found.sentence.contains("was not faithful: only 90.0 %"), "{}", found.sentence);
+        assert!(found.sentence.contains("10 of 10 late ones because the load was not read"), "{}", found.sentence);
+    }
+
+    #[test]
+    fn stalls_of_the_loop_explain_what_they_made_late() {
+        let doings = [
+            (Doing::Submitting, Cause::Submission),
+            (Doing::Reaping, Cause::Completions),
+            (Doing::Waiting, Cause::Descheduled),
+            (Doing::Preempted, Cause::Descheduled),
+        ];
+        let mut fidelity = Fidelity::default();
+        for (i, (doing, _)) in (1..).zip(doings) {
+            let at = Nanos(i * 1_000_000_000);
+            fidelity.stall(Stall { from: at - Nanos(50 * US), to: at + Nanos(400 * US), doing });
+        }
+        (1..=4).for_each(|i| fidelity.add(&row(i, 401 + i as i64, HeldBy::Nothing)));
+        fidelity.add(&row(5, 100, HeldBy::Nothing));
+        fidelity.add(&IoResult { waiting: 5, ..row(6, 90, HeldBy::Nothing) });
+        let worst: Vec<_> = fidelity.verdict(true).unwrap().worst.iter().map(|m| (m.request, m.cause)).collect();
+        let [submission, completions, waiting, preempted] = doings.map(|(_, cause)| cause);
+        let expected =
+            [(4, preempted), (3, waiting), (2, completions), (1, submission), (5, Cause::Unknown), (6, Cause::Burst)];
+        assert_eq!(worst, expected);
+    }
+
+    #[test]
+    fn the_worst_moments_are_few_and_each_is_one_moment() {
+        let mut fidelity = Fidelity::default();
+        // A thousand seconds, each with three late requests of one moment; the middle one is the worst.
+        for i in 0..1000_u64 {
+            for (part, late) in [(0, 100), (1, 200 + i as i64), (2, 150)] {
+                let at = Nanos((i * 1_000_000_000 + part * 1_000_000) as i64);
+                let row = row(i * 3 + part, 0, HeldBy::Nothing);
+                fidelity.add(&IoResult { intended: at, issued: Some(at + Nanos(late * US)), ..row });
+            }
+        }
+        let worst = fidelity.verdict(true).unwrap().worst;
+        assert!(worst.iter().map(|m| m.request).eq((990..1000).rev().map(|i| i * 3 + 1)), "{worst:?}");
+    }
+
+    #[test]
+    fn perturbed_cut_short_or_empty() {
+        let found = verdict([row(0, 1000, HeldBy::Perturbed), row(1, 0, HeldBy::Nothing)]);
+        assert!(!found.faithful && found.sentence.contains("perturbed on purpose"), "{found:?}");
+        let mut fidelity = Fidelity::default();
+        assert_eq!(fidelity.verdict(true), None);
+        fidelity.add(&row(0, 1, HeldBy::Nothing));
+        assert!(fidelity.verdict(false).unwrap().sentence.starts_with("As far as it went, this replay was faithful"));
+    }
+}

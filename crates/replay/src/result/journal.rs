@@ -1,0 +1,347 @@
+//! The record of a run while it goes on: an append-only file of checksummed, fixed-size entries.
+//!
+//! ```text
+//!  magic and version   8 bytes    "iosonar" 2
+//!  header length       4 bytes    little-endian, like everything here
+//!  header checksum     4 bytes    CRC-32 of the header
+//!  header              JSON       the run's footer, as far as it is known at the start; spaces behind it
+//!  entries             100 bytes each; the last 4 are the CRC-32 of the others
+//! ```
+//!
+//! It holds no more than what was handed to the system: a killed program loses only its last fraction of a second. A
+//! [`Journal`] reads every entry that is whole, and counts those that are not. While a run writes its journal it holds a
+//! lock on it, so that nobody takes it for what a killed one left.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use iosonar_trace::human;
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use rustix::io::Errno;
+
+use iosonar_trace::{DeviceId, Flags, HeldBy, IoResult, Metadata, Nanos, Op, Outcome, Sector, Sectors};
+
+use crate::error::{Error, Result};
+
+/// Bump the version if the layout of an entry changes; old journals are then refused by name.
+const MAGIC: [u8; 8] = *b"iosonar\x02";
+/// What every journal begins with, whatever its version.
+pub const NAME: &[u8] = b"iosonar";
+/// Bytes of an entry.
+pub const ENTRY_BYTES: usize = 100;
+/// What a row of the result takes beside it, at most: the room for it is reserved with the journal's own.
+const RESULT_ROW_BYTES: u64 = 64;
+/// Spaces behind the header: room for what becomes known between the journal's creation and the first request.
+const HEADER_ROOM: usize = 1024;
+/// Stands for a time that there was not.
+const NEVER: i64 = i64::MIN;
+
+/// The journal of a result: beside it, under a name that says so.
+pub fn path_for(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".journal");
+    name.into()
+}
+
+/// Writes a journal.
+pub struct JournalWriter {
+    file: BufWriter<File>,
+    place: Place,
+    header_bytes: usize,
+    entries: u64,
+}
+
+/// Where a journal is. It goes with its writer, unless there is something in it that is to be kept.
+struct Place {
+    path: PathBuf,
+    is_kept: bool,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // If it stays all the same, the next run under its name will say so.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl JournalWriter {
+    /// Creates it, with room for that many entries if the disk has it. An existing one is never touched: it holds a run
+    /// that nobody has recovered yet.
+    pub fn create(path: &Path, header: &Metadata, expected: u64) -> Result<Self> {
+        let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| match e.kind() {
+            io::ErrorKind::AlreadyExists => Error::Journal { path: path.to_owned(), problem: left_behind(path) },
+            _ => Error::file(path, e),
+        })?;
+        lock(&file, FlockOperation::NonBlockingLockExclusive);
+        Self::begin(file, Place { path: path.to_owned(), is_kept: false }, header, expected)
+    }
+
+    /// The same of what nobody will read, without a name: it has gone as soon as this program has, however that ends.
+    pub fn nameless(header: &Metadata) -> Result<Self> {
+        let path = std::env::temp_dir().join("(temporary file; TMPDIR names a folder with more room)");
+        let file = tempfile::tempfile().map_err(|e| Error::file(&path, e))?;
+        Self::begin(file, Place { path, is_kept: true }, header, 0)
+    }
+
+    fn begin(file: File, place: Place, header: &Metadata, expected: u64) -> Result<Self> {
+        let mut header = serde_json::to_vec(header).expect("metadata is plain data");
+        header.resize(header.len() + HEADER_ROOM, b' ');
+        let bytes = 16 + header.len() as u64 + expected * (ENTRY_BYTES as u64 + RESULT_ROW_BYTES);
+        if let Err(error) = reserve(&file, bytes) {
+            let what = format!(
+                "{}: the record of {} requests needs {}; make room, or choose another place with --output",
+                place.path.display(),
+                human::count(expected),
+                human::block(bytes)
+            );
+            return Err(Error::system(what, error));
+        }
+        let mut journal =
+            Self { file: BufWriter::with_capacity(1 << 18, file), place, header_bytes: header.len(), entries: 0 };
+        let mut start = MAGIC.to_vec();
+        start.extend((header.len() as u32).to_le_bytes());
+        start.extend(crc32fast::hash(&header).to_le_bytes());
+        start.extend(header);
+        let written = journal.file.write_all(&start).and_then(|()| journal.file.flush());
+        written.map_err(|e| Error::file(&journal.place.path, e))?;
+        Ok(journal)
+    }
+
+    /// States the header anew, with what has become known since, before the first entry. What has no room is not stated.
+    pub fn restate(&mut self, header: &Metadata) -> io::Result<()> {
+        debug_assert_eq!(self.entries, 0, "the header is in the first page, which entries share");
+        let mut stated = serde_json::to_vec(header).expect("metadata is plain data");
+        if stated.len() > self.header_bytes {
+            return Ok(());
+        }
+        stated.resize(self.header_bytes, b' ');
+        let mut whole = crc32fast::hash(&stated).to_le_bytes().to_vec();
+        whole.extend(stated);
+        // In one call, so that a kill finds either of them whole.
+        self.file.get_ref().write_all_at(&whole, 12)
+    }
+
+    /// Adds an entry.
+    pub fn write(&mut self, record: &IoResult) -> io::Result<()> {
+        self.place.is_kept = true;
+        self.file.write_all(&encode(record))?;
+        self.entries += 1;
+        Ok(())
+    }
+
+    /// Hands everything so far to the system, where it outlives this program.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+
+    /// How many entries it took.
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.place.path
+    }
+
+    /// Ends it and gives back the room that was reserved behind it. Returns where it is.
+    pub fn close(mut self) -> PathBuf {
+        self.place.is_kept = true;
+        // What could not be flushed was counted when that was tried.
+        let (file, _) = self.file.into_parts();
+        // Room that is not given back is missing for the result, which will say so.
+        let _ = file.metadata().and_then(|m| file.set_len(m.len()));
+        self.place.path.clone()
+    }
+}
+
+/// What a journal under that name means for a new run.
+fn left_behind(path: &Path) -> String {
+    let runs = File::open(path).is_ok_and(|file| !is_left(&file));
+    if runs {
+        return "the journal of a replay that is still running; choose another --output".into();
+    }
+    format!(
+        "a journal of an earlier run that did not end; make a result of it with `iosonar recover {}`, or remove it",
+        path.display()
+    )
+}
+
+/// Whether no process writes it any more. A replay that was killed needs a moment to go.
+fn is_left(file: &File) -> bool {
+    const TRIES: u32 = 20;
+    (0..TRIES).any(|number| {
+        if number > 0 {
+            thread::sleep(Duration::from_millis(50));
+        }
+        lock(file, FlockOperation::NonBlockingLockShared)
+    })
+}
+
+/// Whether it could be had. File systems without locks grant it.
+fn lock(file: &File, kind: FlockOperation) -> bool {
+    flock(file.as_fd(), kind) != Err(Errno::WOULDBLOCK)
+}
+
+/// Reserves room without changing the length of the file, where the file system can.
+fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    match fallocate(file.as_fd(), FallocateFlags::KEEP_SIZE, 0, bytes) {
+        Err(Errno::NOSPC) => Err(Errno::NOSPC.into()),
+        // Others can't reserve at all: then running out is met when it happens.
+        _ => Ok(()),
+    }
+}
+
+/// Reads a journal: its header, then entry by entry.
+pub struct Journal {
+    file: BufReader<File>,
+    /// The run, as it was known at its start.
+    pub header: Metadata,
+    /// Entries so far that were not whole, and were left out.
+    pub damaged: u64,
+}
+
+impl Journal {
+    /// Opens it and checks its header.
+    pub fn open(path: &Path) -> Result<Self> {
+        let problem = |problem: &str| Error::Journal { path: path.to_owned(), problem: problem.into() };
+        let file = File::open(path).map_err(|e| Error::file(path, e))?;
+        if !is_left(&file) {
+            return Err(problem("a replay is still writing it; wait for its end, or end it with Ctrl-C"));
+        }
+        let mut file = BufReader::with_capacity(1 << 20, file);
+        let mut start = [0; 16];
+        file.read_exact(&mut start).map_err(|_| problem("too short for a journal: the run ended before it began"))?;
+        if start[..7] != MAGIC[..7] {
+            return Err(problem("not a journal of iosonar"));
+        }
+        if start[7] != MAGIC[7] {
+            return Err(problem("a journal of another version of iosonar; recover it with that version"));
+        }
+        let field = |at: usize| u32::from_le_bytes(start[at..at + 4].try_into().expect("four bytes"));
+        let mut header = Vec::new();
+        let read =
+            file.by_ref().take(u64::from(field(8))).read_to_end(&mut header).map_err(|e| Error::file(path, e))?;
+        if read as u64 != u64::from(field(8)) || crc32fast::hash(&header) != field(12) {
+            return Err(problem("its header is damaged: nothing can be recovered"));
+        }
+        let header = serde_json::from_slice(&header).map_err(|e| problem(&format!("its header is damaged: {e}")))?;
+        Ok(Self { file, header, damaged: 0 })
+    }
+
+    /// The next entry that is whole; `None` at the end.
+    pub fn read(&mut self) -> io::Result<Option<IoResult>> {
+        loop {
+            let mut bytes = [0; ENTRY_BYTES];
+            match self.fill(&mut bytes)? {
+                0 => return Ok(None),
+                ENTRY_BYTES => {
+                    if let Some(record) = decode(&bytes) {
+                        return Ok(Some(record));
+                    }
+                }
+                _ => {}
+            }
+            self.damaged += 1;
+        }
+    }
+
+    /// Reads until it is full or the file ends; returns how many bytes.
+    fn fill(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match self.file.read(&mut bytes[filled..]) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(filled)
+    }
+}
+
+fn encode(record: &IoResult) -> [u8; ENTRY_BYTES] {
+    let mut out = [0; ENTRY_BYTES];
+    let mut at = 0;
+    let mut put = |bytes: &[u8]| {
+        out[at..at + bytes.len()].copy_from_slice(bytes);
+        at += bytes.len();
+    };
+    let r = record;
+    // The submission's return, the readiness and the last look are kept as distances that fit 32 bits: 4 s and 2000 s.
+    let issued = r.issued.map_or(NEVER, |t| t.0);
+    let between = |from: Option<Nanos>, to: Option<Nanos>| match (from, to) {
+        (Some(from), Some(to)) => u32::try_from((to - from).0).unwrap_or(u32::MAX),
+        _ => u32::MAX,
+    };
+    let submitted = between(r.issued, r.submitted);
+    let unanswered = between(r.unanswered, r.completed);
+    let ready_us =
+        r.ready.map_or(i32::MIN, |t| ((t - r.intended).0 / 1000).clamp(-2_000_000_000, 2_000_000_000) as i32);
+    put(&r.request.to_le_bytes());
+    put(&r.intended.0.to_le_bytes());
+    put(&issued.to_le_bytes());
+    put(&r.completed.map_or(NEVER, |t| t.0).to_le_bytes());
+    put(&r.source_sector.0.to_le_bytes());
+    put(&r.sector.0.to_le_bytes());
+    put(&r.bytes_done.to_le_bytes());
+    put(&r.sectors.0.to_le_bytes()[..6]);
+    put(&r.device.0.to_le_bytes());
+    put(&r.round.to_le_bytes());
+    put(&r.in_flight.to_le_bytes());
+    put(&r.waiting.to_le_bytes());
+    put(&submitted.to_le_bytes());
+    put(&unanswered.to_le_bytes());
+    put(&ready_us.to_le_bytes());
+    put(&(r.errno as i16).to_le_bytes());
+    put(&r.flags.0.to_le_bytes());
+    put(&[r.op as u8, r.outcome as u8, r.held_by as u8, u8::from(r.pushed_back) | u8::from(r.widened) << 1]);
+    let crc = crc32fast::hash(&out[..ENTRY_BYTES - 4]);
+    out[ENTRY_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
+    out
+}
+
+fn decode(bytes: &[u8; ENTRY_BYTES]) -> Option<IoResult> {
+    let crc = u32::from_le_bytes(bytes[ENTRY_BYTES - 4..].try_into().expect("four bytes"));
+    if crc32fast::hash(&bytes[..ENTRY_BYTES - 4]) != crc {
+        return None;
+    }
+    let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    let short = |at: usize| u16::from_le_bytes(bytes[at..at + 2].try_into().expect("two bytes"));
+    let time = |at: usize| Some(long(at) as i64).filter(|&t| t != NEVER).map(Nanos);
+    let distance = |at: usize| Some(word(at)).filter(|&ns| ns != u32::MAX).map(|ns| Nanos(ns.into()));
+    let (intended, issued, completed) = (Nanos(long(8) as i64), time(16), time(24));
+    Some(IoResult {
+        request: long(0),
+        intended,
+        issued,
+        completed,
+        source_sector: Sector(long(32)),
+        sector: Sector(long(40)),
+        bytes_done: long(48),
+        sectors: Sectors(long(56) & 0xffff_ffff_ffff),
+        device: DeviceId(short(62)),
+        round: word(64),
+        in_flight: word(68),
+        waiting: word(72),
+        submitted: issued.zip(distance(76)).map(|(issued, after)| issued + after),
+        unanswered: completed.zip(distance(80)).map(|(completed, before)| completed - before),
+        ready: Some(word(84) as i32).filter(|&us| us != i32::MIN).map(|us| intended + Nanos(i64::from(us) * 1000)),
+        errno: i32::from(short(88) as i16),
+        flags: Flags(short(90)),
+        op: Op::from_number(bytes[92])?,
+        outcome: Outcome::from_number(bytes[93])?,
+        held_by: HeldBy::from_number(bytes[94])?,
+        pushed_back: bytes[95] & 1 != 0,
+        widened: bytes[95] & 2 != 0,
+    })
+}

@@ -1,0 +1,8 @@
+//! What a run leaves: its journal, its statistics and the verdict on its fidelity.
+
+pub mod completion_log;
+pub mod fidelity;
+pub mod histogram;
+pub mod journal;
+pub mod remedy;
+pub mod statistics;

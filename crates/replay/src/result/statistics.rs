@@ -1,0 +1,307 @@
+//! The closing statistics of a run: counted row by row, in constant memory. `docs/schemas/replay-statistics.json` is
+//! their contract.
+
+mod closing;
+mod devices;
+mod drift;
+
+use iosonar_trace::{IoResult, Nanos, Outcome};
+use serde::{Deserialize, Serialize};
+
+use self::devices::Devices;
+use self::drift::Drift;
+use crate::result::fidelity::{Fidelity, Verdict};
+use crate::verify::report::Verification;
+
+pub use self::closing::Closing;
+pub use self::devices::DeviceStatistics;
+pub use super::histogram::{Quantiles, Times, Within};
+
+/// The object that `iosonar replay --json` prints. Times in µs are rounded to 0.1 % by their histograms.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Statistics {
+    /// Requests of the window that have a row.
+    pub requests: u64,
+    /// Of these, completed by the target, with or without error.
+    pub completed: u64,
+    /// Reads, skipped ones included.
+    pub reads: u64,
+    /// Writes, skipped ones included.
+    pub writes: u64,
+    /// Flushes, discards and write-zeroes, skipped ones included.
+    pub others: u64,
+    /// Waited for a request that they overlap.
+    pub pushed_back: u64,
+    /// Left out because they overlap one in flight.
+    pub dropped: u64,
+    /// Left out for another reason, by reason.
+    pub skipped: Skipped,
+    /// Widened to the target's logical blocks.
+    pub widened: u64,
+    /// Times that everything waited for an overlap.
+    pub ordered_waits: u64,
+    /// Ended with an error number.
+    pub errors: u64,
+    /// Moved less than asked, without an error.
+    pub short: u64,
+    /// Never came back.
+    pub unfinished: u64,
+    /// Reads whose data was not what had been written.
+    pub verify_errors: u64,
+    /// Reads that came back all zero: a sign of areas that were never written.
+    pub zero_reads: u64,
+    /// Lines of the load that could not be understood.
+    pub bad_lines: u64,
+    /// From virtual zero to the last completion, in seconds.
+    pub elapsed_s: f64,
+    /// Completed requests for each second of that.
+    pub iops: f64,
+    /// Bytes moved in each second of that.
+    pub bytes_per_s: f64,
+    /// Highest end sector of the load over the target's sectors: 1 is ideal, above 1 the load wrapped around. Of several
+    /// devices the greatest.
+    pub wrap_factor: f64,
+    /// The most requests in flight.
+    pub max_in_flight: u32,
+    /// The most requests that waited for an overlap.
+    pub max_pushed_back: u32,
+    /// Issue time less intended time, over all issued requests; null with `--asap`, which has no intended times.
+    pub issue_error_us: Option<Quantiles>,
+    /// The same over the requests that nothing but the replayer kept from their time.
+    pub issue_error_free_us: Option<Quantiles>,
+    /// Percentage of issued requests whose issue error is at most so many µs.
+    pub within_pct: Option<Within>,
+    /// The same over the requests that nothing but the replayer kept from their time.
+    pub within_free_pct: Option<Within>,
+    /// Growth of the issue error, in µs for each minute: of the least one in each part of the run, so that single late
+    /// requests don't count. Null for runs of a few seconds.
+    pub drift_us_per_min: Option<f64>,
+    /// From issue to completion.
+    pub latency_us: Option<Quantiles>,
+    /// From the intended time to completion.
+    pub latency_intended_us: Option<Quantiles>,
+    /// Whether the replayer kept the load's times, and why not; null with `--asap`, or if nothing was issued.
+    pub verdict: Option<Verdict>,
+    /// Submission calls in which the kernel or the device held the loop for more than 50 µs.
+    pub slow_submissions: u64,
+    /// Times that the loop waited because the record could not be written fast enough.
+    pub recorder_stalls: u64,
+    /// Rows that could not be recorded because the disk of the result was full.
+    pub unrecorded: u64,
+    /// How much was checked of what was written and read; null if that was not asked for.
+    pub verify: Option<Verification>,
+    /// Whether the run came to the end of its window and everything was recorded.
+    pub complete: bool,
+    /// Null for a real run; else why nothing of this says anything about a device.
+    pub fake: Option<String>,
+    /// Each device of the load by itself.
+    pub devices: Vec<DeviceStatistics>,
+}
+
+/// Requests that were never given to the target.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// Crossed the end of the target.
+    pub beyond_end: u64,
+    /// Were not aligned.
+    pub unaligned: u64,
+    /// Exceeded the memory for buffers.
+    pub too_large: u64,
+    /// Asked for what the target can't do.
+    pub unsupported: u64,
+    /// Were forbidden, or mapped to no target.
+    pub excluded: u64,
+}
+
+/// Counts rows.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    rows: u64,
+    completed: u64,
+    ops: [u64; 5],
+    outcomes: [u64; Outcome::ALL.len()],
+    pushed_back: u64,
+    widened: u64,
+    bytes: u64,
+    last: Nanos,
+    error: Times,
+    error_free: Times,
+    latency: Times,
+    latency_intended: Times,
+    drift: Drift,
+    devices: Devices,
+    /// What the verdict is made of.
+    pub fidelity: Fidelity,
+    /// Reads that came back all zero, which the recorder sees.
+    pub zero_reads: u64,
+    /// Rows that could not be written.
+    pub unrecorded: u64,
+}
+
+impl Counter {
+    /// That has seen nothing.
+    pub fn new() -> Self {
+        Self {
+            rows: 0,
+            completed: 0,
+            ops: [0; 5],
+            outcomes: [0; Outcome::ALL.len()],
+            pushed_back: 0,
+            widened: 0,
+            bytes: 0,
+            last: Nanos::ZERO,
+            error: Times::new(),
+            error_free: Times::new(),
+            latency: Times::new(),
+            latency_intended: Times::new(),
+            drift: Drift::default(),
+            devices: Devices::default(),
+            fidelity: Fidelity::default(),
+            zero_reads: 0,
+            unrecorded: 0,
+        }
+    }
+
+    /// Takes a row into account.
+    pub fn add(&mut self, record: &IoResult) {
+        self.devices.add(record);
+        self.rows += 1;
+        self.ops[record.op as usize] += 1;
+        self.outcomes[record.outcome as usize] += 1;
+        self.pushed_back += u64::from(record.pushed_back);
+        self.widened += u64::from(record.widened);
+        self.bytes += record.bytes_done;
+        self.fidelity.add(record);
+        if let Some(delay) = record.delay() {
+            self.error.add(delay);
+            if record.was_free() {
+                self.error_free.add(delay);
+                self.drift.add(record.intended, delay);
+            }
+        }
+        if let (Some(completed), Some(latency)) = (record.completed, record.latency()) {
+            self.completed += 1;
+            self.last = self.last.max(completed);
+            self.latency.add(latency);
+            self.latency_intended.add(completed - record.intended);
+        }
+    }
+
+    /// How many requests are through, and how many bytes they moved.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.rows, self.bytes)
+    }
+
+    /// How many requests the target answered.
+    pub fn completed(&self) -> u64 {
+        self.completed
+    }
+
+    /// Rows of that outcome.
+    pub fn with_outcome(&self, outcome: Outcome) -> u64 {
+        self.outcomes[outcome as usize]
+    }
+
+    /// The statistics, with what the other rooms counted.
+    pub fn close(&self, with: &Closing<'_>) -> Statistics {
+        let &Closing { fed, counters, timed, complete, .. } = with;
+        let elapsed_s = self.last.as_secs();
+        let per_second = |x: u64| if elapsed_s > 0.0 { x as f64 / elapsed_s } else { 0.0 };
+        let [reads, writes, others @ ..] = self.ops;
+        let outcome = |o| self.with_outcome(o);
+        Statistics {
+            requests: self.rows,
+            completed: self.completed,
+            reads,
+            writes,
+            others: others.iter().sum(),
+            pushed_back: self.pushed_back,
+            dropped: outcome(Outcome::Dropped),
+            skipped: Skipped {
+                beyond_end: outcome(Outcome::BeyondEnd),
+                unaligned: outcome(Outcome::Unaligned),
+                too_large: outcome(Outcome::TooLarge),
+                unsupported: outcome(Outcome::Unsupported),
+                excluded: outcome(Outcome::Excluded),
+            },
+            widened: self.widened,
+            ordered_waits: counters.ordered_waits,
+            errors: outcome(Outcome::Error),
+            short: outcome(Outcome::Short),
+            unfinished: outcome(Outcome::Unfinished),
+            verify_errors: outcome(Outcome::Corrupt),
+            zero_reads: self.zero_reads,
+            bad_lines: fed.bad_lines,
+            elapsed_s,
+            iops: per_second(self.completed),
+            bytes_per_s: per_second(self.bytes),
+            wrap_factor: (0..fed.reaches.len()).filter_map(|d| with.wrap_factor(d as u16)).fold(0.0, f64::max),
+            max_in_flight: counters.max_in_flight,
+            max_pushed_back: counters.max_pushed_back,
+            issue_error_us: self.error.quantiles().filter(|_| timed),
+            issue_error_free_us: self.error_free.quantiles().filter(|_| timed),
+            within_pct: self.error.within().filter(|_| timed),
+            within_free_pct: self.error_free.within().filter(|_| timed),
+            drift_us_per_min: self.drift.us_per_min().filter(|_| timed),
+            latency_us: self.latency.quantiles(),
+            latency_intended_us: self.latency_intended.quantiles().filter(|_| timed),
+            verdict: self.fidelity.verdict(complete).filter(|_| timed),
+            slow_submissions: counters.slow_submissions,
+            recorder_stalls: counters.recorder_stalls,
+            unrecorded: self.unrecorded,
+            verify: None,
+            complete,
+            fake: None,
+            devices: self.devices.close(with, elapsed_s),
+        }
+    }
+}
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iosonar_trace::{HeldBy, Op, Request, Sector, Sectors};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The terminal's lines, the verdict and `docs/schema.md` count the same requests.
+    #[test]
+    fn free_to_go_is_the_same_everywhere() {
+        let mut counter = Counter::new();
+        let request = Request::new(Nanos(1000), Op::Read, Sector(0), Sectors(8));
+        for (number, &held_by) in HeldBy::ALL.iter().enumerate() {
+            for pushed_back in [false, true] {
+                let issued = Some(Nanos(1000 + 60_000 * number as i64));
+                counter.add(&IoResult { issued, held_by, pushed_back, ..IoResult::of(&request, 0) });
+            }
+        }
+        counter.add(&IoResult { outcome: Outcome::Dropped, ..IoResult::of(&request, 0) });
+        let verdict = counter.fidelity.verdict(true).unwrap();
+        // Held by nothing, by the input or by the recorder, and not pushed back.
+        assert_eq!((verdict.own.requests, counter.error_free.count()), (3, 3));
+        assert_eq!(verdict.own.within_pct, counter.error_free.within());
+        assert_eq!(verdict.own.delay_us, counter.error_free.quantiles());
+    }
+
+    proptest! {
+        /// Buckets of the histogram must not show: a 99.9th percentile of 448.79 ms stood beside a maximum of 448.57 ms.
+        #[test]
+        fn no_quantile_is_beyond_the_extremes(times in prop::collection::vec(-5_i64..8_000_000_000_000, 1..50)) {
+            for mut all in [Times::new(), Times::growing()] {
+                times.iter().for_each(|&time| all.add(Nanos(time)));
+                let Quantiles { mean, p50, p90, p98, p99, p999, max } = all.quantiles().unwrap();
+                let (least, most) = (*times.iter().min().unwrap() as f64 / 1e3, *times.iter().max().unwrap() as f64 / 1e3);
+                prop_assert_eq!(max, most);
+                let rising = [least, p50, p90, p98, p99, p999, most];
+                prop_assert!(rising.is_sorted(), "{:?}", rising);
+                prop_assert!((least - 1e-6..=most + 1e-6).contains(&mean));
+            }
+        }
+    }
+}

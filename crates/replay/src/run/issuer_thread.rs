@@ -1,0 +1,186 @@
+//! The loop's thread: chooses the loop's plugs (target, way of waiting) by the options, and runs it.
+
+use std::fs::File;
+use std::io;
+use std::sync::{Arc, mpsc};
+
+use iosonar_trace::Nanos;
+use rtrb::{Consumer, Producer};
+
+use crate::address::placement::Geometry;
+use crate::config::options::{Options, Wait};
+use crate::engine::Target;
+use crate::engine::choice::{Chosen, Engine};
+use crate::error::Result;
+use crate::host::isolation::{Isolation, wake_up_first};
+use crate::issuer::conflicts::Tracker;
+use crate::issuer::{
+    BlockingWait, Hybrid, Idle, Issuer, IssuerParts, Limits, LoopCounters, Rereader, Sleep, Spin, StallMonitor, Stop,
+};
+use crate::pipeline::buffers::{Arena, Pool};
+use crate::pipeline::inline_stages::{InlineStages, Work};
+use crate::pipeline::io::{CompletedIo, PreparedIo};
+use crate::pipeline::prepare::Prepare;
+use crate::result::completion_log::{Progress, Recorded};
+use crate::schedule::clock::Monotonic;
+use crate::verify::Verify;
+use crate::verify::checker::Checker;
+use crate::verify::final_pass::{FinalPass, LastDone};
+
+/// A sleeping loop wakes up that long before a deadline: more than waking takes on an idle machine, most of the time.
+pub const WAKE_MARGIN: Nanos = Nanos(100_000);
+
+/// What the loop says when it is ready.
+pub struct Told {
+    /// What does the I/O.
+    pub engine: Engine,
+    /// What the user should know about it.
+    pub warnings: Vec<String>,
+}
+
+/// What lets the loop begin.
+pub struct Start<'a> {
+    pub clock: Monotonic,
+    /// The rooms beside it, if their work is the loop's own.
+    pub chores: Option<InlineStages<'a, Monotonic>>,
+}
+
+/// What the loop ended with.
+pub struct Looped {
+    /// Its own counts.
+    pub counters: LoopCounters,
+    /// The error that ended it early, if one did.
+    pub outcome: io::Result<()>,
+    /// What the target has to say beyond what it said before.
+    pub remarks: Vec<String>,
+    /// What feeder and recorder left, if the loop did their work.
+    pub rooms: Option<(Prepare, Recorded)>,
+}
+
+/// All that the loop's thread needs.
+pub struct Looping<'a> {
+    pub options: &'a Options,
+    /// What was arranged on the machine for the loop.
+    pub isolation: Option<&'a Isolation>,
+    /// The run's targets, open and claimed.
+    pub files: Vec<File>,
+    pub limits: Limits,
+    pub arena: Arc<Arena>,
+    pub stop: &'a Stop,
+    pub stall_monitor: StallMonitor<'a>,
+    pub input: Consumer<PreparedIo>,
+    pub output: Producer<CompletedIo>,
+    /// The run's number, if what it writes is checked.
+    pub run: Option<u64>,
+    pub geometries: &'a [Geometry],
+    pub progress: &'a Progress,
+}
+
+/// What the last pass needs, when everything else has ended.
+pub type LastWork = (Checker, Pool);
+
+/// What follows on the loop.
+pub struct After {
+    /// Is told how it ended.
+    pub ended: mpsc::Sender<Looped>,
+    /// What comes by this then is the last pass.
+    pub asked: mpsc::Receiver<LastWork>,
+}
+
+impl<'a> Looping<'a> {
+    /// Sets the target up, tells by `ready` what the user should know of it, and waits for `started`: locking and
+    /// registering buffers takes longer than any grace on a busy machine, so only then may the run's own time begin.
+    /// Returns the end of the last pass, if `after` asks for one.
+    pub fn run(
+        mut self,
+        ready: &mpsc::Sender<Told>,
+        started: &mpsc::Receiver<Start<'a>>,
+        after: &After,
+    ) -> Result<Option<LastDone>> {
+        let (files, arena) = (std::mem::take(&mut self.files), Arc::clone(&self.arena));
+        Ok(match self.options.method.target(files, arena, self.limits.slots(), self.options.seed)? {
+            Chosen::Uring(target) => {
+                let told = Told { engine: Engine::IoUring, warnings: target.remarks() };
+                self.drive(*target, told, ready, started, after)
+            }
+            Chosen::Other { engine, target, remark } => {
+                let warnings = remark.into_iter().chain(target.remarks()).collect();
+                self.drive(target, Told { engine, warnings }, ready, started, after)
+            }
+        })
+    }
+
+    fn drive<T: Target>(
+        self,
+        target: T,
+        told: Told,
+        ready: &mpsc::Sender<Told>,
+        started: &mpsc::Receiver<Start<'a>>,
+        after: &After,
+    ) -> Option<LastDone> {
+        lock_memory();
+        if let Some(isolation) = self.isolation {
+            isolation.enter();
+        }
+        if matches!(self.options.wait(), Wait::Hybrid | Wait::Sleep) {
+            wake_up_first();
+        }
+        let before = told.warnings.clone();
+        let _ = ready.send(told);
+        let Start { clock, chores } = started.recv().expect("whoever waits for us starts us");
+        if let Some(chores) = chores {
+            let finish = |work: Work<'_, _, _>| Some(work.chores.finish());
+            return self.issue(clock, target, Work { chores, rest: BlockingWait }, finish, &before, after);
+        }
+        match self.options.wait() {
+            Wait::Spin | Wait::Work => self.issue(clock, target, Spin, |_| None, &before, after),
+            Wait::Sleep => self.issue(clock, target, Sleep, |_| None, &before, after),
+            Wait::Hybrid => self.issue(clock, target, Hybrid { margin: WAKE_MARGIN }, |_| None, &before, after),
+        }
+    }
+
+    fn issue<T: Target, I: Idle<T>>(
+        self,
+        clock: Monotonic,
+        target: T,
+        idle: I,
+        finish: impl FnOnce(I) -> Option<(Prepare, Recorded)>,
+        before: &[String],
+        after: &After,
+    ) -> Option<LastDone> {
+        let Self { options, limits, stop, stall_monitor, input, output, run, geometries, progress, arena, .. } = self;
+        let policy = options.conflicts;
+        let tracker = Tracker::new(policy, options.strong, limits.slots());
+        let pace = options.pace();
+        let rereader = run.filter(|_| options.verify >= Verify::Paranoia).map(|run| Rereader { arena, run });
+        let plugs = IssuerParts {
+            clock,
+            target,
+            idle,
+            pace,
+            policy,
+            limits,
+            stop,
+            input,
+            output,
+            stall_monitor,
+            tracker,
+            rereader,
+        };
+        let (counters, mut target, idle, outcome) = Issuer::new(plugs).run();
+        let rooms = finish(idle);
+        let remarks = target.remarks().into_iter().filter(|remark| !before.contains(remark)).collect();
+        let _ = after.ended.send(Looped { counters, outcome, remarks, rooms });
+        let (mut checker, mut pool) = after.asked.recv().ok()?;
+        let pass = FinalPass::new(&mut checker, &mut pool, geometries);
+        let (far, said) = pass.run(&mut target, &clock, stop, &|far| progress.verified(&far));
+        Some(LastDone { checker, far, said })
+    }
+}
+
+/// Nothing that the loop touches may have to be fetched first. Where the limit does not allow it, it is not so.
+#[allow(unsafe_code, reason = "a system call without arguments that could be wrong")]
+pub fn lock_memory() {
+    // SAFETY: changes only whether pages are resident.
+    unsafe { libc::mlockall(libc::MCL_CURRENT) };
+}

@@ -1,0 +1,9 @@
+//! When each request is issued.
+
+pub mod clock;
+pub mod iterations;
+pub mod perturb;
+pub mod time_map;
+mod window;
+
+pub use window::Window;

@@ -1,0 +1,9 @@
+//! Bytes in and out: compressed, growing, complete or recovered.
+
+pub(crate) mod atomic_file;
+pub(crate) mod checkpoint;
+pub(crate) mod guarded;
+pub(crate) mod gzip;
+pub mod input;
+pub mod output;
+pub(crate) mod stream;

@@ -1,0 +1,172 @@
+//! One request of a load: when, where, how long, what.
+
+use std::fmt;
+
+use crate::model::units::{Nanos, Sector, Sectors};
+
+/// A request as it was asked for, with what a recording may know beyond that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// When it was issued, since the start of the trace.
+    pub at: Nanos,
+    /// Which device of the trace's device table ([`crate::Metadata::devices`]).
+    pub device: DeviceId,
+    /// Where it starts.
+    pub sector: Sector,
+    /// How long it is; zero for a flush without data.
+    pub sectors: Sectors,
+    /// What it does.
+    pub op: Op,
+    /// How it does that.
+    pub flags: Flags,
+    /// From being given to the device until its completion, where the trace has completions.
+    pub latency: Option<Nanos>,
+    /// From being asked for until being given to the device, where the trace has both.
+    pub queued: Option<Nanos>,
+    /// The process that asked, where known.
+    pub pid: Option<u32>,
+    /// That process' name; empty where unknown.
+    pub comm: Comm,
+}
+
+impl Request {
+    /// A request of which no more is known than what every trace has.
+    pub fn new(at: Nanos, op: Op, sector: Sector, sectors: Sectors) -> Self {
+        Self {
+            at,
+            device: DeviceId(0),
+            sector,
+            sectors,
+            op,
+            flags: Flags::NONE,
+            latency: None,
+            queued: None,
+            pid: None,
+            comm: Comm::default(),
+        }
+    }
+
+    /// Whether it is at no place, as a flush without data is: what moves places leaves it where it is.
+    pub fn has_no_place(&self) -> bool {
+        self.sectors.0 == 0
+    }
+
+    /// The first sector behind it.
+    pub fn end(&self) -> Sector {
+        self.sector + self.sectors
+    }
+}
+
+/// The index of a device in the trace's device table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeviceId(pub u16);
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Op {
+    /// Reads data.
+    Read = 0,
+    /// Writes data.
+    Write = 1,
+    /// Makes the device's volatile write cache durable.
+    Flush = 2,
+    /// Tells the device that the range is no longer needed.
+    Discard = 3,
+    /// Makes the range read as zeros, without sending them.
+    WriteZeroes = 4,
+}
+
+impl Op {
+    /// Every operation, in the order of its number.
+    pub const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Flush, Self::Discard, Self::WriteZeroes];
+
+    /// Its name in the table.
+    pub fn name(self) -> &'static str {
+        ["read", "write", "flush", "discard", "write_zeroes"][self as usize]
+    }
+
+    /// The operation of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|op| op.name() == name)
+    }
+
+    /// The operation of that number (`op as u8`).
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
+    /// Whether it changes what the device holds.
+    pub fn modifies(self) -> bool {
+        matches!(self, Self::Write | Self::Discard | Self::WriteZeroes)
+    }
+}
+
+/// A set of the block layer's request flags.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    /// No flag.
+    pub const NONE: Self = Self(0);
+    /// Forced unit access: done only when durable (`F` behind the operation in RWBS).
+    pub const FUA: Self = Self(1);
+    /// Someone waits for it (`S`).
+    pub const SYNC: Self = Self(2);
+    /// File-system metadata (`M`).
+    pub const META: Self = Self(4);
+    /// Read-ahead (`A`).
+    pub const READAHEAD: Self = Self(8);
+    /// A flush before the data (`F` in front of the operation).
+    pub const PREFLUSH: Self = Self(16);
+
+    /// Both sets together.
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether all of `other` is set.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// A process' name as the kernel keeps it: at most 15 bytes, zero-padded (`TASK_COMM_LEN`).
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Comm(pub [u8; 16]);
+
+impl Comm {
+    /// The first 15 bytes of `name`, cut at a character's border.
+    pub fn new(name: &str) -> Self {
+        let mut end = name.len().min(15);
+        while !name.is_char_boundary(end) {
+            end -= 1;
+        }
+        let mut bytes = [0; 16];
+        bytes[..end].copy_from_slice(&name.as_bytes()[..end]);
+        Self(bytes)
+    }
+
+    /// The same of bytes; what is no UTF-8 in them is replaced.
+    pub fn from_bytes(name: &[u8]) -> Self {
+        match std::str::from_utf8(name) {
+            Ok(name) => Self::new(name),
+            Err(_) => Self::new(&String::from_utf8_lossy(name)),
+        }
+    }
+
+    /// Up to its padding; bytes that are no UTF-8 end it.
+    pub fn as_str(&self) -> &str {
+        let end = self.0.iter().position(|&b| b == 0).unwrap_or(self.0.len());
+        match std::str::from_utf8(&self.0[..end]) {
+            Ok(name) => name,
+            Err(e) => std::str::from_utf8(&self.0[..e.valid_up_to()]).unwrap_or(""),
+        }
+    }
+}
+
+impl fmt::Debug for Comm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}

@@ -1,0 +1,163 @@
+//! The letters by which Linux' block layer says what a request does: `RWBS` in its traces.
+//!
+//! `[F] op [F] [A] [S] [M]`: a flush in front, the operation (`R` read, `W` write, `D` discard, `N` none, `F` flush, `Z…`
+//! zones), forced unit access, read-ahead, sync, metadata. An append to a zone (`ZA`) is data that is written; the other
+//! operations on zones (`ZR` reset, `ZRA` reset all, `ZF` finish, `ZO` open, `ZC` close) move none. From `blk_fill_rwbs` in
+//! the kernel and `fill_rwbs` in blktrace. The kernel's tracepoints say `N` with a length where zeros are written (seen on
+//! Linux 6.18), newer ones `WZ`; blktrace says `W`. What is written here says `WZ`.
+
+use crate::model::request::{Flags, Op};
+
+const FLUSHES: Flags = Flags::PREFLUSH.with(Flags::FUA);
+
+/// What is asked of a device that is no request of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRequest {
+    /// A command to the driver.
+    DriverCommand,
+    /// The reset, the opening and so on of a device's zones.
+    ZoneManagement,
+    /// Nothing that is known.
+    Unknown,
+}
+
+/// What the letters say of a request that moves so many sectors.
+///
+/// # Errors
+/// If it is no request of a load: what else it is.
+pub fn parse(letters: &[u8], sectors: u64) -> Result<(Op, Flags), NoRequest> {
+    // Mostly it is no more than this.
+    match letters {
+        b"R" => return Ok((Op::Read, Flags::NONE)),
+        b"W" => return Ok((Op::Write, Flags::NONE)),
+        b"WS" => return Ok((Op::Write, Flags::SYNC)),
+        _ => {}
+    }
+    let (preflush, rest) = match letters {
+        [b'F', rest @ ..] if matches!(rest.first(), Some(b'R' | b'W' | b'D' | b'N' | b'F' | b'Z')) => {
+            (Flags::PREFLUSH, rest)
+        }
+        _ => (Flags::NONE, letters),
+    };
+    let (letter, modifiers) = match rest {
+        [b'Z', b'A', modifiers @ ..] => (b'W', modifiers),
+        [letter, modifiers @ ..] => (*letter, modifiers),
+        [] => return Err(NoRequest::Unknown),
+    };
+    let mut flags = preflush;
+    for modifier in modifiers {
+        flags = flags.with(match modifier {
+            b'F' => Flags::FUA,
+            b'A' => Flags::READAHEAD,
+            b'S' => Flags::SYNC,
+            b'M' => Flags::META,
+            // Secure erase, atomic writes and what may come: the operation is the same.
+            _ => Flags::NONE,
+        });
+    }
+    let has_flush = flags.has(Flags::PREFLUSH);
+    let op = match letter {
+        b'R' => Op::Read,
+        // A flush without data is asked for as a write of nothing.
+        b'W' | b'N' if sectors == 0 && has_flush => Op::Flush,
+        b'W' if modifiers.contains(&b'Z') => Op::WriteZeroes,
+        b'W' => Op::Write,
+        b'D' => Op::Discard,
+        b'F' => Op::Flush,
+        // Commands to the driver have no length, or no place. (An append to a zone looks like this where `ZA` is unknown.)
+        b'N' if sectors > 0 => Op::WriteZeroes,
+        b'N' => return Err(NoRequest::DriverCommand),
+        b'Z' => return Err(NoRequest::ZoneManagement),
+        _ => return Err(NoRequest::Unknown),
+    };
+    // A flush is nothing but that, however it was asked for.
+    let flags = if op == Op::Flush { Flags(flags.0 & !FLUSHES.0) } else { flags };
+    Ok((op, flags))
+}
+
+/// Whether it is an append to a zone.
+pub fn is_append(letters: &[u8]) -> bool {
+    letters.strip_prefix(b"F").unwrap_or(letters).starts_with(b"ZA")
+}
+
+/// The letters for a request.
+pub fn letters(op: Op, flags: Flags) -> String {
+    let mut text = String::with_capacity(6);
+    if flags.has(Flags::PREFLUSH) {
+        text.push('F');
+    }
+    text.push_str(match op {
+        Op::Read => "R",
+        Op::Write => "W",
+        Op::Flush => "F",
+        Op::Discard => "D",
+        Op::WriteZeroes => "WZ",
+    });
+    for (flag, letter) in [(Flags::FUA, 'F'), (Flags::READAHEAD, 'A'), (Flags::SYNC, 'S'), (Flags::META, 'M')] {
+        if flags.has(flag) {
+            text.push(letter);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_of_real_traces() {
+        for (text, sectors, op, flags) in [
+            ("R", 8, Op::Read, Flags::NONE),
+            ("RA", 8, Op::Read, Flags::READAHEAD),
+            ("RAHM", 8, Op::Read, Flags::READAHEAD.with(Flags::META)),
+            ("WS", 8, Op::Write, Flags::SYNC),
+            ("WFS", 8, Op::Write, Flags::FUA.with(Flags::SYNC)),
+            ("FWFSM", 8, Op::Write, Flags::PREFLUSH.with(Flags::FUA).with(Flags::SYNC).with(Flags::META)),
+            ("FWS", 0, Op::Flush, Flags::SYNC),
+            ("FF", 0, Op::Flush, Flags::NONE),
+            ("FN", 0, Op::Flush, Flags::NONE),
+            ("F", 0, Op::Flush, Flags::NONE),
+            ("D", 8, Op::Discard, Flags::NONE),
+            ("DE", 8, Op::Discard, Flags::NONE),
+            ("WZS", 8, Op::WriteZeroes, Flags::SYNC),
+            ("NS", 8, Op::WriteZeroes, Flags::SYNC),
+            ("ZA", 8, Op::Write, Flags::NONE),
+            ("ZAFS", 8, Op::Write, Flags::FUA.with(Flags::SYNC)),
+            ("FZAS", 8, Op::Write, Flags::PREFLUSH.with(Flags::SYNC)),
+        ] {
+            assert_eq!(parse(text.as_bytes(), sectors), Ok((op, flags)), "{text}");
+        }
+        for (text, what) in [
+            ("", NoRequest::Unknown),
+            ("X", NoRequest::Unknown),
+            ("N", NoRequest::DriverCommand),
+            ("NS", NoRequest::DriverCommand),
+            ("ZR", NoRequest::ZoneManagement),
+            ("ZRAS", NoRequest::ZoneManagement),
+            ("ZFS", NoRequest::ZoneManagement),
+        ] {
+            assert_eq!(parse(text.as_bytes(), 0), Err(what), "{text}");
+        }
+    }
+
+    #[test]
+    fn appends_are_told_apart() {
+        let appends = ["ZA", "ZAFS", "FZAS", "ZRAS", "W", "FWAS", "FF"].map(|letters| is_append(letters.as_bytes()));
+        assert_eq!(appends, [true, true, true, false, false, false, false]);
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for op in Op::ALL {
+            for bits in 0..32 {
+                let flags = Flags(bits);
+                if op == Op::Flush && flags.0 & FLUSHES.0 != 0 {
+                    continue;
+                }
+                let sectors = if op == Op::Flush { 0 } else { 8 };
+                assert_eq!(parse(letters(op, flags).as_bytes(), sectors), Ok((op, flags)), "{}", letters(op, flags));
+            }
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Rows in the order of time, in bounded memory.
+
+pub(crate) mod external_sort;
+pub(crate) mod packed;
+pub(crate) mod reorder;

@@ -1,0 +1,181 @@
+//! Numbers with units, as people type them. Each function says in its error what would have been understood.
+
+use crate::model::units::{Nanos, SECTOR_BYTES, Sectors};
+
+/// A whole number: `32768`, `32_768`, `10k` (10 000), `2M`.
+pub fn parse_count(text: &str) -> Result<u64, String> {
+    whole(text, &DECIMAL).ok_or_else(|| format!("`{text}` is not a whole number; say for example 32768 or 10k"))
+}
+
+/// Requests per second: `500`, `500/s`, `2k`.
+pub fn parse_rate(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix("/s").unwrap_or(text);
+    scaled(number, &DECIMAL).filter(|rate| *rate > 0.0 && *rate <= 1e9).ok_or_else(|| {
+        format!("`{text}` is not a rate; say requests per second, above 0 and up to 1G, for example 500 or 2k")
+    })
+}
+
+/// A number above zero: `2.5`, `1e-3`, `2k`.
+pub fn parse_positive(text: &str) -> Result<f64, String> {
+    let number = text.trim().parse().ok().or_else(|| scaled(text, &DECIMAL));
+    number
+        .filter(|x: &f64| *x > 0.0 && x.is_finite())
+        .ok_or_else(|| format!("`{text}` is not a number above zero; say for example 2.5 or 2k"))
+}
+
+/// A part of the whole: `0.7`, `70%`.
+pub fn parse_share(text: &str) -> Result<f64, String> {
+    let number = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().ok().map(|p| p / 100.0),
+        None => text.parse().ok(),
+    };
+    number
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| format!("`{text}` is not a share; say a number from 0 to 1, for example 0.7, or 70%"))
+}
+
+/// A time: seconds, or a number with a unit. The one parser of times, of every option and every transform;
+/// `python/iosonar/cli/times.py` takes the same.
+pub fn parse_time(text: &str) -> Result<Nanos, String> {
+    let is_plain = |text: &str| text.contains(|c: char| c.is_ascii_digit()) && !text.contains('_');
+    let plain = text.trim().parse().ok().filter(|seconds: &f64| seconds.is_finite() && is_plain(text));
+    plain
+        .or_else(|| scaled(text, &TIMES))
+        .map(|seconds| seconds * 1e9)
+        .filter(|nanos| nanos.abs() < i64::MAX as f64)
+        .map(|nanos| Nanos(nanos.round() as i64))
+        .ok_or_else(|| format!("`{text}` is not a time; say seconds (300, 0.5), or a number with a unit (ns us ms s m h d): 20ms 10m 1.5h"))
+}
+
+/// A time as it would be typed, in the largest unit in which it is a whole number: `10m`, `200ms`.
+pub fn time_typed(time: Nanos) -> String {
+    const UNITS: [(i64, &str); 7] = [
+        (86_400_000_000_000, "d"),
+        (3_600_000_000_000, "h"),
+        (60_000_000_000, "m"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+        (1000, "us"),
+        (1, "ns"),
+    ];
+    let unit = UNITS.into_iter().find(|(length, _)| time.0 != 0 && time.0 % length == 0);
+    unit.map_or("0".to_owned(), |(length, name)| format!("{}{name}", time.0 / length))
+}
+
+/// A length or a position: sectors, or bytes with a unit.
+pub fn parse_sectors(text: &str) -> Result<Sectors, String> {
+    let wrong = || format!("`{text}` is not a length; say sectors of 512 bytes (256), or bytes with a unit: 4k 64M 2G");
+    if let Ok(sectors) = text.replace('_', "").parse() {
+        return Ok(Sectors(sectors));
+    }
+    let bytes = whole(text, &BYTES).ok_or_else(wrong)?;
+    if bytes % SECTOR_BYTES != 0 {
+        return Err(format!("`{text}` is not a whole number of sectors of 512 bytes"));
+    }
+    Ok(Sectors(bytes / SECTOR_BYTES))
+}
+
+type Units = [(&'static str, f64)];
+
+const DECIMAL: [(&str, f64); 4] = [("", 1.0), ("k", 1e3), ("m", 1e6), ("g", 1e9)];
+
+const TIMES: [(&str, f64); 10] = [
+    ("", 1.0),
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("µs", 1e-6),
+    ("ms", 1e-3),
+    ("s", 1.0),
+    ("m", 60.0),
+    ("min", 60.0),
+    ("h", 3600.0),
+    ("d", 86_400.0),
+];
+
+const BYTES: [(&str, f64); 5] =
+    [("b", 1.0), ("k", 1024.0), ("m", 1_048_576.0), ("g", 1_073_741_824.0), ("t", 1_099_511_627_776.0)];
+
+/// A number, and what its unit is worth. Units of bytes may end in `iB`, or in `B`; all may be written large.
+fn taken_apart(text: &str, units: &Units) -> Option<(String, f64)> {
+    let text = text.trim().replace('_', "");
+    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit = unit.trim().to_lowercase();
+    let short = unit.strip_suffix("ib").or_else(|| unit.strip_suffix('b')).filter(|short| !short.is_empty());
+    let of_bytes = units.iter().any(|(name, _)| *name == "b");
+    let unit = if of_bytes { short.unwrap_or(&unit) } else { &unit };
+    units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| (number.to_owned(), *factor))
+}
+
+/// A number times its unit.
+fn scaled(text: &str, units: &Units) -> Option<f64> {
+    let (number, factor) = taken_apart(text, units)?;
+    number.parse().ok().map(|number: f64| number * factor).filter(|x| x.is_finite())
+}
+
+/// The same, if it is a whole number: exactly that which was typed, as 2.01 is not what a float holds in its place.
+fn whole(text: &str, units: &Units) -> Option<u64> {
+    let (number, factor) = taken_apart(text, units)?;
+    let (before, behind) = number.split_once('.').unwrap_or((&number, ""));
+    let digits: u128 = format!("{before}{behind}").parse().ok()?;
+    let product = digits.checked_mul(factor as u128)?;
+    let denominator = 10_u128.checked_pow(u32::try_from(behind.len()).ok()?)?;
+    (product % denominator == 0).then_some(product / denominator)?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_understood() {
+        assert_eq!(parse_count("32_768"), Ok(32768));
+        assert_eq!(parse_count("1.5k"), Ok(1500));
+        assert_eq!(parse_count("2.01M"), Ok(2_010_000));
+        assert_eq!(parse_count(".5k"), Ok(500));
+        assert_eq!(parse_count("18446744073709551615"), Ok(u64::MAX));
+        assert_eq!(parse_rate("500/s"), Ok(500.0));
+        assert_eq!(parse_rate("2k"), Ok(2000.0));
+        assert_eq!(parse_positive("2k"), Ok(2000.0));
+        assert_eq!(parse_positive("1e-3"), Ok(0.001));
+        assert_eq!(parse_share("70%"), Ok(0.7));
+        assert_eq!(parse_time("300"), Ok(Nanos(300_000_000_000)));
+        assert_eq!(parse_time("1.5ms"), Ok(Nanos(1_500_000)));
+        assert_eq!(parse_time("5m"), Ok(Nanos(300_000_000_000)));
+        assert_eq!(parse_time("2 h"), Ok(Nanos(7_200_000_000_000)));
+        for (text, ns) in
+            [("1e-3", 1_000_000), ("1.5e1", 15_000_000_000), ("5MS", 5_000_000), ("3 µs", 3000), ("7ns", 7)]
+        {
+            assert_eq!(parse_time(text), Ok(Nanos(ns)), "{text}");
+        }
+        for ns in [0, 7, 3000, 200_000_000, 1_500_000_000, 90_000_000_000, 600_000_000_000, 86_400_000_000_000] {
+            assert_eq!(parse_time(&time_typed(Nanos(ns))), Ok(Nanos(ns)));
+        }
+        assert_eq!([600, 5400, 90].map(|s| time_typed(Nanos(s * 1_000_000_000))), ["10m", "90m", "90s"]);
+        assert_eq!(parse_sectors("256"), Ok(Sectors(256)));
+        for text in ["4k", "4K", "4KiB", "4kb", "4096B", "0.00390625m"] {
+            assert_eq!(parse_sectors(text), Ok(Sectors(8)), "{text}");
+        }
+        assert_eq!(parse_sectors("8388608T"), Ok(Sectors(1 << 54)));
+        assert_eq!(parse_sectors("2G"), Ok(Sectors(4_194_304)));
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_an_example() {
+        for wrong in ["", "x", "1.2.3", "-5", "1e400", "nan", "4kk", "2.0101k", "18446744073709551616", "."] {
+            assert!(parse_count(wrong).unwrap_err().contains("say for example"), "{wrong}");
+        }
+        for wrong in ["0", "-1", "inf", "fast"] {
+            assert!(parse_rate(wrong).is_err() && parse_positive(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["1.1", "-0.1", "101%", "half", "nan"] {
+            assert!(parse_share(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["soon", "10 years", "99999999999h", "", "s", "inf", "nan", "infinity", "1e400", "--end"] {
+            assert!(parse_time(wrong).unwrap_err().contains("20ms 10m"), "{wrong}");
+        }
+        for wrong in ["100B", "4.1k", "-8", "4q", "b"] {
+            assert!(parse_sectors(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Numbers as people read them: the one place of the Rust half that rounds. `python/iosonar/units.py` does the same in the
+//! other half.
+//!
+//! Times have three significant digits and a unit. Counts stand in full, with commas. What is transferred is decimal (MB,
+//! MB/s); what is addressed, as requests, blocks, devices and memory, is binary (KiB, GiB). Shares are rounded down, so that
+//! none that is shown reaches a threshold that it misses.
+
+const DECIMAL: [(f64, &str); 7] =
+    [(1e18, "EB"), (1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
+const BINARY: [(f64, &str); 7] = [
+    (1_152_921_504_606_846_976.0, "EiB"),
+    (1_125_899_906_842_624.0, "PiB"),
+    (1_099_511_627_776.0, "TiB"),
+    (1_073_741_824.0, "GiB"),
+    (1_048_576.0, "MiB"),
+    (1024.0, "KiB"),
+    (1.0, "B"),
+];
+const TIMES: [(f64, &str); 4] = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
+
+/// What was transferred, or is in a second: `1.5 MB`.
+pub fn bytes(bytes: u64) -> String {
+    scaled(bytes as f64, &DECIMAL)
+}
+
+/// What is addressed: the size of a request, a block, a device: `64 KiB`.
+pub fn block(bytes: u64) -> String {
+    scaled(bytes as f64, &BINARY)
+}
+
+/// A span of time: `850 µs`, `12.3 s`, `1 h 5 min`.
+pub fn span(seconds: f64) -> String {
+    if !seconds.is_finite() {
+        return "–".to_owned();
+    }
+    // What rounds up to a minute is one.
+    if seconds.abs() < 59.95 {
+        let unit = TIMES.iter().find(|(size, _)| seconds.abs() >= size * (1.0 - 0.5e-3));
+        return match (unit, seconds) {
+            (Some((size, unit)), _) => format!("{} {unit}", number(seconds / size)),
+            (None, 0.0) => "0 s".to_owned(),
+            (None, _) => format!("{} ns", number(seconds * 1e9)),
+        };
+    }
+    let whole = seconds.abs().round() as u64;
+    let parts = [(whole / 86_400, "d"), (whole / 3600 % 24, "h"), (whole / 60 % 60, "min"), (whole % 60, "s")];
+    let first = parts.iter().position(|(n, _)| *n != 0).unwrap_or(3);
+    let shown: Vec<String> = parts
+        .iter()
+        .skip(first)
+        .take(2)
+        .filter(|(n, _)| *n != 0)
+        .map(|(n, unit)| format!("{} {unit}", count(*n)))
+        .collect();
+    format!("{}{}", if seconds < 0.0 { "-" } else { "" }, shown.join(" "))
+}
+
+/// How many: `80,794`.
+pub fn count(count: u64) -> String {
+    with_commas(&count.to_string())
+}
+
+/// `1 request`, `3,082 requests`.
+pub fn counted(number: u64, what: &str) -> String {
+    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// How many in a second, or another average: in full from a hundred on, else with three digits.
+pub fn rate(per_second: f64) -> String {
+    // Too many zeros can't be counted at a glance.
+    if per_second > 0.0 && per_second < 0.001 { "<0.001".to_owned() } else { number(per_second) }
+}
+
+/// How many times as large, or another number without a unit, with three digits.
+pub fn factor(factor: f64) -> String {
+    number(factor)
+}
+
+/// A moment of a run or a trace, to the microsecond: whoever reads it looks for that place. `12.000345 s`.
+pub fn at_second(seconds: f64) -> String {
+    let text = format!("{seconds:.6}");
+    let (whole, behind) = text.split_once('.').unwrap_or((&text, "0"));
+    format!("{}.{behind} s", with_commas(whole))
+}
+
+/// The verb that goes with so many.
+pub fn are(count: u64) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
+/// A share of 1, rounded down to a tenth of a percent: `99.9 %`. Only all are `100 %`, and only none `0 %`.
+pub fn percent(share: f64) -> String {
+    if !share.is_finite() {
+        return "–".to_owned();
+    }
+    // A product such as 0.57 × 1000 may lie a little below the whole number that it is.
+    shown_tenths((share * 1000.0 + 1e-9).floor() as i64, share <= 0.0, share >= 1.0)
+}
+
+/// So many of so many, likewise, and exactly.
+pub fn percent_of(part: u64, whole: u64) -> String {
+    let tenths = u128::from(part) * 1000 / u128::from(whole.max(1));
+    shown_tenths(i64::try_from(tenths).unwrap_or(i64::MAX), part == 0, part >= whole)
+}
+
+fn shown_tenths(tenths: i64, is_none: bool, is_all: bool) -> String {
+    match (is_none, is_all, tenths) {
+        (true, ..) => "0 %".to_owned(),
+        (_, true, ..=1000) => "100 %".to_owned(),
+        (_, true, more) => format!("{}.{} %", more / 10, more % 10),
+        (_, _, ..1) => "<0.1 %".to_owned(),
+        (_, _, some) => format!("{}.{} %", some.min(999) / 10, some.min(999) % 10),
+    }
+}
+
+/// Three significant digits, without an exponent; whole digits stay, zeros behind the point go.
+fn number(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return if value == 0.0 { "0".to_owned() } else { "–".to_owned() };
+    }
+    let digits = (2 - value.abs().log10().floor() as i32).clamp(0, 30) as usize;
+    let text = format!("{value:.digits$}");
+    let Some((whole, behind)) = text.split_once('.') else { return with_commas(&text) };
+    let behind = behind.trim_end_matches('0');
+    if behind.is_empty() { with_commas(whole) } else { format!("{}.{behind}", with_commas(whole)) }
+}
+
+fn with_commas(digits: &str) -> String {
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |rest| ("-", rest));
+    let mut text = sign.to_owned();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    // Half a digit below, so that 999.9 kB with three digits reads 1 MB.
+    let unit = units.iter().find(|(size, _)| value.abs() >= size * (1.0 - 0.5e-3));
+    let (size, unit) = unit.copied().unwrap_or((1.0, "B"));
+    format!("{} {unit}", number(value / size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(
+            [0, 999, 1500, 818_038, 999_900, 67_108_864].map(bytes),
+            ["0 B", "999 B", "1.5 kB", "818 kB", "1 MB", "67.1 MB"]
+        );
+        assert_eq!([512, 65_536, 3 << 20, 1023 << 10].map(block), ["512 B", "64 KiB", "3 MiB", "1,023 KiB"]);
+        assert_eq!([7680, 12_345_678, u64::MAX].map(block), ["7.5 KiB", "11.8 MiB", "16 EiB"]);
+        assert_eq!(
+            [0.0, 85e-9, 0.000_85, 0.012, 0.448_57, 0.9999, 12.345, 59.94].map(span),
+            ["0 s", "85 ns", "850 µs", "12 ms", "449 ms", "1 s", "12.3 s", "59.9 s"]
+        );
+        assert_eq!(
+            [59.96, 3599.9, 3660.0, 90_000.0, -3660.0].map(span),
+            ["1 min", "1 h", "1 h 1 min", "1 d 1 h", "-1 h 1 min"]
+        );
+        assert_eq!([0, 999, 1000, 80_794, 1_234_567].map(count), ["0", "999", "1,000", "80,794", "1,234,567"]);
+        assert_eq!(
+            [counted(0, "read"), counted(1, "read"), counted(3082, "read")],
+            ["0 reads", "1 read", "3,082 reads"]
+        );
+        assert_eq!(
+            [0.0, 3.010_042, -0.5, 86_400.000_000_6].map(at_second),
+            ["0.000000 s", "3.010042 s", "-0.500000 s", "86,400.000001 s"]
+        );
+        assert_eq!([0.5, 1.164, 12_345.6].map(factor), ["0.5", "1.16", "12,346"]);
+        assert_eq!([0.0, 0.012_34, 9.999, 99.96, 38_103.4].map(rate), ["0", "0.0123", "10", "100", "38,103"]);
+    }
+
+    /// `python/tests/test_units.py` and `test_page.py` read the same cases.
+    #[test]
+    fn both_halves_write_the_same() {
+        let cases: serde_json::Value = serde_json::from_str(include_str!("../../tests/numbers.json")).unwrap();
+        let check = |name: &str, written: &dyn Fn(&serde_json::Value) -> String| {
+            let list = cases[name].as_array().unwrap();
+            assert!(list.len() > 5, "{name}");
+            for case in list {
+                assert_eq!(written(&case[0]), case[1].as_str().unwrap(), "{name} of {}", case[0]);
+            }
+        };
+        check("span", &|value| span(value.as_f64().unwrap()));
+        check("transferred", &|value| bytes(value.as_u64().unwrap()));
+        check("addressed", &|value| block(value.as_u64().unwrap()));
+        check("rate", &|value| rate(value.as_f64().unwrap()));
+        check("share", &|value| percent(value.as_f64().unwrap()));
+        check("requests", &|value| counted(value.as_u64().unwrap(), "request"));
+    }
+
+    #[test]
+    fn a_share_never_reaches_what_it_misses() {
+        assert_eq!(
+            [0.0, 1e-9, 0.000_999, 0.001, 0.29, 0.57, 0.8768, 0.949_99, 0.95, 0.9999, 0.999_999_999, 1.0].map(percent),
+            [
+                "0 %", "<0.1 %", "<0.1 %", "0.1 %", "29.0 %", "57.0 %", "87.6 %", "94.9 %", "95.0 %", "99.9 %",
+                "99.9 %", "100 %"
+            ]
+        );
+        assert_eq!(
+            [(0, 0), (0, 7), (1, u64::MAX), (949_999, 1_000_000), (19, 20), (u64::MAX - 1, u64::MAX), (7, 7)]
+                .map(|(part, whole)| percent_of(part, whole)),
+            ["0 %", "0 %", "<0.1 %", "94.9 %", "95.0 %", "99.9 %", "100 %"]
+        );
+        for whole in 1..2000_u64 {
+            for part in [whole / 3, whole * 19 / 20, whole * 57 / 100] {
+                assert_eq!(percent(part as f64 / whole as f64), percent_of(part, whole), "{part} of {whole}");
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+"""Handles SIGINT, SIGTERM and SIGHUP. A signal that is ignored at the start stays ignored.
+
+A thread handles them at once: the main thread may be inside an engine or wait for a child process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from iosonar.cleanup import cleanup
+
+WORDS = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "ended by SIGTERM",
+    signal.SIGHUP: "ended by SIGHUP",
+}
+
+
+@contextmanager
+def handling_signals(name: str) -> Iterator[None]:
+    """In this context a signal removes everything temporary and exits."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    read, write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    os.set_blocking(read, True)
+    earlier = {each: signal.getsignal(each) for each in WORDS}
+    wakeup = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    for each, handler in earlier.items():
+        if handler not in (signal.SIG_IGN, None):
+            # The number is written to the pipe; there is nothing else to do.
+            signal.signal(each, lambda *_: None)
+    watcher = threading.Thread(target=_watch, args=(name, read), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        for each, handler in earlier.items():
+            if handler is not None:
+                signal.signal(each, handler)
+        signal.set_wakeup_fd(wakeup)
+        os.close(write)
+        watcher.join()
+        os.close(read)
+
+
+def _watch(name: str, read: int) -> None:
+    while numbers := os.read(read, 1):
+        if numbers[0] in WORDS:
+            _end(name, signal.Signals(numbers[0]))
+
+
+def _end(name: str, number: signal.Signals) -> None:
+    cleanup.run_all_and_block()
+    with suppress(OSError, ValueError):
+        os.write(sys.stderr.fileno(), f"iosonar {name}: {WORDS[number]}\n".encode())
+    os._exit(128 + number)

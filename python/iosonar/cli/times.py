@@ -1,0 +1,39 @@
+"""Times on the command line, as the Rust half takes them: a bare number is seconds."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import typer
+
+_UNITS = {
+    "": 1.0,
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "d": 86_400.0,
+}
+_TIME = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-zµμ]*)", re.IGNORECASE)
+
+
+def seconds(text: str | float) -> float:
+    """Reads a time above zero, in seconds or with a unit: 5, 0.5, 20ms, 10m."""
+    if isinstance(text, float | int):
+        # A default.
+        return float(text)
+    found = _TIME.fullmatch(text.strip())
+    unit = _UNITS.get(found[2].lower()) if found else None
+    value = float(found[1]) * unit if found and unit else math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise typer.BadParameter(
+            f"`{text}` is not a time above zero; use seconds (300, 0.5) or a number with a unit (ns us ms s m h d): "
+            "20ms 10m 1.5h"
+        )
+    return value

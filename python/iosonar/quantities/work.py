@@ -1,0 +1,41 @@
+"""How much was done, and in which time: throughput of a run as a whole, as the run's own statistics count it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+SECTOR_BYTES = 512
+
+
+@dataclass(frozen=True)
+class Work:
+    """Requests, bytes of data, and seconds; 0 seconds if nothing took any time."""
+
+    requests: int
+    data: int
+    seconds: float
+
+
+def work(table: ir.Table) -> Work:
+    """What was answered, with or without an error, from the first request's time to the last answer."""
+    return _work(table, table.completed_ns, table.bytes_done)
+
+
+def demand(table: ir.Table) -> Work:
+    """What a load asks for, in the time from its first request to its last."""
+    return _work(table, table.intended_ns, table.sectors.cast("float64") * SECTOR_BYTES)
+
+
+def _work(table: ir.Table, end: ir.IntegerColumn, data: ir.NumericColumn) -> Work:
+    # As floating numbers: exact up to 9 PB, and no overflow beyond 9 EB.
+    row = (
+        table.aggregate(n=end.count(), data=data.cast("float64").sum(), first=table.intended_ns.min(), last=end.max())
+        .to_pyarrow()
+        .to_pylist()[0]
+    )
+    length = (row["last"] - row["first"]) / 1e9 if row["n"] else 0.0
+    return Work(row["n"], int(row["data"] or 0), max(length, 0.0))

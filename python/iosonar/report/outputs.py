@@ -1,0 +1,125 @@
+"""Writes output files atomically: a file is complete or absent, and never replaces an input."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from iosonar.cleanup import cleanup
+from iosonar.errors import UserError
+from iosonar.table.opened import is_input
+from iosonar.text import shown
+
+
+def make_folder(folder: Path) -> None:
+    """Makes the folder, if it is missing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise _trouble(folder, error) from error
+
+
+def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+    """Writes a file atomically and replaces an earlier one."""
+    _refuse_input(path)
+    with _unfinished(path) as unfinished:
+        _refuse_other_kinds(path)
+        write(unfinished)
+        unfinished.replace(path)
+
+
+@contextmanager
+def destination(path: Path, *, overwrite: bool) -> Iterator[Path]:
+    """What to write to, by opening it again, so that it becomes the file that the user named.
+
+    A file that is there already is left alone, unless it may be overwritten. Pipes and devices are written to.
+    """
+    try:
+        kind = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        kind = None
+    except (OSError, ValueError) as error:
+        raise _trouble(path, error) from error
+    if kind is not None and (stat.S_ISCHR(kind) or stat.S_ISFIFO(kind)):
+        try:
+            number = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise _trouble(path, error) from error
+        try:
+            yield Path(f"/proc/self/fd/{number}")
+        finally:
+            os.close(number)
+        return
+    if kind is None and path.is_symlink():
+        raise UserError(f"can't write {shown(path)}: it is a dangling symlink")
+    _refuse_input(path)
+    # The link stays, what it leads to is replaced.
+    final = Path(os.path.realpath(path))
+    _refuse_other_kinds(final, path)
+    if kind is not None and not overwrite:
+        raise _exists(path)
+    with _unfinished(path, final.parent) as unfinished:
+        number = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            yield Path(f"/proc/self/fd/{number}")
+        finally:
+            os.close(number)
+        if overwrite:
+            unfinished.replace(final)
+            return
+        try:
+            # Unlike a renaming, it does not replace what appeared meanwhile.
+            final.hardlink_to(unfinished)
+        except FileExistsError as error:
+            raise _exists(path) from error
+        except OSError:
+            # Not every file system has links.
+            unfinished.replace(final)
+
+
+def _exists(path: Path) -> UserError:
+    return UserError(f"{shown(path)} exists; give the output another name, or replace it with --overwrite")
+
+
+def _refuse_input(path: Path) -> None:
+    if is_input(path):
+        raise UserError(f"{shown(path)} is also an input; give the output another name")
+
+
+def _refuse_other_kinds(path: Path, given: Path | None = None) -> None:
+    """A renaming would put a file in the place of a device or a pipe."""
+    try:
+        kind = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(kind):
+        raise UserError(f"can't write {shown(given or path)}: Is a directory")
+    if not (stat.S_ISREG(kind) or stat.S_ISLNK(kind)):
+        raise UserError(f"can't write {shown(given or path)}: not a regular file")
+
+
+@contextmanager
+def _unfinished(path: Path, folder: Path | None = None) -> Iterator[Path]:
+    """A hidden name beside the final one; what is there under it goes away in the end."""
+    unfinished = (folder or path.parent) / f".iosonar-{os.urandom(6).hex()}.unfinished{path.suffix[:20]}"
+    remove = cleanup.add(lambda: _remove(unfinished))
+    try:
+        yield unfinished
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) or "null" in str(error):
+            raise _trouble(path, error) from error
+        raise
+    finally:
+        remove()
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError, ValueError):
+        path.unlink()
+
+
+def _trouble(path: Path, error: OSError | ValueError) -> UserError:
+    return UserError(f"can't write {shown(path)}: {getattr(error, 'strerror', None) or error}")

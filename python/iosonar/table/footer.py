@@ -1,0 +1,197 @@
+"""Parses the footer's JSON object and checks its types against docs/schema.md."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from iosonar.errors import UserError
+from iosonar.text import plain
+
+DEEPEST = 100
+"""Objects in one another."""
+
+I64 = 2**63 - 1
+U64 = 2**64 - 1
+LAST_SECOND_NS = 253_402_300_799 * 10**9
+"""Of the year 9999: what follows is no date."""
+
+Check = Callable[[Any, str], Any]
+"""Returns the value as it is to be used. It takes the value and where it stands."""
+
+
+class _WrongError(Exception):
+    pass
+
+
+def parse_footer(text: bytes, reads_version: int) -> dict[str, Any]:
+    """The object, with all its texts fit to be shown, and without keys whose value is null.
+
+    Raises UserError with what is wrong with it.
+    """
+    try:
+        found = _as_shown(json.loads(text, parse_constant=_no_number))
+        if isinstance(found, dict):
+            version = found.get("schema_version")
+            if isinstance(version, int) and version > reads_version:
+                # A newer version may have changed anything.
+                raise UserError(
+                    f"has schema version {version}; this iosonar reads versions up to {reads_version}: use a newer "
+                    "iosonar"
+                )
+        _FOOTER(found, "")
+    except (_WrongError, ValueError, RecursionError) as error:
+        why = plain(str(error)) or "nested too deeply"
+        raise UserError(f"its footer's `iosonar` is not what docs/schema.md says: {why}") from error
+    result: dict[str, Any] = found
+    return result
+
+
+def _no_number(text: str) -> Any:
+    raise _WrongError(f"{text} is not a number")
+
+
+def _as_shown(value: Any, depth: int = 0) -> Any:
+    if depth > DEEPEST:
+        raise RecursionError
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, list):
+        return [_as_shown(each, depth + 1) for each in value]
+    if isinstance(value, dict):
+        return {plain(key): _as_shown(each, depth + 1) for key, each in value.items() if each is not None}
+    return value
+
+
+def _need(fits: bool, what: str, where: str) -> None:
+    if not fits:
+        raise _WrongError(f"{where or 'it'} is not {what}")
+
+
+def _text(value: Any, where: str) -> None:
+    _need(isinstance(value, str), "a text", where)
+
+
+def _flag(value: Any, where: str) -> None:
+    _need(isinstance(value, bool), "true or false", where)
+
+
+def _whole(low: int, high: int) -> Check:
+    def check(value: Any, where: str) -> None:
+        _need(type(value) is int and low <= value <= high, f"a whole number from {low} to {high}", where)
+
+    return check
+
+
+def _number(value: Any, where: str) -> None:
+    fits = type(value) in (int, float) and abs(value) <= 1e300 and math.isfinite(value) and value >= 0
+    _need(fits, "a finite number of 0 or more", where)
+
+
+def _one_of(*names: str) -> Check:
+    def check(value: Any, where: str) -> None:
+        _need(value in names, f"one of {', '.join(names)}", where)
+
+    return check
+
+
+def _list(of: Check) -> Check:
+    def check(value: Any, where: str) -> None:
+        _need(isinstance(value, list), "a list", where)
+        for place, each in enumerate(value):
+            of(each, f"{where}[{place}]")
+
+    return check
+
+
+def _object(needed: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
+    """An object with those keys; others may hold anything."""
+
+    def check(value: Any, where: str) -> None:
+        _need(isinstance(value, dict), "an object", where)
+        stem = f"{where}." if where else ""
+        for name, of in needed.items():
+            if name not in value:
+                raise _WrongError(f"{stem}{name} is missing")
+            of(value[name], f"{stem}{name}")
+        for name, of in (optional or {}).items():
+            if name in value:
+                of(value[name], f"{stem}{name}")
+
+    return check
+
+
+def _all(of: Check) -> Check:
+    """An object whose values are all of that kind."""
+
+    def check(value: Any, where: str) -> None:
+        _need(isinstance(value, dict), "an object", where)
+        for name, each in value.items():
+            of(each, f"{where}.{name}")
+
+    return check
+
+
+_COUNT = _whole(0, U64)
+_TIME = _whole(-I64 - 1, I64)
+_ERROR = _object({"p99": _number}, dict.fromkeys(("p50", "p90", "p98", "p999", "max"), _number))
+_TARGET = _object(
+    {}, {"path": _text, "kind": _text, "sectors": _COUNT, "scheduler": _text, "logical_block_bytes": _COUNT}
+)
+_VERDICT = _object(
+    {"faithful": _flag, "own": _object({"requests": _COUNT}, {"within_pct": _all(_number), "delay_us": _all(_number)})},
+    {"sentence": _text},
+)
+_STATISTICS = _object(
+    {},
+    {
+        "requests": _COUNT,
+        "wrap_factor": _number,
+        "zero_reads": _COUNT,
+        "verdict": _VERDICT,
+        "within_pct": _all(_number),
+        "within_free_pct": _all(_number),
+        "issue_error_us": _ERROR,
+        "issue_error_free_us": _ERROR,
+    },
+)
+_RUN = _object(
+    {},
+    {
+        "load": _text,
+        "options": _object({}, {"speedup": _number}),
+        "target": _TARGET,
+        "targets": _list(_TARGET),
+        "machine": _object({}, dict.fromkeys(("hostname", "kernel", "processor"), _text)),
+        "engine": _text,
+        "fake": _text,
+        "warnings": _list(_text),
+        "started_unix_ns": _whole(0, LAST_SECOND_NS),
+        "statistics": _STATISTICS,
+    },
+)
+_FOOTER = _object(
+    {
+        "schema_version": _whole(0, 2**32 - 1),
+        "kind": _one_of("load", "replay"),
+        "source": _object({"format": _text}, {"path": _text, "preamble": _text}),
+        "devices": _list(_object({"name": _text}, {"sectors": _COUNT})),
+        "counts": _object(
+            {},
+            dict.fromkeys(
+                ("requests", "reads", "writes", "others", "bad_lines", "time_jumps", "lost_events", "unmatched"), _COUNT
+            ),
+        ),
+        "span": _object({}, {"first_ns": _TIME, "last_ns": _TIME, "max_end_sector": _COUNT, "max_sectors": _COUNT}),
+        "complete": _flag,
+    },
+    {
+        "epoch_unix_ns": _TIME,
+        "clocks": _object({"unix_ns": _TIME, "monotonic_ns": _TIME}),
+        "request_time": _one_of("asked", "issued"),
+        "notices": _list(_text),
+        "run": _RUN,
+    },
+)

@@ -1,0 +1,33 @@
+"""Refuses sets of files that make no sense together: copies of one run, or loads mixed with runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from iosonar.errors import UserError
+from iosonar.table.source import Kind, SourceFile
+
+
+def refuse_copies(files: Iterable[SourceFile], parts: bool = True) -> None:
+    """Refuses a file that is given twice, and copies of one run. Copies have the same start time.
+
+    With `parts`, parts of one run are not copies: their span or counts differ.
+    """
+    seen: dict[object, SourceFile] = {}
+    for file in files:
+        keys: list[object] = [file.given.resolve()]
+        if started := file.run.get("started_unix_ns"):
+            extent = (str(file.footer.get("span")), str(file.footer.get("counts"))) if parts else ()
+            keys.append((started, *extent))
+        for key in keys:
+            if (other := seen.setdefault(key, file)) is not file:
+                same = "is given twice" if file.given == other.given else f"is the same run as {other.path}"
+                raise UserError(f"{file.path} {same}; name each run once")
+
+
+def refuse_mixture(files: Sequence[SourceFile]) -> None:
+    """Refuses loads and runs together: their times have different zeros, and a load has no results."""
+    first = {file.kind: file for file in reversed(files)}
+    if len(first) > 1:
+        load, run = first[Kind.LOAD].path, first[Kind.REPLAY].path
+        raise UserError(f"{load} is a load, {run} is a run: make a separate report of each")

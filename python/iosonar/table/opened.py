@@ -1,0 +1,81 @@
+"""Opens files and names them by descriptor (/proc/self/fd/N), so that no engine interprets their names.
+
+Engines take `*` as a glob, a folder `op=read` as a partition column, and `a:b` as a URL.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+from iosonar.errors import UserError
+from iosonar.text import shown
+
+_FOLDER = "/proc/self/fd"
+_GIVEN: dict[str, str] = {}
+"""The names that the user gave, by path in _FOLDER."""
+_INPUTS: Counter[tuple[int, int]] = Counter()
+"""Open files by device and inode."""
+
+
+def open_file(given: Path, stack: ExitStack) -> Path:
+    """Opens a regular file until the stack unwinds; returns its path in /proc/self/fd.
+
+    The path stays valid if the file is renamed or deleted.
+    """
+    try:
+        # Without O_NONBLOCK, opening a pipe without a writer blocks.
+        number = os.open(given, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        stack.callback(os.close, number)
+        status = os.fstat(number)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{shown(given)}: {getattr(error, 'strerror', None) or error}") from error
+    if stat.S_ISDIR(status.st_mode):
+        raise UserError(f"{shown(given)}: Is a directory")
+    if not stat.S_ISREG(status.st_mode):
+        raise UserError(f"{shown(given)}: not a regular file; copy it to one")
+    identity = (status.st_dev, status.st_ino)
+    _INPUTS[identity] += 1
+    stack.callback(_INPUTS.subtract, [identity])
+    path = f"{_FOLDER}/{number}"
+    _GIVEN[path] = shown(given)
+    return Path(path)
+
+
+def copy_of_pipe(given: Path, folder: Path) -> Path | None:
+    """Copies a pipe to a file in the folder; None if the path is no pipe."""
+    try:
+        if not stat.S_ISFIFO(given.stat().st_mode):
+            return None
+        copy = folder / f"piped-{given.stat().st_ino}"
+        with given.open("rb") as source, copy.open("wb") as target:
+            shutil.copyfileobj(source, target)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{shown(given)}: {getattr(error, 'strerror', None) or error}") from error
+    return copy
+
+
+def is_input(path: Path) -> bool:
+    """Whether the path is a file that is open for reading here, under any name."""
+    try:
+        status = path.stat()
+    except OSError:
+        return False
+    return _INPUTS[(status.st_dev, status.st_ino)] > 0
+
+
+def with_given_names(text: str) -> str:
+    """Replaces descriptor paths in a message by the names that the user gave."""
+    return re.sub(
+        rf"(?:file://)?{_FOLDER}/\d+", lambda found: _GIVEN.get(found[0].removeprefix("file://"), found[0]), text
+    )
+
+
+def set_display_name(path: Path, name: Path) -> None:
+    """Messages about the open file `path` will name it `name`."""
+    _GIVEN[str(path)] = shown(name)

@@ -1,0 +1,175 @@
+"""Opens input files and validates them: a file that passes conforms to docs/schema.md in every cell.
+
+Other formats, and tables with invalid rows, go through `iosonar convert`, so that both halves accept the same files,
+skip the same rows and print the same messages.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iosonar import SCHEMA_VERSION
+from iosonar.errors import UserError
+from iosonar.table.columns import are_plain, missing, renamed
+from iosonar.table.convert import convert
+from iosonar.table.footer import parse_footer
+from iosonar.table.opened import copy_of_pipe, open_file, set_display_name, with_given_names
+from iosonar.table.source import Kind, SourceFile
+from iosonar.table.values import odd_values
+from iosonar.text import plain, shown
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+MAGIC = b"PAR1"
+FOOTER_KEY = b"iosonar"
+MAX_LISTED = 3
+"""Skipped rows that are listed one by one."""
+
+
+class _NeedsConversionError(Exception):
+    """The file needs `iosonar convert`; the text is the reason."""
+
+
+def open_validated(given: Path, folder: Path, stack: ExitStack) -> SourceFile:
+    """Opens a file until the stack unwinds; converted copies go to `folder`.
+
+    Raises UserError if it is neither a load nor a run.
+    """
+    source = copy_of_pipe(given, folder) or given
+    opened = open_file(source, stack)
+    set_display_name(opened, given)
+    is_table = _begins_as_table(opened, given)
+    if is_table:
+        try:
+            return _table(given, opened, folder, stack)
+        except _NeedsConversionError:
+            pass
+    made = _new(folder)
+    convert(source, made)
+    opened = open_file(made, stack)
+    set_display_name(opened, given)
+    try:
+        file = _table(given, opened, folder, stack)
+    except _NeedsConversionError as why:
+        raise UserError(f"{shown(given)}: {why}; docs/schema.md lists the columns") from None
+    return _with_losses(file) if is_table else file
+
+
+def _begins_as_table(opened: Path, given: Path) -> bool:
+    try:
+        with opened.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError as error:
+        raise UserError(f"{shown(given)}: {error.strerror}") from error
+
+
+def _table(given: Path, opened: Path, folder: Path, stack: ExitStack) -> SourceFile:
+    import pyarrow as pa
+
+    try:
+        metadata = _contents(opened)
+        schema = metadata.schema.to_arrow_schema()
+        footer_text = (metadata.metadata or {}).get(FOOTER_KEY)
+    except UserError as error:
+        raise UserError(f"{shown(given)}: {error}") from error
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise UserError(f"{shown(given)}: damaged Parquet: {plain(with_given_names(_first_line(error)))}") from error
+    names = schema.names
+    if footer_text is None:
+        if {"at_ns", "intended_ns"}.isdisjoint(names):
+            raise UserError(
+                f"{shown(given)}: a Parquet file, but neither a load (column at_ns) nor a run (column intended_ns); "
+                "docs/schema.md lists the columns"
+            )
+        raise _NeedsConversionError("no `iosonar` key in the footer")
+    try:
+        footer = parse_footer(footer_text, SCHEMA_VERSION)
+    except UserError as error:
+        raise UserError(f"{shown(given)}: {error}") from error
+    kind = Kind(footer["kind"])
+    if absent := missing(kind, names):
+        said = ", ".join(f"its column {name} is missing" for name in absent)
+        raise UserError(f"{shown(given)}: {said}; docs/schema.md lists the columns")
+    if not are_plain(kind, schema):
+        raise _NeedsConversionError("columns have other types")
+    if renamed(names) != names:
+        return _table(given, _renamed(opened, given, folder, stack), folder, stack)
+    if odd := _odd(kind, metadata, opened):
+        raise _NeedsConversionError(odd)
+    return SourceFile(given, opened, kind, footer, metadata.num_rows, tuple(names))
+
+
+def _contents(opened: Path) -> pq.FileMetaData:
+    """The Parquet footer, checked for impossible row counts."""
+    import pyarrow.parquet as pq
+
+    with opened.open("rb") as file:
+        file.seek(max(os.fstat(file.fileno()).st_size - len(MAGIC), 0))
+        if file.read() != MAGIC:
+            raise UserError(
+                "truncated: the Parquet footer is missing, so nothing in the file can be read. If a replay or a "
+                "recording was killed, repair its file with `iosonar recover`; otherwise copy or convert it again"
+            )
+        file.seek(0)
+        metadata = pq.read_metadata(file)
+    groups = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    if any(rows < 0 for rows in groups) or sum(groups) != metadata.num_rows:
+        raise UserError("damaged Parquet: the row counts in its footer do not match")
+    return metadata
+
+
+def _odd(kind: Kind, metadata: pq.FileMetaData, opened: Path) -> str | None:
+    import duckdb
+
+    try:
+        return odd_values(kind, metadata, opened)
+    except UnicodeDecodeError as error:
+        raise _NeedsConversionError("a row group names a column in bytes that are not UTF-8") from error
+    except duckdb.Error as error:
+        raise _NeedsConversionError(plain(with_given_names(_first_line(error)))) from error
+
+
+def _renamed(opened: Path, given: Path, folder: Path, stack: ExitStack) -> Path:
+    """A copy whose column names differ in more than case, which DuckDB ignores."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    made = _new(folder)
+    try:
+        with opened.open("rb") as source:
+            table = pq.ParquetFile(source)
+            fields = list(table.schema_arrow)
+            names = renamed([field.name for field in fields])
+            metadata: dict[bytes | str, bytes | str] = {FOOTER_KEY: (table.metadata.metadata or {})[FOOTER_KEY]}
+            schema = pa.schema([field.with_name(name) for field, name in zip(fields, names, strict=True)], metadata)
+            with pq.ParquetWriter(made, schema) as writer:
+                for batch in table.iter_batches():
+                    writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
+    except pa.ArrowException as error:
+        raise UserError(f"{shown(given)}: damaged Parquet: {plain(_first_line(error))}") from error
+    renamed_copy = open_file(made, stack)
+    set_display_name(renamed_copy, given)
+    return renamed_copy
+
+
+def _with_losses(file: SourceFile) -> SourceFile:
+    lost = [notice for notice in file.footer.get("notices", []) if notice.startswith("row ")]
+    count_ = file.footer["counts"].get("bad_lines", 0)
+    said = lost[:MAX_LISTED] if count_ <= MAX_LISTED else [*lost[:MAX_LISTED], f"skipped {count_:,} rows in all"]
+    return SourceFile(file.given, file.parquet, file.kind, file.footer, file.rows, file.columns, tuple(said))
+
+
+_numbers = count()
+
+
+def _new(folder: Path) -> Path:
+    return folder / f"made-{next(_numbers)}.parquet"
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n")[0].rstrip(".")

@@ -1,0 +1,111 @@
+"""Checks the cells of a file against docs/schema.md, by the Parquet statistics where the file has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iosonar.table.columns import COLUMNS_OF, MOST_NS, MOST_SECTORS, Column
+from iosonar.table.source import Kind
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+
+@dataclass
+class _Extent:
+    """Of the numbers in a column; None where there is no number."""
+
+    low: int | None = None
+    high: int | None = None
+    nulls: int = 0
+
+    def add(self, low: int | None, high: int | None, nulls: int) -> None:
+        if low is not None and high is not None:
+            self.low = low if self.low is None else min(self.low, low)
+            self.high = high if self.high is None else max(self.high, high)
+        self.nulls += nulls
+
+
+def odd_values(kind: Kind, metadata: pq.FileMetaData, parquet: Path) -> str | None:
+    """What a column holds that docs/schema.md does not allow, if any does. All types are as they should be."""
+    known = COLUMNS_OF[kind]
+    found = _stated(metadata, known.keys())
+    here = {metadata.schema.column(place).path for place in range(metadata.num_columns)} & known.keys()
+    to_see = [name for name in known if name in here and name not in found]
+    if to_see:
+        found |= _seen(parquet, {name: known[name] for name in to_see})
+    for name in (name for name in known if name in here):
+        column, extent = known[name], found[name]
+        if extent.nulls and not column.may_be_null:
+            return f"column {name} has null or unknown values"
+        below = column.low is not None and extent.low is not None and extent.low < column.low
+        if below or (column.high is not None and extent.high is not None and extent.high > column.high):
+            return f"column {name} has values outside {column.low} … {column.high}"
+    if (found["sector"].high or 0) + (found["sectors"].high or 0) > MOST_SECTORS and _ends_beyond(parquet):
+        return "sector or sectors are beyond any device"
+    if "latency_ns" in here and max((found["at_ns"].high or 0), 0) + (found["latency_ns"].high or 0) > 2 * MOST_NS:
+        return "a time exceeds 64 bits of nanoseconds"
+    return None
+
+
+def _stated(metadata: pq.FileMetaData, names: Any) -> dict[str, _Extent]:
+    """What all row groups state of the columns of numbers and truths."""
+    found: dict[str, _Extent] = {}
+    unstated = set()
+    for group in (metadata.row_group(number) for number in range(metadata.num_row_groups)):
+        for chunk in (group.column(place) for place in range(group.num_columns)):
+            name = chunk.path_in_schema
+            if name not in names:
+                continue
+            extent = found.setdefault(name, _Extent())
+            statistics = chunk.statistics
+            nulls = statistics.null_count if statistics is not None else None
+            if statistics is None or nulls is None:
+                unstated.add(name)
+            elif nulls == group.num_rows:
+                extent.add(None, None, nulls)
+            elif isinstance(low := statistics.min, int) and isinstance(high := statistics.max, int):
+                extent.add(low, high, nulls)
+            else:
+                unstated.add(name)
+    return {name: extent for name, extent in found.items() if name not in unstated}
+
+
+def _seen(parquet: Path, columns: dict[str, Column]) -> dict[str, _Extent]:
+    """The same by reading them. Of names, those that are not known are out of the extent."""
+    import duckdb
+
+    def parts() -> Iterator[str]:
+        for name, column in columns.items():
+            quoted = '"' + name + '"'
+            if column.names:
+                known = ", ".join(f"'{each}'" for each in column.names)
+                yield f"NULL, NULL, count(*) FILTER ({quoted} IS NULL OR {quoted} NOT IN ({known}))"
+            elif column.is_number:
+                yield f"min({quoted}), max({quoted}), count(*) - count({quoted})"
+            else:
+                yield f"NULL, NULL, count(*) - count({quoted})"
+
+    with duckdb.connect() as connection:
+        row = connection.execute(f"SELECT {', '.join(parts())} FROM {_table(parquet)}").fetchone()
+    assert row is not None
+    found = {}
+    for place, name in enumerate(columns):
+        found[name] = _Extent(*row[3 * place : 3 * place + 3])
+    return found
+
+
+def _ends_beyond(parquet: Path) -> bool:
+    import duckdb
+
+    with duckdb.connect() as connection:
+        query = f"SELECT max(sector::HUGEINT + sectors::HUGEINT) FROM {_table(parquet)}"
+        row = connection.execute(query).fetchone()
+    return bool(row and row[0] is not None and row[0] > MOST_SECTORS)
+
+
+def _table(parquet: Path) -> str:
+    return f"read_parquet('{parquet}', hive_partitioning=false)"

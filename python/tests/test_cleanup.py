@@ -1,0 +1,12 @@
+"""Removal at exit: child processes before files, and the newest file first."""
+
+from iosonar.cleanup import Cleanup
+
+
+def test_processes_end_before_their_files_are_removed() -> None:
+    cleanup, done = Cleanup(), list[str]()
+    cleanup.add(lambda: done.append("folder"))
+    cleanup.add(lambda: done.append("process"), process=True)
+    cleanup.add(lambda: done.append("file in the folder"))
+    cleanup.run_all_and_block()
+    assert done == ["process", "file in the folder", "folder"]

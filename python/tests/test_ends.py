@@ -1,0 +1,191 @@
+"""However a program ends: one line that says why, the exit code that is usual, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from factory import write_run
+from made_run import made_run
+
+PROGRAM = "import sys; from iosonar.cli.{} import main; main()"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("run") / "a.replay.parquet", made_run(20_000, seconds=10))
+
+
+def started(name: str, folder: Path, *words: object, **more: object) -> subprocess.Popen[bytes]:
+    (folder / "tmp").mkdir(exist_ok=True)
+    environment = os.environ | {"TMPDIR": str(folder / "tmp"), "PYTHONPATH": os.pathsep.join(sys.path)}
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | more
+    command = [sys.executable, "-c", PROGRAM.format(name), *map(str, words)]
+    return subprocess.Popen(command, env=environment, **streams)  # type: ignore[call-overload, no-any-return]
+
+
+def children_of(process: subprocess.Popen[bytes]) -> set[int]:
+    return set(map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()))
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_during_pictures(run: Path, tmp_path: Path, number: signal.Signals) -> None:
+    out = tmp_path / "out"
+    process = started("report", tmp_path, run, "--out", out, "--format", "png")
+    assert process.stdout and process.stderr
+    with process.stdout, process.stderr:
+        # The first picture is there, others are being drawn.
+        assert process.stdout.readline().endswith(b".png\n")
+        drawing = children_of(process)
+        process.send_signal(number)
+        assert process.wait() == 128 + number
+        said = process.stderr.read().decode().splitlines()
+    assert len(drawing) > 0 and not [pid for pid in drawing if alive(pid)]
+    words = "interrupted" if number is signal.SIGINT else f"ended by {number.name}"
+    assert said[-1] == f"iosonar report: {words}" and "Traceback" not in "".join(said)
+    assert not list((tmp_path / "tmp").iterdir())
+    assert all(path.read_bytes().startswith(b"\x89PNG") and path.name[0] != "." for path in out.iterdir())
+
+
+def test_a_signal_during_a_question(run: Path, tmp_path: Path) -> None:
+    query = "SELECT count(*) FROM requests a, requests b, range(1000) WHERE a.sector + b.sector % 7 = 3"
+    process = started("sql", tmp_path, run, query)
+    assert process.stderr and process.stdout
+    while not list((tmp_path / "tmp").iterdir()):
+        assert process.poll() is None
+        time.sleep(0.01)
+    with process.stdout, process.stderr:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 128 + signal.SIGTERM
+        assert process.stderr.read() == b"iosonar sql: ended by SIGTERM\n"
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_a_signal_that_is_ignored_stays_ignored(run: Path, tmp_path: Path) -> None:
+    command = f"trap '' HUP INT; exec {sys.executable} -c '{PROGRAM.format('report')}' \"$@\""
+    words = [run, "--out", tmp_path, "--only", "latency.realtime", "--format", "svg"]
+    process = subprocess.Popen(
+        ["sh", "-c", command, "sh", *map(str, words)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout
+    time.sleep(0.3)
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGINT)
+    with process.stdout:
+        assert process.stdout.readline().endswith(b".svg\n")
+        process.stdout.read()
+    assert process.wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("report", ("--only", "latency.realtime", "--format", "svg")),
+        ("report", ("--only", "latency.realtime")),
+        ("sql", ("FROM requests LIMIT 3",)),
+        ("sql", ("FROM requests", "--format", "csv")),
+    ],
+)
+def test_a_full_standard_output(run: Path, tmp_path: Path, name: str, words: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        out = ("--out", tmp_path / "out") if name == "report" else ()
+        process = started(name, tmp_path, run, *words, *out, stdout=full)
+        assert process.stderr
+        with process.stderr:
+            said = process.stderr.read().decode()
+        assert process.wait() == 1
+    assert said == f"iosonar {name}: can't write to standard output: No space left on device\n"
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_nobody_to_tell(run: Path, tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        process = started("sql", tmp_path, run, "SELEC", stdout=full, stderr=full)
+        assert process.wait() == 2
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    if "root" in os.environ.get("IOSONAR_WITHOUT", "").split(","):
+        pytest.skip("left out, as IOSONAR_WITHOUT says: needs root")
+    if os.geteuid() != 0:
+        pytest.fail("this test needs root, to mount; leave such tests out with IOSONAR_WITHOUT=root")
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "iosonar-test", folder], check=True)
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("report", ("--format", "png", "--size", "4k", "--out", "{}")),
+        ("report", ("--only", "latency.realtime", "--out", "{}")),
+        ("sql", ("FROM requests", "--out", "{}/x.parquet")),
+        ("compare", ("--out", "{}")),
+    ],
+)
+def test_a_folder_that_takes_nothing(
+    run: Path, tmp_path: Path, small_disk: Path, name: str, words: tuple[str, ...], read_only: bool
+) -> None:
+    if read_only:
+        subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    other = [write_run(tmp_path / "b.replay.parquet", made_run(2_000, seconds=10))] if name == "compare" else []
+    process = started(name, tmp_path, run, *other, *(word.format(small_disk) for word in words))
+    said = process.communicate()[1].decode().splitlines()
+    assert process.returncode == 1
+    why = "Read-only file system" if read_only else "No space left on device"
+    last = said[-1]
+    assert last.startswith(f"iosonar {name}: can't write {small_disk}") and last.endswith(f": {why}"), said
+    assert not [line for line in said if "Traceback" in line]
+    assert not [path for path in small_disk.iterdir() if path.name.startswith(".")]
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_no_folder_for_temporary_files(run: Path, tmp_path: Path, small_disk: Path) -> None:
+    (small_disk / "filling").write_bytes(bytes(60 << 10))
+    environment = os.environ | {"TMPDIR": str(small_disk), "PYTHONPATH": os.pathsep.join(sys.path)}
+    source = small_disk.parent / "a.load"
+    source.write_text("".join(f"{n}.5 ; {n * 99991 % 7919} ; 8 ; R\n" for n in range(50_000)))
+    command = [sys.executable, "-c", PROGRAM.format("sql"), str(source), "SELECT 1"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "No space left on device" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_a_report_never_replaces_what_it_reads(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a.replay.parquet", made_run(200, seconds=1))
+    # What the numbers of a diagram are written to is, by chance, a run as well.
+    also = tmp_path / "a+1.g01.latency.realtime.parquet"
+    other = write_run(tmp_path / "b.replay.parquet", made_run(200, seconds=1, seed=2))
+    also.symlink_to(other)
+    before = other.read_bytes()
+    words = ("--only", "latency.realtime", "--data", "parquet", "--format", "svg", "--out", tmp_path)
+    process = started("report", tmp_path, run, also, *words)
+    said = process.communicate()[1].decode()
+    assert process.returncode == 1 and "is also an input" in said
+    assert other.read_bytes() == before and also.is_symlink()
+
+
+def test_a_report_replaces_files_only(run: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.report.html")
+    process = started("report", tmp_path, run, "--only", "latency.realtime", "--out", tmp_path)
+    assert process.communicate()[1].decode().endswith("a.report.html: not a regular file\n")
+    assert process.returncode == 1 and (tmp_path / "a.report.html").is_fifo()

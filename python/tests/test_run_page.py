@@ -1,0 +1,209 @@
+"""What the page of a run or a load says, before its diagrams."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import OpenStudy
+from factory import MS, STATISTICS, US, S, load_row, run_row, write_load, write_run
+
+from iosonar.diagrams import CATALOGUE, Options, Study
+from iosonar.figures.model import Figure, NoteKind, Severity
+from iosonar.report.page import Summary, prose
+from iosonar.report.run_page import run_page
+from iosonar.report.selection import Selection
+from iosonar.table import open_requests
+
+MISSED: dict[str, Any] = {"statistics": STATISTICS | {"within_pct": {"10": 1, "50": 42, "100": 50}}}
+ROWS = [run_row(n, intended=n * MS, latency=MS) for n in range(200)]
+
+
+def summary(study: Study) -> Summary:
+    return run_page(study, ()).summary
+
+
+def tile(of: Summary, label: str) -> tuple[str, str]:
+    return next((tile.value, tile.more) for tile in of.tiles if tile.label == label)
+
+
+@pytest.mark.parametrize("run", [MISSED, {"fake": "FAKE RESULT: nothing was read"}])
+def test_a_run_that_missed_its_times_shows_no_success_on_them(open_study: OpenStudy, run: dict[str, Any]) -> None:
+    with open_study(ROWS, run=run) as study:
+        shown = summary(study)
+        sonar = next(diagram for diagram in CATALOGUE if diagram.name == "latency.realtime").build(study)
+    assert isinstance(sonar, Figure)
+    (note,) = [note for note in sonar.notes if note.kind is NoteKind.VERDICT]
+    assert note.severity is Severity.NEUTRAL and "No verdict: " in note.text and "Passed" not in note.text
+    assert {banner.severity for banner in shown.inconclusive} == {Severity.NEUTRAL}
+    assert [banner.text for banner in shown.inconclusive][:2] == [
+        "No latency above 5 s; the maximum is 1 ms",
+        "No delay above 10 s; the maximum is 0 s",
+    ]
+    # What has nothing to do with times holds all the same.
+    assert "No request failed" in [banner.text for banner in shown.checks if banner.severity is Severity.GOOD]
+    assert not any("above" in banner.text for banner in shown.checks)
+    assert not any(banner.severity is Severity.GOOD for banner in shown.banners if "faithful" not in banner.head)
+
+
+def test_a_faithful_run_has_a_verdict(open_study: OpenStudy) -> None:
+    with open_study(ROWS) as study:
+        shown = summary(study)
+    assert not shown.inconclusive
+    assert "No latency above 5 s; the maximum is 1 ms" in [banner.text for banner in shown.checks]
+    assert shown.banners[-1].head == "Good run:"
+
+
+@pytest.mark.parametrize(
+    ("slow", "head", "text"),
+    [
+        ((0, 1), "Good run:", "no request failed, and all latencies and delays are within their limits."),
+        (
+            (12, 20),
+            "Run without errors, but not steady:",
+            "latency was still changing when the run ended. "
+            "No request failed, and all latencies and delays are within their limits.",
+        ),
+        (
+            (0, 5),
+            "Run without errors, but short:",
+            "steady from 5 s on: a run should last 10 times as long as its warm-up. "
+            "No request failed, and all latencies and delays are within their limits.",
+        ),
+    ],
+)
+def test_no_run_is_good_that_was_not_steady(open_study: OpenStudy, slow: tuple[int, int], head: str, text: str) -> None:
+    rows = [
+        run_row(n, intended=n * 10 * MS, latency=MS * (50 if slow[0] * 100 <= n < slow[1] * 100 else 1))
+        for n in range(2000)
+    ]
+    with open_study(rows) as study:
+        shown = summary(study)
+    assert (shown.banners[-1].head, shown.banners[-1].text) == (head, text)
+    assert shown.banners[-1].severity is (Severity.GOOD if head == "Good run:" else Severity.WARNING)
+
+
+def test_the_page_of_a_load_shows_demand_once(tmp_path: Path) -> None:
+    path = write_load(tmp_path / "a.load.parquet", [load_row(n * MS, op=("read", "write")[n % 2]) for n in range(999)])
+    with open_requests([path]) as requests:
+        study = Study(requests, Options())
+        page = run_page(study, Selection().choose(CATALOGUE, requests))
+        alone = run_page(study, Selection(only=("overview",)).choose(CATALOGUE, requests))
+    names = {section.id: [figure.name for figure in section.figures] for section in page.sections}
+    assert names["story"] == ["position.setpoint", "thrp.setpoint"] and names["throughput"] == ["thrs.setpoint"]
+    # Who asks for them has them.
+    assert [figure.name for section in alone.sections for figure in section.figures] == [
+        "overview.thrp",
+        "overview.thrs",
+    ]
+
+
+def test_not_faithful_is_said_once(open_study: OpenStudy) -> None:
+    with open_study(ROWS, run=MISSED) as study:
+        assert [banner.head for banner in summary(study).banners] == ["Replay NOT faithful, no verdict on the device:"]
+    with open_study([*ROWS, run_row(outcome="error", errno=5)], run=MISSED) as study:
+        last = summary(study).banners[-1]
+    assert (last.head, last.text) == ("No verdict on the device; also:", "1 request failed.")
+    with open_study(ROWS, run=MISSED | {"warnings": ["the disk was busy; `iosonar x` shows why"]}) as study:
+        assert summary(study).banners[-1].text == "The disk was busy; `iosonar x` shows why."
+
+
+def test_of_a_load_nothing_is_said_that_only_a_replay_has(tmp_path: Path) -> None:
+    rows = [load_row(n * MS) | {"latency_ns": 2 * MS} for n in range(101)]
+    import pyarrow as pa
+    from factory import LOAD_SCHEMA
+
+    schema = LOAD_SCHEMA.append(pa.field("latency_ns", pa.int64()))
+    path = write_load(tmp_path / "a.load.parquet", pa.Table.from_pylist(rows, schema=schema))
+    with open_requests([path]) as requests:
+        shown = summary(Study(requests, Options()))
+    assert [table.title for table in shown.tables] == ["Latency"]
+    assert not shown.banners and not shown.checks and not shown.inconclusive
+    assert [tile.label for tile in shown.tiles if "Delay" in tile.label] == []
+    assert tile(shown, "Recorded latency, max") == ("2 ms", "")
+    # 101 requests of 4 KiB in a tenth of a second.
+    assert tile(shown, "Rate") == ("1,010 IO/s", "")
+    assert tile(shown, "Data") == ("4.14 MB/s", "414 kB in total")
+    assert shown.lead[0] == "A load of 101 requests over 100 ms."
+
+
+def test_shares_of_operations_count_all_of_them(open_study: OpenStudy) -> None:
+    rows = [
+        run_row(),
+        run_row(op="write"),
+        run_row(op="write", pushed_back=True),
+        run_row(op="write", outcome="error", errno=5),
+        run_row(op="flush", sectors=0, bytes_done=0),
+    ]
+    with open_study(rows) as study:
+        assert tile(summary(study), "Requests") == ("5", "20.0 % reads, 60.0 % writes, 20.0 % others")
+
+
+def test_throughput_is_what_the_replay_itself_states(open_study: OpenStudy) -> None:
+    # 2001 answers in 2.001 s, the last of them an error that moved nothing.
+    rows = [run_row(n, intended=n * MS, latency=MS) for n in range(2000)]
+    rows.append(run_row(2000, intended=2 * S, latency=MS, outcome="error", errno=5, bytes_done=0))
+    with open_study(rows) as study:
+        shown = summary(study)
+    assert tile(shown, "Throughput")[0] == "1,000 IO/s"
+    assert tile(shown, "Data") == ("4.09 MB/s", "8.19 MB in total")
+
+
+def test_a_share_does_not_reach_what_it_misses(open_study: OpenStudy) -> None:
+    rows = [run_row(n, delay=(1 if n % 10_000 < 9499 else 60) * US) for n in range(10_000)]
+    with open_study(rows, run={"statistics": {}}) as study:
+        shown = summary(study)
+    assert "94.9 % within 50 µs, 95 % needed" in shown.banners[0].text
+    assert shown.checks[0].text.startswith("94.9 % of the 10,000 requests that were not held back")
+
+
+def test_an_older_footer_does_not_say_of_how_many_requests(open_study: OpenStudy) -> None:
+    rows = [run_row(n, intended=n * MS, held_by="depth" if n % 4 == 0 else None) for n in range(2000)]
+    with open_study(rows, run={"statistics": STATISTICS}) as study:
+        texts = [banner.text for banner in summary(study).checks]
+    assert any(text.startswith("99.4 % of the 1,500 requests that were not held back") for text in texts)
+
+
+def test_one_request_is_too_short_to_be_steady(open_study: OpenStudy) -> None:
+    with open_study([run_row()]) as study:
+        assert "Too short to tell whether latency was steady" in [banner.text for banner in summary(study).checks]
+
+
+def test_prose_is_safe_and_keeps_units_with_their_numbers() -> None:
+    assert prose("<b> `rm x` & 5 ms, 95 % of 3 more") == (
+        "&lt;b&gt; <code>rm x</code> &amp; 5\u00a0ms, 95\u00a0% of 3 more"
+    )
+
+
+def test_a_fake_result_is_said_once(open_study: OpenStudy) -> None:
+    with open_study(
+        ROWS, run={"fake": "FAKE RESULT: nothing was read", "target": {"path": "none", "kind": "none"}}
+    ) as study:
+        shown = summary(study)
+    assert [banner.text for banner in shown.banners if "nothing was read" in banner.text] == ["Fake: nothing was read."]
+    assert shown.lead[0] == "200 requests were replayed: 199 ms of load took 200 ms."
+
+
+def test_many_long_names_leave_room_for_what_happened(tmp_path: Path) -> None:
+    paths = [
+        write_run(tmp_path / f"{n}{'-long' * 10}.replay.parquet", ROWS[: 10 + n], run={"started_unix_ns": n + 1})
+        for n in range(9)
+    ]
+    with open_requests(paths) as requests:
+        shown = summary(Study(requests, Options()))
+    assert shown.title == f"0{'-long' * 10} and 8 more"
+    assert any(banner.text.startswith("The least faithful run: 99.4 %") for banner in shown.checks)
+
+
+@pytest.mark.parametrize(
+    ("factor", "text"),
+    [
+        (0.9, "The load spans 90.0 % of the target"),
+        (1, "The load spans 100 % of the target"),
+        (2.5, "The load spans 2.5 times the target's size and wraps around"),
+    ],
+)
+def test_how_far_a_load_reaches(open_study: OpenStudy, factor: float, text: str) -> None:
+    with open_study(ROWS, run={"statistics": STATISTICS | {"wrap_factor": factor}}) as study:
+        assert text in [banner.text for banner in summary(study).checks]

@@ -1,0 +1,269 @@
+"""Odd tables: each is read as the Rust half reads it, or refused in one line that says what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from factory import LOAD_SCHEMA, MS, RUN_SCHEMA, load_row, run_row, write_load, write_run
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from iosonar.cli import sql
+from iosonar.errors import UserError
+from iosonar.table import open_requests
+
+ROWS = [run_row(n, intended=n * MS, sector=8 * n, op="write" if n % 3 else "read") for n in range(6)]
+LOAD = [load_row(n * MS, sector=8 * n) for n in range(6)]
+
+
+def table_with(schema: pa.Schema, rows: list[dict[str, Any]], name: str, column: Any) -> pa.Table:
+    table = pa.Table.from_pylist(rows, schema=schema)
+    place = table.schema.get_field_index(name)
+    return table.append_column(name, column) if place < 0 else table.set_column(place, name, column)
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """All of the table, computed as reports do."""
+    with open_requests([path]) as requests:
+        kept = requests.kept(requests.table.drop("delay_ns", "latency_ns"))
+        found: list[dict[str, Any]] = kept.order_by("place").to_pyarrow().to_pylist()
+    return found
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(UserError) as refused:
+        read(path)
+    text = str(refused.value)
+    assert text.startswith(str(path)) and "\n" not in text and "Traceback" not in text
+    return text.removeprefix(str(path)).lstrip(": ")
+
+
+NAN, INFINITY = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("device", ["x"] * 6, "its column device is of the type BYTE_ARRAY; docs/schema.md lists the columns"),
+        ("device", [-1] * 6, "has no request"),
+        ("device", [2**40] * 6, "has no request"),
+        ("sector", [True] * 6, "its column sector is of the type BOOLEAN"),
+        ("sector", [NAN] * 6, "has no request"),
+        ("sector", [INFINITY] * 6, "has no request"),
+        ("sector", [2**63 - 1] * 6, "has no request"),
+        ("sectors", [[8]] * 6, "its column sectors is missing"),
+        ("op", ["transmogrify"] * 6, "op is none of read, write, flush, discard, write_zeroes"),
+        ("op", [1] * 6, "its column op is of the type INT64"),
+        ("held_by", ["x"] * 6, "held_by is no known name"),
+        ("outcome", ["x"] * 6, "outcome is no known name"),
+        ("intended_ns", [None] * 6, "intended_ns is missing"),
+        ("issued_ns", [2**63 - 1] * 6, "column issued_ns has values outside"),
+        ("pushed_back", ["yes"] * 6, "its column pushed_back is of the type BYTE_ARRAY"),
+    ],
+)
+def test_what_is_no_run_is_refused(tmp_path: Path, name: str, values: list[Any], said: str) -> None:
+    array = pa.array(values, pa.int64()) if values[0] is None else pa.array(values)
+    path = write_run(tmp_path / "a.parquet", table_with(RUN_SCHEMA, ROWS, name, array))
+    assert said in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        # What other programs make of whole numbers.
+        ("sector", [0.0, 8.0, 16.0, 24.0, 32.0, 40.0], [0, 8, 16, 24, 32, 40]),
+        ("in_flight", [1.0, NAN, 2.0, NAN, 3.0, 4.0], [1, None, 2, None, 3, 4]),
+        ("device", [None] * 6, [0] * 6),
+        ("pushed_back", [0, 1, 0, 1, 0, 0], [False, True, False, True, False, False]),
+        ("outcome", [None] * 6, ["ok"] * 6),
+    ],
+)
+def test_what_another_program_wrote_is_read(tmp_path: Path, name: str, values: list[Any], expected: list[Any]) -> None:
+    kind = {"device": pa.int32(), "outcome": pa.string()}.get(name)
+    path = write_run(tmp_path / "a.parquet", table_with(RUN_SCHEMA, ROWS, name, pa.array(values, kind)))
+    assert [row[name] for row in read(path)] == expected
+
+
+def test_rows_that_are_no_requests_are_left_out_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = table_with(RUN_SCHEMA, ROWS, "sector", pa.array([0, -8, 16, 24, 32, 40]))
+    path = write_run(tmp_path / "a.replay.parquet", table)
+    assert [row["sector"] for row in read(path)] == [0, 16, 24, 32, 40]
+    with pytest.raises(SystemExit):
+        sql.app([str(path), "SELECT count(*) AS n FROM requests"], prog_name="iosonar sql")
+    said = capsys.readouterr()
+    assert said.out.split() == ["n", "─", "5"]
+    assert said.err == f"note: {path}: row 1 left out: sector or sectors are missing, negative or beyond any device\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["file_row_number", "source", "place", "OP", "filename", "delay_ns", "select", 'a"b', ""]
+)
+def test_columns_of_any_name_may_be_there(tmp_path: Path, name: str) -> None:
+    path = write_run(tmp_path / "a.parquet", table_with(RUN_SCHEMA, ROWS, name, pa.array(list("abcdef"))))
+    rows = read(path)
+    assert [row["place"] for row in rows] == list(range(6)) and {row["source"] for row in rows} == {0}
+    assert [row["op"] for row in rows] == [row["op"] for row in ROWS]
+    assert {row["delay_ns"] for row in rows} == {0}
+
+
+def test_a_column_may_be_there_twice(tmp_path: Path) -> None:
+    table = pa.Table.from_pylist(ROWS, schema=RUN_SCHEMA).append_column("op", pa.array(["x"] * 6))
+    assert [row["op"] for row in read(write_run(tmp_path / "a.parquet", table))] == [row["op"] for row in ROWS]
+
+
+FOOTERS: list[tuple[dict[str, Any], str]] = [
+    ({"kind": 3}, "kind is not one of load, replay"),
+    ({"devices": "sda"}, "devices is not a list"),
+    ({"devices": [{"name": 3}]}, "devices[0].name is not a text"),
+    ({"counts": {"requests": -1}}, "counts.requests is not a whole number from 0"),
+    ({"span": {"last_ns": 2**70}}, "span.last_ns is not a whole number from"),
+    ({"complete": "yes"}, "complete is not true or false"),
+    ({"notices": "none"}, "notices is not a list"),
+    ({"source": {}}, "source.format is missing"),
+    ({"run": {"target": 3}}, "run.target is not an object"),
+    ({"run": {"targets": [7]}}, "run.targets[0] is not an object"),
+    ({"run": {"target": {"sectors": "many"}}}, "run.target.sectors is not a whole number"),
+    ({"run": {"options": []}}, "run.options is not an object"),
+    ({"run": {"options": {"speedup": "fast"}}}, "run.options.speedup is not a finite number"),
+    ({"run": {"statistics": {"wrap_factor": NAN}}}, "NaN is not a number"),
+    ({"run": {"statistics": {"wrap_factor": -1}}}, "run.statistics.wrap_factor is not a finite number of 0 or more"),
+    ({"run": {"statistics": {"verdict": {"faithful": True}}}}, "run.statistics.verdict.own is missing"),
+    ({"run": {"warnings": [1]}}, "run.warnings[0] is not a text"),
+    ({"run": {"started_unix_ns": 2**70}}, "run.started_unix_ns is not a whole number"),
+    ({"run": {"machine": {"kernel": [1]}}}, "run.machine.kernel is not a text"),
+]
+
+
+@pytest.mark.parametrize(("footer", "said"), FOOTERS)
+def test_each_key_of_the_footer_has_its_type(tmp_path: Path, footer: dict[str, Any], said: str) -> None:
+    text = refusal(write_run(tmp_path / "a.parquet", ROWS, **footer))
+    assert text.startswith("its footer's `iosonar` is not what docs/schema.md says: ") and said in text
+
+
+def test_null_in_the_footer_is_not_there(tmp_path: Path) -> None:
+    run = {"options": None, "target": None, "machine": None, "statistics": None, "warnings": None}
+    path = write_run(tmp_path / "a.parquet", ROWS, run=run, epoch_unix_ns=None)
+    with open_requests([path]) as requests:
+        assert requests.files[0].run == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "3", "null", '"x"', "[" * 100_000, '{"a":' * 5_000, "\\ud800", "9" * 9_999]
+)
+def test_a_footer_that_is_no_object_is_refused(tmp_path: Path, text: str) -> None:
+    table = pa.Table.from_pylist(ROWS, schema=RUN_SCHEMA).replace_schema_metadata({"iosonar": text})
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert "its footer's `iosonar` is not what docs/schema.md says: " in refusal(tmp_path / "a.parquet")
+
+
+def test_a_table_without_a_footer_is_known_by_its_columns(tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist(ROWS, schema=RUN_SCHEMA), tmp_path / "a.parquet")
+    assert [row["op"] for row in read(tmp_path / "a.parquet")] == [row["op"] for row in ROWS]
+
+
+ARRAYS = st.one_of(
+    st.lists(st.integers(-(2**63), 2**63 - 1) | st.none(), min_size=6, max_size=6).map(
+        lambda values: pa.array(values, pa.int64())
+    ),
+    st.lists(st.sampled_from([0, 1, 8, 2**31, 2**53, 2**62, -1, None]), min_size=6, max_size=6).map(
+        lambda values: pa.array(values, pa.int64())
+    ),
+    st.lists(st.floats() | st.none(), min_size=6, max_size=6).map(lambda values: pa.array(values, pa.float64())),
+    st.lists(st.booleans() | st.none(), min_size=6, max_size=6).map(lambda values: pa.array(values, pa.bool_())),
+    st.lists(st.text(max_size=3) | st.none(), min_size=6, max_size=6).map(lambda values: pa.array(values, pa.string())),
+    st.lists(st.binary(max_size=3) | st.none(), min_size=6, max_size=6).map(
+        lambda values: pa.array(values, pa.binary())
+    ),
+    st.lists(st.integers(0, 2**64 - 1), min_size=6, max_size=6).map(lambda values: pa.array(values, pa.uint64())),
+    st.lists(st.integers(-(2**62), 2**62), min_size=6, max_size=6).flatmap(
+        lambda values: st.sampled_from(
+            [pa.timestamp("ns"), pa.timestamp("ms"), pa.time64("ns"), pa.duration("us")]
+        ).map(lambda kind: pa.array(values, pa.int64()).view(kind))  # type: ignore[type-var]
+    ),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(name=st.sampled_from([*RUN_SCHEMA.names, "ready_ns", "extra"]), array=ARRAYS)
+def test_any_run_is_read_or_refused(tmp_path: Path, name: str, array: Any) -> None:
+    path = write_run(tmp_path / "a.parquet", table_with(RUN_SCHEMA, ROWS, name, array))
+    try:
+        rows = read(path)
+    except UserError as error:
+        assert "\n" not in str(error)
+    else:
+        assert 0 < len(rows) <= 6
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(name=st.sampled_from([*LOAD_SCHEMA.names, "latency_ns", "queued_ns", "pid"]), array=ARRAYS)
+def test_any_load_is_read_or_refused(tmp_path: Path, name: str, array: Any) -> None:
+    path = write_load(tmp_path / "a.parquet", table_with(LOAD_SCHEMA, LOAD, name, array))
+    try:
+        rows = read(path)
+    except UserError as error:
+        assert "\n" not in str(error)
+    else:
+        assert 0 < len(rows) <= 6
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+KEYS = ["run", "devices", "counts", "span", "source", "complete", "notices", "epoch_unix_ns", "clocks", "kind"]
+RUN_KEYS = ["options", "target", "targets", "machine", "statistics", "warnings", "fake", "load", "started_unix_ns"]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(key=st.sampled_from([*KEYS, *(f"run.{name}" for name in RUN_KEYS)]), value=JSON)
+def test_any_footer_is_taken_or_refused(tmp_path: Path, key: str, value: Any) -> None:
+    from iosonar.table.footer import parse_footer
+
+    footer: dict[str, Any] = {
+        **{"schema_version": 1, "kind": "replay", "source": {"format": "test"}, "devices": [{"name": ""}]},
+        **{"counts": {}, "span": {}, "complete": True, "run": {}},
+    }
+    outer, _, inner = key.partition(".")
+    footer[outer] = {inner: value} if inner else value
+    try:
+        found = parse_footer(json.dumps(footer).encode(), 1)
+    except UserError as error:
+        assert "\n" not in str(error)
+    else:
+        assert isinstance(found["devices"], list) and isinstance(found.get("run", {}), dict)
+
+
+@pytest.mark.parametrize("cut", [4, 8, 40, 400])
+def test_damage_is_one_line(tmp_path: Path, cut: int) -> None:
+    path = write_run(tmp_path / "a.parquet", ROWS)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-cut])
+    assert "truncated" in refusal(path)
+    path.write_bytes(whole[: -cut - 8] + b"\xff" * cut + whole[-8:])
+    assert "damaged Parquet" in refusal(path)
+
+
+def test_a_row_group_that_names_a_column_in_other_bytes_is_one_line(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "a.parquet", ROWS)
+    whole = path.read_bytes()
+    # The schema names it first, the row group last.
+    place = whole.rindex(b"in_flight", 0, whole.index(b"ARROW:schema") if b"ARROW:schema" in whole else None)
+    assert place != whole.index(b"in_flight")
+    path.write_bytes(whole[:place] + b"in\xacflight" + whole[place + len("in_flight") :])
+    try:
+        read(path)
+    except UserError as error:
+        assert str(error).startswith(str(path)) and "\n" not in str(error)
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    assert refusal(tmp_path / "folder") == "Is a directory"
+    assert "not a regular file" in refusal(Path("/dev/null"))

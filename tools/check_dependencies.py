@@ -1,0 +1,183 @@
+"""Checks what depends on what: between packages as the table in ARCHITECTURE.md says, between files without a circle.
+
+A package is a crate, or a package or module of the Python half. The table under "Packages" in ARCHITECTURE.md names
+each with the packages that it uses; this script compares that with the code (a crate can `use` no more than its
+Cargo.toml names; Python says it by its imports). Then it looks for files that import each other in a circle. It
+prints every disagreement. Run it by `make dependencies`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path, PurePosixPath
+
+import rust_modules
+
+TOP = Path(__file__).resolve().parent.parent
+DOCUMENT = "ARCHITECTURE.md"
+PYTHON_PACKAGE = PurePosixPath("python/iosonar")
+# A crate for tests alone; any other may use it, but only as a dev-dependency.
+TEST_CRATE = "crates/testing"
+
+Packages = dict[str, set[str]]
+"""Each package's path, with the paths of the packages that it uses."""
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """One place in the code where a package uses another."""
+
+    source: str
+    target: str
+    where: str
+
+
+def packages_in(document: str) -> Packages:
+    """Reads the packages and what they use from the table under the heading "Packages"."""
+    _, _, section = document.partition("\n## Packages\n")
+    section, _, _ = section.partition("\n## ")
+    packages: Packages = {}
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if len(cells) != 3 or not (name := re.fullmatch(r"`([^`]+)`", cells[0])):
+            continue
+        packages[name[1]] = set(re.findall(r"`([^`]+)`", cells[2]))
+    return packages
+
+
+def package_of(path: PurePosixPath, packages: Mapping[str, object]) -> str | None:
+    """The innermost package that holds a file or module; a module may be named without its `.py`."""
+    for candidate in (path, *path.parents):
+        for name in (str(candidate), f"{candidate}.py"):
+            if name in packages:
+                return name
+    return None
+
+
+def crates_used(manifest: Path) -> Iterator[Dependency]:
+    """The crates of the project that a Cargo.toml names."""
+    source = manifest.parent.relative_to(TOP).as_posix()
+    content = tomllib.loads(manifest.read_text())
+    for table in ("dependencies", "build-dependencies", "dev-dependencies"):
+        for name in content.get(table, {}):
+            target = f"crates/{name.removeprefix('iosonar-')}"
+            if not name.startswith("iosonar-") or (table == "dev-dependencies" and target == TEST_CRATE):
+                continue
+            yield Dependency(source, target, f"{manifest.relative_to(TOP)} [{table}]")
+
+
+def python_imports(file: Path) -> Iterator[tuple[PurePosixPath, int]]:
+    """The modules of the Python half that a file imports, wherever in the file, with the line."""
+    path = PurePosixPath(file.relative_to(TOP).as_posix())
+    for node in ast.walk(ast.parse(file.read_text(), filename=str(file))):
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = [*path.parent.parts[1:]][: len(path.parent.parts) - node.level] if node.level else []
+            stem = ".".join([*base, *([node.module] if node.module else [])])
+            modules = [f"{stem}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for module in modules:
+            if module.split(".")[0] == PYTHON_PACKAGE.name:
+                yield PYTHON_PACKAGE.parent / module.replace(".", "/"), node.lineno
+
+
+def python_packages_used(file: Path, packages: Packages) -> Iterator[Dependency]:
+    """The other packages that a Python file imports from."""
+    source = PurePosixPath(file.relative_to(TOP).as_posix())
+    for target, line in python_imports(file):
+        here, there = package_of(source, packages), package_of(target, packages)
+        if here and there and here != there:
+            yield Dependency(here, there, f"{source}:{line}")
+
+
+def python_file(module: PurePosixPath) -> Path | None:
+    """The file of a module, or of the module that holds the name."""
+    for path in (module, module.parent):
+        for candidate in (TOP / f"{path}.py", TOP / path / "__init__.py"):
+            if candidate.exists():
+                return candidate
+    return None
+
+
+def file_imports() -> Iterator[tuple[Path, Path]]:
+    """Every file of the project's own code with each file that it imports, tests left out."""
+    for root in sorted((*TOP.glob("crates/*/src/lib.rs"), *TOP.glob("crates/*/src/main.rs"))):
+        yield from rust_modules.imports_of(rust_modules.crate_of(root))
+    for file in sorted((TOP / PYTHON_PACKAGE).rglob("*.py")):
+        for module, _ in python_imports(file):
+            target = python_file(module)
+            # The face of a package only hands names on.
+            if target and target != file and "__init__.py" not in (file.name, target.name):
+                yield file, target
+
+
+def circles(imports: Iterable[tuple[Path, Path]]) -> Iterator[str]:
+    """Each circle of files, until none is left: the last import of each is taken away to find the next."""
+    graph: dict[Path, set[Path]] = {}
+    for source, target in imports:
+        graph.setdefault(source, set()).add(target)
+    while True:
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as cycle:
+            # A list in which each is imported by the one behind it.
+            files: list[Path] = list(reversed(cycle.args[1]))
+            yield f"files import each other: {' -> '.join(str(file.relative_to(TOP)) for file in files)}"
+            graph[files[0]].discard(files[1])
+        else:
+            return
+
+
+def findings(packages: Packages) -> Iterator[str]:
+    """Every disagreement between the table and the code, and every circle, one sentence each."""
+    rust = sorted(TOP.glob("crates/*/src/**/*.rs"))
+    python = sorted((TOP / PYTHON_PACKAGE).rglob("*.py"))
+    # The face of the Python package belongs to no part of it.
+    for file in (*rust, *python):
+        path = PurePosixPath(file.relative_to(TOP).as_posix())
+        if path != PYTHON_PACKAGE / "__init__.py" and package_of(path, packages) is None:
+            yield f"{path} is in no package of the table"
+    yield from (f"package {package} is empty" for package in packages if not (TOP / package).exists())
+    for package, uses in packages.items():
+        yield from (f"{package} uses {other}, which is not in the table" for other in uses - packages.keys())
+    try:
+        TopologicalSorter(packages).prepare()
+    except CycleError as cycle:
+        yield f"packages use each other: {' -> '.join(reversed(cycle.args[1]))}"
+
+    found = [each for manifest in sorted(TOP.glob("crates/*/Cargo.toml")) for each in crates_used(manifest)]
+    found += [each for file in python for each in python_packages_used(file, packages)]
+    used: Packages = {package: set() for package in packages}
+    for each in found:
+        used.setdefault(each.source, set()).add(each.target)
+        if each.target not in packages.get(each.source, set()):
+            yield f"{each.where}: {each.source} may not use {each.target}"
+    for package, uses in packages.items():
+        yield from (f"{package} does not use {other}, as the table says" for other in sorted(uses - used[package]))
+    yield from circles(file_imports())
+
+
+def main() -> int:
+    """Prints what disagrees; 0 if nothing does."""
+    packages = packages_in((TOP / DOCUMENT).read_text())
+    found = list(findings(packages))
+    for sentence in found:
+        print(sentence)
+    if found:
+        print(f"\nThe table of packages is in {DOCUMENT}; a new dependency there is a decision about the design.")
+        return 1
+    edges = sum(map(len, packages.values()))
+    print(f"dependencies: {len(packages)} packages, {edges} dependencies, no circle between packages or files")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
