@@ -20,11 +20,11 @@ import pyarrow.parquet as pq
 CHUNK = 1_000_000
 DEVICE = 1_048_576_000  # sectors: 500 GiB
 TYPES = {
-    "request": pa.int64(), "round": pa.int32(), "device": pa.int32(), "source_sector": pa.int64(),
+    "request": pa.int64(), "iteration": pa.int32(), "device": pa.int32(), "source_sector": pa.int64(),
     "sector": pa.int64(), "sectors": pa.int64(), "op": pa.string(), "flags": pa.int32(),
-    "intended_ns": pa.int64(), "issued_ns": pa.int64(), "completed_ns": pa.int64(), "bytes_done": pa.int64(),
+    "scheduled_ns": pa.int64(), "issued_ns": pa.int64(), "completed_ns": pa.int64(), "bytes_done": pa.int64(),
     "in_flight": pa.int32(), "waiting": pa.int32(), "pushed_back": pa.bool_(), "widened": pa.bool_(),
-    "held_by": pa.string(), "outcome": pa.string(), "errno": pa.int32(),
+    "delay_reason": pa.string(), "outcome": pa.string(), "errno": pa.int32(),
 }  # fmt: skip
 SCHEMA = pa.schema(TYPES)
 Columns = dict[str, Any]
@@ -40,17 +40,17 @@ def chunk(chance: np.random.Generator, first: int, n: int, rate: float) -> Colum
     start, length = first / rate * 1e9, n / rate * 1e9
     # A load breathes: the rate swings by half.
     even = np.sort(chance.random(n))
-    intended = (start + length * (even + 0.5 / (8 * np.pi) * np.sin(8 * np.pi * even))).astype(np.int64)
-    intended.sort()
+    scheduled = (start + length * (even + 0.5 / (8 * np.pi) * np.sin(8 * np.pi * even))).astype(np.int64)
+    scheduled.sort()
     write = chance.random(n) < 0.4
     hit = chance.random(n) < np.where(write, 0.7, 0.45)
     latency = np.where(hit, chance.lognormal(np.log(9e4), 0.3, n), chance.lognormal(np.log(4e6), 0.6, n))
     for at in chance.uniform(start, start + length, 4):
-        needle = slice(*np.searchsorted(intended, [at, at + 1.5e8]))
+        needle = slice(*np.searchsorted(scheduled, [at, at + 1.5e8]))
         latency[needle] *= chance.uniform(3, 40)
     pushed = chance.random(n) < 0.02
     delay = chance.lognormal(np.log(1500), 0.7, n) + pushed * chance.lognormal(np.log(2e6), 0.5, n)
-    issued = intended + delay.astype(np.int64)
+    issued = scheduled + delay.astype(np.int64)
     kind = chance.random(n)
     number = first + np.arange(n)
     stream = (number % 8) * (DEVICE // 9) + (number // 8 * 16) % (DEVICE // 10)
@@ -62,7 +62,7 @@ def chunk(chance: np.random.Generator, first: int, n: int, rate: float) -> Colum
     )
     return {
         "request": number, "source_sector": sector, "sector": sector, "sectors": sectors, "write": write,
-        "intended_ns": intended, "issued_ns": issued, "completed_ns": issued + latency.astype(np.int64),
+        "scheduled_ns": scheduled, "issued_ns": issued, "completed_ns": issued + latency.astype(np.int64),
         "pushed_back": pushed, "horizon": int(start + length),
     }  # fmt: skip
 
@@ -97,7 +97,7 @@ def as_table(columns: Columns) -> pa.Table:
     write = columns.pop("write")
     words = {
         "op": (write.astype(np.int8), ["read", "write"]),
-        "held_by": (np.zeros(n, np.int8), ["nothing"]),
+        "delay_reason": (np.zeros(n, np.int8), ["none"]),
         "outcome": (np.zeros(n, np.int8), ["ok"]),
     }
     columns["bytes_done"] = columns["sectors"] * 512
@@ -123,7 +123,7 @@ def main() -> None:
             "target": {"path": "/dev/made", "kind": "block", "sectors": DEVICE}, "fake": None, "warnings": [],
             "statistics": {
                 "wrap_factor": 1.0, "requests": args.rows, "within_pct": {"10": 97.5, "100": 99.7},
-                "issue_error_us": {"p99": 21.0},
+                "delay_us": {"p99": 21.0},
             },
         },
     }  # fmt: skip

@@ -4,5 +4,5 @@
 `table`, `quantities`, `diagrams` (which make `figures`), `report`, `cli`.
 """
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """The version of the tables that this package reads; the Rust half has the same number."""

@@ -31,7 +31,7 @@ MOST_POINTS = 150_000
 def run_of(times: list[int], **more: Any) -> Rows:
     """A run with requests at these times, over a GiB."""
     return [
-        run_row(n, intended=at, sector=n * 7919 % 2**21, op=("read", "write")[n % 2], latency=MS + n, **more)
+        run_row(n, scheduled=at, sector=n * 7919 % 2**21, op=("read", "write")[n % 2], latency=MS + n, **more)
         for n, at in enumerate(times)
     ]
 
@@ -51,26 +51,28 @@ RUNS: dict[str, Rows] = {
     "far before zero": run_of([n * S - 90 * YEAR for n in range(100)]),
     "since 1970": run_of([1_700_000_000 * S + n * 1000 for n in range(300)]),
     "bursts with years between": run_of([year * 30 * YEAR + n * 100 for year in range(3) for n in range(300)]),
-    "latencies of years": [run_row(n, intended=n, latency=100 * YEAR // (n + 1)) for n in range(50)],
-    "issued before their time": [run_row(n, intended=n * S, delay=-5 * S * n) for n in range(50)],
-    "issued years before their time": [run_row(n, intended=n * S, delay=-50 * YEAR) for n in range(50)],
-    "delays of years": [run_row(n, intended=n * S, delay=n * YEAR) for n in range(50)],
-    "nothing answered": [run_row(n, intended=n, latency=None, outcome="unfinished") for n in range(5)],
-    "no latency at all": [run_row(n, intended=n * S, latency=0) for n in range(50)],
-    "2^40": [run_row(n, intended=n * MS, sector=2**40 + n * 2**30) for n in range(100)],
-    "2^53": [run_row(n, intended=n * MS, sector=2**53 + n, sectors=1) for n in range(100)],
-    "the last sector": [run_row(n, intended=n * MS, sector=(LAST - 9) * (n % 2) + n % 2, sectors=8) for n in range(99)],
+    "latencies of years": [run_row(n, scheduled=n, latency=100 * YEAR // (n + 1)) for n in range(50)],
+    "issued before their time": [run_row(n, scheduled=n * S, delay=-5 * S * n) for n in range(50)],
+    "issued years before their time": [run_row(n, scheduled=n * S, delay=-50 * YEAR) for n in range(50)],
+    "delays of years": [run_row(n, scheduled=n * S, delay=n * YEAR) for n in range(50)],
+    "nothing answered": [run_row(n, scheduled=n, latency=None, outcome="unfinished") for n in range(5)],
+    "no latency at all": [run_row(n, scheduled=n * S, latency=0) for n in range(50)],
+    "2^40": [run_row(n, scheduled=n * MS, sector=2**40 + n * 2**30) for n in range(100)],
+    "2^53": [run_row(n, scheduled=n * MS, sector=2**53 + n, sectors=1) for n in range(100)],
+    "the last sector": [
+        run_row(n, scheduled=n * MS, sector=(LAST - 9) * (n % 2) + n % 2, sectors=8) for n in range(99)
+    ],
     "long requests": [
-        run_row(n, intended=n * MS, sector=n * 12345, sectors=LONGEST, bytes_done=LONGEST * 512) for n in range(300)
+        run_row(n, scheduled=n * MS, sector=n * 12345, sectors=LONGEST, bytes_done=LONGEST * 512) for n in range(300)
     ],
     "long and short requests": [
-        run_row(n, intended=n * MS, sector=n * 12345 % 10_007 * 8, sectors=(8, 2**20)[n % 2]) for n in range(2000)
+        run_row(n, scheduled=n * MS, sector=n * 12345 % 10_007 * 8, sectors=(8, 2**20)[n % 2]) for n in range(2000)
     ],
-    "the longest request": [run_row(0, sector=0, sectors=LAST), run_row(1, intended=S, sector=LAST - 8)],
-    "many devices": [run_row(n, intended=n * MS, device=n, sector=n * 2**40) for n in range(2000)],
-    "the last device": [run_row(n, intended=n * MS, device=65535 * (n % 2), sector=LAST - 8) for n in range(50)],
-    "deep": [run_row(n, intended=n * MS, in_flight=2**31 - 1 - n, waiting=2**31 - 1) for n in range(50)],
-    "flushes alone": [run_row(n, intended=n * S, op="flush", sectors=0) for n in range(20)],
+    "the longest request": [run_row(0, sector=0, sectors=LAST), run_row(1, scheduled=S, sector=LAST - 8)],
+    "many devices": [run_row(n, scheduled=n * MS, device=n, sector=n * 2**40) for n in range(2000)],
+    "the last device": [run_row(n, scheduled=n * MS, device=65535 * (n % 2), sector=LAST - 8) for n in range(50)],
+    "deep": [run_row(n, scheduled=n * MS, in_flight=2**31 - 1 - n, waiting=2**31 - 1) for n in range(50)],
+    "flushes alone": [run_row(n, scheduled=n * S, op="flush", sectors=0) for n in range(20)],
     "nothing issued": [
         run_row(n, issued_ns=None, completed_ns=None, in_flight=None, waiting=None, outcome="dropped") for n in range(9)
     ],
@@ -82,8 +84,8 @@ LOADS = ("empty", "one instant", "a week", "ten years, two requests", "far befor
 
 def load_of(rows: Rows) -> Rows:
     """The load that a run is of."""
-    ordered = sorted(rows, key=lambda row: int(row["intended_ns"]))
-    return [load_row(r["intended_ns"], sector=r["sector"], sectors=r["sectors"], op=r["op"]) for r in ordered]
+    ordered = sorted(rows, key=lambda row: int(row["scheduled_ns"]))
+    return [load_row(r["scheduled_ns"], sector=r["sector"], sectors=r["sectors"], op=r["op"]) for r in ordered]
 
 
 def check(paths: list[Path], look: Callable[[Figure], object] = lambda figure: None) -> int:

@@ -16,14 +16,14 @@ US = 1_000
 
 RUN_TYPES: dict[str, pa.DataType] = {
     "request": pa.int64(),
-    "round": pa.int32(),
+    "iteration": pa.int32(),
     "device": pa.int32(),
     "source_sector": pa.int64(),
     "sector": pa.int64(),
     "sectors": pa.int64(),
     "op": pa.string(),
     "flags": pa.int32(),
-    "intended_ns": pa.int64(),
+    "scheduled_ns": pa.int64(),
     "issued_ns": pa.int64(),
     "completed_ns": pa.int64(),
     "bytes_done": pa.int64(),
@@ -31,7 +31,7 @@ RUN_TYPES: dict[str, pa.DataType] = {
     "waiting": pa.int32(),
     "pushed_back": pa.bool_(),
     "widened": pa.bool_(),
-    "held_by": pa.string(),
+    "delay_reason": pa.string(),
     "outcome": pa.string(),
     "errno": pa.int32(),
 }
@@ -50,25 +50,25 @@ LOAD_SCHEMA = pa.schema(LOAD_TYPES)
 STATISTICS: dict[str, Any] = {
     "wrap_factor": 0.9,
     "within_pct": {"10": 97.5, "25": 98.8, "50": 99.4, "100": 99.7},
-    "issue_error_us": {"p50": 1.2, "p90": 2.0, "p98": 9.0, "p99": 21.0, "p999": 180.0, "max": 900.0},
+    "delay_us": {"p50": 1.2, "p90": 2.0, "p98": 9.0, "p99": 21.0, "p999": 180.0, "max": 900.0},
 }
 
 
 def run_row(
-    number: int = 0, *, intended: int = 0, delay: int = 0, latency: int | None = MS, **more: Any
+    number: int = 0, *, scheduled: int = 0, delay: int = 0, latency: int | None = MS, **more: Any
 ) -> dict[str, Any]:
     """A row of a run; times in ns. `latency` None for a request that never completed."""
-    issued = intended + delay
+    issued = scheduled + delay
     row = {
         "request": number,
-        "round": 0,
+        "iteration": 0,
         "device": 0,
         "source_sector": 0,
         "sector": 0,
         "sectors": 8,
         "op": "read",
         "flags": 0,
-        "intended_ns": intended,
+        "scheduled_ns": scheduled,
         "issued_ns": issued,
         "completed_ns": None if latency is None else issued + latency,
         "bytes_done": 4096,
@@ -76,7 +76,7 @@ def run_row(
         "waiting": 0,
         "pushed_back": False,
         "widened": False,
-        "held_by": "nothing",
+        "delay_reason": "none",
         "outcome": "ok",
         "errno": 0,
     }
@@ -108,7 +108,7 @@ def write_load(path: Path, rows: Sequence[dict[str, Any]] | pa.Table, **footer: 
 
 def _write(path: Path, table: pa.Table, footer: dict[str, Any]) -> Path:
     whole = {
-        "schema_version": 1,
+        "schema_version": 2,
         "source": {"format": "test"},
         "devices": [{"name": ""}],
         "counts": {"requests": table.num_rows},
@@ -117,4 +117,34 @@ def _write(path: Path, table: pa.Table, footer: dict[str, Any]) -> Path:
     } | footer
     with path.open("wb") as file:
         pq.write_table(table.replace_schema_metadata({"iosonar": json.dumps(whole)}), file, compression="zstd")
+    return path
+
+
+OLD_COLUMNS = {
+    "iteration": "round",
+    "scheduled_ns": "intended_ns",
+    "last_empty_poll_ns": "unanswered_ns",
+    "delay_reason": "held_by",
+}
+OLD_REASONS = {"none": "nothing", "completion_log": "recorder"}
+OLD_STATISTICS = {
+    "delay_us": "issue_error_us",
+    "delay_not_held_back_us": "issue_error_free_us",
+    "within_not_held_back_pct": "within_free_pct",
+}
+
+
+def as_version_1(path: Path) -> Path:
+    """Makes a run of version 1 of a run: the same in the old names."""
+    table = pq.ParquetFile(path).read()
+    footer = json.loads(table.schema.metadata[b"iosonar"])
+    statistics = footer["run"]["statistics"]
+    footer["schema_version"] = 1
+    footer["run"]["statistics"] = {OLD_STATISTICS.get(name, name): value for name, value in statistics.items()}
+    place = table.schema.get_field_index("delay_reason")
+    reasons = [OLD_REASONS.get(str(name), name) for name in table["delay_reason"].to_pylist()]
+    table = table.set_column(place, "delay_reason", pa.array(reasons, pa.string()))
+    table = table.rename_columns([OLD_COLUMNS.get(name, name) for name in table.column_names])
+    with path.open("wb") as file:
+        pq.write_table(table.replace_schema_metadata({"iosonar": json.dumps(footer)}), file, compression="zstd")
     return path

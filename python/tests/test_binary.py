@@ -28,11 +28,11 @@ def test_statistics_of_the_footer_are_those_that_were_printed(replayed: tuple[Pa
     assert footer["run"]["statistics"] == printed
 
 
-def test_as_fast_as_possible_has_no_issue_error(replayed: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+def test_as_fast_as_possible_has_no_delay(replayed: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     run, timed = replayed
     load, target = run.with_name("a.load.parquet"), run.with_name("target")
     statistics = replay(load, target, tmp_path / "b.replay.parquet", "--asap")
-    assert timed["issue_error_us"] is not None and statistics["issue_error_us"] is None
+    assert timed["delay_us"] is not None and statistics["delay_us"] is None
     assert statistics["requests"] == timed["requests"]
 
 

@@ -296,8 +296,8 @@ def test_a_percentile_that_no_slice_has_is_not_drawn(tmp_path: Path) -> None:
 
 def test_the_average_throughput_counts_the_last_window(tmp_path: Path) -> None:
     # One a second for ten seconds, then many in a short last window.
-    rows = [run_row(n, intended=n * S, latency=MS) for n in range(11)]
-    rows += [run_row(11 + n, intended=10 * S + n * MS, latency=MS) for n in range(89)]
+    rows = [run_row(n, scheduled=n * S, latency=MS) for n in range(11)]
+    rows += [run_row(11 + n, scheduled=10 * S + n * MS, latency=MS) for n in range(89)]
     file = write_run(tmp_path / "a.replay.parquet", rows)
     with open_requests([file]) as requests:
         side = Side("A", Study(requests, Options(), origin_ns=0))

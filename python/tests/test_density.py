@@ -10,14 +10,14 @@ from iosonar.quantities.series import Series
 
 def test_each_request_is_in_its_cell(open_run: OpenRun) -> None:
     rows = [
-        run_row(intended=0, latency=1 * MS),
-        run_row(intended=0, latency=1 * MS),
-        run_row(intended=5 * S, latency=50 * MS),
-        run_row(intended=5 * S, latency=50 * MS, op="write"),
-        run_row(intended=5 * S, latency=50 * MS, op="write", pushed_back=True),
-        run_row(intended=5 * S, latency=50 * MS, op="discard"),
-        run_row(intended=5 * S, latency=50 * MS, outcome="error", errno=5),
-        run_row(intended=5 * S, latency=None),
+        run_row(scheduled=0, latency=1 * MS),
+        run_row(scheduled=0, latency=1 * MS),
+        run_row(scheduled=5 * S, latency=50 * MS),
+        run_row(scheduled=5 * S, latency=50 * MS, op="write"),
+        run_row(scheduled=5 * S, latency=50 * MS, op="write", pushed_back=True),
+        run_row(scheduled=5 * S, latency=50 * MS, op="discard"),
+        run_row(scheduled=5 * S, latency=50 * MS, outcome="error", errno=5),
+        run_row(scheduled=5 * S, latency=None),
     ]
     with open_run(rows) as requests:
         table = requests.table
@@ -42,7 +42,7 @@ def test_each_request_is_in_its_cell(open_run: OpenRun) -> None:
 
 
 def test_what_lies_outside_is_at_the_border(open_run: OpenRun) -> None:
-    rows = [run_row(intended=-5, latency=0), run_row(intended=100 * S, latency=100 * S)]
+    rows = [run_row(scheduled=-5, latency=0), run_row(scheduled=100 * S, latency=100 * S)]
     with open_run(rows) as requests:
         table = requests.table
         cells = density(

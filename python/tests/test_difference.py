@@ -110,7 +110,7 @@ def test_throughput_has_an_interval_and_only_three_runs_tell() -> None:
 
 def test_rates_of_blocks_are_those_of_the_runs_own_time(open_run: OpenRun) -> None:
     # 120 requests in 60 s, of which the last is answered at 60 s: a block is a second.
-    rows = [run_row(number, intended=number * S // 2, latency=S // 2) for number in range(120)]
+    rows = [run_row(number, scheduled=number * S // 2, latency=S // 2) for number in range(120)]
     with open_run([*rows, run_row(120, latency=None)]) as requests:
         found = block_rates(requests.table)
     # An answer that comes as a block ends belongs to the next one; the very last one to the last.

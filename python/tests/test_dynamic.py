@@ -46,7 +46,7 @@ def test_no_value_is_missing_from_a_histogram() -> None:
 
 
 def test_throughput_of_each_series(open_study: OpenStudy) -> None:
-    rows = [run_row(intended=n * S, sectors=16, op="write" if n % 3 == 0 else "read") for n in range(61)]
+    rows = [run_row(scheduled=n * S, sectors=16, op="write" if n % 3 == 0 else "read") for n in range(61)]
     with open_study(rows) as study:
         figure = build(study, "thrs.setpoint")
     lines = {layer.role: layer for layer in figure.layers if isinstance(layer, Steps)}
@@ -58,7 +58,7 @@ def test_throughput_of_each_series(open_study: OpenStudy) -> None:
 
 
 def test_flying_counts_requests_over_time(open_study: OpenStudy) -> None:
-    rows = [run_row(intended=n * S, latency=3 * S) for n in range(8)]
+    rows = [run_row(scheduled=n * S, latency=3 * S) for n in range(8)]
     with open_study(rows) as study:
         figure = build(study, "latency.flying")
         smooth = build(study, "smooth.latency.flying")
@@ -70,7 +70,7 @@ def test_flying_counts_requests_over_time(open_study: OpenStudy) -> None:
 
 
 def test_waiting_requests(open_study: OpenStudy) -> None:
-    rows = [run_row(intended=0, delay=4 * S), run_row(intended=2 * S, delay=2 * S), run_row(intended=8 * S)]
+    rows = [run_row(scheduled=0, delay=4 * S), run_row(scheduled=2 * S, delay=2 * S), run_row(scheduled=8 * S)]
     with open_study(rows) as study:
         figure = build(study, "delay.flying")
     line = next(layer for layer in figure.layers if isinstance(layer, Steps) and layer.role is Role.READ)
@@ -99,7 +99,7 @@ def test_latency_over_delay(open_study: OpenStudy) -> None:
 
 
 def test_no_two_diagrams_have_one_title(open_study: OpenStudy) -> None:
-    rows = [run_row(n, intended=n * S // 100, latency=MS + n, sector=n * 8, in_flight=1 + n % 3) for n in range(300)]
+    rows = [run_row(n, scheduled=n * S // 100, latency=MS + n, sector=n * 8, in_flight=1 + n % 3) for n in range(300)]
     with open_study(rows) as study:
         built = [diagram.build(study) for diagram in CATALOGUE]
     titles = Counter(figure.title for figure in built if isinstance(figure, Figure))

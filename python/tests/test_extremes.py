@@ -58,7 +58,7 @@ def test_every_diagram_of_odd_tables(
     rows = [
         run_row(
             number,
-            intended=origin + at,
+            scheduled=origin + at,
             # Also issued before their time, as far as times reach.
             delay=-(delay // 10) if early else delay,
             latency=latency,
@@ -95,7 +95,7 @@ def test_every_diagram_at_the_ends_of_what_tables_may_hold(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("seconds", ["1e-10", "1e300"])
 def test_windows_that_no_clock_tells_are_refused_or_one(tmp_path: Path, seconds: str) -> None:
-    run = write_run(tmp_path / "a.replay.parquet", [run_row(0), run_row(1, intended=S)])
+    run = write_run(tmp_path / "a.replay.parquet", [run_row(0), run_row(1, scheduled=S)])
     words: list[str | Path] = [
         run,
         "--out",

@@ -26,7 +26,7 @@ def level_at(spans: list[tuple[int, int]], moment: int) -> int:
 
 def test_means_of_known_spans(open_run: OpenRun) -> None:
     # 0 to 4 s one read, 1 to 2 s a second one; a write from 3 s that never completes.
-    rows = [run_row(latency=4 * S), run_row(intended=S, latency=S), run_row(intended=3 * S, latency=None, op="write")]
+    rows = [run_row(latency=4 * S), run_row(scheduled=S, latency=S), run_row(scheduled=3 * S, latency=None, op="write")]
     with open_run(rows) as requests:
         table = requests.table
         across = Slices(0, 2 * S, 3)
@@ -38,7 +38,7 @@ def test_means_of_known_spans(open_run: OpenRun) -> None:
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(spans=SPANS, rows_at_once=st.sampled_from([1, 5, 1000]))
 def test_means_and_peaks_are_those_of_counting(tmp_path: Path, spans: list[tuple[int, int]], rows_at_once: int) -> None:
-    rows = [run_row(intended=begin * S, latency=length * S) for begin, length in spans]
+    rows = [run_row(scheduled=begin * S, latency=length * S) for begin, length in spans]
     made = write_run(tmp_path / "a.parquet", rows)
     with pytest.MonkeyPatch.context() as patch, open_requests([made]) as requests:
         table = requests.table
@@ -58,7 +58,7 @@ def test_means_and_peaks_are_those_of_counting(tmp_path: Path, spans: list[tuple
 
 
 def test_small_means_can_be_read(open_study: OpenStudy) -> None:
-    rows = [run_row(n, intended=n * S, delay=20, latency=300) for n in range(100)]
+    rows = [run_row(n, scheduled=n * S, delay=20, latency=300) for n in range(100)]
     with open_study(rows) as study:
         cells = [row.cells[:2] for row in build(study, "smooth.latency.flying").legend.rows]
     assert cells == [("<0.001", "<0.001")]
@@ -73,7 +73,7 @@ def test_depth_is_counted_where_it_was_not_noted(open_run: OpenRun) -> None:
     # A: 0..10, B: 2..4, C: 4..5 (B ends as C begins: still there), D: 6..
     spans = [(0, 10), (2, 2), (4, 1), (6, 1)]
     rows = [
-        run_row(intended=begin, latency=length, in_flight=None, sectors=number)
+        run_row(scheduled=begin, latency=length, in_flight=None, sectors=number)
         for number, (begin, length) in enumerate(spans)
     ]
     with open_run(rows) as requests:

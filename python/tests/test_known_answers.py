@@ -28,16 +28,16 @@ from iosonar.table import open_requests
 NEVER: dict[str, Any] = {"issued_ns": None, "completed_ns": None}
 
 
-def test_fidelity_is_of_those_that_were_free_to_go(open_run: OpenRun) -> None:
+def test_fidelity_is_of_those_that_were_not_held_back(open_run: OpenRun) -> None:
     # 50 within 10 µs, 30 more within 50, 10 more within 100; the last ten are 200 µs late.
     late = [*[10] * 50, *[50] * 30, *[100] * 10, *[200] * 10]
     # A load that was read too late is the replayer's own fault, and so is a record that was written too slowly.
-    own = ("nothing", "input", "recorder")
-    free = [run_row(n, delay=us * US, held_by=own[n % 3]) for n, us in enumerate(late)]
+    own = ("none", "input", "completion_log")
+    free = [run_row(n, delay=us * US, delay_reason=own[n % 3]) for n, us in enumerate(late)]
     reasons: list[dict[str, Any]] = [
         {"pushed_back": True},
-        {"pushed_back": True, "held_by": "input"},
-        *({"held_by": why} for why in ("depth", "order", "perturbed")),
+        {"pushed_back": True, "delay_reason": "input"},
+        *({"delay_reason": why} for why in ("depth", "order", "perturbed")),
     ]
     held = [run_row(delay=9_000 * US, **more) for more in reasons]
     never = run_row(**NEVER)
@@ -54,7 +54,7 @@ def test_a_stated_percentile_does_not_exceed_the_maximum() -> None:
     within = {"10": 99.0, "25": 99.0, "50": 99.0, "100": 99.0}
     error = {"p50": 1.0, "p99": 448_790.0, "max": 448_570.0}
     stated: list[dict[str, Any]] = [
-        {"within_free_pct": within, "issue_error_free_us": error},
+        {"within_not_held_back_pct": within, "delay_not_held_back_us": error},
         {"verdict": {"faithful": True, "own": {"requests": 9, "delay_us": error, "within_pct": within}}},
     ]
     for statistics in stated:
@@ -63,7 +63,7 @@ def test_a_stated_percentile_does_not_exceed_the_maximum() -> None:
 
 
 def test_what_is_not_known_counts_as_free(open_run: OpenRun) -> None:
-    with open_run([run_row(delay=5 * US, pushed_back=None, held_by=None)]) as requests:
+    with open_run([run_row(delay=5 * US, pushed_back=None, delay_reason=None)]) as requests:
         assert fidelity(requests.table).requests == 1
 
 
@@ -88,7 +88,7 @@ def test_outcomes_and_operations_are_counted(open_run: OpenRun) -> None:
 @pytest.mark.parametrize(("zeros", "grade"), [(1, "good"), (2, "warning")])
 def test_zero_reads_are_a_share_of_reads_alone(open_study: OpenStudy, zeros: int, grade: str) -> None:
     # One of a hundred reads is fine. With the writes two of them would be as few.
-    rows = [run_row(n, intended=n * MS, op="read" if n < 100 else "write") for n in range(200)]
+    rows = [run_row(n, scheduled=n * MS, op="read" if n < 100 else "write") for n in range(200)]
     with open_study(rows, run={"statistics": STATISTICS | {"zero_reads": zeros}}) as study:
         assert verdict_of(study)["zero_reads"] == {"grade": grade, "requests": zeros}
 
@@ -96,12 +96,12 @@ def test_zero_reads_are_a_share_of_reads_alone(open_study: OpenStudy, zeros: int
 def test_pairs_of_requests(tmp_path: Path) -> None:
     def run(name: str, latencies: dict[tuple[int, int], int | None]) -> Path:
         rows = [
-            run_row(number, round=round_, latency=None if ms is None else ms * MS)
-            for (number, round_), ms in latencies.items()
+            run_row(number, iteration=iteration, latency=None if ms is None else ms * MS)
+            for (number, iteration), ms in latencies.items()
         ]
         return write_run(tmp_path / f"{name}.replay.parquet", rows)
 
-    # By number and round. Request 0 took 1 and 4 ms in a: 2 ms, by the geometric mean.
+    # By number and iteration. Request 0 took 1 and 4 ms in a: 2 ms, by the geometric mean.
     a1 = run("a1", {(0, 0): 1, (1, 0): 10, (2, 0): 1, (2, 1): 7, (3, 0): 5, (4, 0): None})
     a2 = run("a2", {(0, 0): 4})
     b = run("b", {(0, 0): 4, (1, 0): 5, (2, 0): 3, (2, 1): 7, (3, 1): 5, (4, 0): 9, (5, 0): 9})
@@ -117,9 +117,9 @@ def test_pairs_of_requests(tmp_path: Path) -> None:
 
 def test_the_span_is_of_the_times_that_are_known(open_run: OpenRun) -> None:
     rows = [
-        run_row(0, intended=2 * S, delay=S, latency=4 * S),
-        run_row(1, intended=3 * S, delay=S, latency=None),
-        run_row(2, intended=9 * S, **NEVER),
+        run_row(0, scheduled=2 * S, delay=S, latency=4 * S),
+        run_row(1, scheduled=3 * S, delay=S, latency=None),
+        run_row(2, scheduled=9 * S, **NEVER),
     ]
     with open_run(rows) as requests:
         assert span(requests.table) == Span(3, 2, 1, 2 * S, 9 * S, 2 * S, 9 * S, 2.0, 9.0, 4.0, 7.0)

@@ -106,7 +106,7 @@ def test_turns_are_requests_below_their_predecessor(tmp_path: Path) -> None:
         for number, sector in enumerate(sectors)
     ]
     with load(tmp_path, rows) as requests:
-        found = turns(requests.table, "intended_ns", 1.0)
+        found = turns(requests.table, "scheduled_ns", 1.0)
     # Windows: 10 20 | 15 15 | 5 30 | 1
     assert found.turns[Series.READ].tolist() == [0, 1, 0, 1]
     assert found.requests[Series.READ].tolist() == [2, 2, 1, 1]
@@ -123,7 +123,7 @@ def test_turns_do_not_depend_on_how_many_are_sorted_at_once(
     # Ten requests at a time: their order is that of the file.
     rows = [load_row(number // 10 * S, sector=sector) for number, sector in enumerate(sectors)]
     with load(tmp_path, rows) as requests:
-        found = turns(requests.table, "intended_ns", 1.0)
+        found = turns(requests.table, "scheduled_ns", 1.0)
     expected = [before > after for before, after in pairwise([sectors[0], *sectors])]
     assert found.turns[Series.READ].tolist() == np.array(expected).reshape(20, 10).sum(axis=1).tolist()
 
@@ -131,7 +131,7 @@ def test_turns_do_not_depend_on_how_many_are_sorted_at_once(
 def test_devices_turn_on_their_own(tmp_path: Path) -> None:
     rows = [load_row(1, sector=100), load_row(2, sector=50) | {"device": 1}, load_row(3, sector=200)]
     with load(tmp_path, rows) as requests:
-        found = turns(requests.table, "intended_ns", 1.0)
+        found = turns(requests.table, "scheduled_ns", 1.0)
     assert found.turns[Series.READ].tolist() == [0]
 
 

@@ -41,7 +41,7 @@ def test_help_needs_nothing() -> None:
 
 
 def test_only_drawing_processes_need_matplotlib(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "a.replay.parquet", [run_row(n, intended=n * S, latency=2 * MS) for n in range(9)])
+    run = write_run(tmp_path / "a.replay.parquet", [run_row(n, scheduled=n * S, latency=2 * MS) for n in range(9)])
     found = loaded("report", run, "--format", "png", "--out", tmp_path)
     assert {"duckdb", "ibis"} <= found and found.isdisjoint({"matplotlib", "bokeh", "scipy"})
     assert loaded("report", run, "--out", tmp_path).isdisjoint({"matplotlib", "scipy"})

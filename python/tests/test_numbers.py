@@ -15,7 +15,7 @@ from iosonar.figures.numbers import DataFormat, column_name, edges, numbers, wri
 
 
 def test_cells_of_a_cloud_hold_their_requests(open_study: OpenStudy) -> None:
-    with open_study([run_row(intended=n * S, latency=2 * MS) for n in range(10)]) as study:
+    with open_study([run_row(scheduled=n * S, latency=2 * MS) for n in range(10)]) as study:
         table = numbers(build(study, "latency.realtime")).to_pylist()
     assert len(table) == 10
     for number, row in enumerate(sorted(table, key=lambda row: row["real_time_of_issue_s"])):
@@ -25,7 +25,7 @@ def test_cells_of_a_cloud_hold_their_requests(open_study: OpenStudy) -> None:
 
 
 def test_steps_have_both_ends(open_study: OpenStudy) -> None:
-    with open_study([run_row(intended=n * S) for n in range(31)]) as study:
+    with open_study([run_row(scheduled=n * S) for n in range(31)]) as study:
         rows = numbers(build(study, "thrp.setpoint")).to_pylist()
     assert rows[0] == {"series": "Reads", "time_s": 0.0, "time_s_to": 3.0, "throughput_io_per_s": 1.0}
 

@@ -13,7 +13,7 @@ from factory import MS, S, load_row, run_row, write_load, write_run
 
 from iosonar.cli import compare, report, sql
 
-ROWS = [run_row(n, intended=n * MS, op="write" if n % 3 else "read", latency=(n + 1) * MS) for n in range(30)]
+ROWS = [run_row(n, scheduled=n * MS, op="write" if n % 3 else "read", latency=(n + 1) * MS) for n in range(30)]
 BAD_ROWS = [run_row(n, outcome="error", errno=5) for n in range(9)]
 
 ODD = [

@@ -25,7 +25,7 @@ from iosonar.table import open_requests
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 10**10)), min_size=1, max_size=120))
 def test_bands_are_those_of_sorted_values(tmp_path: Path, values: list[tuple[int, int]]) -> None:
-    rows = [run_row(intended=second * S, latency=latency) for second, latency in values]
+    rows = [run_row(scheduled=second * S, latency=latency) for second, latency in values]
     with open_requests([write_run(tmp_path / "a.parquet", rows)]) as requests:
         table = requests.table
         found = bands(table, table.issued_ns / 1e9, table.latency_ns, Cells(0, 4, 4), (0.5, 0.9))
@@ -81,7 +81,7 @@ def test_gaps_do_not_shift_the_answer() -> None:
 
 
 def test_percentiles_over_time(open_study: OpenStudy) -> None:
-    rows = [run_row(intended=n * S // 100, latency=(10 if n % 5 == 4 else 1) * MS) for n in range(4000)]
+    rows = [run_row(scheduled=n * S // 100, latency=(10 if n % 5 == 4 else 1) * MS) for n in range(4000)]
     with open_study(rows) as study:
         figure = build(study, "latency.bands")
     lines = {layer.role: layer for layer in figure.layers if isinstance(layer, Steps)}
@@ -93,7 +93,7 @@ def test_percentiles_over_time(open_study: OpenStudy) -> None:
 
 
 def test_a_run_too_short_for_its_warm_up(open_study: OpenStudy) -> None:
-    rows = [run_row(intended=n * S // 100, latency=(50 if n < 800 else 1) * MS + n % 7) for n in range(4000)]
+    rows = [run_row(scheduled=n * S // 100, latency=(50 if n < 800 else 1) * MS + n % 7) for n in range(4000)]
     with open_study(rows) as study:
         figure = build(study, "latency.bands")
     (rule,) = (layer for layer in figure.layers if isinstance(layer, Rule))
@@ -103,7 +103,7 @@ def test_a_run_too_short_for_its_warm_up(open_study: OpenStudy) -> None:
 
 
 def test_a_run_that_slows_down_late_is_not_steady(open_study: OpenStudy) -> None:
-    rows = [run_row(intended=n * S // 100, latency=(1 if n < 3000 else 20) * MS + n % 7) for n in range(4000)]
+    rows = [run_row(scheduled=n * S // 100, latency=(1 if n < 3000 else 20) * MS + n % 7) for n in range(4000)]
     with open_study(rows) as study:
         figure = build(study, "latency.bands")
     assert not [layer for layer in figure.layers if isinstance(layer, Rule)]
@@ -134,8 +134,8 @@ def test_percentiles_by_length_position_and_depth(open_study: OpenStudy) -> None
             assert np.isnan(line.y).sum() == len(line.y) - 2
 
 
-def test_latency_from_the_intended_time(open_study: OpenStudy) -> None:
-    rows = [run_row(n, intended=n * S, delay=9 * MS, latency=MS) for n in range(10)]
+def test_latency_from_the_scheduled_time(open_study: OpenStudy) -> None:
+    rows = [run_row(n, scheduled=n * S, delay=9 * MS, latency=MS) for n in range(10)]
     with open_study(rows) as study:
         figure = build(study, "latency.intended")
     lines = {layer.role: layer for layer in figure.layers if isinstance(layer, Line)}
@@ -145,7 +145,7 @@ def test_latency_from_the_intended_time(open_study: OpenStudy) -> None:
 
 
 def test_a_percentile_takes_ten_requests_beyond_it(open_study: OpenStudy) -> None:
-    rows = [run_row(n, intended=n * MS, latency=MS) for n in range(999)]
+    rows = [run_row(n, scheduled=n * MS, latency=MS) for n in range(999)]
     with open_study(rows) as study:
         figure = build(study, "latency.bands")
         whole = build(study, "latency.intended")
@@ -160,7 +160,7 @@ def test_a_percentile_takes_ten_requests_beyond_it(open_study: OpenStudy) -> Non
 
 
 def test_steady_from_the_first_moment_needs_no_line(open_study: OpenStudy) -> None:
-    rows = [run_row(intended=n * S // 100, latency=MS + n % 7) for n in range(4000)]
+    rows = [run_row(scheduled=n * S // 100, latency=MS + n % 7) for n in range(4000)]
     with open_study(rows) as study:
         figure = build(study, "latency.bands")
     assert not [layer for layer in figure.layers if isinstance(layer, Rule)]

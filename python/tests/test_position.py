@@ -33,11 +33,11 @@ def load(folder: Path, rows: list[dict[str, object]], **footer: object) -> Path:
 
 def test_each_request_is_at_its_time_and_place(open_study: OpenStudy) -> None:
     rows = [
-        run_row(0, intended=0, delay=S, sector=0),
-        run_row(1, intended=2 * S, sector=2048, op="write", sectors=64),
-        run_row(2, intended=10 * S, sector=4095),
-        run_row(3, intended=5 * S, op="flush", sectors=0),
-        run_row(4, intended=6 * S, issued_ns=None, completed_ns=None, outcome="dropped"),
+        run_row(0, scheduled=0, delay=S, sector=0),
+        run_row(1, scheduled=2 * S, sector=2048, op="write", sectors=64),
+        run_row(2, scheduled=10 * S, sector=4095),
+        run_row(3, scheduled=5 * S, op="flush", sectors=0),
+        run_row(4, scheduled=6 * S, issued_ns=None, completed_ns=None, outcome="dropped"),
     ]
     with open_study(rows) as study:
         figure = build(study, "position.realtime")
@@ -54,7 +54,7 @@ def test_each_request_is_at_its_time_and_place(open_study: OpenStudy) -> None:
     assert [row.cells for row in figure.legend.rows] == [("2", "8.19 kB"), ("1", "32.8 kB")]
 
 
-def test_a_load_is_drawn_by_its_intended_times(tmp_path: Path) -> None:
+def test_a_load_is_drawn_by_its_scheduled_times(tmp_path: Path) -> None:
     path = load(tmp_path, [load_row(n * S, sector=n * 8) for n in range(4)])
     with open_requests([path]) as requests:
         study = Study(requests, Options())
@@ -98,7 +98,7 @@ def test_devices_lie_above_one_another(tmp_path: Path) -> None:
     assert isinstance(figure, Figure)
     assert figure.y.unit is Unit.DEVICES
     assert [text for _, text in figure.y.named] == ["0 B", "a-very-lo…", "400 KiB", "0 B", "sda", "1 PiB"]
-    found = {(row["intended_time_s"], row["position_on_each_device_devices"]) for row in numbers(figure).to_pylist()}
+    found = {(row["scheduled_time_s"], row["position_on_each_device_devices"]) for row in numbers(figure).to_pylist()}
     at = [height for _, height in sorted(found)]
     # In the order of their times: the first device above, each from its own lowest place to its own highest.
     assert at == pytest.approx([1, 0, 1.82, 0.82], abs=0.02)
@@ -119,7 +119,7 @@ def test_nothing_with_a_position_is_named(open_study: OpenStudy) -> None:
 
 
 def test_failed_requests_have_their_series(open_study: OpenStudy) -> None:
-    rows = [run_row(n, intended=n * MS, sector=n * 8, outcome="error", errno=5) for n in range(5)]
+    rows = [run_row(n, scheduled=n * MS, sector=n * 8, outcome="error", errno=5) for n in range(5)]
     with open_study(rows) as study:
         figure = build(study, "position.realtime")
     assert isinstance(figure, Figure)

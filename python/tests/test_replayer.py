@@ -19,19 +19,19 @@ class TwoSlices(Size):
         return 2
 
 
-INNER = ("ready_ns", "submitted_ns", "unanswered_ns")
+INNER = ("ready_ns", "submitted_ns", "last_empty_poll_ns")
 VERBOSE = pa.schema([*RUN_SCHEMA, *(pa.field(name, pa.int64()) for name in INNER)])
 
 ROWS = [
-    run_row(0, intended=10 * MS, ready_ns=4 * MS, submitted_ns=10 * MS + 5 * US, in_flight=3, waiting=1),
-    run_row(1, intended=20 * MS, ready_ns=21 * MS, delay=2 * MS, submitted_ns=22 * MS + 7 * US, held_by="input"),
-    run_row(2, intended=30 * MS, ready_ns=30 * MS, delay=4 * MS, submitted_ns=34 * MS, held_by="depth"),
-    run_row(3, intended=40 * MS, ready_ns=40 * MS, delay=1 * MS, submitted_ns=41 * MS, pushed_back=True),
+    run_row(0, scheduled=10 * MS, ready_ns=4 * MS, submitted_ns=10 * MS + 5 * US, in_flight=3, waiting=1),
+    run_row(1, scheduled=20 * MS, ready_ns=21 * MS, delay=2 * MS, submitted_ns=22 * MS + 7 * US, delay_reason="input"),
+    run_row(2, scheduled=30 * MS, ready_ns=30 * MS, delay=4 * MS, submitted_ns=34 * MS, delay_reason="depth"),
+    run_row(3, scheduled=40 * MS, ready_ns=40 * MS, delay=1 * MS, submitted_ns=41 * MS, pushed_back=True),
 ]
 
 
 for row, unseen_us in zip(ROWS, (1, 3, 0, 6), strict=True):
-    row["unanswered_ns"] = row["completed_ns"] - unseen_us * US
+    row["last_empty_poll_ns"] = row["completed_ns"] - unseen_us * US
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,12 @@ def test_peaks_do_not_bury_the_mean(open_study: OpenStudy, name: str) -> None:
     rows = []
     for n in range(1000):
         wait = S if n == 500 else 5 * US
-        row = run_row(n, intended=n * MS, delay=wait, held_by="input" if name == "input_wait" else "depth")
-        row |= {"ready_ns": 0, "submitted_ns": row["issued_ns"] + wait, "unanswered_ns": row["completed_ns"] - wait}
+        row = run_row(n, scheduled=n * MS, delay=wait, delay_reason="input" if name == "input_wait" else "depth")
+        row |= {
+            "ready_ns": 0,
+            "submitted_ns": row["issued_ns"] + wait,
+            "last_empty_poll_ns": row["completed_ns"] - wait,
+        }
         rows.append(row)
     with open_study(pa.Table.from_pylist(rows, schema=VERBOSE), Options(size=TwoSlices())) as study:
         figure = build(study, name)

@@ -54,7 +54,7 @@ def test_an_unknown_diagram_is_answered_with_near_ones(run: Path, capsys: pytest
 
 
 def test_empty_diagrams_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = write_run(tmp_path / "a.replay.parquet", [run_row(latency=None), run_row(intended=MS, latency=None)])
+    path = write_run(tmp_path / "a.replay.parquet", [run_row(latency=None), run_row(scheduled=MS, latency=None)])
     assert report(path, "--out", tmp_path, "--only", "latency.realtime") == 0
     assert capsys.readouterr().err == "latency.realtime not drawn: no latencies in the file\n"
 
@@ -67,9 +67,9 @@ def test_next_to_nothing_is_no_error(tmp_path: Path, rows: list[dict[str, object
 def test_the_other_half_must_speak_the_same_version(
     run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("IOSONAR_SCHEMA_VERSION", "2")
+    monkeypatch.setenv("IOSONAR_SCHEMA_VERSION", "3")
     assert report(run) == 1
-    assert "uses schema version 2" in capsys.readouterr().err
+    assert "uses schema version 3" in capsys.readouterr().err
 
 
 def test_a_folder_that_can_not_be_written_is_an_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from iosonar.report.selection import Selection
 from iosonar.table import open_requests
 
 MISSED: dict[str, Any] = {"statistics": STATISTICS | {"within_pct": {"10": 1, "50": 42, "100": 50}}}
-ROWS = [run_row(n, intended=n * MS, latency=MS) for n in range(200)]
+ROWS = [run_row(n, scheduled=n * MS, latency=MS) for n in range(200)]
 
 
 def summary(study: Study) -> Summary:
@@ -75,7 +75,7 @@ def test_a_faithful_run_has_a_verdict(open_study: OpenStudy) -> None:
 )
 def test_no_run_is_good_that_was_not_steady(open_study: OpenStudy, slow: tuple[int, int], head: str, text: str) -> None:
     rows = [
-        run_row(n, intended=n * 10 * MS, latency=MS * (50 if slow[0] * 100 <= n < slow[1] * 100 else 1))
+        run_row(n, scheduled=n * 10 * MS, latency=MS * (50 if slow[0] * 100 <= n < slow[1] * 100 else 1))
         for n in range(2000)
     ]
     with open_study(rows) as study:
@@ -142,8 +142,8 @@ def test_shares_of_operations_count_all_of_them(open_study: OpenStudy) -> None:
 
 def test_throughput_is_what_the_replay_itself_states(open_study: OpenStudy) -> None:
     # 2001 answers in 2.001 s, the last of them an error that moved nothing.
-    rows = [run_row(n, intended=n * MS, latency=MS) for n in range(2000)]
-    rows.append(run_row(2000, intended=2 * S, latency=MS, outcome="error", errno=5, bytes_done=0))
+    rows = [run_row(n, scheduled=n * MS, latency=MS) for n in range(2000)]
+    rows.append(run_row(2000, scheduled=2 * S, latency=MS, outcome="error", errno=5, bytes_done=0))
     with open_study(rows) as study:
         shown = summary(study)
     assert tile(shown, "Throughput")[0] == "1,000 IO/s"
@@ -159,7 +159,7 @@ def test_a_share_does_not_reach_what_it_misses(open_study: OpenStudy) -> None:
 
 
 def test_an_older_footer_does_not_say_of_how_many_requests(open_study: OpenStudy) -> None:
-    rows = [run_row(n, intended=n * MS, held_by="depth" if n % 4 == 0 else None) for n in range(2000)]
+    rows = [run_row(n, scheduled=n * MS, delay_reason="depth" if n % 4 == 0 else None) for n in range(2000)]
     with open_study(rows, run={"statistics": STATISTICS}) as study:
         texts = [banner.text for banner in summary(study).checks]
     assert any(text.startswith("99.4 % of the 1,500 requests that were not held back") for text in texts)

@@ -16,7 +16,7 @@ from iosonar.report.verdict import Grade, counted, fails, verdict_of
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/verdict.json").read_text())
 
-GOOD = [run_row(n, intended=n * S) for n in range(20)]
+GOOD = [run_row(n, scheduled=n * S) for n in range(20)]
 SKIPPED: dict[str, Any] = {"issued_ns": None, "completed_ns": None}
 
 

@@ -22,11 +22,11 @@ def notes(figure: Figure, kind: NoteKind) -> list[tuple[str, Severity]]:
 
 
 ROWS = [
-    run_row(0, intended=0, latency=2 * MS),
-    run_row(1, intended=1 * S, latency=4 * MS),
-    run_row(2, intended=2 * S, delay=3 * MS, latency=1 * MS, op="write"),
-    run_row(3, intended=3 * S, delay=5 * MS, latency=1 * MS, op="write", pushed_back=True),
-    run_row(4, intended=4 * S, latency=None),
+    run_row(0, scheduled=0, latency=2 * MS),
+    run_row(1, scheduled=1 * S, latency=4 * MS),
+    run_row(2, scheduled=2 * S, delay=3 * MS, latency=1 * MS, op="write"),
+    run_row(3, scheduled=3 * S, delay=5 * MS, latency=1 * MS, op="write", pushed_back=True),
+    run_row(4, scheduled=4 * S, latency=None),
 ]
 
 
@@ -50,7 +50,7 @@ def test_the_sonar_diagram(open_study: OpenStudy) -> None:
 
 
 def test_a_failed_verdict_marks_the_first_offender(open_study: OpenStudy) -> None:
-    rows = [*ROWS, run_row(5, intended=5 * S, latency=6 * S), run_row(6, intended=6 * S, latency=7 * S)]
+    rows = [*ROWS, run_row(5, scheduled=5 * S, latency=6 * S), run_row(6, scheduled=6 * S, latency=7 * S)]
     with open_study(rows) as study:
         figure = build(study, "latency.realtime")
     assert notes(figure, NoteKind.VERDICT) == [("Failed: 2 latencies above 5 s (max 7 s)", Severity.BAD)]
@@ -59,7 +59,7 @@ def test_a_failed_verdict_marks_the_first_offender(open_study: OpenStudy) -> Non
 
 
 def test_delays_have_a_limit_of_their_own(open_study: OpenStudy) -> None:
-    with open_study([*ROWS, run_row(5, intended=5 * S, delay=6 * S)]) as study:
+    with open_study([*ROWS, run_row(5, scheduled=5 * S, delay=6 * S)]) as study:
         figure = build(study, "delay.setpoint")
     assert notes(figure, NoteKind.VERDICT) == [("Passed: no delay above 10 s (max 6 s)", Severity.GOOD)]
 
@@ -94,7 +94,7 @@ def test_what_a_run_does_not_say_its_delays_do(open_study: OpenStudy) -> None:
 
 
 @pytest.mark.parametrize(("faithful", "severity"), [(True, Severity.GOOD), (False, Severity.BAD)])
-def test_a_runs_own_verdict_counts_more_than_its_issue_error(
+def test_a_runs_own_verdict_counts_more_than_its_delay(
     open_study: OpenStudy, faithful: bool, severity: Severity
 ) -> None:
     own = {"requests": 9, "within_pct": {"10": 90.0, "50": 96.0, "100": 97.0}, "delay_us": {"p99": 120.0}}
@@ -134,7 +134,7 @@ def test_the_wrap_around_factor_warns(open_study: OpenStudy, factor: float, seve
 
 
 def test_the_overview_has_demand_and_actual(open_study: OpenStudy) -> None:
-    rows = [run_row(n, intended=n * S, delay=n * S, latency=MS) for n in range(40)]
+    rows = [run_row(n, scheduled=n * S, delay=n * S, latency=MS) for n in range(40)]
     with open_study(rows) as study:
         figure = build(study, "overview.thrp")
     lines = {layer.role: layer for layer in figure.layers if isinstance(layer, Steps)}
@@ -156,7 +156,7 @@ def test_a_histogram_names_all_its_lines(open_study: OpenStudy) -> None:
 
 
 def test_the_peak_in_flight_does_not_depend_on_the_picture(open_study: OpenStudy) -> None:
-    rows = [run_row(number, latency=MS) for number in range(7)] + [run_row(8, intended=10 * S)]
+    rows = [run_row(number, latency=MS) for number in range(7)] + [run_row(8, scheduled=10 * S)]
     for size in (Size(400, 300), Size(4000, 3000)):
         with open_study(rows, Options(size=size)) as study:
             legend = build(study, "latency.flying").legend

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from factory import RUN_SCHEMA, write_run
+from factory import RUN_SCHEMA, as_version_1, write_run
 
 from iosonar.diagrams import CATALOGUE, Options, Study
 from iosonar.errors import UserError
@@ -86,20 +86,20 @@ def wait_for(log: Path, text: str, times: int) -> None:
 def made(folder: Path, name: str, seed: int, rows: int) -> Path:
     """A run with everything that rows may hold, in the order of completion."""
     chance = np.random.default_rng(seed)
-    intended = np.sort(chance.integers(0, 40_000_000_000, rows))
-    issued = intended + chance.lognormal(8, 2, rows).astype(np.int64)
+    scheduled = np.sort(chance.integers(0, 40_000_000_000, rows))
+    issued = scheduled + chance.lognormal(8, 2, rows).astype(np.int64)
     completed = issued + chance.lognormal(13, 2, rows).astype(np.int64)
     never = chance.random(rows) < 0.01
     columns: dict[str, Any] = {
         "request": np.arange(rows),
-        "round": np.zeros(rows, np.int32),
+        "iteration": np.zeros(rows, np.int32),
         "device": chance.integers(0, 2, rows).astype(np.int32),
         "source_sector": np.zeros(rows, np.int64),
         "sector": chance.zipf(1.3, rows) % 4_000_000 * 8,
         "sectors": chance.choice([0, 1, 8, 64, 1000], rows),
         "op": chance.choice(["read", "write", "flush"], rows, p=[0.6, 0.35, 0.05]),
         "flags": np.zeros(rows, np.int32),
-        "intended_ns": intended,
+        "scheduled_ns": scheduled,
         "issued_ns": pa.array(issued, mask=never),
         "completed_ns": pa.array(completed, mask=never),
         "bytes_done": np.zeros(rows, np.int64),
@@ -108,14 +108,14 @@ def made(folder: Path, name: str, seed: int, rows: int) -> Path:
         "waiting": pa.array(chance.integers(0, 9, rows).astype(np.int32), mask=never),
         "pushed_back": chance.random(rows) < 0.1,
         "widened": np.zeros(rows, bool),
-        "held_by": chance.choice(["nothing", "depth", "input"], rows),
+        "delay_reason": chance.choice(["none", "depth", "input"], rows),
         "outcome": np.where(never, "dropped", chance.choice(["ok", "error"], rows, p=[0.98, 0.02])),
         "errno": np.zeros(rows, np.int32),
-        "ready_ns": intended - chance.integers(0, 9_000_000, rows),
+        "ready_ns": scheduled - chance.integers(0, 9_000_000, rows),
         "submitted_ns": pa.array(issued + 2_000, mask=never),
-        "unanswered_ns": pa.array(issued + 2_500, mask=never),
+        "last_empty_poll_ns": pa.array(issued + 2_500, mask=never),
     }
-    inner = [pa.field(f"{name}_ns", pa.int64()) for name in ("ready", "submitted", "unanswered")]
+    inner = [pa.field(f"{name}_ns", pa.int64()) for name in ("ready", "submitted", "last_empty_poll")]
     table = pa.table(columns, schema=pa.schema([*RUN_SCHEMA, *inner]))
     return write_run(folder / f"{name}.replay.parquet", table.take(np.argsort(completed, kind="stable")))
 
@@ -126,7 +126,7 @@ def figures(requests: Requests) -> dict[str, Figure | Empty]:
 
 
 def test_every_diagram_is_the_same_on_a_cluster(cluster: str, tmp_path: Path) -> None:
-    files = [made(tmp_path, "a", 1, 6_000), made(tmp_path, "b", 2, 3_000)]
+    files = [made(tmp_path, "a", 1, 6_000), as_version_1(made(tmp_path, "b", 2, 3_000))]
     kind, url = parse_engine(f"spark={cluster}")
     with open_requests(files) as requests:
         expected = figures(requests)

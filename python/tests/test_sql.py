@@ -13,8 +13,8 @@ from iosonar.cli.sql import app
 
 ROWS = [
     run_row(0, latency=2 * MS),
-    run_row(1, intended=S, latency=4 * MS, op="write"),
-    run_row(2, intended=S, latency=6 * MS),
+    run_row(1, scheduled=S, latency=4 * MS, op="write"),
+    run_row(2, scheduled=S, latency=6 * MS),
 ]
 
 
@@ -185,20 +185,20 @@ def test_parquet_needs_a_file(run: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "--out FILE" in capsys.readouterr().err
 
 
-def test_free_to_go_is_what_the_replay_itself_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_not_held_back_is_what_the_replay_itself_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [
         run_row(),
-        run_row(held_by="input"),
-        run_row(held_by="recorder"),
-        run_row(held_by="depth"),
+        run_row(delay_reason="input"),
+        run_row(delay_reason="completion_log"),
+        run_row(delay_reason="depth"),
         run_row(pushed_back=True),
-        run_row(held_by="input", pushed_back=True),
+        run_row(delay_reason="input", pushed_back=True),
         run_row(issued_ns=None, completed_ns=None, outcome="dropped"),
     ]
     path = write_run(tmp_path / "a.replay.parquet", rows)
     # As docs/schema.md has it.
-    documented = "issued_ns IS NOT NULL AND NOT pushed_back AND held_by IN ('nothing', 'input', 'recorder')"
-    query = f"SELECT count(*) FILTER (free_to_go) AS a, count(*) FILTER ({documented}) AS b FROM requests"
+    documented = "issued_ns IS NOT NULL AND NOT pushed_back AND delay_reason IN ('none', 'input', 'completion_log')"
+    query = f"SELECT count(*) FILTER (not_held_back) AS a, count(*) FILTER ({documented}) AS b FROM requests"
     assert sql(path, query, "--format", "json") == 0
     assert json.loads(capsys.readouterr().out) == [{"a": 3, "b": 3}]
 
@@ -305,18 +305,18 @@ def test_a_load_answers_with_its_own_columns(tmp_path: Path, capsys: pytest.Capt
     rows = rows.append_column("mine", pa.array([[1], [2]])).append_column("place", pa.array(["x", "y"]))
     path = write_load(tmp_path / "a.load.parquet", rows)
     query = (
-        "SELECT at_ns, queued_ns, process, latency_ns, mine, place, place_1, intended_ns, completed_ns, pid, request "
+        "SELECT at_ns, queued_ns, process, latency_ns, mine, place, place_1, scheduled_ns, completed_ns, pid, request "
         "FROM requests ORDER BY at_ns"
     )
     assert sql(path, query, "--format", "json") == 0
     assert json.loads(capsys.readouterr().out) == [
         {
             **{"at_ns": 5, "queued_ns": 1, "process": "a", "latency_ns": 30, "mine": [1], "place": 0, "place_1": "x"},
-            **{"intended_ns": 5, "completed_ns": 35, "pid": None, "request": 0},
+            **{"scheduled_ns": 5, "completed_ns": 35, "pid": None, "request": 0},
         },
         {
             **{"at_ns": 7, "queued_ns": 2, "process": "b", "latency_ns": None, "mine": [2], "place": 1, "place_1": "y"},
-            **{"intended_ns": 7, "completed_ns": None, "pid": None, "request": 1},
+            **{"scheduled_ns": 7, "completed_ns": None, "pid": None, "request": 1},
         },
     ]
 

@@ -13,7 +13,7 @@ def test_a_load_is_the_run_that_it_was(tmp_path: Path) -> None:
     path = write_load(tmp_path / "a.load.parquet", [load_row(5, sector=100), load_row(7, sector=200, op="write")])
     with open_requests([path]) as requests:
         rows = requests.table.order_by("place").to_pyarrow().to_pylist()
-    assert [row["intended_ns"] for row in rows] == [5, 7]
+    assert [row["scheduled_ns"] for row in rows] == [5, 7]
     assert [row["source_sector"] for row in rows] == [100, 200]
     assert [row["request"] for row in rows] == [0, 1]
     assert {row["latency_ns"] for row in rows} == {None}
@@ -42,7 +42,8 @@ def test_several_files_are_one_table(tmp_path: Path) -> None:
 
 def test_another_version_is_refused(tmp_path: Path) -> None:
     path = write_run(tmp_path / "a.parquet", [run_row()], schema_version=99)
-    with pytest.raises(UserError, match="version 99"), open_requests([path]):
+    said = "has version 99 of the tables; this iosonar reads versions up to 2: use a newer iosonar"
+    with pytest.raises(UserError, match=said), open_requests([path]):
         pass
 
 

@@ -14,9 +14,9 @@ from iosonar.report.run_page import run_page
 
 
 def test_windows_count_requests_and_sectors(open_run: OpenRun) -> None:
-    rows = [run_row(intended=at * S, sectors=10) for at in (0, 1, 2, 3, 8)] + [run_row(intended=4 * S, op="write")]
+    rows = [run_row(scheduled=at * S, sectors=10) for at in (0, 1, 2, 3, 8)] + [run_row(scheduled=4 * S, op="write")]
     with open_run(rows) as requests:
-        found = throughput(requests.table, requests.table.intended_ns, 3.0)
+        found = throughput(requests.table, requests.table.scheduled_ns, 3.0)
     assert found.requests[Series.READ].tolist() == [3, 1, 1]
     assert found.requests[Series.WRITE].tolist() == [0, 1, 0]
     assert found.sectors[Series.READ].tolist() == [30, 10, 10]
@@ -25,19 +25,19 @@ def test_windows_count_requests_and_sectors(open_run: OpenRun) -> None:
 
 
 def test_a_load_that_begins_late_has_no_empty_windows_before(open_run: OpenRun) -> None:
-    with open_run([run_row(intended=301 * S), run_row(intended=302 * S)]) as requests:
-        found = throughput(requests.table, requests.table.intended_ns, 3.0)
+    with open_run([run_row(scheduled=301 * S), run_row(scheduled=302 * S)]) as requests:
+        found = throughput(requests.table, requests.table.scheduled_ns, 3.0)
     assert (found.first, found.windows) == (100, 1)
     assert found.edges_s.tolist() == [300, 302]
 
 
 def test_the_partial_window_is_not_taken_for_a_whole_one(open_run: OpenRun) -> None:
-    with open_run([run_row(intended=at * S // 2) for at in range(16)]) as requests:
-        found = throughput(requests.table, requests.table.intended_ns, 3.0)
+    with open_run([run_row(scheduled=at * S // 2) for at in range(16)]) as requests:
+        found = throughput(requests.table, requests.table.scheduled_ns, 3.0)
     # 7.5 s: the third window covers 1.5 s with four requests, the one that ends it included.
     assert rates(found.requests[Series.READ], found).tolist() == [2, 2, pytest.approx(4 / 1.5)]
-    with open_run([run_row(intended=at * S) for at in range(8)]) as requests:
-        found = throughput(requests.table, requests.table.intended_ns, 3.0)
+    with open_run([run_row(scheduled=at * S) for at in range(8)]) as requests:
+        found = throughput(requests.table, requests.table.scheduled_ns, 3.0)
     assert np.isnan(rates(found.requests[Series.READ], found)).tolist() == [False, False, True]
 
 
@@ -64,8 +64,8 @@ def test_short_runs_have_short_windows(duration: float, window: float) -> None:
 
 def test_the_legends_maximum_is_that_of_whole_windows(open_study: OpenStudy) -> None:
     # Two requests in each second, and in the half second at the end five.
-    rows = [run_row(intended=number * S // 2, latency=0) for number in range(20)]
-    rows += [run_row(intended=10 * S + number * S // 8, latency=0) for number in range(5)]
+    rows = [run_row(scheduled=number * S // 2, latency=0) for number in range(20)]
+    rows += [run_row(scheduled=10 * S + number * S // 8, latency=0) for number in range(5)]
     with open_study(rows, Options(window_s=1.0)) as study:
         figures = [diagram.build(study) for diagram in CATALOGUE if diagram.name in ("overview.thrp", "thrp.setpoint")]
     assert len(figures) == 2
@@ -76,7 +76,7 @@ def test_the_legends_maximum_is_that_of_whole_windows(open_study: OpenStudy) -> 
 
 def test_averages_are_those_of_the_page(open_study: OpenStudy) -> None:
     # From 1.3 s on, within the first window; answers last 0.7 s beyond.
-    rows = [run_row(n, intended=round((1.3 + n / 100) * S), latency=S * 7 // 10) for n in range(101)]
+    rows = [run_row(n, scheduled=round((1.3 + n / 100) * S), latency=S * 7 // 10) for n in range(101)]
     with open_study(rows, Options(window_s=1.0)) as study:
         tiles = {tile.label: tile for tile in run_page(study, ()).summary.tiles}
         found = {each.name: each.build(study) for each in CATALOGUE if each.name.startswith(("overview.thr", "thr"))}
@@ -111,8 +111,8 @@ def test_what_comes_at_one_instant_has_no_rate(open_study: OpenStudy, name: str)
     ],
 )
 def test_what_became_of_the_last_window_is_said(open_study: OpenStudy, last: float, words: str) -> None:
-    rows = [run_row(intended=number * S // 2, latency=0) for number in range(20)]
-    rows += [run_row(intended=round(last * S), latency=0)]
+    rows = [run_row(scheduled=number * S // 2, latency=0) for number in range(20)]
+    rows += [run_row(scheduled=round(last * S), latency=0)]
     with open_study(rows, Options(window_s=1.0)) as study:
         for diagram in CATALOGUE:
             if diagram.name in ("overview.thrp", "overview.thrs", "thrp.setpoint", "thrs.completed"):

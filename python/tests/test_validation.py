@@ -17,7 +17,7 @@ from iosonar.cli import sql
 from iosonar.errors import UserError
 from iosonar.table import open_requests
 
-ROWS = [run_row(n, intended=n * MS, sector=8 * n, op="write" if n % 3 else "read") for n in range(6)]
+ROWS = [run_row(n, scheduled=n * MS, sector=8 * n, op="write" if n % 3 else "read") for n in range(6)]
 LOAD = [load_row(n * MS, sector=8 * n) for n in range(6)]
 
 
@@ -59,9 +59,9 @@ NAN, INFINITY = float("nan"), float("inf")
         ("sectors", [[8]] * 6, "its column sectors is missing"),
         ("op", ["transmogrify"] * 6, "op is none of read, write, flush, discard, write_zeroes"),
         ("op", [1] * 6, "its column op is of the type INT64"),
-        ("held_by", ["x"] * 6, "held_by is no known name"),
+        ("delay_reason", ["x"] * 6, "delay_reason is no known name"),
         ("outcome", ["x"] * 6, "outcome is no known name"),
-        ("intended_ns", [None] * 6, "intended_ns is missing"),
+        ("scheduled_ns", [None] * 6, "scheduled_ns is missing"),
         ("issued_ns", [2**63 - 1] * 6, "column issued_ns has values outside"),
         ("pushed_back", ["yes"] * 6, "its column pushed_back is of the type BYTE_ARRAY"),
     ],
@@ -219,21 +219,22 @@ JSON = st.recursive(
 )
 KEYS = ["run", "devices", "counts", "span", "source", "complete", "notices", "epoch_unix_ns", "clocks", "kind"]
 RUN_KEYS = ["options", "target", "targets", "machine", "statistics", "warnings", "fake", "load", "started_unix_ns"]
+RUN_KEYS += ["findings"]
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(key=st.sampled_from([*KEYS, *(f"run.{name}" for name in RUN_KEYS)]), value=JSON)
-def test_any_footer_is_taken_or_refused(tmp_path: Path, key: str, value: Any) -> None:
+@given(key=st.sampled_from([*KEYS, *(f"run.{name}" for name in RUN_KEYS)]), value=JSON, version=st.sampled_from([1, 2]))
+def test_any_footer_is_taken_or_refused(tmp_path: Path, key: str, value: Any, version: int) -> None:
     from iosonar.table.footer import parse_footer
 
     footer: dict[str, Any] = {
-        **{"schema_version": 1, "kind": "replay", "source": {"format": "test"}, "devices": [{"name": ""}]},
+        **{"schema_version": version, "kind": "replay", "source": {"format": "test"}, "devices": [{"name": ""}]},
         **{"counts": {}, "span": {}, "complete": True, "run": {}},
     }
     outer, _, inner = key.partition(".")
     footer[outer] = {inner: value} if inner else value
     try:
-        found = parse_footer(json.dumps(footer).encode(), 1)
+        found = parse_footer(json.dumps(footer).encode(), 2)
     except UserError as error:
         assert "\n" not in str(error)
     else:

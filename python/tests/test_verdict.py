@@ -7,7 +7,7 @@ from iosonar.quantities.verdict import Verdict, verdict
 
 
 def test_the_first_offender_is_found(open_run: OpenRun) -> None:
-    rows = [run_row(intended=9 * S, latency=7 * S), run_row(intended=2 * S, latency=6 * S), run_row(latency=5 * S)]
+    rows = [run_row(scheduled=9 * S, latency=7 * S), run_row(scheduled=2 * S, latency=6 * S), run_row(latency=5 * S)]
     with open_run(rows) as requests:
         found = verdict(requests.table, requests.table.latency_ns, requests.table.issued_ns, 5.0)
     assert found == Verdict(5.0, 2, 2.0, 7.0)

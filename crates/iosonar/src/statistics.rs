@@ -59,11 +59,11 @@ pub fn for_people(s: &Statistics) -> String {
     let has_positions = !(s.fake.is_some() && s.wrap_factor < 1e-6);
     line("wrap-around", if has_positions { format!("factor {}", human::factor(s.wrap_factor)) } else { String::new() });
     line("latency", s.latency_us.as_ref().map(quantiles).unwrap_or_default());
-    line("  from scheduled", s.latency_intended_us.as_ref().map(quantiles).unwrap_or_default());
-    line("delay", s.issue_error_us.as_ref().map(quantiles).unwrap_or_default());
+    line("  from scheduled", s.latency_from_scheduled_us.as_ref().map(quantiles).unwrap_or_default());
+    line("delay", s.delay_us.as_ref().map(quantiles).unwrap_or_default());
     line("  within", s.within_pct.as_ref().map(within).unwrap_or_default());
-    line("  not held back", s.issue_error_free_us.as_ref().map(quantiles).unwrap_or_default());
-    line("  within", s.within_free_pct.as_ref().map(within).unwrap_or_default());
+    line("  not held back", s.delay_not_held_back_us.as_ref().map(quantiles).unwrap_or_default());
+    line("  within", s.within_not_held_back_pct.as_ref().map(within).unwrap_or_default());
     line("  drift", s.drift_us_per_min.map(drift).unwrap_or_default());
     if s.devices.len() > 1 {
         for device in &s.devices {

@@ -108,8 +108,8 @@ fn draw(progress: &Progress, over: &AtomicBool, requests: Option<u64>, duration:
         let silence = hang.silence(begun.elapsed(), progress).map(|said| format!(", {said}")).unwrap_or_default();
         let shown = human::counted(done, "request");
         bar.set_message(format!("{shown}, {}/s, {bytes}{failed}{silence}", human::rate(rate)));
-        let intended = progress.intended_ns.load(Ordering::Relaxed).max(0) as u64;
-        bar.set_position(if by_time { intended } else { done });
+        let scheduled = progress.scheduled_ns.load(Ordering::Relaxed).max(0) as u64;
+        bar.set_position(if by_time { scheduled } else { done });
         thread::park_timeout(TICK);
     }
     bar.finish_and_clear();

@@ -14,7 +14,7 @@ use replaying::{Bench, MIB, Ran};
 /// What the text of a result can hold of a row.
 fn in_text(row: &IoResult) -> (i64, u64, u64, bool, i64, i64, bool) {
     let (delay, latency) = (row.delay().expect("it was issued"), row.latency().expect("it came back"));
-    (row.intended.0, row.sector.0, row.sectors.0, row.op == Op::Read, delay.0, latency.0, row.pushed_back)
+    (row.scheduled.0, row.sector.0, row.sectors.0, row.op == Op::Read, delay.0, latency.0, row.pushed_back)
 }
 
 /// Replays a load of so many rows, of which the highest ends there.
@@ -43,7 +43,7 @@ fn check(name: &str, requests: u64, max_end_sector: u64) {
         } else {
             assert_eq!((row.outcome, row.sector.0), (Outcome::Ok, wrapped), "{row:?}");
             assert_eq!(row.bytes_done, row.sectors.bytes());
-            assert!(row.intended <= row.issued.unwrap(), "never early: {row:?}");
+            assert!(row.scheduled <= row.issued.unwrap(), "never early: {row:?}");
         }
     }
     assert!(load.next().unwrap().is_none());

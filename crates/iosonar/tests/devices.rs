@@ -220,7 +220,7 @@ fn a_depth_for_each_and_an_offset_are_in_the_result() {
     assert_eq!((&options["depth"], &options["depth_for"]), (&json!(2), &json!("each")));
     assert_eq!(options["targets"], json!([on("sda", &first), other]));
     let rows = ran.rows();
-    assert!(rows.iter().all(|row| row.intended == Nanos::from_secs(5000.0) && row.issued >= Some(row.intended)));
+    assert!(rows.iter().all(|row| row.scheduled == Nanos::from_secs(5000.0) && row.issued >= Some(row.scheduled)));
     assert!(rows.iter().all(|row| row.ready > Some(Nanos::from_secs(4000.0))), "all times of a row");
     assert!(ran.statistics()["elapsed_s"].as_f64() < Some(5000.0), "what is measured stays");
 }

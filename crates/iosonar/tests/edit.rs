@@ -112,7 +112,7 @@ fn a_load_is_changed_on_its_way_into_a_replay() {
     assert!(!success && said.contains("never ends"), "{said}");
     let (success, said) = iosonar(&[&replay[..], &["--duration", "0.5", "--asap"]].concat());
     assert!(success, "{said}");
-    // 0.05 and 0.1 s, then again every 0.1 s: 5 rounds begin before 0.5 s, the last has one request inside.
+    // 0.05 and 0.1 s, then again every 0.1 s: 5 iterations begin before 0.5 s, the last has one request inside.
     let (success, said) = iosonar(&["edit", "y.replay.parquet", "z.load", "select"]);
     assert!(success && said.contains("9 requests (9 reads, 0 writes"), "{said}");
     let (success, said) = iosonar(&["limit", "y.replay.parquet"]);

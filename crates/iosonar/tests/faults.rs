@@ -33,8 +33,8 @@ fn assert_begun(rows: &[IoResult], missing: u64) {
     assert!(numbers.last().unwrap() + 1 - rows.len() as u64 <= missing, "the first ones");
     for row in rows {
         assert!(matches!(row.outcome, Outcome::Ok | Outcome::Unfinished), "{row:?}");
-        assert_eq!(row.intended.0, row.request as i64 * 1_000_000);
-        assert!(row.outcome != Outcome::Ok || (row.intended <= row.issued.unwrap() && row.issued <= row.completed));
+        assert_eq!(row.scheduled.0, row.request as i64 * 1_000_000);
+        assert!(row.outcome != Outcome::Ok || (row.scheduled <= row.issued.unwrap() && row.issued <= row.completed));
     }
 }
 
@@ -511,8 +511,8 @@ fn odd_loads_are_replayed_as_far_as_they_make_sense() {
     let (ok, beyond) = (Outcome::Ok, Outcome::BeyondEnd);
     // Unsorted: what follows a jump back in time is shifted, and goes on.
     assert_eq!(rows[..4], [(0, ok), (8, ok), (16, ok), (0, beyond)]);
-    let intended: Vec<_> = ran.by_request().iter().map(|row| row.intended).collect();
-    assert!(intended.is_sorted(), "time goes on");
+    let scheduled: Vec<_> = ran.by_request().iter().map(|row| row.scheduled).collect();
+    assert!(scheduled.is_sorted(), "time goes on");
     assert!(ran.statistics()["bad_lines"].as_u64().unwrap() >= 4);
     let notices = ran.footer().notices.join("\n");
     assert!(notices.contains("time goes back") && notices.contains("negative"), "{notices}");

@@ -2,17 +2,17 @@
 
 use std::process::Command;
 
-use iosonar_trace::{HeldBy, IoResult, Kind, Metadata, Nanos, Op, Outcome, Request, Sector, Sectors};
+use iosonar_trace::{DelayReason, IoResult, Kind, Metadata, Nanos, Op, Outcome, Request, Sector, Sectors};
 use serde_json::{Value, json};
 
 /// A request each millisecond, all of them two seconds late, from a run of which this is known. Returns whether `limit`
 /// takes it, and what it says.
-fn limit(run: Value, held_by: HeldBy, more: &[&str]) -> (bool, String, String) {
+fn limit(run: Value, delay_reason: DelayReason, more: &[&str]) -> (bool, String, String) {
     let rows = (0..3000).map(|number| {
         let request = Request::new(Nanos(number * 1_000_000), Op::Read, Sector(0), Sectors(8));
         let issued = Some(request.at + Nanos(2_000_000_000));
         let outcome = Outcome::Ok;
-        IoResult { issued, completed: issued, held_by, outcome, ..IoResult::of(&request, number as u64) }
+        IoResult { issued, completed: issued, delay_reason, outcome, ..IoResult::of(&request, number as u64) }
     });
     limit_of(run, rows, more)
 }
@@ -41,7 +41,13 @@ fn ramp() -> impl Iterator<Item = IoResult> {
         let issued = free_at.max(request.at);
         free_at = issued + Nanos(2_000_000);
         let (issued, completed) = (Some(issued), Some(free_at));
-        IoResult { issued, completed, outcome: Outcome::Ok, held_by: HeldBy::Depth, ..IoResult::of(&request, number) }
+        IoResult {
+            issued,
+            completed,
+            outcome: Outcome::Ok,
+            delay_reason: DelayReason::Depth,
+            ..IoResult::of(&request, number)
+        }
     })
 }
 
@@ -57,18 +63,18 @@ fn more_than_a_storage_did_is_only_kept_up_with_as_long_as_it_may_wait() {
 #[test]
 fn a_fake_result_is_told_in_front() {
     let run = || json!({"fake": "FAKE RESULT: simulated"});
-    let (_, said, _) = limit(run(), HeldBy::Depth, &[]);
+    let (_, said, _) = limit(run(), DelayReason::Depth, &[]);
     let lines: Vec<&str> = said.lines().collect();
     assert!(lines[0].ends_with("FAKE RESULT: simulated") && lines[1].contains("kept up in no full second"), "{said}");
-    let (_, said, _) = limit(run(), HeldBy::Depth, &["--json"]);
+    let (_, said, _) = limit(run(), DelayReason::Depth, &["--json"]);
     assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["fake"], "FAKE RESULT: simulated");
-    let (_, said, _) = limit(json!({"fake": null}), HeldBy::Depth, &["--json"]);
+    let (_, said, _) = limit(json!({"fake": null}), DelayReason::Depth, &["--json"]);
     assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["fake"], Value::Null);
 }
 
 #[test]
 fn bad_lines_of_the_load_are_no_damage_of_the_run() {
-    let (success, said, warned) = limit(json!({}), HeldBy::Depth, &["--json"]);
+    let (success, said, warned) = limit(json!({}), DelayReason::Depth, &["--json"]);
     assert!(success && warned.is_empty(), "{warned}");
     assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["unreadable_rows"], 0);
 }
@@ -77,22 +83,24 @@ fn bad_lines_of_the_load_are_no_damage_of_the_run() {
 fn what_has_no_deadlines_has_no_limit() {
     for (options, how) in [(json!({"asap": true, "closed": null}), "--asap"), (json!({"closed": "never"}), "--closed")]
     {
-        let (success, _, said) = limit(json!({"options": options}), HeldBy::Depth, &[]);
+        let (success, _, said) = limit(json!({"options": options}), DelayReason::Depth, &[]);
         assert!(!success && said.contains(how) && said.contains("no request can be late"), "{said}");
     }
-    let (success, _, said) = limit(json!({}), HeldBy::Depth, &["--late", "0"]);
+    let (success, _, said) = limit(json!({}), DelayReason::Depth, &["--late", "0"]);
     assert!(!success && said.contains("--late") && said.contains("above zero"), "{said}");
-    let (success, _, said) = limit(json!({"options": {"asap": false, "closed": null}}), HeldBy::Depth, &[]);
+    let (success, _, said) = limit(json!({"options": {"asap": false, "closed": null}}), DelayReason::Depth, &[]);
     assert!(success && said.is_empty(), "{said}");
 }
 
 #[test]
 fn what_may_not_be_the_storages_limit_is_warned_of() {
-    for (held_by, why) in [(HeldBy::Input, "not read"), (HeldBy::Recorder, "write"), (HeldBy::Order, "overlapped")] {
-        let (success, _, said) = limit(json!({}), held_by, &[]);
+    for (delay_reason, why) in
+        [(DelayReason::Input, "not read"), (DelayReason::CompletionLog, "write"), (DelayReason::Order, "overlapped")]
+    {
+        let (success, _, said) = limit(json!({}), delay_reason, &[]);
         assert!(success && said.contains("the first late request") && said.contains(why), "{said}");
     }
     let verdict = json!({"faithful": false, "sentence": "This replay was not faithful."});
-    let (_, _, said) = limit(json!({"statistics": {"verdict": verdict}}), HeldBy::Nothing, &[]);
+    let (_, _, said) = limit(json!({"statistics": {"verdict": verdict}}), DelayReason::None, &[]);
     assert!(said.contains("This replay was not faithful."), "{said}");
 }

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
 
-use iosonar_trace::{HeldBy, IoResult, Nanos, Outcome};
+use iosonar_trace::{DelayReason, IoResult, Nanos, Outcome};
 
 use replaying::{Bench, MIB, Ran, Row, family, run, side_by_side, wait_until};
 
@@ -18,10 +18,10 @@ fn each_done(rows: &[IoResult]) {
     assert!(rows.iter().all(|row| row.delay().unwrap() >= Nanos::ZERO), "never early");
 }
 
-/// Request, round and intended time in ms, in the order of rounds.
+/// Request, iteration and scheduled time in ms, in the order of iterations.
 fn places(rows: &[IoResult]) -> Vec<(u64, u32, i64)> {
-    let mut places: Vec<_> = rows.iter().map(|row| (row.request, row.round, row.intended.0 / MS)).collect();
-    places.sort_by_key(|&(request, round, _)| (round, request));
+    let mut places: Vec<_> = rows.iter().map(|row| (row.request, row.iteration, row.scheduled.0 / MS)).collect();
+    places.sort_by_key(|&(request, iteration, _)| (iteration, request));
     places
 }
 
@@ -35,7 +35,7 @@ fn a_looped_load_goes_on_from_round_to_round_until_its_time_is_over() {
     assert_eq!(places(&rows), (0..35).map(|i| (i % 10, i as u32 / 10, i as i64)).collect::<Vec<_>>());
     assert!(ran.footer().complete, "it ended as it was asked to");
     assert_eq!(ran.statistics()["requests"], 35);
-    assert!(ran.stderr.contains("of each round"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("of each iteration"), "{}", ran.stderr);
 }
 
 #[test]
@@ -65,7 +65,9 @@ fn as_fast_as_possible_again_and_again_ends_with_its_time() {
     each_done(&rows);
     assert!(rows.len() > 100 && ran.footer().complete, "{} rows", rows.len());
     let places = places(&rows);
-    assert!(places.iter().enumerate().all(|(i, &(request, round, _))| round as usize * 50 + request as usize == i));
+    assert!(
+        places.iter().enumerate().all(|(i, &(request, iteration, _))| iteration as usize * 50 + request as usize == i)
+    );
 }
 
 #[test]
@@ -101,12 +103,12 @@ fn perturbed_times_are_late_and_marked_and_never_early() {
     let rows = ran.by_request();
     each_done(&rows);
     for row in &rows {
-        assert_eq!(row.intended.0, row.request as i64 * MS, "the load's own time");
-        let boundary = (row.intended.0 + 20 * MS - 1) / (20 * MS) * 20 * MS;
+        assert_eq!(row.scheduled.0, row.request as i64 * MS, "the load's own time");
+        let boundary = (row.scheduled.0 + 20 * MS - 1) / (20 * MS) * 20 * MS;
         assert!(row.issued.unwrap().0 >= boundary, "{row:?}");
-        assert!(boundary == row.intended.0 || row.held_by != HeldBy::Nothing, "{row:?}");
+        assert!(boundary == row.scheduled.0 || row.delay_reason != DelayReason::None, "{row:?}");
     }
-    assert!(rows.iter().filter(|row| row.held_by == HeldBy::Perturbed).count() > 100);
+    assert!(rows.iter().filter(|row| row.delay_reason == DelayReason::Perturbed).count() > 100);
     assert!(ran.footer().run.unwrap()["fake"].as_str().unwrap().contains("perturbed on purpose"));
     let ran = bench.replay(&load, &target, &["--perturb", "delay=1ms", "--seed", "7", "--overwrite"]).with_code(0);
     let rows = ran.by_request();
@@ -147,7 +149,7 @@ fn a_closed_loop_issues_when_a_request_is_through() {
     let rows = ran.by_request();
     each_done(&rows);
     for (row, next) in rows.iter().zip(&rows[1..]) {
-        assert_eq!(next.intended.0, row.completed.unwrap().0 + 2 * MS, "{next:?}");
+        assert_eq!(next.scheduled.0, row.completed.unwrap().0 + 2 * MS, "{next:?}");
     }
     bench.replay(&bench.path("a.load"), &target, &["--closed", "--asap"]).with_code(2);
     let words = ["--closed=no-think", "--speedup", "2", "--overwrite"];

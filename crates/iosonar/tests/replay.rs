@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use iosonar_testing::{LoopDevice, Need, left_out};
-use iosonar_trace::{Flags, HeldBy, IoResult, Op, Outcome};
+use iosonar_trace::{DelayReason, Flags, IoResult, Op, Outcome};
 use serde_json::Value;
 
 use replaying::{Bench, MIB, Ran, Row, request, side_by_side};
@@ -26,7 +26,7 @@ fn assert_all_done(ran: &Ran, load: &[Row]) {
         let expected = (sector, sectors, if op == 'R' { Op::Read } else { Op::Write });
         assert_eq!((row.source_sector.0, row.sectors.0, row.op), expected);
         assert_eq!((row.outcome, row.errno, row.bytes_done), (Outcome::Ok, 0, sectors * 512), "{row:?}");
-        assert!(row.intended <= row.issued.unwrap(), "never early: {row:?}");
+        assert!(row.scheduled <= row.issued.unwrap(), "never early: {row:?}");
         assert!(row.issued <= row.completed, "{row:?}");
         assert!(row.in_flight >= 1, "{row:?}");
     }
@@ -50,8 +50,8 @@ fn every_request_of_a_load_is_done_once_on_a_file() {
     let ran = bench.replay(&bench.load(&load), &bench.target(16 * MIB), &[]).with_code(0);
     assert_all_done(&ran, &load);
     assert!(ran.rows().iter().all(|row| row.source_sector == row.sector && !row.widened));
-    let intended: Vec<_> = ran.by_request().iter().map(|row| row.intended.0).collect();
-    assert!(intended.iter().enumerate().all(|(i, &ns)| ns == i as i64 * 1_000_000), "the load's own times");
+    let scheduled: Vec<_> = ran.by_request().iter().map(|row| row.scheduled.0).collect();
+    assert!(scheduled.iter().enumerate().all(|(i, &ns)| ns == i as i64 * 1_000_000), "the load's own times");
     assert_eq!(bench.names(), ["a.load", "r.replay.parquet", "target"], "the journal has gone");
 }
 
@@ -110,7 +110,7 @@ fn a_window_is_cut_out_and_begins_at_zero() {
         let ran = bench.replay(&load, &target, &[window, &["--overwrite"]].concat()).with_code(0);
         let rows = ran.by_request();
         assert_eq!(rows.iter().map(|row| row.request).collect::<Vec<_>>(), (20..50).collect::<Vec<_>>());
-        assert_eq!((rows[0].intended.0, rows[29].intended.0), (0, 29_000_000));
+        assert_eq!((rows[0].scheduled.0, rows[29].scheduled.0), (0, 29_000_000));
     }
     let open = bench.replay(&load, &target, &["--start", "0.09", "--overwrite"]).with_code(0);
     assert_eq!(open.rows().len(), 10);
@@ -123,7 +123,7 @@ fn a_window_is_cut_out_and_begins_at_zero() {
 fn a_speed_up_divides_all_times() {
     let bench = Bench::new();
     let ran = bench.replay(&bench.load(&side_by_side(100, 8)), &bench.target(MIB), &["--speedup", "4"]).with_code(0);
-    assert!(ran.by_request().iter().enumerate().all(|(i, row)| row.intended.0 == i as i64 * 250_000));
+    assert!(ran.by_request().iter().enumerate().all(|(i, row)| row.scheduled.0 == i as i64 * 250_000));
     assert!(ran.stderr.contains("distorts"), "{}", ran.stderr);
     assert_eq!(ran.footer().run.unwrap()["options"]["speedup"], 4.0);
 }
@@ -202,7 +202,7 @@ fn as_fast_as_possible_keeps_to_the_depth() {
         assert_all_done(&ran, &load);
         assert!(ran.rows().iter().all(|row| row.in_flight <= depth), "depth {depth}");
         let statistics = ran.statistics();
-        assert_eq!(statistics["issue_error_us"], Value::Null, "there are no intended times");
+        assert_eq!(statistics["delay_us"], Value::Null, "there are no scheduled times");
         assert!(statistics["max_in_flight"].as_u64().unwrap() <= u64::from(depth));
         if depth == 1 {
             let mut rows = ran.by_request();
@@ -232,7 +232,7 @@ fn more_than_the_depth_waits_and_is_marked() {
     let ran = bench.replay(&bench.load(&load), &bench.target(MIB), &["--depth", "2"]).with_code(0);
     assert_all_done(&ran, &load);
     assert!(ran.rows().iter().all(|row| row.in_flight <= 2));
-    assert!(ran.rows().iter().filter(|row| row.held_by == HeldBy::Depth).count() > 100);
+    assert!(ran.rows().iter().filter(|row| row.delay_reason == DelayReason::Depth).count() > 100);
 }
 
 /// Writes that all overlap their neighbours, at once.
@@ -433,8 +433,7 @@ fn json_has_the_keys_of_its_schema() {
     let ran = bench.replay(&load, &bench.target(MIB), &["--json"]).with_code(0);
     let statistics: Value = serde_json::from_str(&ran.stdout).expect("one object and nothing else");
     assert_eq!(keys(&statistics), keys(&schema["properties"]));
-    let named =
-        [("skipped", "skipped"), ("issue_error_us", "quantiles"), ("within_pct", "within"), ("verdict", "verdict")];
+    let named = [("skipped", "skipped"), ("delay_us", "quantiles"), ("within_pct", "within"), ("verdict", "verdict")];
     for (part, name) in named {
         assert_eq!(keys(&statistics[part]), keys(&schema["$defs"][name]["properties"]), "{part}");
     }

@@ -189,8 +189,12 @@ fn what_changes_behind_the_runs_back_is_found_and_named() {
     let expected =
         [("damaged", 80, 1), ("damaged", 80, 1), ("lost", 1000, 8)].map(|(k, s, n)| (k.into(), s.into(), n.into()));
     assert_eq!(named, expected);
-    assert_eq!((&findings[0]["expected_generation"], &findings[0]["request"]), (&11.into(), &210.into()));
-    assert!(ran.stderr.contains("VERIFY ERROR: sectors 1000 to 1007: lost; expected generation 126"), "{}", ran.stderr);
+    assert_eq!((&findings[0]["expected_sequence_number"], &findings[0]["request"]), (&11.into(), &210.into()));
+    assert!(
+        ran.stderr.contains("VERIFY ERROR: sectors 1000 to 1007: lost; expected sequence number 126"),
+        "{}",
+        ran.stderr
+    );
     assert!(ran.stdout.contains("found 0 errors, 9 mismatches"), "{}", ran.stdout);
 }
 

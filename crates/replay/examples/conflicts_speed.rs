@@ -1,7 +1,7 @@
 //! What it costs to find overlaps, on one processor: `cargo run --release -p iosonar-replay --example conflicts_speed`.
 //!
-//! Prints a row of a table for each policy and kind of load: nanoseconds for each request (admitted, revived if it had to
-//! wait, and taken back), and the share of a processor that this is at a million requests a second. As many requests are in
+//! Prints a row of a table for each policy and kind of load: nanoseconds for each request (admitted, released if it had
+//! to wait, and taken back), and the share of a processor that this is at a million requests a second. As many requests are in
 //! flight all the while as a replay takes at most, and come back in no order. The best of three rounds.
 
 use std::time::Instant;
@@ -105,7 +105,7 @@ fn round(policy: Policy, depth: usize, load: &Load) -> Round {
         tracker.finish(slot);
         free.push(slot);
         done += 1;
-        while let Some(slot) = tracker.revive() {
+        while let Some(slot) = tracker.release() {
             waiting -= 1;
             flying.push(slot);
         }

@@ -72,11 +72,11 @@ fn main() {
         let (elapsed, processor, counters) = looped.join().expect("the loop does not panic");
         println!(
             "{{\"requests\": {requests}, \"elapsed_s\": {elapsed:.3}, \"per_s\": {:.0}, \"loop_processor_s\": {processor:.3}, \
-             \"per_processor_s\": {:.0}, \"submissions\": {}, \"recorder_stalls\": {}}}",
+             \"per_processor_s\": {:.0}, \"submissions\": {}, \"completion_log_stalls\": {}}}",
             requests as f64 / elapsed,
             requests as f64 / processor,
             counters.submissions,
-            counters.recorder_stalls
+            counters.completion_log_stalls
         );
     });
 }
@@ -90,9 +90,9 @@ fn processor_seconds() -> f64 {
 fn planned(request: u64) -> PreparedIo {
     let sector = Sector(request.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (1 << 32) / 8 * 8);
     PreparedIo {
-        generation: request + 1,
+        sequence_number: request + 1,
         request,
-        round: 0,
+        iteration: 0,
         device: DeviceId(0),
         target: 0,
         source_sector: sector,
@@ -100,7 +100,7 @@ fn planned(request: u64) -> PreparedIo {
         sectors: Sectors(8),
         op: if request % 10 < 7 { Op::Read } else { Op::Write },
         flags: Flags::NONE,
-        intended: Nanos::ZERO,
+        scheduled: Nanos::ZERO,
         deadline: Nanos::ZERO,
         ready: Nanos::ZERO,
         widened: false,

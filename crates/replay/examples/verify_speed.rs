@@ -12,11 +12,11 @@ use iosonar_trace::{DeviceId, Flags, IoResult, Nanos, Op, Outcome, Sector, Secto
 
 const RUN: u64 = 1;
 
-fn planned(generation: u64, op: Op, sector: u64, sectors: u64) -> PreparedIo {
+fn planned(sequence_number: u64, op: Op, sector: u64, sectors: u64) -> PreparedIo {
     PreparedIo {
-        generation,
-        request: generation,
-        round: 0,
+        sequence_number,
+        request: sequence_number,
+        iteration: 0,
         device: DeviceId(0),
         target: 0,
         source_sector: Sector(sector),
@@ -24,7 +24,7 @@ fn planned(generation: u64, op: Op, sector: u64, sectors: u64) -> PreparedIo {
         sectors: Sectors(sectors),
         op,
         flags: Flags::default(),
-        intended: Nanos(0),
+        scheduled: Nanos(0),
         deadline: Nanos(0),
         ready: Nanos(0),
         widened: false,
@@ -60,12 +60,12 @@ fn main() {
                     bytes_done: bytes,
                     ..planned.record()
                 };
-                let generation = planned.generation;
+                let sequence_number = planned.sequence_number;
                 let done = CompletedIo {
                     record,
-                    generation,
+                    sequence_number,
                     target: 0,
-                    admitted: generation,
+                    admitted: sequence_number,
                     reread: None,
                     buffer: buffer.take(),
                 };

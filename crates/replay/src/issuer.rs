@@ -186,7 +186,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             self.stall_monitor.passed(now, Doing::Waiting);
             self.read_again();
             if !self.stop.is_ordered() {
-                self.revive();
+                self.release();
                 self.take_due(now);
                 self.admit(now);
             }
@@ -275,9 +275,9 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     fn abandon(&mut self) {
         for left in self.slots.drain() {
             // The buffer of a request in flight still belongs to the kernel: it is not given back.
-            let Slot { generation, target, record, .. } = left;
+            let Slot { sequence_number, target, record, .. } = left;
             let admitted = self.gates.admitted();
-            self.output.put(CompletedIo { record, generation, target, admitted, reread: None, buffer: None });
+            self.output.put(CompletedIo { record, sequence_number, target, admitted, reread: None, buffer: None });
         }
     }
 }

@@ -24,12 +24,13 @@ pub use formats::{Format, Opened, Options};
 pub use io::guarded::is_guarded;
 pub use io::stream::{ConversionLoss, Reader, Writer};
 pub use io::{input, output};
-pub use model::io_result::{HeldBy, IoResult, Outcome};
+pub use model::io_result::{DelayReason, IoResult, Outcome};
 pub use model::metadata::{
     Clocks, Counts, Device, FOOTER_KEY, Kind, Metadata, RequestTime, SCHEMA_VERSION, Source, Span,
 };
 pub use model::request::{Comm, DeviceId, Flags, Op, Request};
 pub use model::units::{MAX_END_SECTOR, Nanos, SECTOR_BYTES, Sector, Sectors};
+pub use model::versions::FooterError;
 pub use open::{
     OpenedFile, create_load, create_load_as, create_run, create_run_as, format_for, into_load, open, open_file,
     open_files, open_load, own,

@@ -33,8 +33,8 @@ pub struct Limit {
     /// When it fell behind: when the first request that was late then should have been issued, in nanoseconds. `None`: it kept
     /// up to the end, but for stalls that it got over.
     pub kept_up_until_ns: Option<i64>,
-    /// What kept that request: `held_by` as in its row, or `overlap` if it was pushed back.
-    pub held_by: Option<&'static str>,
+    /// What kept that request: `delay_reason` as in its row, or `overlap` if it was pushed back.
+    pub delay_reason: Option<&'static str>,
     /// Requests per second that were to be issued in the second before that (in the time since the first of them, if that is
     /// shorter); else as `kept_up_per_second`. With a deep queue it is more than the storage can do: what came too fast
     /// waits there before the first request is late.
@@ -64,12 +64,12 @@ pub fn limit(run: &mut dyn Reader<IoResult>, late: Nanos) -> Result<Limit> {
         if record.outcome.is_skipped() {
             continue;
         }
-        pieces.at(record.intended).demanded += 1;
+        pieces.at(record.scheduled).demanded += 1;
         if let Some(completed) = record.completed.filter(|_| record.outcome != Outcome::Error) {
             pieces.at(completed).done += 1;
         }
         if record.delay().is_some_and(|delay| delay > late) {
-            pieces.late(record.intended, if record.pushed_back { "overlap" } else { record.held_by.name() });
+            pieces.late(record.scheduled, if record.pushed_back { "overlap" } else { record.delay_reason.name() });
         }
     }
     Ok(evaluated(&pieces))
@@ -81,7 +81,7 @@ fn evaluated(pieces: &Pieces) -> Limit {
         return Limit {
             kept_up_per_second: None,
             kept_up_until_ns: None,
-            held_by: None,
+            delay_reason: None,
             demanded_per_second: 0,
             done_per_second: None,
             most_done_per_second: most_done,
@@ -102,7 +102,7 @@ fn evaluated(pieces: &Pieces) -> Limit {
     Limit {
         kept_up_per_second: kept_up,
         kept_up_until_ns: first_late.map(|(at, _)| at.0),
-        held_by: first_late.map(|(_, held_by)| held_by),
+        delay_reason: first_late.map(|(_, delay_reason)| delay_reason),
         demanded_per_second: demanded_then.or(kept_up).unwrap_or(0),
         done_per_second: done.map(|of| pieces.per_second(pieces.sum(of.clone()).done, of.count())),
         most_done_per_second: most_done,
@@ -195,7 +195,7 @@ mod tests {
     use crate::model::request::Op;
     use crate::model::units::{Sector, Sectors};
     use crate::transforms;
-    use crate::{HeldBy, Request};
+    use crate::{DelayReason, Request};
 
     struct Run(std::vec::IntoIter<IoResult>, Metadata);
 
@@ -364,7 +364,7 @@ mod tests {
             IoResult {
                 issued: Some(issued),
                 completed: Some(free_at),
-                held_by: if issued > request.at { HeldBy::Depth } else { HeldBy::Nothing },
+                delay_reason: if issued > request.at { DelayReason::Depth } else { DelayReason::None },
                 outcome: Outcome::Ok,
                 ..IoResult::of(&request, number)
             }
@@ -425,7 +425,7 @@ mod tests {
             // Over the second before, on average; a late limit hides what came too fast.
             let demanded = 4000.0 * (expected - 0.5);
             assert!((limit.kept_up_per_second.unwrap() as f64 - demanded).abs() < 250.0, "{late_ms} ms: {limit:?}");
-            assert_eq!(limit.held_by, Some("depth"));
+            assert_eq!(limit.delay_reason, Some("depth"));
         }
     }
 
@@ -454,14 +454,14 @@ mod tests {
 
     #[test]
     fn what_kept_the_first_late_request_is_told() {
-        assert_eq!(of(late(10, |_| {})).held_by, Some("nothing"));
-        let mut rows = late(10, |record| record.held_by = HeldBy::Depth);
-        rows[0].held_by = HeldBy::Input;
+        assert_eq!(of(late(10, |_| {})).delay_reason, Some("none"));
+        let mut rows = late(10, |record| record.delay_reason = DelayReason::Depth);
+        rows[0].delay_reason = DelayReason::Input;
         rows.reverse();
-        assert_eq!(of(rows.clone()).held_by, Some("input"));
+        assert_eq!(of(rows.clone()).delay_reason, Some("input"));
         rows[9].pushed_back = true;
-        assert_eq!(of(rows).held_by, Some("overlap"));
-        assert_eq!(steady(10, 1000, 10).held_by, None);
+        assert_eq!(of(rows).delay_reason, Some("overlap"));
+        assert_eq!(steady(10, 1000, 10).delay_reason, None);
     }
 
     #[test]

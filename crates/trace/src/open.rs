@@ -34,7 +34,7 @@ pub fn open(path: &Path) -> Result<Opened> {
     Ok(open_file(path, None, &Options::default())?.rows)
 }
 
-/// Opens a load. A run is taken for the load that it replayed: its requests at their intended times, in that order.
+/// Opens a load. A run is taken for the load that it replayed: its requests at their scheduled times, in that order.
 ///
 /// # Errors
 /// If the file can't be read, or is of no known format.

@@ -1,12 +1,13 @@
-//! Files of each version of the tables stay readable, with the same rows.
+//! Files of each version of the tables stay readable, with the same rows and the same footer.
 //!
 //! For a new version: `IOSONAR_WRITE_GOLDEN=1 cargo test -p iosonar-trace --test golden` adds its files; those of the
 //! versions before it stay as they are.
 
+use std::fs;
 use std::path::PathBuf;
 
 use iosonar_trace::{
-    Comm, Device, DeviceId, Flags, HeldBy, IoResult, Kind, Metadata, Nanos, Op, Opened, Outcome, Reader, Request,
+    Comm, DelayReason, Device, DeviceId, Flags, IoResult, Kind, Metadata, Nanos, Op, Opened, Outcome, Reader, Request,
     SCHEMA_VERSION, Sector, Sectors,
 };
 
@@ -45,7 +46,7 @@ fn records() -> Vec<IoResult> {
 
 fn record(request: &Request, number: u64) -> IoResult {
     IoResult {
-        round: 2,
+        iteration: 2,
         sector: Sector(number * 8),
         issued: Some(request.at + Nanos(7)),
         completed: Some(request.at + Nanos(70)),
@@ -55,7 +56,7 @@ fn record(request: &Request, number: u64) -> IoResult {
         waiting: 1,
         pushed_back: number == 1,
         widened: number == 3,
-        held_by: HeldBy::Depth,
+        delay_reason: DelayReason::Depth,
         outcome: Outcome::Ok,
         ..IoResult::of(request, number)
     }
@@ -91,18 +92,31 @@ fn every_version_is_read() {
     for version in 1..=SCHEMA_VERSION {
         let Opened::Load(load) = iosonar_trace::open(&file(version, "load")).unwrap() else { panic!("not a load") };
         let (read, footer) = rows(load);
-        assert_eq!(read, requests());
+        assert_eq!(read, requests(), "version {version}");
         let mut expected = metadata(Kind::Load);
         read.iter().for_each(|row| expected.count_request(row));
-        assert_eq!(footer, Metadata { schema_version: version, ..expected });
+        assert_eq!(footer, expected, "version {version}");
 
         let Opened::Run(run) = iosonar_trace::open(&file(version, "replay")).unwrap() else { panic!("not a run") };
         let (read, footer) = rows(run);
-        assert_eq!(read, records());
+        assert_eq!(read, records(), "version {version}");
         let mut expected = metadata(Kind::Replay);
         read.iter().for_each(|row| expected.count_record(row));
-        assert_eq!(footer, Metadata { schema_version: version, ..expected });
+        assert_eq!(footer, expected, "version {version}");
     }
+}
+
+#[test]
+fn a_run_of_version_1_is_written_as_the_newest_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.replay.parquet");
+    let Opened::Run(mut run) = iosonar_trace::open(&file(1, "replay")).unwrap() else { panic!("not a run") };
+    let mut writer = iosonar_trace::create_run(&path, run.metadata()).unwrap();
+    while let Some(row) = run.next().unwrap() {
+        writer.write(&row).unwrap();
+    }
+    writer.finish(run.metadata()).unwrap();
+    assert_eq!(fs::read(path).unwrap(), fs::read(file(SCHEMA_VERSION, "replay")).unwrap());
 }
 
 fn write() {

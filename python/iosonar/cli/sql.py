@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 EXAMPLES = """
 The table `requests` has all rows and columns of all files, and five more columns: `source` (the number of the file),
 `place` (the row in its file), `delay_ns` (issue time - scheduled time), `latency_ns` (completion - issue time) and
-`free_to_go` (neither the device nor --perturb held the request back). A load has its own columns, such as `at_ns`, and
-the known ones of a run. The views are `reads`, `writes`, `per_second` (totals for each second) and `files`. The dialect
-is DuckDB's. Queries are read-only and see only these files.
+`not_held_back` (neither the device nor --perturb held the request back). A load has its own columns, such as `at_ns`,
+and the known ones of a run. The views are `reads`, `writes`, `per_second` (totals for each second) and `files`. The
+dialect is DuckDB's. Queries are read-only and see only these files.
 
 \b
 Examples:

@@ -23,7 +23,7 @@ SMOOTH_SLICES = 60
 
 KINDS = {
     "latency": ("issued_ns", "completed_ns", "In flight", "Requests in flight"),
-    "delay": ("intended_ns", "issued_ns", "Waiting", "Requests due but not yet issued"),
+    "delay": ("scheduled_ns", "issued_ns", "Waiting", "Requests due but not yet issued"),
 }
 """From which time of a request to which it counts, the axis' label and the title."""
 

@@ -158,7 +158,7 @@ def turns_over_time(study: Study, name: str, rank: str, column: str) -> Figure |
     count = len(lines[0][2])
     edges = (found.first + np.arange(count + 1, dtype=np.float64)) * window_s
     # A last window of which most is missing says nothing.
-    last = (study.span.last_intended_s if column == "intended_ns" else study.span.last_completed_s) or 0.0
+    last = (study.span.last_scheduled_s if column == "scheduled_ns" else study.span.last_completed_s) or 0.0
     enough = np.ones(count, bool)
     enough[-1] = count == 1 or last - edges[-2] >= 0.5 * window_s
     layers, rows = [], []
@@ -168,7 +168,7 @@ def turns_over_time(study: Study, name: str, rank: str, column: str) -> Figure |
         average = 100.0 * float(turned.sum()) / float(requests.sum())
         rows.append(rate_row(role, label, (f"{units.number(average)} %", f"{units.number(highest(y))} %")))
     most = max(highest(layer.y) for layer in layers)
-    words = "scheduled time" if column == "intended_ns" else "completion"
+    words = "scheduled time" if column == "scheduled_ns" else "completion"
     return Figure(
         name,
         rank,
@@ -239,7 +239,7 @@ DIAGRAMS = [
     *(
         Diagram(name, rank, group, partial(turns_over_time, name=name, rank=rank, column=column))
         for name, rank, group, column in (
-            ("turns.setpoint", "g42", Group.BOTH, "intended_ns"),
+            ("turns.setpoint", "g42", Group.BOTH, "scheduled_ns"),
             ("turns.completed", "g43", Group.DYNAMIC, "completed_ns"),
         )
     ),

@@ -126,7 +126,7 @@ def stated_verdict(file: SourceFile) -> dict[str, Any]:
 
 
 def stated_fidelity(statistics: dict[str, Any]) -> Fidelity | None:
-    """What a run says about itself: its verdict, else its issue error, of its free requests if it tells them apart."""
+    """What a run says about itself: its verdict, else its delay, of requests not held back if it tells them apart."""
     if verdict := statistics.get("verdict"):
         # Without any request that was its own to time, nothing of the replayer's was late.
         within, delay = (verdict["own"].get(name) or {} for name in ("within_pct", "delay_us"))
@@ -139,13 +139,13 @@ def stated_fidelity(statistics: dict[str, Any]) -> Fidelity | None:
             _p99_s(delay),
             bool(verdict["faithful"]),
         )
-    within = statistics.get("within_free_pct") or statistics.get("within_pct")
-    error = statistics.get("issue_error_free_us") or statistics.get("issue_error_us")
+    within = statistics.get("within_not_held_back_pct") or statistics.get("within_pct")
+    delay = statistics.get("delay_not_held_back_us") or statistics.get("delay_us")
     # Runs of earlier versions don't say how many were within 50 µs: their delays do.
-    if not within or not error or not all(str(us) in within for us in WITHIN_US):
+    if not within or not delay or not all(str(us) in within for us in WITHIN_US):
         return None
     in_10, in_50, in_100 = (float(within[str(us)]) / 100 for us in WITHIN_US)
-    return Fidelity(int(statistics.get("requests", 1)), in_10, in_50, in_100, _p99_s(error))
+    return Fidelity(int(statistics.get("requests", 1)), in_10, in_50, in_100, _p99_s(delay))
 
 
 def _p99_s(quantiles: dict[str, Any]) -> float:

@@ -31,7 +31,7 @@ def overview(study: Study, name: str, rank: str, unit: Unit) -> Figure | Empty:
     """Demanded and actual throughput, in requests or bytes per second."""
     if not study.span.requests:
         return Empty(name, "no requests")
-    demand = study.throughput("intended_ns")
+    demand = study.throughput("scheduled_ns")
     found = [_line(study, demand, unit, Role.DEMAND, "Demand", Stroke.DASHED)]
     notes = list(common_notes(study))
     if study.requests.is_run:
@@ -68,7 +68,7 @@ def rates(counts: NDArray[Any], windows: Throughput) -> NDArray[np.float64]:
 
 def average(study: Study, values: NDArray[Any], windows: Throughput) -> float:
     """Of a series, per second from the first request's time to the last event, as `quantities.work` counts."""
-    duration = windows.end_s - (study.span.first_intended_s or 0.0)
+    duration = windows.end_s - (study.span.first_scheduled_s or 0.0)
     return float(values.sum()) / duration if duration > 0 else math.nan
 
 
@@ -93,8 +93,8 @@ def _line(
 
 def _ratio(study: Study) -> Note:
     """How long it took, against how long it should have."""
-    demand = (study.span.last_intended_s or 0.0) - (study.span.first_intended_s or 0.0)
-    actual = (study.span.last_completed_s or 0.0) - (study.span.first_intended_s or 0.0)
+    demand = (study.span.last_scheduled_s or 0.0) - (study.span.first_scheduled_s or 0.0)
+    actual = (study.span.last_completed_s or 0.0) - (study.span.first_scheduled_s or 0.0)
     ratio = actual / demand if demand > 0 else math.nan
     severity = Severity.WARNING if ratio > 1.05 else Severity.NEUTRAL
     text = f"Took {units.span(actual)} for {units.span(demand)} of load"

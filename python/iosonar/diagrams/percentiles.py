@@ -1,4 +1,4 @@
-"""Latency in percentiles: over time, by size, by place, by depth, and from the intended time beside from the issue."""
+"""Latency in percentiles: over time, by size, by place, by depth, and from the scheduled time beside from the issue."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _title(share: float) -> str:
     return f"p{units.number(share * 100, 6)}"
 
 
-def from_intended(study: Study, name: str, rank: str) -> Figure | Empty:
+def from_scheduled(study: Study, name: str, rank: str) -> Figure | Empty:
     """Each percentile of latency from the issue, and from when the request should have been issued.
 
     What a user feels is the second; they part where requests had to wait before they were issued.
@@ -203,9 +203,9 @@ def from_intended(study: Study, name: str, rank: str) -> Figure | Empty:
     if not study.distribution(LATENCY):
         return Empty(name, "no latencies in the file")
     table = study.table
-    intended = pooled(list(distributions(table, table.completed_ns - table.intended_ns).values()))
+    scheduled = pooled(list(distributions(table, table.completed_ns - table.scheduled_ns).values()))
     lines = (
-        (Role.DEMAND, "From scheduled time", intended),
+        (Role.DEMAND, "From scheduled time", scheduled),
         (Role.ACTUAL, "From issue time", study.pooled(LATENCY)),
     )
     layers = [Line(role, label, *quantile_curve(values)) for role, label, values in lines]
@@ -247,6 +247,6 @@ DIAGRAMS = [
         ("latency.size", "g14", by_size),
         ("latency.region", "g15", by_region),
         ("latency.depth", "g16", by_depth),
-        ("latency.intended", "g17", from_intended),
+        ("latency.intended", "g17", from_scheduled),
     )
 ]

@@ -34,7 +34,7 @@ LONGEST_NAME = 10
 """Letters of a device's name that fit beside the axis."""
 
 ORDERS = {
-    "setpoint": ("intended_ns", "Scheduled time", "scheduled time"),
+    "setpoint": ("scheduled_ns", "Scheduled time", "scheduled time"),
     "realtime": ("issued_ns", "Issue time", "issue time"),
 }
 

@@ -44,11 +44,11 @@ class Inner:
 
 def _held(*reasons: str) -> Callable[[ir.Table], ir.NumericColumn]:
     """The delay of requests that these reasons kept from going, and zero for the others."""
-    return lambda table: (table.held_by.isin(reasons)).ifelse(table.delay_ns, table.delay_ns * 0)
+    return lambda table: (table.delay_reason.isin(reasons)).ifelse(table.delay_ns, table.delay_ns * 0)
 
 
 def _answer_wait(table: ir.Table) -> ir.NumericColumn:
-    waited = table.held_by.isin(("depth", "order", "perturbed")) | table.pushed_back
+    waited = table.delay_reason.isin(("depth", "order", "perturbed")) | table.pushed_back
     return waited.ifelse(table.delay_ns, table.delay_ns * 0)
 
 
@@ -65,14 +65,14 @@ INNER = (
         "submit_ahead",
         "Lead time: from ready to scheduled time",
         Unit.SECONDS,
-        lambda table: table.intended_ns - table.ready_ns,
+        lambda table: table.scheduled_ns - table.ready_ns,
     ),
     Inner("submit_lag", "Duration of the submission call", Unit.SECONDS, lambda t: t.submitted_ns - t.issued_ns, True),
     Inner(
         "answer_lag",
         "Time from completion to its detection, upper bound",
         Unit.SECONDS,
-        lambda table: table.completed_ns - table.unanswered_ns,
+        lambda table: table.completed_ns - table.last_empty_poll_ns,
         True,
     ),
     Inner(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ORDERS = {
     "realtime": ("issued_ns", "Issue time", "issue time"),
-    "setpoint": ("intended_ns", "Scheduled time", "scheduled time"),
+    "setpoint": ("scheduled_ns", "Scheduled time", "scheduled time"),
     "completed": ("completed_ns", "Completion time", "completion time"),
     "points": ("", "Request, by order of completion", "requests in the order of completion"),
 }

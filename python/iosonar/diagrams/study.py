@@ -27,7 +27,7 @@ SECOND_NS = 1_000_000_000
 FAR_NS = 1 << 53
 """104 days: as many nanoseconds as float64 tells apart."""
 
-TIMES = ("intended_ns", "issued_ns", "completed_ns")
+TIMES = ("scheduled_ns", "issued_ns", "completed_ns")
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Study:
         return self.once(("pooled", measure), lambda: pooled(list(self.distribution(measure).values())))
 
     def throughput(self, column: str) -> Throughput:
-        """Throughput by one of the times of a request, such as `intended_ns`."""
+        """Throughput by one of the times of a request, such as `scheduled_ns`."""
         return self.once(("throughput", column), lambda: throughput(self.table, self.table[column], self.window_s))
 
     def verdict(self, measure: Measure) -> Verdict:
@@ -159,6 +159,6 @@ class Study:
         limit, at = (
             (self.options.bad_latency_s, self.table.issued_ns)
             if measure is LATENCY
-            else (self.options.bad_delay_s, self.table.intended_ns)
+            else (self.options.bad_delay_s, self.table.scheduled_ns)
         )
         return self.once(("verdict", measure), lambda: verdict(self.table, self.table[measure.column], at, limit))

@@ -17,7 +17,7 @@ from iosonar.diagrams.study import Study
 from iosonar.figures.model import Empty, Figure, Layer, Legend, LegendRow, Role, Steps, Unit
 from iosonar.quantities.series import Series
 
-ORDERS = {"setpoint": ("intended_ns", "demanded"), "completed": ("completed_ns", "delivered")}
+ORDERS = {"setpoint": ("scheduled_ns", "demanded"), "completed": ("completed_ns", "delivered")}
 
 
 def throughput_by_series(study: Study, name: str, rank: str, unit: Unit, order: str) -> Figure | Empty:

@@ -135,13 +135,13 @@ def window_text(window_s: float) -> str:
 
 def _working_sets(study: Study) -> WorkingSets:
     """Of all windows that the time is long enough for."""
-    first, last = _intended_ns(study)
+    first, last = _scheduled_ns(study)
     windows = [window for window in study.options.windows_s if math.isinf(window) or window * 1e9 < last - first]
     return study.once("working sets", lambda: working_sets(study.table, grid_for(first, last, windows), windows))
 
 
-def _intended_ns(study: Study) -> tuple[int, int]:
-    return study.span.first_intended_ns or 0, study.span.last_intended_ns or 0
+def _scheduled_ns(study: Study) -> tuple[int, int]:
+    return study.span.first_scheduled_ns or 0, study.span.last_scheduled_ns or 0
 
 
 def _distance(study: Study, grid: Grid, window_s: float) -> NDArray[np.float64]:

@@ -35,7 +35,6 @@ STEMS = {
     "request_size": "length",
     "requests_in_flight_at_issue": "in_flight_at_its_issue",
     "requests_per_bin": "requests_in_a_bin",
-    "scheduled_time": "intended_time",
 }
 """Stems of column names that differ from the axis' label, so that scripts keep working when a label changes."""
 

@@ -36,7 +36,7 @@ def blocks(table: ir.Table, low_ns: int, high_ns: int) -> Blocks:
 
     width = max((high_ns - low_ns) / BLOCKS, 1.0)
     counted = table.filter(table.latency_ns.notnull())
-    block = ((counted.intended_ns - low_ns) / width).floor().cast("int32").clip(0, BLOCKS - 1)
+    block = ((counted.scheduled_ns - low_ns) / width).floor().cast("int32").clip(0, BLOCKS - 1)
     bin_ = (ibis.greatest(counted.latency_ns, 1).cast("float64").log10() * BINS_PER_DECADE).floor().cast("int32")
     found = (
         counted.group_by(block=block, bin=bin_)
@@ -53,7 +53,9 @@ def rates(table: ir.Table) -> NDArray[np.float64]:
     """
     answered = table.filter(table.completed_ns.notnull() & table.latency_ns.notnull())
     span = (
-        answered.aggregate(low=answered.intended_ns.min(), high=answered.completed_ns.max()).to_pyarrow().to_pylist()[0]
+        answered.aggregate(low=answered.scheduled_ns.min(), high=answered.completed_ns.max())
+        .to_pyarrow()
+        .to_pylist()[0]
     )
     if span["low"] is None:
         return np.zeros(0)

@@ -32,8 +32,8 @@ def reaches(table: ir.Table, grid: Grid, last_ns: int | None = None) -> Reaches:
     """Finds them for each cell of the grid; with `last_ns`, for that much of the end of each cell."""
     moved = transfers(table)
     if last_ns is not None:
-        moved = moved.filter(grid.left(moved.intended_ns) >= grid.step_ns - last_ns)
-    moved = moved.mutate(cell=grid.cell(moved.intended_ns))
+        moved = moved.filter(grid.left(moved.scheduled_ns) >= grid.step_ns - last_ns)
+    moved = moved.mutate(cell=grid.cell(moved.scheduled_ns))
     found = (
         moved.group_by("extent", "cell")
         .aggregate(low=moved.sector.min(), high=(moved.behind - 1).max())

@@ -32,8 +32,8 @@ class Fidelity:
 
 
 def fidelity(table: ir.Table) -> Fidelity:
-    """Measures the delay of requests that were not held back (the column `free_to_go`)."""
-    free = table.filter(table.free_to_go)
+    """Measures the delay of requests that were not held back (the column `not_held_back`)."""
+    free = table.filter(table.not_held_back)
     row = (
         free.aggregate(all=free.count(), **{f"within_{us}": (free.delay_ns <= us * 1000).sum() for us in WITHIN_US})
         .to_pyarrow()

@@ -1,6 +1,6 @@
 """How many requests are in flight, or waiting: up at one of their times, down at another.
 
-A request is in flight from its issue to its completion, and in the delay queue from its intended time to its issue. An
+A request is in flight from its issue to its completion, and in the delay queue from its scheduled time to its issue. An
 end in the same nanosecond as a beginning counts after it, so that every request is counted at its own beginning.
 """
 

@@ -26,7 +26,7 @@ def narrow(table: ir.Table, rows: int) -> ir.Table:
         device=table.device.fill_null(0).cast("int32"),
         sector=table.sector,
         sectors=table.sectors.cast("int64"),
-        intended_ns=table.intended_ns,
+        scheduled_ns=table.scheduled_ns,
         issued_ns=table.issued_ns,
         completed_ns=table.completed_ns,
         in_flight=table.in_flight,

@@ -22,9 +22,9 @@ class Pairs:
 
 
 def pairs(a: ir.Table, b: ir.Table) -> Pairs | None:
-    """Compares requests by their number and round; None if no request is in both."""
+    """Compares requests by their number and iteration; None if no request is in both."""
     sides = [_by_request(table).rename({f"log_{name}": "log"}) for name, table in (("a", a), ("b", b))]
-    joined = sides[0].join(sides[1], ["request", "round"])
+    joined = sides[0].join(sides[1], ["request", "iteration"])
     change = joined.log_b - joined.log_a
     row = (
         joined.aggregate(n=joined.count(), median=change.median(), slower=(change > 0).mean())
@@ -41,4 +41,4 @@ def _by_request(table: ir.Table) -> ir.Table:
 
     answered = table.filter(table.latency_ns.notnull())
     log = ibis.greatest(answered.latency_ns, 1).cast("float64").log10()
-    return answered.group_by("request", "round").aggregate(log=log.mean())
+    return answered.group_by("request", "iteration").aggregate(log=log.mean())

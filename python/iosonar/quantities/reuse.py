@@ -79,7 +79,7 @@ class Reuse:
 
 
 def reuse(table: ir.Table) -> Reuse | None:
-    """Measures reuse distances of pages, in the order of intended time. None if nothing moves data.
+    """Measures reuse distances of pages, in the order of scheduled time. None if nothing moves data.
 
     A kernel: which pages are in the sample is found request by request as they stream by.
     """
@@ -93,7 +93,7 @@ def reuse(table: ir.Table) -> Reuse | None:
         return None
     rate = min(1.0, ACCESSES / accesses)
     limit = math.ceil(rate * 2**HASH_BITS)
-    names = ("intended_ns", "place", "source", "extent", "sector", "behind")
+    names = ("scheduled_ns", "place", "source", "extent", "sector", "behind")
     batches = (
         batch
         for part in parts(moved, ROWS_AT_ONCE)

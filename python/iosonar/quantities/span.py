@@ -21,10 +21,10 @@ class Span:
     completed: int
     first_ns: int
     last_ns: int
-    first_intended_ns: int | None
-    last_intended_ns: int | None
-    first_intended_s: float | None
-    last_intended_s: float | None
+    first_scheduled_ns: int | None
+    last_scheduled_ns: int | None
+    first_scheduled_s: float | None
+    last_scheduled_s: float | None
     last_issued_s: float | None
     last_completed_s: float | None
 
@@ -36,8 +36,8 @@ def span(table: ir.Table) -> Span:
             requests=table.count(),
             issued=table.issued_ns.count(),
             completed=table.completed_ns.count(),
-            first_intended=table.intended_ns.min(),
-            last_intended=table.intended_ns.max(),
+            first_scheduled=table.scheduled_ns.min(),
+            last_scheduled=table.scheduled_ns.max(),
             first_issued=table.issued_ns.min(),
             first_completed=table.completed_ns.min(),
             last_issued=table.issued_ns.max(),
@@ -48,7 +48,7 @@ def span(table: ir.Table) -> Span:
     )
     seconds = [
         None if row[name] is None else row[name] / 1e9
-        for name in ("first_intended", "last_intended", "last_issued", "last_completed")
+        for name in ("first_scheduled", "last_scheduled", "last_issued", "last_completed")
     ]
     known = [value for name, value in row.items() if name.startswith(("first", "last")) and value is not None] or [0]
     return Span(
@@ -57,7 +57,7 @@ def span(table: ir.Table) -> Span:
         row["completed"],
         min(known),
         max(known),
-        row["first_intended"],
-        row["last_intended"],
+        row["first_scheduled"],
+        row["last_scheduled"],
         *seconds,
     )

@@ -50,7 +50,7 @@ _Counted = tuple[NDArray[np.int64], NDArray[np.int64], list[_Device]]
 
 
 def turns(table: ir.Table, order: str, window_s: float) -> Turns:
-    """Counts turns in the order of a time, `intended_ns` or `completed_ns`. Each device of each file is on its own.
+    """Counts turns in the order of a time, `scheduled_ns` or `completed_ns`. Each device of each file is on its own.
 
     Of requests at the same nanosecond, that which stands first in its file is first.
     """

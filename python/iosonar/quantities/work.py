@@ -27,13 +27,13 @@ def work(table: ir.Table) -> Work:
 
 def demand(table: ir.Table) -> Work:
     """What a load asks for, in the time from its first request to its last."""
-    return _work(table, table.intended_ns, table.sectors.cast("float64") * SECTOR_BYTES)
+    return _work(table, table.scheduled_ns, table.sectors.cast("float64") * SECTOR_BYTES)
 
 
 def _work(table: ir.Table, end: ir.IntegerColumn, data: ir.NumericColumn) -> Work:
     # As floating numbers: exact up to 9 PB, and no overflow beyond 9 EB.
     row = (
-        table.aggregate(n=end.count(), data=data.cast("float64").sum(), first=table.intended_ns.min(), last=end.max())
+        table.aggregate(n=end.count(), data=data.cast("float64").sum(), first=table.scheduled_ns.min(), last=end.max())
         .to_pyarrow()
         .to_pylist()[0]
     )

@@ -194,7 +194,7 @@ def _requests_of(part: Part, moved: ir.Table) -> Requests:
     """All requests of a part, as far as they lie within it."""
     within = part.within(moved)
     rows = within.select(
-        extent=within.extent, sector=within.sector, behind=within.behind, at=within.intended_ns
+        extent=within.extent, sector=within.sector, behind=within.behind, at=within.scheduled_ns
     ).to_pyarrow()
     return (*part.addresses(rows), rows["at"].to_numpy())
 

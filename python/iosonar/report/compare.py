@@ -73,8 +73,8 @@ def compare(sides: Sequence[Side]) -> Comparison:
     for side in sides:
         if not side.study.pooled(LATENCY).count:
             raise UserError(f"{side.name}: no latencies to compare")
-    low = min(side.study.span.first_intended_ns or 0 for side in sides)
-    high = max(side.study.span.last_intended_ns or 0 for side in sides)
+    low = min(side.study.span.first_scheduled_ns or 0 for side in sides)
+    high = max(side.study.span.last_scheduled_ns or 0 for side in sides)
     first = sides[0]
     cut = {side.letter: _blocks(side, low, high) for side in sides}
     answers = {side.letter: _rates(side) for side in sides}
@@ -155,7 +155,7 @@ def _on_one_engine(a: Side, b: Side) -> tuple[Any, Any]:
     """Both tables on the engine of the first."""
     engine = a.study.requests.engine.backend
     table = b.study.requests.table
-    columns = table.filter(table.latency_ns.notnull()).select("request", "round", "latency_ns")
+    columns = table.filter(table.latency_ns.notnull()).select("request", "iteration", "latency_ns")
     name = f"side_{b.letter}"
     # Ibis' own way, create_table, fails with DuckDB 2.0.
     engine.con.register(name, columns.to_pyarrow())

@@ -161,12 +161,12 @@ def _halves(text: str) -> tuple[str, str]:
 def _lead(study: Study) -> Iterator[str]:
     """What was replayed where, and how long it took."""
     span, files = study.span, study.requests.files
-    demand = (span.last_intended_s or 0.0) - (span.first_intended_s or 0.0)
+    demand = (span.last_scheduled_s or 0.0) - (span.first_scheduled_s or 0.0)
     if not study.requests.is_run:
         yield f"A load of {units.requests(span.requests)} over {units.span(demand)}."
         yield from _quantiles(study, "When recorded, half of them")
         return
-    took = (span.last_completed_s or 0.0) - (span.first_intended_s or 0.0)
+    took = (span.last_completed_s or 0.0) - (span.first_scheduled_s or 0.0)
     loads = {PurePath(str(load)).name for file in files if (load := file.run.get("load"))}
     targets = {
         str(path)
@@ -230,7 +230,7 @@ def _unsteady(study: Study) -> Banner | None:
 
 def _tiles(study: Study) -> Iterator[Tile]:
     span, run = study.span, study.requests.is_run
-    demand = (span.last_intended_s or 0.0) - (span.first_intended_s or 0.0)
+    demand = (span.last_scheduled_s or 0.0) - (span.first_scheduled_s or 0.0)
     yield Tile("Requests", f"{span.requests:,}", _mix(study))
     if found := _work(study):
         asked = f"{units.count(span.requests / demand)} IO/s demanded" if demand > 0 and run else ""

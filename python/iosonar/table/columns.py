@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from iosonar.table.source import Kind
+from iosonar.table.versions import COLUMNS, DELAY_REASONS, stored_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +27,7 @@ MOST_SECTORS = (2**63 - 1) // 512
 """Offsets in bytes fit into 64 bits."""
 
 _OPS = ("read", "write", "flush", "discard", "write_zeroes")
-_HELD_BY = ("nothing", "depth", "order", "input", "recorder", "perturbed")
+_DELAY_REASONS = ("none", "depth", "order", "input", "completion_log", "perturbed")
 _OUTCOMES = (
     *("ok", "short", "error", "unfinished", "corrupt"),
     *("dropped", "beyond_end", "unaligned", "too_large", "unsupported", "excluded"),
@@ -96,40 +97,51 @@ COLUMNS_OF: Mapping[Kind, Mapping[str, Column]] = {
     },
     Kind.REPLAY: {
         "request": _whole(_I64),
-        "round": _whole(_I32),
+        "iteration": _whole(_I32),
         "device": _whole(2**16 - 1),
         "source_sector": _whole(MOST_SECTORS),
         "sector": _whole(MOST_SECTORS, Nulls.REFUSED),
         "sectors": _whole(MOST_SECTORS, Nulls.REFUSED),
         "op": Column(names=_OPS, nulls=Nulls.REFUSED),
         "flags": _whole(_I32, low=-_I32 - 1),
-        "intended_ns": _time(Nulls.REFUSED),
+        "scheduled_ns": _time(Nulls.REFUSED),
         "issued_ns": _time(Nulls.NEEDED_UNKNOWN),
         "completed_ns": _time(Nulls.NEEDED_UNKNOWN),
         "ready_ns": _time(Nulls.UNKNOWN),
         "submitted_ns": _time(Nulls.UNKNOWN),
-        "unanswered_ns": _time(Nulls.UNKNOWN),
+        "last_empty_poll_ns": _time(Nulls.UNKNOWN),
         "bytes_done": _whole(_I64),
         "in_flight": _whole(_I32, Nulls.UNKNOWN),
         "waiting": _whole(_I32, Nulls.UNKNOWN),
         "pushed_back": Column(),
         "widened": Column(),
-        "held_by": Column(names=_HELD_BY),
+        "delay_reason": Column(names=_DELAY_REASONS),
         "outcome": Column(names=_OUTCOMES),
         "errno": _whole(_I32, low=-_I32 - 1),
     },
 }
 
 
-def missing(kind: Kind, names: Sequence[str]) -> list[str]:
+def columns_in(kind: Kind, version: int) -> Mapping[str, Column]:
+    """The columns in files of that version, by their names there."""
+    if version > 1:
+        return COLUMNS_OF[kind]
+    old = {new: old for old, new in DELAY_REASONS.items()}
+    return {
+        stored_name(name, version): replace(column, names=tuple(old.get(each, each) for each in column.names))
+        for name, column in COLUMNS_OF[kind].items()
+    }
+
+
+def missing(known: Mapping[str, Column], names: Sequence[str]) -> list[str]:
     """The columns without which this is no such table."""
-    return [name for name, column in COLUMNS_OF[kind].items() if column.is_needed and name not in names]
+    return [name for name, column in known.items() if column.is_needed and name not in names]
 
 
-def are_plain(kind: Kind, schema: pa.Schema) -> bool:
+def are_plain(known: Mapping[str, Column], schema: pa.Schema) -> bool:
     """Whether each column that docs/schema.md names has a type that needs no interpretation."""
     types = {field.name: field.type for field in schema}
-    return all(_is_plain(column, types[name]) for name, column in COLUMNS_OF[kind].items() if name in types)
+    return all(_is_plain(column, types[name]) for name, column in known.items() if name in types)
 
 
 def _is_plain(column: Column, found: pa.DataType) -> bool:
@@ -148,7 +160,7 @@ def renamed(names: Sequence[str], taken: Sequence[str] = (ROW_NUMBER,)) -> list[
 
     Engines don't tell `OP` from `op`. The columns of docs/schema.md, and what comes first, stay as they are.
     """
-    known = {name for columns in COLUMNS_OF.values() for name in columns}
+    known = {*(name for columns in COLUMNS_OF.values() for name in columns), *COLUMNS.values()}
     counts = Counter(name.lower() for name in names)
     used = {name.lower() for name in taken}
     result: list[str | None] = [None] * len(names)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from iosonar.errors import UserError
+from iosonar.table.versions import rename_footer
 from iosonar.text import plain
 
 DEEPEST = 100
@@ -29,6 +30,8 @@ class _WrongError(Exception):
 def parse_footer(text: bytes, reads_version: int) -> dict[str, Any]:
     """The object, with all its texts fit to be shown, and without keys whose value is null.
 
+    Of an earlier version, it has the names of this one; `schema_version` stays its own.
+
     Raises UserError with what is wrong with it.
     """
     try:
@@ -38,9 +41,11 @@ def parse_footer(text: bytes, reads_version: int) -> dict[str, Any]:
             if isinstance(version, int) and version > reads_version:
                 # A newer version may have changed anything.
                 raise UserError(
-                    f"has schema version {version}; this iosonar reads versions up to {reads_version}: use a newer "
-                    "iosonar"
+                    f"has version {version} of the tables; this iosonar reads versions up to {reads_version}: use a "
+                    "newer iosonar"
                 )
+            if isinstance(version, int) and version < 2:
+                rename_footer(found)
         _FOOTER(found, "")
     except (_WrongError, ValueError, RecursionError) as error:
         why = plain(str(error)) or "nested too deeply"
@@ -152,9 +157,9 @@ _STATISTICS = _object(
         "zero_reads": _COUNT,
         "verdict": _VERDICT,
         "within_pct": _all(_number),
-        "within_free_pct": _all(_number),
-        "issue_error_us": _ERROR,
-        "issue_error_free_us": _ERROR,
+        "within_not_held_back_pct": _all(_number),
+        "delay_us": _ERROR,
+        "delay_not_held_back_us": _ERROR,
     },
 )
 _RUN = _object(

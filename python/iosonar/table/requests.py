@@ -16,6 +16,7 @@ from iosonar.table.input_checks import refuse_copies, refuse_mixture
 from iosonar.table.source import Kind, SourceFile
 from iosonar.table.temporary import temporary_folder
 from iosonar.table.validation import open_validated
+from iosonar.table.versions import stored_name, with_new_names
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -24,25 +25,25 @@ COLUMNS: dict[str, str] = {
     "source": "int32",
     "place": "int64",
     "request": "int64",
-    "round": "int32",
+    "iteration": "int32",
     "device": "int32",
     "source_sector": "int64",
     "sector": "int64",
     "sectors": "int64",
     "op": "string",
     "flags": "int32",
-    "intended_ns": "int64",
+    "scheduled_ns": "int64",
     "issued_ns": "int64",
     "completed_ns": "int64",
     "ready_ns": "int64",
     "submitted_ns": "int64",
-    "unanswered_ns": "int64",
+    "last_empty_poll_ns": "int64",
     "bytes_done": "int64",
     "in_flight": "int32",
     "waiting": "int32",
     "pushed_back": "boolean",
     "widened": "boolean",
-    "held_by": "string",
+    "delay_reason": "string",
     "outcome": "string",
     "errno": "int32",
 }
@@ -50,16 +51,16 @@ COLUMNS: dict[str, str] = {
 `place` the row's place in it (in a run: the order of completion)."""
 
 
-FREE = ("nothing", "input", "recorder")
-"""Values of `held_by` that the replayer causes itself: the request was not held back."""
+FREE = ("none", "input", "completion_log")
+"""Values of `delay_reason` that the replayer causes itself: the request was not held back."""
 
 
 @dataclass(frozen=True)
 class Requests:
     """The table of all requests, the files it came from, and the engine that computes on it.
 
-    Three columns are derived: `delay_ns` = issued − intended, `latency_ns` = completed − issued (null where unknown),
-    and `free_to_go`.
+    Three columns are derived: `delay_ns` = issued − scheduled, `latency_ns` = completed − issued (null where unknown),
+    and `not_held_back`.
     """
 
     table: ir.Table
@@ -106,12 +107,17 @@ def open_requests(paths: Sequence[Path], options: EngineOptions | None = None) -
             engine.close()
 
 
+def known_columns(file: SourceFile) -> list[str]:
+    """The columns of docs/schema.md that a file has."""
+    return [name for name in COLUMNS_OF[file.kind] if stored_name(name, file.version) in file.columns]
+
+
 def _columns_of(file: SourceFile, index: int, engine: Engine) -> ir.Table:
     """One file with exactly the columns of COLUMNS."""
     import ibis
 
-    known = [name for name in COLUMNS_OF[file.kind] if name in file.columns]
-    table = engine.read(file.parquet, known)
+    known = known_columns(file)
+    table = with_new_names(engine.read(file.parquet, [stored_name(name, file.version) for name in known]), file.version)
     given = {"source": ibis.literal(index), "place": table[ROW_NUMBER]}
     if file.kind is Kind.LOAD:
         given |= _run_of_a_load(table)
@@ -127,9 +133,9 @@ def _run_of_a_load(table: ir.Table) -> dict[str, ir.Value]:
 
     columns: dict[str, ir.Value] = {
         "request": table[ROW_NUMBER],
-        "round": ibis.literal(0),
+        "iteration": ibis.literal(0),
         "source_sector": table.sector,
-        "intended_ns": table.at_ns,
+        "scheduled_ns": table.at_ns,
         "pushed_back": ibis.literal(False),
         "widened": ibis.literal(False),
     }
@@ -139,21 +145,21 @@ def _run_of_a_load(table: ir.Table) -> dict[str, ir.Value]:
     return columns
 
 
-def free_to_go(table: ir.Table) -> ir.BooleanValue:
+def not_held_back(table: ir.Table) -> ir.BooleanValue:
     """Whether a request was not held back by the device or by --perturb, so that its delay is the replayer's.
 
     Reading the load too late or writing the record too slowly is the replayer's fault. A request with an unknown
     reason counts as not held back.
     """
-    held = table.pushed_back.fill_null(False) | ~table.held_by.fill_null("nothing").isin(FREE)
+    held = table.pushed_back.fill_null(False) | ~table.delay_reason.fill_null("none").isin(FREE)
     return table.issued_ns.notnull() & ~held
 
 
 def _derive(table: ir.Table) -> ir.Table:
-    """Adds the derived columns; `free_to_go` needs `held_by`, which narrowed tables lack."""
-    if "held_by" in table.columns:
-        table = table.mutate(free_to_go=free_to_go(table))
+    """Adds the derived columns; `not_held_back` needs `delay_reason`, which narrowed tables lack."""
+    if "delay_reason" in table.columns:
+        table = table.mutate(not_held_back=not_held_back(table))
     return table.mutate(
-        delay_ns=table.issued_ns - table.intended_ns,
+        delay_ns=table.issued_ns - table.scheduled_ns,
         latency_ns=table.completed_ns - table.issued_ns,
     )

@@ -25,7 +25,7 @@ class SourceFile:
 
     `given` is the path that the user named; `parquet` is the one that is read, without odd characters. It leads to the
     same file, or to a temporary one that was made of it. `footer` is the JSON object that docs/schema.md describes, its
-    types checked and its texts fit to be shown. `columns` are those of the file as engines call them.
+    types checked and its texts fit to be shown. `columns` are those of the file as it calls them, in its `version`.
     """
 
     given: Path
@@ -66,6 +66,11 @@ class SourceFile:
         several = self.run.get("targets")
         one = self.run.get("target")
         return list(several) if several else [one] if one else []
+
+    @property
+    def version(self) -> int:
+        """The version of the tables that named its columns."""
+        return int(self.footer["schema_version"])
 
     @property
     def complete(self) -> bool:

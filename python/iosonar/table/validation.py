@@ -7,6 +7,7 @@ skip the same rows and print the same messages.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING
 
 from iosonar import SCHEMA_VERSION
 from iosonar.errors import UserError
-from iosonar.table.columns import are_plain, missing, renamed
+from iosonar.table.columns import Column, are_plain, columns_in, missing, renamed
 from iosonar.table.convert import convert
 from iosonar.table.footer import parse_footer
 from iosonar.table.opened import copy_of_pipe, open_file, set_display_name, with_given_names
 from iosonar.table.source import Kind, SourceFile
 from iosonar.table.values import odd_values
+from iosonar.table.versions import stored_name
 from iosonar.text import plain, shown
 
 if TYPE_CHECKING:
@@ -81,9 +83,9 @@ def _table(given: Path, opened: Path, folder: Path, stack: ExitStack) -> SourceF
         raise UserError(f"{shown(given)}: damaged Parquet: {plain(with_given_names(_first_line(error)))}") from error
     names = schema.names
     if footer_text is None:
-        if {"at_ns", "intended_ns"}.isdisjoint(names):
+        if {"at_ns", "scheduled_ns", stored_name("scheduled_ns", 1)}.isdisjoint(names):
             raise UserError(
-                f"{shown(given)}: a Parquet file, but neither a load (column at_ns) nor a run (column intended_ns); "
+                f"{shown(given)}: a Parquet file, but neither a load (column at_ns) nor a run (column scheduled_ns); "
                 "docs/schema.md lists the columns"
             )
         raise _NeedsConversionError("no `iosonar` key in the footer")
@@ -92,14 +94,15 @@ def _table(given: Path, opened: Path, folder: Path, stack: ExitStack) -> SourceF
     except UserError as error:
         raise UserError(f"{shown(given)}: {error}") from error
     kind = Kind(footer["kind"])
-    if absent := missing(kind, names):
+    known = columns_in(kind, footer["schema_version"])
+    if absent := missing(known, names):
         said = ", ".join(f"its column {name} is missing" for name in absent)
         raise UserError(f"{shown(given)}: {said}; docs/schema.md lists the columns")
-    if not are_plain(kind, schema):
+    if not are_plain(known, schema):
         raise _NeedsConversionError("columns have other types")
     if renamed(names) != names:
         return _table(given, _renamed(opened, given, folder, stack), folder, stack)
-    if odd := _odd(kind, metadata, opened):
+    if odd := _odd(known, metadata, opened):
         raise _NeedsConversionError(odd)
     return SourceFile(given, opened, kind, footer, metadata.num_rows, tuple(names))
 
@@ -123,11 +126,11 @@ def _contents(opened: Path) -> pq.FileMetaData:
     return metadata
 
 
-def _odd(kind: Kind, metadata: pq.FileMetaData, opened: Path) -> str | None:
+def _odd(known: Mapping[str, Column], metadata: pq.FileMetaData, opened: Path) -> str | None:
     import duckdb
 
     try:
-        return odd_values(kind, metadata, opened)
+        return odd_values(known, metadata, opened)
     except UnicodeDecodeError as error:
         raise _NeedsConversionError("a row group names a column in bytes that are not UTF-8") from error
     except duckdb.Error as error:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iosonar.table.columns import COLUMNS_OF, MOST_NS, MOST_SECTORS, Column
-from iosonar.table.source import Kind
+from iosonar.table.columns import MOST_NS, MOST_SECTORS, Column
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -29,9 +28,8 @@ class _Extent:
         self.nulls += nulls
 
 
-def odd_values(kind: Kind, metadata: pq.FileMetaData, parquet: Path) -> str | None:
+def odd_values(known: Mapping[str, Column], metadata: pq.FileMetaData, parquet: Path) -> str | None:
     """What a column holds that docs/schema.md does not allow, if any does. All types are as they should be."""
-    known = COLUMNS_OF[kind]
     found = _stated(metadata, known.keys())
     here = {metadata.schema.column(place).path for place in range(metadata.num_columns)} & known.keys()
     to_see = [name for name in known if name in here and name not in found]

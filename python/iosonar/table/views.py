@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iosonar.errors import UsageError
-from iosonar.table.columns import COLUMNS_OF, ROW_NUMBER, renamed
+from iosonar.table.columns import ROW_NUMBER, renamed
 from iosonar.table.embedded import quoted, scan, text
-from iosonar.table.requests import COLUMNS, FREE
+from iosonar.table.requests import COLUMNS, FREE, known_columns
 from iosonar.table.source import Kind, SourceFile
+from iosonar.table.versions import stored_name, stored_sql
 
 if TYPE_CHECKING:
     import duckdb
@@ -19,7 +20,7 @@ VIEWS = {
     "reads": "SELECT * FROM requests WHERE op = 'read'",
     "writes": "SELECT * FROM requests WHERE op = 'write'",
     "per_second": """
-        SELECT floor(coalesce(issued_ns, intended_ns) / 1e9)::BIGINT AS second,
+        SELECT floor(coalesce(issued_ns, scheduled_ns) / 1e9)::BIGINT AS second,
                count(*) AS requests,
                count(*) FILTER (op = 'read') AS reads,
                count(*) FILTER (op = 'write') AS writes,
@@ -34,9 +35,9 @@ VIEWS = {
 
 LOAD_AS_RUN = {
     "request": f"{ROW_NUMBER}",
-    "round": "0::INTEGER",
+    "iteration": "0::INTEGER",
     "source_sector": "sector",
-    "intended_ns": "at_ns",
+    "scheduled_ns": "at_ns",
     "issued_ns": "CASE WHEN latency_ns IS NOT NULL THEN at_ns END",
     "completed_ns": "at_ns + latency_ns",
     "pushed_back": "false",
@@ -45,10 +46,10 @@ LOAD_AS_RUN = {
 """What a load was when it was recorded, in the columns of a run."""
 
 DERIVED = {
-    "delay_ns": "issued_ns - intended_ns",
+    "delay_ns": "issued_ns - scheduled_ns",
     "latency_ns": "completed_ns - issued_ns",
-    "free_to_go": "issued_ns IS NOT NULL AND NOT coalesce(pushed_back, false) "
-    f"AND coalesce(held_by, 'nothing') IN ({', '.join(map(text, FREE))})",
+    "not_held_back": "issued_ns IS NOT NULL AND NOT coalesce(pushed_back, false) "
+    f"AND coalesce(delay_reason, 'none') IN ({', '.join(map(text, FREE))})",
 }
 TYPES = {"int32": "INTEGER", "int64": "BIGINT", "string": "VARCHAR", "boolean": "BOOLEAN"}
 OF_LOADS = {"at_ns": "BIGINT", "queued_ns": "BIGINT", "pid": "BIGINT", "process": "VARCHAR"}
@@ -74,12 +75,13 @@ def _select(file: SourceFile, index: int, *, with_loads: bool) -> str:
 
     A column of the file that is called like one that is added has a number behind its name.
     """
-    own = [name for name in COLUMNS_OF[file.kind] if name in file.columns]
-    others = [name for name in file.columns if name not in own]
+    own = known_columns(file)
+    stored = {stored_name(name, file.version) for name in own}
+    others = [name for name in file.columns if name not in stored]
     added = [name for name in (*COLUMNS, *DERIVED, *(OF_LOADS if with_loads else ())) if name not in own]
     new_names = renamed(others, [*own, *added, ROW_NUMBER])
     inner = [f"{index}::INTEGER AS source", f"{ROW_NUMBER} AS place"]
-    inner += [quoted(name) for name in own]
+    inner += [f"{stored_sql(name, file.version)} AS {quoted(name)}" for name in own]
     for name in added:
         if name in ("source", "place") or (name in DERIVED and not (file.kind is Kind.LOAD and name == "latency_ns")):
             continue

@@ -94,9 +94,9 @@ fn refuse_without_deadlines(path: &Path, metadata: &Metadata) -> Result<()> {
 
 /// Why what is found may not be the storage's limit.
 fn doubts(limit: &Limit, metadata: &Metadata) -> Vec<String> {
-    let kept = match limit.held_by {
+    let kept = match limit.delay_reason {
         Some("input") => "the replayer did not read the load, or build data, in time",
-        Some("recorder") => "the replayer could not write the results fast enough",
+        Some("completion_log") => "the replayer could not write the results fast enough",
         Some("perturbed") => "--perturb delayed it",
         Some("overlap") => "it overlapped a request in flight",
         Some("order") => "an earlier request overlapped one in flight",

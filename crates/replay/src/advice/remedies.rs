@@ -68,7 +68,7 @@ fn against(cause: Cause, facts: &Facts<'_>) -> Vec<Remedy> {
         Cause::Submission => for_quick_calls(facts),
         Cause::Completions | Cause::Burst | Cause::Unknown => arranged(facts).into_iter().collect(),
         Cause::Input => for_input(facts.options),
-        Cause::Recorder => {
+        Cause::CompletionLog => {
             vec![remedy("--output on another disk than the target's, or in /dev/shm", "memory, in /dev/shm")]
         }
         Cause::Depth | Cause::Overlap | Cause::Order | Cause::Perturbed => Vec::new(),
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn a_load_that_is_read_too_slowly_is_made_easier_to_read() {
         let text = Options { load: "a.load.gz".into(), ..options() };
-        let found = tried(&[(Cause::Input, 7), (Cause::Recorder, 7)], &facts(&text));
+        let found = tried(&[(Cause::Input, 7), (Cause::CompletionLog, 7)], &facts(&text));
         let expected = [
             "`iosonar convert` the load to Parquet first",
             "a larger --ahead than 4096",

@@ -288,10 +288,10 @@ impl Options {
         }
     }
 
-    /// The run's agenda, of rounds that were opened for it.
-    pub fn schedule<'a>(&self, rounds: Iterations<'a>) -> Schedule<'a> {
+    /// The run's agenda, of iterations that were opened for it.
+    pub fn schedule<'a>(&self, iterations: Iterations<'a>) -> Schedule<'a> {
         let schedule =
-            Schedule::new(rounds, TimeMap::new(self.speedup, self.asap || self.closed == Some(Think::Never)));
+            Schedule::new(iterations, TimeMap::new(self.speedup, self.asap || self.closed == Some(Think::Never)));
         let schedule = schedule.until(self.run_for.unwrap_or(Nanos::MAX));
         match self.perturb {
             Some(how) => schedule.perturbed(how, self.seed),

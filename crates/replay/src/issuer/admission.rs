@@ -1,6 +1,6 @@
 //! From the input to the target: what is due is let go, as far as depth and conflicts allow.
 
-use iosonar_trace::{Flags, HeldBy, IoResult, Nanos, Op, Outcome};
+use iosonar_trace::{DelayReason, Flags, IoResult, Nanos, Op, Outcome};
 
 use super::Issuer;
 use super::idle::Idle;
@@ -66,8 +66,8 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
             let skipped = next.skip.is_some();
             let range = range_of(next);
             if !self.output.has_room(self.in_flight + self.waiting + 1) {
-                self.counters.recorder_stalls += 1;
-                return self.hold(gate, HeldBy::Recorder, now);
+                self.counters.completion_log_stalls += 1;
+                return self.hold(gate, DelayReason::CompletionLog, now);
             }
             if skipped {
                 self.leave_out(gate, now, |_| {});
@@ -75,7 +75,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
             }
             let DispatchQueue { ordinary, pushed_back, .. } = *self.gates.get(gate);
             if ordinary >= self.limits.depth || pushed_back >= self.limits.pushed_back {
-                return self.hold(gate, HeldBy::Depth, now);
+                return self.hold(gate, DelayReason::Depth, now);
             }
             let slot = self.slots.next_free();
             match (self.tracker.admit(slot, range), self.policy) {
@@ -98,14 +98,14 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
                 (Verdict::Conflict, _) => {
                     let is_new = !std::mem::replace(&mut self.gates.get_mut(gate).head_waits, true);
                     self.counters.ordered_waits += u64::from(is_new);
-                    return self.hold(gate, HeldBy::Order, now);
+                    return self.hold(gate, DelayReason::Order, now);
                 }
             }
         }
     }
 
     #[inline]
-    fn hold(&mut self, gate: usize, by: HeldBy, now: Nanos) {
+    fn hold(&mut self, gate: usize, by: DelayReason, now: Nanos) {
         self.gates.get_mut(gate).held = Some((by, now));
     }
 
@@ -114,7 +114,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     fn leave_out(&mut self, gate: usize, now: Nanos, why: impl FnOnce(&mut IoResult)) {
         let next = self.gates.take_head(gate);
         if let Some(clients) = &mut self.clients {
-            clients.left_out(next.intended, now);
+            clients.left_out(next.scheduled, now);
         }
         let mut record = next.record();
         why(&mut record);
@@ -129,15 +129,15 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         gate.head_waits = false;
         let mut record = next.record();
         if let Some(clients) = &mut self.clients {
-            clients.occupy(slot, next.intended);
-            record.intended = next.deadline;
+            clients.occupy(slot, next.scheduled);
+            record.scheduled = next.deadline;
         }
         if self.pace != Pace::AsFastAsPossible {
-            record.held_by = match gate.held {
+            record.delay_reason = match gate.held {
                 Some((by, at)) if at >= next.deadline => by,
-                _ if next.ready > next.deadline => HeldBy::Input,
-                _ if self.clients.is_none() && next.deadline > next.intended => HeldBy::Perturbed,
-                _ => HeldBy::Nothing,
+                _ if next.ready > next.deadline => DelayReason::Input,
+                _ if self.clients.is_none() && next.deadline > next.scheduled => DelayReason::Perturbed,
+                _ => DelayReason::None,
             };
         }
         self.slots.occupy(Slot::new(next, record));
@@ -145,9 +145,9 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
 
     /// Lets go what waited for an overlap that has gone, whatever else is due.
     #[inline]
-    pub(super) fn revive(&mut self) {
+    pub(super) fn release(&mut self) {
         while self.staged.len() < self.limits.batch {
-            let Some(slot) = self.tracker.revive() else { return };
+            let Some(slot) = self.tracker.release() else { return };
             self.waiting -= 1;
             self.stage(slot);
         }
@@ -162,8 +162,8 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         record.waiting = (self.gates.due() + self.waiting) as u32;
         self.target.stage(Io {
             slot,
-            // Rounds of a load are far fewer than 2^16, requests of one far fewer than 2^48.
-            key: record.request ^ (u64::from(record.round) << 48),
+            // Iterations of a load are far fewer than 2^16, requests of one far fewer than 2^48.
+            key: record.request ^ (u64::from(record.iteration) << 48),
             target: *target,
             op: record.op,
             flags: record.flags,

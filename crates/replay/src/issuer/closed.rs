@@ -80,9 +80,9 @@ impl Clients {
             let Ok(mut next) = input.pop() else { break };
             let is_fresh = self.fresh > 0;
             next.deadline = match (self.think, if is_fresh { None } else { self.free.pop_front() }) {
-                (Think::AsLoad, None) => next.intended,
+                (Think::AsLoad, None) => next.scheduled,
                 (Think::Never, None) => Nanos::ZERO,
-                (Think::AsLoad, Some((since, last))) => since + (next.intended - last).max(Nanos::ZERO),
+                (Think::AsLoad, Some((since, last))) => since + (next.scheduled - last).max(Nanos::ZERO),
                 (Think::Never, Some((since, _))) => since,
             };
             self.fresh -= usize::from(is_fresh);

@@ -75,7 +75,14 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     /// Hands a request to the recorder.
     #[inline]
     pub(super) fn put_out(&mut self, through: Slot) {
-        let Slot { buffer, generation, target, record, reread } = through;
-        self.output.put(CompletedIo { record, generation, target, admitted: self.gates.admitted(), reread, buffer });
+        let Slot { buffer, sequence_number, target, record, reread } = through;
+        self.output.put(CompletedIo {
+            record,
+            sequence_number,
+            target,
+            admitted: self.gates.admitted(),
+            reread,
+            buffer,
+        });
     }
 }

@@ -13,8 +13,8 @@ pub struct LoopCounters {
     pub max_in_flight: u32,
     /// Most requests waiting for an overlap.
     pub max_pushed_back: u32,
-    /// Turns in which the recorder's queue was full.
-    pub recorder_stalls: u64,
+    /// Turns in which the completion log's queue was full.
+    pub completion_log_stalls: u64,
     /// Submission calls.
     pub submissions: u64,
     /// Submission calls that took more than 50 µs: the kernel or the device held the loop.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use iosonar_trace::{HeldBy, Nanos};
+use iosonar_trace::{DelayReason, Nanos};
 
 use crate::pipeline::io::PreparedIo;
 
@@ -11,12 +11,12 @@ use crate::pipeline::io::PreparedIo;
 pub(super) struct DispatchQueue {
     /// Due, but not yet let go: oldest first.
     pub due: VecDeque<PreparedIo>,
-    /// In flight, revived ones not counted.
+    /// In flight, released ones not counted.
     pub ordinary: usize,
     /// Waiting for an overlap, or flying after they did.
     pub pushed_back: usize,
     /// What held the head of `due` last, and when it was seen to do so.
-    pub held: Option<(HeldBy, Nanos)>,
+    pub held: Option<(DelayReason, Nanos)>,
     /// Whether the head of `due` was counted as one that everything behind it waits for.
     pub head_waits: bool,
 }
@@ -39,7 +39,7 @@ pub(super) struct Gates {
     due: usize,
     /// The gate that is asked first: another one in each turn.
     first: usize,
-    /// The highest generation that has passed one.
+    /// The highest sequence number that has passed one.
     admitted: u64,
 }
 
@@ -106,7 +106,7 @@ impl Gates {
     pub fn take_head(&mut self, gate: usize) -> PreparedIo {
         self.due -= 1;
         let next = self.all[gate].due.pop_front().expect("the caller saw it");
-        self.admitted = self.admitted.max(next.generation);
+        self.admitted = self.admitted.max(next.sequence_number);
         next
     }
 

@@ -18,9 +18,9 @@ pub enum Pace {
 /// What the loop is to keep to.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The most requests in flight through each gate, revived ones not counted.
+    /// The most requests in flight through each gate, released ones not counted.
     pub depth: usize,
-    /// The most requests that wait for an overlap, or fly after they did: each has a place of its own, so that a revival
+    /// The most requests that wait for an overlap, or fly after they did: each has a place of its own, so that a release
     /// never waits for an ordinary one. For each gate as well.
     pub pushed_back: usize,
     /// The most requests handed over in one call.

@@ -12,7 +12,7 @@ use crate::verify::header;
 /// A request that has a place, from its admission to its end.
 pub(super) struct Slot {
     pub buffer: Option<Buffer>,
-    pub generation: u64,
+    pub sequence_number: u64,
     pub target: u16,
     pub record: IoResult,
     /// Set while what the write wrote is being read again.
@@ -23,8 +23,8 @@ impl Slot {
     /// Of a request that was just admitted, or left out.
     #[inline]
     pub fn new(planned: PreparedIo, record: IoResult) -> Self {
-        let PreparedIo { generation, target, buffer, .. } = planned;
-        Self { buffer, generation, target, record, reread: None }
+        let PreparedIo { sequence_number, target, buffer, .. } = planned;
+        Self { buffer, sequence_number, target, record, reread: None }
     }
 
     /// Notes that it is issued now.
@@ -36,16 +36,16 @@ impl Slot {
         }
         self.record.issued = Some(now);
         if pace == Pace::AsFastAsPossible {
-            self.record.intended = now;
+            self.record.scheduled = now;
         }
     }
 
-    /// Notes what the target said, which had nothing to say at `unanswered`.
+    /// Notes what the target said, which had nothing to say at `last_empty_poll`.
     #[inline]
-    pub fn end(&mut self, result: i64, now: Nanos, unanswered: Nanos) {
+    pub fn end(&mut self, result: i64, now: Nanos, last_empty_poll: Nanos) {
         let record = &mut self.record;
         record.completed = Some(now);
-        record.unanswered = record.issued.map(|issued| unanswered.max(issued));
+        record.last_empty_poll = record.issued.map(|issued| last_empty_poll.max(issued));
         match u64::try_from(result) {
             Err(_) => {
                 record.outcome = Outcome::Error;

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU32;
 use std::thread;
 use std::time::Duration;
 
-use iosonar_trace::{DeviceId, Flags, HeldBy, IoResult, Op, Outcome, Sector, Sectors};
+use iosonar_trace::{DelayReason, DeviceId, Flags, IoResult, Op, Outcome, Sector, Sectors};
 use proptest::prelude::*;
 use rtrb::RingBuffer;
 
@@ -21,9 +21,9 @@ const MS: i64 = 1_000_000;
 
 fn write(request: u64, at: i64, sector: u64, sectors: u64) -> PreparedIo {
     PreparedIo {
-        generation: request + 1,
+        sequence_number: request + 1,
         request,
-        round: 0,
+        iteration: 0,
         device: DeviceId(0),
         target: 0,
         source_sector: Sector(sector),
@@ -31,7 +31,7 @@ fn write(request: u64, at: i64, sector: u64, sectors: u64) -> PreparedIo {
         sectors: Sectors(sectors),
         op: Op::Write,
         flags: Flags::default(),
-        intended: Nanos(at),
+        scheduled: Nanos(at),
         deadline: Nanos(at),
         ready: Nanos(i64::MIN / 2),
         widened: false,
@@ -164,7 +164,7 @@ fn each_goes_at_its_time_and_never_before() {
         // The clock moves a few nanoseconds with each look at it.
         assert!((0..100).contains(&delay.0), "{row:?}");
         assert!((MS / 2..MS / 2 + 100).contains(&row.latency().unwrap().0), "{row:?}");
-        assert_eq!((row.in_flight, row.waiting, row.held_by, row.outcome), (1, 0, HeldBy::Nothing, Outcome::Ok));
+        assert_eq!((row.in_flight, row.waiting, row.delay_reason, row.outcome), (1, 0, DelayReason::None, Outcome::Ok));
     }
     assert_eq!((counters.max_in_flight, counters.submissions), (1, 50));
 }
@@ -174,9 +174,9 @@ fn a_full_depth_holds_what_is_due() {
     let load = (0..6).map(|i| write(i, 0, i * 8, 8)).collect();
     let (rows, counters) = Bench::new(Policy::Partial, 2).run(load, each_takes(MS));
     let rows = by_request(rows);
-    let held: Vec<_> = rows.iter().map(|row| row.held_by).collect();
-    use HeldBy::{Depth, Nothing};
-    assert_eq!(held, [Nothing, Nothing, Depth, Depth, Depth, Depth]);
+    let held: Vec<_> = rows.iter().map(|row| row.delay_reason).collect();
+    let (none, depth) = ([DelayReason::None; 2], [DelayReason::Depth; 4]);
+    assert_eq!(held, [&none[..], &depth].concat());
     assert!(rows.is_sorted_by_key(|row| row.issued));
     assert_eq!(rows.iter().map(|row| row.waiting).max(), Some(5), "those due behind the first");
     assert_eq!(counters.max_in_flight, 2);
@@ -186,7 +186,10 @@ fn a_full_depth_holds_what_is_due() {
 fn what_was_not_ready_in_time_says_so() {
     let late = PreparedIo { ready: Nanos(5), ..write(1, 0, 8, 8) };
     let (rows, _) = Bench::new(Policy::Partial, 8).run(vec![write(0, 0, 0, 8), late], each_takes(MS));
-    assert_eq!(by_request(rows).iter().map(|r| r.held_by).collect::<Vec<_>>(), [HeldBy::Nothing, HeldBy::Input]);
+    assert_eq!(
+        by_request(rows).iter().map(|r| r.delay_reason).collect::<Vec<_>>(),
+        [DelayReason::None, DelayReason::Input]
+    );
 }
 
 #[test]
@@ -203,12 +206,12 @@ fn pushed_back_requests_go_when_their_overlap_has_gone_and_nobody_overtakes() {
     let wait = rows[1].issued.unwrap() - rows[0].completed.unwrap();
     assert!(wait < Nanos(100), "at once: {wait:?}");
     assert!(rows[3].delay().unwrap() < Nanos(100), "others go on");
-    assert!(rows.iter().all(|row| row.held_by == HeldBy::Nothing), "an overlap is told by pushed_back alone");
+    assert!(rows.iter().all(|row| row.delay_reason == DelayReason::None), "an overlap is told by pushed_back alone");
     assert_eq!(counters.max_pushed_back, 3);
 }
 
 #[test]
-fn revived_requests_need_no_ordinary_place() {
+fn released_requests_need_no_ordinary_place() {
     // Depth 1 is taken by a long request all the while.
     let load = vec![write(0, 0, 0, 8), write(1, 10, 0, 8), write(2, 20, 100, 8)];
     let (rows, counters) = Bench { depth: 2, ..Bench::new(Policy::Partial, 2) }
@@ -224,8 +227,8 @@ fn ordering_makes_everything_behind_wait_and_counts_each_wait() {
     let (rows, counters) = Bench::new(Policy::Ordering, 8).run(load, each_takes(MS));
     let rows = by_request(rows);
     assert!(rows.is_sorted_by_key(|row| row.issued));
-    use HeldBy::{Nothing, Order};
-    assert_eq!(rows.iter().map(|row| row.held_by).collect::<Vec<_>>(), [Nothing, Order, Order, Order]);
+    use DelayReason::Order;
+    assert_eq!(rows.iter().map(|row| row.delay_reason).collect::<Vec<_>>(), [DelayReason::None, Order, Order, Order]);
     assert_eq!((counters.ordered_waits, counters.max_pushed_back), (2, 0), "1 waits for 0, and 2 for 1");
     assert!(rows.iter().all(|row| !row.pushed_back));
 }
@@ -257,7 +260,7 @@ fn what_is_to_be_left_out_has_a_row_and_is_never_given_to_the_target() {
 fn as_fast_as_possible_fills_the_depth_and_has_no_deadlines() {
     let bench = Bench { pace: Pace::AsFastAsPossible, ..Bench::new(Policy::Partial, 3) };
     let (rows, counters) = bench.run((0..30).map(|i| write(i, 0, i * 8, 8)).collect(), each_takes(MS));
-    assert!(rows.iter().all(|row| row.delay() == Some(Nanos(0)) && row.held_by == HeldBy::Nothing));
+    assert!(rows.iter().all(|row| row.delay() == Some(Nanos(0)) && row.delay_reason == DelayReason::None));
     assert_eq!(counters.max_in_flight, 3);
     assert!(by_request(rows).is_sorted_by_key(|row| row.issued));
 }
@@ -276,10 +279,10 @@ fn the_end_of_the_time_ends_the_input_and_loses_nothing_that_was_begun() {
 
 #[test]
 fn what_was_put_off_on_purpose_says_so_and_its_delay_shows_it() {
-    let late = PreparedIo { intended: Nanos(MS), ..write(1, 3 * MS, 8, 8) };
+    let late = PreparedIo { scheduled: Nanos(MS), ..write(1, 3 * MS, 8, 8) };
     let (rows, _) = Bench::new(Policy::Partial, 8).run(vec![write(0, 0, 0, 8), late], each_takes(MS));
     let rows = by_request(rows);
-    assert_eq!(rows.iter().map(|r| r.held_by).collect::<Vec<_>>(), [HeldBy::Nothing, HeldBy::Perturbed]);
+    assert_eq!(rows.iter().map(|r| r.delay_reason).collect::<Vec<_>>(), [DelayReason::None, DelayReason::Perturbed]);
     assert!((2 * MS..2 * MS + 100).contains(&rows[1].delay().unwrap().0));
 }
 
@@ -331,7 +334,7 @@ fn stopping(bench: &Bench, order: fn(&Stop)) -> Answer {
 #[test]
 fn a_gentle_stop_waits_for_what_is_in_flight_and_issues_no_more() {
     let bench = Bench::new(Policy::Partial, 8);
-    // 3 waits for 2, and would be revived.
+    // 3 waits for 2, and would be released.
     let mut load: Vec<_> = (0..3).map(|i| write(i, i as i64 * 1000, i * 8, 8)).collect();
     load.insert(2, write(9, 1500, 0, 8));
     load.extend((3..9).map(|i| write(i, i as i64 * MS, i * 8, 8)));
@@ -402,8 +405,8 @@ fn a_recorder_that_is_too_slow_holds_the_loop_and_loses_nothing() {
     outcome.unwrap();
     let rows = by_request(slow.join().unwrap());
     assert!(rows.iter().map(|row| row.request).eq(0..60), "each once");
-    assert!(counters.recorder_stalls > 0);
-    assert!(rows.iter().any(|row| row.held_by == HeldBy::Recorder));
+    assert!(counters.completion_log_stalls > 0);
+    assert!(rows.iter().any(|row| row.delay_reason == DelayReason::CompletionLog));
 }
 
 fn policies() -> impl Strategy<Value = Policy> {
@@ -452,9 +455,9 @@ proptest! {
         let issued: Vec<&IoResult> = rows.iter().filter(|row| row.issued.is_some()).collect();
         prop_assert_eq!(issued.len() + dropped + skipped, rows.len());
         for row in &issued {
-            prop_assert!(row.issued.unwrap() >= row.intended, "early: {:?}", row);
+            prop_assert!(row.issued.unwrap() >= row.scheduled, "early: {:?}", row);
             prop_assert!(row.completed.unwrap() > row.issued.unwrap());
-            prop_assert!(row.issued <= row.unanswered && row.unanswered <= row.completed, "{:?}", row);
+            prop_assert!(row.issued <= row.last_empty_poll && row.last_empty_poll <= row.completed, "{:?}", row);
             let flying = |pushed: bool| issued.iter().filter(|other| {
                 other.pushed_back == pushed && other.issued <= row.issued && other.completed > row.issued
             }).count();
@@ -490,16 +493,16 @@ fn a_full_target_holds_no_other_where_each_has_its_depth() {
     let (rows, counters) = Bench::with_a_depth_for_each_of(2, Policy::Partial, 1).run(load, answer);
     let rows = by_request(rows);
     for row in rows.iter().filter(|row| row.request % 2 == 1) {
-        assert!(row.delay().unwrap() < Nanos(MS / 10) && row.held_by == HeldBy::Nothing, "{row:?}");
+        assert!(row.delay().unwrap() < Nanos(MS / 10) && row.delay_reason == DelayReason::None, "{row:?}");
     }
     for row in rows.iter().filter(|row| row.request % 2 == 0).skip(1) {
-        assert!(row.delay().unwrap() > Nanos(900 * MS) && row.held_by == HeldBy::Depth, "{row:?}");
+        assert!(row.delay().unwrap() > Nanos(900 * MS) && row.delay_reason == DelayReason::Depth, "{row:?}");
     }
     assert_eq!(counters.max_in_flight, 2, "one on each");
 
     let (load, answer) = on_a_slow_and_a_fast_target(40);
     let (rows, counters) = Bench::new(Policy::Partial, 1).run(load, answer);
-    let held = rows.iter().filter(|row| row.held_by == HeldBy::Depth).count();
+    let held = rows.iter().filter(|row| row.delay_reason == DelayReason::Depth).count();
     assert!(held >= 38, "a shared depth holds the fast target as well: {held}");
     assert_eq!(counters.max_in_flight, 1);
 }
@@ -525,7 +528,7 @@ fn what_is_pushed_back_on_one_target_takes_no_place_of_another() {
     let (rows, counters) = bench.run(load.collect(), answer);
     assert_eq!((rows.len(), counters.max_pushed_back), (20, 2));
     for row in rows.iter().filter(|row| row.request % 2 == 1) {
-        assert_eq!(row.held_by, HeldBy::Nothing, "{row:?}");
+        assert_eq!(row.delay_reason, DelayReason::None, "{row:?}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! What travels between the rooms: a request on its way to the target, and one that is through.
 
-use iosonar_trace::{DeviceId, Flags, HeldBy, IoResult, Nanos, Op, Outcome, Sector, Sectors};
+use iosonar_trace::{DelayReason, DeviceId, Flags, IoResult, Nanos, Op, Outcome, Sector, Sectors};
 
 use crate::pipeline::buffers::Buffer;
 
@@ -8,11 +8,11 @@ use crate::pipeline::buffers::Buffer;
 #[derive(Debug)]
 pub struct PreparedIo {
     /// Its place among all requests of this run, from 1. Requests that overlap are issued in this order.
-    pub generation: u64,
+    pub sequence_number: u64,
     /// Its number in the load.
     pub request: u64,
     /// How many times the load was replayed in full before it.
-    pub round: u32,
+    pub iteration: u32,
     /// Its device in the load.
     pub device: DeviceId,
     /// Which of the run's targets it goes to.
@@ -28,7 +28,7 @@ pub struct PreparedIo {
     /// How.
     pub flags: Flags,
     /// When the load wants it issued, since virtual zero.
-    pub intended: Nanos,
+    pub scheduled: Nanos,
     /// When it is to be issued: then, or later on purpose.
     pub deadline: Nanos,
     /// When it was ready.
@@ -46,25 +46,25 @@ impl PreparedIo {
     pub fn record(&self) -> IoResult {
         IoResult {
             request: self.request,
-            round: self.round,
+            iteration: self.iteration,
             device: self.device,
             source_sector: self.source_sector,
             sector: self.sector,
             sectors: self.sectors,
             op: self.op,
             flags: self.flags,
-            intended: self.intended,
+            scheduled: self.scheduled,
             issued: None,
             completed: None,
             ready: Some(self.ready),
             submitted: None,
-            unanswered: None,
+            last_empty_poll: None,
             bytes_done: 0,
             in_flight: 0,
             waiting: 0,
             pushed_back: false,
             widened: self.widened,
-            held_by: HeldBy::Nothing,
+            delay_reason: DelayReason::None,
             outcome: self.skip.unwrap_or(Outcome::Unfinished),
             errno: 0,
         }
@@ -76,11 +76,11 @@ impl PreparedIo {
 pub struct CompletedIo {
     /// What happened.
     pub record: IoResult,
-    /// See [`PreparedIo::generation`].
-    pub generation: u64,
+    /// See [`PreparedIo::sequence_number`].
+    pub sequence_number: u64,
     /// Which of the run's targets it went to.
     pub target: u16,
-    /// The highest generation that the loop had taken when this one was through: what comes later was issued later.
+    /// The highest sequence number that the loop had taken when this one was through: what comes later was issued later.
     pub admitted: u64,
     /// What was read at once after it, where that was asked for.
     pub reread: Option<Reread>,

@@ -17,7 +17,7 @@ use crate::pipeline::payload::{Content, Written};
 use crate::schedule::clock::Clock;
 use crate::schedule::iterations::Numbered;
 use crate::schedule::time_map::{Schedule, Scheduled};
-use crate::verify::block::is_generation;
+use crate::verify::block::is_sequence_number;
 use crate::verify::header;
 
 /// How long it waits for a buffer: memory is short then, and the recorder may give some back at any time.
@@ -120,7 +120,7 @@ pub struct Preparer<'a, C> {
     fed: PrepareStats,
     outcome: Result<()>,
     /// Of the last request.
-    generation: u64,
+    sequence_number: u64,
 }
 
 /// What the feeder did, or what it has to wait for.
@@ -170,7 +170,7 @@ impl<'a, C: Clock> Preparer<'a, C> {
             is_equipped: false,
             fed: PrepareStats::default(),
             outcome: Ok(()),
-            generation: 0,
+            sequence_number: 0,
         }
     }
 
@@ -258,16 +258,16 @@ impl<'a, C: Clock> Preparer<'a, C> {
     fn planned(&mut self, scheduled: &Scheduled) -> PreparedIo {
         self.fed.requests += 1;
         raise(&mut self.fed.reaches, scheduled.next.request.device, scheduled.next.request.end());
-        let Scheduled { next: Numbered { request, number, round }, intended, deadline } = *scheduled;
+        let Scheduled { next: Numbered { request, number, iteration }, scheduled, deadline } = *scheduled;
         let Routed { target, sector, sectors, widened, skip } = self.plan.routes.route(&request);
-        self.generation += 1;
-        while !is_generation(self.generation) {
-            self.generation += 1;
+        self.sequence_number += 1;
+        while !is_sequence_number(self.sequence_number) {
+            self.sequence_number += 1;
         }
         PreparedIo {
-            generation: self.generation,
+            sequence_number: self.sequence_number,
             request: number,
-            round,
+            iteration,
             device: request.device,
             target,
             source_sector: request.sector,
@@ -275,7 +275,7 @@ impl<'a, C: Clock> Preparer<'a, C> {
             sectors,
             op: request.op,
             flags: request.flags,
-            intended,
+            scheduled,
             deadline,
             ready: Nanos::ZERO,
             widened,

@@ -29,8 +29,8 @@ pub struct Progress {
     pub bytes: AtomicU64,
     /// Errors among them.
     pub errors: AtomicU64,
-    /// Intended time of the last one, in ns since virtual zero.
-    pub intended_ns: AtomicI64,
+    /// Scheduled time of the last one, in ns since virtual zero.
+    pub scheduled_ns: AtomicI64,
     /// Requests that the target answered.
     pub completed: AtomicU64,
     /// Requests in flight, as the loop saw it last.
@@ -130,18 +130,18 @@ impl<'a> CompletionLog<'a> {
 
     /// Takes what is there, but not more than that many, and none that takes longer than `allowed`. Returns how many.
     pub fn step(&mut self, most: usize, allowed: Nanos) -> usize {
-        let mut intended = None;
+        let mut scheduled = None;
         let mut found = 0;
         while found < most
             && self.input.peek().is_ok_and(|done| takes(done) <= allowed)
             && let Ok(done) = self.input.pop()
         {
-            intended = Some(done.record.intended.0);
+            scheduled = Some(done.record.scheduled.0);
             self.take(done);
             found += 1;
         }
-        if let Some(intended) = intended {
-            self.show(intended);
+        if let Some(scheduled) = scheduled {
+            self.show(scheduled);
         }
         if self.flushed.elapsed() > FLUSH_EVERY {
             let outcome = self.journal.flush();
@@ -211,7 +211,7 @@ impl<'a> CompletionLog<'a> {
         }
     }
 
-    fn show(&self, intended: i64) {
+    fn show(&self, scheduled: i64) {
         let (requests, bytes) = self.counter.progress();
         self.progress.requests.store(requests, Ordering::Relaxed);
         self.progress.bytes.store(bytes, Ordering::Relaxed);
@@ -220,7 +220,7 @@ impl<'a> CompletionLog<'a> {
             Ordering::Relaxed,
         );
         self.progress.completed.store(self.counter.completed(), Ordering::Relaxed);
-        self.progress.intended_ns.store(intended, Ordering::Relaxed);
+        self.progress.scheduled_ns.store(scheduled, Ordering::Relaxed);
     }
 }
 

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use iosonar_trace::human::{count, percent};
-use iosonar_trace::{HeldBy, IoResult, Nanos};
+use iosonar_trace::{DelayReason, IoResult, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::issuer::{Doing, Stall};
@@ -36,12 +36,12 @@ pub enum Cause {
     Overlap,
     /// An earlier one waited for an overlap, and order was asked for.
     Order,
-    /// It was put off on purpose.
+    /// It was postponed on purpose.
     Perturbed,
     /// It was not read, or its data not built, in time.
     Input,
-    /// The record could not be written as fast as requests completed.
-    Recorder,
+    /// The completion log could not check and write results as fast as requests completed.
+    CompletionLog,
     /// The call that submitted earlier requests took long.
     Submission,
     /// Taking completions back took long.
@@ -61,7 +61,7 @@ impl Cause {
         Self::Order,
         Self::Perturbed,
         Self::Input,
-        Self::Recorder,
+        Self::CompletionLog,
         Self::Submission,
         Self::Completions,
         Self::Descheduled,
@@ -77,7 +77,7 @@ impl Cause {
             Self::Order => "kept in order",
             Self::Perturbed => "put off on purpose",
             Self::Input => "was not ready",
-            Self::Recorder => "waited for the recorder",
+            Self::CompletionLog => "waited for the completion log",
             Self::Submission => "a submission took long",
             Self::Completions => "taking completions took long",
             Self::Descheduled => "processor taken away",
@@ -94,7 +94,7 @@ impl Cause {
             Self::Order => "an earlier request waited for an overlap",
             Self::Perturbed => "--perturb delayed them",
             Self::Input => "the load was not read, or data not built, in time",
-            Self::Recorder => "the journal could not be written fast enough",
+            Self::CompletionLog => "the journal could not be written fast enough",
             Self::Submission => "submission calls took long",
             Self::Completions => "reaping completions took long",
             Self::Descheduled => "the replay loop was preempted",
@@ -121,7 +121,7 @@ pub struct Late {
 /// A request that was late, the worst of its tenth of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
-    /// Its intended time, in seconds since virtual zero.
+    /// Its scheduled time, in seconds since virtual zero.
     pub at_s: f64,
     /// Its number in the load.
     pub request: u64,
@@ -136,7 +136,7 @@ pub struct Moment {
 pub struct Part {
     /// How many they are.
     pub requests: u64,
-    /// Issue time less intended time; null if there are none.
+    /// Issue time less scheduled time; null if there are none.
     pub delay_us: Option<Quantiles>,
     /// Percentage of them that went out within so many µs; null if there are none.
     pub within_pct: Option<Within>,
@@ -198,9 +198,9 @@ impl Fidelity {
     /// Takes a row into account.
     pub fn add(&mut self, record: &IoResult) {
         let Some(delay) = record.delay() else { return };
-        self.perturbed += u64::from(record.held_by == HeldBy::Perturbed);
+        self.perturbed += u64::from(record.delay_reason == DelayReason::Perturbed);
         let held = held(record);
-        if record.was_free() {
+        if record.is_not_held_back() {
             self.own.add(delay);
         } else if held.is_some_and(Cause::is_the_devices) {
             self.device.add(delay);
@@ -214,7 +214,7 @@ impl Fidelity {
 
     /// What the loop was doing when the request should have gone.
     fn cause_of_stall(&self, record: &IoResult) -> Cause {
-        let behind = self.stalls.partition_point(|stall| stall.to <= record.intended);
+        let behind = self.stalls.partition_point(|stall| stall.to <= record.scheduled);
         // A stall that begins only after it can be what kept it as well, if it was due just before.
         match self.stalls.get(behind).filter(|stall| Some(stall.from) < record.issued) {
             Some(Stall { doing: Doing::Submitting, .. }) => Cause::Submission,
@@ -226,7 +226,7 @@ impl Fidelity {
     }
 
     fn moment(&mut self, record: &IoResult, delay: Nanos, cause: Cause) {
-        let at_s = record.intended.as_secs();
+        let at_s = record.scheduled.as_secs();
         let moment = Moment { at_s, request: record.request, late_us: delay.0 as f64 / 1e3, cause };
         let near = |other: &Moment| (other.at_s - at_s).abs() < MOMENT.as_secs();
         if let Some(same) = self.worst.iter().position(near) {
@@ -306,13 +306,13 @@ fn held(record: &IoResult) -> Option<Cause> {
     if record.pushed_back {
         return Some(Cause::Overlap);
     }
-    match record.held_by {
-        HeldBy::Nothing => None,
-        HeldBy::Depth => Some(Cause::Depth),
-        HeldBy::Order => Some(Cause::Order),
-        HeldBy::Input => Some(Cause::Input),
-        HeldBy::Recorder => Some(Cause::Recorder),
-        HeldBy::Perturbed => Some(Cause::Perturbed),
+    match record.delay_reason {
+        DelayReason::None => None,
+        DelayReason::Depth => Some(Cause::Depth),
+        DelayReason::Order => Some(Cause::Order),
+        DelayReason::Input => Some(Cause::Input),
+        DelayReason::CompletionLog => Some(Cause::CompletionLog),
+        DelayReason::Perturbed => Some(Cause::Perturbed),
     }
 }
 
@@ -325,15 +325,15 @@ mod tests {
     const US: i64 = 1000;
 
     /// Issued that many µs late, at second `request`.
-    fn row(request: u64, late_us: i64, held_by: HeldBy) -> IoResult {
-        let intended = Nanos(request as i64 * 1_000_000_000);
-        let issued = Some(intended + Nanos(late_us * US));
+    fn row(request: u64, late_us: i64, delay_reason: DelayReason) -> IoResult {
+        let scheduled = Nanos(request as i64 * 1_000_000_000);
+        let issued = Some(scheduled + Nanos(late_us * US));
         IoResult {
             issued,
             completed: issued,
-            held_by,
+            delay_reason,
             outcome: Outcome::Ok,
-            ..IoResult::of(&Request::new(intended, Op::Read, Sector(0), Sectors(8)), request)
+            ..IoResult::of(&Request::new(scheduled, Op::Read, Sector(0), Sectors(8)), request)
         }
     }
 
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn what_goes_in_time_is_faithful() {
-        let found = verdict((0..100).map(|i| row(i, if i < 3 { 20 } else { 2 }, HeldBy::Nothing)));
+        let found = verdict((0..100).map(|i| row(i, if i < 3 { 20 } else { 2 }, DelayReason::None)));
         assert!(found.faithful && found.late.is_empty() && found.worst.is_empty());
         let expected =
             "This replay was faithful: 97.0 % of its requests went out within 10 µs of their time, 100 % within 50 µs.";
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn what_the_device_made_late_is_not_held_against_the_replayer() {
-        let held = |i| if i % 2 == 0 { HeldBy::Depth } else { HeldBy::Nothing };
+        let held = |i| if i % 2 == 0 { DelayReason::Depth } else { DelayReason::None };
         let found = verdict((0..100).map(|i| row(i, if i % 2 == 0 { 5000 } else { 2 }, held(i))));
         assert!(found.faithful, "{found:?}");
         assert_eq!((found.own.requests, found.device.requests), (50, 50));
@@ -363,13 +363,13 @@ mod tests {
         assert!((found.device.delay_us.unwrap().p50 - 5000.0).abs() < 5.0, "{found:?}");
         assert_eq!(found.late, [Late { cause: Cause::Depth, requests: 50 }]);
         assert!(found.sentence.contains("The device made 50.0 % late"), "{}", found.sentence);
-        let overlap = IoResult { pushed_back: true, ..row(0, 900, HeldBy::Nothing) };
+        let overlap = IoResult { pushed_back: true, ..row(0, 900, DelayReason::None) };
         assert_eq!(verdict([overlap]).worst[0].cause, Cause::Overlap);
     }
 
     #[test]
     fn what_the_replayer_made_late_is_and_the_reason_is_said() {
-        let late = |i| if i % 10 == 0 { row(i, 300, HeldBy::Input) } else { row(i, 1, HeldBy::Nothing) };
+        let late = |i| if i % 10 == 0 { row(i, 300, DelayReason::Input) } else { row(i, 1, DelayReason::None) };
         let found = verdict((0..100).map(late));
         assert!(!found.faithful);
         assert!(found.sentence.contains("was not faithful: only 90.0 %"), "{}", found.sentence);
@@ -389,9 +389,9 @@ mod tests {
             let at = Nanos(i * 1_000_000_000);
             fidelity.stall(Stall { from: at - Nanos(50 * US), to: at + Nanos(400 * US), doing });
         }
-        (1..=4).for_each(|i| fidelity.add(&row(i, 401 + i as i64, HeldBy::Nothing)));
-        fidelity.add(&row(5, 100, HeldBy::Nothing));
-        fidelity.add(&IoResult { waiting: 5, ..row(6, 90, HeldBy::Nothing) });
+        (1..=4).for_each(|i| fidelity.add(&row(i, 401 + i as i64, DelayReason::None)));
+        fidelity.add(&row(5, 100, DelayReason::None));
+        fidelity.add(&IoResult { waiting: 5, ..row(6, 90, DelayReason::None) });
         let worst: Vec<_> = fidelity.verdict(true).unwrap().worst.iter().map(|m| (m.request, m.cause)).collect();
         let [submission, completions, waiting, preempted] = doings.map(|(_, cause)| cause);
         let expected =
@@ -406,8 +406,8 @@ mod tests {
         for i in 0..1000_u64 {
             for (part, late) in [(0, 100), (1, 200 + i as i64), (2, 150)] {
                 let at = Nanos((i * 1_000_000_000 + part * 1_000_000) as i64);
-                let row = row(i * 3 + part, 0, HeldBy::Nothing);
-                fidelity.add(&IoResult { intended: at, issued: Some(at + Nanos(late * US)), ..row });
+                let row = row(i * 3 + part, 0, DelayReason::None);
+                fidelity.add(&IoResult { scheduled: at, issued: Some(at + Nanos(late * US)), ..row });
             }
         }
         let worst = fidelity.verdict(true).unwrap().worst;
@@ -416,11 +416,11 @@ mod tests {
 
     #[test]
     fn perturbed_cut_short_or_empty() {
-        let found = verdict([row(0, 1000, HeldBy::Perturbed), row(1, 0, HeldBy::Nothing)]);
+        let found = verdict([row(0, 1000, DelayReason::Perturbed), row(1, 0, DelayReason::None)]);
         assert!(!found.faithful && found.sentence.contains("perturbed on purpose"), "{found:?}");
         let mut fidelity = Fidelity::default();
         assert_eq!(fidelity.verdict(true), None);
-        fidelity.add(&row(0, 1, HeldBy::Nothing));
+        fidelity.add(&row(0, 1, DelayReason::None));
         assert!(fidelity.verdict(false).unwrap().sentence.starts_with("As far as it went, this replay was faithful"));
     }
 }

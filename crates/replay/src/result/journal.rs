@@ -24,7 +24,9 @@ use iosonar_trace::human;
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 use rustix::io::Errno;
 
-use iosonar_trace::{DeviceId, Flags, HeldBy, IoResult, Metadata, Nanos, Op, Outcome, Sector, Sectors};
+use iosonar_trace::{
+    DelayReason, DeviceId, Flags, FooterError, IoResult, Metadata, Nanos, Op, Outcome, Sector, Sectors,
+};
 
 use crate::error::{Error, Result};
 
@@ -232,7 +234,10 @@ impl Journal {
         if read as u64 != u64::from(field(8)) || crc32fast::hash(&header) != field(12) {
             return Err(problem("its header is damaged: nothing can be recovered"));
         }
-        let header = serde_json::from_slice(&header).map_err(|e| problem(&format!("its header is damaged: {e}")))?;
+        let header = Metadata::from_json(&header).map_err(|error| match error {
+            FooterError::TooNew(_) => problem(&error.to_string()),
+            FooterError::Invalid(e) => problem(&format!("its header is damaged: {e}")),
+        })?;
         Ok(Self { file, header, damaged: 0 })
     }
 
@@ -283,11 +288,11 @@ fn encode(record: &IoResult) -> [u8; ENTRY_BYTES] {
         _ => u32::MAX,
     };
     let submitted = between(r.issued, r.submitted);
-    let unanswered = between(r.unanswered, r.completed);
+    let last_empty_poll = between(r.last_empty_poll, r.completed);
     let ready_us =
-        r.ready.map_or(i32::MIN, |t| ((t - r.intended).0 / 1000).clamp(-2_000_000_000, 2_000_000_000) as i32);
+        r.ready.map_or(i32::MIN, |t| ((t - r.scheduled).0 / 1000).clamp(-2_000_000_000, 2_000_000_000) as i32);
     put(&r.request.to_le_bytes());
-    put(&r.intended.0.to_le_bytes());
+    put(&r.scheduled.0.to_le_bytes());
     put(&issued.to_le_bytes());
     put(&r.completed.map_or(NEVER, |t| t.0).to_le_bytes());
     put(&r.source_sector.0.to_le_bytes());
@@ -295,15 +300,15 @@ fn encode(record: &IoResult) -> [u8; ENTRY_BYTES] {
     put(&r.bytes_done.to_le_bytes());
     put(&r.sectors.0.to_le_bytes()[..6]);
     put(&r.device.0.to_le_bytes());
-    put(&r.round.to_le_bytes());
+    put(&r.iteration.to_le_bytes());
     put(&r.in_flight.to_le_bytes());
     put(&r.waiting.to_le_bytes());
     put(&submitted.to_le_bytes());
-    put(&unanswered.to_le_bytes());
+    put(&last_empty_poll.to_le_bytes());
     put(&ready_us.to_le_bytes());
     put(&(r.errno as i16).to_le_bytes());
     put(&r.flags.0.to_le_bytes());
-    put(&[r.op as u8, r.outcome as u8, r.held_by as u8, u8::from(r.pushed_back) | u8::from(r.widened) << 1]);
+    put(&[r.op as u8, r.outcome as u8, r.delay_reason as u8, u8::from(r.pushed_back) | u8::from(r.widened) << 1]);
     let crc = crc32fast::hash(&out[..ENTRY_BYTES - 4]);
     out[ENTRY_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
     out
@@ -319,10 +324,10 @@ fn decode(bytes: &[u8; ENTRY_BYTES]) -> Option<IoResult> {
     let short = |at: usize| u16::from_le_bytes(bytes[at..at + 2].try_into().expect("two bytes"));
     let time = |at: usize| Some(long(at) as i64).filter(|&t| t != NEVER).map(Nanos);
     let distance = |at: usize| Some(word(at)).filter(|&ns| ns != u32::MAX).map(|ns| Nanos(ns.into()));
-    let (intended, issued, completed) = (Nanos(long(8) as i64), time(16), time(24));
+    let (scheduled, issued, completed) = (Nanos(long(8) as i64), time(16), time(24));
     Some(IoResult {
         request: long(0),
-        intended,
+        scheduled,
         issued,
         completed,
         source_sector: Sector(long(32)),
@@ -330,17 +335,17 @@ fn decode(bytes: &[u8; ENTRY_BYTES]) -> Option<IoResult> {
         bytes_done: long(48),
         sectors: Sectors(long(56) & 0xffff_ffff_ffff),
         device: DeviceId(short(62)),
-        round: word(64),
+        iteration: word(64),
         in_flight: word(68),
         waiting: word(72),
         submitted: issued.zip(distance(76)).map(|(issued, after)| issued + after),
-        unanswered: completed.zip(distance(80)).map(|(completed, before)| completed - before),
-        ready: Some(word(84) as i32).filter(|&us| us != i32::MIN).map(|us| intended + Nanos(i64::from(us) * 1000)),
+        last_empty_poll: completed.zip(distance(80)).map(|(completed, before)| completed - before),
+        ready: Some(word(84) as i32).filter(|&us| us != i32::MIN).map(|us| scheduled + Nanos(i64::from(us) * 1000)),
         errno: i32::from(short(88) as i16),
         flags: Flags(short(90)),
         op: Op::from_number(bytes[92])?,
         outcome: Outcome::from_number(bytes[93])?,
-        held_by: HeldBy::from_number(bytes[94])?,
+        delay_reason: DelayReason::from_number(bytes[94])?,
         pushed_back: bytes[95] & 1 != 0,
         widened: bytes[95] & 2 != 0,
     })

@@ -65,27 +65,27 @@ pub struct Statistics {
     pub max_in_flight: u32,
     /// The most requests that waited for an overlap.
     pub max_pushed_back: u32,
-    /// Issue time less intended time, over all issued requests; null with `--asap`, which has no intended times.
-    pub issue_error_us: Option<Quantiles>,
-    /// The same over the requests that nothing but the replayer kept from their time.
-    pub issue_error_free_us: Option<Quantiles>,
-    /// Percentage of issued requests whose issue error is at most so many µs.
+    /// Issue time less scheduled time, over all issued requests; null with `--asap`, which has no scheduled times.
+    pub delay_us: Option<Quantiles>,
+    /// The same over the requests that were not held back.
+    pub delay_not_held_back_us: Option<Quantiles>,
+    /// Percentage of issued requests whose delay is at most so many µs.
     pub within_pct: Option<Within>,
-    /// The same over the requests that nothing but the replayer kept from their time.
-    pub within_free_pct: Option<Within>,
-    /// Growth of the issue error, in µs for each minute: of the least one in each part of the run, so that single late
+    /// The same over the requests that were not held back.
+    pub within_not_held_back_pct: Option<Within>,
+    /// Growth of the delay, in µs for each minute: of the least one in each part of the run, so that single late
     /// requests don't count. Null for runs of a few seconds.
     pub drift_us_per_min: Option<f64>,
     /// From issue to completion.
     pub latency_us: Option<Quantiles>,
-    /// From the intended time to completion.
-    pub latency_intended_us: Option<Quantiles>,
+    /// From the scheduled time to completion.
+    pub latency_from_scheduled_us: Option<Quantiles>,
     /// Whether the replayer kept the load's times, and why not; null with `--asap`, or if nothing was issued.
     pub verdict: Option<Verdict>,
     /// Submission calls in which the kernel or the device held the loop for more than 50 µs.
     pub slow_submissions: u64,
     /// Times that the loop waited because the record could not be written fast enough.
-    pub recorder_stalls: u64,
+    pub completion_log_stalls: u64,
     /// Rows that could not be recorded because the disk of the result was full.
     pub unrecorded: u64,
     /// How much was checked of what was written and read; null if that was not asked for.
@@ -124,10 +124,10 @@ pub struct Counter {
     widened: u64,
     bytes: u64,
     last: Nanos,
-    error: Times,
-    error_free: Times,
+    delay: Times,
+    delay_not_held_back: Times,
     latency: Times,
-    latency_intended: Times,
+    latency_from_scheduled: Times,
     drift: Drift,
     devices: Devices,
     /// What the verdict is made of.
@@ -150,10 +150,10 @@ impl Counter {
             widened: 0,
             bytes: 0,
             last: Nanos::ZERO,
-            error: Times::new(),
-            error_free: Times::new(),
+            delay: Times::new(),
+            delay_not_held_back: Times::new(),
             latency: Times::new(),
-            latency_intended: Times::new(),
+            latency_from_scheduled: Times::new(),
             drift: Drift::default(),
             devices: Devices::default(),
             fidelity: Fidelity::default(),
@@ -173,17 +173,17 @@ impl Counter {
         self.bytes += record.bytes_done;
         self.fidelity.add(record);
         if let Some(delay) = record.delay() {
-            self.error.add(delay);
-            if record.was_free() {
-                self.error_free.add(delay);
-                self.drift.add(record.intended, delay);
+            self.delay.add(delay);
+            if record.is_not_held_back() {
+                self.delay_not_held_back.add(delay);
+                self.drift.add(record.scheduled, delay);
             }
         }
         if let (Some(completed), Some(latency)) = (record.completed, record.latency()) {
             self.completed += 1;
             self.last = self.last.max(completed);
             self.latency.add(latency);
-            self.latency_intended.add(completed - record.intended);
+            self.latency_from_scheduled.add(completed - record.scheduled);
         }
     }
 
@@ -238,16 +238,16 @@ impl Counter {
             wrap_factor: (0..fed.reaches.len()).filter_map(|d| with.wrap_factor(d as u16)).fold(0.0, f64::max),
             max_in_flight: counters.max_in_flight,
             max_pushed_back: counters.max_pushed_back,
-            issue_error_us: self.error.quantiles().filter(|_| timed),
-            issue_error_free_us: self.error_free.quantiles().filter(|_| timed),
-            within_pct: self.error.within().filter(|_| timed),
-            within_free_pct: self.error_free.within().filter(|_| timed),
+            delay_us: self.delay.quantiles().filter(|_| timed),
+            delay_not_held_back_us: self.delay_not_held_back.quantiles().filter(|_| timed),
+            within_pct: self.delay.within().filter(|_| timed),
+            within_not_held_back_pct: self.delay_not_held_back.within().filter(|_| timed),
             drift_us_per_min: self.drift.us_per_min().filter(|_| timed),
             latency_us: self.latency.quantiles(),
-            latency_intended_us: self.latency_intended.quantiles().filter(|_| timed),
+            latency_from_scheduled_us: self.latency_from_scheduled.quantiles().filter(|_| timed),
             verdict: self.fidelity.verdict(complete).filter(|_| timed),
             slow_submissions: counters.slow_submissions,
-            recorder_stalls: counters.recorder_stalls,
+            completion_log_stalls: counters.completion_log_stalls,
             unrecorded: self.unrecorded,
             verify: None,
             complete,
@@ -265,28 +265,28 @@ impl Default for Counter {
 
 #[cfg(test)]
 mod tests {
-    use iosonar_trace::{HeldBy, Op, Request, Sector, Sectors};
+    use iosonar_trace::{DelayReason, Op, Request, Sector, Sectors};
     use proptest::prelude::*;
 
     use super::*;
 
     /// The terminal's lines, the verdict and `docs/schema.md` count the same requests.
     #[test]
-    fn free_to_go_is_the_same_everywhere() {
+    fn not_held_back_is_the_same_everywhere() {
         let mut counter = Counter::new();
         let request = Request::new(Nanos(1000), Op::Read, Sector(0), Sectors(8));
-        for (number, &held_by) in HeldBy::ALL.iter().enumerate() {
+        for (number, &delay_reason) in DelayReason::ALL.iter().enumerate() {
             for pushed_back in [false, true] {
                 let issued = Some(Nanos(1000 + 60_000 * number as i64));
-                counter.add(&IoResult { issued, held_by, pushed_back, ..IoResult::of(&request, 0) });
+                counter.add(&IoResult { issued, delay_reason, pushed_back, ..IoResult::of(&request, 0) });
             }
         }
         counter.add(&IoResult { outcome: Outcome::Dropped, ..IoResult::of(&request, 0) });
         let verdict = counter.fidelity.verdict(true).unwrap();
-        // Held by nothing, by the input or by the recorder, and not pushed back.
-        assert_eq!((verdict.own.requests, counter.error_free.count()), (3, 3));
-        assert_eq!(verdict.own.within_pct, counter.error_free.within());
-        assert_eq!(verdict.own.delay_us, counter.error_free.quantiles());
+        // Delayed by nothing, the input or the completion log, and not pushed back.
+        assert_eq!((verdict.own.requests, counter.delay_not_held_back.count()), (3, 3));
+        assert_eq!(verdict.own.within_pct, counter.delay_not_held_back.within());
+        assert_eq!(verdict.own.delay_us, counter.delay_not_held_back.quantiles());
     }
 
     proptest! {

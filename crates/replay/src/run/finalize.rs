@@ -168,7 +168,7 @@ fn write_result(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Ve
     let mut writer = create_run(output, metadata)?;
     while let Some(mut record) = rows.read().map_err(|e| Error::file(journal, e))? {
         if !verbose {
-            (record.ready, record.submitted, record.unanswered) = (None, None, None);
+            (record.ready, record.submitted, record.last_empty_poll) = (None, None, None);
         }
         if offset != Nanos::ZERO {
             shift(&mut record, offset);
@@ -184,9 +184,9 @@ fn write_result(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Ve
 
 /// Moves a row in time; what is measured between its times stays.
 fn shift(record: &mut IoResult, by: Nanos) {
-    record.intended = record.intended + by;
-    let IoResult { issued, completed, ready, submitted, unanswered, .. } = record;
-    for at in [issued, completed, ready, submitted, unanswered] {
+    record.scheduled = record.scheduled + by;
+    let IoResult { issued, completed, ready, submitted, last_empty_poll, .. } = record;
+    for at in [issued, completed, ready, submitted, last_empty_poll] {
         *at = at.map(|at| at + by);
     }
 }

@@ -1,9 +1,12 @@
-//! Journals whose header is JSON, but not what a replay writes: each is recovered or refused in a sentence.
+//! Journals of other versions, and those whose header is JSON, but not what a replay writes: each is recovered or refused
+//! in a sentence.
 
 use std::fs;
 use std::path::Path;
 
-use iosonar_trace::{IoResult, Kind, Metadata, Nanos, Op, Outcome, Request, Sector, Sectors};
+use iosonar_trace::{
+    DelayReason, DeviceId, Flags, IoResult, Kind, Metadata, Nanos, Op, Opened, Outcome, Request, Sector, Sectors,
+};
 use serde_json::{Value, json};
 
 use super::recover;
@@ -125,7 +128,7 @@ fn odd_entries_are_recovered_too() {
     let (path, output) = (folder.path().join("r.replay.parquet.journal"), folder.path().join("r.replay.parquet"));
     let text = serde_json::to_string(&header()).unwrap();
     let [least, most] = [Some(Nanos(i64::MIN + 1)), Some(Nanos::MAX)];
-    for (issued, completed, intended) in [
+    for (issued, completed, scheduled) in [
         (least, most, Nanos(i64::MIN)),
         (most, least, Nanos::MAX),
         (None, most, Nanos(i64::MIN)),
@@ -133,13 +136,64 @@ fn odd_entries_are_recovered_too() {
     ] {
         for number in [0, u64::MAX, 1 << 63] {
             let mut row = entry();
-            (row.issued, row.completed, row.intended) = (issued, completed, intended);
+            (row.issued, row.completed, row.scheduled) = (issued, completed, scheduled);
             (row.request, row.bytes_done) = (number, number);
             (row.source_sector, row.sector, row.sectors) = (Sector(number), Sector(number), Sectors(number));
-            (row.in_flight, row.waiting, row.round) = (number as u32, number as u32, number as u32);
+            (row.in_flight, row.waiting, row.iteration) = (number as u32, number as u32, number as u32);
             journal(&path, &text, &[entry(), row, row]);
             let _ = recover(&path, &output);
             let _ = fs::remove_file(&output);
         }
     }
+}
+
+/// An entry as a program of version 1 of the tables wrote it: its layout is the same since.
+const OLD_ENTRY: &str = "0700000000000000e803000000000000d0070000000000002823000000000000080000000000000010000000000000000010\
+                         00000000000008000000000001000300000002000000010000000500000006000000fcffffff0000020001000403eb09b5a3";
+
+#[test]
+fn a_journal_of_version_1_of_the_tables_becomes_a_run_of_version_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, output) = (folder.path().join("r.replay.parquet.journal"), folder.path().join("r.replay.parquet"));
+    let mut text = serde_json::to_value(header()).unwrap();
+    text["schema_version"] = 1.into();
+    journal(&path, &text.to_string(), &[]);
+    let entry = OLD_ENTRY.as_bytes().chunks(2).map(|hex| u8::from_str_radix(str::from_utf8(hex).unwrap(), 16).unwrap());
+    fs::write(&path, [fs::read(&path).unwrap(), entry.collect()].concat()).unwrap();
+    recover(&path, &output).unwrap();
+    let file = fs::read(&output).unwrap();
+    assert!(file.windows(18).any(|bytes| bytes == b"\"schema_version\":2"));
+    let Opened::Run(mut run) = iosonar_trace::open(&output).unwrap() else { panic!("not a run") };
+    let row = run.next().unwrap().unwrap();
+    // `output_offset` of the header.
+    let at = |ns: i64| Nanos(ns + 5);
+    let expected = IoResult {
+        iteration: 3,
+        device: DeviceId(1),
+        source_sector: Sector(8),
+        flags: Flags(2),
+        issued: Some(at(2000)),
+        completed: Some(at(9000)),
+        ready: Some(at(1000 - 4000)),
+        submitted: Some(at(2005)),
+        last_empty_poll: Some(at(8994)),
+        bytes_done: 4096,
+        in_flight: 2,
+        waiting: 1,
+        pushed_back: true,
+        widened: true,
+        delay_reason: DelayReason::CompletionLog,
+        outcome: Outcome::Ok,
+        ..IoResult::of(&Request::new(at(1000), Op::Write, Sector(16), Sectors(8)), 7)
+    };
+    assert_eq!(row, expected);
+}
+
+#[test]
+fn a_journal_of_a_newer_version_of_the_tables_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.replay.parquet.journal");
+    journal(&path, r#"{"schema_version": 3, "wholly": "different"}"#, &[entry()]);
+    let said = recover(&path, &folder.path().join("r.replay.parquet")).unwrap_err().to_string();
+    assert!(said.contains("has version 3 of the tables; this iosonar reads versions up to 2"), "{said}");
 }

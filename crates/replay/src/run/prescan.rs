@@ -18,7 +18,7 @@ use crate::schedule::iterations::period;
 /// What is known of the load's window before the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prescan {
-    /// Requests of one round.
+    /// Requests of one iteration.
     pub requests: u64,
     /// Of these, reads.
     pub reads: u64,
@@ -54,14 +54,14 @@ impl Prescan {
         Some(self.expected(options) as f64 / takes.as_secs())
     }
 
-    /// How many rows the run can have at most, where its end is known; else those of a round.
+    /// How many rows the run can have at most, where its end is known; else those of an iteration.
     pub fn expected(&self, options: &Options) -> u64 {
         let (true, true, Some(until)) = (options.again, options.keeps_times(), options.run_for) else {
             return self.requests;
         };
         let (first, last) = (Nanos(self.span.first_ns), Nanos(self.span.last_ns));
-        let round = period(self.requests, first, last).0 as f64 / options.speedup;
-        let begun = (until.0 as f64 / round).ceil().max(1.0);
+        let iteration = period(self.requests, first, last).0 as f64 / options.speedup;
+        let begun = (until.0 as f64 / iteration).ceil().max(1.0);
         (self.requests as f64 * begun) as u64
     }
 }

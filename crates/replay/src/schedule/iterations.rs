@@ -1,31 +1,31 @@
 //! The window of a load, once or again and again.
 //!
-//! Time goes on from round to round: the next one begins a mean distance of two requests behind the last request of the
-//! one before, as with the transform `repeat`. Each round opens the load anew: nothing is kept of it.
+//! Time goes on from iteration to iteration: the next one begins a mean distance of two requests behind the last request
+//! of the one before, as with the transform `repeat`. Each iteration opens the load anew: nothing is kept of it.
 
 use iosonar_trace::{Metadata, Nanos, Reader, Request};
 
 use crate::error::Result;
 use crate::schedule::window::Window;
 
-/// What lies between two rounds of a load whose requests all have the same time.
+/// What lies between two iterations of a load whose requests all have the same time.
 const WITHOUT_EXTENT: Nanos = Nanos(1_000_000_000);
 
 /// A load that can be opened again.
 pub type Reopen<'a> = Box<dyn FnMut() -> Result<Box<dyn Reader<Request>>> + Send + 'a>;
 
-/// A request of a round.
+/// A request of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Numbered {
-    /// What it does; its time is that of the load, with the rounds before it.
+    /// What it does; its time is that of the load, with the iterations before it.
     pub request: Request,
     /// Its number in the whole load.
     pub number: u64,
-    /// How many rounds went before.
-    pub round: u32,
+    /// How many iterations went before.
+    pub iteration: u32,
 }
 
-/// How long a round takes: from the first request to the last, and the mean distance of two.
+/// How long an iteration takes: from the first request to the last, and the mean distance of two.
 pub fn period(requests: u64, first: Nanos, last: Nanos) -> Nanos {
     let span = last - first;
     match (span.0, requests) {
@@ -39,24 +39,35 @@ pub struct Iterations<'a> {
     load: Box<dyn Reader<Request>>,
     window: Window,
     again: Option<Reopen<'a>>,
-    round: u32,
+    iteration: u32,
     /// The next request's number in the load.
     number: u64,
-    /// Requests of the window so far in this round, and the time of its first and last.
+    /// Requests of the window so far in this iteration, and the time of its first and last.
     inside: u64,
     first: Nanos,
     last: Nanos,
-    /// What this round's times are shifted by.
+    /// What this iteration's times are shifted by.
     shift: Nanos,
-    /// Of the first round, as soon as that is over.
+    /// Of the first iteration, as soon as that is over.
     known: Option<Metadata>,
 }
 
 impl<'a> Iterations<'a> {
-    /// One round, or as many as are asked for if there is a way to open the load again.
+    /// One iteration, or as many as are asked for if there is a way to open the load again.
     pub fn new(load: Box<dyn Reader<Request>>, window: Window, again: Option<Reopen<'a>>) -> Self {
         let zero = Nanos::ZERO;
-        Self { load, window, again, round: 0, number: 0, inside: 0, first: zero, last: zero, shift: zero, known: None }
+        Self {
+            load,
+            window,
+            again,
+            iteration: 0,
+            number: 0,
+            inside: 0,
+            first: zero,
+            last: zero,
+            shift: zero,
+            known: None,
+        }
     }
 
     /// The next request of the window.
@@ -73,7 +84,7 @@ impl<'a> Iterations<'a> {
             }
             (self.inside, self.last) = (self.inside + 1, request.at);
             request.at = request.at + self.shift;
-            return Ok(Some(Numbered { request, number, round: self.round }));
+            return Ok(Some(Numbered { request, number, iteration: self.iteration }));
         }
     }
 
@@ -90,7 +101,7 @@ impl<'a> Iterations<'a> {
         Ok(None)
     }
 
-    /// False if this was the last round. An empty window stays empty, however often it is repeated.
+    /// False if this was the last iteration. An empty window stays empty, however often it is repeated.
     fn begin_again(&mut self) -> Result<bool> {
         let Some(again) = self.again.as_mut().filter(|_| self.inside > 0) else { return Ok(false) };
         self.shift = self.shift + period(self.inside, self.first, self.last);
@@ -98,11 +109,11 @@ impl<'a> Iterations<'a> {
         let ended = std::mem::replace(&mut self.load, next);
         self.known.get_or_insert_with(|| ended.metadata().clone());
         (self.number, self.inside) = (0, 0);
-        self.round += 1;
+        self.iteration += 1;
         Ok(true)
     }
 
-    /// What the load says of itself: the first round as a whole, if that is over.
+    /// What the load says of itself: the first iteration as a whole, if that is over.
     pub fn metadata(&self) -> &Metadata {
         self.known.as_ref().unwrap_or_else(|| self.load.metadata())
     }
@@ -130,15 +141,15 @@ mod tests {
     }
 
     fn first(n: usize, times: &'static [i64], window: Window) -> Vec<(i64, u64, u32)> {
-        let mut rounds = Iterations::new(load(times), window, Some(Box::new(|| Ok(load(times)))));
-        let taken = std::iter::from_fn(|| rounds.take_next().unwrap()).take(n);
-        taken.map(|next| (next.request.at.0, next.number, next.round)).collect()
+        let mut iterations = Iterations::new(load(times), window, Some(Box::new(|| Ok(load(times)))));
+        let taken = std::iter::from_fn(|| iterations.take_next().unwrap()).take(n);
+        taken.map(|next| (next.request.at.0, next.number, next.iteration)).collect()
     }
 
     #[test]
     fn time_goes_on_from_round_to_round() {
         let seen = first(7, &[100, 120, 160], Window::default());
-        // A round takes 60 and a mean distance of 30.
+        // An iteration takes 60 and a mean distance of 30.
         let expected = [(100, 0, 0), (120, 1, 0), (160, 2, 0), (190, 0, 1), (210, 1, 1), (250, 2, 1), (280, 0, 2)];
         assert_eq!(seen, expected);
     }
@@ -168,7 +179,7 @@ mod tests {
 
     #[test]
     fn without_a_way_to_open_it_again_there_is_one_round() {
-        let mut rounds = Iterations::new(load(&[1, 2]), Window::default(), None);
-        assert_eq!(std::iter::from_fn(|| rounds.take_next().unwrap()).count(), 2);
+        let mut iterations = Iterations::new(load(&[1, 2]), Window::default(), None);
+        assert_eq!(std::iter::from_fn(|| iterations.take_next().unwrap()).count(), 2);
     }
 }

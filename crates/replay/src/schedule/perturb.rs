@@ -1,7 +1,7 @@
 //! Issue times made worse on purpose: Buttress's experiments on how much issue errors change what is measured.
 //!
-//! A request's intended time stays that of the load, so that its delay shows what was done to it; only its deadline moves,
-//! and never to before the intended time.
+//! A request's scheduled time stays that of the load, so that its delay shows what was done to it; only its deadline
+//! moves, and never to before the scheduled time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -86,7 +86,7 @@ pub struct Perturbed<T> {
     how: Perturb,
     random: Xoshiro256PlusPlus,
     taken: u64,
-    /// The intended time of the last one taken: no later one can have a deadline before that.
+    /// The scheduled time of the last one taken: no later one can have a deadline before that.
     reached: Nanos,
     held: BinaryHeap<Reverse<Held<T>>>,
 }
@@ -98,23 +98,23 @@ impl<T> Perturbed<T> {
         Self { how, random, taken: 0, reached: Nanos(i64::MIN), held: BinaryHeap::new() }
     }
 
-    /// Takes the next of the load, in the order of intended times.
-    pub fn put(&mut self, intended: Nanos, what: T) {
-        self.reached = intended;
-        let deadline = self.deadline(intended);
+    /// Takes the next of the load, in the order of scheduled times.
+    pub fn put(&mut self, scheduled: Nanos, what: T) {
+        self.reached = scheduled;
+        let deadline = self.deadline(scheduled);
         self.held.push(Reverse(Held(deadline, self.taken, what)));
         self.taken += 1;
     }
 
-    fn deadline(&mut self, intended: Nanos) -> Nanos {
+    fn deadline(&mut self, scheduled: Nanos) -> Nanos {
         match self.how {
             Perturb::Quantize(Nanos(step)) => {
-                let over = intended.0.rem_euclid(step);
-                Nanos(intended.0 + if over > 0 { step - over } else { 0 })
+                let over = scheduled.0.rem_euclid(step);
+                Nanos(scheduled.0 + if over > 0 { step - over } else { 0 })
             }
             Perturb::Delay(Nanos(mean)) => {
                 let range = 2 * mean as u128 + 1;
-                intended + Nanos(((u128::from(self.random.next_u64()) * range) >> 64) as i64)
+                scheduled + Nanos(((u128::from(self.random.next_u64()) * range) >> 64) as i64)
             }
         }
     }

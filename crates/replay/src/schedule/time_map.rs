@@ -12,7 +12,7 @@ pub struct Scheduled {
     /// The request.
     pub next: Numbered,
     /// When the load wants it, since virtual zero.
-    pub intended: Nanos,
+    pub scheduled: Nanos,
     /// When it is to go: at that time, unless issue times are perturbed.
     pub deadline: Nanos,
 }
@@ -32,7 +32,7 @@ impl TimeMap {
     }
 
     /// When the load wants a request, since virtual zero.
-    pub fn intended(&mut self, at: Nanos) -> Nanos {
+    pub fn scheduled(&mut self, at: Nanos) -> Nanos {
         let since = at - *self.first.get_or_insert(at);
         match (self.asap, self.speedup) {
             (true, _) => Nanos::ZERO,
@@ -44,7 +44,7 @@ impl TimeMap {
 
 /// All requests of a run, in the order of their deadlines.
 pub struct Schedule<'a> {
-    rounds: Iterations<'a>,
+    iterations: Iterations<'a>,
     schedule: TimeMap,
     /// Requests that the load wants at this time or later are left out.
     until: Nanos,
@@ -53,9 +53,9 @@ pub struct Schedule<'a> {
 }
 
 impl<'a> Schedule<'a> {
-    /// Of all rounds, at their time.
-    pub fn new(rounds: Iterations<'a>, schedule: TimeMap) -> Self {
-        Self { rounds, schedule, until: Nanos::MAX, perturbed: None, is_end: false }
+    /// Of all iterations, at their time.
+    pub fn new(iterations: Iterations<'a>, schedule: TimeMap) -> Self {
+        Self { iterations, schedule, until: Nanos::MAX, perturbed: None, is_end: false }
     }
 
     /// Ends it at that time of the run.
@@ -77,26 +77,26 @@ impl<'a> Schedule<'a> {
             if self.is_end {
                 return Ok(None);
             }
-            let Some(next) = self.next_intended()? else {
+            let Some(next) = self.next_scheduled()? else {
                 self.is_end = true;
                 continue;
             };
             match &mut self.perturbed {
-                Some(perturbed) => perturbed.put(next.intended, next),
+                Some(perturbed) => perturbed.put(next.scheduled, next),
                 None => return Ok(Some(next)),
             }
         }
     }
 
-    fn next_intended(&mut self) -> Result<Option<Scheduled>> {
-        let Some(next) = self.rounds.take_next()? else { return Ok(None) };
-        let intended = self.schedule.intended(next.request.at);
-        Ok((intended < self.until).then_some(Scheduled { next, intended, deadline: intended }))
+    fn next_scheduled(&mut self) -> Result<Option<Scheduled>> {
+        let Some(next) = self.iterations.take_next()? else { return Ok(None) };
+        let scheduled = self.schedule.scheduled(next.request.at);
+        Ok((scheduled < self.until).then_some(Scheduled { next, scheduled, deadline: scheduled }))
     }
 
     /// What the load says of itself.
     pub fn metadata(&self) -> &Metadata {
-        self.rounds.metadata()
+        self.iterations.metadata()
     }
 }
 
@@ -107,8 +107,8 @@ mod tests {
     #[test]
     fn counts_from_the_first_and_divides() {
         let mut schedule = TimeMap::new(2.0, false);
-        assert_eq!([7, 9, 12].map(|at| schedule.intended(Nanos(at)).0), [0, 1, 3]);
+        assert_eq!([7, 9, 12].map(|at| schedule.scheduled(Nanos(at)).0), [0, 1, 3]);
         let mut schedule = TimeMap::new(1.0, true);
-        assert_eq!([7, 9].map(|at| schedule.intended(Nanos(at)).0), [0, 0]);
+        assert_eq!([7, 9].map(|at| schedule.scheduled(Nanos(at)).0), [0, 0]);
     }
 }

@@ -25,7 +25,7 @@ pub const BLOCK_SECTORS: u64 = 8;
 /// gather.
 const MOST_CHANGES: usize = 64;
 
-/// What a sector may hold, in four bytes: a generation, of which the lower 32 bits are enough to tell two apart, or one of
+/// What a sector may hold, in four bytes: the lower 32 bits of a sequence number, enough to tell two apart, or one of
 /// the constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Content(u32);
@@ -40,15 +40,15 @@ impl Content {
     /// Nothing: the changes alone say what it may hold.
     pub const DISPLACED: Self = Self(u32::MAX - 2);
 
-    /// What the request of that generation wrote.
-    pub fn of(generation: u64) -> Self {
-        debug_assert!(is_generation(generation));
-        Self(generation as u32)
+    /// What the request of that sequence number wrote.
+    pub fn of(sequence_number: u64) -> Self {
+        debug_assert!(is_sequence_number(sequence_number));
+        Self(sequence_number as u32)
     }
 
-    /// The generation, if it is one, given the highest that there is.
-    pub fn generation(self, highest: u64) -> Option<u64> {
-        if !is_generation(u64::from(self.0)) {
+    /// The sequence number, if it is one, given the highest that there is.
+    pub fn sequence_number(self, highest: u64) -> Option<u64> {
+        if !is_sequence_number(u64::from(self.0)) {
             return None;
         }
         let full = highest >> 32 << 32 | u64::from(self.0);
@@ -62,18 +62,18 @@ impl Content {
             (Self::ANYTHING, _) => true,
             (Self::BEFORE, found) => matches!(found, Found::Foreign | Found::Zeros),
             (Self::ZEROS, found) => *found == Found::Zeros,
-            (Self(generation), Found::Own(header)) => header.generation as u32 == generation,
+            (Self(sequence_number), Found::Own(header)) => header.sequence_number as u32 == sequence_number,
             _ => false,
         }
     }
 
     fn is_written(self) -> bool {
-        is_generation(u64::from(self.0))
+        is_sequence_number(u64::from(self.0))
     }
 }
 
-/// Whether a request can have that generation. A few out of each 2³² can't, so that four bytes hold everything else too.
-pub fn is_generation(number: u64) -> bool {
+/// Whether a request can have that sequence number. A few out of each 2³² can't: they stand for everything else.
+pub fn is_sequence_number(number: u64) -> bool {
     let low = number as u32;
     low != 0 && low < u32::MAX - 2
 }
@@ -104,7 +104,7 @@ pub struct Change {
     pub is_done: bool,
     /// When it was with the target.
     pub span: Span,
-    /// When the request of this generation, and all before it, are through, no read comes any more that was issued before
+    /// When all requests up to this sequence number are through, no read comes any more that was issued before
     /// this change completed.
     pub fence: u64,
 }

@@ -64,7 +64,7 @@ struct Suspect {
     expected: Content,
     read: Span,
     pass: Pass,
-    /// When the requests up to this generation are through, nothing can explain it any more.
+    /// When the requests up to this sequence number are through, nothing can explain it any more.
     fence: u64,
 }
 
@@ -119,7 +119,7 @@ impl Checker {
     pub fn take(&mut self, done: &CompletedIo, arena: &Arena) {
         let record = &done.record;
         let low = if self.may_overlap {
-            self.through.add(done.generation);
+            self.through.add(done.sequence_number);
             self.through.low()
         } else {
             // Whatever could disturb was not in flight with it.
@@ -166,7 +166,7 @@ impl Checker {
     fn enter(&mut self, done: &CompletedIo, low: u64) {
         let discarded = self.discarded.get(usize::from(done.target)).copied().unwrap_or_default();
         for deed in deeds(done, discarded) {
-            self.highest = self.highest.max(done.generation);
+            self.highest = self.highest.max(done.sequence_number);
             if !self.suspects.is_empty() {
                 self.explain(&deed);
             }
@@ -245,7 +245,7 @@ impl Checker {
             if self.may_be_explained(key, sector, &found, look.fence) {
                 self.suspect(look, key, sector, found, expected);
             } else {
-                let is_torn = torn(look, self.run, expected.generation(self.highest));
+                let is_torn = torn(look, self.run, expected.sequence_number(self.highest));
                 self.report((key, sector), found, expected, look.pass, is_torn, look.span.completed, look.request);
                 if look.pass != Pass::Final {
                     self.held.back_mut().expect("its row was put there").record.outcome = Outcome::Corrupt;
@@ -346,9 +346,9 @@ impl Checker {
     ) {
         let (target, start) = start_of(key);
         let place = (target, start + u64::from(sector));
-        let generation = expected.generation(self.highest);
-        let kind = kind_of(&found, place, generation, expected != Content::BEFORE).torn_if(is_torn);
-        let mut finding = Finding::new(kind, pass, place, generation, &found);
+        let sequence_number = expected.sequence_number(self.highest);
+        let kind = kind_of(&found, place, sequence_number, expected != Content::BEFORE).torn_if(is_torn);
+        let mut finding = Finding::new(kind, pass, place, sequence_number, &found);
         finding.expected_zeros = expected == Content::ZEROS;
         finding.request = (pass != Pass::Final).then_some(request);
         finding.at_ns = at.0;
@@ -362,7 +362,7 @@ fn torn(look: &Look<'_>, run: u64, expected: Option<u64>) -> bool {
     let mut sectors = look.data.chunks_exact(SECTOR_BYTES as usize).zip(sector..);
     expected.is_some_and(|expected| {
         sectors.any(|(bytes, at)| match inspect(bytes, run, target, at) {
-            Found::Own(header) => (header.generation, header.target, header.sector) == (expected, target, at),
+            Found::Own(header) => (header.sequence_number, header.target, header.sector) == (expected, target, at),
             _ => false,
         })
     })
@@ -374,7 +374,7 @@ fn deeds(done: &CompletedIo, discarded: Discarded) -> impl Iterator<Item = Write
     let record = &done.record;
     let zeros = discarded.zeros(record.sector.0, record.sectors.0).filter(|_| record.op == Op::Discard);
     let content = match record.op {
-        Op::Write => Content::of(done.generation),
+        Op::Write => Content::of(done.sequence_number),
         Op::WriteZeroes => Content::ZEROS,
         Op::Discard if zeros.is_some() => Content::ZEROS,
         _ => Content::ANYTHING,

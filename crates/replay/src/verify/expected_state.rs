@@ -59,7 +59,7 @@ pub struct ExpectedState {
     shards: Vec<Shard>,
     limit_bytes: usize,
     bytes: usize,
-    /// Blocks with changes that can be settled when the request of that generation and all before it are through.
+    /// Blocks with changes that can be settled when the request of that sequence number and all before it are through.
     due: VecDeque<(u64, u64)>,
 }
 
@@ -91,7 +91,7 @@ impl ExpectedState {
         }
     }
 
-    /// Enters a change. `low` is the generation up to which all requests are through, this one counted as such.
+    /// Enters a change. `low` is the sequence number up to which all requests are through, this one counted as such.
     pub fn enter(&mut self, deed: &WriteEffect, low: u64) {
         for (key, sectors) in blocks(deed.place) {
             if drawer_of(key) >= self.shards.len() {
@@ -138,7 +138,7 @@ impl ExpectedState {
         }
     }
 
-    /// Settles what can be, now that the request of generation `low` and all before it are through and entered.
+    /// Settles what can be, now that the request of sequence number `low` and all before it are through and entered.
     pub fn settle(&mut self, low: u64) {
         while let Some(&(fence, key)) = self.due.front()
             && fence <= low
@@ -304,20 +304,21 @@ mod tests {
     use super::*;
     use crate::verify::header::Header;
 
-    fn write(generation: u64, target: u16, sector: u64, sectors: u64) -> WriteEffect {
+    fn write(sequence_number: u64, target: u16, sector: u64, sectors: u64) -> WriteEffect {
         let place = Place { target, sector, sectors };
-        let span = Span { issued: Nanos(generation as i64 * 10), completed: Nanos(generation as i64 * 10 + 5) };
-        WriteEffect { place, content: Content::of(generation), is_done: true, span, fence: generation }
+        let span =
+            Span { issued: Nanos(sequence_number as i64 * 10), completed: Nanos(sequence_number as i64 * 10 + 5) };
+        WriteEffect { place, content: Content::of(sequence_number), is_done: true, span, fence: sequence_number }
     }
 
-    fn own(generation: u64, target: u16, sector: u64) -> Found {
-        let (request, offset, length, round) = (0, 0, 1, 0);
-        Found::Own(Header { run: 1, target, generation, request, sector, offset, length, round })
+    fn own(sequence_number: u64, target: u16, sector: u64) -> Found {
+        let (request, offset, length, iteration) = (0, 0, 1, 0);
+        Found::Own(Header { run: 1, target, sequence_number, request, sector, offset, length, iteration })
     }
 
     const LATER: Span = Span { issued: Nanos(i64::MAX - 1), completed: Nanos(i64::MAX) };
 
-    /// How many of these blocks are known, all of which must hold the generation that is their number.
+    /// How many of these blocks are known, all of which must hold the sequence number that is their number.
     fn known(ledger: &ExpectedState, blocks: std::ops::Range<u64>) -> u64 {
         let mut known = 0;
         for block in blocks {
@@ -373,9 +374,9 @@ mod tests {
         ) {
             let mut ledger = ExpectedState::new(1 << 30);
             let mut model = BTreeMap::new();
-            for (generation, &(target, sector, sectors)) in (1..).zip(&writes) {
-                ledger.enter(&write(generation, target, sector, sectors), u64::MAX);
-                model.extend((sector..sector + sectors).map(|sector| ((target, sector), generation)));
+            for (sequence_number, &(target, sector, sectors)) in (1..).zip(&writes) {
+                ledger.enter(&write(sequence_number, target, sector, sectors), u64::MAX);
+                model.extend((sector..sector + sectors).map(|sector| ((target, sector), sequence_number)));
             }
             prop_assert_eq!(ledger.sectors(), model.len() as u64);
             // The last pass comes by all of them, in their order.

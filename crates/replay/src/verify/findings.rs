@@ -80,11 +80,11 @@ pub struct Finding {
     /// How many.
     pub sectors: u64,
     /// What they should hold, if that is what a request wrote.
-    pub expected_generation: Option<u64>,
+    pub expected_sequence_number: Option<u64>,
     /// Whether they should hold zeros: they were discarded on a target that then returns zeros, or zeros were written.
     pub expected_zeros: bool,
     /// What they hold, if a request of this run wrote it.
-    pub found_generation: Option<u64>,
+    pub found_sequence_number: Option<u64>,
     /// Number in the load of the request that wrote what was found.
     pub found_request: Option<u64>,
     /// Where what was found in the first belongs.
@@ -107,7 +107,7 @@ impl Finding {
             _ => None,
         };
         let damaged = match found {
-            Found::Damaged(generation) => Some(*generation),
+            Found::Damaged(sequence_number) => Some(*sequence_number),
             _ => None,
         };
         Self {
@@ -116,9 +116,9 @@ impl Finding {
             target,
             sector,
             sectors: 1,
-            expected_generation: expected,
+            expected_sequence_number: expected,
             expected_zeros: false,
-            found_generation: header.map(|h| h.generation).or(damaged),
+            found_sequence_number: header.map(|h| h.sequence_number).or(damaged),
             found_request: header.map(|h: &Header| h.request),
             found_sector: header.filter(|_| kind == Kind::Misdirected).map(|h| h.sector),
             found_target: header.filter(|_| kind == Kind::Misdirected).map(|h| h.target),
@@ -133,7 +133,8 @@ impl Finding {
         let place = |f: &Self| f.found_sector.map(|sector| sector.wrapping_sub(f.sector));
         (self.target, self.sector + self.sectors) == (other.target, other.sector)
             && (self.kind, self.pass, self.request, self.at_ns) == (other.kind, other.pass, other.request, other.at_ns)
-            && (self.expected_generation, self.found_generation) == (other.expected_generation, other.found_generation)
+            && (self.expected_sequence_number, self.found_sequence_number)
+                == (other.expected_sequence_number, other.found_sequence_number)
             && self.expected_zeros == other.expected_zeros
             && (place(self), self.found_target, self.errno) == (place(other), other.found_target, other.errno)
     }
@@ -172,7 +173,7 @@ pub fn kind_of(found: &Found, at: (u16, u64), expected: Option<u64>, is_written:
     match found {
         Found::Own(header) if (header.target, header.sector) != at => Kind::Misdirected,
         // Where zeros or nothing were expected, a write of this run is from before, or never was.
-        Found::Own(header) if expected.map_or(is_written, |expected| header.generation < expected) => Kind::Stale,
+        Found::Own(header) if expected.map_or(is_written, |expected| header.sequence_number < expected) => Kind::Stale,
         Found::Own(_) => Kind::Unexpected,
         Found::Damaged(_) => Kind::Damaged,
         Found::Zeros | Found::Foreign => Kind::Lost,
@@ -206,15 +207,15 @@ impl Finding {
             write!(f, " of {}", name.display())?;
         }
         write!(f, ": {}", self.kind.name())?;
-        match self.expected_generation {
-            Some(generation) => write!(f, "; expected generation {generation}")?,
+        match self.expected_sequence_number {
+            Some(number) => write!(f, "; expected sequence number {number}")?,
             None if self.expected_zeros => write!(f, "; expected zeros")?,
             None if self.kind != Kind::Unreadable => write!(f, "; expected no write of this run")?,
             None => {}
         }
-        match (self.found_generation, self.kind) {
+        match (self.found_sequence_number, self.kind) {
             (_, Kind::Unread | Kind::Unreadable) => {}
-            (Some(generation), _) => write!(f, ", found {generation}")?,
+            (Some(number), _) => write!(f, ", found {number}")?,
             (None, _) => write!(f, ", found nothing of this run")?,
         }
         if let Some(request) = self.found_request {

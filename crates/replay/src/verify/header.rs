@@ -6,17 +6,17 @@
 //!       12  target           2   index of the run's target
 //!       14  zero             2
 //!       16  run              8   a random number, the same in the whole run
-//!       24  generation       8   the request's place among all of the run, from 1
+//!       24  sequence number  8   the request's place among all of the run, from 1
 //!       32  request          8   its number in the load
 //!       40  sector           8   where this sector belongs on the target
 //!       48  offset           4   this sector's place in the request, in sectors
 //!       52  length           4   the request's length, in sectors
-//!       56  round            4   how often the load had been replayed before
+//!       56  iteration        4   complete iterations of the load before this one
 //!       60  zero             4
 //!       64  data           448
 //! ```
 //!
-//! All numbers are little-endian. Requests that overlap are issued in the order of their generations.
+//! All numbers are little-endian. Requests that overlap are issued in the order of their sequence numbers.
 
 use iosonar_trace::SECTOR_BYTES;
 
@@ -40,7 +40,7 @@ pub struct Header {
     /// Which of its targets it was meant for.
     pub target: u16,
     /// Which of its requests wrote it.
-    pub generation: u64,
+    pub sequence_number: u64,
     /// That request's number in the load.
     pub request: u64,
     /// The sector that it was meant for.
@@ -49,8 +49,8 @@ pub struct Header {
     pub offset: u32,
     /// The length of the request, in sectors.
     pub length: u32,
-    /// How many times the load had been replayed in full before.
-    pub round: u32,
+    /// Complete iterations of the load before this one.
+    pub iteration: u32,
 }
 
 /// What a sector that was read turns out to be.
@@ -58,7 +58,7 @@ pub struct Header {
 pub enum Found {
     /// Written by this run, and whole. Not necessarily where it belongs.
     Own(Header),
-    /// Written by this run, but not as it is now: bits flipped, or a part of it is of another write. The generation that
+    /// Written by this run, but not as it is now: bits flipped, or a part of it is of another write. The sequence number that
     /// it names, for what it is worth.
     Damaged(u64),
     /// Nothing but zeros.
@@ -74,12 +74,12 @@ pub fn write_header(bytes: &mut [u8], run: u64, planned: &PreparedIo) {
     let mut header = Header {
         run,
         target: planned.target,
-        generation: planned.generation,
+        sequence_number: planned.sequence_number,
         request: planned.request,
         sector: planned.sector.0,
         offset: 0,
         length: planned.sectors.0 as u32,
-        round: planned.round,
+        iteration: planned.iteration,
     };
     for sector in bytes.chunks_exact_mut(SECTOR) {
         header.put(sector);
@@ -102,12 +102,12 @@ impl Header {
         sector[12..14].copy_from_slice(&self.target.to_le_bytes());
         sector[14..16].fill(0);
         sector[16..24].copy_from_slice(&self.run.to_le_bytes());
-        sector[24..32].copy_from_slice(&self.generation.to_le_bytes());
+        sector[24..32].copy_from_slice(&self.sequence_number.to_le_bytes());
         sector[32..40].copy_from_slice(&self.request.to_le_bytes());
         sector[40..48].copy_from_slice(&self.sector.to_le_bytes());
         sector[48..52].copy_from_slice(&self.offset.to_le_bytes());
         sector[52..56].copy_from_slice(&self.length.to_le_bytes());
-        sector[56..60].copy_from_slice(&self.round.to_le_bytes());
+        sector[56..60].copy_from_slice(&self.iteration.to_le_bytes());
         sector[60..64].fill(0);
         let checksum = crc32fast::hash(&sector[12..]);
         sector[8..12].copy_from_slice(&checksum.to_le_bytes());
@@ -119,12 +119,12 @@ impl Header {
         Self {
             run: long(16),
             target: u16::from_le_bytes([sector[12], sector[13]]),
-            generation: long(24),
+            sequence_number: long(24),
             request: long(32),
             sector: long(40),
             offset: word(48),
             length: word(52),
-            round: word(56),
+            iteration: word(56),
         }
     }
 }
@@ -144,11 +144,11 @@ pub fn inspect(sector: &[u8], run: u64, target: u16, at: u64) -> Found {
     if is_marked && is_own {
         let checksum = u32::from_le_bytes(sector[8..12].try_into().expect("four bytes"));
         let is_whole = crc32fast::hash(&sector[12..]) == checksum;
-        return if is_whole { Found::Own(header) } else { Found::Damaged(header.generation) };
+        return if is_whole { Found::Own(header) } else { Found::Damaged(header.sequence_number) };
     }
     // One of the marks may be what was damaged. Headers of earlier runs have another run's number altogether.
     let is_nearly_own = (header.run ^ run).count_ones() <= NEARLY;
-    if is_nearly_own && (is_marked || belongs) { Found::Damaged(header.generation) } else { Found::Foreign }
+    if is_nearly_own && (is_marked || belongs) { Found::Damaged(header.sequence_number) } else { Found::Foreign }
 }
 
 /// A number for a run that no other has.
@@ -179,7 +179,7 @@ mod tests {
         for (i, sector) in bytes.chunks(512).enumerate() {
             let Found::Own(header) = inspect(sector, RUN, 0, 1000 + i as u64) else { panic!("sector {i}") };
             assert_eq!((header.sector, header.offset, header.length), (1000 + i as u64, i as u32, 8));
-            assert_eq!((header.generation, header.run, header.target), (77, RUN, 0));
+            assert_eq!((header.sequence_number, header.run, header.target), (77, RUN, 0));
         }
         assert_eq!(bytes[64..512], (64..512).map(|i| (i * 7) as u8).collect::<Vec<_>>(), "the data is left alone");
     }

@@ -83,10 +83,10 @@ impl Pieces {
     }
 
     /// Notes a late request.
-    pub fn late(&mut self, at: Nanos, held_by: &'static str) {
+    pub fn late(&mut self, at: Nanos, delay_reason: &'static str) {
         let piece = self.at(at);
         piece.late += 1;
-        piece.first_late = earlier(piece.first_late, Some((at, held_by)));
+        piece.first_late = earlier(piece.first_late, Some((at, delay_reason)));
     }
 
     /// Two pieces become one.

@@ -3,13 +3,13 @@
 use crate::model::request::{DeviceId, Flags, Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};
 
-/// What happened to one request. Times count from the run's virtual zero: the deadline of its first request.
+/// What happened to one request. Times count from the run's virtual zero: the scheduled time of its first request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoResult {
     /// Its number in the load, from 0, over the whole load (not only the window).
     pub request: u64,
-    /// How many times the load had been replayed in full before it.
-    pub round: u32,
+    /// Complete iterations of the load before this one.
+    pub iteration: u32,
     /// The device it was for in the load.
     pub device: DeviceId,
     /// Its sector in the load.
@@ -22,8 +22,8 @@ pub struct IoResult {
     pub op: Op,
     /// How it did that.
     pub flags: Flags,
-    /// When it should have been issued.
-    pub intended: Nanos,
+    /// When the load wants it to be issued.
+    pub scheduled: Nanos,
     /// When it was issued: taken right before its submission. `None` if it never was.
     pub issued: Option<Nanos>,
     /// When its completion was seen. `None` if it never was.
@@ -32,9 +32,9 @@ pub struct IoResult {
     pub ready: Option<Nanos>,
     /// When the call that submitted it returned; kept with `--verbose`.
     pub submitted: Option<Nanos>,
-    /// When the target was last seen to have no answers, its own among them, after its issue: it was answered between then
-    /// and `completed`; kept with `--verbose`.
-    pub unanswered: Option<Nanos>,
+    /// The last poll after its issue that found no completions: it completed between then and `completed`; kept with
+    /// `--verbose`.
+    pub last_empty_poll: Option<Nanos>,
     /// Bytes that the target says it moved.
     pub bytes_done: u64,
     /// Requests in flight right after its issue, itself included.
@@ -45,8 +45,8 @@ pub struct IoResult {
     pub pushed_back: bool,
     /// Whether it was widened to the target's logical blocks.
     pub widened: bool,
-    /// What kept it from going at its deadline, other than an overlap.
-    pub held_by: HeldBy,
+    /// What delayed it, other than an overlap.
+    pub delay_reason: DelayReason,
     /// How it ended.
     pub outcome: Outcome,
     /// The error number for [`Outcome::Error`], else 0.
@@ -58,25 +58,25 @@ impl IoResult {
     pub fn of(request: &Request, number: u64) -> Self {
         Self {
             request: number,
-            round: 0,
+            iteration: 0,
             device: request.device,
             source_sector: request.sector,
             sector: request.sector,
             sectors: request.sectors,
             op: request.op,
             flags: request.flags,
-            intended: request.at,
+            scheduled: request.at,
             issued: None,
             completed: None,
             ready: None,
             submitted: None,
-            unanswered: None,
+            last_empty_poll: None,
             bytes_done: 0,
             in_flight: 0,
             waiting: 0,
             pushed_back: false,
             widened: false,
-            held_by: HeldBy::Nothing,
+            delay_reason: DelayReason::None,
             outcome: Outcome::Unfinished,
             errno: 0,
         }
@@ -87,22 +87,24 @@ impl IoResult {
         Some(self.completed? - self.issued?)
     }
 
-    /// From the deadline to the issue: what the manual calls delay.
+    /// From the scheduled time to the issue.
     pub fn delay(&self) -> Option<Nanos> {
-        Some(self.issued? - self.intended)
+        Some(self.issued? - self.scheduled)
     }
 
-    /// Whether it was *not held back*: nothing but the replayer itself kept it from its scheduled time. The one definition;
-    /// `docs/schema.md` has it in SQL. A load that was read too late, or a record that could not be written, is the
-    /// replayer's own fault, so such requests count. Those that waited for the device, or were put off on purpose, don't.
-    pub fn was_free(&self) -> bool {
-        use HeldBy::{Depth, Order, Perturbed};
-        self.issued.is_some() && !self.pushed_back && !matches!(self.held_by, Depth | Order | Perturbed)
+    /// Whether nothing but the replayer itself delayed it. The one definition; `docs/schema.md` has it in SQL. A load that
+    /// was read too late, or a journal that was written too slowly, is the replayer's own fault, so such requests count.
+    /// Those that waited for the device, or were postponed on purpose, don't.
+    pub fn is_not_held_back(&self) -> bool {
+        use DelayReason::{Depth, Order, Perturbed};
+        self.issued.is_some() && !self.pushed_back && !matches!(self.delay_reason, Depth | Order | Perturbed)
     }
 }
 
 macro_rules! named_enum {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $number:literal $text:literal,)* }) => {
+    ($(#[$doc:meta])* $name:ident {
+        $($(#[$vdoc:meta])* $variant:ident = $number:literal $text:literal $(was $old:literal)?,)*
+    }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
@@ -117,9 +119,12 @@ macro_rules! named_enum {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// The one of that name.
+            /// The one of that name, or of the name that it had in version 1 of the table.
             pub fn from_name(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|x| x.name() == name)
+                match name {
+                    $($text $(| $old)? => Some(Self::$variant),)*
+                    _ => Option::None,
+                }
             }
 
             /// The one of that number.
@@ -131,19 +136,19 @@ macro_rules! named_enum {
 }
 
 named_enum! {
-    /// What kept a request from going at its deadline.
-    HeldBy {
-        /// Nothing: it was not held back.
-        Nothing = 0 "nothing",
+    /// What delayed a request, other than an overlap.
+    DelayReason {
+        /// Nothing.
+        None = 0 "none" was "nothing",
         /// The most requests allowed in flight were in flight.
         Depth = 1 "depth",
         /// An earlier request had to wait for an overlap, and order was asked for.
         Order = 2 "order",
         /// The load was not read, its data not built, or no buffer free for it in time.
         Input = 3 "input",
-        /// The record of the run could not be written as fast as the requests completed.
-        Recorder = 4 "recorder",
-        /// It was put off on purpose.
+        /// The completion log could not check and write results as fast as the requests completed.
+        CompletionLog = 4 "completion_log" was "recorder",
+        /// It was postponed on purpose.
         Perturbed = 5 "perturbed",
     }
 }

@@ -5,3 +5,4 @@ pub(crate) mod metadata;
 pub(crate) mod request;
 pub(crate) mod rwbs;
 pub(crate) mod units;
+pub(crate) mod versions;

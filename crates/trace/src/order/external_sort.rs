@@ -207,7 +207,7 @@ impl SortedLoad {
         Ok(Self { sorted: sorter.finish()?, metadata })
     }
 
-    /// The load that a run replayed: its requests at their intended times, in that order and that of the load. What was widened to the target's
+    /// The load that a run replayed: its requests at their scheduled times, in that order and that of the load. What was widened to the target's
     /// blocks stays so: a run does not tell how long it had been.
     ///
     /// # Errors
@@ -221,12 +221,12 @@ impl SortedLoad {
                 device: record.device,
                 flags: record.flags,
                 latency: record.latency(),
-                ..Request::new(record.intended, record.op, place_in_load(&record, block), record.sectors)
+                ..Request::new(record.scheduled, record.op, place_in_load(&record, block), record.sectors)
             };
             widened += u64::from(record.widened);
             counted.count_request(&request);
             // Rows are in the order of completion. A load of more requests than that there is none.
-            sorter.push_at(u64::from(record.round) << 40 | record.request, request)?;
+            sorter.push_at(u64::from(record.iteration) << 40 | record.request, request)?;
         }
         let Metadata { counts, span, .. } = counted;
         let mut metadata = Metadata { kind: Kind::Load, counts, span, run: None, ..run.metadata().clone() };
@@ -235,7 +235,7 @@ impl SortedLoad {
         let times = if run.is_some_and(|run| run["options"]["asap"] == true) {
             "the times of their issue, as it had no others (--asap)"
         } else {
-            "their intended times"
+            "their scheduled times"
         };
         metadata.notice(format!("this load was made from a run: its requests at {times}"));
         if let Some(fake) = run.and_then(|run| run["fake"].as_str()) {
@@ -338,9 +338,9 @@ mod tests {
 
     #[test]
     fn requests_of_equal_times_come_in_the_order_of_the_load() {
-        let of = |at, round, number| {
-            let request = Request::new(Nanos(at), Op::Read, Sector(u64::from(round) * 10 + number), Sectors(1));
-            IoResult { round, ..IoResult::of(&request, number) }
+        let of = |at, iteration, number| {
+            let request = Request::new(Nanos(at), Op::Read, Sector(u64::from(iteration) * 10 + number), Sectors(1));
+            IoResult { iteration, ..IoResult::of(&request, number) }
         };
         let run = vec![of(5, 0, 3), of(0, 0, 1), of(5, 1, 0), of(5, 0, 2), of(0, 0, 0), of(5, 1, 1)];
         let (requests, _) = load_of(serde_json::Value::Null, run);
@@ -353,7 +353,7 @@ mod tests {
         assert!(said(serde_json::json!({"fake": "FAKE RESULT: simulated"})).contains("FAKE RESULT: simulated"));
         assert!(said(serde_json::json!({"options": {"asap": true}})).contains("times of their issue"));
         let real = said(serde_json::json!({"fake": null, "options": {"asap": false}}));
-        assert_eq!(real, "this load was made from a run: its requests at their intended times");
+        assert_eq!(real, "this load was made from a run: its requests at their scheduled times");
     }
 
     proptest! {

@@ -26,7 +26,7 @@ pub static TRANSFORM: Transform = Transform {
                   through, those of all devices as the first one's, without flags, latencies and processes: that is all\n\
                   the text has room for. The date is left out, as the command may move times. Put `remap` or `adjacent` in front to choose or keep devices apart. The load ends\n\
                   with an error if the command does. `iosonar replay --edit` runs it twice, as it counts the load before\n\
-                  the run, and once more for each further round of `--loop`.",
+                  the run, and once more for each further iteration of `--loop`.",
         params: &[ParamSpec {
             name: "command",
             takes: ParamType::Text,

@@ -24,7 +24,7 @@ A pipeline is one transform or several, separated by bars; the first comes first
   is written says how it was made.
 - Files that `merge`, `append` and `adjacent` name are those of the machine and folder where the command runs. `iosonar replay
   --edit` reads them twice, so that they can be no pipes.
-- `iosonar replay --loop` reads and changes the load anew for each round. What needs it as a whole (`dense`, `derived`, `reverse`,
+- `iosonar replay --loop` reads and changes the load anew for each iteration. What needs it as a whole (`dense`, `derived`, `reverse`,
   `adjacent`, `anonymise`) takes its time then, in the midst of the run: say `--edit 'dense | repeat'` instead.
 ";
 

@@ -14,7 +14,7 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "repeat",
         about: "The load again and again, forever if not told otherwise",
-        details: "The working set does not grow by that, unless each round is shifted (offset), or a `slip` follows. The\n\
+        details: "The working set does not grow by that, unless each iteration is shifted (offset), or a `slip` follows. The\n\
                   load is kept in a temporary file: 72 bytes for each of its requests. Put a `select to=` that ends it right\n\
                   behind it: `repeat | clip from=1T | select to=1h` never ends if `clip` leaves nothing, as no request comes\n\
                   that is late enough.",
@@ -23,13 +23,13 @@ pub static TRANSFORM: Transform = Transform {
                 name: "times",
                 takes: ParamType::Count,
                 unset: ParamDefault::Means("forever"),
-                help: "how many rounds",
+                help: "how many iterations",
             },
             ParamSpec {
                 name: "offset",
                 takes: ParamType::Sectors,
                 unset: ParamDefault::Default("0"),
-                help: "by how much each round lies behind the one before",
+                help: "by how much each iteration lies behind the one before",
             },
             ParamSpec {
                 name: "period",
@@ -37,12 +37,12 @@ pub static TRANSFORM: Transform = Transform {
                 unset: ParamDefault::Means(
                     "from the first request to the last, and the mean distance of two; 1 s if all have one time",
                 ),
-                help: "time from round to round",
+                help: "time from iteration to iteration",
             },
         ],
         example: "repeat times=5 offset=1G",
     },
-    // Its first round streams: no need to wait for the whole.
+    // Its first iteration streams: no need to wait for the whole.
     needs: Needs::Rows,
     length: |settings| if settings.optional_count("times").is_some() { Length::Kept } else { Length::Endless },
     build,
@@ -59,7 +59,8 @@ fn build(settings: &Settings) -> Built {
     }
     Ok(Box::new(move |rows| {
         let metadata = rows.metadata().clone();
-        let repeat = Repeat { times, offset, period, metadata, round: 0, phase: Phase::First(rows, Holder::new()?) };
+        let repeat =
+            Repeat { times, offset, period, metadata, iteration: 0, phase: Phase::First(rows, Holder::new()?) };
         Ok(if offset.0 == 0 { Counted::on_same_devices(repeat) } else { Counted::on_devices_of_any_size(repeat) })
     }))
 }
@@ -68,16 +69,16 @@ struct Repeat {
     times: Option<u64>,
     offset: Sectors,
     period: Option<Nanos>,
-    /// What is known of the load behind its first round.
+    /// What is known of the load behind its first iteration.
     metadata: Metadata,
-    round: u64,
+    iteration: u64,
     phase: Phase,
 }
 
 enum Phase {
-    /// The first round, put aside as it goes.
+    /// The first iteration, put aside as it goes.
     First(Rows, Holder),
-    /// A later round: what was put aside, the next request's number, and the time between rounds.
+    /// A later iteration: what was put aside, the next request's number, and the time between iterations.
     Later(Held, u64, Nanos),
     Done,
 }
@@ -98,22 +99,22 @@ impl Source for Repeat {
                     if *next < held.len() {
                         let mut request = held.get(*next)?;
                         *next += 1;
-                        let round = self.round;
-                        let outside = |setting| outside("repeat", setting, round * held.len() + *next);
-                        let passed = i64::try_from(round).ok().and_then(|round| period.0.checked_mul(round));
+                        let iteration = self.iteration;
+                        let outside = |setting| outside("repeat", setting, iteration * held.len() + *next);
+                        let passed = i64::try_from(iteration).ok().and_then(|n| period.0.checked_mul(n));
                         let at = passed.and_then(|passed| passed.checked_add(request.at.0));
                         request.at = Nanos(at.ok_or_else(|| outside("period= or times="))?);
                         if request.has_no_place() {
                             return Ok(Some(request));
                         }
-                        let shift = self.offset.0.checked_mul(round);
+                        let shift = self.offset.0.checked_mul(iteration);
                         let sector = shift.and_then(|shift| shift.checked_add(request.sector.0));
                         request.sector = place(sector, request.sectors).ok_or_else(|| outside("offset= or times="))?;
                         return Ok(Some(request));
                     }
                     *next = 0;
-                    self.round += 1;
-                    if Some(self.round) == self.times {
+                    self.iteration += 1;
+                    if Some(self.iteration) == self.times {
                         self.phase = Phase::Done;
                     }
                 }
@@ -139,7 +140,7 @@ impl Source for Repeat {
         match (&self.phase, self.times) {
             (Phase::First(rows, _), Some(times)) => rows.progress().map(|done| done / times as f64),
             (Phase::Later(held, next, _), Some(times)) => {
-                Some((self.round as f64 + *next as f64 / held.len() as f64) / times as f64)
+                Some((self.iteration as f64 + *next as f64 / held.len() as f64) / times as f64)
             }
             _ => None,
         }
@@ -151,14 +152,14 @@ impl Repeat {
         let Phase::First(rows, holder) = std::mem::replace(&mut self.phase, Phase::Done) else { return Ok(()) };
         self.metadata = rows.metadata().clone();
         let mut held = holder.finish()?;
-        self.round = 1;
+        self.iteration = 1;
         // An empty load stays empty, however often it is repeated.
         if held.len() == 0 || self.times == Some(1) {
             return Ok(());
         }
         let (first, last) = (held.get(0)?.at, held.get(held.len() - 1)?.at);
         let span = last - first;
-        // A round must not begin before the last one ended: rows are in the order of time.
+        // An iteration must not begin before the last one ended: rows are in the order of time.
         let natural = match span.0 {
             // Nothing tells how far requests are apart.
             0 => Nanos(1_000_000_000),

@@ -9,7 +9,7 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "slip",
         about: "Moves positions on slowly: after every so many requests all that follow lie further behind",
-        details: "With `repeat` in front, each round goes to slightly different places.",
+        details: "With `repeat` in front, each iteration goes to slightly different places.",
         params: &[
             ParamSpec {
                 name: "every",

@@ -215,15 +215,15 @@ proptest! {
     fn repeat_is_the_load_again(requests in requests(50, 1000), times in 1_u64..5, offset in 0_u64..100) {
         let period = 70 * SECOND;
         let mut model = Vec::new();
-        for round in 0..times {
+        for iteration in 0..times {
             model.extend(requests.iter().map(|r| Request {
-                at: Nanos(r.at.0 + round as i64 * period),
-                ..placed(r, r.sector.0 + round * offset)
+                at: Nanos(r.at.0 + iteration as i64 * period),
+                ..placed(r, r.sector.0 + iteration * offset)
             }));
         }
         let pipeline = format!("repeat times={times} offset={offset} period=70s");
         prop_assert_eq!(edited(&pipeline, &requests), model.clone());
-        // Forever, cut off where the same number of rounds ends: the same.
+        // Forever, cut off where the same number of iterations ends: the same.
         let forever = format!("repeat offset={offset} period=70s | select to={}", 70 * times);
         if !requests.is_empty() {
             prop_assert_eq!(edited(&forever, &requests), model);

@@ -73,7 +73,7 @@ fn fate(prepared: &Prepared, device: &Device) -> String {
 
 /// How much of the load that is about.
 fn demand(prepared: &Prepared) -> String {
-    let again = if prepared.options().again { " of each round" } else { "" };
+    let again = if prepared.options().again { " of each iteration" } else { "" };
     match (prepared.survey(), prepared.options().reads_only) {
         (None, false) => "all writes of the load".to_owned(),
         (None, true) => "all but the reads of the load are left out".to_owned(),

@@ -52,7 +52,7 @@ Examples:
   iosonar replay mysql.load.gz --target /dev/sdb --output fast.replay.parquet --asap --depth 64
   iosonar replay mysql.load.gz --target /srv/test.img --output file.replay.parquet --speedup 10
   iosonar replay x.load.gz -t /dev/sdb -o y.replay.parquet --duration 86400 --edit 'repeat | slip'
-                                          a day of it, each round at shifted positions
+                                          a day of it, each iteration at shifted positions
   iosonar replay host.load -t sda=/dev/sdb -t sdb=/dev/sdc -o a.replay.parquet --depth each=64
                                           two devices of a load, with a depth of 64 each
   iosonar replay x.load.gz -t /dev/sdb -o y.replay.parquet --loop --for 10m

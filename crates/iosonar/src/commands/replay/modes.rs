@@ -12,7 +12,7 @@ use crate::duration;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Ways to run")]
 pub struct Modes {
-    /// Replay the load in a loop, until --for is over or Ctrl-C; time continues from round to round
+    /// Replay the load in a loop, until --for is over or Ctrl-C; time continues from iteration to iteration
     #[arg(long = "loop")]
     again: bool,
     /// Replay only requests scheduled within this time of the run: 90, 10m, 2h; requests due before its end are still issued.

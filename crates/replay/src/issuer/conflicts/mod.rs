@@ -75,7 +75,7 @@ pub struct Tracker {
     turn: Vec<u64>,
     turns: u64,
     /// Slots whose last blocker has gone, oldest first.
-    revived: std::collections::VecDeque<u32>,
+    released: std::collections::VecDeque<u32>,
 }
 
 impl Tracker {
@@ -88,7 +88,7 @@ impl Tracker {
             blockers: vec![0; slots],
             turn: vec![0; slots],
             turns: 0,
-            revived: std::collections::VecDeque::with_capacity(slots),
+            released: std::collections::VecDeque::with_capacity(slots),
         }
     }
 
@@ -122,21 +122,21 @@ impl Tracker {
         }
     }
 
-    /// A request in flight is through: those that waited for it alone can be had from [`Tracker::revive`].
+    /// A request in flight is through: those that waited for it alone can be had from [`Tracker::release`].
     pub fn finish(&mut self, slot: u32) {
         let Some(range) = self.index.remove(slot) else { return };
         if self.policy != Policy::Partial {
             return;
         }
         let (strong, turn) = (self.strong, &self.turn);
-        let (blockers, revived) = (&mut self.blockers, &mut self.revived);
+        let (blockers, released) = (&mut self.blockers, &mut self.released);
         let own = turn[slot as usize];
         self.index.overlapping(range, |other_slot, other| {
             let other_slot_index = other_slot as usize;
             if turn[other_slot_index] > own && strong.conflict(range.modifies, other.modifies) {
                 blockers[other_slot_index] -= 1;
                 if blockers[other_slot_index] == 0 {
-                    revived.push_back(other_slot);
+                    released.push_back(other_slot);
                 }
             }
         });
@@ -144,8 +144,8 @@ impl Tracker {
 
     /// The next request whose conflict has gone; it counts as in flight from now on.
     #[inline]
-    pub fn revive(&mut self) -> Option<u32> {
-        self.revived.pop_front()
+    pub fn release(&mut self) -> Option<u32> {
+        self.released.pop_front()
     }
 }
 
@@ -249,12 +249,12 @@ mod tests {
                     let slot = flying.swap_remove(pick.index(flying.len()));
                     tracker.finish(slot);
                     free.push(slot);
-                    let mut revived: Vec<u32> = std::iter::from_fn(|| tracker.revive()).collect();
+                    let mut released: Vec<u32> = std::iter::from_fn(|| tracker.release()).collect();
                     let mut expected = model.finish(strong, slot);
-                    flying.extend(&revived);
-                    revived.sort_unstable();
+                    flying.extend(&released);
+                    released.sort_unstable();
                     expected.sort_unstable();
-                    prop_assert_eq!(revived, expected);
+                    prop_assert_eq!(released, expected);
                 }
             }
         }

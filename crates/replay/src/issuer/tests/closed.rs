@@ -18,7 +18,7 @@ fn without_think_times_the_next_goes_when_one_completes() {
     let rows = by_request(rows);
     assert_eq!(counters.max_in_flight, 3);
     assert!(rows.last().unwrap().completed.unwrap() < Nanos(10 * MS + MS / 10), "three at a time: {rows:?}");
-    assert!(rows[..3].iter().all(|row| row.intended == Nanos::ZERO));
+    assert!(rows[..3].iter().all(|row| row.scheduled == Nanos::ZERO));
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn with_think_times_a_slow_device_gets_its_load_later_and_never_faster() {
     let load = (0..10).map(|i| write(i, i as i64 * 5 * MS, i * 8, 8)).collect();
     let (rows, _) = bench(Think::AsLoad, 1, Policy::Partial).run(load, each_takes(3 * MS));
     for (row, next) in rows.iter().zip(&rows[1..]) {
-        assert_eq!(next.intended, row.completed.unwrap() + Nanos(5 * MS));
+        assert_eq!(next.scheduled, row.completed.unwrap() + Nanos(5 * MS));
         assert!(next.delay().unwrap() < Nanos(100), "{next:?}");
     }
 }
@@ -65,7 +65,7 @@ proptest! {
     ) {
         let mut at = 0;
         let load: Vec<_> = gaps.iter().zip(0..).map(|(gap, i)| { at += gap; write(i, at, i * 8, 8) }).collect();
-        let times: Vec<_> = load.iter().map(|planned| planned.intended).collect();
+        let times: Vec<_> = load.iter().map(|planned| planned.scheduled).collect();
         let think = if thinks { Think::AsLoad } else { Think::Never };
         let (through, _) = bench(think, depth, Policy::Allow).run(load, takes(latencies));
         prop_assert_eq!(through.len(), times.len());
@@ -79,7 +79,7 @@ proptest! {
                     before.completed.unwrap() + (times[number] - times[before.request as usize]).max(Nanos::ZERO)
                 }
             };
-            prop_assert_eq!(row.intended, expected, "{:?}", row);
+            prop_assert_eq!(row.scheduled, expected, "{:?}", row);
             let delay = row.delay().unwrap();
             prop_assert!((Nanos::ZERO..Nanos(1000)).contains(&delay), "late or early: {:?}", row);
             let flying = through.iter().filter(|other| other.issued <= row.issued && other.completed > row.issued);

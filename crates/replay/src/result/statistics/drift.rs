@@ -1,7 +1,7 @@
-//! Whether a replayer gets later and later: the growth of its issue error.
+//! Whether a replayer gets later and later: the growth of its delay.
 //!
 //! Single late requests are no drift, however late they are and wherever in the run they lie. So what counts is the *least*
-//! error in each part of the run, and the straight line through these by least squares.
+//! delay in each part of the run, and the straight line through these by least squares.
 
 use iosonar_trace::Nanos;
 
@@ -14,7 +14,7 @@ const FEWEST: usize = 8;
 /// The length of a part at first.
 const FIRST: Nanos = Nanos(1_000_000_000);
 
-/// The least issue error of each part of a run, in constant memory.
+/// The least delay of each part of a run, in constant memory.
 #[derive(Clone, Debug)]
 pub struct Drift {
     part: Nanos,
@@ -29,18 +29,18 @@ impl Default for Drift {
 
 impl Drift {
     /// Takes a request into account that was not held back.
-    pub fn add(&mut self, intended: Nanos, error: Nanos) {
-        let mut index = self.index(intended);
+    pub fn add(&mut self, scheduled: Nanos, delay: Nanos) {
+        let mut index = self.index(scheduled);
         while index >= PARTS {
             self.coarsen();
-            index = self.index(intended);
+            index = self.index(scheduled);
         }
         let least = &mut self.least[index];
-        *least = Some(least.map_or(error, |least| least.min(error)));
+        *least = Some(least.map_or(delay, |least| least.min(delay)));
     }
 
-    fn index(&self, intended: Nanos) -> usize {
-        (intended.0.max(0) / self.part.0) as usize
+    fn index(&self, scheduled: Nanos) -> usize {
+        (scheduled.0.max(0) / self.part.0) as usize
     }
 
     fn coarsen(&mut self) {
@@ -73,11 +73,11 @@ impl Drift {
 mod tests {
     use super::*;
 
-    /// A run of so many seconds, a thousand requests each, with that error in ns.
-    fn drift(seconds: i64, error: impl Fn(i64) -> i64) -> Option<f64> {
+    /// A run of so many seconds, a thousand requests each, with that delay in ns.
+    fn drift(seconds: i64, delay: impl Fn(i64) -> i64) -> Option<f64> {
         let mut drift = Drift::default();
         for ms in 0..seconds * 1000 {
-            drift.add(Nanos(ms * 1_000_000), Nanos(error(ms)));
+            drift.add(Nanos(ms * 1_000_000), Nanos(delay(ms)));
         }
         drift.us_per_min()
     }

@@ -72,16 +72,17 @@ impl Bench {
         let time = Time::starting_at(-1000);
         let (mut input, planned) = RingBuffer::new(load.len().max(1));
         let (output, mut through) = RingBuffer::new(load.len() * 2 + 80);
-        for (generation, &(at, op, sector, sectors)) in (1..).zip(load) {
+        for (sequence_number, &(at, op, sector, sectors)) in (1..).zip(load) {
             let deadline = Nanos(at);
-            let mut planned = PreparedIo { op, intended: deadline, deadline, ..write(generation, sector, sectors) };
+            let mut planned =
+                PreparedIo { op, scheduled: deadline, deadline, ..write(sequence_number, sector, sectors) };
             let bytes = sectors * 512;
             if bytes > 0 && matches!(op, Op::Read | Op::Write) {
                 let mut buffer = pool.take(bytes).unwrap();
                 let memory = arena.bytes_mut(&mut buffer, bytes);
                 match op {
                     Op::Write => {
-                        memory.iter_mut().zip(generation..).for_each(|(byte, i)| *byte = (i * 31) as u8);
+                        memory.iter_mut().zip(sequence_number..).for_each(|(byte, i)| *byte = (i * 31) as u8);
                         write_header(memory, RUN, &planned);
                     }
                     _ => poison(memory, RUN),
@@ -197,7 +198,7 @@ fn a_lost_write_is_named_with_what_should_be_there_and_what_is() {
     let ran = Bench::new(Verify::Reads).run(&LOAD, lying(2, Lie::LostWrite));
     let finding = &ran.findings[0];
     assert_eq!((finding.kind, finding.pass, finding.sector, finding.sectors), (Kind::Lost, Pass::Read, 32, 8));
-    assert_eq!((finding.expected_generation, finding.found_generation), (Some(3), None));
+    assert_eq!((finding.expected_sequence_number, finding.found_sequence_number), (Some(3), None));
     assert_eq!((finding.request, ran.findings.len()), (Some(4), 1));
     let row = ran.rows.iter().find(|row| row.request == 4).unwrap();
     assert_eq!((row.outcome, row.completed), (Outcome::Corrupt, Some(Nanos(finding.at_ns))));
@@ -205,9 +206,9 @@ fn a_lost_write_is_named_with_what_should_be_there_and_what_is() {
     let ran = Bench::new(Verify::Reads).run(&LOAD, lying(1, Lie::LostWrite));
     let finding = &ran.findings[0];
     assert_eq!((finding.kind, finding.sector, finding.sectors), (Kind::Stale, 0, 16));
-    assert_eq!((finding.expected_generation, finding.found_generation), (Some(2), Some(1)));
+    assert_eq!((finding.expected_sequence_number, finding.found_sequence_number), (Some(2), Some(1)));
     assert!(
-        finding.on(&[]).to_string().contains("sectors 0 to 15: stale; expected generation 2, found 1"),
+        finding.on(&[]).to_string().contains("sectors 0 to 15: stale; expected sequence number 2, found 1"),
         "{finding:?}"
     );
 }
@@ -238,7 +239,7 @@ fn what_was_misdirected_is_seen_where_nothing_was_written() {
     let ran = Bench::new(Verify::Reads).run(&load, lying(0, Lie::Misdirected(40)));
     let finding = &ran.findings[0];
     assert_eq!((finding.kind, finding.sector, finding.found_sector), (Kind::Misdirected, 40, Some(0)));
-    assert_eq!((finding.sectors, finding.found_generation), (8, Some(1)));
+    assert_eq!((finding.sectors, finding.found_sequence_number), (8, Some(1)));
 }
 
 #[test]

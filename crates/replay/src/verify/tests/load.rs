@@ -5,11 +5,11 @@ use iosonar_trace::{DeviceId, Flags, Nanos, Op, Sector, Sectors};
 use crate::pipeline::io::PreparedIo;
 
 /// A write that is due at once.
-pub fn write(generation: u64, sector: u64, sectors: u64) -> PreparedIo {
+pub fn write(sequence_number: u64, sector: u64, sectors: u64) -> PreparedIo {
     PreparedIo {
-        generation,
-        request: generation - 1,
-        round: 0,
+        sequence_number,
+        request: sequence_number - 1,
+        iteration: 0,
         device: DeviceId(0),
         target: 0,
         source_sector: Sector(sector),
@@ -17,7 +17,7 @@ pub fn write(generation: u64, sector: u64, sectors: u64) -> PreparedIo {
         sectors: Sectors(sectors),
         op: Op::Write,
         flags: Flags::default(),
-        intended: Nanos(0),
+        scheduled: Nanos(0),
         deadline: Nanos(0),
         ready: Nanos(i64::MIN / 2),
         widened: false,

@@ -11,7 +11,7 @@ use crate::verify::header::write_header;
 
 const RUN: u64 = 0x1234_5678_9abc_def0;
 
-/// A request with the times at which it was with the target; generations are places in the list, from 1.
+/// A request with the times at which it was with the target; sequence numbers are places in the list, from 1.
 #[derive(Clone, Debug)]
 struct Event {
     op: Op,
@@ -37,7 +37,7 @@ enum Brings {
 /// What a read brought, as the model sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Seen {
-    Generation(u64),
+    SequenceNumber(u64),
     Zeros,
     Foreign,
     Damaged,
@@ -60,9 +60,9 @@ impl Event {
         self.issued <= other.end() && other.issued <= self.end()
     }
 
-    fn allows(&self, generation: u64, seen: Seen) -> bool {
+    fn allows(&self, sequence_number: u64, seen: Seen) -> bool {
         match self.op {
-            Op::Write => seen == Seen::Generation(generation),
+            Op::Write => seen == Seen::SequenceNumber(sequence_number),
             Op::WriteZeroes => seen == Seen::Zeros,
             _ => true,
         }
@@ -87,12 +87,12 @@ fn is_allowed(history: &[Event], read: &Event, sector: u64, seen: Seen) -> bool 
     match seen {
         Seen::Damaged => torn,
         Seen::Zeros | Seen::Foreign => torn && without_header,
-        Seen::Generation(_) => false,
+        Seen::SequenceNumber(_) => false,
     }
 }
 
-fn planned(generation: u64, event: &Event) -> PreparedIo {
-    PreparedIo { op: event.op, ..write(generation, event.sector, event.sectors) }
+fn planned(sequence_number: u64, event: &Event) -> PreparedIo {
+    PreparedIo { op: event.op, ..write(sequence_number, event.sector, event.sectors) }
 }
 
 /// The bytes that a read brings, and what the model sees in them.
@@ -113,11 +113,11 @@ fn bring(history: &[Event], read: &Event) -> (Vec<u8>, Vec<Seen>) {
                 Seen::Damaged
             }
             Brings::Of(index) => {
-                let generation = index.index(history.len()) as u64 + 1;
-                let event = &history[generation as usize - 1];
+                let sequence_number = index.index(history.len()) as u64 + 1;
+                let event = &history[sequence_number as usize - 1];
                 if event.op == Op::Write && event.touches(sector) {
-                    write_header(&mut bytes, RUN, &write(generation, sector, 1));
-                    Seen::Generation(generation)
+                    write_header(&mut bytes, RUN, &write(sequence_number, sector, 1));
+                    Seen::SequenceNumber(sequence_number)
                 } else {
                     Seen::Foreign
                 }
@@ -149,8 +149,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-fn done(generation: u64, event: &Event, history: &[Event], pool: &mut Pool) -> CompletedIo {
-    let planned = planned(generation, event);
+fn done(sequence_number: u64, event: &Event, history: &[Event], pool: &mut Pool) -> CompletedIo {
+    let planned = planned(sequence_number, event);
     let record = IoResult {
         issued: Some(Nanos(event.issued)),
         completed: event.completed.map(Nanos),
@@ -166,7 +166,7 @@ fn done(generation: u64, event: &Event, history: &[Event], pool: &mut Pool) -> C
         buffer
     });
     let admitted = history.iter().filter(|other| other.issued <= event.end()).count() as u64;
-    CompletedIo { record, generation, target: 0, admitted, reread: None, buffer }
+    CompletedIo { record, sequence_number, target: 0, admitted, reread: None, buffer }
 }
 
 proptest! {

@@ -228,7 +228,7 @@ fn what_the_text_cannot_hold_of_a_run_did_complete_all_the_same() {
     let path = folder.path().join("x.replay");
     let mut writer = crate::create_run(&path, &metadata).unwrap();
     writer.write(&IoResult { op: Op::Flush, ..rows[0] }).unwrap();
-    writer.write(&IoResult { intended: Nanos(-1), ..rows[0] }).unwrap();
+    writer.write(&IoResult { scheduled: Nanos(-1), ..rows[0] }).unwrap();
     // This one did not.
     writer.write(&IoResult { completed: None, ..rows[0] }).unwrap();
     rows.iter().for_each(|row| writer.write(row).unwrap());

@@ -132,7 +132,7 @@ impl Writer<IoResult> for RunWriter {
             self.run_losses.incomplete += 1;
             return Ok(());
         };
-        if record.intended.0 < 0 {
+        if record.scheduled.0 < 0 {
             self.run_losses.outside += 1;
             return Ok(());
         }
@@ -142,7 +142,7 @@ impl Writer<IoResult> for RunWriter {
         self.run_losses.wrapped += u64::from(record.source_sector != record.sector);
         let op = if record.pushed_back { op.to_ascii_lowercase() } else { op };
         self.line.clear();
-        put_row(&mut self.line, record.intended, record.sector.0, record.sectors.0, op, delay, latency);
+        put_row(&mut self.line, record.scheduled, record.sector.0, record.sectors.0, op, delay, latency);
         self.written.count_record(record);
         self.output.write_all(&self.line).map_err(|e| self.output.error(e))
     }

@@ -44,7 +44,7 @@ pub fn mismatch(column: &Column, found: &ColumnDescriptor) -> Option<String> {
     let flat = found.max_rep_level() == 0 && found.max_def_level() <= 1;
     if !fits || !flat {
         let kind = if flat { "" } else { "nested " };
-        return Some(format!("its column {} is of the {kind}type {}", column.name, found.physical_type()));
+        return Some(format!("its column {} is of the {kind}type {}", found.name(), found.physical_type()));
     }
     meaning(column, found).err()
 }

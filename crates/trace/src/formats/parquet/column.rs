@@ -6,6 +6,8 @@ use crate::model::request::Comm;
 pub struct Column {
     /// Its name in the file.
     pub name: &'static str,
+    /// Its name in files of version 1, if that was another.
+    pub name_in_version_1: Option<&'static str>,
     /// What it holds.
     pub holds: Holds,
     /// Whether a cell may be null.
@@ -45,9 +47,21 @@ pub enum Missing {
     Accepted,
 }
 
+impl Column {
+    /// The same column, which had that name in version 1.
+    pub const fn once(self, name: &'static str) -> Self {
+        Self { name_in_version_1: Some(name), ..self }
+    }
+
+    /// Its name in files of that version.
+    pub fn name_in(&self, version: u32) -> &'static str {
+        self.name_in_version_1.filter(|_| version < 2).unwrap_or(self.name)
+    }
+}
+
 /// A column that a file may lack, without nulls.
 pub const fn column(name: &'static str, holds: Holds) -> Column {
-    Column { name, holds, nulls: Nulls::Never, missing: Missing::Accepted }
+    Column { name, name_in_version_1: None, holds, nulls: Nulls::Never, missing: Missing::Accepted }
 }
 
 /// A column that every file has.

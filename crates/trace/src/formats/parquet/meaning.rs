@@ -31,13 +31,13 @@ pub fn meaning(column: &Column, found: &ColumnDescriptor) -> Result<Meaning, Str
         _ => 0,
     };
     if whole && decimals != 0 {
-        return Err(format!("its column {} has decimals ({decimals} of them), and not whole numbers", column.name));
+        return Err(format!("its column {} has decimals ({decimals} of them), and not whole numbers", found.name()));
     }
     if found.converted_type() == ConvertedType::DATE {
-        return Err(format!("its column {} holds dates", column.name));
+        return Err(format!("its column {} holds dates", found.name()));
     }
     match unit(found).filter(|_| whole) {
-        Some(_) if !column.name.ends_with("_ns") => Err(format!("its column {} holds times", column.name)),
+        Some(_) if !column.name.ends_with("_ns") => Err(format!("its column {} holds times", found.name())),
         Some(1) => Ok(Meaning::Plain),
         Some(nanos) => Ok(Meaning::Times(nanos)),
         None if found.converted_type() == ConvertedType::UINT_32 => Ok(Meaning::Unsigned),

@@ -14,10 +14,10 @@ use crate::error::{Error, Result};
 use crate::formats::Opened;
 use crate::io::checkpoint::was_being_extended;
 use crate::io::stream::Reader;
-use crate::model::metadata::SCHEMA_VERSION;
-use crate::model::metadata::{Device, FOOTER_KEY, Kind, Metadata, Span};
+use crate::model::metadata::{Device, FOOTER_KEY, Kind, Metadata, SCHEMA_VERSION, Span};
 use crate::model::request::Request;
 use crate::model::units::Nanos;
+use crate::model::versions::FooterError;
 use crate::order::external_sort::{SortedLoad, Sorter};
 
 use super::batch::{BATCH_ROWS, Cells, ColumnBatch, mismatch};
@@ -33,6 +33,8 @@ pub struct TableFile {
     reader: SerializedFileReader<LookedAt>,
     /// Our own footer, if the file has one.
     footer: Option<Metadata>,
+    /// The version of the names of its columns.
+    version: u32,
     trust: Trust,
     kind: Kind,
     notice: Option<String>,
@@ -74,18 +76,12 @@ impl TableFile {
         let json = metadata.key_value_metadata().and_then(|pairs| pairs.iter().find(|pair| pair.key == FOOTER_KEY));
         let (mut footer, mut notice) = (None, None);
         if let Some(json) = json.and_then(|pair| pair.value.as_ref()) {
-            let found: Metadata = serde_json::from_str(json).map_err(|e| {
-                // A newer version may have changed anything, so ask for that first.
-                let version =
-                    serde_json::from_str::<serde_json::Value>(json).ok().and_then(|v| v["schema_version"].as_u64());
-                version.filter(|&v| v > SCHEMA_VERSION.into()).map_or_else(
-                    || Error::format(path, format!("its footer's `{FOOTER_KEY}` is not what docs/schema.md says: {e}")),
-                    |version| too_new(path, version),
-                )
+            let found = Metadata::from_json(json.as_bytes()).map_err(|error| match error {
+                FooterError::TooNew(_) => Error::format(path, error.to_string()),
+                FooterError::Invalid(e) => {
+                    Error::format(path, format!("its footer's `{FOOTER_KEY}` is not what docs/schema.md says: {e}"))
+                }
             })?;
-            if found.schema_version > SCHEMA_VERSION {
-                return Err(too_new(path, found.schema_version.into()));
-            }
             if i64::try_from(found.counts.requests) != Ok(rows) {
                 notice = Some(format!(
                     "the footer counts {} rows, but there are {rows}: another program changed the table, and it was \
@@ -99,19 +95,20 @@ impl TableFile {
         let is_own = metadata.created_by().is_some_and(|by| by.starts_with(CREATED_BY));
         let trust = if is_own && notice.is_none() && footer.is_some() { Trust::Footer } else { Trust::Rows };
         let has = |name: &str| metadata.schema_descr().columns().iter().any(|c| c.path().string() == name);
-        let kind = match &footer {
-            Some(footer) => footer.kind,
-            None if has("at_ns") => Kind::Load,
-            None if has("intended_ns") => Kind::Replay,
+        let (kind, version) = match &mut footer {
+            Some(footer) => (footer.kind, std::mem::replace(&mut footer.schema_version, SCHEMA_VERSION)),
+            None if has("at_ns") => (Kind::Load, SCHEMA_VERSION),
+            None if has("scheduled_ns") => (Kind::Replay, SCHEMA_VERSION),
+            None if has("intended_ns") => (Kind::Replay, 1),
             None => {
                 return Err(Error::format(
                     path,
-                    "a Parquet file, but neither a load (column at_ns) nor a run (column intended_ns); docs/schema.md \
+                    "a Parquet file, but neither a load (column at_ns) nor a run (column scheduled_ns); docs/schema.md \
                      lists the columns",
                 ));
             }
         };
-        Ok(Self { path: path.to_owned(), reader, footer, trust, kind, notice })
+        Ok(Self { path: path.to_owned(), reader, footer, version, trust, kind, notice })
     }
 
     /// Load or run.
@@ -147,12 +144,6 @@ fn points_inside(metadata: &ParquetMetaData, bytes: u64) -> bool {
         });
         group.num_rows() >= 0 && columns
     })
-}
-
-fn too_new(path: &Path, version: u64) -> Error {
-    let problem =
-        format!("of version {version} of the tables; this iosonar reads up to {SCHEMA_VERSION}: use a newer one");
-    Error::format(path, problem)
 }
 
 fn begins_with_magic(file: &mut File) -> std::io::Result<bool> {
@@ -320,12 +311,11 @@ fn places<Row: Table>(file: &TableFile) -> Result<Vec<Option<usize>>> {
     let places: Vec<Option<usize>> = Row::COLUMNS
         .iter()
         .map(|column| {
-            let place = found.iter().position(|f| f.path().string() == column.name);
+            let name = column.name_in(file.version);
+            let place = found.iter().position(|f| f.path().string() == name);
             match place {
                 Some(place) => problems.extend(mismatch(column, &found[place])),
-                None if column.missing == Missing::Refused => {
-                    problems.push(format!("its column {} is missing", column.name))
-                }
+                None if column.missing == Missing::Refused => problems.push(format!("its column {name} is missing")),
                 None => {}
             }
             place

@@ -1,6 +1,6 @@
 //! The columns of the two tables, in their order, and how a row goes into them and comes out of them.
 
-use crate::model::io_result::{HeldBy, IoResult, Outcome};
+use crate::model::io_result::{DelayReason, IoResult, Outcome};
 use crate::model::metadata::{Kind, Metadata};
 use crate::model::request::{DeviceId, Flags, Op, Request};
 use crate::model::units::{MAX_END_SECTOR, Nanos, Sector, Sectors};
@@ -118,25 +118,25 @@ impl Table for IoResult {
     const KIND: Kind = Kind::Replay;
     const COLUMNS: &'static [Column] = &[
         column("request", Holds::Time),
-        column("round", Holds::Narrow),
+        column("iteration", Holds::Narrow).once("round"),
         column("device", Holds::Narrow),
         column("source_sector", Holds::Wide),
         needed("sector", Holds::Wide),
         needed("sectors", Holds::Wide),
         needed("op", Holds::Name(op_number)),
         column("flags", Holds::Narrow),
-        needed("intended_ns", Holds::Time),
+        needed("scheduled_ns", Holds::Time).once("intended_ns"),
         Column { missing: Missing::Refused, ..nullable("issued_ns", Holds::Time) },
         Column { missing: Missing::Refused, ..nullable("completed_ns", Holds::Time) },
         nullable("ready_ns", Holds::Time),
         nullable("submitted_ns", Holds::Time),
-        nullable("unanswered_ns", Holds::Time),
+        nullable("last_empty_poll_ns", Holds::Time).once("unanswered_ns"),
         column("bytes_done", Holds::Wide),
         nullable("in_flight", Holds::Narrow),
         nullable("waiting", Holds::Narrow),
         column("pushed_back", Holds::Truth),
         column("widened", Holds::Truth),
-        column("held_by", Holds::Name(|name| HeldBy::from_name(name).map(|x| x as u8))),
+        column("delay_reason", Holds::Name(|name| DelayReason::from_name(name).map(|x| x as u8))).once("held_by"),
         column("outcome", Holds::Name(|name| Outcome::from_name(name).map(|x| x as u8))),
         column("errno", Holds::Narrow),
     ];
@@ -145,43 +145,43 @@ impl Table for IoResult {
         // A request that was issued is in flight itself, so that 0 says that nobody counted.
         let counted = self.in_flight > 0;
         cells.wide(self.request as i64);
-        cells.narrow(self.round as i32);
+        cells.narrow(self.iteration as i32);
         cells.narrow(self.device.0.into());
         cells.wide(self.source_sector.0 as i64);
         cells.wide(self.sector.0 as i64);
         cells.wide(self.sectors.0 as i64);
         cells.name(self.op.name());
         cells.narrow(self.flags.0.into());
-        cells.wide(self.intended.0);
+        cells.wide(self.scheduled.0);
         cells.wide_or_null(self.issued.map(|t| t.0));
         cells.wide_or_null(self.completed.map(|t| t.0));
         cells.wide_or_null(self.ready.map(|t| t.0));
         cells.wide_or_null(self.submitted.map(|t| t.0));
-        cells.wide_or_null(self.unanswered.map(|t| t.0));
+        cells.wide_or_null(self.last_empty_poll.map(|t| t.0));
         cells.wide(self.bytes_done as i64);
         cells.narrow_or_null(counted.then_some(self.in_flight as i32));
         cells.narrow_or_null(counted.then_some(self.waiting as i32));
         cells.truth(self.pushed_back);
         cells.truth(self.widened);
-        cells.name(self.held_by.name());
+        cells.name(self.delay_reason.name());
         cells.name(self.outcome.name());
         cells.narrow(self.errno);
     }
 
     fn take(cells: &mut Cells<'_>, place_in_file: u64) -> Result<Self, &'static str> {
         let request = cells.number().map_or(Ok(place_in_file), u64::try_from).map_err(|_| "request is negative")?;
-        let round = count(cells.number(), "round is negative or too large")?;
+        let iteration = count(cells.number(), "iteration is negative or too large")?;
         let device = device(cells.number())?;
         let source_sector = cells.number();
         let (sector, sectors) = place(cells.number(), cells.number())?;
         let op = op(cells.number())?;
         let flags = flags(cells.number());
-        let intended = Nanos(cells.number().ok_or("intended_ns is missing")?);
+        let scheduled = Nanos(cells.number().ok_or("scheduled_ns is missing")?);
         let issued = cells.number().map(Nanos);
         let completed = cells.number().map(Nanos);
         Ok(Self {
             request,
-            round,
+            iteration,
             device,
             source_sector: source_sector
                 .map_or(Ok(sector), |s| place(Some(s), Some(sectors.0 as i64)).map(|(s, _)| s))?,
@@ -189,18 +189,18 @@ impl Table for IoResult {
             sectors,
             op,
             flags,
-            intended,
+            scheduled,
             issued,
             completed,
             ready: cells.number().map(Nanos),
             submitted: cells.number().map(Nanos),
-            unanswered: cells.number().map(Nanos),
+            last_empty_poll: cells.number().map(Nanos),
             bytes_done: cells.number().map_or(sectors.bytes(), |n| n.max(0) as u64),
             in_flight: count(cells.number(), "in_flight is negative or too large")?,
             waiting: count(cells.number(), "waiting is negative or too large")?,
             pushed_back: cells.number() == Some(1),
             widened: cells.number() == Some(1),
-            held_by: name(cells.number(), HeldBy::from_number).ok_or("held_by is no known name")?,
+            delay_reason: name(cells.number(), DelayReason::from_number).ok_or("delay_reason is no known name")?,
             outcome: name(cells.number(), Outcome::from_number).ok_or("outcome is no known name")?,
             errno: fitting(cells.number(), "errno is no error number")?,
         })

@@ -11,7 +11,7 @@ use ::parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 
 use crate::formats::Opened;
-use crate::model::io_result::{HeldBy, IoResult, Outcome};
+use crate::model::io_result::{DelayReason, IoResult, Outcome};
 use crate::model::metadata::{Counts, Device, Metadata};
 use crate::model::request::{Comm, DeviceId, Flags, Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};
@@ -104,17 +104,17 @@ prop_compose! {
 
 prop_compose! {
     fn any_record()(
-        request in any_request(), number in 0..u64::MAX >> 1, round in 0..u32::MAX >> 1, target in 0_u64..1 << 53,
+        request in any_request(), number in 0..u64::MAX >> 1, iteration in 0..u32::MAX >> 1, target in 0_u64..1 << 53,
         times in any::<[Option<i64>; 5]>(), bytes_done in 0..u64::MAX >> 1, counted in any::<Option<(u16, u16)>>(),
-        (pushed_back, widened) in any::<(bool, bool)>(), held_by in 0..HeldBy::ALL.len(), outcome in 0..Outcome::ALL.len(),
-        errno in any::<i32>(),
+        (pushed_back, widened) in any::<(bool, bool)>(), reason in 0..DelayReason::ALL.len(),
+        outcome in 0..Outcome::ALL.len(), errno in any::<i32>(),
     ) -> IoResult {
-        let [issued, completed, ready, submitted, unanswered] = times.map(|t| t.map(Nanos));
+        let [issued, completed, ready, submitted, last_empty_poll] = times.map(|t| t.map(Nanos));
         IoResult {
-            request: number, round, device: request.device, source_sector: request.sector, sector: Sector(target),
-            sectors: request.sectors, op: request.op, flags: request.flags, intended: request.at, issued, completed,
-            ready, submitted, unanswered, bytes_done, in_flight: counted.map_or(0, |c| u32::from(c.0) + 1),
-            waiting: counted.map_or(0, |c| c.1.into()), pushed_back, widened, held_by: HeldBy::ALL[held_by],
+            request: number, iteration, device: request.device, source_sector: request.sector, sector: Sector(target),
+            sectors: request.sectors, op: request.op, flags: request.flags, scheduled: request.at, issued, completed,
+            ready, submitted, last_empty_poll, bytes_done, in_flight: counted.map_or(0, |c| u32::from(c.0) + 1),
+            waiting: counted.map_or(0, |c| c.1.into()), pushed_back, widened, delay_reason: DelayReason::ALL[reason],
             outcome: Outcome::ALL[outcome], errno,
         }
     }

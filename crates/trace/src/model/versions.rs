@@ -1,0 +1,137 @@
+//! Reads the footers of all versions of the tables. `docs/schema.md` lists what each version renamed.
+
+use serde_json::Value;
+
+use crate::model::metadata::{Metadata, SCHEMA_VERSION};
+
+/// Keys of `run.statistics` in version 1, and their names since.
+const STATISTICS: [(&str, &str); 5] = [
+    ("issue_error_us", "delay_us"),
+    ("issue_error_free_us", "delay_not_held_back_us"),
+    ("within_free_pct", "within_not_held_back_pct"),
+    ("latency_intended_us", "latency_from_scheduled_us"),
+    ("recorder_stalls", "completion_log_stalls"),
+];
+/// The same for each of `run.findings`.
+const FINDING: [(&str, &str); 2] =
+    [("expected_generation", "expected_sequence_number"), ("found_generation", "found_sequence_number")];
+/// A cause of delay in `run.statistics.verdict`.
+const CAUSE: (&str, &str) = ("recorder", "completion_log");
+
+/// Why a footer cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FooterError {
+    /// A newer version of the tables, which may have changed anything.
+    #[error("has version {0} of the tables; this iosonar reads versions up to {SCHEMA_VERSION}: use a newer iosonar")]
+    TooNew(u64),
+    /// Not an object that `docs/schema.md` describes.
+    #[error(transparent)]
+    Invalid(#[from] serde_json::Error),
+}
+
+impl Metadata {
+    /// Parses a footer of this version of the tables or an earlier one, with the names of this version. `schema_version`
+    /// stays the footer's own.
+    pub fn from_json(json: &[u8]) -> Result<Self, FooterError> {
+        let mut footer: Value = serde_json::from_slice(json)?;
+        match footer["schema_version"].as_u64() {
+            Some(version) if version > SCHEMA_VERSION.into() => return Err(FooterError::TooNew(version)),
+            Some(0..=1) => rename_version_1(&mut footer),
+            _ => {}
+        }
+        Ok(serde_json::from_value(footer)?)
+    }
+}
+
+fn rename_version_1(footer: &mut Value) {
+    if let Some(statistics) = footer.pointer_mut("/run/statistics") {
+        rename(statistics, &STATISTICS);
+    }
+    for finding in elements(footer, "/run/findings") {
+        rename(finding, &FINDING);
+    }
+    for list in ["/run/statistics/verdict/late", "/run/statistics/verdict/worst"] {
+        for cause in elements(footer, list).filter_map(|each| each.get_mut("cause")).filter(|cause| **cause == CAUSE.0)
+        {
+            *cause = CAUSE.1.into();
+        }
+    }
+}
+
+fn elements<'a>(footer: &'a mut Value, pointer: &str) -> impl Iterator<Item = &'a mut Value> {
+    footer.pointer_mut(pointer).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+fn rename(object: &mut Value, names: &[(&str, &str)]) {
+    let Some(object) = object.as_object_mut() else { return };
+    for (old, new) in names {
+        if let Some(value) = object.remove(*old) {
+            object.insert((*new).to_owned(), value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::metadata::Kind;
+
+    fn footer(version: u32, run: Value) -> Result<Metadata, FooterError> {
+        let mut footer = serde_json::to_value(Metadata::new(Kind::Replay, "test")).unwrap();
+        (footer["schema_version"], footer["run"]) = (version.into(), run);
+        Metadata::from_json(footer.to_string().as_bytes())
+    }
+
+    #[test]
+    fn keys_and_causes_of_version_1_get_their_new_names() {
+        let old = json!({
+            "load": "a.load",
+            "findings": [{"expected_generation": 3, "found_generation": null, "sector": 8}],
+            "statistics": {
+                "issue_error_us": {"p50": 1.0}, "issue_error_free_us": null, "within_pct": {"50": 99.0},
+                "within_free_pct": {"50": 100.0}, "latency_intended_us": {"p50": 2.0}, "recorder_stalls": 4,
+                "verdict": {
+                    "late": [{"cause": "recorder", "requests": 1}, {"cause": "depth", "requests": 2}],
+                    "worst": [{"cause": "recorder", "at_s": 1.0}],
+                },
+            },
+        });
+        let new = json!({
+            "load": "a.load",
+            "findings": [{"expected_sequence_number": 3, "found_sequence_number": null, "sector": 8}],
+            "statistics": {
+                "delay_us": {"p50": 1.0}, "delay_not_held_back_us": null, "within_pct": {"50": 99.0},
+                "within_not_held_back_pct": {"50": 100.0}, "latency_from_scheduled_us": {"p50": 2.0},
+                "completion_log_stalls": 4,
+                "verdict": {
+                    "late": [{"cause": "completion_log", "requests": 1}, {"cause": "depth", "requests": 2}],
+                    "worst": [{"cause": "completion_log", "at_s": 1.0}],
+                },
+            },
+        });
+        assert_eq!(footer(1, old.clone()).unwrap().run, Some(new.clone()));
+        assert_eq!(footer(2, new.clone()).unwrap().run, Some(new));
+        // Not version 1: unknown keys stay.
+        assert_eq!(footer(2, old.clone()).unwrap().run, Some(old));
+    }
+
+    #[test]
+    fn odd_values_in_a_footer_of_version_1_are_left_alone() {
+        for run in [
+            json!({"statistics": 1, "findings": {"expected_generation": 1}}),
+            json!({"statistics": {"verdict": [1]}, "findings": [1, null]}),
+            json!({"statistics": {"verdict": {"late": [1, {"cause": 1}], "worst": "x"}}, "findings": null}),
+        ] {
+            assert_eq!(footer(1, run.clone()).unwrap().run, Some(run));
+        }
+    }
+
+    #[test]
+    fn a_newer_version_is_refused_whatever_else_it_holds() {
+        let error = Metadata::from_json(br#"{"schema_version": 3, "wholly": "different"}"#).unwrap_err();
+        let text = "has version 3 of the tables; this iosonar reads versions up to 2: use a newer iosonar";
+        assert_eq!(error.to_string(), text);
+    }
+}
