@@ -2,29 +2,11 @@
 
 use std::time::Duration;
 
-use iosonar_trace::Nanos;
-use iosonar_trace::params::parse_time;
+use iosonar_trace::params::parse_duration;
 
 /// Reads a span of time; without a unit it is in seconds.
 pub fn parse(text: &str) -> Result<Duration, String> {
-    nanos(text).map(|time| Duration::from_nanos(time.0.cast_unsigned()))
-}
-
-/// The same, as the engine has it.
-pub fn nanos(text: &str) -> Result<Nanos, String> {
-    let time = parse_time(text)?;
-    if time < Nanos::ZERO {
-        return Err(format!("`{text}` is negative: give a time of 0 or more, for example 90 or 10m"));
-    }
-    Ok(time)
-}
-
-/// The same, if it is above zero.
-pub fn above_zero(text: &str) -> Result<Nanos, String> {
-    let time = nanos(text)?;
-    Some(time)
-        .filter(|time| *time > Nanos::ZERO)
-        .ok_or_else(|| format!("`{text}` is zero: give a time above zero, for example 1ms or 10m"))
+    parse_duration(text).map(|time| Duration::from_nanos(time.0.cast_unsigned()))
 }
 
 #[cfg(test)]

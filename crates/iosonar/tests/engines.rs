@@ -137,9 +137,10 @@ fn fake_results_are_marked_everywhere() {
     let bench = Bench::new();
     let (load, target) = (bench.load(&side_by_side(200, 8)), bench.target(MIB));
     for (more, word) in [
-        (&["--fake-io"][..], "--fake-io"),
-        (&["--engine", "null"], "--fake-io"),
-        (&["--dry-run"], "--dry-run"),
+        (&["--fake-io"][..], "--engine null"),
+        (&["--engine", "null"], "--engine null"),
+        (&["--dry-run"], "--engine dry-run"),
+        (&["--engine", "dry-run"], "--engine dry-run"),
         (&["--simulate", "constant=100us"], "constant=100us"),
         (&["--no-o-direct"], "--no-o-direct"),
         (&["--no-o-direct", "--engine", "threads"], "--no-o-direct"),
@@ -219,10 +220,10 @@ fn contradictions_are_refused_with_what_to_do() {
     let (load, target) = (bench.load(&side_by_side(10, 8)), bench.target(MIB));
     for (more, word) in [
         (&["--engine", "simulate"][..], "--simulate constant=200us"),
-        (&["--engine", "threads", "--dry-run"], "--dry-run does no I/O"),
+        (&["--engine", "threads", "--dry-run"], "cannot be used with"),
         (&["--engine", "threads", "--sqpoll"], "--engine io_uring"),
-        (&["--engine", "threads", "--workers", "0"], "between 1 and 65536"),
-        (&["--engine", "io_uring", "--fake-io"], "--fake-io is an engine"),
+        (&["--engine", "threads", "--workers", "0"], "1..=65536"),
+        (&["--engine", "io_uring", "--fake-io"], "cannot be used with"),
     ] {
         bench.replay(&load, &target, more).refused(&[word]);
     }

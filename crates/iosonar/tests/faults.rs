@@ -40,7 +40,7 @@ fn assert_begun(rows: &[IoResult], missing: u64) {
 
 #[test]
 fn signals_end_a_run_with_a_whole_result_that_is_marked() {
-    for (signal, how) in [("INT", "spin"), ("TERM", "hybrid"), ("HUP", "sleep"), ("INT", "work")] {
+    for (signal, how) in [("INT", "spin"), ("TERM", "hybrid"), ("HUP", "sleep"), ("INT", "inline")] {
         let bench = Bench::new();
         let running = bench.begin(&long(&bench), &bench.target(MIB), &["--wait", how]);
         running.signal(signal);

@@ -81,7 +81,7 @@ fn a_pipe_is_neither_looped_nor_read_by_the_loop_and_no_time_is_no_time() {
         Ran::of(output, bench.path("r.replay.parquet"))
     };
     piped(&["--loop", "--for", "1"]).refused(&["can be read only once", "--loop"]);
-    piped(&["--wait", "work"]).refused(&["waited for a pipe", "name a file"]);
+    piped(&["--wait", "inline"]).refused(&["waited for a pipe", "name a file"]);
     piped(&["--asap"]).with_code(0);
     bench.replay(&load, &target, &["--for", "0"]).refused(&["--for", "above zero"]);
 }
@@ -123,12 +123,20 @@ fn whichever_way_it_waits_nothing_goes_early_or_is_lost() {
     let rows: Vec<Row> = (0..50).map(|i| (i as f64 / 500.0, i * 8, 8, 'W')).collect();
     let load = bench.load(&rows);
     let target = bench.target(MIB);
-    for wait in ["spin", "hybrid", "sleep", "work"] {
+    for wait in ["spin", "hybrid", "sleep", "inline"] {
         let ran = bench.replay(&load, &target, &["--wait", wait, "--overwrite"]).with_code(0);
         each_done(&ran.rows());
         assert_eq!(ran.rows().len(), 50);
         assert_eq!(ran.footer().run.unwrap()["options"]["wait"], wait);
     }
+}
+
+#[test]
+fn the_earlier_name_of_a_way_to_wait_means_the_same() {
+    let bench = Bench::new();
+    let ran = bench.replay(&bench.load(&[(0.0, 0, 8, 'W')]), &bench.target(MIB), &["--wait", "work"]).with_code(0);
+    let run = ran.footer().run.unwrap();
+    assert_eq!([&run["options"]["wait"], &run["typed"]["wait"], &run["wait"]], ["inline"; 3]);
 }
 
 #[test]

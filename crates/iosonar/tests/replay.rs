@@ -196,7 +196,7 @@ fn as_fast_as_possible_keeps_to_the_depth() {
     // Hours, in the load's own time.
     let load: Vec<Row> = side_by_side(2000, 8).iter().map(|&(at, s, n, op)| (at * 10_000.0, s, n, op)).collect();
     let path = bench.load(&load);
-    for (depth, how) in [(1, "hybrid"), (7, "hybrid"), (1, "work"), (7, "work"), (64, "work")] {
+    for (depth, how) in [(1, "hybrid"), (7, "hybrid"), (1, "inline"), (7, "inline"), (64, "inline")] {
         let more = ["--asap", "--depth", &depth.to_string(), "--wait", how, "--overwrite"];
         let ran = bench.replay(&path, device.path(), &more).with_code(0);
         assert_all_done(&ran, &load);
@@ -219,7 +219,7 @@ fn more_is_left_out_than_the_recorder_takes_at_once() {
     // More than any queue in the engine holds.
     let load: Vec<Row> = (0..150_000).map(|i| (0.0, i % 100 * 8, 8, 'W')).collect();
     let (path, target) = (bench.load(&load), bench.target(MIB));
-    for how in ["spin", "work"] {
+    for how in ["spin", "inline"] {
         let ran = bench.replay(&path, &target, &["--reads-only", "--wait", how, "--overwrite"]).with_code(0);
         assert_eq!(outcomes(&ran.rows()), BTreeMap::from([(Outcome::Excluded, load.len())]));
     }

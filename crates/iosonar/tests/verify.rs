@@ -78,8 +78,8 @@ fn an_honest_device_raises_no_alarm_whichever_way_the_load_is_run() {
         for way in [
             &["--engine", "threads"][..],
             &["--engine", "threads", "--asap", "--depth", "16"],
-            &["--asap", "--wait", "work"],
-            &["--wait", "work"],
+            &["--asap", "--wait", "inline"],
+            &["--wait", "inline"],
             &["--closed=no-think", "--depth", "8"],
             &["--loop", "--for", "20ms", "--speedup", "0.5"],
             &["--perturb", "delay=1ms"],

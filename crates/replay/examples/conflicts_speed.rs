@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use iosonar_replay::config::options::MOST_DEPTH;
+use iosonar_replay::config::issuing::MOST_DEPTH;
 use iosonar_replay::issuer::conflicts::{Policy, Range, Strong, Tracker, Verdict};
 
 const REQUESTS: usize = 300_000;

@@ -5,7 +5,8 @@
 
 use std::time::Instant;
 
-use iosonar_replay::pipeline::payload::{Asked, Content};
+use iosonar_replay::Options;
+use iosonar_replay::pipeline::payload::Content;
 use iosonar_trace::Sector;
 
 const ROUND_BYTES: usize = 1 << 30;
@@ -15,22 +16,18 @@ const DEFAULT_BUFFERS: usize = 256 << 20;
 fn main() {
     println!("| data | 4 KiB, cached | 64 KiB, cached | 4 KiB, 256 MiB | 64 KiB, 256 MiB |");
     println!("|---|---|---|---|---|");
-    let with = |kind: &str, compressible: u8, dedupe: u8| Asked {
-        kind: kind.parse().expect("a kind"),
-        compressible: (compressible > 0).then(|| compressible.to_string().parse().expect("a share")),
-        dedupe: (dedupe > 0).then(|| dedupe.to_string().parse().expect("a share")),
-        fill_random: None,
-    };
-    for (name, asked) in [
-        ("random", with("random", 0, 0)),
-        ("`--compressible 50`", with("random", 50, 0)),
-        ("`--dedupe 50`", with("random", 0, 50)),
-        ("`--compressible 50 --dedupe 50`", with("random", 50, 50)),
-        ("`--data pattern=deadbeef`", with("pattern=deadbeef", 0, 0)),
-        ("`--data zero`", with("zero", 0, 0)),
+    for words in [
+        "--data random",
+        "--compressible 50",
+        "--dedupe 50",
+        "--compressible 50 --dedupe 50",
+        "--data pattern=deadbeef",
+        "--data zero",
     ] {
-        let mut content = Content::new(&asked.spec().expect("they go together"), 1);
-        let mut row = format!("| {name} |");
+        let line = format!("load --engine null --output run {words}");
+        let options = Options::parse(line.split(' ')).expect("they go together");
+        let mut content = Content::new(&options.data, 1);
+        let mut row = format!("| `{words}` |");
         for memory in [CACHED, DEFAULT_BUFFERS] {
             let mut bytes = vec![1; memory];
             for request in [4096, 65536] {

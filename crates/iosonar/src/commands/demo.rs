@@ -15,11 +15,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use iosonar_replay::device::content;
 use iosonar_replay::host::isolation as isolate;
 use iosonar_replay::result::fidelity::Verdict;
+use iosonar_trace::params::parse_duration;
 use iosonar_trace::{Nanos, Opened};
 
 use crate::console::out;
+use crate::external;
 use crate::program::Program;
-use crate::{duration, external};
 
 const MIB: u64 = 1 << 20;
 
@@ -60,7 +61,7 @@ enum DemoLoad {
 
 /// From two seconds to an hour.
 fn seconds(text: &str) -> Result<Nanos, String> {
-    Some(duration::nanos(text)?)
+    Some(parse_duration(text)?)
         .filter(|time| (2..=3600).contains(&(time.0 / 1_000_000_000)))
         .ok_or_else(|| format!("`{text}`: give a duration from 2s to 1h, for example 30s"))
 }

@@ -29,7 +29,7 @@ pub struct Args {
     output: Option<PathBuf>,
 
     /// The transforms, in quotes: 'select from=0 to=300 | slip every=32768 increase=256'
-    #[arg(value_name = "PIPELINE", required_unless_present = "help_transform", value_parser = parse)]
+    #[arg(value_name = "PIPELINE", required_unless_present = "help_transform", value_parser = transforms::parse)]
     pipeline: Option<Pipeline>,
 
     /// The format of OUT [default: by its name]
@@ -45,11 +45,6 @@ pub struct Args {
 }
 
 const USAGE: &str = "iosonar edit [OPTIONS] <IN> <OUT> <PIPELINE>\n       iosonar edit --help-transform <NAME>";
-
-/// For the command line.
-pub fn parse(text: &str) -> Result<Pipeline, String> {
-    transforms::parse(text).map_err(|error| error.to_string())
-}
 
 fn after_help() -> String {
     let mut text = String::from("Transforms (`iosonar edit --help-transform NAME` explains one):\n");

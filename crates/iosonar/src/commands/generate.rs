@@ -7,7 +7,9 @@ use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use iosonar_trace::formats::Format;
-use iosonar_trace::params::{ParamDefault, ParamSpec, ParamType, Settings, parse_count, parse_sectors, parse_share};
+use iosonar_trace::params::{
+    ParamDefault, ParamSpec, ParamType, Settings, parse_count, parse_positive_duration, parse_sectors, parse_share,
+};
 use iosonar_trace::{Nanos, Sectors};
 use iosonar_workload::arrivals::{self, Kind};
 use iosonar_workload::{Recipe, Sizes, positions};
@@ -37,7 +39,7 @@ struct Common {
     replacing: written::Replacing,
 
     /// Duration of the load
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = crate::duration::above_zero, help_heading = COMMON, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_positive_duration, help_heading = COMMON, allow_hyphen_values = true)]
     duration: Nanos,
 
     /// End the load after this many requests, if that is earlier

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use iosonar_trace::limit::{Limit, limit};
+use iosonar_trace::params::parse_positive_duration;
 use iosonar_trace::{Metadata, Nanos, Opened, path_text};
 use serde_json::json;
 
 use super::info::told_before;
 use crate::console::{answer_json_line, out, status};
-use crate::{duration, human};
+use crate::human;
 
 /// Find the highest rate that a storage sustained in replays of growing demand
 ///
@@ -31,7 +32,7 @@ pub struct Args {
     runs: Vec<PathBuf>,
 
     /// Requests with a longer delay are late
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration::above_zero, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_positive_duration, allow_hyphen_values = true)]
     late: Nanos,
 
     /// Print a JSON object for each run

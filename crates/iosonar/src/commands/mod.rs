@@ -40,7 +40,7 @@ pub enum Command {
     Generate(generate::Args),
     Record(record::Args),
     Device(device::Args),
-    Replay(replay::Args),
+    Replay(Box<replay::Args>),
     Recover(recover::Args),
     Limit(limit::Args),
     Check(check::Args),

@@ -1,31 +1,32 @@
 //! Where a request of the load goes on the target: wrap-around, the border, alignment.
 
+use clap::ValueEnum;
 use iosonar_trace::{Outcome, SECTOR_BYTES, Sector, Sectors};
 use serde::{Deserialize, Serialize};
 
 /// What to do with a request that is not aligned to the target's logical blocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Align {
-    /// Widen it to whole blocks.
+    /// Widen them to whole blocks
     #[default]
     Expand,
-    /// Leave it out, and count it.
+    /// Leave them out, and count them
     Reject,
 }
 
 /// What to do where the load reaches beyond its target.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Fit {
-    /// Go on at the target's beginning: the sector modulo the target's size.
+    /// Wrap around to the start: the sector modulo the target's size
     #[default]
     Wrap,
-    /// Multiply positions, so that what the load reaches becomes the whole of the target, be it smaller or larger.
+    /// Scale all positions from the size of the load's device, or its highest sector, to the size of the target
     Scale,
-    /// Leave out what does not lie on the target as a whole.
+    /// Leave out requests that do not fit on the target, and count them
     Clip,
-    /// Refuse the run before it begins.
+    /// Refuse the load
     Reject,
 }
 

@@ -28,13 +28,13 @@ pub fn after(options: &Options, fed: &PrepareStats, s: &Statistics) -> Vec<Strin
     );
     for device in s.devices.iter().filter(|device| device.wrap_factor.is_some_and(|factor| factor > 1.0)) {
         say(
-            options.fit == Fit::Wrap,
+            options.target.fit == Fit::Wrap,
             format!("sectors beyond the end of {} wrapped around", device.target.as_deref().unwrap_or_default()),
         );
     }
     for device in s.devices.iter().filter(|device| device.wrap_factor.is_some_and(|factor| factor != 1.0)) {
         say(
-            options.fit == Fit::Scale && options.method.has_device(),
+            options.target.fit == Fit::Scale && options.method.has_device(),
             format!(
                 "positions were scaled to {}: runs of sequential requests are torn apart or pushed together",
                 device.target.as_deref().unwrap_or_default()
@@ -52,12 +52,12 @@ pub fn after(options: &Options, fed: &PrepareStats, s: &Statistics) -> Vec<Strin
     );
     let writes: u64 = s.devices.iter().filter(|d| d.target.is_some()).map(|d| d.writes + d.others).sum();
     say(
-        options.reads_only && writes > 0,
+        options.target.reads_only && writes > 0,
         format!("{} left out that are no reads (--reads-only)", human::counted(writes, "request")),
     );
     say(s.bad_lines > 0, format!("{} of the load could not be understood", human::counted(s.bad_lines, "line")));
     say(!fed.load_complete, "the load itself was cut short".into());
-    say(options.speedup != 1.0, format!("a speed-up of {} distorts a natural load", options.speedup));
+    say(options.time.speedup != 1.0, format!("a speed-up of {} distorts a natural load", options.time.speedup));
     say(
         s.dropped as f64 > 0.05 * s.requests as f64,
         "more than 5 % of the requests were dropped; --conflicts partial or ordering keeps them".into(),

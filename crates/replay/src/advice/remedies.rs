@@ -5,7 +5,8 @@ use std::path::Path;
 
 use iosonar_trace::human;
 
-use crate::config::options::{Options, Wait};
+use crate::config::issuing::Wait;
+use crate::config::options::Options;
 use crate::host::contention::Contention;
 use crate::host::isolation::Part;
 use crate::result::fidelity::{Cause, Verdict};
@@ -33,7 +34,7 @@ pub struct Facts<'a> {
 /// What to try, the most promising first; nothing for a run that was faithful, or was not meant to be.
 pub fn remedies(verdict: &Verdict, facts: &Facts<'_>) -> Vec<Remedy> {
     let options = facts.options;
-    if verdict.faithful || options.perturb.is_some() {
+    if verdict.faithful || options.modes.fake().is_some() {
         return Vec::new();
     }
     let mut causes: Vec<_> = verdict.late.iter().filter(|late| !late.cause.is_the_devices()).collect();
@@ -48,8 +49,8 @@ pub fn remedies(verdict: &Verdict, facts: &Facts<'_>) -> Vec<Remedy> {
             }
         }
     }
-    if options.speedup > 1.0 && options.keeps_times() {
-        found.push(remedy(format!("a smaller --speedup than {}", options.speedup), "the run takes longer"));
+    if options.time.speedup > 1.0 && options.keeps_times() {
+        found.push(remedy(format!("a smaller --speedup than {}", options.time.speedup), "the run takes longer"));
     }
     found.push(remedy(
         "iosonar replay --calibrate, which tells up to which rate this machine is faithful at best",
@@ -71,14 +72,14 @@ fn against(cause: Cause, facts: &Facts<'_>) -> Vec<Remedy> {
         Cause::CompletionLog => {
             vec![remedy("--output on another disk than the target's, or in /dev/shm", "memory, in /dev/shm")]
         }
-        Cause::Depth | Cause::Overlap | Cause::Order | Cause::Perturbed => Vec::new(),
+        _ => Vec::new(),
     }
 }
 
 fn for_a_processor(facts: &Facts<'_>) -> Vec<Remedy> {
     let Facts { options, contention, processors, stolen_pct, .. } = *facts;
     let mut found = Vec::new();
-    if !options.comes_first() && processors > 1 {
+    if !options.issuing.has_priority() && processors > 1 {
         found.push(remedy(
             format!("--isolate=priority, which puts the loop before other programs{}", as_root(facts)),
             "other programs wait meanwhile",
@@ -95,7 +96,7 @@ fn for_a_processor(facts: &Facts<'_>) -> Vec<Remedy> {
         ));
     }
     match options.wait() {
-        Wait::Spin | Wait::Work if others >= processors as f64 => found.push(remedy(
+        Wait::Spin | Wait::Inline if others >= processors as f64 => found.push(remedy(
             "--wait hybrid, which sleeps between requests and is preempted less",
             "of 100 requests, some 5 more go out 10 to 50 µs late",
         )),
@@ -157,7 +158,7 @@ fn for_input(options: &Options) -> Vec<Remedy> {
         found.push(remedy("`iosonar convert` the load to Parquet first, which is read faster", "disk space"));
     }
     found.push(remedy(
-        format!("a larger --ahead than {}, and --buffers for it", options.ahead_requests),
+        format!("a larger --ahead than {}, and --buffers for it", options.issuing.ahead),
         "memory for the data of these requests",
     ));
     found
@@ -165,7 +166,7 @@ fn for_input(options: &Options) -> Vec<Remedy> {
 
 /// All that can be arranged, if it was not.
 fn arranged(facts: &Facts<'_>) -> Option<Remedy> {
-    let is_missing = facts.processors > 1 && !facts.options.isolate.contains(&Part::Processors);
+    let is_missing = facts.processors > 1 && !facts.options.issuing.isolate.contains(&Part::Processors);
     is_missing.then(|| {
         remedy(
             format!(
@@ -200,7 +201,7 @@ mod tests {
     }
 
     fn options() -> Options {
-        Options { wait: Some(Wait::Spin), ..Options::new("a.parquet".into(), "b".into(), "c".into()) }
+        Options::of("a.parquet -t b -o c --wait spin")
     }
 
     fn facts(options: &Options) -> Facts<'_> {
@@ -246,8 +247,7 @@ mod tests {
 
     #[test]
     fn what_was_done_is_not_advised_again() {
-        let all = [Part::Processors, Part::Workers, Part::Interrupts, Part::Priority, Part::Awake];
-        let options = Options { isolate: all.into(), wait: Some(Wait::Hybrid), speedup: 10.0, ..options() };
+        let options = Options::of("a.parquet -t b -o c --wait hybrid --speedup 10 --isolate");
         let late = [(Cause::Descheduled, 50), (Cause::Submission, 50)];
         let found = tried(&late, &Facts { processors: 4, ..facts(&options) });
         let expected = ["--wait spin", "--sqpoll", "a smaller --speedup than 10", "iosonar replay --calibrate"];
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_load_that_is_read_too_slowly_is_made_easier_to_read() {
-        let text = Options { load: "a.load.gz".into(), ..options() };
+        let text = Options::of("a.load.gz -t b -o c");
         let found = tried(&[(Cause::Input, 7), (Cause::CompletionLog, 7)], &facts(&text));
         let expected = [
             "`iosonar convert` the load to Parquet first",

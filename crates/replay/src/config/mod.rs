@@ -1,6 +1,21 @@
 //! What a replay is asked to do, and what is refused before anything is opened to be written.
+//!
+//! A replay option is defined once, as a field of a struct here: its name, default, range, conflicts and help. The command
+//! line flattens the struct, the engine reads the field, and the footer serialises it under the option's name.
 
+pub(crate) mod args_as;
+pub mod data;
 pub(crate) mod input_files;
+pub mod issuing;
+pub mod method;
+pub mod modes;
 pub mod options;
+pub mod overlaps;
 pub(crate) mod path_text;
+pub mod result;
+pub mod target;
+pub mod time;
+pub(crate) mod typed;
 pub mod validation;
+pub mod verification;
+pub(crate) mod wait_choice;

@@ -10,7 +10,8 @@ use iosonar_trace::{Nanos, format_for};
 
 use crate::address::placement::Fit;
 use crate::config::input_files as apart;
-use crate::config::options::{DepthFor, MOST_DEPTH, Options, Wait};
+use crate::config::issuing::{DepthFor, MOST_DEPTH, Wait};
+use crate::config::options::Options;
 use crate::device::node::Node;
 use crate::error::{Error, Result};
 use crate::issuer::Think;
@@ -18,31 +19,25 @@ use crate::verify::Verify;
 
 /// Refuses what can't be done, with what to do instead.
 pub fn check(options: &Options) -> Result<()> {
-    let most_depth = match options.depth_for {
-        DepthFor::All => MOST_DEPTH,
-        DepthFor::Each => MOST_DEPTH / options.targets.len().max(1),
-    };
-    if !(1..=most_depth).contains(&options.depth) {
+    let targets = options.target.targets.len();
+    if targets == 0 && options.method.has_device() {
+        return refuse("name the device or file to replay on with --target".into());
+    }
+    let most_depth = MOST_DEPTH / targets.max(1);
+    if options.issuing.depth.of == DepthFor::Each && options.issuing.depth.requests > most_depth {
         return refuse(format!(
-            "--depth must be between 1 and {most_depth}{}, for example 64",
-            if most_depth < MOST_DEPTH {
-                format!(" for each of {} targets", options.targets.len())
-            } else {
-                String::new()
-            }
+            "--depth must be between 1 and {most_depth} for each of {targets} targets, for example 64"
         ));
     }
-    if !(options.speedup.is_finite() && options.speedup > 0.0) {
-        return refuse("--speedup must be a number above 0, for example 2 or 0.5".into());
-    }
-    if options.window.start >= options.window.end {
+    let window = options.time.window;
+    if window.start >= window.end {
         return refuse("the window is empty: --end must lie behind --start, for example --start 5m --end 10m".into());
     }
-    let ends_by_time = options.run_for.is_some() && options.keeps_times();
-    if options.edit.as_ref().is_some_and(Pipeline::is_endless) && options.window.end == Nanos::MAX && !ends_by_time {
+    let ends_by_time = options.modes.run_for.is_some() && options.keeps_times();
+    if options.edit.as_ref().is_some_and(Pipeline::is_endless) && window.end == Nanos::MAX && !ends_by_time {
         return refuse("what --edit makes never ends: say how long to replay with --duration".into());
     }
-    if options.load == Path::new("-") && matches!(options.fit, Fit::Scale | Fit::Reject) {
+    if options.load == Path::new("-") && matches!(options.target.fit, Fit::Scale | Fit::Reject) {
         return refuse(
             "--fit scale and reject must know how far the load reaches, and one that comes through a pipe can't be asked \
              before; name a file as the load, or choose --fit wrap or clip"
@@ -50,7 +45,7 @@ pub fn check(options: &Options) -> Result<()> {
         );
     }
     check_modes(options)?;
-    for mapping in &options.targets {
+    for mapping in &options.target.targets {
         if let Some(node) = Node::at(&mapping.target) {
             apart::check(options, &mapping.target, node)?;
         }
@@ -59,40 +54,28 @@ pub fn check(options: &Options) -> Result<()> {
     check_output(options)
 }
 
-/// What can't be had together.
+/// What can't be had together, beyond what the options' own definitions exclude.
 fn check_modes(options: &Options) -> Result<()> {
-    let Options { again, asap, closed, perturb, run_for, verify, method, .. } = options;
-    if *again && options.is_piped() {
+    if options.modes.again && options.is_piped() {
         return refuse("a pipe can be read only once, so --loop needs a load in a file".into());
     }
-    if options.wait == Some(Wait::Work) && options.is_piped() {
+    if options.issuing.wait == Some(Wait::Inline) && options.is_piped() {
         return refuse(
-            "--wait work has the loop itself read the load, and while it waited for a pipe nothing else would be done:              wait in another way, or name a file as the load"
+            "--wait inline has the loop itself read the load, and while it waited for a pipe nothing else would be done: \
+             wait in another way, or name a file as the load"
                 .into(),
         );
     }
-    if perturb.is_some() && !options.keeps_times() {
-        let other = if *asap { "--asap" } else { "--closed" };
-        return refuse(format!(
-            "--perturb changes the load's issue times, and {other} has none: leave one of them out"
-        ));
-    }
-    if *closed == Some(Think::Never) && options.speedup != 1.0 {
+    if options.modes.closed == Some(Think::Never) && options.time.speedup != 1.0 {
         return refuse(
             "--speedup changes the load's times, and --closed=no-think has none: leave one of them out".into(),
         );
     }
-    if *verify != Verify::Off && !method.does_io() {
+    if options.verification.verify != Verify::Off && !options.method.does_io() {
         return refuse(
             "--verify checks what the target keeps, and without I/O nothing is kept: leave it out, or choose another --engine"
                 .into(),
         );
-    }
-    if closed.is_some() && *asap {
-        return refuse("--closed and --asap are two ways to time requests: leave one of them out".into());
-    }
-    if run_for.is_some_and(|time| time <= Nanos::ZERO) {
-        return refuse("--for must be above zero, for example 10m".into());
     }
     Ok(())
 }
@@ -127,7 +110,7 @@ fn check_output(options: &Options) -> Result<()> {
     if !meta.is_file() {
         return refuse_now(format!("{shown} is no regular file, and the result must be one; choose another --output"));
     }
-    if !options.overwrite {
+    if !options.result.overwrite {
         return refuse_now(format!("{shown} exists; choose another --output, or replace it with --overwrite"));
     }
     Ok(try_name(output)?)

@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use clap::ValueEnum;
 use iosonar_trace::Nanos;
 use rtrb::Consumer;
 use serde::Serialize;
@@ -15,12 +16,14 @@ use serde::Serialize;
 use crate::pipeline::io::PreparedIo;
 
 /// Whether clients pause between their requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Think {
-    /// As long as the load does between a request and its predecessor.
+    /// Think time as in the load, between its requests
+    #[value(name = "think")]
     AsLoad,
-    /// Not at all.
+    /// No think time: always --depth requests in flight
+    #[value(name = "no-think")]
     Never,
 }
 

@@ -13,7 +13,8 @@ use super::STALLS;
 use crate::address::device_map::Map;
 use crate::address::placement::Geometry;
 use crate::address::router::{Routes, Rules};
-use crate::config::options::{Options, Wait};
+use crate::config::issuing::Wait;
+use crate::config::options::Options;
 use crate::engine::null::Null;
 use crate::error::{Error, Result};
 use crate::host::isolation::Isolation;
@@ -100,7 +101,7 @@ pub fn search(mut measure: impl FnMut(f64) -> Result<bool>) -> Result<Option<f64
 /// has them. The record goes into a journal in the folder for temporary files, which has no name.
 pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Isolation>, stop: &Stop) -> Result<Step> {
     let limits = options.limits(1);
-    let pool = Pool::new(options.buffers.min(64 << 20))?;
+    let pool = Pool::new(options.issuing.buffers.min(64 << 20))?;
     let arena = Arc::clone(pool.arena());
     let (planned_in, planned_out) = RingBuffer::new(options.queue());
     let (done_in, done_out) = RingBuffer::new((limits.slots() * 2).max(65_536));
@@ -110,12 +111,12 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
     let stall_monitor = StallMonitor::new(&progress.in_flight, stalls_in);
     let metadata = Metadata::new(Kind::Replay, "iosonar");
     let journal = JournalWriter::nameless(&metadata)?;
-    let clock = Monotonic::starting_in(options.grace);
+    let clock = Monotonic::starting_in(options.issuing.grace);
     let load = Box::new(Poisson::new(rate, (rate * seconds) as u64));
     let schedule = Schedule::new(Iterations::new(load, Window::default(), None), TimeMap::new(1.0, false));
     let geometry = Geometry { sectors: PLACES * 8, block_sectors: 1 };
     let routes = Routes::new(vec![geometry], Map::all_to_first(), Rules::default(), Vec::new());
-    let plan = Plan { routes, has_data: true, write_header: None, ahead: options.ahead };
+    let plan = Plan { routes, has_data: true, write_header: None, ahead: options.issuing.ahead_time };
     let supplies = Supplies { schedule, plan, pool, content: Content::new(&options.data, 1) };
     let feeder = Preparer::new(clock, supplies, stop, planned_in, returned_out);
     let recorder = CompletionLog::new(done_out, stalls_out, returned_in, arena, journal, stop, &progress);
@@ -125,7 +126,7 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
         isolation.inspect(|isolation| isolation.enter());
     };
     let (fed, recorded, looped) = thread::scope(|rooms| {
-        if options.wait() == Wait::Work {
+        if options.wait() == Wait::Inline {
             let looped = spawn_stage(rooms, "issuer", || {
                 enter();
                 let work = Work { chores: InlineStages::new(feeder, recorder), rest: Spin };
@@ -138,7 +139,7 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
         let looped = spawn_stage(rooms, "issuer", || {
             enter();
             match options.wait() {
-                Wait::Spin | Wait::Work => issue(clock, Spin, ends, options, stop).1,
+                Wait::Spin | Wait::Inline => issue(clock, Spin, ends, options, stop).1,
                 Wait::Sleep => issue(clock, Sleep, ends, options, stop).1,
                 Wait::Hybrid => issue(clock, Hybrid { margin: WAKE_MARGIN }, ends, options, stop).1,
             }
@@ -167,8 +168,8 @@ fn issue<I: Idle<Null>>(
     options: &Options,
     stop: &Stop,
 ) -> (I, std::io::Result<()>) {
-    let (policy, limits, pace) = (options.conflicts, options.limits(1), options.pace());
-    let tracker = Tracker::new(policy, options.strong, limits.slots());
+    let (policy, limits, pace) = (options.overlaps.conflicts, options.limits(1), options.pace());
+    let tracker = Tracker::new(policy, options.overlaps.strong, limits.slots());
     let target = Null::new(limits.slots());
     let rereader = None;
     let plugs = IssuerParts {
@@ -264,10 +265,10 @@ mod tests {
 
     #[test]
     fn every_request_is_issued() {
-        let mut options = Options::new("".into(), "".into(), "".into());
-        options.grace = Nanos(1_000_000);
+        let mut options = Options::of("--calibrate");
+        options.issuing.grace = Nanos(1_000_000);
         for wait in [Wait::Spin, Wait::Hybrid, Wait::Sleep] {
-            options.wait = Some(wait);
+            options.issuing.wait = Some(wait);
             let step = measure(5e3, 0.2, &options, None, &Stop::default()).unwrap();
             assert_eq!(step.verdict.own.requests + step.verdict.device.requests, 1000, "{wait:?}");
             assert!(step.within_pct.is_sorted(), "{step:?}");

@@ -10,7 +10,8 @@ use super::targets;
 use crate::address::device_map::Map;
 use crate::advice;
 use crate::advice::remedies::{Facts, remedies};
-use crate::config::options::{Options, processors};
+use crate::config::options::Options;
+use crate::config::wait_choice::processors;
 use crate::device::meter::Counted;
 use crate::device::unsupported_operations;
 use crate::device::{self, Device};
@@ -100,7 +101,7 @@ pub fn conclude(
     };
     warnings.extend(said);
     if let Some(checker) = checker {
-        statistics.verify = Some(Verification::new(options.verify, &checker, far));
+        statistics.verify = Some(Verification::new(options.verification.verify, &checker, far));
         findings = checker.findings.kept;
     }
     warnings.extend(devices.iter().filter_map(Device::loss));
@@ -112,7 +113,7 @@ pub fn conclude(
     // With several targets nobody knows which of them had how many of the replay's, and what paranoia reads again is not
     // among its requests.
     if let [counted] = &counted[..]
-        && options.verify < Verify::Paranoia
+        && options.verification.verify < Verify::Paranoia
     {
         warnings.extend(advice::seen(&statistics, counted));
     }
@@ -128,7 +129,7 @@ pub fn conclude(
     run["mean_in_flight"] = json!(advice::mean_in_flight(&statistics));
     run["device_counters"] = json!(counted);
     run["stolen_pct"] = json!(stolen_pct);
-    if options.verify != Verify::Off {
+    if options.verification.verify != Verify::Off {
         run["findings"] = json!(findings);
     }
     run["statistics"] = serde_json::to_value(&statistics).expect("statistics are plain data");

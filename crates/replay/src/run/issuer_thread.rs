@@ -8,9 +8,11 @@ use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer};
 
 use crate::address::placement::Geometry;
-use crate::config::options::{Options, Wait};
+use crate::config::issuing::Wait;
+use crate::config::method::Engine;
+use crate::config::options::Options;
 use crate::engine::Target;
-use crate::engine::choice::{Chosen, Engine};
+use crate::engine::choice::Chosen;
 use crate::error::Result;
 use crate::host::isolation::{Isolation, wake_up_first};
 use crate::issuer::conflicts::Tracker;
@@ -98,7 +100,7 @@ impl<'a> Looping<'a> {
         after: &After,
     ) -> Result<Option<LastDone>> {
         let (files, arena) = (std::mem::take(&mut self.files), Arc::clone(&self.arena));
-        Ok(match self.options.method.target(files, arena, self.limits.slots(), self.options.seed)? {
+        Ok(match self.options.method.target(files, arena, self.limits.slots(), self.options.modes.seed)? {
             Chosen::Uring(target) => {
                 let told = Told { engine: Engine::IoUring, warnings: target.remarks() };
                 self.drive(*target, told, ready, started, after)
@@ -133,7 +135,7 @@ impl<'a> Looping<'a> {
             return self.issue(clock, target, Work { chores, rest: BlockingWait }, finish, &before, after);
         }
         match self.options.wait() {
-            Wait::Spin | Wait::Work => self.issue(clock, target, Spin, |_| None, &before, after),
+            Wait::Spin | Wait::Inline => self.issue(clock, target, Spin, |_| None, &before, after),
             Wait::Sleep => self.issue(clock, target, Sleep, |_| None, &before, after),
             Wait::Hybrid => self.issue(clock, target, Hybrid { margin: WAKE_MARGIN }, |_| None, &before, after),
         }
@@ -149,10 +151,11 @@ impl<'a> Looping<'a> {
         after: &After,
     ) -> Option<LastDone> {
         let Self { options, limits, stop, stall_monitor, input, output, run, geometries, progress, arena, .. } = self;
-        let policy = options.conflicts;
-        let tracker = Tracker::new(policy, options.strong, limits.slots());
+        let policy = options.overlaps.conflicts;
+        let tracker = Tracker::new(policy, options.overlaps.strong, limits.slots());
         let pace = options.pace();
-        let rereader = run.filter(|_| options.verify >= Verify::Paranoia).map(|run| Rereader { arena, run });
+        let rereader =
+            run.filter(|_| options.verification.verify >= Verify::Paranoia).map(|run| Rereader { arena, run });
         let plugs = IssuerParts {
             clock,
             target,

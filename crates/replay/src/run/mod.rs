@@ -20,7 +20,8 @@ use rtrb::RingBuffer;
 use serde_json::json;
 
 use crate::address::device_map::Map;
-use crate::config::options::{Options, Wait};
+use crate::config::issuing::Wait;
+use crate::config::options::Options;
 use crate::config::validation as checks;
 use crate::device::Device;
 use crate::device::discarded::Discarded;
@@ -81,10 +82,10 @@ impl Prepared {
     pub fn new(mut options: Options, stop: &Arc<Stop>) -> Result<Self> {
         checks::check(&options)?;
         // Before what was left open is settled.
-        let typed = options.typed();
+        let typed = options.typed.options().clone();
         let survey = crate::run::prescan::survey(&options, stop)?;
         // It matters to a loop that has times to keep, where the user leaves open how it waits.
-        let matters = options.wait.is_none() && options.has_deadlines();
+        let matters = options.issuing.wait.is_none() && options.has_deadlines();
         let contention = if matters { Contention::look_unless_preferred() } else { None };
         let rate = survey.as_ref().and_then(|survey| survey.rate(&options));
         let wait_reason = options.settle_wait(rate, contention.as_ref());
@@ -112,7 +113,7 @@ impl Prepared {
             "company": contention,
             "data": { "what": options.data.to_string(), "seed": seed },
         }));
-        let isolation = match options.isolate.as_slice() {
+        let isolation = match options.issuing.isolate.as_slice() {
             [] => None,
             parts => Some(Isolation::arrange(parts)?),
         };
@@ -152,7 +153,7 @@ impl Prepared {
 
     /// How many rows the result is going to have, if all goes well and that is known.
     pub fn expected(&self) -> Option<u64> {
-        let ends = !self.options.again || (self.options.run_for.is_some() && self.options.keeps_times());
+        let ends = !self.options.modes.again || (self.options.modes.run_for.is_some() && self.options.keeps_times());
         self.survey.as_ref().filter(|_| ends).map(|survey| survey.expected(&self.options))
     }
 
@@ -178,7 +179,7 @@ impl Prepared {
 
     /// How long the run is going to take, in the run's own time, if it keeps its times.
     pub fn duration(&self) -> Option<Nanos> {
-        self.survey.as_ref().and_then(|survey| survey.duration(&self.options)).or(self.options.run_for)
+        self.survey.as_ref().and_then(|survey| survey.duration(&self.options)).or(self.options.modes.run_for)
     }
 
     /// Why the loop waits as it does between requests.
@@ -197,7 +198,7 @@ impl Prepared {
         let arena = Arc::clone(self.pool.arena());
         // What is only read stays what it was: a file that a later run may overwrite by force alone.
         let overwrites = self.survey.as_ref().is_none_or(|survey| survey.requests > survey.reads);
-        if self.options.method.does_io() && !self.options.reads_only && overwrites {
+        if self.options.method.does_io() && !self.options.target.reads_only && overwrites {
             self.devices.iter().for_each(Device::mark);
         }
         let files = self.devices.iter().map(claimed).collect::<Result<_>>()?;
@@ -211,7 +212,7 @@ impl Prepared {
         let (stalls_in, stalls_out) = RingBuffer::new(STALLS);
         let isolation = self.isolation.take();
         let geometries: Vec<_> = self.devices.iter().map(|device| device.geometry).collect();
-        let run = (options.verify != Verify::Off).then(header::new_run);
+        let run = (options.verification.verify != Verify::Off).then(header::new_run);
         let looping = Looping {
             options,
             isolation: isolation.as_ref(),
@@ -238,7 +239,7 @@ impl Prepared {
             };
             self.warnings.extend(told.warnings);
             self.metadata.run.as_mut().expect("made in `new`")["engine"] = json!(told.engine);
-            let clock = Monotonic::starting_in(self.options.grace);
+            let clock = Monotonic::starting_in(self.options.issuing.grace);
             self.note_start(clock);
             let disks = self.devices.iter().filter(|_| options.method.does_io()).filter_map(Device::disk);
             let watch = Watch::start();
@@ -248,21 +249,23 @@ impl Prepared {
             let plan = Plan {
                 routes: targets::routes(options, self.survey.as_ref(), &self.devices, &self.map),
                 has_data: options.method.has_device(),
-                ahead: options.ahead,
+                ahead: options.issuing.ahead_time,
                 write_header: run,
             };
-            let again: Option<Reopen<'_>> = options.again.then(|| {
+            let again: Option<Reopen<'_>> = options.modes.again.then(|| {
                 Box::new(|| crate::run::prescan::ahead(options, crate::run::prescan::open(options, shared)?)) as _
             });
-            let schedule = options.schedule(Iterations::new(self.load, options.window, again));
+            let schedule = options.schedule(Iterations::new(self.load, options.time.window, again));
             let supplies = Supplies { schedule, plan, pool: self.pool, content: self.content };
             let feeder = Preparer::new(clock, supplies, stop, planned_in, returned_out);
             let discarded: Vec<_> = self.devices.iter().map(Discarded::on).collect();
-            let checker =
-                run.map(|run| Checker::new(run, options.verify_memory, options.may_overlap()).with_discards(discarded));
+            let checker = run.map(|run| {
+                Checker::new(run, options.verification.verify_memory, options.overlaps.may_overlap())
+                    .with_discards(discarded)
+            });
             let recorder = CompletionLog::new(done_out, stalls_out, returned_in, arena, self.journal, stop, progress)
                 .checked_by(checker);
-            let beside = if options.wait() == Wait::Work {
+            let beside = if options.wait() == Wait::Inline {
                 let _ = start.send(Start { clock, chores: Some(InlineStages::new(feeder, recorder)) });
                 None
             } else {
@@ -282,7 +285,7 @@ impl Prepared {
                 beside.or(looped.rooms.take()).expect("in threads of their own, or with the loop");
             let counted = meters.iter().filter_map(Meter::read).collect();
             self.metadata.complete = !stop.is_ordered();
-            let last = recorded.checker.take_if(|_| options.verify >= Verify::Final).map(|checker| {
+            let last = recorded.checker.take_if(|_| options.verification.verify >= Verify::Final).map(|checker| {
                 if stop.is_ordered() || looped.outcome.is_err() {
                     drop(ask);
                     return FinalPass::left_out(checker);
@@ -312,11 +315,11 @@ fn buffer_bytes(options: &Options, survey: Option<&Prescan>, targets: usize) -> 
     if !options.method.has_device() {
         return UNIT_BYTES;
     }
-    let Some(survey) = survey else { return options.buffers };
+    let Some(survey) = survey else { return options.issuing.buffers };
     // Widening adds at most a block at each end.
     let largest = (survey.longest_moved * iosonar_trace::SECTOR_BYTES + 2 * UNIT_BYTES).next_power_of_two();
-    let at_once = (options.limits(targets).slots() + options.ahead_requests) as u64;
-    options.buffers.min(largest.saturating_mul(at_once)).max(UNIT_BYTES)
+    let at_once = (options.limits(targets).slots() + options.issuing.ahead) as u64;
+    options.issuing.buffers.min(largest.saturating_mul(at_once)).max(UNIT_BYTES)
 }
 
 fn claimed(device: &Device) -> Result<std::fs::File> {

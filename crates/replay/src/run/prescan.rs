@@ -7,7 +7,8 @@ use iosonar_trace::transforms::{IsOver, until};
 use iosonar_trace::{Device, Kind, Metadata, Nanos, Op, Reader, Request, Span, open_load};
 
 use crate::address::placement::Fit;
-use crate::config::options::{Options, Wait};
+use crate::config::issuing::Wait;
+use crate::config::options::Options;
 use crate::error::{Error, Result};
 use crate::issuer::Stop;
 use crate::pipeline::prefetch::Ahead;
@@ -40,9 +41,9 @@ impl Prescan {
     /// How long the run takes if it keeps its times; `None` if unknown.
     pub fn duration(&self, options: &Options) -> Option<Nanos> {
         let natural = self.span.last_ns - self.span.first_ns;
-        let natural =
-            (options.keeps_times() && !options.again).then(|| Nanos((natural as f64 / options.speedup) as i64));
-        match (natural, options.run_for) {
+        let natural = (options.keeps_times() && !options.modes.again)
+            .then(|| Nanos((natural as f64 / options.time.speedup) as i64));
+        match (natural, options.modes.run_for) {
             (Some(natural), Some(until)) => Some(natural.min(until)),
             (natural, until) => natural.or(until),
         }
@@ -56,11 +57,11 @@ impl Prescan {
 
     /// How many rows the run can have at most, where its end is known; else those of an iteration.
     pub fn expected(&self, options: &Options) -> u64 {
-        let (true, true, Some(until)) = (options.again, options.keeps_times(), options.run_for) else {
+        let (true, true, Some(until)) = (options.modes.again, options.keeps_times(), options.modes.run_for) else {
             return self.requests;
         };
         let (first, last) = (Nanos(self.span.first_ns), Nanos(self.span.last_ns));
-        let iteration = period(self.requests, first, last).0 as f64 / options.speedup;
+        let iteration = period(self.requests, first, last).0 as f64 / options.time.speedup;
         let begun = (until.0 as f64 / iteration).ceil().max(1.0);
         (self.requests as f64 * begun) as u64
     }
@@ -79,19 +80,22 @@ pub fn open(options: &Options, stop: &Arc<Stop>) -> Result<Box<dyn Reader<Reques
 
 /// The same for the run itself: a loop with deadlines must not wait for a piece of the load to be unpacked.
 pub fn ahead(options: &Options, load: Box<dyn Reader<Request>>) -> Result<Box<dyn Reader<Request>>> {
-    Ok(if options.wait() == Wait::Work && options.keeps_times() { Box::new(Ahead::start(load)?) } else { load })
+    Ok(if options.wait() == Wait::Inline && options.keeps_times() { Box::new(Ahead::start(load)?) } else { load })
 }
 
 /// Counts what lies in the window. A file that knows itself is asked; others are read through; a pipe can't be.
 pub fn survey(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
-    let (load, window) = (&options.load, options.window);
+    let (load, window) = (&options.load, options.time.window);
     if load == Path::new("-") {
         return Ok(None);
     }
     let mut reader = open(options, stop)?;
-    let needs_reaches = matches!(options.fit, Fit::Scale | Fit::Reject);
-    let ends_early =
-        options.run_for.filter(|_| options.keeps_times()).map(|until| Nanos((until.0 as f64 * options.speedup) as i64));
+    let needs_reaches = matches!(options.target.fit, Fit::Scale | Fit::Reject);
+    let ends_early = options
+        .modes
+        .run_for
+        .filter(|_| options.keeps_times())
+        .map(|until| Nanos((until.0 as f64 * options.time.speedup) as i64));
     let is_whole = window == Window::default() && ends_early.is_none_or(|end| end >= length(reader.metadata()));
     let known = reader.metadata();
     // A footer tells how long the longest request is, but not what it does.

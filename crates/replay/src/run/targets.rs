@@ -7,27 +7,30 @@ use iosonar_trace::{self as trace, DeviceId, SECTOR_BYTES};
 use serde_json::{Value, json};
 
 use super::Prescan;
-use crate::address::device_map::{Map, labelled, resolve};
+use crate::address::device_map::{Map, Mapping, labelled, resolve};
 use crate::address::placement::{Fit, Geometry};
 use crate::address::router::{Routes, Rules};
 use crate::config::input_files as apart;
+use crate::config::method::Method;
 use crate::config::options::Options;
 use crate::config::validation::is_one;
 use crate::device::{Access, Device, Mode};
-use crate::engine::choice::Method;
 use crate::error::{Error, Result};
 
 /// Opens the targets, each once however often it was named: two devices of the load on one target share it, so that their
 /// overlaps are seen. `known` are the load's devices; `is_read` says whether that is all of them.
 pub fn open(options: &Options, known: &[trace::Device], is_read: bool) -> Result<(Vec<Device>, Map)> {
-    let access = match (options.reads_only, options.force) {
+    let access = match (options.target.reads_only, options.target.force) {
         (true, _) => Access::Read,
         (false, true) => Access::Force,
         (false, false) => Access::Overwrite,
     };
+    // Without a device to open, requests of all devices of the load go to a stand-in.
+    let none = [Mapping { source: None, target: "none".into() }];
+    let mappings = if options.target.targets.is_empty() { &none } else { options.target.targets.as_slice() };
     let mut paths: Vec<&PathBuf> = Vec::new();
     let mut indices = Vec::new();
-    for mapping in &options.targets {
+    for mapping in mappings {
         let same = |path: &&PathBuf| **path == mapping.target || is_one(path, &mapping.target);
         let index = paths.iter().position(same).unwrap_or_else(|| {
             paths.push(&mapping.target);
@@ -37,7 +40,7 @@ pub fn open(options: &Options, known: &[trace::Device], is_read: bool) -> Result
     }
     let names: Vec<_> = known.iter().map(|device| device.name.as_str()).collect();
     // Names first: a slip in one of them is no reason to look at any device.
-    let map = resolve(&options.targets, &indices, &names, is_read)?;
+    let map = resolve(mappings, &indices, &names, is_read)?;
     let Method { no_o_direct: cached, o_sync: sync, poll, .. } = options.method;
     let one = |path: &PathBuf| {
         if !options.method.has_device() {
@@ -57,7 +60,7 @@ pub fn open(options: &Options, known: &[trace::Device], is_read: bool) -> Result
 
 /// Refuses a load that reaches beyond its target, where that was asked for.
 pub fn check_fit(options: &Options, survey: Option<&Prescan>, devices: &[Device], map: &Map) -> Result<()> {
-    let Some(survey) = survey.filter(|_| options.fit == Fit::Reject) else { return Ok(()) };
+    let Some(survey) = survey.filter(|_| options.target.fit == Fit::Reject) else { return Ok(()) };
     for (number, &reach) in survey.reaches.iter().enumerate() {
         let Some(target) = map.target_of(DeviceId(number as u16)) else { continue };
         let Device { path, geometry, .. } = &devices[usize::from(target)];
@@ -80,8 +83,8 @@ pub fn check_fit(options: &Options, survey: Option<&Prescan>, devices: &[Device]
 /// The rules by which requests find their places.
 pub fn routes(options: &Options, survey: Option<&Prescan>, devices: &[Device], map: &Map) -> Routes {
     // Where there is no device, positions are those of the load.
-    let fit = if options.method.has_device() { options.fit } else { Fit::Wrap };
-    let rules = Rules { align: options.align, fit, reads_only: options.reads_only };
+    let fit = if options.method.has_device() { options.target.fit } else { Fit::Wrap };
+    let rules = Rules { align: options.target.align, fit, reads_only: options.target.reads_only };
     let targets = devices.iter().map(|device| device.geometry).collect();
     let capabilities = devices.iter().map(|device| device.capabilities).collect();
     Routes::new(targets, map.clone(), rules, survey.map(extents).unwrap_or_default()).with_abilities(capabilities)
@@ -137,13 +140,8 @@ mod tests {
         file.as_file().set_len(1 << 20).unwrap();
         let other = tempfile::NamedTempFile::new().unwrap();
         other.as_file().set_len(1 << 21).unwrap();
-        let mut options = Options::new("l".into(), file.path().to_owned(), "o".into());
-        let named = |source: &str, target: &std::path::Path| crate::address::device_map::Mapping {
-            source: Some(source.to_owned()),
-            target: target.to_owned(),
-        };
-        options.targets.extend([named("sdb", other.path()), named("sdc", file.path())]);
-        options.force = true;
+        let (file_path, other_path) = (file.path().display(), other.path().display());
+        let options = Options::of(&format!("l -t {file_path} -t sdb={other_path} -t sdc={file_path} -o o --force"));
         let known: Vec<_> = ["sda", "sdb", "sdc"].map(|name| trace::Device { name: name.into(), sectors: None }).into();
         let (devices, map) = open(&options, &known, true).unwrap();
         assert_eq!(devices.len(), 2, "the same file is opened once");

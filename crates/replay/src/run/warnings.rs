@@ -44,10 +44,10 @@ pub fn before(
             all.extend(before::splitting(&disk, longest, &queue));
         }
         let reach = reach(options, map, target as u16, survey, load);
-        if options.fit == Fit::Wrap {
+        if options.target.fit == Fit::Wrap {
             all.extend(reach.and_then(|reach| before::size(device.geometry.sectors, reach)));
         }
-        if !options.no_sample && options.method.does_io() {
+        if !options.target.no_sample && options.method.does_io() {
             all.extend(before::never_written(&device.path, &sampled(device, reach)));
         }
     }

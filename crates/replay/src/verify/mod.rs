@@ -12,6 +12,7 @@
 //! Times are those of the loop: a request was with the target at most from its issue to its completion. What may lie in a
 //! sector follows from them alone, so that an honest target never raises an alarm, whatever overlaps or fails.
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 pub mod block;
@@ -24,17 +25,17 @@ pub mod report;
 pub mod watermark;
 
 /// How much is checked. Each includes those before it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Verify {
-    /// Nothing, and writes carry no headers.
+    /// No checks
     #[default]
     Off,
-    /// Every read of a sector that was written in this run.
+    /// Check each read of sectors written in this run
     Reads,
-    /// Also every sector that was written, at the end.
+    /// Also read back all written sectors at the end
     Final,
-    /// Also every write, at once after it.
+    /// Also read back each write at once
     Paranoia,
 }
 

@@ -9,7 +9,10 @@ mod spec;
 mod split;
 mod suggestion;
 
-pub use quantity::{parse_count, parse_positive, parse_rate, parse_sectors, parse_share, parse_time, time_typed};
+pub use quantity::{
+    parse_count, parse_duration, parse_positive, parse_positive_duration, parse_rate, parse_sectors, parse_share,
+    parse_time, time_typed,
+};
 pub use settings::{Setting, Settings, Value};
 pub use spec::{Definition, ParamDefault, ParamSpec, ParamType};
 pub use split::{Phrase, split};

@@ -47,6 +47,23 @@ pub fn parse_time(text: &str) -> Result<Nanos, String> {
         .ok_or_else(|| format!("`{text}` is not a time; say seconds (300, 0.5), or a number with a unit (ns us ms s m h d): 20ms 10m 1.5h"))
 }
 
+/// A time of zero or more.
+pub fn parse_duration(text: &str) -> Result<Nanos, String> {
+    let time = parse_time(text)?;
+    if time < Nanos::ZERO {
+        return Err(format!("`{text}` is negative: give a time of 0 or more, for example 90 or 10m"));
+    }
+    Ok(time)
+}
+
+/// A time above zero.
+pub fn parse_positive_duration(text: &str) -> Result<Nanos, String> {
+    let time = parse_duration(text)?;
+    Some(time)
+        .filter(|time| *time > Nanos::ZERO)
+        .ok_or_else(|| format!("`{text}` is zero: give a time above zero, for example 1ms or 10m"))
+}
+
 /// A time as it would be typed, in the largest unit in which it is a whole number: `10m`, `200ms`.
 pub fn time_typed(time: Nanos) -> String {
     const UNITS: [(i64, &str); 7] = [

@@ -44,7 +44,7 @@ pub fn announce(prepared: &Prepared) {
 fn announce_destruction(prepared: &Prepared) {
     let what = demand(prepared);
     match prepared.devices() {
-        [device] if prepared.options().targets.iter().all(|mapping| mapping.source.is_none()) => {
+        [device] if prepared.options().target.targets.iter().all(|mapping| mapping.source.is_none()) => {
             status!("{}: {what}", fate(prepared, device));
         }
         devices => {
@@ -63,7 +63,7 @@ fn announce_destruction(prepared: &Prepared) {
 /// What becomes of a target.
 fn fate(prepared: &Prepared, device: &Device) -> String {
     let size = human::block(device.geometry.sectors * SECTOR_BYTES);
-    let fate = match (prepared.options().reads_only, &device.user) {
+    let fate = match (prepared.options().target.reads_only, &device.user) {
         (false, _) => "overwriting its content".to_owned(),
         (true, None) => "reads only".to_owned(),
         (true, Some(user)) => format!("reads only ({user}: its I/O will affect the latencies)"),
@@ -73,8 +73,8 @@ fn fate(prepared: &Prepared, device: &Device) -> String {
 
 /// How much of the load that is about.
 fn demand(prepared: &Prepared) -> String {
-    let again = if prepared.options().again { " of each iteration" } else { "" };
-    match (prepared.survey(), prepared.options().reads_only) {
+    let again = if prepared.options().modes.again { " of each iteration" } else { "" };
+    match (prepared.survey(), prepared.options().target.reads_only) {
         (None, false) => "all writes of the load".to_owned(),
         (None, true) => "all but the reads of the load are left out".to_owned(),
         (Some(s), false) => {

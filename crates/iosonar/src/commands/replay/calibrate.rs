@@ -21,12 +21,13 @@ const SECONDS: f64 = 2.0;
 pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
     let stop = Arc::new(Stop::default());
     let _heeding = watch::stop_on_signals(&stop).context("can't handle signals")?;
-    let isolation = if options.isolate.is_empty() { None } else { Some(Isolation::arrange(&options.isolate)?) };
+    let isolation =
+        if options.issuing.isolate.is_empty() { None } else { Some(Isolation::arrange(&options.issuing.isolate)?) };
     for said in isolation.iter().flat_map(Isolation::said) {
         status!("isolation: {said}");
     }
     if !json {
-        out!("replayer only, no I/O: Poisson arrivals for {SECONDS} s each, --wait {}", wait(options));
+        out!("replayer only, no I/O: Poisson arrivals for {SECONDS} s each, --wait {}", options.wait().name());
     }
     let mut steps: Vec<Step> = Vec::new();
     let found = search(|rate| {
@@ -52,10 +53,6 @@ pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
         out!("{sentence}");
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn wait(options: &Options) -> String {
-    json!(options.wait()).as_str().unwrap_or_default().to_owned()
 }
 
 fn line(step: &Step) -> String {

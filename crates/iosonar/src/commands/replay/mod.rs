@@ -1,20 +1,10 @@
-//! `iosonar replay`: issues the requests of a load on a device, each at its time. Each group of its options has a file:
-//! what it offers, and how that becomes the engine's options.
+//! `iosonar replay`: issues the requests of a load on a device, each at its time. The options are those of the engine, defined
+//! in `iosonar_replay::config`.
 
 mod announce;
 mod calibrate;
-mod data;
-mod engine;
-mod method;
-mod modes;
-mod overlaps;
 mod repeat;
-mod result;
-mod targets;
-mod time;
-mod verify;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -24,18 +14,8 @@ use iosonar_replay::issuer::Stop;
 use iosonar_replay::result::completion_log::Progress;
 use iosonar_replay::result::statistics::Statistics;
 use iosonar_replay::run::Prepared;
-use iosonar_trace::transforms::Pipeline;
 
 use self::announce::announce;
-use self::data::Data;
-use self::engine::Engine;
-use self::method::MethodArgs;
-use self::modes::Modes;
-use self::overlaps::Overlaps;
-use self::result::ResultArgs;
-use self::targets::Targets;
-use self::time::Time;
-use self::verify::VerifyArgs;
 use crate::console::{answer_json, out, status};
 use crate::{exit, statistics, watch};
 
@@ -65,62 +45,19 @@ To see the result: iosonar report sdb.replay.parquet
 Exit codes: 0 success, 1 failure, 2 wrong command line, 4 requests failed or were short,
 5 the run was cut short (the result has all requests until then).")]
 pub struct Args {
-    /// The load, in any format that `iosonar convert` reads; `-` is standard input
-    #[arg(required_unless_present = "calibrate")]
-    load: Option<PathBuf>,
-    /// Transform the load first, as `iosonar edit` does: 'select from=0 to=300 | slip every=32768 increase=256'
-    #[arg(long, value_name = "PIPELINE", value_parser = super::edit::parse)]
-    edit: Option<Pipeline>,
-    /// The result; NAME.replay.parquet, or NAME.replay.gz for blkreplay's text
-    #[arg(long, short, value_name = "FILE", required_unless_present = "calibrate")]
-    output: Option<PathBuf>,
     #[command(flatten)]
-    targets: Targets,
-    #[command(flatten)]
-    time: Time,
-    #[command(flatten)]
-    modes: Modes,
-    #[command(flatten)]
-    overlaps: Overlaps,
-    #[command(flatten)]
-    data: Data,
-    #[command(flatten)]
-    engine: Engine,
-    #[command(flatten)]
-    method: MethodArgs,
-    #[command(flatten)]
-    verify: VerifyArgs,
-    #[command(flatten)]
-    result: ResultArgs,
+    options: Options,
+    /// Print the closing statistics as a JSON object
+    #[arg(long, help_heading = "Result")]
+    json: bool,
 }
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        let (json, times) = (self.result.json, self.modes.repeat);
-        if self.modes.calibrate {
-            return calibrate::run(&self.options()?, json);
+        if self.options.modes.calibrate {
+            return calibrate::run(&self.options, self.json);
         }
-        replay(repeat::each(self.options()?, times)?, json)
-    }
-
-    fn options(self) -> Result<Options> {
-        // The targets come with their group.
-        // Nothing does the I/O then.
-        let calibrates = self.modes.calibrate;
-        let mut options = Options::new(self.load.unwrap_or_default(), PathBuf::new(), self.output.unwrap_or_default());
-        options.edit = self.edit;
-        self.targets.apply(&mut options)?;
-        self.time.apply(&mut options)?;
-        self.modes.apply(&mut options)?;
-        self.overlaps.apply(&mut options)?;
-        self.data.apply(&mut options)?;
-        self.engine.apply(&mut options)?;
-        if !calibrates {
-            self.method.apply(&mut options)?;
-        }
-        self.verify.apply(&mut options)?;
-        self.result.apply(&mut options)?;
-        Ok(options)
+        replay(repeat::each(self.options)?, self.json)
     }
 }
 

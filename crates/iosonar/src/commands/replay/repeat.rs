@@ -15,8 +15,9 @@ use crate::usage::misuse;
 /// What a result's name ends with, most telling first.
 const ENDINGS: [&str; 4] = [".replay.parquet", ".replay.gz", ".replay.zst", ".replay"];
 
-/// The options of each run; `times` is at least 1. One run keeps the result's name, several number it.
-pub fn each(options: Options, times: u32) -> Result<Vec<Options>> {
+/// The options of each run. One run keeps the result's name, several number it.
+pub fn each(options: Options) -> Result<Vec<Options>> {
+    let times = options.modes.repeat;
     if times == 1 {
         return Ok(vec![options]);
     }
@@ -25,7 +26,7 @@ pub fn each(options: Options, times: u32) -> Result<Vec<Options>> {
     }
     let outputs = names(&options.output, times);
     // Better known now than after hours.
-    if let Some(there) = outputs.iter().find(|output| output.exists() && !options.overwrite) {
+    if let Some(there) = outputs.iter().find(|output| output.exists() && !options.result.overwrite) {
         bail!("{} exists; name other results with --output, or replace them with --overwrite", there.display());
     }
     let runs: Vec<_> = outputs.into_iter().map(|output| Options { output, ..options.clone() }).collect();

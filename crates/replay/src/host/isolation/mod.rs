@@ -19,6 +19,7 @@ pub(crate) mod settings_backup;
 use std::fs::File;
 use std::io::{self, Write};
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 pub use self::processors::{Processors, session_priority, wake_up_first};
@@ -27,20 +28,20 @@ use crate::host::isolation::settings_backup::SettingsBackup;
 pub use crate::host::isolation::settings_backup::{undo_of, undo_what_was_left};
 
 /// One thing to arrange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// A processor of its own for the loop.
+    /// A dedicated processor for the loop
     Processors,
-    /// The kernel's unbound workers keep off it.
+    /// No kernel workers (workqueues) on it
     Workers,
-    /// So do interrupts.
+    /// No interrupts on it
     Interrupts,
-    /// The loop comes before everybody else who may run there.
+    /// Nice -20 and minimal timer slack
     Priority,
-    /// Idle processors poll instead of sleeping.
+    /// No idle states (C-states): idle processors poll
     Awake,
-    /// Idle processors of a virtual machine poll before they sleep.
+    /// In a virtual machine, idle processors poll for 200 µs before they halt (only if named)
     Polling,
 }
 

@@ -5,6 +5,7 @@
 //! order: a request waits for every conflicting one that came before it, whether that is in flight or waits itself, so
 //! no newcomer overtakes a pushed-back request.
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 mod index;
@@ -15,30 +16,33 @@ use index::Index;
 pub use range::Range;
 
 /// What to do with a request that conflicts with an earlier one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
-    /// Issue it all the same.
+    /// Issue it anyway
     Allow,
-    /// Leave it out, and count it.
+    /// Leave it out, and count it
     Drop,
-    /// Push it back, and issue it as soon as the conflict has gone; others go on.
+    /// Push it back until the overlap is gone; issue others meanwhile
     #[default]
     Partial,
-    /// Wait, and let everything behind it wait as well.
+    /// Hold it and all requests behind it until the overlap is gone
     Ordering,
 }
 
 /// Which overlaps are conflicts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Strong {
-    /// Only two writes.
+    /// Two writes
+    #[value(name = "0")]
     Writes,
-    /// Everything but two reads.
+    /// All but two reads
+    #[value(name = "1")]
     #[default]
     AnyWrite,
-    /// Any two requests.
+    /// Any two requests
+    #[value(name = "2")]
     Everything,
 }
 

@@ -22,7 +22,7 @@ use iosonar_trace::Sector;
 pub use blocks::{BLOCK_BYTES, Filler};
 pub use pattern::Pattern;
 pub use percent::Percent;
-pub use spec::{Asked, DataSpec, Kind};
+pub use spec::DataSpec;
 pub use written::Written;
 
 use blocks::Blocks;

@@ -13,7 +13,7 @@ fn percent(of: u8) -> Percent {
 }
 
 fn compressible(share: u8, dedupe: u8) -> DataSpec {
-    Asked { compressible: Some(percent(share)), dedupe: Some(percent(dedupe)), ..Asked::default() }.spec().unwrap()
+    DataSpec::Random { random_pct: percent(share).rest(), filler: Filler::Deadbeef, dedupe_pct: percent(dedupe) }
 }
 
 /// Data as it would lie on a target that was written from its beginning on by requests of so many bytes.
@@ -122,7 +122,7 @@ fn overwriting_leaves_the_share_of_duplicates() {
 #[test]
 fn of_fill_random_so_much_of_each_block_is_random_and_the_rest_zeros() {
     for share in [1, 25, 50, 99] {
-        let spec = Asked { fill_random: Some(percent(share)), ..Asked::default() }.spec().unwrap();
+        let spec = DataSpec::Random { random_pct: percent(share), filler: Filler::Zero, dedupe_pct: Percent::NONE };
         let data = made(&spec, MIB, 64 << 10);
         for block in data.chunks(BLOCK_BYTES) {
             let random = BLOCK_BYTES - block.iter().rev().take_while(|byte| **byte == 0).count();

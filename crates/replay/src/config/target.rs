@@ -1,0 +1,37 @@
+//! What is replayed on, where the requests go there, and what may be overwritten.
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use serde::Serialize;
+
+use crate::address::device_map::Mapping;
+use crate::address::placement::{Align, Fit};
+
+/// Which targets, and how the load is placed on them.
+#[derive(Clone, Debug, clap::Args, Serialize)]
+#[command(next_help_heading = "Target")]
+pub struct TargetOptions {
+    /// The block device or regular file to replay on; the replay overwrites its content
+    ///
+    /// SRC= maps one device of the load, by name or number (see `iosonar info`), to this target. Repeat the option for
+    /// several targets; they share one clock. A target without SRC= takes all other devices; without such a target, their
+    /// requests are left out and counted. Two devices of the load may share a target.
+    #[arg(long = "target", short = 't', value_name = "[SRC=]DEV_OR_FILE")]
+    #[arg(value_parser = OsStringValueParser::new().map(|word| Mapping::from(word.as_os_str())))]
+    #[arg(required_unless_present_any = ["engine", "fake_io", "simulate", "calibrate"])]
+    pub targets: Vec<Mapping>,
+    /// What to do with requests beyond the end of the target
+    #[arg(long, value_enum, default_value_t)]
+    pub fit: Fit,
+    /// What to do with requests not aligned to the target's logical blocks
+    #[arg(long, value_enum, default_value_t)]
+    pub align: Align,
+    /// Do not sample the target before the run for areas that were never written
+    #[arg(long)]
+    pub no_sample: bool,
+    /// Overwrite a target with a file system, LVM, RAID or partitions, or a file with data
+    #[arg(long)]
+    pub force: bool,
+    /// Replay only the reads, and count the rest: writes nothing, so the target may hold data and be in use
+    #[arg(long, conflicts_with = "force")]
+    pub reads_only: bool,
+}

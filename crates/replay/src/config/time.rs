@@ -1,0 +1,52 @@
+//! Which part of the load is replayed, and how fast.
+
+use iosonar_trace::Nanos;
+use iosonar_trace::params::{parse_duration, parse_positive};
+use serde::Serialize;
+
+use super::args_as::args_as;
+use crate::schedule::Window;
+
+/// The window and its speed.
+#[derive(Clone, Debug, clap::Args, Serialize)]
+#[command(next_help_heading = "Time")]
+pub struct TimeOptions {
+    /// The part of the load to replay.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub window: Window,
+    /// Divide all times of the load by this: 10, 0.5
+    #[arg(long, value_name = "F", default_value = "1", value_parser = parse_positive, allow_hyphen_values = true)]
+    #[arg(conflicts_with = "asap")]
+    pub speedup: f64,
+    /// Issue requests as fast as --depth allows, regardless of their scheduled times
+    #[arg(long)]
+    pub asap: bool,
+}
+
+#[derive(clap::Args)]
+struct WindowArgs {
+    /// Leave out requests before this time of the load: 600, 10m; 0 is its start
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration, allow_hyphen_values = true)]
+    start: Nanos,
+    /// Leave out requests at or after this time of the load; 0 is its end
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration, allow_hyphen_values = true)]
+    #[arg(conflicts_with = "duration")]
+    end: Nanos,
+    /// Replay this much of the load, from --start on: 90, 5m; 0 is all
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration, allow_hyphen_values = true)]
+    duration: Nanos,
+}
+
+args_as!(WindowArgs => Window);
+
+impl From<WindowArgs> for Window {
+    fn from(WindowArgs { start, end, duration }: WindowArgs) -> Self {
+        let end = match (end, duration) {
+            (end, _) if end > Nanos::ZERO => end,
+            (_, duration) if duration > Nanos::ZERO => start + duration,
+            _ => Nanos::MAX,
+        };
+        Self { start, end }
+    }
+}
