@@ -231,6 +231,13 @@ def test_another_target_alone_is_what_is_compared(tmp_path: Path, capsys: pytest
     assert "B against A: slower at p50" in said and "No verdict" not in said
 
 
+def test_a_value_that_was_renamed_is_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = [run(tmp_path, f"x{n}", 1 + n / 500, run={"wait": "work"}) for n in range(3)]
+    new = [run(tmp_path, f"y{n}", 1 + n / 500, run={"wait": "inline"}) for n in range(3)]
+    assert compare(*old, "vs", *new, "--out", tmp_path) == 0
+    assert "differ in" not in capsys.readouterr().out
+
+
 def test_runs_of_one_side_that_differ_are_no_repetitions(
     runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
