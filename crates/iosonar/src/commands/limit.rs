@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use iosonar_trace::limit::{Limit, limit};
 use iosonar_trace::params::parse_positive_duration;
-use iosonar_trace::{Metadata, Nanos, Opened, path_text};
+use iosonar_trace::{DelayReason, Metadata, Nanos, Opened, path_text};
 use serde_json::json;
 
 use super::info::told_before;
@@ -95,18 +95,12 @@ fn refuse_without_deadlines(path: &Path, metadata: &Metadata) -> Result<()> {
 
 /// Why what is found may not be the storage's limit.
 fn doubts(limit: &Limit, metadata: &Metadata) -> Vec<String> {
-    let kept = match limit.delay_reason {
-        Some("input") => "the replayer did not read the load, or build data, in time",
-        Some("completion_log") => "the replayer could not write the results fast enough",
-        Some("perturbed") => "--perturb delayed it",
-        Some("overlap") => "it overlapped a request in flight",
-        Some("order") => "an earlier request overlapped one in flight",
-        _ => "",
+    let reason = match limit.delay_reason {
+        Some("overlap") => Some("it overlapped a request in flight"),
+        name => name.and_then(DelayReason::from_name).and_then(DelayReason::phrase),
     };
-    let mut doubts = Vec::new();
-    if !kept.is_empty() {
-        doubts.push(format!("the storage did not cause the first late request: {kept}"));
-    }
+    let cause = reason.map(|reason| format!("the storage did not cause the first late request: {reason}"));
+    let mut doubts: Vec<String> = cause.into_iter().collect();
     let verdict = metadata.run.as_ref().map(|run| &run["statistics"]["verdict"]);
     if let Some(verdict) = verdict.filter(|verdict| verdict["faithful"] == false) {
         doubts

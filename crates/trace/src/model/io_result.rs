@@ -153,6 +153,19 @@ named_enum! {
     }
 }
 
+impl DelayReason {
+    /// Why the request was late, where neither the device nor the depth was the cause: for people, behind a colon.
+    pub fn phrase(self) -> Option<&'static str> {
+        match self {
+            Self::None | Self::Depth => None,
+            Self::Order => Some("an earlier request overlapped one in flight"),
+            Self::Input => Some("the replayer did not read the load, or build data, in time"),
+            Self::CompletionLog => Some("the replayer could not write the results fast enough"),
+            Self::Perturbed => Some("--perturb delayed it"),
+        }
+    }
+}
+
 named_enum! {
     /// How a request ended.
     Outcome {
