@@ -3,7 +3,8 @@
 use iosonar_trace::{DeviceId, Op, Outcome, Request, Sector, Sectors};
 
 use crate::address::device_map::Map;
-use crate::address::placement::{Align, Fit, Geometry};
+use crate::address::placement::{Fit, Geometry};
+use crate::config::target::Rules;
 use crate::device::capabilities::Capabilities;
 
 /// Where one request goes.
@@ -19,17 +20,6 @@ pub struct Routed {
     pub widened: bool,
     /// Why it is not to be issued, if so.
     pub skip: Option<Outcome>,
-}
-
-/// The rules by which requests find their places.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rules {
-    /// For those that are not aligned.
-    pub align: Align,
-    /// For those beyond the end.
-    pub fit: Fit,
-    /// Whether all but reads are left out.
-    pub reads_only: bool,
 }
 
 /// The run's targets, and what the load's devices are mapped to.

@@ -28,13 +28,13 @@ pub fn after(options: &Options, fed: &PrepareStats, s: &Statistics) -> Vec<Strin
     );
     for device in s.devices.iter().filter(|device| device.wrap_factor.is_some_and(|factor| factor > 1.0)) {
         say(
-            options.target.fit == Fit::Wrap,
+            options.target.rules.fit == Fit::Wrap,
             format!("sectors beyond the end of {} wrapped around", device.target.as_deref().unwrap_or_default()),
         );
     }
     for device in s.devices.iter().filter(|device| device.wrap_factor.is_some_and(|factor| factor != 1.0)) {
         say(
-            options.target.fit == Fit::Scale && options.method.has_device(),
+            options.target.rules.fit == Fit::Scale && options.method.has_device(),
             format!(
                 "positions were scaled to {}: runs of sequential requests are torn apart or pushed together",
                 device.target.as_deref().unwrap_or_default()
@@ -52,7 +52,7 @@ pub fn after(options: &Options, fed: &PrepareStats, s: &Statistics) -> Vec<Strin
     );
     let writes: u64 = s.devices.iter().filter(|d| d.target.is_some()).map(|d| d.writes + d.others).sum();
     say(
-        options.target.reads_only && writes > 0,
+        options.target.rules.reads_only && writes > 0,
         format!("{} left out that are no reads (--reads-only)", human::counted(writes, "request")),
     );
     say(s.bad_lines > 0, format!("{} of the load could not be understood", human::counted(s.bad_lines, "line")));

@@ -129,7 +129,7 @@ fn for_quick_calls(facts: &Facts<'_>) -> Vec<Remedy> {
             "the time to write all of it",
         ));
     }
-    if facts.processors >= 4 && !facts.options.method.sqpoll && facts.options.method.is_ring() {
+    if facts.processors >= 4 && !facts.options.method.ring.sqpoll && facts.options.method.is_ring() {
         found.push(remedy("--sqpoll, by which a thread of the kernel submits", "a second processor"));
     }
     if let Some(file) = facts.file {

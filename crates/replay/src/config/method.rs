@@ -24,12 +24,10 @@ pub struct Method {
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536).map(|n| n as usize))]
     pub workers: Option<usize>,
-    /// Poll for completions instead of waiting for interrupts; needs a device with poll queues
-    #[arg(long)]
-    pub poll: bool,
-    /// Submit by a kernel thread (IORING_SETUP_SQPOLL), without system calls; it occupies a processor
-    #[arg(long)]
-    pub sqpoll: bool,
+    /// Settings of io_uring.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub ring: RingOptions,
     /// Open targets with O_SYNC: writes complete when durable
     #[arg(long)]
     pub o_sync: bool,
@@ -48,6 +46,17 @@ pub struct Method {
     /// an earlier run); servers=8 limits parallelism: 'constant=200us servers=8'; marks the result as FAKE
     #[arg(long, value_name = "LAW")]
     pub simulate: Option<Simulation>,
+}
+
+/// How an io_uring works, beyond the ordinary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args, Serialize)]
+pub struct RingOptions {
+    /// Poll for completions instead of waiting for interrupts; needs a device with poll queues
+    #[arg(long)]
+    pub poll: bool,
+    /// Submit by a kernel thread (IORING_SETUP_SQPOLL), without system calls; it occupies a processor
+    #[arg(long)]
+    pub sqpoll: bool,
 }
 
 /// What does the I/O, or does as if.
@@ -109,11 +118,11 @@ impl Method {
                 "--simulate is an engine of its own: leave out --engine, or say --engine simulate",
             ),
             (
-                (self.poll || self.sqpoll) && !self.is_ring(),
+                self.ring != RingOptions::default() && !self.is_ring(),
                 "--poll and --sqpoll are ways of io_uring: leave them out, or say --engine io_uring",
             ),
             (
-                self.poll && self.no_o_direct,
+                self.ring.poll && self.no_o_direct,
                 "--poll works on the device itself, and --no-o-direct on the page cache: leave out one of them",
             ),
             (

@@ -6,12 +6,11 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use iosonar_trace::Nanos;
 use iosonar_trace::transforms::{self, Pipeline};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::config::issuing::{DepthFor, IssueOptions};
+use crate::config::issuing::IssueOptions;
 use crate::config::method::{FAKE, Method};
 use crate::config::modes::ModeOptions;
 use crate::config::overlaps::OverlapOptions;
@@ -20,8 +19,7 @@ use crate::config::target::TargetOptions;
 use crate::config::time::TimeOptions;
 use crate::config::typed::typed;
 use crate::config::verification::VerifyOptions;
-use crate::engine::uring::BATCH;
-use crate::issuer::{Limits, Pace, Think};
+use crate::issuer::Think;
 use crate::pipeline::payload::DataSpec;
 use crate::schedule::iterations::Iterations;
 use crate::schedule::time_map::{Schedule, TimeMap};
@@ -128,18 +126,9 @@ impl Options {
         Self::parse(line.split_whitespace()).unwrap_or_else(|error| panic!("{line}: {error}"))
     }
 
-    /// How the loop keeps time.
-    pub fn pace(&self) -> Pace {
-        match (self.modes.closed, self.time.asap) {
-            (Some(think), _) => Pace::Closed(think),
-            (None, true) => Pace::AsFastAsPossible,
-            (None, false) => Pace::Timed,
-        }
-    }
-
     /// Whether requests go at the load's own times.
     pub fn keeps_times(&self) -> bool {
-        self.pace() == Pace::Timed
+        !self.time.asap && self.modes.closed.is_none()
     }
 
     /// Whether there are times to be exact about.
@@ -165,18 +154,6 @@ impl Options {
             (None, Some(mode)) => Some(format!("{FAKE}{mode}")),
             (method, None) => method,
         }
-    }
-
-    /// What the loop keeps to with that many targets. As many places again as the depth are reserved for requests that
-    /// were pushed back.
-    pub fn limits(&self, targets: usize) -> Limits {
-        let depth = self.issuing.depth.requests;
-        let gates = match self.issuing.depth.of {
-            DepthFor::All => 1,
-            DepthFor::Each => targets,
-        };
-        let until = self.modes.run_for.filter(|_| !self.keeps_times()).unwrap_or(Nanos::MAX);
-        Limits { depth, pushed_back: depth.max(64), batch: BATCH, gates, until }
     }
 }
 

@@ -19,18 +19,27 @@ pub struct TargetOptions {
     #[arg(value_parser = OsStringValueParser::new().map(|word| Mapping::from(word.as_os_str())))]
     #[arg(required_unless_present_any = ["engine", "fake_io", "simulate", "calibrate"])]
     pub targets: Vec<Mapping>,
-    /// What to do with requests beyond the end of the target
-    #[arg(long, value_enum, default_value_t)]
-    pub fit: Fit,
-    /// What to do with requests not aligned to the target's logical blocks
-    #[arg(long, value_enum, default_value_t)]
-    pub align: Align,
+    /// How requests find their places.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub rules: Rules,
     /// Do not sample the target before the run for areas that were never written
     #[arg(long)]
     pub no_sample: bool,
     /// Overwrite a target with a file system, LVM, RAID or partitions, or a file with data
     #[arg(long)]
     pub force: bool,
+}
+
+/// The rules by which requests find their places.
+#[derive(Clone, Copy, Debug, Default, clap::Args, Serialize)]
+pub struct Rules {
+    /// What to do with requests beyond the end of the target
+    #[arg(long, value_enum, default_value_t)]
+    pub fit: Fit,
+    /// What to do with requests not aligned to the target's logical blocks
+    #[arg(long, value_enum, default_value_t)]
+    pub align: Align,
     /// Replay only the reads, and count the rest: writes nothing, so the target may hold data and be in use
     #[arg(long, conflicts_with = "force")]
     pub reads_only: bool,

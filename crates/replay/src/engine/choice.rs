@@ -10,17 +10,13 @@ use super::null::Null;
 use super::service::Service;
 use super::simulate::Simulate;
 use super::threads::{MOST_THREADS, Threads};
-use super::uring::{self, Modes, Uring};
-use crate::config::method::{Engine, Method};
+use super::uring::{self, Uring};
+use crate::config::method::{Engine, Method, RingOptions};
 use crate::error::{Error, Result};
 use crate::pipeline::buffers::Arena;
 use crate::schedule::clock::Monotonic;
 
 impl Method {
-    fn modes(&self) -> Modes {
-        Modes { poll: self.poll, sqpoll: self.sqpoll }
-    }
-
     /// Sets the target up, in the thread that will drive it. Returns also the engine that it is, and what the user should
     /// know about that choice. `seed` is what chance depends on.
     pub fn target(&self, files: Vec<File>, arena: Arc<Arena>, slots: usize, seed: u64) -> Result<Chosen> {
@@ -34,12 +30,12 @@ impl Method {
                 let clock = Monotonic::starting_in(Nanos::ZERO);
                 Chosen::other(Engine::Simulate, Simulate::new(clock, service, simulation.servers, slots))
             }
-            None | Some(Engine::IoUring) => match uring::ring(slots, self.modes()) {
+            None | Some(Engine::IoUring) => match uring::ring(slots, self.ring) {
                 Ok(ring) => {
-                    let target = Uring::over(ring, files, arena, slots, self.modes()).map_err(refused)?;
+                    let target = Uring::over(ring, files, arena, slots, self.ring).map_err(refused)?;
                     Chosen::Uring(Box::new(target))
                 }
-                Err(error) if self.engine.is_none() && !self.poll && !self.sqpoll && is_missing(&error) => {
+                Err(error) if self.engine.is_none() && self.ring == RingOptions::default() && is_missing(&error) => {
                     Chosen::Other {
                         engine: Engine::Threads,
                         target: Box::new(self.pool(files, arena, slots)?),

@@ -11,8 +11,9 @@ use super::null::Null;
 use super::service::{Law, Service};
 use super::simulate::Simulate;
 use super::threads::Threads;
-use super::uring::{Modes, Uring};
+use super::uring::Uring;
 use super::{Io, Target};
+use crate::config::method::RingOptions;
 use crate::pipeline::buffers::{Arena, Buffer, Pool};
 use crate::schedule::clock::Monotonic;
 
@@ -39,12 +40,12 @@ fn stand(make: &Make) -> Stand {
 
 /// Those that do I/O.
 fn real() -> Vec<(&'static str, Box<Make>)> {
-    let uring = |modes: Modes| -> Box<Make> {
-        Box::new(move |files, arena| Box::new(Uring::new(files, arena, SLOTS, modes).unwrap()))
+    let uring = |options: RingOptions| -> Box<Make> {
+        Box::new(move |files, arena| Box::new(Uring::new(files, arena, SLOTS, options).unwrap()))
     };
     vec![
-        ("io_uring", uring(Modes::default())),
-        ("io_uring with sqpoll", uring(Modes { sqpoll: true, ..Modes::default() })),
+        ("io_uring", uring(RingOptions::default())),
+        ("io_uring with sqpoll", uring(RingOptions { sqpoll: true, ..RingOptions::default() })),
         ("threads", Box::new(|files, arena| Box::new(Threads::new(files, arena, SLOTS, SLOTS).unwrap()))),
         ("one thread", Box::new(|files, arena| Box::new(Threads::new(files, arena, SLOTS, 1).unwrap()))),
     ]

@@ -21,6 +21,7 @@ use super::calls::Place;
 use super::discards::{self, Discards};
 use super::threads::Threads;
 use super::{Completion, Io, Target};
+use crate::config::method::RingOptions;
 use crate::pipeline::buffers::Arena;
 
 /// The most requests that one call hands over.
@@ -40,22 +41,13 @@ const HELPERS: usize = 4;
 /// How long the loop sleeps at most while helpers are at work, which don't wake it.
 const HELPER_POLL: Nanos = Nanos(100_000);
 
-/// How a ring works, beyond the ordinary.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Modes {
-    /// Completions are looked for at the device instead of waiting for its interrupt.
-    pub poll: bool,
-    /// A thread of the kernel takes requests as they are queued: no system call for submissions, but a processor.
-    pub sqpoll: bool,
-}
-
 /// One io_uring over all targets of a run.
 pub struct Uring {
     ring: IoUring,
     // Open as long as the ring that works on them, and the memory that it works on.
     _files: Vec<File>,
     arena: Arc<Arena>,
-    modes: Modes,
+    options: RingOptions,
     fixed_buffers: bool,
     /// Of each file, whether the ring itself discards on it.
     discards: Vec<Discards>,
@@ -72,12 +64,12 @@ pub struct Uring {
 }
 
 /// The ring alone, before anything is registered with it: this is what fails where there is no io_uring.
-pub fn ring(slots: usize, modes: Modes) -> io::Result<IoUring> {
+pub fn ring(slots: usize, options: RingOptions) -> io::Result<IoUring> {
     let completions = (slots as u32).next_power_of_two().clamp(BATCH as u32 * 2, MOST_COMPLETIONS);
     let built = |kernel: Kernel| {
         let mut builder = IoUring::builder();
         builder.setup_cqsize(completions);
-        if modes.poll {
+        if options.poll {
             builder.setup_iopoll();
         }
         if kernel != Kernel::Any {
@@ -85,7 +77,7 @@ pub fn ring(slots: usize, modes: Modes) -> io::Result<IoUring> {
         }
         // A write may bring a flush of its own.
         let mut entries = BATCH * 2;
-        if modes.sqpoll {
+        if options.sqpoll {
             // The kernel's thread interrupts nobody, so there is nothing to be cooperative about.
             builder.setup_sqpoll(SQPOLL_IDLE_MS);
             entries = SQPOLL_ENTRIES;
@@ -114,18 +106,18 @@ enum Kernel {
 
 impl Uring {
     /// Over these files, for at most `slots` requests in flight whose buffers lie in `arena`.
-    pub fn new(files: Vec<File>, arena: Arc<Arena>, slots: usize, modes: Modes) -> io::Result<Self> {
-        let ring = ring(slots, modes).map_err(|e| advise(&e))?;
-        Self::over(ring, files, arena, slots, modes)
+    pub fn new(files: Vec<File>, arena: Arc<Arena>, slots: usize, options: RingOptions) -> io::Result<Self> {
+        let ring = ring(slots, options).map_err(|e| advise(&e))?;
+        Self::over(ring, files, arena, slots, options)
     }
 
-    /// The same with a [`ring`] that was made before, with the same slots and modes.
+    /// The same with a [`ring`] that was made before, with the same slots and options.
     pub fn over(
         mut ring: IoUring,
         files: Vec<File>,
         arena: Arc<Arena>,
         slots: usize,
-        modes: Modes,
+        options: RingOptions,
     ) -> io::Result<Self> {
         let descriptors: Vec<_> = files.iter().map(AsRawFd::as_raw_fd).collect();
         ring.submitter().register_files(&descriptors)?;
@@ -146,12 +138,12 @@ impl Uring {
         let mut discards = Vec::new();
         for (place, number) in Place::of(&files)?.into_iter().zip(0..) {
             discards.push(match place.is_block() {
-                _ if modes.poll => Discards::Helper,
+                _ if options.poll => Discards::Helper,
                 false => Discards::Hole,
                 true => Discards::on_device(&mut ring, number)?,
             });
         }
-        let flushes_before = ring.params().is_feature_skip_cqe_on_success() && !modes.poll;
+        let flushes_before = ring.params().is_feature_skip_cqe_on_success() && !options.poll;
         let needs_help = !flushes_before || discards.contains(&Discards::Helper);
         let helper = needs_help.then(|| {
             let own = files.iter().map(File::try_clone).collect::<io::Result<_>>()?;
@@ -162,7 +154,7 @@ impl Uring {
             ring,
             _files: files,
             arena,
-            modes,
+            options,
             fixed_buffers: registered.is_ok(),
             discards,
             flushes_before,
@@ -182,7 +174,7 @@ impl Uring {
             Op::Write => io.flags.has(Flags::PREFLUSH) && !self.flushes_before,
             Op::Discard => self.discards[usize::from(io.target)] == Discards::Helper,
             // A polled ring reads and writes, and nothing else.
-            Op::Flush | Op::WriteZeroes => self.modes.poll,
+            Op::Flush | Op::WriteZeroes => self.options.poll,
         }
     }
 
@@ -221,7 +213,7 @@ impl Uring {
         // Full only if the kernel's own thread has not come to it yet: the queue has room for a whole batch.
         // SAFETY: the buffer's token stays in the request's slot until its completion was reaped, and the file is open.
         while unsafe { self.ring.submission().push_multiple(entries) }.is_err() {
-            assert!(self.modes.sqpoll, "the loop stages no more than a batch");
+            assert!(self.options.sqpoll, "the loop stages no more than a batch");
             // An error here is seen again by `submit`.
             let _ = self.ring.submit();
             std::hint::spin_loop();
@@ -241,7 +233,7 @@ impl Uring {
                 let flags = self.ring.submission();
                 // A polled device says nothing by itself: someone has to look.
                 let worth_it =
-                    flags.taskrun() || flags.cq_overflow() || (self.modes.poll && self.in_flight > self.helped);
+                    flags.taskrun() || flags.cq_overflow() || (self.options.poll && self.in_flight > self.helped);
                 drop(flags);
                 if !worth_it || self.enter(0, 0).is_err() {
                     return None;
@@ -327,7 +319,7 @@ impl Target for Uring {
         loop {
             match self.ring.submit() {
                 // The kernel's thread takes them in its own time, and was woken if it slept.
-                Ok(_) if self.modes.sqpoll || self.ring.submission().is_empty() => return Ok(()),
+                Ok(_) if self.options.sqpoll || self.ring.submission().is_empty() => return Ok(()),
                 Ok(_) => {}
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 // The kernel is short of memory or of room for completions: let it work off some, and try again.
@@ -353,7 +345,7 @@ impl Target for Uring {
         if let Some(helper) = self.helper.as_mut().filter(|_| self.in_flight == self.helped) {
             return helper.wait(timeout);
         }
-        if self.modes.poll {
+        if self.options.poll {
             // Looking is the only way to wait for a polled device.
             return self.enter(0, 0).map(drop);
         }

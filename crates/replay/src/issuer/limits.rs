@@ -3,6 +3,9 @@
 use iosonar_trace::Nanos;
 
 use super::closed::Think;
+use crate::config::issuing::DepthFor;
+use crate::config::options::Options;
+use crate::engine::uring::BATCH;
 
 /// How the load's times are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +16,17 @@ pub enum Pace {
     AsFastAsPossible,
     /// Each when an earlier one is through: a request's deadline is when its client has ended thinking.
     Closed(Think),
+}
+
+impl Pace {
+    /// As the options say.
+    pub fn of(options: &Options) -> Self {
+        match (options.modes.closed, options.time.asap) {
+            (Some(think), _) => Self::Closed(think),
+            (None, true) => Self::AsFastAsPossible,
+            (None, false) => Self::Timed,
+        }
+    }
 }
 
 /// What the loop is to keep to.
@@ -32,6 +46,18 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// As the options say, of that many targets. As many places again as the depth are reserved for requests that were pushed
+    /// back.
+    pub fn of(options: &Options, targets: usize) -> Self {
+        let depth = options.issuing.depth.requests;
+        let gates = match options.issuing.depth.of {
+            DepthFor::All => 1,
+            DepthFor::Each => targets,
+        };
+        let until = options.modes.run_for.filter(|_| !options.keeps_times()).unwrap_or(Nanos::MAX);
+        Self { depth, pushed_back: depth.max(64), batch: BATCH, gates, until }
+    }
+
     /// Places for requests, in flight or waiting.
     pub fn slots(&self) -> usize {
         (self.depth + self.pushed_back) * self.gates

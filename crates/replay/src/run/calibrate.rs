@@ -12,14 +12,15 @@ use serde::Serialize;
 use super::STALLS;
 use crate::address::device_map::Map;
 use crate::address::placement::Geometry;
-use crate::address::router::{Routes, Rules};
+use crate::address::router::Routes;
 use crate::config::issuing::Wait;
 use crate::config::options::Options;
+use crate::config::target::Rules;
 use crate::engine::null::Null;
 use crate::error::{Error, Result};
 use crate::host::isolation::Isolation;
 use crate::issuer::conflicts::Tracker;
-use crate::issuer::{Hybrid, Idle, Issuer, IssuerParts, Sleep, Spin, StallMonitor, Stop};
+use crate::issuer::{Hybrid, Idle, Issuer, IssuerParts, Limits, Pace, Sleep, Spin, StallMonitor, Stop};
 use crate::pipeline::buffers::{Pool, UNIT_BYTES};
 use crate::pipeline::inline_stages::{InlineStages, Work};
 use crate::pipeline::io::{CompletedIo, PreparedIo};
@@ -100,7 +101,7 @@ pub fn search(mut measure: impl FnMut(f64) -> Result<bool>) -> Result<Option<f64
 /// Runs Poisson arrivals of that rate (4 KiB, 70 % reads) for so many seconds, with depth, waiting and queues as `options`
 /// has them. The record goes into a journal in the folder for temporary files, which has no name.
 pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Isolation>, stop: &Stop) -> Result<Step> {
-    let limits = options.limits(1);
+    let limits = Limits::of(options, 1);
     let pool = Pool::new(options.issuing.buffers.min(64 << 20))?;
     let arena = Arc::clone(pool.arena());
     let (planned_in, planned_out) = RingBuffer::new(options.queue());
@@ -168,7 +169,7 @@ fn issue<I: Idle<Null>>(
     options: &Options,
     stop: &Stop,
 ) -> (I, std::io::Result<()>) {
-    let (policy, limits, pace) = (options.overlaps.conflicts, options.limits(1), options.pace());
+    let (policy, limits, pace) = (options.overlaps.conflicts, Limits::of(options, 1), Pace::of(options));
     let tracker = Tracker::new(policy, options.overlaps.strong, limits.slots());
     let target = Null::new(limits.slots());
     let rereader = None;

@@ -70,7 +70,7 @@ pub fn conclude(
     }
     metadata.complete &= fed.load_complete;
     let targets: Vec<_> = devices.iter().map(|device| (device.path.clone(), device.geometry)).collect();
-    let (timed, complete) = (options.pace() != Pace::AsFastAsPossible, metadata.complete);
+    let (timed, complete) = (Pace::of(options) != Pace::AsFastAsPossible, metadata.complete);
     let closing = Closing { fed: &fed, counters: &counters, map, targets: &targets, timed, complete };
     let mut statistics = recorded.counter.close(&closing);
     statistics.fake = options.fake();

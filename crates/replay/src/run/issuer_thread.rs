@@ -17,7 +17,8 @@ use crate::error::Result;
 use crate::host::isolation::{Isolation, wake_up_first};
 use crate::issuer::conflicts::Tracker;
 use crate::issuer::{
-    BlockingWait, Hybrid, Idle, Issuer, IssuerParts, Limits, LoopCounters, Rereader, Sleep, Spin, StallMonitor, Stop,
+    BlockingWait, Hybrid, Idle, Issuer, IssuerParts, Limits, LoopCounters, Pace, Rereader, Sleep, Spin, StallMonitor,
+    Stop,
 };
 use crate::pipeline::buffers::{Arena, Pool};
 use crate::pipeline::inline_stages::{InlineStages, Work};
@@ -153,7 +154,7 @@ impl<'a> Looping<'a> {
         let Self { options, limits, stop, stall_monitor, input, output, run, geometries, progress, arena, .. } = self;
         let policy = options.overlaps.conflicts;
         let tracker = Tracker::new(policy, options.overlaps.strong, limits.slots());
-        let pace = options.pace();
+        let pace = Pace::of(options);
         let rereader =
             run.filter(|_| options.verification.verify >= Verify::Paranoia).map(|run| Rereader { arena, run });
         let plugs = IssuerParts {

@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::host::contention::{Contention, Watch};
 use crate::host::isolation::Isolation;
 use crate::host::machine;
-use crate::issuer::{StallMonitor, Stop};
+use crate::issuer::{Limits, StallMonitor, Stop};
 use crate::pipeline::buffers::{Pool, UNIT_BYTES};
 use crate::pipeline::inline_stages::InlineStages;
 use crate::pipeline::payload::Content;
@@ -194,11 +194,11 @@ impl Prepared {
 
     /// Replays. Returns when the result is whole under its name; `progress` tells how far it is.
     pub fn run(mut self, progress: &Progress) -> Result<Finished> {
-        let limits = self.options.limits(self.devices.len());
+        let limits = Limits::of(&self.options, self.devices.len());
         let arena = Arc::clone(self.pool.arena());
         // What is only read stays what it was: a file that a later run may overwrite by force alone.
         let overwrites = self.survey.as_ref().is_none_or(|survey| survey.requests > survey.reads);
-        if self.options.method.does_io() && !self.options.target.reads_only && overwrites {
+        if self.options.method.does_io() && !self.options.target.rules.reads_only && overwrites {
             self.devices.iter().for_each(Device::mark);
         }
         let files = self.devices.iter().map(claimed).collect::<Result<_>>()?;
@@ -318,7 +318,7 @@ fn buffer_bytes(options: &Options, survey: Option<&Prescan>, targets: usize) -> 
     let Some(survey) = survey else { return options.issuing.buffers };
     // Widening adds at most a block at each end.
     let largest = (survey.longest_moved * iosonar_trace::SECTOR_BYTES + 2 * UNIT_BYTES).next_power_of_two();
-    let at_once = (options.limits(targets).slots() + options.issuing.ahead) as u64;
+    let at_once = (Limits::of(options, targets).slots() + options.issuing.ahead) as u64;
     options.issuing.buffers.min(largest.saturating_mul(at_once)).max(UNIT_BYTES)
 }
 

@@ -90,7 +90,7 @@ pub fn survey(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
         return Ok(None);
     }
     let mut reader = open(options, stop)?;
-    let needs_reaches = matches!(options.target.fit, Fit::Scale | Fit::Reject);
+    let needs_reaches = matches!(options.target.rules.fit, Fit::Scale | Fit::Reject);
     let ends_early = options
         .modes
         .run_for

@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use super::Prescan;
 use crate::address::device_map::{Map, Mapping, labelled, resolve};
 use crate::address::placement::{Fit, Geometry};
-use crate::address::router::{Routes, Rules};
+use crate::address::router::Routes;
 use crate::config::input_files as apart;
 use crate::config::method::Method;
 use crate::config::options::Options;
+use crate::config::target::Rules;
 use crate::config::validation::is_one;
 use crate::device::{Access, Device, Mode};
 use crate::error::{Error, Result};
@@ -20,7 +21,7 @@ use crate::error::{Error, Result};
 /// Opens the targets, each once however often it was named: two devices of the load on one target share it, so that their
 /// overlaps are seen. `known` are the load's devices; `is_read` says whether that is all of them.
 pub fn open(options: &Options, known: &[trace::Device], is_read: bool) -> Result<(Vec<Device>, Map)> {
-    let access = match (options.target.reads_only, options.target.force) {
+    let access = match (options.target.rules.reads_only, options.target.force) {
         (true, _) => Access::Read,
         (false, true) => Access::Force,
         (false, false) => Access::Overwrite,
@@ -41,7 +42,7 @@ pub fn open(options: &Options, known: &[trace::Device], is_read: bool) -> Result
     let names: Vec<_> = known.iter().map(|device| device.name.as_str()).collect();
     // Names first: a slip in one of them is no reason to look at any device.
     let map = resolve(mappings, &indices, &names, is_read)?;
-    let Method { no_o_direct: cached, o_sync: sync, poll, .. } = options.method;
+    let Method { no_o_direct: cached, o_sync: sync, ring, .. } = options.method;
     let one = |path: &PathBuf| {
         if !options.method.has_device() {
             return Device::none(path);
@@ -49,7 +50,7 @@ pub fn open(options: &Options, known: &[trace::Device], is_read: bool) -> Result
         let device = Device::open_with(path, access, Mode { cached, sync })?;
         // The path was asked before; this is what is open.
         device.node().map_or(Ok(()), |node| apart::check(options, path, node))?;
-        if poll {
+        if ring.poll {
             device.check_poll()?;
         }
         Ok(device)
@@ -60,7 +61,7 @@ pub fn open(options: &Options, known: &[trace::Device], is_read: bool) -> Result
 
 /// Refuses a load that reaches beyond its target, where that was asked for.
 pub fn check_fit(options: &Options, survey: Option<&Prescan>, devices: &[Device], map: &Map) -> Result<()> {
-    let Some(survey) = survey.filter(|_| options.target.fit == Fit::Reject) else { return Ok(()) };
+    let Some(survey) = survey.filter(|_| options.target.rules.fit == Fit::Reject) else { return Ok(()) };
     for (number, &reach) in survey.reaches.iter().enumerate() {
         let Some(target) = map.target_of(DeviceId(number as u16)) else { continue };
         let Device { path, geometry, .. } = &devices[usize::from(target)];
@@ -83,8 +84,8 @@ pub fn check_fit(options: &Options, survey: Option<&Prescan>, devices: &[Device]
 /// The rules by which requests find their places.
 pub fn routes(options: &Options, survey: Option<&Prescan>, devices: &[Device], map: &Map) -> Routes {
     // Where there is no device, positions are those of the load.
-    let fit = if options.method.has_device() { options.target.fit } else { Fit::Wrap };
-    let rules = Rules { align: options.target.align, fit, reads_only: options.target.reads_only };
+    let fit = if options.method.has_device() { options.target.rules.fit } else { Fit::Wrap };
+    let rules = Rules { fit, ..options.target.rules };
     let targets = devices.iter().map(|device| device.geometry).collect();
     let capabilities = devices.iter().map(|device| device.capabilities).collect();
     Routes::new(targets, map.clone(), rules, survey.map(extents).unwrap_or_default()).with_abilities(capabilities)

@@ -44,7 +44,7 @@ pub fn before(
             all.extend(before::splitting(&disk, longest, &queue));
         }
         let reach = reach(options, map, target as u16, survey, load);
-        if options.target.fit == Fit::Wrap {
+        if options.target.rules.fit == Fit::Wrap {
             all.extend(reach.and_then(|reach| before::size(device.geometry.sectors, reach)));
         }
         if !options.target.no_sample && options.method.does_io() {

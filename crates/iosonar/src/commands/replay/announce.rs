@@ -63,7 +63,7 @@ fn announce_destruction(prepared: &Prepared) {
 /// What becomes of a target.
 fn fate(prepared: &Prepared, device: &Device) -> String {
     let size = human::block(device.geometry.sectors * SECTOR_BYTES);
-    let fate = match (prepared.options().target.reads_only, &device.user) {
+    let fate = match (prepared.options().target.rules.reads_only, &device.user) {
         (false, _) => "overwriting its content".to_owned(),
         (true, None) => "reads only".to_owned(),
         (true, Some(user)) => format!("reads only ({user}: its I/O will affect the latencies)"),
@@ -74,7 +74,7 @@ fn fate(prepared: &Prepared, device: &Device) -> String {
 /// How much of the load that is about.
 fn demand(prepared: &Prepared) -> String {
     let again = if prepared.options().modes.again { " of each iteration" } else { "" };
-    match (prepared.survey(), prepared.options().target.reads_only) {
+    match (prepared.survey(), prepared.options().target.rules.reads_only) {
         (None, false) => "all writes of the load".to_owned(),
         (None, true) => "all but the reads of the load are left out".to_owned(),
         (Some(s), false) => {
