@@ -8,6 +8,7 @@ use iosonar_trace::{Device, DeviceId, Nanos, Op, Outcome, Sector};
 use rtrb::{Consumer, Producer};
 
 use crate::address::router::{Routed, Routes};
+use crate::config::options::Options;
 use crate::error::Result;
 use crate::issuer::Stop;
 use crate::pipeline::backoff::Backoff;
@@ -34,6 +35,13 @@ pub struct Plan {
     pub ahead: Nanos,
     /// The run's number, if what is written is to be recognised when it is read.
     pub write_header: Option<u64>,
+}
+
+impl Plan {
+    /// As the options say.
+    pub fn of(options: &Options, routes: Routes, write_header: Option<u64>) -> Self {
+        Self { routes, has_data: options.method.has_device(), ahead: options.issuing.ahead_time, write_header }
+    }
 }
 
 /// What requests are made from.

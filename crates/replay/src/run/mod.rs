@@ -246,12 +246,8 @@ impl Prepared {
             let meters: Vec<Meter> = disks.filter_map(Meter::start).collect();
             // Where it can't be, entries can't be either, and the recorder will say so.
             let _ = self.journal.restate(&self.metadata);
-            let plan = Plan {
-                routes: targets::routes(options, self.survey.as_ref(), &self.devices, &self.map),
-                has_data: options.method.has_device(),
-                ahead: options.issuing.ahead_time,
-                write_header: run,
-            };
+            let routes = targets::routes(options, self.survey.as_ref(), &self.devices, &self.map);
+            let plan = Plan::of(options, routes, run);
             let again: Option<Reopen<'_>> = options.modes.again.then(|| {
                 Box::new(|| crate::run::prescan::ahead(options, crate::run::prescan::open(options, shared)?)) as _
             });
@@ -259,10 +255,7 @@ impl Prepared {
             let supplies = Supplies { schedule, plan, pool: self.pool, content: self.content };
             let feeder = Preparer::new(clock, supplies, stop, planned_in, returned_out);
             let discarded: Vec<_> = self.devices.iter().map(Discarded::on).collect();
-            let checker = run.map(|run| {
-                Checker::new(run, options.verification.verify_memory, options.overlaps.may_overlap())
-                    .with_discards(discarded)
-            });
+            let checker = run.map(|run| Checker::of(options, run).with_discards(discarded));
             let recorder = CompletionLog::new(done_out, stalls_out, returned_in, arena, self.journal, stop, progress)
                 .checked_by(checker);
             let beside = if options.wait() == Wait::Inline {

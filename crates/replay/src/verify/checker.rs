@@ -10,6 +10,7 @@ use iosonar_trace::{IoResult, Nanos, Op, Outcome, SECTOR_BYTES};
 use super::block::{Change, Content, Span, Verdict};
 use super::findings::{Finding, Findings, Kind, Pass, kind_of};
 use super::header::{Found, inspect};
+use crate::config::options::Options;
 use crate::device::discarded::Discarded;
 use crate::pipeline::buffers::Arena;
 use crate::pipeline::io::{CompletedIo, Reread};
@@ -85,6 +86,11 @@ struct Look<'a> {
 }
 
 impl Checker {
+    /// For the run of that number, as the options say.
+    pub fn of(options: &Options, run: u64) -> Self {
+        Self::new(run, options.verification.verify_memory, options.overlaps.may_overlap())
+    }
+
     /// For the run of that number, in so many bytes of memory.
     pub fn new(run: u64, limit_bytes: u64, may_overlap: bool) -> Self {
         Self {
