@@ -137,7 +137,7 @@ def test_percentiles_by_length_position_and_depth(open_study: OpenStudy) -> None
 def test_latency_from_the_scheduled_time(open_study: OpenStudy) -> None:
     rows = [run_row(n, scheduled=n * S, delay=9 * MS, latency=MS) for n in range(10)]
     with open_study(rows) as study:
-        figure = build(study, "latency.intended")
+        figure = build(study, "latency.scheduled")
     lines = {layer.role: layer for layer in figure.layers if isinstance(layer, Line)}
     assert np.allclose(lines[Role.DEMAND].y, 10e-3)
     assert np.allclose(lines[Role.ACTUAL].y, 1e-3)
@@ -148,7 +148,7 @@ def test_a_percentile_takes_ten_requests_beyond_it(open_study: OpenStudy) -> Non
     rows = [run_row(n, scheduled=n * MS, latency=MS) for n in range(999)]
     with open_study(rows) as study:
         figure = build(study, "latency.bands")
-        whole = build(study, "latency.intended")
+        whole = build(study, "latency.scheduled")
     shown = {row.label: row.cells[0] for row in figure.legend.rows}
     assert shown == {"p50": "1 ms", "p90": "1 ms", "p99": "–", "p99.9": "–", "p99.99": "–"}
     (line, *_) = (layer for layer in whole.layers if isinstance(layer, Line))

@@ -247,6 +247,6 @@ DIAGRAMS = [
         ("latency.size", "g14", by_size),
         ("latency.region", "g15", by_region),
         ("latency.depth", "g16", by_depth),
-        ("latency.intended", "g17", from_scheduled),
+        ("latency.scheduled", "g17", from_scheduled),
     )
 ]

@@ -51,7 +51,7 @@ COLUMNS: dict[str, str] = {
 `place` the row's place in it (in a run: the order of completion)."""
 
 
-FREE = ("none", "input", "completion_log")
+OWN_REASONS = ("none", "input", "completion_log")
 """Values of `delay_reason` that the replayer causes itself: the request was not held back."""
 
 
@@ -151,7 +151,7 @@ def not_held_back(table: ir.Table) -> ir.BooleanValue:
     Reading the load too late or writing the record too slowly is the replayer's fault. A request with an unknown
     reason counts as not held back.
     """
-    held = table.pushed_back.fill_null(False) | ~table.delay_reason.fill_null("none").isin(FREE)
+    held = table.pushed_back.fill_null(False) | ~table.delay_reason.fill_null("none").isin(OWN_REASONS)
     return table.issued_ns.notnull() & ~held
 
 

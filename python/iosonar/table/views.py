@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from iosonar.errors import UsageError
 from iosonar.table.columns import ROW_NUMBER, renamed
 from iosonar.table.embedded import quoted, scan, text
-from iosonar.table.requests import COLUMNS, FREE, known_columns
+from iosonar.table.requests import COLUMNS, OWN_REASONS, known_columns
 from iosonar.table.source import Kind, SourceFile
 from iosonar.table.versions import stored_name, stored_sql
 
@@ -49,7 +49,7 @@ DERIVED = {
     "delay_ns": "issued_ns - scheduled_ns",
     "latency_ns": "completed_ns - issued_ns",
     "not_held_back": "issued_ns IS NOT NULL AND NOT coalesce(pushed_back, false) "
-    f"AND coalesce(delay_reason, 'none') IN ({', '.join(map(text, FREE))})",
+    f"AND coalesce(delay_reason, 'none') IN ({', '.join(map(text, OWN_REASONS))})",
 }
 TYPES = {"int32": "INTEGER", "int64": "BIGINT", "string": "VARCHAR", "boolean": "BOOLEAN"}
 OF_LOADS = {"at_ns": "BIGINT", "queued_ns": "BIGINT", "pid": "BIGINT", "process": "VARCHAR"}

@@ -1,4 +1,4 @@
-//! From the target to the output: what came back is noted, makes room for others, and goes to the recorder.
+//! From the target to the output: what came back is noted, makes room for others, and goes to the completion log.
 
 use iosonar_trace::Nanos;
 
@@ -72,7 +72,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         self.put_out(slot);
     }
 
-    /// Hands a request to the recorder.
+    /// Hands a request to the completion log.
     #[inline]
     pub(super) fn put_out(&mut self, through: Slot) {
         let Slot { buffer, sequence_number, target, record, reread } = through;

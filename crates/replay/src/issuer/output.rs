@@ -4,7 +4,7 @@ use rtrb::{Producer, PushError};
 
 use crate::pipeline::io::CompletedIo;
 
-/// The queue to the recorder.
+/// The queue to the completion log.
 pub(super) struct Output {
     queue: Producer<CompletedIo>,
     /// Room in it when it was last asked, less what was put there since.
@@ -32,7 +32,7 @@ impl Output {
         self.room = self.room.saturating_sub(1);
         let mut left = self.queue.push(done);
         debug_assert!(left.is_ok(), "there was room");
-        // Better late than lost; the recorder never waits for the loop.
+        // Better late than lost; the completion log never waits for the loop.
         while let Err(PushError::Full(back)) = left {
             std::thread::yield_now();
             left = self.queue.push(back);

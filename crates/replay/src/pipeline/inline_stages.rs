@@ -23,13 +23,13 @@ pub struct InlineStages<'a, C> {
     /// Gone when it has nothing more to do: that is how the loop knows.
     feeder: Option<Preparer<'a, C>>,
     fed: Option<Prepare>,
-    recorder: CompletionLog<'a>,
+    completion_log: CompletionLog<'a>,
 }
 
 impl<'a, C: Clock> InlineStages<'a, C> {
     /// Of rooms that were not started.
-    pub fn new(feeder: Preparer<'a, C>, recorder: CompletionLog<'a>) -> Self {
-        Self { feeder: Some(feeder), fed: None, recorder }
+    pub fn new(feeder: Preparer<'a, C>, completion_log: CompletionLog<'a>) -> Self {
+        Self { feeder: Some(feeder), fed: None, completion_log }
     }
 
     /// Does some of what there is to do, and can be done in that time. Returns whether there was anything.
@@ -46,13 +46,13 @@ impl<'a, C: Clock> InlineStages<'a, C> {
                 Step::Early(_) | Step::NoBuffer | Step::TooLong | Step::QueueFull => break,
             }
         }
-        steps + self.recorder.step(most, left - EACH) > 0
+        steps + self.completion_log.step(most, left - EACH) > 0
     }
 
     /// What both leave, when the loop has gone.
     pub fn finish(self) -> (Prepare, Recorded) {
         let fed = self.fed.or_else(|| self.feeder.map(Preparer::finish)).expect("one or the other");
-        (fed, self.recorder.run())
+        (fed, self.completion_log.run())
     }
 }
 

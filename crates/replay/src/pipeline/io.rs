@@ -84,7 +84,7 @@ pub struct CompletedIo {
     pub admitted: u64,
     /// What was read at once after it, where that was asked for.
     pub reread: Option<Reread>,
-    /// Its buffer, for the recorder to look at and to give back.
+    /// Its buffer, for the completion log to look at and to give back.
     pub buffer: Option<Buffer>,
 }
 

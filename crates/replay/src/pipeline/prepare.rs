@@ -21,7 +21,7 @@ use crate::schedule::time_map::{Schedule, Scheduled};
 use crate::verify::block::is_sequence_number;
 use crate::verify::header;
 
-/// How long it waits for a buffer: memory is short then, and the recorder may give some back at any time.
+/// How long it waits for a buffer: memory is short then, and the completion log may give some back at any time.
 const BUFFER_NAP: Duration = Duration::from_millis(1);
 
 /// Where requests go, and how early they are made ready.
@@ -101,7 +101,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Buffers for others, when the loop and the recorder have ended as well.
+    /// Buffers for others, when the loop and the completion log have ended as well.
     pub fn into_pool(mut self) -> Pool {
         while let Ok(buffer) = self.returned.pop() {
             self.pool.give(buffer);

@@ -52,7 +52,7 @@ impl Progress {
     }
 }
 
-/// What the recorder ends with.
+/// What the completion log ends with.
 pub struct Recorded {
     /// All rows, counted.
     pub counter: Counter,

@@ -132,7 +132,7 @@ pub struct Counter {
     devices: Devices,
     /// What the verdict is made of.
     pub fidelity: Fidelity,
-    /// Reads that came back all zero, which the recorder sees.
+    /// Reads that came back all zero, which the completion log sees.
     pub zero_reads: u64,
     /// Rows that could not be written.
     pub unrecorded: u64,

@@ -31,7 +31,7 @@ pub struct Counts {
     pub undecided: u64,
 }
 
-/// The recorder's part of the verification.
+/// The completion log's part of the verification.
 #[derive(Debug)]
 pub struct Checker {
     run: u64,

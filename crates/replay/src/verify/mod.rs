@@ -2,7 +2,7 @@
 //! written there last.
 //!
 //! ```text
-//!  feeder                      loop, target                     recorder
+//!  feeder                      loop, target                     completion log
 //!  stamps each sector's  ──▶  writes, reads, and with   ──▶  checks what was read, enters what was written
 //!  header                     paranoia reads at once         [checker] ── [ledger] ── [block]
 //!  [header]                                                         │
