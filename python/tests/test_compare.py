@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from factory import MS, STATISTICS, S, load_row, run_row, write_load, write_run
+from factory import MS, STATISTICS, S, as_version_1, load_row, run_row, write_load, write_run
 from made_run import made_run
 
 from iosonar.cli.compare import app, sides_of
@@ -232,7 +232,7 @@ def test_another_target_alone_is_what_is_compared(tmp_path: Path, capsys: pytest
 
 
 def test_a_value_that_was_renamed_is_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    old = [run(tmp_path, f"x{n}", 1 + n / 500, run={"wait": "work"}) for n in range(3)]
+    old = [as_version_1(run(tmp_path, f"x{n}", 1 + n / 500, run={"wait": "work"})) for n in range(3)]
     new = [run(tmp_path, f"y{n}", 1 + n / 500, run={"wait": "inline"}) for n in range(3)]
     assert compare(*old, "vs", *new, "--out", tmp_path) == 0
     assert "differ in" not in capsys.readouterr().out

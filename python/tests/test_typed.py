@@ -30,11 +30,6 @@ def test_a_run_of_an_earlier_version_shows_no_internals() -> None:
     assert typed_options({"options": options}) == expected
 
 
-def test_a_value_that_was_renamed_is_shown_by_its_new_name() -> None:
-    assert command_line({"typed": {"wait": "work"}}) == "--wait inline"
-    assert command_line({"options": {"wait": "work"}}) == "--wait inline"
-
-
 def test_options_of_a_classic_result_stay_as_they_are() -> None:
     assert typed_options({"options": {"threads": "128", "speedup": "2"}}) == {"threads": "128", "speedup": "2"}
     assert command_line({}) == ""

@@ -16,6 +16,7 @@ from iosonar.cli import compare, sql
 from iosonar.diagrams import Options, Study
 from iosonar.diagrams.notes import common_notes
 from iosonar.figures.model import NoteKind
+from iosonar.report.typed import command_line
 from iosonar.table import open_requests
 
 INNER = pa.field("last_empty_poll_ns", pa.int64())
@@ -108,6 +109,18 @@ def test_findings_and_causes_of_version_1_have_new_names(tmp_path: Path) -> None
     assert found["findings"] == [{"expected_sequence_number": 3, "found_sequence_number": 2, "sector": 8}]
     assert found["statistics"]["verdict"]["late"] == [{"cause": "completion_log", "requests": 1}]
     assert found["statistics"].keys() == {"verdict", "completion_log_stalls", "latency_from_scheduled_us"}
+
+
+def test_options_of_version_1_have_new_names(tmp_path: Path) -> None:
+    run: dict[str, Any] = {
+        "wait": "work",
+        "options": {"wait": "work", "engine": None, "fake_io": False, "dry_run": True},
+        "typed": {"wait": "work", "dry-run": True},
+    }
+    with open_requests([pair(tmp_path, run=run)[0]]) as requests:
+        found = requests.files[0].run
+    assert (found["wait"], found["options"]) == ("inline", {"wait": "inline", "engine": "dry_run"})
+    assert command_line(found) == "--wait inline --dry-run"
 
 
 def test_compare_does_not_care_which_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from iosonar import units
 from iosonar.diagrams.comparison import Side
-from iosonar.report.typed import current, typed_options
+from iosonar.report.typed import typed_options
 from iosonar.table import SourceFile
 from iosonar.text import plain
 
@@ -91,7 +91,7 @@ def _raw(file: SourceFile) -> Iterator[tuple[tuple[Of, str], Any]]:
     # What the replay chose where nothing was typed.
     for key in ("engine", "wait"):
         if key not in options and run.get(key):
-            yield (Of.OPTION, f"--{key}"), current(key, str(run[key]))
+            yield (Of.OPTION, f"--{key}"), str(run[key])
 
 
 MACHINE = {

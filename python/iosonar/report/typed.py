@@ -27,9 +27,6 @@ DEFAULTS: Mapping[str, Any] = {
 ELSEWHERE = ("load", "output", "target", "targets")
 """What stands in other lines."""
 
-RENAMED: Mapping[tuple[str, str], str] = {("wait", "work"): "inline"}
-"""Values of options that earlier versions called otherwise."""
-
 _FOREVER = 2**63 - 1
 _RANDOM = {"kind": "random", "random_pct": 100, "filler": "deadbeef", "dedupe_pct": 0}
 _NAMES = {"ahead_requests": "ahead", "ahead": "ahead_time"}
@@ -42,12 +39,7 @@ def typed_options(run: Mapping[str, Any]) -> dict[str, str]:
     typed = run.get("typed")
     if not isinstance(typed, dict):
         typed = _of_an_older_run(run.get("options") or {})
-    return {name: current(name, _text(value)) for name, value in typed.items() if name not in ELSEWHERE}
-
-
-def current(name: str, value: str) -> str:
-    """The value by its name of today."""
-    return RENAMED.get((name, value), value)
+    return {name: _text(value) for name, value in typed.items() if name not in ELSEWHERE}
 
 
 def command_line(run: Mapping[str, Any]) -> str:

@@ -29,6 +29,9 @@ _STATISTICS = {
     "latency_intended_us": "latency_from_scheduled_us",
     "recorder_stalls": "completion_log_stalls",
 }
+_WAIT = {"work": "inline"}
+_ENGINES = {"fake_io": "null", "dry_run": "dry_run"}
+"""Options that are values of `engine` since."""
 _FINDING = {"expected_generation": "expected_sequence_number", "found_generation": "found_sequence_number"}
 
 
@@ -63,6 +66,15 @@ def rename_footer(footer: dict[str, Any]) -> None:
     run = footer.get("run")
     if not isinstance(run, dict):
         return
+    options = run.get("options")
+    for each in (run, options, run.get("typed")):
+        if isinstance(each, dict) and isinstance(wait := each.get("wait"), str):
+            each["wait"] = _WAIT.get(wait, wait)
+    if isinstance(options, dict):
+        for old, engine in _ENGINES.items():
+            # A classic result has other values here.
+            if isinstance(options.get(old), bool) and options.pop(old):
+                options["engine"] = engine
     statistics = run.get("statistics")
     _rename(statistics, _STATISTICS)
     for finding in _elements(run, "findings"):

@@ -18,6 +18,11 @@ const FINDING: [(&str, &str); 2] =
 /// A cause of delay in `run.statistics.verdict`.
 const CAUSE: (&str, &str) = ("recorder", "completion_log");
 
+/// A value of `--wait`.
+const WAIT: (&str, &str) = ("work", "inline");
+/// Options that are values of `engine` since.
+const ENGINES: [(&str, &str); 2] = [("fake_io", "null"), ("dry_run", "dry_run")];
+
 /// Why a footer cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FooterError {
@@ -44,6 +49,22 @@ impl Metadata {
 }
 
 fn rename_version_1(footer: &mut Value) {
+    for wait in ["/run/wait", "/run/options/wait", "/run/typed/wait"] {
+        if let Some(wait) = footer.pointer_mut(wait).filter(|wait| **wait == WAIT.0) {
+            *wait = WAIT.1.into();
+        }
+    }
+    if let Some(options) = footer.pointer_mut("/run/options").and_then(Value::as_object_mut) {
+        for (old, engine) in ENGINES {
+            // A classic result has other values here.
+            if let Some(chosen) = options.get(old).and_then(Value::as_bool) {
+                options.remove(old);
+                if chosen {
+                    options.insert("engine".into(), engine.into());
+                }
+            }
+        }
+    }
     if let Some(statistics) = footer.pointer_mut("/run/statistics") {
         rename(statistics, &STATISTICS);
     }
@@ -115,6 +136,21 @@ mod tests {
         assert_eq!(footer(2, new.clone()).unwrap().run, Some(new));
         // Not version 1: unknown keys stay.
         assert_eq!(footer(2, old.clone()).unwrap().run, Some(old));
+    }
+
+    #[test]
+    fn options_of_version_1_get_their_new_names() {
+        let run = json!({
+            "wait": "work", "options": {"wait": "work", "engine": null, "fake_io": false, "dry_run": true},
+            "typed": {"wait": "work", "dry-run": true},
+        });
+        let expected = json!({
+            "wait": "inline", "options": {"wait": "inline", "engine": "dry_run"},
+            "typed": {"wait": "inline", "dry-run": true},
+        });
+        assert_eq!(footer(1, run).unwrap().run, Some(expected));
+        let classic = json!({"options": {"fake_io": "0", "dry_run": "1"}});
+        assert_eq!(footer(1, classic.clone()).unwrap().run, Some(classic));
     }
 
     #[test]
