@@ -3,10 +3,8 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use iosonar_replay::result::fidelity::Moment;
-use iosonar_replay::result::statistics::{DeviceStatistics, Quantiles, Statistics, Within};
 use iosonar_replay::run::Finished;
-use iosonar_replay::verify::report::{Last, Verification};
+use iosonar_trace::run_info::{DeviceStatistics, FinalPassCounts, Moment, Quantiles, Statistics, Verification, Within};
 
 use crate::console::{one_line, status};
 use crate::{exit, human};
@@ -143,7 +141,7 @@ fn verified(v: &Verification) -> String {
     format!("{all}{known}: {} mismatches", human::count(v.mismatches))
 }
 
-fn last_pass(last: &Last) -> String {
+fn last_pass(last: &FinalPassCounts) -> String {
     let share = if last.sectors == 0 { human::percent(1.0) } else { human::percent_of(last.checked, last.sectors) };
     format!(
         "checked {} of {} blocks ({share}), found {} errors, {} mismatches{}",

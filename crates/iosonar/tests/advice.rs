@@ -40,7 +40,7 @@ fn wipe(target: &Path) {
 }
 
 fn of_run(ran: &Ran, key: &str) -> Value {
-    ran.footer().run.expect("a run")[key].clone()
+    ran.run()[key].clone()
 }
 
 /// Once in what was printed, and once in the footer.

@@ -279,7 +279,8 @@ impl Both {
 
 fn to_target(disk: &str) -> Metadata {
     let target = serde_json::json!({"path": format!("/dev/{disk}"), "kind": "block", "disk": disk, "others": true});
-    Metadata { run: Some(serde_json::json!({"targets": [target]})), ..Metadata::new(Kind::Replay, "test") }
+    let run = serde_json::from_value(serde_json::json!({"targets": [target]})).unwrap();
+    Metadata { run, ..Metadata::new(Kind::Replay, "test") }
 }
 
 fn some_rows() -> Vec<IoResult> {

@@ -26,7 +26,7 @@ fn written(mib: u64, options: &[&str]) -> (Vec<u8>, Ran) {
     let bench = Bench::new();
     let (load, target) = (bench.load(&writes(mib)), bench.target(mib * MIB));
     let ran = bench.replay(&load, &target, &[&["--asap"], options].concat()).with_code(0);
-    let run = ran.footer().run.expect("a run");
+    let run = ran.run();
     assert_eq!(run["data"]["written"]["bytes"], mib * MIB);
     assert!(run["data"]["seed"].is_u64());
     (fs::read(&target).expect("the target"), Ran { stdout: run.to_string(), ..ran })

@@ -82,9 +82,10 @@ fn requests_land_on_the_devices_that_theirs_are_mapped_to() {
     assert!(rows.iter().all(|row| (row.device.0 == 2) == (row.outcome == Outcome::Excluded)));
     let footer = ran.footer();
     assert_eq!(footer.devices.len(), 3);
-    let targets = &footer.run.as_ref().unwrap()["targets"];
+    let run = ran.run();
+    let targets = &run["targets"];
     assert_eq!((&targets[0]["sources"], &targets[1]["sources"]), (&json!([1]), &json!([0])));
-    assert_eq!(footer.run.as_ref().unwrap()["target"]["path"], json!(first.path()));
+    assert_eq!(run["target"]["path"], json!(first.path()));
     let left_out = "left out, no --target: sdc (device 2)";
     assert!(ran.stderr.contains(left_out) && ran.stderr.contains("2 requests left out"), "{}", ran.stderr);
     assert!(ran.stdout.contains("  sdb") && ran.stdout.contains("no --target"), "{}", ran.stdout);
@@ -114,7 +115,7 @@ fn two_devices_share_a_target_and_their_overlaps_are_seen() {
     let other = on("sdb", &link).display().to_string();
     let ran = bench.replay(&bench.host(&at_once), &on("sda", target.path()), &["-t", &other]).with_code(0);
     assert_eq!((&ran.statistics()["pushed_back"], &ran.statistics()["completed"]), (&json!(1), &json!(2)));
-    assert_eq!(ran.footer().run.unwrap()["targets"].as_array().unwrap().len(), 1);
+    assert_eq!(ran.run()["targets"].as_array().unwrap().len(), 1);
 }
 
 #[test]
@@ -216,7 +217,7 @@ fn a_depth_for_each_and_an_offset_are_in_the_result() {
     let more = ["-t", &other, "--depth", "each=2", "--output-offset", "5000", "--verbose", "--ahead-time", "0.1"];
     let ran = bench.replay(&load, &on("sda", &first), &more).with_code(0);
     assert!(ran.statistics()["max_in_flight"].as_u64() <= Some(4), "{}", ran.statistics());
-    let options = ran.footer().run.unwrap()["options"].clone();
+    let options = ran.run()["options"].clone();
     assert_eq!((&options["depth"], &options["depth_for"]), (&json!(2), &json!("each")));
     assert_eq!(options["targets"], json!([on("sda", &first), other]));
     let rows = ran.rows();

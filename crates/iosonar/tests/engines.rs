@@ -27,7 +27,7 @@ fn all_operations() -> Vec<Request> {
 }
 
 fn run_of(ran: &Ran) -> serde_json::Value {
-    ran.footer().run.unwrap()
+    ran.run()
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn fake_results_are_marked_everywhere() {
         let text = bench.path("t.replay.gz");
         let as_text = [&more[..], &["--output", text.to_str().unwrap()]].concat();
         bench.replay(&load, &target, &as_text).with_code(0);
-        assert_eq!(read_run(&text).1.run.unwrap()["fake"], sentence.as_str());
+        assert_eq!(read_run(&text).1.run.unwrap().fake.text(), Some(sentence.as_str()));
     }
 }
 

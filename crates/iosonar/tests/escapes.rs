@@ -94,7 +94,7 @@ fn nothing_that_is_said_of_a_file_is_obeyed_by_a_terminal() {
     let journal = bench.path("d.replay.parquet.journal");
     let mut header = Metadata { kind: Kind::Replay, ..known() };
     let target = serde_json::json!({"path": EVIL, "sectors": 64, "sources": [0], "others": true});
-    header.run = Some(serde_json::json!({"fake": EVIL, "targets": [target]}));
+    header.run = serde_json::from_value(serde_json::json!({"fake": EVIL, "targets": [target]})).unwrap();
     let mut writer = JournalWriter::create(&journal, &header, 2).unwrap();
     for device in 0..2 {
         let row = Request { device: DeviceId(device), ..request(0.0, Op::Read, 0, 8) };

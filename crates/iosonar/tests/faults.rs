@@ -164,7 +164,7 @@ fn a_killed_run_is_recovered() {
     assert!(ran.stdout.contains("cut short"), "{}", ran.stdout);
     assert!(statistics["verdict"]["sentence"].as_str().unwrap().starts_with("As far as it went"), "{statistics}");
     // What is known only when the run begins is there as well.
-    let run = ran.footer().run.unwrap();
+    let run = ran.run();
     for key in ["started_unix_ns", "started_monotonic_ns"] {
         assert!(run[key].as_i64().unwrap() > 0, "{key}: {run}");
     }
@@ -468,7 +468,7 @@ fn without_io_uring_threads_do_it_and_that_is_said() {
     for word in advice.into_iter().chain(["A pool of threads"]) {
         assert!(ran.stderr.contains(word), "no {word:?} in: {}", ran.stderr);
     }
-    let run = ran.footer().run.unwrap();
+    let run = ran.run();
     assert_eq!((&run["engine"], &run["fake"]), (&"threads".into(), &serde_json::Value::Null));
     let warnings = run["warnings"].as_array().unwrap();
     assert!(warnings.iter().any(|text| text.as_str().unwrap().contains("A pool of threads")), "{warnings:?}");

@@ -36,7 +36,7 @@ fn the_machine_is_arranged_while_a_replay_runs_and_as_before_afterwards() {
     wait_until("the workers to be kept off", || workers() != before);
     let ran = running.end().with_code(0);
     assert_eq!(workers(), before);
-    let said = ran.footer().run.unwrap()["isolation"].as_array().unwrap().len();
+    let said = ran.run()["isolation"].as_array().unwrap().len();
     assert_eq!(said, 2);
     assert!(ran.stderr.contains("isolation: workers"), "{}", ran.stderr);
 

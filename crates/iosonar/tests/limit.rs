@@ -20,7 +20,8 @@ fn limit(run: Value, delay_reason: DelayReason, more: &[&str]) -> (bool, String,
 fn limit_of(run: Value, rows: impl Iterator<Item = IoResult>, more: &[&str]) -> (bool, String, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.replay.parquet");
-    let mut metadata = Metadata { run: Some(run), ..Metadata::new(Kind::Replay, "test") };
+    let run = serde_json::from_value(run).unwrap();
+    let mut metadata = Metadata { run, ..Metadata::new(Kind::Replay, "test") };
     // Of the load.
     metadata.counts.bad_lines = 3;
     let mut writer = iosonar_trace::create_run(&path, &metadata).unwrap();

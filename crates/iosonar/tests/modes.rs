@@ -109,7 +109,7 @@ fn perturbed_times_are_late_and_marked_and_never_early() {
         assert!(boundary == row.scheduled.0 || row.delay_reason != DelayReason::None, "{row:?}");
     }
     assert!(rows.iter().filter(|row| row.delay_reason == DelayReason::Perturbed).count() > 100);
-    assert!(ran.footer().run.unwrap()["fake"].as_str().unwrap().contains("perturbed on purpose"));
+    assert!(ran.run()["fake"].as_str().unwrap().contains("perturbed on purpose"));
     let ran = bench.replay(&load, &target, &["--perturb", "delay=1ms", "--seed", "7", "--overwrite"]).with_code(0);
     let rows = ran.by_request();
     each_done(&rows);
@@ -127,7 +127,7 @@ fn whichever_way_it_waits_nothing_goes_early_or_is_lost() {
         let ran = bench.replay(&load, &target, &["--wait", wait, "--overwrite"]).with_code(0);
         each_done(&ran.rows());
         assert_eq!(ran.rows().len(), 50);
-        assert_eq!(ran.footer().run.unwrap()["options"]["wait"], wait);
+        assert_eq!(ran.run()["options"]["wait"], wait);
     }
 }
 
@@ -135,7 +135,7 @@ fn whichever_way_it_waits_nothing_goes_early_or_is_lost() {
 fn the_earlier_name_of_a_way_to_wait_means_the_same() {
     let bench = Bench::new();
     let ran = bench.replay(&bench.load(&[(0.0, 0, 8, 'W')]), &bench.target(MIB), &["--wait", "work"]).with_code(0);
-    let run = ran.footer().run.unwrap();
+    let run = ran.run();
     assert_eq!([&run["options"]["wait"], &run["typed"]["wait"], &run["wait"]], ["inline"; 3]);
 }
 
@@ -150,7 +150,7 @@ fn a_closed_loop_issues_when_a_request_is_through() {
     each_done(&rows);
     assert!(rows.iter().map(|row| row.request).eq(0..200), "each once");
     assert_eq!(ran.statistics()["max_in_flight"], 4);
-    assert_eq!(ran.footer().run.unwrap()["options"]["closed"], "never");
+    assert_eq!(ran.run()["options"]["closed"], "never");
     // With pauses, each of the 2 ms between two requests counts from the completion of the one before.
     let rows: Vec<Row> = (0..20).map(|i| (i as f64 / 500.0, i * 8, 8, 'W')).collect();
     let ran = bench.replay(&bench.load(&rows), &target, &["--closed", "--depth", "1", "--overwrite"]).with_code(0);

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_trace::run_info::RunStatistics;
 use iosonar_trace::{DelayReason, Flags, IoResult, Op, Outcome};
 use serde_json::Value;
 
@@ -65,7 +66,7 @@ fn every_request_of_a_load_is_done_once_on_a_device() {
     let load = side_by_side(300, 8);
     let ran = bench.replay(&bench.load(&load), device.path(), &[]).with_code(0);
     assert_all_done(&ran, &load);
-    let target = ran.footer().run.unwrap()["target"].clone();
+    let target = ran.run()["target"].clone();
     assert_eq!((&target["kind"], &target["sectors"]), (&"block".into(), &32_768.into()));
     let statistics = ran.statistics();
     assert_eq!(statistics["devices"][0]["latency_us"], statistics["latency_us"], "there is but one");
@@ -125,7 +126,7 @@ fn a_speed_up_divides_all_times() {
     let ran = bench.replay(&bench.load(&side_by_side(100, 8)), &bench.target(MIB), &["--speedup", "4"]).with_code(0);
     assert!(ran.by_request().iter().enumerate().all(|(i, row)| row.scheduled.0 == i as i64 * 250_000));
     assert!(ran.stderr.contains("distorts"), "{}", ran.stderr);
-    assert_eq!(ran.footer().run.unwrap()["options"]["speedup"], 4.0);
+    assert_eq!(ran.run()["options"]["speedup"], 4.0);
 }
 
 #[test]
@@ -268,7 +269,7 @@ fn overlapping_requests_wait_for_each_other() {
     let pushed_back = partial.rows().iter().filter(|row| row.pushed_back).count();
     assert!(pushed_back > 100, "{pushed_back}");
     assert_eq!(partial.statistics()["pushed_back"], pushed_back);
-    assert_eq!(partial.footer().run.unwrap()["options"]["conflicts"], "partial");
+    assert_eq!(partial.run()["options"]["conflicts"], "partial");
 
     let ordering = bench.replay(&path, device.path(), &["--conflicts", "ordering", "--overwrite"]).with_code(0);
     assert_all_done(&ordering, &load);
@@ -447,6 +448,27 @@ fn json_has_the_keys_of_its_schema() {
     assert_eq!(keys(&verify["final"]), keys(&schema["$defs"]["last_pass"]["properties"]));
 }
 
+#[test]
+fn every_key_of_a_run_is_known_and_documented() {
+    let bench = Bench::new();
+    let ran = bench.replay(&bench.load(&side_by_side(100, 8)), &bench.target(MIB), &["--verify", "final"]).with_code(0);
+    let info = ran.footer().run.unwrap();
+    let (machine, target) = (info.machine.known().unwrap(), info.target.known().unwrap());
+    for unknown in [&info.rest, &machine.rest, &target.rest, &info.data.known().unwrap().rest] {
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+    assert!(matches!(info.statistics.known(), Some(RunStatistics::Whole(_))), "{info:?}");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema.md");
+    let page = fs::read_to_string(page).unwrap();
+    let tables = page.split_once("### `run`").expect("the section on runs").1;
+    let names = tables.lines().filter_map(|line| line.strip_prefix("| `")?.split('|').next());
+    let documented: Vec<&str> = names.flat_map(|cell| cell.split(['`', ','])).map(str::trim).collect();
+    let run = ran.run();
+    for key in keys(&run).into_iter().chain(keys(&run["machine"])) {
+        assert!(documented.contains(&key.as_str()), "{key} is missing from docs/schema.md");
+    }
+}
+
 fn keys(object: &Value) -> Vec<&String> {
     object.as_object().expect("an object").keys().collect()
 }
@@ -471,14 +493,14 @@ fn how_the_loop_waits_is_told_with_the_reason() {
     let bench = Bench::new();
     let (load, target) = (bench.load(&side_by_side(20, 8)), bench.target(MIB));
     let chosen = bench.replay(&load, &target, &[]).with_code(0);
-    let run = chosen.footer().run.unwrap();
+    let run = chosen.run();
     let said = format!("waiting between requests: {} ({})", text(&run["wait"]), text(&run["wait_reason"]));
     assert!(chosen.stderr.contains(&said), "{said}\n{}", chosen.stderr);
     // Null where this very session was put before others.
     assert!(run["company"].is_null() || run["company"]["ready"].as_f64().unwrap() >= 0.0, "{run}");
     let asked = bench.replay(&load, &target, &["--wait", "sleep", "--overwrite"]).with_code(0);
     assert!(asked.stderr.contains("waiting between requests: sleep (it was asked for)"), "{}", asked.stderr);
-    assert_eq!(asked.footer().run.unwrap()["company"], Value::Null);
+    assert_eq!(asked.run()["company"], Value::Null);
     let asap = bench.replay(&load, &target, &["--asap", "--overwrite"]).with_code(0);
     assert!(!asap.stderr.contains("between requests"), "there are no times to wait for: {}", asap.stderr);
 }

@@ -179,7 +179,7 @@ fn what_changes_behind_the_runs_back_is_found_and_named() {
     let verify = verified(&ran);
     assert_eq!((&verify["mismatches"], &verify["final"]["mismatches"]), (&10.into(), &9.into()), "{verify}");
     assert_eq!(ran.statistics()["verify_errors"], 1);
-    let findings = ran.footer().run.unwrap()["findings"].clone();
+    let findings = ran.run()["findings"].clone();
     let named: Vec<_> = findings
         .as_array()
         .unwrap()

@@ -71,7 +71,8 @@ fn metadata(kind: Kind) -> Metadata {
     metadata.counts.bad_lines = 1;
     metadata.notice("line 17 left out");
     if kind == Kind::Replay {
-        metadata.run = Some(serde_json::json!({"load": "x.load.gz", "fake": null, "statistics": {"iops": 1.5}}));
+        let run = serde_json::json!({"load": "x.load.gz", "fake": null, "statistics": {"iops": 1.5}});
+        metadata.run = serde_json::from_value(run).unwrap();
     }
     metadata
 }

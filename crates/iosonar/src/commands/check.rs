@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use iosonar_record::check::{Comparison, Difference, compare};
+use iosonar_trace::run_info::TargetKind;
 use iosonar_trace::{IoResult, Metadata, Opened, Reader, Request, RequestTime};
 
 use crate::usage::misuse;
@@ -75,7 +76,7 @@ impl Args {
     fn notes(&self, found: &Comparison) -> Vec<String> {
         let (run, recording) = (&found.run, &found.recording);
         let mut notes = found.notes.clone();
-        if target_kind(run) == Some("file") {
+        if target_kind(run) == Some(TargetKind::File) {
             notes.push("the target was a file: its sectors are offsets in the file, not on a device".into());
         }
         let counts = &recording.counts;
@@ -276,8 +277,8 @@ fn is_at_driver(recording: &Metadata) -> bool {
     recording.request_time == RequestTime::Issued
 }
 
-fn target_kind(run: &Metadata) -> Option<&str> {
-    run.run.as_ref()?.get("target")?.get("kind")?.as_str()
+fn target_kind(run: &Metadata) -> Option<TargetKind> {
+    run.run.as_ref()?.target.known()?.kind.value()
 }
 
 fn open(path: &Path) -> iosonar_trace::Result<Opened> {

@@ -14,8 +14,8 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use iosonar_replay::device::content;
 use iosonar_replay::host::isolation as isolate;
-use iosonar_replay::result::fidelity::Verdict;
 use iosonar_trace::params::parse_duration;
+use iosonar_trace::run_info::Verdict;
 use iosonar_trace::{Nanos, Opened};
 
 use crate::console::out;
@@ -207,8 +207,8 @@ fn fill(path: &Path, bytes: u64) -> Result<bool> {
 fn verdict_of(run: &Path) -> Result<Option<Verdict>> {
     let opened = iosonar_trace::open(run).with_context(|| format!("can't read {}", run.display()))?;
     let Opened::Run(rows) = opened else { return Ok(None) };
-    let stated = rows.metadata().run.as_ref().map(|run| run["statistics"]["verdict"].clone());
-    Ok(stated.and_then(|verdict| serde_json::from_value(verdict).ok()))
+    let statistics = rows.metadata().run.as_ref().and_then(|run| run.statistics.known());
+    Ok(statistics.and_then(|statistics| statistics.verdict()).cloned())
 }
 
 /// What the pictures show, and whether they can be believed.
@@ -269,8 +269,7 @@ fn judgement(verdict: Option<&Verdict>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use iosonar_replay::result::fidelity::Part;
-    use iosonar_replay::result::remedy::Remedy;
+    use iosonar_trace::run_info::{Part, Remedy};
 
     use super::*;
 

@@ -62,7 +62,7 @@ impl Args {
             for doubt in doubts(&limit, metadata) {
                 status!("warning: {}: {doubt}", path.display());
             }
-            let fake = metadata.run.as_ref().and_then(|run| run["fake"].as_str());
+            let fake = metadata.run.as_ref().and_then(|run| run.fake.text());
             if self.json {
                 let mut object = serde_json::to_value(limit)?;
                 object["run"] = json!(path_text(path));
@@ -81,8 +81,8 @@ impl Args {
 
 /// Where requests go when there is room for them none is ever late.
 fn refuse_without_deadlines(path: &Path, metadata: &Metadata) -> Result<()> {
-    let Some(options) = metadata.run.as_ref().map(|run| &run["options"]) else { return Ok(()) };
-    let how = match (options["asap"] == true, options["closed"].is_string()) {
+    let Some(run) = &metadata.run else { return Ok(()) };
+    let how = match (run.has("asap"), run.option("closed").text().is_some()) {
         (true, _) => "--asap",
         (_, true) => "--closed",
         _ => return Ok(()),
@@ -101,10 +101,9 @@ fn doubts(limit: &Limit, metadata: &Metadata) -> Vec<String> {
     };
     let cause = reason.map(|reason| format!("the storage did not cause the first late request: {reason}"));
     let mut doubts: Vec<String> = cause.into_iter().collect();
-    let verdict = metadata.run.as_ref().map(|run| &run["statistics"]["verdict"]);
-    if let Some(verdict) = verdict.filter(|verdict| verdict["faithful"] == false) {
-        doubts
-            .push(format!("what is found may be the replayer's limit: {}", verdict["sentence"].as_str().unwrap_or("")));
+    let statistics = metadata.run.as_ref().and_then(|run| run.statistics.known());
+    if let Some(sentence) = statistics.and_then(|statistics| statistics.unfaithful()) {
+        doubts.push(format!("what is found may be the replayer's limit: {sentence}"));
     }
     doubts
 }

@@ -243,7 +243,12 @@ impl Ran {
 
     /// The closing statistics, as the result keeps them.
     pub fn statistics(&self) -> Value {
-        self.footer().run.expect("a run")["statistics"].clone()
+        self.run()["statistics"].clone()
+    }
+
+    /// What the result says about the run, as JSON.
+    pub fn run(&self) -> Value {
+        serde_json::to_value(self.footer().run.expect("a run")).expect("plain data")
     }
 
     /// Rows in the order of the load.

@@ -1,7 +1,7 @@
 //! When the run was, on the recording's time: only what is not of another time can stand for its requests.
 
-use iosonar_trace::Metadata;
-use serde_json::Value;
+use iosonar_trace::run_info::TargetKind;
+use iosonar_trace::{Metadata, RunInfo};
 
 use super::expected::Told;
 
@@ -27,11 +27,11 @@ pub struct Relation {
 impl Relation {
     /// By what both footers say; `None` if one does not say when it was.
     pub fn of(run: &Metadata, recording: &Metadata) -> Option<Self> {
-        let told = run.run.as_ref()?;
+        let told = run.run.as_deref()?;
         let epoch = recording.epoch_unix_ns?;
-        let started = told["started_unix_ns"].as_i64()?;
+        let started = told.started_unix_ns.value()?;
         let by_boot = || {
-            let (started_monotonic, clocks) = (told["started_monotonic_ns"].as_i64()?, recording.clocks?);
+            let (started_monotonic, clocks) = (told.started_monotonic_ns.value()?, recording.clocks?);
             let distances = [started.checked_sub(started_monotonic)?, clocks.unix_ns.checked_sub(clocks.monotonic_ns)?];
             // Rows that were moved in time since moved the epoch with them.
             let zero = started_monotonic.checked_sub(epoch.checked_sub(distances[1])?)?;
@@ -68,10 +68,11 @@ impl Relation {
     }
 }
 
-fn is_direct(run: &Value) -> bool {
-    let targets = run["targets"].as_array().map_or(&[][..], |targets| targets);
-    let are_devices = !targets.is_empty() && targets.iter().all(|target| target["kind"] == "block");
-    are_devices && run["options"]["no_o_direct"] != true
+fn is_direct(run: &RunInfo) -> bool {
+    let targets = run.targets.list();
+    let are_devices =
+        !targets.is_empty() && targets.iter().all(|target| target.kind.value() == Some(TargetKind::Block));
+    are_devices && !run.has("no_o_direct")
 }
 
 /// The run's time in the recording, the clocks' error added.
@@ -101,7 +102,7 @@ mod tests {
     fn run(started_s: i64, monotonic_s: i64) -> Metadata {
         let run = json!({"started_unix_ns": started_s * SECOND, "started_monotonic_ns": monotonic_s * SECOND,
                          "targets": [{"path": "/dev/sdb", "kind": "block"}]});
-        Metadata { run: Some(run), ..Metadata::new(Kind::Replay, "test") }
+        Metadata { run: serde_json::from_value(run).unwrap(), ..Metadata::new(Kind::Replay, "test") }
     }
 
     fn recording(epoch_s: i64, clocks: Option<(i64, i64)>) -> Metadata {
@@ -146,10 +147,10 @@ mod tests {
         let unfinished = Told { has_unfinished: true, ..told };
         assert_eq!(held(relation.window(&unfinished), true), [false, true, true, true]);
         for key in ["/options/no_o_direct", "/targets/0/kind"] {
-            let mut run = run(1010, 17);
-            let told = run.run.as_mut().unwrap();
+            let mut told = serde_json::to_value(run(1010, 17).run).unwrap();
             told["options"] = json!({"no_o_direct": false});
             *told.pointer_mut(key).unwrap() = if key.ends_with("kind") { "file".into() } else { true.into() };
+            let run = Metadata { run: serde_json::from_value(told).unwrap(), ..Metadata::new(Kind::Replay, "test") };
             let relation = Relation::of(&run, &recording(1000, None)).unwrap();
             assert!(
                 relation.window(&super::Told { last_completed: Some(0), ..Told::default() }).last.is_none(),

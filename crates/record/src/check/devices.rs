@@ -1,5 +1,6 @@
 //! Which recorded device a run's target is: by its name or its numbers, as far as both files tell.
 
+use iosonar_trace::run_info::{RunTarget, TargetKind};
 use iosonar_trace::{DeviceId, Metadata};
 
 use super::flushes::Flushes;
@@ -41,8 +42,8 @@ impl Devices {
     /// By what both footers say.
     pub fn of(run: &Metadata, recording: &Metadata) -> Self {
         let recorded: Vec<String> = recording.devices.iter().map(|device| device.name.clone()).collect();
-        let told = run.run.as_ref().map(|run| &run["targets"]).and_then(|targets| targets.as_array());
-        let targets = told.into_iter().flatten().map(|target| Target::of(target, &recorded)).collect();
+        let told = run.run.as_ref().map_or(&[][..], |run| run.targets.list());
+        let targets = told.iter().map(|target| Target::of(target, &recorded)).collect();
         Self { targets, recorded }
     }
 
@@ -170,16 +171,16 @@ fn some(names: &[&str]) -> String {
 }
 
 impl Target {
-    fn of(target: &serde_json::Value, recorded: &[String]) -> Self {
-        let path = target["path"].as_str().unwrap_or_default();
+    fn of(target: &RunTarget, recorded: &[String]) -> Self {
+        let path = target.path.text().unwrap_or_default();
         let own = path.strip_prefix("/dev/").unwrap_or(path);
-        let disk = target["disk"].as_str();
+        let disk = target.disk.text();
         let find = |name: &str| recorded.iter().position(|recorded| !name.is_empty() && recorded == name);
-        let (number, disk_number) = (target["number"].as_str(), target["disk_number"].as_str());
+        let (number, disk_number) = (target.number.text(), target.disk_number.text());
         // Other programs' recordings name devices by their numbers.
         let by_own = find(own).or_else(|| number.and_then(find));
         let found = by_own.or_else(|| disk.and_then(find)).or_else(|| disk_number.and_then(find));
-        let is_file = target["kind"] == "file";
+        let is_file = target.kind.value() == Some(TargetKind::File);
         // `/dev/sda1` on `sda`; links such as `/dev/disk/by-id/…-part1` have names of their own.
         let on_part = match (number, disk_number) {
             (Some(own), Some(disk)) => own != disk,
@@ -192,14 +193,13 @@ impl Target {
             (false, Some(disk)) if !is_part && by_own.is_none() => disk.to_owned(),
             (false, _) => own.to_owned(),
         };
-        let sources = target["sources"].as_array().into_iter().flatten().filter_map(|index| index.as_u64()).collect();
         Self {
             shown,
             disk: disk.map(str::to_owned),
             recorded: found,
             is_part,
-            sources,
-            others: target["others"] == true,
+            sources: target.sources.list().to_vec(),
+            others: target.others.value() == Some(true),
             flushes: Flushes::on(target),
             is_numbered: number.is_some(),
         }
@@ -221,7 +221,8 @@ mod tests {
     use super::*;
 
     fn devices(targets: Value, recorded: &[&str]) -> Devices {
-        let run = Metadata { run: Some(json!({"targets": targets})), ..Metadata::new(Kind::Replay, "test") };
+        let run = serde_json::from_value(json!({"targets": targets})).unwrap();
+        let run = Metadata { run, ..Metadata::new(Kind::Replay, "test") };
         let mut recording = Metadata::new(Kind::Load, "record");
         recording.devices = recorded.iter().map(|&name| Device { name: name.into(), sectors: None }).collect();
         Devices::of(&run, &recording)

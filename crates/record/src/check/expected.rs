@@ -3,7 +3,6 @@
 //! makes them: they are counted together.
 
 use iosonar_trace::{Flags, IoResult, Metadata, Op, Sector, Sectors, human};
-use serde_json::Value;
 
 use super::devices::Devices;
 use super::entry::Entry;
@@ -73,19 +72,20 @@ enum Calls {
 impl<'a> Expected<'a> {
     /// By what the run's footer says.
     pub fn of(run: &Metadata, devices: &'a Devices) -> Self {
-        let told = run.run.as_ref().unwrap_or(&Value::Null);
-        let (engine, options) = (told["engine"].as_str(), &told["options"]);
+        let run = run.run.as_deref();
+        let engine = run.and_then(|run| run.engine.text());
+        let has = |option: &str| run.is_some_and(|run| run.has(option));
         let calls = match engine {
             Some("threads") => Calls::All,
-            _ if options["no_o_direct"] == true => Calls::All,
-            _ if options["poll"] == true => Calls::Flushed,
+            _ if has("no_o_direct") => Calls::All,
+            _ if has("poll") => Calls::Flushed,
             _ => Calls::None,
         };
         Self {
             devices,
             has_storage: !matches!(engine, Some("null" | "simulate")),
             calls,
-            is_synchronous: options["o_sync"] == true,
+            is_synchronous: has("o_sync"),
         }
     }
 
@@ -128,7 +128,7 @@ impl<'a> Expected<'a> {
 #[cfg(test)]
 mod tests {
     use iosonar_trace::{Kind, Nanos, Outcome, Request};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -139,7 +139,7 @@ mod tests {
 
     /// How many flushes and others are expected of these rows, and what is told of them.
     fn expected(run: Value, rows: &[IoResult]) -> (usize, usize, Told) {
-        let known = Metadata { run: Some(run), ..Metadata::new(Kind::Replay, "test") };
+        let known = Metadata { run: serde_json::from_value(run).unwrap(), ..Metadata::new(Kind::Replay, "test") };
         let devices = Devices::of(&known, &Metadata::new(Kind::Load, "test"));
         let (expected, mut told, mut entries) = (Expected::of(&known, &devices), Told::default(), Vec::new());
         rows.iter().for_each(|row| expected.of_row(row, &mut told, &mut |entry| entries.push(entry.difference().op)));

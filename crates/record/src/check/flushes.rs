@@ -1,6 +1,6 @@
 //! Which flushes of a target a recording can show.
 
-use serde_json::Value;
+use iosonar_trace::run_info::{RunTarget, TargetKind};
 
 /// What a recording of a target shows of the flushes that it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,9 +15,9 @@ pub enum Flushes {
 
 impl Flushes {
     /// On a target, as the run's footer describes it.
-    pub fn on(target: &Value) -> Self {
-        match (target["kind"].as_str(), target["write_cache"].as_str()) {
-            (Some("file"), _) => Self::FileSystem,
+    pub fn on(target: &RunTarget) -> Self {
+        match (target.kind.value(), target.write_cache.text()) {
+            (Some(TargetKind::File), _) => Self::FileSystem,
             (_, Some("write through")) => Self::None,
             _ => Self::Each,
         }

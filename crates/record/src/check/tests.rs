@@ -64,7 +64,8 @@ fn requests_are_looked_for_on_the_device_of_their_target() {
                            "sources": [source], "others": false})
     };
     let targets = serde_json::json!({"targets": [target("sda", 0), target("sdb", 1)]});
-    let known_of_run = Metadata { run: Some(targets), ..Metadata::new(Kind::Replay, "test") };
+    let known_of_run =
+        Metadata { run: serde_json::from_value(targets).unwrap(), ..Metadata::new(Kind::Replay, "test") };
     let device = |name: &str| iosonar_trace::Device { name: name.into(), sectors: None };
     let known = Metadata { devices: vec![device("sdb"), device("sda")], ..Metadata::new(Kind::Load, "test") };
     let on = |device: u32, mut row: IoResult| {
@@ -217,7 +218,7 @@ fn told_when(zero_ns: i64) -> (Metadata, Metadata) {
         "started_unix_ns": 1000 * SECOND, "started_monotonic_ns": 50 * SECOND,
         "targets": [{"path": "/dev/sda", "kind": "block", "disk": "sda", "others": true}],
     });
-    let known_of_run = Metadata { run: Some(run), ..Metadata::new(Kind::Replay, "test") };
+    let known_of_run = Metadata { run: serde_json::from_value(run).unwrap(), ..Metadata::new(Kind::Replay, "test") };
     let at = |ns: i64| ns - zero_ns;
     let clocks = iosonar_trace::Clocks { unix_ns: at(1000 * SECOND), monotonic_ns: at(50 * SECOND) };
     let known = Metadata {

@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use iosonar_trace::human;
+use iosonar_trace::run_info::{DeviceCounters, Statistics};
 
 use crate::address::device_map::labelled;
 use crate::address::placement::Fit;
 use crate::config::options::Options;
-use crate::device::meter::Counted;
 use crate::pipeline::prepare::PrepareStats;
-use crate::result::statistics::Statistics;
 
 /// The manual's advice, as far as a run shows that it was not followed.
 pub fn after(options: &Options, fed: &PrepareStats, s: &Statistics) -> Vec<String> {
@@ -102,7 +101,7 @@ pub fn mean_in_flight(s: &Statistics) -> f64 {
 }
 
 /// What the device counted itself, against what the replay did: whether requests reached it as they were meant.
-pub fn seen(s: &Statistics, counted: &Counted) -> Vec<String> {
+pub fn seen(s: &Statistics, counted: &DeviceCounters) -> Vec<String> {
     let mut all = Vec::new();
     let (meant, disk) = (mean_in_flight(s), &counted.disk);
     let had = if s.elapsed_s > 0.0 { counted.busy_s / s.elapsed_s } else { 0.0 };
@@ -161,8 +160,8 @@ mod tests {
         })
     }
 
-    fn counted(requests: u64, busy_s: f64) -> Counted {
-        Counted { disk: "sda".into(), requests, merged: 0, busy_s, seconds: 1.2 }
+    fn counted(requests: u64, busy_s: f64) -> DeviceCounters {
+        DeviceCounters { disk: "sda".into(), requests, merged: 0, busy_s, seconds: 1.2 }
     }
 
     #[test]

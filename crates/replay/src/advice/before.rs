@@ -4,8 +4,8 @@ use std::path::Path;
 
 use iosonar_trace::SECTOR_BYTES;
 use iosonar_trace::human::{block, percent};
+use iosonar_trace::run_info::Queue;
 
-use crate::device::queue::Queue;
 use crate::device::sample::Sampled;
 
 /// Above this share of zeroes, at least, a target looks as if it had never been written.

@@ -4,13 +4,12 @@
 use std::path::Path;
 
 use iosonar_trace::human;
+use iosonar_trace::run_info::{Cause, Remedy, Verdict};
 
 use crate::config::issuing::Wait;
 use crate::config::options::Options;
 use crate::host::contention::Contention;
 use crate::host::isolation::Part;
-use crate::result::fidelity::{Cause, Verdict};
-use crate::result::remedy::Remedy;
 
 /// What is known of run and machine.
 #[derive(Clone, Copy, Debug)]
@@ -185,7 +184,7 @@ fn as_root(facts: &Facts<'_>) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::fidelity::{Late, Part as Share};
+    use iosonar_trace::run_info::{Late, Part as Share};
 
     fn verdict(late: &[(Cause, u64)]) -> Verdict {
         let none = Share { requests: 0, delay_us: None, within_pct: None };

@@ -76,6 +76,19 @@ pub enum Engine {
     Simulate,
 }
 
+impl Engine {
+    /// Its name, as the run's footer has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::IoUring => "io_uring",
+            Self::Threads => "threads",
+            Self::Null => "null",
+            Self::DryRun => "dry_run",
+            Self::Simulate => "simulate",
+        }
+    }
+}
+
 impl Method {
     /// Whether requests reach a device, or at least the page cache before it.
     pub fn does_io(&self) -> bool {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate};
 
-use super::kind::Kind;
+use super::Kind;
 use super::sysfs;
 
 /// What a target can do.

@@ -3,12 +3,13 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use iosonar_trace::run_info::Queue;
 use serde::Serialize;
 
 use super::holes::{self, Holes};
 use super::mounts::{self, Mount};
 use super::node::Handle;
-use super::queue::Queue;
+use super::queue::queue_of;
 use super::readable::{self, Readable, Through};
 use super::sample::{self, Bounds, Sampled};
 use super::{Kind, safety, sysfs};
@@ -104,7 +105,7 @@ pub fn inspect(path: &Path, bounds: Bounds) -> Result<Inspection> {
         bytes,
         sectors: bytes / iosonar_trace::SECTOR_BYTES,
         disk: rdev.and_then(Disk::of),
-        queue: rdev.map(Queue::of),
+        queue: rdev.map(queue_of),
         read_only,
         users: safety::users(&handle),
         signatures,

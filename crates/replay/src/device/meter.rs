@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Instant;
 
-use serde::Serialize;
+use iosonar_trace::run_info::DeviceCounters;
 
 use super::sysfs;
 
@@ -14,21 +14,6 @@ pub struct Meter {
     disk: String,
     before: Counters,
     since: Instant,
-}
-
-/// What a device counted while a run went on. Whoever else used it is in there as well.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Counted {
-    /// Its name; that of the disk for a partition.
-    pub disk: String,
-    /// Requests that it completed.
-    pub requests: u64,
-    /// Requests that were merged into others, so that they are not among these.
-    pub merged: u64,
-    /// The times that all of them took, added up, in seconds. Divided by a time it is the mean number of requests in flight.
-    pub busy_s: f64,
-    /// How long was counted, in seconds.
-    pub seconds: f64,
 }
 
 /// Sums over reads, writes, discards and flushes.
@@ -47,12 +32,12 @@ impl Meter {
     }
 
     /// What was counted since. Nothing where the kernel's statistics are switched off (`queue/iostats`).
-    pub fn read(&self) -> Option<Counted> {
+    pub fn read(&self) -> Option<DeviceCounters> {
         let (after, before) = (counters(self.rdev)?, self.before);
         if sysfs::queue(self.rdev, "iostats").as_deref() == Some("0") {
             return None;
         }
-        Some(Counted {
+        Some(DeviceCounters {
             disk: self.disk.clone(),
             requests: after.requests.saturating_sub(before.requests),
             merged: after.merged.saturating_sub(before.merged),

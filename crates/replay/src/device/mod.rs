@@ -5,7 +5,6 @@ pub mod content;
 pub mod discarded;
 pub mod holes;
 pub mod inspect;
-mod kind;
 pub mod locks;
 pub mod loops;
 pub mod meter;
@@ -25,5 +24,5 @@ mod target;
 pub mod tree;
 pub mod zeroes;
 
-pub use kind::Kind;
+pub use iosonar_trace::run_info::TargetKind as Kind;
 pub use target::{Access, Device, Mode, unsupported_operations};

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use iosonar_trace::run_info::RunMount;
 use serde::Serialize;
 
 use super::node::Node;
@@ -50,6 +51,12 @@ impl Mount {
                 format!("mounted on {place} in the mount namespace of {} (process {pid})", processes::name_of(pid))
             }
         }
+    }
+
+    /// As the run's footer holds it.
+    pub fn describe(&self) -> RunMount {
+        let Self { place, file_system, options, source, .. } = self.clone();
+        RunMount { place, file_system, options, source }
     }
 
     /// The block device that it lies on, if it lies on one.

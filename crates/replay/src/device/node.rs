@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::kind::Kind;
+use super::Kind;
 use super::missing::missing;
 use crate::error::{Error, Result};
 

@@ -5,11 +5,13 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use iosonar_trace::run_info::RunTarget;
+
 use super::capabilities::Capabilities;
-use super::kind::Kind;
 use super::missing;
 use super::node::{Handle, Node};
-use super::{content, locks, mounts, queue, safety, sysfs};
+use super::queue::queue_of;
+use super::{Kind, content, locks, mounts, safety, sysfs};
 use crate::address::placement::Geometry;
 use crate::error::{Error, Result};
 
@@ -201,23 +203,24 @@ impl Device {
     }
 
     /// As the run's footer holds it.
-    pub fn describe(&self) -> serde_json::Value {
+    pub fn describe(&self) -> RunTarget {
         let rdev = self.file.metadata().map(|m| m.rdev()).unwrap_or(0);
         let block = self.kind == Kind::Block;
-        serde_json::json!({
-            "path": iosonar_trace::path_text(&self.path),
-            "kind": self.kind,
-            "sectors": self.geometry.sectors,
-            "logical_block_bytes": self.geometry.block_sectors * iosonar_trace::SECTOR_BYTES,
-            "scheduler": block.then(|| sysfs::scheduler(rdev)).flatten(),
-            "write_cache": block.then(|| sysfs::queue(rdev, "write_cache")).flatten(),
-            "disk": self.disk().and_then(sysfs::disk_name),
+        RunTarget {
+            path: iosonar_trace::path_text(&self.path).into(),
+            kind: self.kind.into(),
+            sectors: self.geometry.sectors.into(),
+            logical_block_bytes: (self.geometry.block_sectors * iosonar_trace::SECTOR_BYTES).into(),
+            scheduler: block.then(|| sysfs::scheduler(rdev)).flatten().into(),
+            write_cache: block.then(|| sysfs::queue(rdev, "write_cache")).flatten().into(),
+            disk: self.disk().and_then(sysfs::disk_name).into(),
             // Other programs record devices by their numbers.
-            "number": self.disk().map(sysfs::numbers),
-            "disk_number": self.disk().and_then(sysfs::disk_numbers),
-            "queue": self.disk().map(queue::Queue::of),
-            "mount": (self.kind == Kind::File).then(|| self.mount()).flatten(),
-        })
+            number: self.disk().map(sysfs::numbers).into(),
+            disk_number: self.disk().and_then(sysfs::disk_numbers).into(),
+            queue: self.disk().map(queue_of).into(),
+            mount: (self.kind == Kind::File).then(|| self.mount()).flatten().map(|mount| mount.describe()).into(),
+            ..RunTarget::default()
+        }
     }
 }
 

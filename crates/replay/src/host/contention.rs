@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use iosonar_trace::human;
+use iosonar_trace::run_info::Company;
 use rustix::thread::{CpuSet, sched_getaffinity};
-use serde::Serialize;
 
 use crate::host::isolation::session_priority;
 
@@ -19,7 +19,7 @@ const LOOKS: u32 = 10;
 const APART: Duration = Duration::from_millis(10);
 
 /// What was seen of others in a tenth of a second.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contention {
     /// Processors that this program may use.
     pub processors: usize,
@@ -58,6 +58,12 @@ impl Contention {
     /// see docs/benchmarks.md.
     pub fn is_crowd(&self) -> bool {
         self.ready >= self.processors as f64 + 0.5 || self.stolen_pct >= 30.0
+    }
+
+    /// As the run's footer holds it.
+    pub fn describe(&self) -> Company {
+        let &Self { processors, ready, stolen_pct } = self;
+        Company { processors, ready, stolen_pct }
     }
 
     /// For people, behind "because".

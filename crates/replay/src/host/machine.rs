@@ -5,34 +5,38 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use iosonar_trace::run_info::{IdleState, Machine, ProcessLimits};
 use rustix::process::{Resource, getrlimit};
-use serde_json::{Value, json};
 
 /// A snapshot of what can change a measurement. What this machine does not tell is null.
-pub fn snapshot() -> Value {
-    json!({
-        "kernel": read("/proc/sys/kernel/osrelease"),
-        "kernel_version": read("/proc/sys/kernel/version"),
-        "kernel_command_line": read("/proc/cmdline"),
-        "hostname": read("/proc/sys/kernel/hostname"),
-        "processor": processor(),
-        "cpus": std::thread::available_parallelism().map(usize::from).ok(),
-        "cpus_online": read("/sys/devices/system/cpu/online"),
-        "cpus_isolated": read("/sys/devices/system/cpu/isolated"),
-        "memory_kib": memory_kib(),
-        "governor": governors(Path::new("/sys/devices/system/cpu")),
-        "idle_driver": read("/sys/devices/system/cpu/cpuidle/current_driver"),
-        "idle_governor": read("/sys/devices/system/cpu/cpuidle/current_governor_ro"),
-        "idle_states": idle_states(Path::new("/sys/devices/system/cpu/cpu0/cpuidle")),
-        "transparent_hugepages": read("/sys/kernel/mm/transparent_hugepage/enabled").and_then(|line| chosen(&line)),
-        "clock_source": read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "limits": {
-            // Soft limits of this process; null is none.
-            "locked_memory_bytes": getrlimit(Resource::Memlock).current,
-            "open_files": getrlimit(Resource::Nofile).current,
-        },
-        "virtualisation": virtualisation(),
-    })
+pub fn snapshot() -> Machine {
+    Machine {
+        kernel: read("/proc/sys/kernel/osrelease").into(),
+        kernel_version: read("/proc/sys/kernel/version").into(),
+        kernel_command_line: read("/proc/cmdline").into(),
+        hostname: read("/proc/sys/kernel/hostname").into(),
+        processor: processor().into(),
+        cpus: std::thread::available_parallelism().map(usize::from).ok().into(),
+        cpus_online: read("/sys/devices/system/cpu/online").into(),
+        cpus_isolated: read("/sys/devices/system/cpu/isolated").into(),
+        memory_kib: memory_kib().into(),
+        governor: governors(Path::new("/sys/devices/system/cpu")).into(),
+        idle_driver: read("/sys/devices/system/cpu/cpuidle/current_driver").into(),
+        idle_governor: read("/sys/devices/system/cpu/cpuidle/current_governor_ro").into(),
+        idle_states: idle_states(Path::new("/sys/devices/system/cpu/cpu0/cpuidle")).into(),
+        transparent_hugepages: read("/sys/kernel/mm/transparent_hugepage/enabled")
+            .and_then(|line| chosen(&line))
+            .into(),
+        clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource").into(),
+        limits: ProcessLimits {
+            locked_memory_bytes: getrlimit(Resource::Memlock).current.into(),
+            open_files: getrlimit(Resource::Nofile).current.into(),
+            ..ProcessLimits::default()
+        }
+        .into(),
+        virtualisation: virtualisation().into(),
+        ..Machine::default()
+    }
 }
 
 fn read(path: impl AsRef<Path>) -> Option<String> {
@@ -58,16 +62,17 @@ fn governors(cpus: &Path) -> Option<String> {
 }
 
 /// From the shallowest to the deepest: how long waking from each takes, and whether it is switched off.
-fn idle_states(folder: &Path) -> Option<Vec<Value>> {
+fn idle_states(folder: &Path) -> Option<Vec<IdleState>> {
     let states = (0..).map(|n| folder.join(format!("state{n}"))).take_while(|state| state.is_dir());
-    let all: Vec<Value> = states
+    let all: Vec<IdleState> = states
         .map(|state| {
             let number = |name: &str| read(state.join(name)).and_then(|text| text.parse::<u64>().ok());
-            json!({
-                "name": read(state.join("name")),
-                "wakes_in_us": number("latency"),
-                "disabled": number("disable").map(|n| n != 0),
-            })
+            IdleState {
+                name: read(state.join("name")).into(),
+                wakes_in_us: number("latency").into(),
+                disabled: number("disable").map(|n| n != 0).into(),
+                ..IdleState::default()
+            }
         })
         .collect();
     (!all.is_empty()).then_some(all)
@@ -124,18 +129,21 @@ mod tests {
             ("state1/disable", "1\n"),
         ];
         let states = idle_states(folder(&files).path()).unwrap();
-        assert_eq!(states[0], json!({"name": "POLL", "wakes_in_us": 0, "disabled": false}));
-        assert_eq!(states[1], json!({"name": "C6", "wakes_in_us": 133, "disabled": true}));
+        let told = |state: &IdleState| {
+            (state.name.text().map(str::to_owned), state.wakes_in_us.value(), state.disabled.value())
+        };
+        assert_eq!(told(&states[0]), (Some("POLL".into()), Some(0), Some(false)));
+        assert_eq!(told(&states[1]), (Some("C6".into()), Some(133), Some(true)));
         assert_eq!(idle_states(folder(&[]).path()), None);
     }
 
     #[test]
     fn a_snapshot_has_what_every_linux_tells() {
         let seen = snapshot();
-        for key in ["kernel", "kernel_version", "hostname", "cpus", "memory_kib", "cpus_online"] {
-            assert!(!seen[key].is_null(), "{key}: {seen}");
-        }
-        assert!(seen["limits"]["open_files"].as_u64().unwrap() > 0);
+        let texts = [&seen.kernel, &seen.kernel_version, &seen.hostname, &seen.cpus_online];
+        assert!(texts.iter().all(|text| text.text().is_some()), "{seen:?}");
+        assert!(seen.cpus.value() > Some(0) && seen.memory_kib.value() > Some(0), "{seen:?}");
+        assert!(seen.limits.known().unwrap().open_files.value() > Some(0), "{seen:?}");
         assert_eq!(chosen("always [madvise] never").as_deref(), Some("madvise"));
     }
 }

@@ -4,5 +4,4 @@ pub mod completion_log;
 pub mod fidelity;
 pub mod histogram;
 pub mod journal;
-pub mod remedy;
 pub mod statistics;

@@ -1,117 +1,18 @@
-//! The closing statistics of a run: counted row by row, in constant memory. `docs/schemas/replay-statistics.json` is
-//! their contract.
+//! The closing statistics of a run: counted row by row, in constant memory.
 
 mod closing;
 mod devices;
 mod drift;
 
+use iosonar_trace::run_info::{Skipped, Statistics};
 use iosonar_trace::{IoResult, Nanos, Outcome};
-use serde::{Deserialize, Serialize};
 
 use self::devices::Devices;
 use self::drift::Drift;
-use crate::result::fidelity::{Fidelity, Verdict};
-use crate::verify::report::Verification;
+use crate::result::fidelity::Fidelity;
+use crate::result::histogram::Times;
 
 pub use self::closing::Closing;
-pub use self::devices::DeviceStatistics;
-pub use super::histogram::{Quantiles, Times, Within};
-
-/// The object that `iosonar replay --json` prints. Times in µs are rounded to 0.1 % by their histograms.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Statistics {
-    /// Requests of the window that have a row.
-    pub requests: u64,
-    /// Of these, completed by the target, with or without error.
-    pub completed: u64,
-    /// Reads, skipped ones included.
-    pub reads: u64,
-    /// Writes, skipped ones included.
-    pub writes: u64,
-    /// Flushes, discards and write-zeroes, skipped ones included.
-    pub others: u64,
-    /// Waited for a request that they overlap.
-    pub pushed_back: u64,
-    /// Left out because they overlap one in flight.
-    pub dropped: u64,
-    /// Left out for another reason, by reason.
-    pub skipped: Skipped,
-    /// Widened to the target's logical blocks.
-    pub widened: u64,
-    /// Times that everything waited for an overlap.
-    pub ordered_waits: u64,
-    /// Ended with an error number.
-    pub errors: u64,
-    /// Moved less than asked, without an error.
-    pub short: u64,
-    /// Never came back.
-    pub unfinished: u64,
-    /// Reads whose data was not what had been written.
-    pub verify_errors: u64,
-    /// Reads that came back all zero: a sign of areas that were never written.
-    pub zero_reads: u64,
-    /// Lines of the load that could not be understood.
-    pub bad_lines: u64,
-    /// From virtual zero to the last completion, in seconds.
-    pub elapsed_s: f64,
-    /// Completed requests for each second of that.
-    pub iops: f64,
-    /// Bytes moved in each second of that.
-    pub bytes_per_s: f64,
-    /// Highest end sector of the load over the target's sectors: 1 is ideal, above 1 the load wrapped around. Of several
-    /// devices the greatest.
-    pub wrap_factor: f64,
-    /// The most requests in flight.
-    pub max_in_flight: u32,
-    /// The most requests that waited for an overlap.
-    pub max_pushed_back: u32,
-    /// Issue time less scheduled time, over all issued requests; null with `--asap`, which has no scheduled times.
-    pub delay_us: Option<Quantiles>,
-    /// The same over the requests that were not held back.
-    pub delay_not_held_back_us: Option<Quantiles>,
-    /// Percentage of issued requests whose delay is at most so many µs.
-    pub within_pct: Option<Within>,
-    /// The same over the requests that were not held back.
-    pub within_not_held_back_pct: Option<Within>,
-    /// Growth of the delay, in µs for each minute: of the least one in each part of the run, so that single late
-    /// requests don't count. Null for runs of a few seconds.
-    pub drift_us_per_min: Option<f64>,
-    /// From issue to completion.
-    pub latency_us: Option<Quantiles>,
-    /// From the scheduled time to completion.
-    pub latency_from_scheduled_us: Option<Quantiles>,
-    /// Whether the replayer kept the load's times, and why not; null with `--asap`, or if nothing was issued.
-    pub verdict: Option<Verdict>,
-    /// Submission calls in which the kernel or the device held the loop for more than 50 µs.
-    pub slow_submissions: u64,
-    /// Times that the loop waited because the record could not be written fast enough.
-    pub completion_log_stalls: u64,
-    /// Rows that could not be recorded because the disk of the result was full.
-    pub unrecorded: u64,
-    /// How much was checked of what was written and read; null if that was not asked for.
-    pub verify: Option<Verification>,
-    /// Whether the run came to the end of its window and everything was recorded.
-    pub complete: bool,
-    /// Null for a real run; else why nothing of this says anything about a device.
-    pub fake: Option<String>,
-    /// Each device of the load by itself.
-    pub devices: Vec<DeviceStatistics>,
-}
-
-/// Requests that were never given to the target.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skipped {
-    /// Crossed the end of the target.
-    pub beyond_end: u64,
-    /// Were not aligned.
-    pub unaligned: u64,
-    /// Exceeded the memory for buffers.
-    pub too_large: u64,
-    /// Asked for what the target can't do.
-    pub unsupported: u64,
-    /// Were forbidden, or mapped to no target.
-    pub excluded: u64,
-}
 
 /// Counts rows.
 #[derive(Clone, Debug)]
@@ -265,6 +166,7 @@ impl Default for Counter {
 
 #[cfg(test)]
 mod tests {
+    use iosonar_trace::run_info::Quantiles;
     use iosonar_trace::{DelayReason, Op, Request, Sector, Sectors};
     use proptest::prelude::*;
 

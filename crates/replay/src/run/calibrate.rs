@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::thread;
 
+use iosonar_trace::run_info::{Verdict, Within};
 use iosonar_trace::{Kind, Metadata, Nanos, Op, Reader, Request, Sector, Sectors};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -27,7 +28,7 @@ use crate::pipeline::io::{CompletedIo, PreparedIo};
 use crate::pipeline::payload::Content;
 use crate::pipeline::prepare::{Plan, Preparer, Supplies};
 use crate::result::completion_log::{CompletionLog, Progress};
-use crate::result::fidelity::{NEEDED_PCT, Verdict};
+use crate::result::fidelity::NEEDED_PCT;
 use crate::result::journal::JournalWriter;
 use crate::run::issuer_thread::{WAKE_MARGIN, lock_memory};
 use crate::run::stages::spawn_stage;
@@ -65,7 +66,7 @@ impl Step {
             || [&verdict.own, &verdict.device].into_iter().filter_map(|part| Some((part.requests, part.within_pct?)));
         let all = parts().map(|(requests, _)| requests).sum::<u64>() as f64;
         // In whole requests again: sums of shares would not be exact at the threshold.
-        let share = |of: fn(&crate::result::statistics::Within) -> f64| {
+        let share = |of: fn(&Within) -> f64| {
             let within = parts().map(|(requests, within)| (requests as f64 * of(&within) / 100.0).round());
             100.0 * within.sum::<f64>() / all
         };

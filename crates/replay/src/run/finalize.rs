@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use iosonar_trace::run_info::{DeviceCounters, RunStatistics};
 use iosonar_trace::{IoResult, Metadata, Nanos, create_run, human};
-use serde_json::{Value, json};
 
 use super::finished::Finished;
 use super::targets;
@@ -12,7 +12,6 @@ use crate::advice;
 use crate::advice::remedies::{Facts, remedies};
 use crate::config::options::Options;
 use crate::config::wait_choice::processors;
-use crate::device::meter::Counted;
 use crate::device::unsupported_operations;
 use crate::device::{self, Device};
 use crate::error::{Error, Result};
@@ -25,7 +24,7 @@ use crate::result::statistics::{Closing, Counter};
 use crate::run::issuer_thread::Looped;
 use crate::verify::Verify;
 use crate::verify::final_pass::LastDone;
-use crate::verify::report::Verification;
+use crate::verify::report::verification;
 
 /// What the rooms left, and what was to be said before they ended.
 pub struct Ended {
@@ -35,7 +34,7 @@ pub struct Ended {
     pub last: Option<LastDone>,
     pub recorded: Recorded,
     /// What the devices counted themselves.
-    pub counted: Vec<Counted>,
+    pub counted: Vec<DeviceCounters>,
     pub warnings: Vec<String>,
     /// Who else wanted the processors before the run.
     pub contention: Option<Contention>,
@@ -101,7 +100,7 @@ pub fn conclude(
     };
     warnings.extend(said);
     if let Some(checker) = checker {
-        statistics.verify = Some(Verification::new(options.verification.verify, &checker, far));
+        statistics.verify = Some(verification(options.verification.verify, &checker, far));
         findings = checker.findings.kept;
     }
     warnings.extend(devices.iter().filter_map(Device::loss));
@@ -124,15 +123,17 @@ pub fn conclude(
     metadata.counts.bad_lines = fed.bad_lines;
     metadata.notices.clone_from(&fed.notices);
     let run = metadata.run.as_mut().expect("made with the run");
-    run["data"]["written"] = json!(fed.written);
-    run["warnings"] = json!(warnings);
-    run["mean_in_flight"] = json!(advice::mean_in_flight(&statistics));
-    run["device_counters"] = json!(counted);
-    run["stolen_pct"] = json!(stolen_pct);
-    if options.verification.verify != Verify::Off {
-        run["findings"] = json!(findings);
+    if let Some(data) = run.data.known_mut() {
+        data.written = fed.written.into();
     }
-    run["statistics"] = serde_json::to_value(&statistics).expect("statistics are plain data");
+    run.warnings = warnings.clone().into();
+    run.mean_in_flight = advice::mean_in_flight(&statistics).into();
+    run.device_counters = counted.into();
+    run.stolen_pct = stolen_pct.into();
+    if options.verification.verify != Verify::Off {
+        run.findings = findings.clone().into();
+    }
+    run.statistics = RunStatistics::from(statistics.clone()).into();
     let journal = recorded.journal.close();
     warnings.extend(publish(&journal, &options.output, &metadata)?);
     let targets = devices.iter().map(|device| device.path.clone()).collect();
@@ -147,7 +148,7 @@ fn publish(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Vec<Str
             journal.display()
         ))
     };
-    let replaces = metadata.run.as_ref().is_some_and(|run| run["options"]["overwrite"] == json!(true));
+    let replaces = metadata.run.as_ref().is_some_and(|run| run.has("overwrite"));
     if output.exists() && !replaces {
         return Err(Error::Options(format!(
             "{} appeared during the run, and is not replaced. Nothing is lost: `iosonar recover {} --output ANOTHER`",
@@ -162,9 +163,9 @@ fn publish(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Vec<Str
 
 fn write_result(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Vec<String>> {
     // A recovered run has its options from the journal alone.
-    let options = metadata.run.as_ref().map_or(&Value::Null, |run| &run["options"]);
-    let verbose = options["verbose"] == json!(true);
-    let offset = Nanos(options["output_offset"].as_i64().unwrap_or(0));
+    let run = metadata.run.as_deref();
+    let verbose = run.is_some_and(|run| run.has("verbose"));
+    let offset = Nanos(run.and_then(|run| run.option("output_offset").integer()).unwrap_or(0));
     let mut rows = Journal::open(journal)?;
     let mut writer = create_run(output, metadata)?;
     while let Some(mut record) = rows.read().map_err(|e| Error::file(journal, e))? {
@@ -204,19 +205,19 @@ pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
         counters.max_in_flight = counters.max_in_flight.max(record.in_flight);
         counter.add(&record);
     }
-    let run = metadata.run.get_or_insert_with(|| json!({}));
+    let run = metadata.run.get_or_insert_default();
     let (targets, map) = targets::described(run);
-    let timed = run["options"]["asap"] != json!(true);
+    let timed = !run.has("asap");
     let closing = Closing { fed: &fed, counters: &counters, map: &map, targets: &targets, timed, complete: false };
     let mut statistics = counter.close(&closing);
-    statistics.fake = run["fake"].as_str().map(str::to_owned);
+    statistics.fake = run.fake.text().map(str::to_owned);
     let mut warnings = vec![
         "the run did not end by itself: this was recovered from its journal. Requests in flight at its end have no row, and \
          what is counted only at the end of a run is 0: reads of zeros, bad lines, ordered waits, slow submissions"
             .to_owned(),
     ];
-    run["warnings"] = json!(warnings);
-    run["statistics"] = serde_json::to_value(&statistics).expect("statistics are plain data");
+    run.warnings = warnings.clone().into();
+    run.statistics = RunStatistics::from(statistics.clone()).into();
     metadata.complete = false;
     warnings.extend(publish(journal, output, &metadata)?);
     Ok(Finished { output: output.to_owned(), statistics, findings: Vec::new(), targets: Vec::new(), warnings })

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::result::statistics::Statistics;
-use crate::verify::findings::Finding;
+use iosonar_trace::run_info::{Finding, Statistics};
 
 /// A run that has ended.
 #[derive(Debug)]

@@ -15,9 +15,9 @@ pub(crate) mod warnings;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request, path_text};
+use iosonar_trace::run_info::{OpenMap, RunData};
+use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request, RunInfo, path_text};
 use rtrb::RingBuffer;
-use serde_json::json;
 
 use crate::address::device_map::Map;
 use crate::config::issuing::Wait;
@@ -82,7 +82,7 @@ impl Prepared {
     pub fn new(mut options: Options, stop: &Arc<Stop>) -> Result<Self> {
         checks::check(&options)?;
         // Before what was left open is settled.
-        let typed = options.typed.options().clone();
+        let typed = OpenMap::of(options.typed.options());
         let survey = crate::run::prescan::survey(&options, stop)?;
         // It matters to a loop that has times to keep, where the user leaves open how it waits.
         let matters = options.issuing.wait.is_none() && options.has_deadlines();
@@ -100,26 +100,28 @@ impl Prepared {
         metadata.source.path = Some(path_text(&options.load));
         metadata.source.preamble.clone_from(&load.metadata().source.preamble);
         metadata.devices.clone_from(known);
-        metadata.run = Some(json!({
-            "load": path_text(&options.load),
-            "options": options,
-            "typed": typed,
-            "target": devices[0].describe(),
-            "targets": targets::describe(&devices, &map),
-            "machine": machine::snapshot(),
-            "fake": options.fake(),
-            "wait": options.wait(),
-            "wait_reason": wait_reason,
-            "company": contention,
-            "data": { "what": options.data.to_string(), "seed": seed },
-        }));
+        let mut run = RunInfo {
+            load: path_text(&options.load).into(),
+            options: OpenMap::of(&options).into(),
+            typed: typed.into(),
+            target: devices[0].describe().into(),
+            targets: targets::describe(&devices, &map).into(),
+            machine: machine::snapshot().into(),
+            fake: options.fake().into(),
+            wait: options.wait().name().into(),
+            wait_reason: wait_reason.clone().into(),
+            company: contention.as_ref().map(Contention::describe).into(),
+            data: RunData { what: options.data.to_string().into(), seed: seed.into(), ..RunData::default() }.into(),
+            ..RunInfo::default()
+        };
         let isolation = match options.issuing.isolate.as_slice() {
             [] => None,
             parts => Some(Isolation::arrange(parts)?),
         };
         if let Some(isolation) = &isolation {
-            metadata.run.as_mut().expect("just made")["isolation"] = json!(isolation.said());
+            run.isolation = isolation.said().to_vec().into();
         }
+        metadata.run = Some(Box::new(run));
         let warnings = crate::run::warnings::before(&options, &devices, &map, survey.as_ref(), load.metadata());
         let journal = JournalWriter::create(
             &journal::path_for(&options.output),
@@ -238,7 +240,7 @@ impl Prepared {
                 return Err(issuer.recv().expect("the loop does not panic").expect_err("it was not ready"));
             };
             self.warnings.extend(told.warnings);
-            self.metadata.run.as_mut().expect("made in `new`")["engine"] = json!(told.engine);
+            self.run_info().engine = told.engine.name().to_owned().into();
             let clock = Monotonic::starting_in(self.options.issuing.grace);
             self.note_start(clock);
             let disks = self.devices.iter().filter(|_| options.method.does_io()).filter_map(Device::disk);
@@ -297,9 +299,13 @@ impl Prepared {
 
     fn note_start(&mut self, clock: Monotonic) {
         let to_zero = Nanos(clock.zero_ns()) - monotonic();
-        let run = self.metadata.run.as_mut().expect("made in `new`");
-        run["started_monotonic_ns"] = clock.zero_ns().into();
-        run["started_unix_ns"] = (wall() + to_zero).0.into();
+        let run = self.run_info();
+        run.started_monotonic_ns = clock.zero_ns().into();
+        run.started_unix_ns = (wall() + to_zero).0.into();
+    }
+
+    fn run_info(&mut self) -> &mut RunInfo {
+        self.metadata.run.as_mut().expect("made in `new`")
     }
 }
 

@@ -16,7 +16,7 @@ use crate::result::journal::JournalWriter;
 fn header() -> Metadata {
     let mut header = Metadata::new(Kind::Replay, "iosonar");
     header.devices[0].sectors = Some(64);
-    header.run = Some(json!({
+    header.run = serde_json::from_value(json!({
         "load": "a.load",
         "options": {"asap": false, "verbose": true, "output_offset": 5, "overwrite": false},
         "target": {"path": "t", "sectors": 64},
@@ -24,7 +24,8 @@ fn header() -> Metadata {
         "fake": null,
         "data": {"what": "random", "seed": 7},
         "started_unix_ns": 1,
-    }));
+    }))
+    .unwrap();
     header
 }
 

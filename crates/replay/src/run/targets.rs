@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use iosonar_trace::human::block;
-use iosonar_trace::{self as trace, DeviceId, SECTOR_BYTES};
-use serde_json::{Value, json};
+use iosonar_trace::run_info::RunTarget;
+use iosonar_trace::{self as trace, DeviceId, RunInfo, SECTOR_BYTES};
 
 use super::Prescan;
 use crate::address::device_map::{Map, Mapping, labelled, resolve};
@@ -99,32 +99,31 @@ fn extents(survey: &Prescan) -> Vec<u64> {
 }
 
 /// `run.targets` of the footer.
-pub fn describe(devices: &[Device], map: &Map) -> Value {
+pub fn describe(devices: &[Device], map: &Map) -> Vec<RunTarget> {
     let described = devices.iter().enumerate().map(|(index, device)| {
-        let mut described = device.describe();
         let (sources, others) = map.sources_of(index as u16);
-        described["sources"] = json!(sources);
-        described["others"] = json!(others);
-        described
+        let sources: Vec<u64> = sources.into_iter().map(u64::from).collect();
+        RunTarget { sources: sources.into(), others: others.into(), ..device.describe() }
     });
     described.collect()
 }
 
 /// Targets and map from a footer, for a run that is recovered.
-pub fn described(run: &Value) -> (Vec<(PathBuf, Geometry)>, Map) {
-    let one = |target: &Value| {
-        let sectors = target["sectors"].as_u64().unwrap_or(1);
-        (target["path"].as_str().unwrap_or_default().into(), Geometry { sectors, block_sectors: 1 })
+pub fn described(run: &RunInfo) -> (Vec<(PathBuf, Geometry)>, Map) {
+    let one = |target: &RunTarget| {
+        let sectors = target.sectors.value().unwrap_or(1);
+        (target.path.text().unwrap_or_default().into(), Geometry { sectors, block_sectors: 1 })
     };
-    let Some(described) = run["targets"].as_array() else {
-        return (vec![one(&run["target"])], Map::all_to_first());
+    let Some(described) = run.targets.known() else {
+        let target = run.target.known().cloned().unwrap_or_default();
+        return (vec![one(&target)], Map::all_to_first());
     };
     let mut map = Map::default();
     for (index, target) in described.iter().enumerate() {
-        for source in target["sources"].as_array().into_iter().flatten().filter_map(Value::as_u64) {
+        for &source in target.sources.list() {
             map.insert(Some(DeviceId(source as u16)), index as u16);
         }
-        if target["others"] == json!(true) {
+        if target.others.value() == Some(true) {
             map.insert(None, index as u16);
         }
     }
@@ -148,11 +147,13 @@ mod tests {
         assert_eq!(devices.len(), 2, "the same file is opened once");
         let targets = [0, 1, 2, 9].map(|device| map.target_of(DeviceId(device)));
         assert_eq!(targets, [Some(0), Some(1), Some(0), Some(0)]);
-        let (again, same) = described(&json!({"targets": describe(&devices, &map)}));
+        let run = RunInfo { targets: describe(&devices, &map).into(), ..RunInfo::default() };
+        let (again, same) = described(&run);
         assert_eq!(same, map);
         assert_eq!(again.iter().map(|(_, g)| g.sectors).collect::<Vec<_>>(), [2048, 4096]);
         // As runs of earlier versions have it.
-        let (one, all) = described(&json!({"target": {"path": "x", "sectors": 8}}));
+        let target = RunTarget { path: "x".to_owned().into(), sectors: 8.into(), ..RunTarget::default() };
+        let (one, all) = described(&RunInfo { target: target.into(), ..RunInfo::default() });
         assert_eq!((one[0].1.sectors, all), (8, Map::all_to_first()));
     }
 }

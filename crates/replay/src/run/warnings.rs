@@ -10,7 +10,7 @@ use crate::address::placement::Fit;
 use crate::advice::before::{self, Reach};
 use crate::config::options::Options;
 use crate::device::Device;
-use crate::device::queue::Queue;
+use crate::device::queue::queue_of;
 use crate::device::sample::{Bounds, Sampled, sample};
 use crate::device::sysfs;
 use crate::schedule::clock::wall;
@@ -38,7 +38,7 @@ pub fn before(
             ));
         }
         if let Some(rdev) = device.disk() {
-            let (disk, queue) = (sysfs::disk_name(rdev).unwrap_or_default(), Queue::of(rdev));
+            let (disk, queue) = (sysfs::disk_name(rdev).unwrap_or_default(), queue_of(rdev));
             all.extend(before::scheduler(&disk, &queue));
             let longest = survey.map_or(0, |s| s.longest_moved * SECTOR_BYTES);
             all.extend(before::splitting(&disk, longest, &queue));

@@ -5,10 +5,11 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use iosonar_trace::run_info::{FindingKind, Pass};
 use iosonar_trace::{IoResult, Nanos, Op, Outcome, SECTOR_BYTES};
 
 use super::block::{Change, Content, Span, Verdict};
-use super::findings::{Finding, Findings, Kind, Pass, kind_of};
+use super::findings::{Findings, finding, kind_of};
 use super::header::{Found, inspect};
 use crate::config::options::Options;
 use crate::device::discarded::Discarded;
@@ -202,7 +203,7 @@ impl Checker {
 
     fn note_unreadable(&mut self, done: &CompletedIo, reread: &Reread) {
         let place = (done.target, done.record.sector.0);
-        let mut finding = Finding::new(Kind::Unreadable, Pass::Reread, place, None, &Found::Unread);
+        let mut finding = finding(FindingKind::Unreadable, Pass::Reread, place, None, &Found::Unread);
         finding.sectors = done.record.sectors.0;
         finding.request = Some(done.record.request);
         finding.at_ns = reread.completed.0;
@@ -354,7 +355,7 @@ impl Checker {
         let place = (target, start + u64::from(sector));
         let sequence_number = expected.sequence_number(self.highest);
         let kind = kind_of(&found, place, sequence_number, expected != Content::BEFORE).torn_if(is_torn);
-        let mut finding = Finding::new(kind, pass, place, sequence_number, &found);
+        let mut finding = finding(kind, pass, place, sequence_number, &found);
         finding.expected_zeros = expected == Content::ZEROS;
         finding.request = (pass != Pass::Final).then_some(request);
         finding.at_ns = at.0;

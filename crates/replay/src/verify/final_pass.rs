@@ -4,9 +4,11 @@ use std::io;
 
 use iosonar_trace::{Flags, Nanos, Op, SECTOR_BYTES};
 
+use iosonar_trace::run_info::{FindingKind, Pass};
+
 use super::block::{BLOCK_SECTORS, Span};
 use super::checker::Checker;
-use super::findings::{Finding, Kind, Pass};
+use super::findings::finding;
 use super::header::{Found, poison};
 use crate::address::placement::Geometry;
 use crate::engine::{Io, Target};
@@ -185,7 +187,7 @@ impl<'a> FinalPass<'a> {
             let missing = if sectors == 0 { *checkable } else { (place.sectors - sectors).min(*checkable) };
             self.far.errors += missing;
             let at = (place.target, place.sector + sectors);
-            let mut finding = Finding::new(Kind::Unreadable, Pass::Final, at, None, &Found::Unread);
+            let mut finding = finding(FindingKind::Unreadable, Pass::Final, at, None, &Found::Unread);
             finding.sectors = place.sectors - sectors;
             finding.at_ns = now.0;
             finding.errno = (result < 0).then_some(-result as i32);

@@ -1,142 +1,43 @@
-//! What a verified run found: each lie with its place, what should have been there, what was, and when it was seen.
+//! What a verified run found.
 
-use std::fmt::{self, Display};
-use std::path::PathBuf;
-
-use iosonar_trace::human;
-use serde::Serialize;
+use iosonar_trace::run_info::{Finding, FindingKind, Pass};
 
 use super::header::{Found, Header};
 
 /// Findings that are kept; all are counted.
 pub const KEPT: usize = 100;
 
-/// How a sector is not what it should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// It holds what an earlier request of this run wrote there: the later write was lost, or the read was stale.
-    Stale,
-    /// It holds nothing that this run wrote.
-    Lost,
-    /// As one of these, but another sector of the same write arrived: the write was torn.
-    Torn,
-    /// It holds what was meant for another sector, or for another target.
-    Misdirected,
-    /// It was written by this run, but bits are not as they were.
-    Damaged,
-    /// It holds what was not there to be written yet, or never was.
-    Unexpected,
-    /// The target said that it had read the sector, but brought nothing.
-    Unread,
-    /// The target could not read the sector, when iosonar itself asked for it.
-    Unreadable,
-}
-
-impl Kind {
-    /// What it is if another sector of the same write arrived.
-    pub fn torn_if(self, is_torn: bool) -> Self {
-        if is_torn && matches!(self, Self::Stale | Self::Lost) { Self::Torn } else { self }
-    }
-
-    /// In a word or two.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Stale => "stale",
-            Self::Lost => "lost",
-            Self::Torn => "torn",
-            Self::Misdirected => "misdirected",
-            Self::Damaged => "damaged",
-            Self::Unexpected => "unexpected",
-            Self::Unread => "not read",
-            Self::Unreadable => "unreadable",
-        }
-    }
-}
-
-/// When it was seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Pass {
-    /// By a read of the load.
-    Read,
-    /// By the read at once after a write.
-    Reread,
-    /// At the end.
-    Final,
-}
-
-/// Sectors side by side that are wrong in the same way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// How.
-    pub kind: Kind,
-    /// When it was seen.
-    pub pass: Pass,
-    /// Which of the run's targets.
-    pub target: u16,
-    /// The first sector.
-    pub sector: u64,
-    /// How many.
-    pub sectors: u64,
-    /// What they should hold, if that is what a request wrote.
-    pub expected_sequence_number: Option<u64>,
-    /// Whether they should hold zeros: they were discarded on a target that then returns zeros, or zeros were written.
-    pub expected_zeros: bool,
-    /// What they hold, if a request of this run wrote it.
-    pub found_sequence_number: Option<u64>,
-    /// Number in the load of the request that wrote what was found.
-    pub found_request: Option<u64>,
-    /// Where what was found in the first belongs.
-    pub found_sector: Option<u64>,
-    /// On which target that is.
-    pub found_target: Option<u16>,
-    /// The request that saw it (with [`Pass::Reread`]: the write), by its number in the load.
-    pub request: Option<u64>,
-    /// When it was seen, since virtual zero.
-    pub at_ns: i64,
-    /// The error number of [`Kind::Unreadable`].
-    pub errno: Option<i32>,
-}
-
-impl Finding {
-    /// One sector that was found like this.
-    pub fn new(kind: Kind, pass: Pass, (target, sector): (u16, u64), expected: Option<u64>, found: &Found) -> Self {
-        let header = match found {
-            Found::Own(header) => Some(header),
-            _ => None,
-        };
-        let damaged = match found {
-            Found::Damaged(sequence_number) => Some(*sequence_number),
-            _ => None,
-        };
-        Self {
-            kind,
-            pass,
-            target,
-            sector,
-            sectors: 1,
-            expected_sequence_number: expected,
-            expected_zeros: false,
-            found_sequence_number: header.map(|h| h.sequence_number).or(damaged),
-            found_request: header.map(|h: &Header| h.request),
-            found_sector: header.filter(|_| kind == Kind::Misdirected).map(|h| h.sector),
-            found_target: header.filter(|_| kind == Kind::Misdirected).map(|h| h.target),
-            request: None,
-            at_ns: 0,
-            errno: None,
-        }
-    }
-
-    /// Whether `other` goes on where it ends.
-    fn goes_on_with(&self, other: &Self) -> bool {
-        let place = |f: &Self| f.found_sector.map(|sector| sector.wrapping_sub(f.sector));
-        (self.target, self.sector + self.sectors) == (other.target, other.sector)
-            && (self.kind, self.pass, self.request, self.at_ns) == (other.kind, other.pass, other.request, other.at_ns)
-            && (self.expected_sequence_number, self.found_sequence_number)
-                == (other.expected_sequence_number, other.found_sequence_number)
-            && self.expected_zeros == other.expected_zeros
-            && (place(self), self.found_target, self.errno) == (place(other), other.found_target, other.errno)
+/// One sector that was found like this.
+pub fn finding(
+    kind: FindingKind,
+    pass: Pass,
+    (target, sector): (u16, u64),
+    expected: Option<u64>,
+    found: &Found,
+) -> Finding {
+    let header = match found {
+        Found::Own(header) => Some(header),
+        _ => None,
+    };
+    let damaged = match found {
+        Found::Damaged(sequence_number) => Some(*sequence_number),
+        _ => None,
+    };
+    Finding {
+        kind,
+        pass,
+        target,
+        sector,
+        sectors: 1,
+        expected_sequence_number: expected,
+        expected_zeros: false,
+        found_sequence_number: header.map(|h| h.sequence_number).or(damaged),
+        found_request: header.map(|h: &Header| h.request),
+        found_sector: header.filter(|_| kind == FindingKind::Misdirected).map(|h| h.sector),
+        found_target: header.filter(|_| kind == FindingKind::Misdirected).map(|h| h.target),
+        request: None,
+        at_ns: 0,
+        errno: None,
     }
 }
 
@@ -155,7 +56,7 @@ impl Findings {
     /// Takes one.
     pub fn add(&mut self, finding: Finding) {
         match finding.kind {
-            Kind::Unreadable => self.errors += finding.sectors,
+            FindingKind::Unreadable => self.errors += finding.sectors,
             _ => self.mismatches += finding.sectors,
         }
         if let Some(last) = self.kept.last_mut()
@@ -169,73 +70,16 @@ impl Findings {
 }
 
 /// What kind of lie it is that a sector was found like this.
-pub fn kind_of(found: &Found, at: (u16, u64), expected: Option<u64>, is_written: bool) -> Kind {
+pub fn kind_of(found: &Found, at: (u16, u64), expected: Option<u64>, is_written: bool) -> FindingKind {
     match found {
-        Found::Own(header) if (header.target, header.sector) != at => Kind::Misdirected,
+        Found::Own(header) if (header.target, header.sector) != at => FindingKind::Misdirected,
         // Where zeros or nothing were expected, a write of this run is from before, or never was.
-        Found::Own(header) if expected.map_or(is_written, |expected| header.sequence_number < expected) => Kind::Stale,
-        Found::Own(_) => Kind::Unexpected,
-        Found::Damaged(_) => Kind::Damaged,
-        Found::Zeros | Found::Foreign => Kind::Lost,
-        Found::Unread => Kind::Unread,
-    }
-}
-
-/// A finding in words.
-struct Told<'a>(&'a Finding, &'a [PathBuf]);
-
-impl Display for Told<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.tell(f, self.1)
-    }
-}
-
-impl Finding {
-    /// It in words; the run's targets are named where there are several.
-    pub fn on<'a>(&'a self, targets: &'a [PathBuf]) -> impl Display + 'a {
-        Told(self, targets)
-    }
-
-    fn tell(&self, f: &mut fmt::Formatter<'_>, targets: &[PathBuf]) -> fmt::Result {
-        let name = |target: u16| targets.get(usize::from(target)).filter(|_| targets.len() > 1);
-        let Self { sector, sectors, .. } = self;
-        match sectors {
-            1 => write!(f, "sector {sector}")?,
-            _ => write!(f, "sectors {sector} to {}", sector + sectors - 1)?,
+        Found::Own(header) if expected.map_or(is_written, |expected| header.sequence_number < expected) => {
+            FindingKind::Stale
         }
-        if let Some(name) = name(self.target) {
-            write!(f, " of {}", name.display())?;
-        }
-        write!(f, ": {}", self.kind.name())?;
-        match self.expected_sequence_number {
-            Some(number) => write!(f, "; expected sequence number {number}")?,
-            None if self.expected_zeros => write!(f, "; expected zeros")?,
-            None if self.kind != Kind::Unreadable => write!(f, "; expected no write of this run")?,
-            None => {}
-        }
-        match (self.found_sequence_number, self.kind) {
-            (_, Kind::Unread | Kind::Unreadable) => {}
-            (Some(number), _) => write!(f, ", found {number}")?,
-            (None, _) => write!(f, ", found nothing of this run")?,
-        }
-        if let Some(request) = self.found_request {
-            write!(f, " (request {request})")?;
-        }
-        if let (Some(sector), Some(target)) = (self.found_sector, self.found_target) {
-            write!(f, ", which belongs to sector {sector}")?;
-            if let Some(name) = name(target).filter(|_| target != self.target) {
-                write!(f, " of {}", name.display())?;
-            }
-        }
-        if let Some(errno) = self.errno {
-            write!(f, " ({})", std::io::Error::from_raw_os_error(errno))?;
-        }
-        let seen = human::at_second(self.at_ns as f64 / 1e9);
-        match (self.pass, self.request) {
-            (Pass::Final, _) => write!(f, "; seen at the end, {seen}"),
-            (Pass::Read, Some(request)) => write!(f, "; seen by request {request} at {seen}"),
-            (Pass::Reread, Some(request)) => write!(f, "; seen right after request {request} at {seen}"),
-            (_, None) => write!(f, "; seen at {seen}"),
-        }
+        Found::Own(_) => FindingKind::Unexpected,
+        Found::Damaged(_) => FindingKind::Damaged,
+        Found::Zeros | Found::Foreign => FindingKind::Lost,
+        Found::Unread => FindingKind::Unread,
     }
 }

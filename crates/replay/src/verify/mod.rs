@@ -13,6 +13,7 @@
 //! sector follows from them alone, so that an honest target never raises an alarm, whatever overlaps or fails.
 
 use clap::ValueEnum;
+use iosonar_trace::run_info::VerifyMode;
 use serde::{Deserialize, Serialize};
 
 pub mod block;
@@ -37,6 +38,17 @@ pub enum Verify {
     Final,
     /// Also read back each write at once
     Paranoia,
+}
+
+impl From<Verify> for VerifyMode {
+    fn from(verify: Verify) -> Self {
+        match verify {
+            Verify::Off => Self::Off,
+            Verify::Reads => Self::Reads,
+            Verify::Final => Self::Final,
+            Verify::Paranoia => Self::Paranoia,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,80 +1,29 @@
 //! What a run says of its verification.
 
-use serde::{Deserialize, Serialize};
+use iosonar_trace::run_info::{FinalPassCounts, Verification};
 
 use super::Verify;
 use super::checker::Checker;
 use crate::verify::final_pass::FinalPassProgress;
 
-/// How much was checked, and with what result. Sectors have 512 bytes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Verification {
-    /// What was asked for.
-    pub mode: Verify,
-    /// Percentage of the written sectors of which it was known what they hold: below 100 if `--verify-memory` was too
-    /// little for all.
-    pub known_pct: f64,
-    /// Sectors of the load's reads that were checked.
-    pub read_sectors: u64,
-    /// Sectors that were checked at once after they were written.
-    pub reread_sectors: u64,
-    /// Sectors of which nothing can be said, because they were read or written while another request wrote them.
-    pub undecided_sectors: u64,
-    /// Sectors that were not what they had to be, whenever that was seen.
-    pub mismatches: u64,
-    /// Sectors that could not be read when iosonar itself asked for them.
-    pub errors: u64,
-    /// The last pass, if one was asked for.
-    #[serde(rename = "final")]
-    pub last: Option<Last>,
-}
-
-/// The last pass.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Last {
-    /// Sectors that were checked.
-    pub checked: u64,
-    /// Sectors that had been written or zeroed, and not discarded since on a target that promises no zeros. Estimated if not
-    /// all are known.
-    pub sectors: u64,
-    /// Sectors that could not be read.
-    pub errors: u64,
-    /// Sectors that were not what they had to be.
-    pub mismatches: u64,
-    /// Whether it came to its end.
-    pub complete: bool,
-}
-
-impl Verification {
-    /// Of a run that has ended.
-    pub fn new(mode: Verify, checker: &Checker, far: Option<FinalPassProgress>) -> Self {
-        let (counts, findings) = (checker.counts, &checker.findings);
-        let last = far.map(|far| Last {
-            checked: far.checked,
-            sectors: far.to_check,
-            errors: far.errors,
-            mismatches: far.mismatches,
-            complete: far.is_whole,
-        });
-        Self {
-            mode,
-            known_pct: 100.0 * checker.ledger.share(),
-            read_sectors: counts.read,
-            reread_sectors: counts.reread,
-            undecided_sectors: counts.undecided,
-            mismatches: findings.mismatches,
-            errors: findings.errors,
-            last,
-        }
-    }
-
-    /// Whether something was found that must not be.
-    pub fn has_failed(&self) -> bool {
-        self.mismatches + self.errors > 0
-    }
-
-    /// Whether everything was looked at that was to be.
-    pub fn is_whole(&self) -> bool {
-        self.last.as_ref().is_none_or(|last| last.complete)
+/// Of a run that has ended.
+pub fn verification(mode: Verify, checker: &Checker, far: Option<FinalPassProgress>) -> Verification {
+    let (counts, findings) = (checker.counts, &checker.findings);
+    let last = far.map(|far| FinalPassCounts {
+        checked: far.checked,
+        sectors: far.to_check,
+        errors: far.errors,
+        mismatches: far.mismatches,
+        complete: far.is_whole,
+    });
+    Verification {
+        mode: mode.into(),
+        known_pct: 100.0 * checker.ledger.share(),
+        read_sectors: counts.read,
+        reread_sectors: counts.reread,
+        undecided_sectors: counts.undecided,
+        mismatches: findings.mismatches,
+        errors: findings.errors,
+        last,
     }
 }

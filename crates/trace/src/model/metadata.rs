@@ -1,10 +1,12 @@
 //! What a file says about itself: the JSON in a Parquet footer under the key `iosonar`.
 
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::model::io_result::IoResult;
 use crate::model::request::{Op, Request};
+use crate::model::run_info::RunInfo;
 use crate::model::units::Nanos;
 
 /// The version of the tables that this build writes; it reads earlier ones too. `docs/schema.md` has the differences.
@@ -47,17 +49,24 @@ pub struct Metadata {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
     /// For a run: options, machine, target and closing statistics (`docs/schema.md` lists the keys).
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
-    pub run: Option<serde_json::Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object", serialize_with = "sorted")]
+    pub run: Option<Box<RunInfo>>,
 }
 
-/// An object, or nothing: keys are looked up in it, and set, wherever it is used.
-fn object<'de, D: Deserializer<'de>>(found: D) -> Result<Option<serde_json::Value>, D::Error> {
+/// An object, whatever is in it, or nothing.
+fn object<'de, D: Deserializer<'de>>(found: D) -> Result<Option<Box<RunInfo>>, D::Error> {
     match Option::deserialize(found)? {
         None => Ok(None),
-        Some(run @ serde_json::Value::Object(_)) => Ok(Some(run)),
+        Some(run @ serde_json::Value::Object(_)) => {
+            RunInfo::deserialize(run).map(Box::new).map(Some).map_err(D::Error::custom)
+        }
         Some(_) => Err(D::Error::custom("`run` is not an object")),
     }
+}
+
+/// Keys in alphabetical order, whichever of them are known here: a table that is written again stays the same.
+fn sorted<S: Serializer>(run: &Option<Box<RunInfo>>, to: S) -> Result<S::Ok, S::Error> {
+    serde_json::to_value(run).map_err(S::Error::custom)?.serialize(to)
 }
 
 /// Two clocks of a machine at the same moment.

@@ -99,10 +99,11 @@ mod tests {
     use super::*;
     use crate::model::metadata::Kind;
 
-    fn footer(version: u32, run: Value) -> Result<Metadata, FooterError> {
+    /// The run of a footer of that version, as it is written again.
+    fn footer(version: u32, run: Value) -> Value {
         let mut footer = serde_json::to_value(Metadata::new(Kind::Replay, "test")).unwrap();
         (footer["schema_version"], footer["run"]) = (version.into(), run);
-        Metadata::from_json(footer.to_string().as_bytes())
+        serde_json::to_value(Metadata::from_json(footer.to_string().as_bytes()).unwrap().run).unwrap()
     }
 
     #[test]
@@ -132,10 +133,10 @@ mod tests {
                 },
             },
         });
-        assert_eq!(footer(1, old.clone()).unwrap().run, Some(new.clone()));
-        assert_eq!(footer(2, new.clone()).unwrap().run, Some(new));
+        assert_eq!(footer(1, old.clone()), new.clone());
+        assert_eq!(footer(2, new.clone()), new);
         // Not version 1: unknown keys stay.
-        assert_eq!(footer(2, old.clone()).unwrap().run, Some(old));
+        assert_eq!(footer(2, old.clone()), old);
     }
 
     #[test]
@@ -148,9 +149,9 @@ mod tests {
             "wait": "inline", "options": {"wait": "inline", "engine": "dry_run"},
             "typed": {"wait": "inline", "dry-run": true},
         });
-        assert_eq!(footer(1, run).unwrap().run, Some(expected));
+        assert_eq!(footer(1, run), expected);
         let classic = json!({"options": {"fake_io": "0", "dry_run": "1"}});
-        assert_eq!(footer(1, classic.clone()).unwrap().run, Some(classic));
+        assert_eq!(footer(1, classic.clone()), classic);
     }
 
     #[test]
@@ -160,7 +161,7 @@ mod tests {
             json!({"statistics": {"verdict": [1]}, "findings": [1, null]}),
             json!({"statistics": {"verdict": {"late": [1, {"cause": 1}], "worst": "x"}}, "findings": null}),
         ] {
-            assert_eq!(footer(1, run.clone()).unwrap().run, Some(run));
+            assert_eq!(footer(1, run.clone()), run);
         }
     }
 

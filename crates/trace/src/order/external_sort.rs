@@ -231,14 +231,14 @@ impl SortedLoad {
         let Metadata { counts, span, .. } = counted;
         let mut metadata = Metadata { kind: Kind::Load, counts, span, run: None, ..run.metadata().clone() };
         metadata.counts.bad_lines = run.metadata().counts.bad_lines;
-        let run = run.metadata().run.as_ref();
-        let times = if run.is_some_and(|run| run["options"]["asap"] == true) {
+        let run = run.metadata().run.as_deref();
+        let times = if run.is_some_and(|run| run.has("asap")) {
             "the times of their issue, as it had no others (--asap)"
         } else {
             "their scheduled times"
         };
         metadata.notice(format!("this load was made from a run: its requests at {times}"));
-        if let Some(fake) = run.and_then(|run| run["fake"].as_str()) {
+        if let Some(fake) = run.and_then(|run| run.fake.text()) {
             metadata.notice(format!("its latencies are those of that run: {fake}"));
         }
         if widened > 0 {
@@ -253,8 +253,8 @@ impl SortedLoad {
 
 /// The largest block of a run's targets.
 fn block_sectors(run: &Metadata) -> u64 {
-    let targets = run.run.as_ref().and_then(|run| run["targets"].as_array());
-    let blocks = targets.into_iter().flatten().filter_map(|target| target["logical_block_bytes"].as_u64());
+    let targets = run.run.as_ref().map_or(&[][..], |run| run.targets.list());
+    let blocks = targets.iter().filter_map(|target| target.logical_block_bytes.value());
     blocks.max().map_or(1, |bytes| (bytes / SECTOR_BYTES).max(1))
 }
 
@@ -292,6 +292,7 @@ mod tests {
 
     use super::*;
     use crate::model::request::Op;
+    use crate::model::run_info::{OpenMap, RunInfo, RunTarget};
     use crate::model::units::Sectors;
     use crate::order::packed::tests::request;
 
@@ -317,8 +318,8 @@ mod tests {
             IoResult { sector: Sector(16), sectors: Sectors(8), widened: true, ..of(2, 1_000_003, 1) },
         ];
         let mut metadata = Metadata::new(Kind::Replay, "test");
-        metadata.run =
-            Some(serde_json::json!({"targets": [{"logical_block_bytes": 512}, {"logical_block_bytes": 4096}]}));
+        let of = |bytes: u64| RunTarget { logical_block_bytes: bytes.into(), ..RunTarget::default() };
+        metadata.run = Some(Box::new(RunInfo { targets: vec![of(512), of(4096)].into(), ..RunInfo::default() }));
         let mut load = SortedLoad::of_run(Box::new(Run(records.into_iter(), metadata))).unwrap();
         let mut places = Vec::new();
         while let Some(request) = load.next().unwrap() {
@@ -329,8 +330,8 @@ mod tests {
     }
 
     /// The requests of a run of which this is known, and what is said of them as a load.
-    fn load_of(run: serde_json::Value, records: Vec<IoResult>) -> (Vec<Request>, Vec<String>) {
-        let metadata = Metadata { run: Some(run), ..Metadata::new(Kind::Replay, "test") };
+    fn load_of(run: RunInfo, records: Vec<IoResult>) -> (Vec<Request>, Vec<String>) {
+        let metadata = Metadata { run: Some(Box::new(run)), ..Metadata::new(Kind::Replay, "test") };
         let mut load = SortedLoad::of_run(Box::new(Run(records.into_iter(), metadata))).unwrap();
         let requests = std::iter::from_fn(|| load.next().unwrap()).collect();
         (requests, load.metadata.notices)
@@ -343,16 +344,21 @@ mod tests {
             IoResult { iteration, ..IoResult::of(&request, number) }
         };
         let run = vec![of(5, 0, 3), of(0, 0, 1), of(5, 1, 0), of(5, 0, 2), of(0, 0, 0), of(5, 1, 1)];
-        let (requests, _) = load_of(serde_json::Value::Null, run);
+        let (requests, _) = load_of(RunInfo::default(), run);
         assert_eq!(requests.iter().map(|request| request.sector.0).collect::<Vec<_>>(), [0, 1, 2, 3, 10, 11]);
     }
 
     #[test]
     fn a_load_says_that_the_run_was_fake_or_had_no_times() {
         let said = |run| load_of(run, Vec::new()).1.join("; ");
-        assert!(said(serde_json::json!({"fake": "FAKE RESULT: simulated"})).contains("FAKE RESULT: simulated"));
-        assert!(said(serde_json::json!({"options": {"asap": true}})).contains("times of their issue"));
-        let real = said(serde_json::json!({"fake": null, "options": {"asap": false}}));
+        let fake = |fake: Option<&str>| RunInfo { fake: fake.map(str::to_owned).into(), ..RunInfo::default() };
+        assert!(said(fake(Some("FAKE RESULT: simulated"))).contains("FAKE RESULT: simulated"));
+        let mut options = OpenMap::default();
+        options.insert("asap", true);
+        let asap = RunInfo { options: options.clone().into(), ..RunInfo::default() };
+        assert!(said(asap).contains("times of their issue"));
+        options.insert("asap", false);
+        let real = said(RunInfo { options: options.into(), ..fake(None) });
         assert_eq!(real, "this load was made from a run: its requests at their scheduled times");
     }
 

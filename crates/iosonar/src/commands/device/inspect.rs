@@ -10,8 +10,8 @@ use anyhow::Result;
 use iosonar_replay::advice::before;
 use iosonar_replay::device::Kind;
 use iosonar_replay::device::inspect::{Inspection, inspect};
-use iosonar_replay::device::queue::Queue;
 use iosonar_replay::device::sample::{Bounds, Sampled};
+use iosonar_trace::run_info::Queue;
 
 use crate::human::percent;
 use crate::{console, duration, human};

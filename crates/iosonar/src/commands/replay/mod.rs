@@ -12,8 +12,8 @@ use anyhow::{Context, Result};
 use iosonar_replay::config::options::Options;
 use iosonar_replay::issuer::Stop;
 use iosonar_replay::result::completion_log::Progress;
-use iosonar_replay::result::statistics::Statistics;
 use iosonar_replay::run::Prepared;
+use iosonar_trace::run_info::Statistics;
 
 use self::announce::announce;
 use crate::console::{answer_json, out, status};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use iosonar_replay::config::options::Options;
 use iosonar_replay::config::validation as checks;
-use iosonar_replay::result::statistics::{Quantiles, Statistics};
+use iosonar_trace::run_info::{Quantiles, Statistics};
 
 use crate::human;
 use crate::usage::misuse;

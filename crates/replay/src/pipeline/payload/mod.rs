@@ -15,15 +15,14 @@ mod duplicates;
 mod pattern;
 mod percent;
 mod spec;
-mod written;
 
 use iosonar_trace::Sector;
 
 pub use blocks::{BLOCK_BYTES, Filler};
+pub use iosonar_trace::run_info::Written;
 pub use pattern::Pattern;
 pub use percent::Percent;
 pub use spec::DataSpec;
-pub use written::Written;
 
 use blocks::Blocks;
 use pattern::Tile;

@@ -5,10 +5,10 @@ use std::fmt;
 use iosonar_trace::human;
 use serde::Serialize;
 
+use super::Written;
 use super::blocks::{BLOCK_BYTES, Filler};
 use super::pattern::Pattern;
 use super::percent::Percent;
-use super::written::Written;
 
 /// What the data of writes is. Kept in the run's footer as it is here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

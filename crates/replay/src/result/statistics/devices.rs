@@ -1,49 +1,10 @@
 //! What happened on each device of the load by itself.
 
+use iosonar_trace::run_info::DeviceStatistics;
 use iosonar_trace::{DeviceId, IoResult, Outcome};
-use serde::{Deserialize, Serialize};
 
 use super::closing::Closing;
-use crate::result::histogram::{Quantiles, Times};
-
-/// One device of the load. Rates are over the time of the whole run, so that those of all devices add up to its own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DeviceStatistics {
-    /// Its number in the load.
-    pub device: u16,
-    /// Its name in the load; empty where that has none.
-    pub source: String,
-    /// The target that it was mapped to; null if to none.
-    pub target: Option<String>,
-    /// Its requests that have a row.
-    pub requests: u64,
-    /// Of these, completed by the target, with or without error.
-    pub completed: u64,
-    /// Reads, those that were left out included.
-    pub reads: u64,
-    /// Writes, those that were left out included.
-    pub writes: u64,
-    /// Flushes, discards and write-zeroes, those that were left out included.
-    pub others: u64,
-    /// Never given to the target, for whatever reason.
-    pub left_out: u64,
-    /// Waited for a request that they overlap.
-    pub pushed_back: u64,
-    /// Ended with an error number.
-    pub errors: u64,
-    /// Moved less than asked, without an error.
-    pub short: u64,
-    /// Never came back.
-    pub unfinished: u64,
-    /// Completed requests for each second of the run.
-    pub iops: f64,
-    /// Bytes moved in each second of the run.
-    pub bytes_per_s: f64,
-    /// Its highest end sector in the load over its target's sectors; null without a target.
-    pub wrap_factor: Option<f64>,
-    /// From issue to completion.
-    pub latency_us: Option<Quantiles>,
-}
+use crate::result::histogram::Times;
 
 /// Counts the rows of one device.
 #[derive(Clone, Debug)]

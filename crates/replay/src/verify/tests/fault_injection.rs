@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
+use iosonar_trace::run_info::{Finding, FindingKind, Pass};
 use iosonar_trace::{IoResult, Nanos, Op, Outcome};
 use proptest::prelude::*;
 use rtrb::RingBuffer;
@@ -20,7 +21,6 @@ use crate::pipeline::io::PreparedIo;
 use crate::verify::Verify;
 use crate::verify::checker::Checker;
 use crate::verify::final_pass::{FinalPass, FinalPassProgress};
-use crate::verify::findings::{Finding, Kind, Pass};
 use crate::verify::header::{poison, write_header};
 
 const RUN: u64 = 77;
@@ -180,7 +180,7 @@ fn a_discard_that_was_not_done_is_seen_where_the_target_promises_zeros() {
     };
     let ran = run(Discarded::Zeros { unit: 1 });
     let found: Vec<_> = ran.findings.iter().map(|f| (f.kind, f.pass, f.sector, f.sectors)).collect();
-    assert_eq!(found, [(Kind::Stale, Pass::Read, 3, 10), (Kind::Stale, Pass::Final, 3, 10)]);
+    assert_eq!(found, [(FindingKind::Stale, Pass::Read, 3, 10), (FindingKind::Stale, Pass::Final, 3, 10)]);
     let said = ran.findings[0].on(&[]).to_string();
     assert!(said.starts_with("sectors 3 to 12: stale; expected zeros, found 1 (request 0)"), "{said}");
     assert_eq!((ran.corrupt(R), ran.far.checked), (1, 16));
@@ -197,7 +197,7 @@ fn a_lost_write_is_named_with_what_should_be_there_and_what_is() {
     // The first write of sectors 32 to 39.
     let ran = Bench::new(Verify::Reads).run(&LOAD, lying(2, Lie::LostWrite));
     let finding = &ran.findings[0];
-    assert_eq!((finding.kind, finding.pass, finding.sector, finding.sectors), (Kind::Lost, Pass::Read, 32, 8));
+    assert_eq!((finding.kind, finding.pass, finding.sector, finding.sectors), (FindingKind::Lost, Pass::Read, 32, 8));
     assert_eq!((finding.expected_sequence_number, finding.found_sequence_number), (Some(3), None));
     assert_eq!((finding.request, ran.findings.len()), (Some(4), 1));
     let row = ran.rows.iter().find(|row| row.request == 4).unwrap();
@@ -205,7 +205,7 @@ fn a_lost_write_is_named_with_what_should_be_there_and_what_is() {
     // The second of sectors 0 to 15: what the first wrote is still there.
     let ran = Bench::new(Verify::Reads).run(&LOAD, lying(1, Lie::LostWrite));
     let finding = &ran.findings[0];
-    assert_eq!((finding.kind, finding.sector, finding.sectors), (Kind::Stale, 0, 16));
+    assert_eq!((finding.kind, finding.sector, finding.sectors), (FindingKind::Stale, 0, 16));
     assert_eq!((finding.expected_sequence_number, finding.found_sequence_number), (Some(2), Some(1)));
     assert!(
         finding.on(&[]).to_string().contains("sectors 0 to 15: stale; expected sequence number 2, found 1"),
@@ -222,15 +222,15 @@ fn each_kind_of_lie_has_its_name() {
         kinds.dedup();
         kinds
     };
-    assert_eq!(named(1, Lie::TornWrite), [Kind::Torn]);
-    assert_eq!(named(2, Lie::TornSector), [Kind::Damaged]);
-    assert_eq!(named(2, Lie::FlippedBit(9000)), [Kind::Damaged]);
-    assert_eq!(named(3, Lie::FlippedBit(70)), [Kind::Damaged]);
-    assert_eq!(named(3, Lie::PhantomRead), [Kind::Unread]);
-    assert_eq!(named(3, Lie::StaleRead), [Kind::Lost]);
+    assert_eq!(named(1, Lie::TornWrite), [FindingKind::Torn]);
+    assert_eq!(named(2, Lie::TornSector), [FindingKind::Damaged]);
+    assert_eq!(named(2, Lie::FlippedBit(9000)), [FindingKind::Damaged]);
+    assert_eq!(named(3, Lie::FlippedBit(70)), [FindingKind::Damaged]);
+    assert_eq!(named(3, Lie::PhantomRead), [FindingKind::Unread]);
+    assert_eq!(named(3, Lie::StaleRead), [FindingKind::Lost]);
     // What was meant for 32 lies at 8 to 15, and nothing at 32.
-    assert_eq!(named(2, Lie::Misdirected(40)), [Kind::Misdirected, Kind::Lost]);
-    assert_eq!(named(3, Lie::MisdirectedRead(4)), [Kind::Misdirected, Kind::Lost]);
+    assert_eq!(named(2, Lie::Misdirected(40)), [FindingKind::Misdirected, FindingKind::Lost]);
+    assert_eq!(named(3, Lie::MisdirectedRead(4)), [FindingKind::Misdirected, FindingKind::Lost]);
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn what_was_misdirected_is_seen_where_nothing_was_written() {
     let load = [(0, W, 0, 8), (MS, R, 40, 8)];
     let ran = Bench::new(Verify::Reads).run(&load, lying(0, Lie::Misdirected(40)));
     let finding = &ran.findings[0];
-    assert_eq!((finding.kind, finding.sector, finding.found_sector), (Kind::Misdirected, 40, Some(0)));
+    assert_eq!((finding.kind, finding.sector, finding.found_sector), (FindingKind::Misdirected, 40, Some(0)));
     assert_eq!((finding.sectors, finding.found_sequence_number), (8, Some(1)));
 }
 

@@ -1,13 +1,12 @@
 //! Reads a result: rows in the order of completion, and what the replayer said around them.
 
-use serde_json::{Map, Value, json};
-
 use crate::error::{Error, Result};
 use crate::io::input::Input;
 use crate::io::stream::Reader;
 use crate::model::io_result::{IoResult, Outcome};
 use crate::model::metadata::{Kind as TableKind, Metadata};
 use crate::model::request::{Op, Request};
+use crate::model::run_info::{Machine, OpenMap, OptionValue, RunInfo, RunStatistics, RunTarget, Stated};
 use crate::model::units::{Nanos, Sector, Sectors};
 use crate::rows::{metadata_of, note_damage, shown, shown_up_to};
 use crate::text::human;
@@ -127,11 +126,11 @@ fn record(row: &Row, place: u64) -> IoResult {
 /// What the replayer said around the rows: its options, its complaints, its closing statistics.
 #[derive(Default)]
 struct Said {
-    options: Map<String, Value>,
-    target: Map<String, Value>,
-    statistics: Map<String, Value>,
+    options: OpenMap,
+    target: RunTarget,
+    machine: Machine,
+    statistics: OpenMap,
     warnings: Vec<String>,
-    started: Option<String>,
     fake: Option<String>,
     bad_input: u64,
     in_bad_input: bool,
@@ -183,8 +182,8 @@ impl Said {
                 self.warnings.push(shown_up_to(line, 300));
             }
         } else if let Some((target, when)) = said_of_program(text, " started at ") {
-            self.target.insert("path".into(), target.into());
-            self.started = Some(when.to_owned());
+            self.target.path = target.to_owned().into();
+            self.machine.started_local = when.to_owned().into();
         } else if said_of_program(text, " ended at ").is_some() {
             self.ended = true;
         } else {
@@ -198,11 +197,10 @@ impl Said {
         if name == "device" {
             let sectors = value.split_once("has blocks=").and_then(|(_, n)| n.split_whitespace().next()?.parse().ok());
             if let Some(sectors) = sectors {
-                let sectors: u64 = sectors;
-                self.target.insert("sectors".into(), sectors.into());
+                self.target.sectors = Stated::Known(sectors);
             }
         } else if self.options.len() < MAX_WARNINGS {
-            self.options.insert(name.trim().into(), number_or_text(value.trim()));
+            self.options.insert(name.trim(), number_or_text(value.trim()));
         }
     }
 
@@ -211,25 +209,26 @@ impl Said {
         let name = name.trim_start_matches('#').split_whitespace().collect::<Vec<_>>().join(" ");
         let Some((_, key)) = TRAILER.iter().find(|(said, _)| *said == name) else { return false };
         let value = value.split_whitespace().next().unwrap_or_default();
-        self.statistics.insert((*key).into(), number_or_text(value));
+        self.statistics.insert(key, number_or_text(value));
         true
     }
 
     /// Puts what was said so far into the metadata.
     fn tell(&self, metadata: &mut Metadata) {
-        let mut run = json!({
-            "load": null, "options": self.options, "target": self.target, "machine": {}, "fake": self.fake_sentence(),
-            "warnings": self.warnings, "statistics": self.statistics,
-        });
-        if let Some(started) = &self.started {
-            // Without a time zone, and so no moment in time.
-            run["machine"]["started_local"] = started.as_str().into();
-        }
-        metadata.run = Some(run);
+        metadata.run = Some(Box::new(RunInfo {
+            load: None.into(),
+            options: self.options.clone().into(),
+            target: self.target.clone().into(),
+            machine: self.machine.clone().into(),
+            fake: self.fake_sentence().into(),
+            warnings: self.warnings.clone().into(),
+            statistics: RunStatistics::Part(self.statistics.clone()).into(),
+            ..RunInfo::default()
+        }));
     }
 
     fn fake_sentence(&self) -> Option<String> {
-        let is_set = |name: &str| self.options.get(name).and_then(Value::as_f64).is_some_and(|x| x != 0.0);
+        let is_set = |name: &str| self.options.get(name).number().is_some_and(|x| x != 0.0);
         self.fake.clone().or_else(|| {
             ["dry_run", "fake_io", "simulate_io"]
                 .into_iter()
@@ -241,7 +240,7 @@ impl Said {
     /// At the end of the file: whether it is whole.
     fn conclude(&mut self, metadata: &mut Metadata) {
         let rows = metadata.counts.requests;
-        let count = |key: &str| self.statistics.get(key).and_then(Value::as_u64);
+        let count = |key: &str| self.statistics.get(key).integer::<u64>();
         if !self.ended {
             metadata.notice("the closing statistics are missing: the result was cut short");
             self.cut = true;
@@ -284,7 +283,7 @@ fn said_of_program<'a>(text: &'a str, word: &str) -> Option<(&'a str, &'a str)> 
     Some((target, when))
 }
 
-fn number_or_text(value: &str) -> Value {
+fn number_or_text(value: &str) -> OptionValue {
     if let Ok(whole) = value.parse::<u64>() {
         return whole.into();
     }

@@ -11,6 +11,7 @@ use crate::io::stream::ConversionLoss;
 use crate::model::io_result::IoResult;
 use crate::model::metadata::Metadata;
 use crate::model::request::{Op, Request};
+use crate::model::run_info::{OpenMap, RunStatistics};
 use crate::model::units::{Nanos, Sector, Sectors};
 
 fn input(content: &[u8]) -> Input {
@@ -134,7 +135,7 @@ fn a_result_is_a_run() {
     assert!(metadata.complete, "{:?}", metadata.notices);
     assert_eq!(metadata.counts.bad_lines, 0, "{:?}", metadata.notices);
     assert_eq!(metadata.counts.unmatched, 1);
-    let run = metadata.run.unwrap();
+    let run = serde_json::to_value(metadata.run).unwrap();
     assert_eq!(run["target"]["path"], "/dev/loop1");
     assert_eq!(run["target"]["sectors"], 4_194_304);
     assert_eq!(run["statistics"]["wrap_factor"], 15.161);
@@ -154,7 +155,7 @@ fn a_result_without_its_end_is_cut_short() {
 #[test]
 fn fake_results_say_so() {
     let (_, metadata) = run(RESULT.replace("dry_run=0", "dry_run=1").as_bytes());
-    assert!(metadata.run.unwrap()["fake"].as_str().unwrap().contains("FAKE"));
+    assert!(metadata.run.unwrap().fake.text().unwrap().contains("FAKE"));
 }
 
 #[test]
@@ -223,7 +224,9 @@ fn a_run_is_written_and_read_again() {
 #[test]
 fn what_the_text_cannot_hold_of_a_run_did_complete_all_the_same() {
     let (rows, mut metadata) = run(RESULT.as_bytes());
-    metadata.run.as_mut().unwrap()["statistics"]["requests"] = 5.into();
+    let mut statistics = OpenMap::default();
+    statistics.insert("requests", 5_u64);
+    metadata.run.as_mut().unwrap().statistics = RunStatistics::Part(statistics).into();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.replay");
     let mut writer = crate::create_run(&path, &metadata).unwrap();
@@ -241,7 +244,7 @@ fn what_the_text_cannot_hold_of_a_run_did_complete_all_the_same() {
 #[test]
 fn flags_and_beginning_of_a_run_are_not_lost_without_a_word() {
     let (rows, mut metadata) = run(RESULT.as_bytes());
-    metadata.run.as_mut().unwrap()["started_unix_ns"] = (1_i64 << 60).into();
+    metadata.run.as_mut().unwrap().started_unix_ns = (1_i64 << 60).into();
     metadata.devices[0].name = "sda".into();
     let folder = tempfile::tempdir().unwrap();
     let mut writer = crate::create_run(&folder.path().join("x.replay"), &metadata).unwrap();

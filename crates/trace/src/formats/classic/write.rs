@@ -9,6 +9,7 @@ use crate::io::stream::{ConversionLoss, Writer};
 use crate::model::io_result::{IoResult, Outcome};
 use crate::model::metadata::Metadata;
 use crate::model::request::{Op, Request};
+use crate::model::run_info::RunStatistics;
 use crate::model::units::Nanos;
 
 use super::row::{self, Columns, Kind};
@@ -75,7 +76,7 @@ fn write_preamble(output: &mut Output, known: &Metadata, columns: &str) -> Resul
         let from = known.source.path.as_deref().unwrap_or("-").replace('\n', " ");
         text = format!("Converted by iosonar from '{from}' ({})\n\n", known.source.format);
     }
-    let fake = known.run.as_ref().and_then(|run| run["fake"].as_str());
+    let fake = known.run.as_ref().and_then(|run| run.fake.text());
     if let Some(fake) = fake.filter(|_| !text.contains("FAKE RESULT")) {
         text.insert_str(0, &format!("{}\n", fake.replace('\n', " ")));
     }
@@ -168,21 +169,21 @@ impl Writer<IoResult> for RunWriter {
 /// format can't hold it does not count: whoever reads it would take that for requests that never completed.
 fn trailer(metadata: &Metadata, written: &Metadata, left_out: u64) -> String {
     let run = metadata.run.as_ref();
-    let statistics = run.and_then(|run| run.get("statistics"));
-    let number = |key: &str| statistics.and_then(|s| s.get(key)).and_then(serde_json::Value::as_u64).unwrap_or(0);
-    let target = run.and_then(|run| run.get("target"));
-    let path = target.and_then(|t| t.get("path")).and_then(|p| p.as_str()).unwrap_or("-");
-    let sectors = target.and_then(|t| t.get("sectors")).and_then(serde_json::Value::as_u64);
+    let statistics = run.and_then(|run| run.statistics.known());
+    let number = |of: fn(&RunStatistics) -> Option<u64>| statistics.and_then(of).unwrap_or(0);
+    let target = run.and_then(|run| run.target.known());
+    let path = target.and_then(|target| target.path.text()).unwrap_or("-");
+    let sectors = target.and_then(|target| target.sectors.value());
     let rows = &written.counts;
     let mut text = String::from("--------------------------------------\n");
     for (name, value) in [
-        ("# total     requests          ", number("requests").saturating_sub(left_out).max(rows.requests)),
+        ("# total     requests          ", number(RunStatistics::requests).saturating_sub(left_out).max(rows.requests)),
         ("# completed requests          ", rows.requests),
         ("# write     requests          ", rows.writes),
-        ("# dropped   requests          ", number("dropped")),
-        ("# pushback  requests          ", number("pushed_back")),
-        ("# ordered   requests (waits)  ", number("ordered_waits")),
-        ("# verify errors during replay ", number("verify_errors")),
+        ("# dropped   requests          ", number(RunStatistics::dropped)),
+        ("# pushback  requests          ", number(RunStatistics::pushed_back)),
+        ("# ordered   requests (waits)  ", number(RunStatistics::ordered_waits)),
+        ("# verify errors during replay ", number(RunStatistics::verify_errors)),
     ] {
         text.push_str(&format!("{name}: {value:>6}\n"));
     }

@@ -155,7 +155,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.replay.parquet");
         let mut metadata = Metadata::new(Kind::Replay, "classic");
-        metadata.run = Some(serde_json::json!({"statistics": {"iops": 1.5}}));
+        metadata.run = serde_json::from_str(r#"{"statistics": {"iops": 1.5}}"#).unwrap();
         let mut writer = crate::create_run(&path, &metadata).unwrap();
         for row in &written {
             writer.write(row).unwrap();

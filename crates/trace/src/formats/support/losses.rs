@@ -145,7 +145,7 @@ impl Whole {
                 "the text in front of the load (its licence, where it comes from)",
             ),
             Self::Epoch => {
-                let run_began = of.run.as_ref().is_some_and(|run| run["started_unix_ns"].is_i64());
+                let run_began = of.run.as_ref().is_some_and(|run| run.started_unix_ns.known().is_some());
                 (of.epoch_unix_ns.is_some() || run_began, "the date and time at which it began")
             }
             Self::Names => (of.devices.iter().any(|device| !device.name.is_empty()), "names of devices"),
