@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +118,7 @@ def test_a_column_may_be_there_twice(tmp_path: Path) -> None:
     assert [row["op"] for row in read(write_run(tmp_path / "a.parquet", table))] == [row["op"] for row in ROWS]
 
 
+VERDICT: dict[str, Any] = {"faithful": True, "own": {"requests": 1}}
 FOOTERS: list[tuple[dict[str, Any], str]] = [
     ({"kind": 3}, "kind is not one of load, replay"),
     ({"devices": "sda"}, "devices is not a list"),
@@ -136,6 +139,12 @@ FOOTERS: list[tuple[dict[str, Any], str]] = [
     ({"run": {"warnings": [1]}}, "run.warnings[0] is not a text"),
     ({"run": {"started_unix_ns": 2**70}}, "run.started_unix_ns is not a whole number"),
     ({"run": {"machine": {"kernel": [1]}}}, "run.machine.kernel is not a text"),
+    ({"run": {"machine": {"memory_kib": "much"}}}, "run.machine.memory_kib is not a finite number"),
+    ({"run": {"target": {"queue": 7}}}, "run.target.queue is not an object"),
+    ({"run": {"targets": [{"mount": "/"}]}}, "run.targets[0].mount is not an object"),
+    ({"run": {"options": {"window": {"start": "x"}}}}, "run.options.window.start is not a whole number"),
+    ({"run": {"statistics": {"verdict": VERDICT | {"remedies": [1]}}}}, "verdict.remedies[0] is not an object"),
+    ({"run": {"statistics": {"verdict": VERDICT | {"remedies": [{}]}}}}, "verdict.remedies[0].try is missing"),
 ]
 
 
@@ -239,6 +248,80 @@ def test_any_footer_is_taken_or_refused(tmp_path: Path, key: str, value: Any, ve
         assert "\n" not in str(error)
     else:
         assert isinstance(found["devices"], list) and isinstance(found.get("run", {}), dict)
+
+
+RUN: dict[str, Any] = {
+    "load": "a.load",
+    "options": {"speedup": 2.0, "asap": False, "closed": None, "window": {"start": 1, "end": 2}, "data": {"kind": "x"}},
+    "typed": {"depth": "8", "target": ["a", "b"]},
+    "target": {"path": "/dev/x", "kind": "block", "sectors": 8, "queue": {"scheduler": "none"}, "mount": {}},
+    "targets": [
+        {"path": "f", "kind": "file", "sectors": 8, "queue": {}, "mount": {"file_system": "ext4"}, "disk": "x"}
+    ],
+    "machine": {"hostname": "h", "kernel": "6", "cpus": 2, "memory_kib": 4096, "governor": ["x"]},
+    "engine": "io_uring",
+    "wait": "spin",
+    "fake": "FAKE RESULT: x",
+    "warnings": ["x"],
+    "started_unix_ns": 10**18,
+    "statistics": {
+        "requests": 3,
+        "wrap_factor": 0.5,
+        "zero_reads": 1,
+        "verdict": {
+            "faithful": False,
+            "sentence": "x",
+            "own": {"requests": 1, "within_pct": {"10": 99.0, "50": 100}, "delay_us": {"p99": 3.5, "max": 9}},
+            "remedies": [{"try": "x", "costs": "y"}],
+        },
+    },
+}
+ODD_VALUES: list[Any] = [None, True, 0, -1, 2**70, 10**400, 0.5, 1e308, "", "x", [], [7], [[]], {}, {"x": 1}]
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where there is a value, itself and all within it."""
+    yield at
+    within = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in within:
+        yield from places(inner, (*at, key))
+
+
+@pytest.mark.parametrize("value", ODD_VALUES, ids=repr)
+@pytest.mark.parametrize("without", [(), ("typed",), ("targets",)], ids=str)
+def test_what_a_footer_says_of_its_run_is_shown_or_refused(value: Any, without: tuple[str, ...]) -> None:
+    from iosonar.diagrams.notes import stated_fidelity, stated_verdict, wrap_factor
+    from iosonar.report.run_page import _facts
+    from iosonar.report.settings import _of_file
+    from iosonar.report.verdict import _remedies
+    from iosonar.table import Kind, SourceFile
+    from iosonar.table.footer import parse_footer
+
+    base = {name: value for name, value in RUN.items() if name not in without}
+    shown = 0
+    for place in places(base):
+        run = copy.deepcopy({"run": base})
+        inner: Any = run
+        for key in ("run", *place[:-1]) if place else ():
+            inner = inner[key]
+        inner[place[-1] if place else "run"] = value
+        footer = {
+            **{"schema_version": 1, "kind": "replay", "source": {"format": "test"}, "devices": [{"name": ""}]},
+            **{"counts": {}, "span": {}, "complete": True, **run},
+        }
+        try:
+            found = parse_footer(json.dumps(footer).encode(), 1)
+        except UserError:
+            continue
+        file = SourceFile(Path("a"), Path("a"), Kind.REPLAY, found, 1, ())
+        list(_facts([file]))
+        dict(_of_file(file))
+        _remedies(file)
+        stated_verdict(file)
+        stated_fidelity(file.run.get("statistics", {}))
+        wrap_factor(file)
+        shown += 1
+    assert shown
 
 
 @pytest.mark.parametrize("cut", [4, 8, 40, 400])

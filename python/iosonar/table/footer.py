@@ -143,11 +143,20 @@ _COUNT = _whole(0, U64)
 _TIME = _whole(-I64 - 1, I64)
 _ERROR = _object({"p99": _number}, dict.fromkeys(("p50", "p90", "p98", "p999", "max"), _number))
 _TARGET = _object(
-    {}, {"path": _text, "kind": _text, "sectors": _COUNT, "scheduler": _text, "logical_block_bytes": _COUNT}
+    {},
+    {
+        "path": _text,
+        "kind": _text,
+        "sectors": _COUNT,
+        "scheduler": _text,
+        "logical_block_bytes": _COUNT,
+        "queue": _object({}),
+        "mount": _object({}),
+    },
 )
 _VERDICT = _object(
     {"faithful": _flag, "own": _object({"requests": _COUNT}, {"within_pct": _all(_number), "delay_us": _all(_number)})},
-    {"sentence": _text},
+    {"sentence": _text, "remedies": _list(_object({"try": _text, "costs": _text}))},
 )
 _STATISTICS = _object(
     {},
@@ -166,10 +175,10 @@ _RUN = _object(
     {},
     {
         "load": _text,
-        "options": _object({}, {"speedup": _number}),
+        "options": _object({}, {"speedup": _number, "window": _all(_TIME)}),
         "target": _TARGET,
         "targets": _list(_TARGET),
-        "machine": _object({}, dict.fromkeys(("hostname", "kernel", "processor"), _text)),
+        "machine": _object({}, {"hostname": _text, "kernel": _text, "processor": _text, "memory_kib": _number}),
         "engine": _text,
         "fake": _text,
         "warnings": _list(_text),
