@@ -350,6 +350,18 @@ fn standard_input_is_refused_plainly() {
     assert!(found.status.code() == Some(2) && said.contains("standard input"), "{said}");
 }
 
+/// A pipe can be opened only once: `check` waited forever for another writer.
+#[test]
+fn files_that_cannot_be_read_twice_are_refused() {
+    let both = Both::new(&some_rows(), &to_target("loop1"), &["loop1"], |_| 0);
+    let [run, load] = ["a.replay.parquet", "a.load.parquet"].map(|name| both.path(name).to_string_lossy().into_owned());
+    for files in [[run.as_str(), "/dev/null"], ["/dev/null", load.as_str()]] {
+        let found = iosonar(&["check", files[0], files[1]]);
+        let said = String::from_utf8_lossy(&found.stderr);
+        assert!(found.status.code() == Some(2) && said.contains("/dev/null is not a regular file"), "{said}");
+    }
+}
+
 #[test]
 fn what_was_cut_short_is_not_called_complete() {
     let folder = tempfile::tempdir().unwrap();

@@ -60,8 +60,14 @@ impl Args {
     }
 
     fn refuse_other_kinds(&self) -> Result<()> {
-        if [&self.run, &self.recorded].into_iter().any(|path| path == Path::new("-")) {
-            misuse!("check reads both files several times and cannot take standard input: name files");
+        for path in [&self.run, &self.recorded] {
+            if path == Path::new("-") {
+                misuse!("check reads both files several times and cannot take standard input: name files");
+            }
+            // Opening a pipe a second time waits forever for another writer, or finds nothing more.
+            if path.metadata().is_ok_and(|status| !status.is_file() && !status.is_dir()) {
+                misuse!("check reads both files several times, and {} is not a regular file", path.display());
+            }
         }
         if !matches!(open(&self.run)?, Opened::Run(_)) {
             bail!("{} is a load; name the run first, the result of `iosonar replay`", self.run.display());
