@@ -1,4 +1,4 @@
-//! A keyed permutation of the numbers below N, in constant memory: what scatters places without ever joining two.
+//! A keyed permutation of the numbers below N, in constant memory.
 
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
@@ -15,13 +15,13 @@ pub struct Permutation {
 const ROUNDS: u8 = 6;
 
 impl Permutation {
-    /// Of the numbers below `size`.
+    /// A permutation of the numbers below `size`.
     pub fn new(size: u64, key: (u64, u64)) -> Self {
         let bits = u64::BITS - size.saturating_sub(1).leading_zeros();
         Self { size, half_bits: bits.div_ceil(2).max(1), key }
     }
 
-    /// Where a number goes. Numbers from the size on stay where they are.
+    /// Maps a number. Numbers from `size` on stay unchanged.
     pub fn map(&self, number: u64) -> u64 {
         if number >= self.size {
             return number;
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_is_hit_once() {
+    fn the_map_is_one_to_one() {
         for size in [0, 1, 2, 3, 4, 5, 16, 17, 100, 1000, 4097] {
             let permutation = Permutation::new(size, (7, size));
             let mut hit = vec![false; size as usize];

@@ -8,16 +8,16 @@ use crate::model::request::{DeviceId, Request};
 use crate::params::{Definition, ParamDefault, ParamSpec, Settings};
 
 use super::counted::{Counted, PerRow, Step, place};
-use super::held::{Again, Held};
 use super::merge::{Merge, Numbering, Order, WITH, files};
+use super::spool::{Spool, SpoolReader};
 use super::{Built, Needs, Rows, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "adjacent",
-        about: "Puts loads, and the devices of each, side by side on one device: each in a region of its own",
-        details: "Times are kept. Regions are as large as what is used of them, in whole blocks of 8 sectors.",
-        params: &[ParamSpec { unset: ParamDefault::Means("none: only the load's own devices are joined"), ..WITH }],
+        about: "Puts loads, and the devices of each, side by side on one device, each in its own region",
+        details: "Keeps the times. A region ends after the last used block of 8 sectors.",
+        params: &[ParamSpec { unset: ParamDefault::Means("none: joins only the load's own devices"), ..WITH }],
         example: "adjacent with=b.load.gz,c.load.parquet",
     },
     needs: Needs::Whole,
@@ -25,7 +25,7 @@ pub static TRANSFORM: Transform = Transform {
     build,
 };
 
-/// Regions begin at multiples of these: 4 KiB, as in the reference.
+/// Regions begin at multiples of this many sectors: 4 KiB.
 const ALIGN: u64 = 8;
 
 fn build(settings: &Settings) -> Built {
@@ -72,7 +72,7 @@ fn apply(loads: Vec<Rows>) -> Result<Rows> {
     }))
 }
 
-/// For each device, where the last request on it ends.
+/// The load, and for each device the end of its used sectors. Reads the load first unless its totals are known.
 fn used_ends(rows: Rows) -> Result<(Rows, Vec<u64>)> {
     if rows.is_surveyed() && rows.metadata().devices.len() == 1 {
         let end = rows.metadata().span.max_end_sector;
@@ -81,13 +81,13 @@ fn used_ends(rows: Rows) -> Result<(Rows, Vec<u64>)> {
     ends_by_reading(rows)
 }
 
-/// The same, by reading all of it.
+/// Like [`used_ends`], but always reads the load.
 pub fn ends_by_reading(rows: Rows) -> Result<(Rows, Vec<u64>)> {
     let mut ends = vec![0; rows.metadata().devices.len()];
-    let (held, metadata): (Held, Metadata) = Held::of(rows, |_, request| {
+    let (spool, metadata): (Spool, Metadata) = Spool::of(rows, |_, request| {
         let device = usize::from(request.device.0);
         if device >= ends.len() {
-            // One that nobody knew of in front.
+            // Devices may appear late.
             ends.resize(device + 1, 0);
         }
         if !request.has_no_place() {
@@ -96,5 +96,5 @@ pub fn ends_by_reading(rows: Rows) -> Result<(Rows, Vec<u64>)> {
         request
     })?;
     ends.resize(ends.len().max(metadata.devices.len()), 0);
-    Ok((Counted::on_same_devices(Again::new(held, metadata, |request| request)), ends))
+    Ok((Counted::on_same_devices(SpoolReader::new(spool, metadata, |request| request)), ends))
 }

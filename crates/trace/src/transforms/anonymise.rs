@@ -1,4 +1,4 @@
-//! A load that tells how a storage was used, but not by whom and where.
+//! Removes what identifies the origin of a load.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -19,33 +19,33 @@ use super::{Built, Needs, Rows, Transform, kept};
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "anonymise",
-        about: "Permutes regions of the device and process numbers, replaces names, forgets where the load came from",
-        details: "Within a region nothing changes: what is sequential, overlapping or used again stays so. Requests that\n\
-                  cross a region's border are cut there. All regions of a device change places, the last one rounded up to\n\
-                  a whole one, and so the device's size too; where the size is unknown, as many as the requests reach,\n\
-                  rounded up to a power of two. Where a device has so few regions that none changes its place, the file\n\
-                  says so: set smaller ones. Device names, process names, the source's path and preamble and\n\
-                  the wall-clock time are replaced or dropped; of the transforms in front of it the file tells the names,\n\
-                  not the settings. Times and sizes are kept, and may tell someone who knows them already.\n\
-                  Whoever knows the key can undo it: unless it is set, it is drawn by chance and forgotten.",
+        about: "Permutes regions of the device and process numbers, replaces names, removes the origin",
+        details: "Nothing changes within a region: sequential, overlapping and repeated accesses stay so. Requests that cross\n\
+                  a region's border are cut there. All regions of a device are permuted; the last one is rounded up to a\n\
+                  full region, and with it the size of the device. If the size is unknown, the regions up to the last\n\
+                  request are permuted, rounded up to a power of two. If a device has so few regions that none moves, a\n\
+                  notice says so: set a smaller region. Device names, process names, the path and preamble of the source\n\
+                  and the wall-clock time are replaced or dropped; the file names the transforms before this one without\n\
+                  their settings. Times and lengths stay, and may identify the load to someone who already knows them. The\n\
+                  key can undo the permutation: unless it is set, it is random and not stored.",
         params: &[
             ParamSpec {
                 name: "region",
                 takes: ParamType::Sectors,
                 unset: ParamDefault::Default("64M"),
-                help: "how large the regions are",
+                help: "size of a region",
             },
             ParamSpec {
                 name: "key",
                 takes: ParamType::Secret,
-                unset: ParamDefault::Means("chance"),
-                help: "a secret; loads with the same key and region go to the same places, if their devices stand in the same \
-                       order and have the same size, or as many regions where it is unknown",
+                unset: ParamDefault::Means("random"),
+                help: "a secret; the same key and region permute several loads alike, if their devices have the same order \
+                       and the same size (if it is unknown: the same number of regions)",
             },
         ],
         example: "anonymise region=16M",
     },
-    // The device's size decides which regions there are; it is known in advance, or from reading everything.
+    // The number of regions depends on the device's size; if that is unknown, on all requests.
     needs: Needs::Whole,
     length: kept,
     build,
@@ -57,9 +57,9 @@ fn build(settings: &Settings) -> Built {
         return Err("a region must have at least one sector".into());
     }
     let key = match settings.optional_text("key") {
-        // As when the variable is unset that was to stand there.
+        // For example from an unset shell variable.
         Some(text) if text.trim().is_empty() => {
-            return Err("the key is empty, and no secret: leave key= out to have one drawn by chance".into());
+            return Err("the key is empty: set a secret, or omit key= for a random one".into());
         }
         Some(text) => {
             let half = |which| {
@@ -69,7 +69,7 @@ fn build(settings: &Settings) -> Built {
             };
             (half(0), half(1))
         }
-        // The standard library's hash tables draw their keys from the system's source of chance.
+        // The standard library seeds its hash tables from the system's random number generator.
         None => (RandomState::new().hash_one(0), RandomState::new().hash_one(1)),
     };
     Ok(Box::new(move |rows| apply(rows, region, key)))
@@ -81,7 +81,7 @@ fn apply(rows: Rows, region: u64, key: (u64, u64)) -> Result<Rows> {
     let regions: Vec<Permutation> =
         regions.map(|(device, regions)| Permutation::new(*regions, (key.0 ^ device as u64, key.1))).collect();
     let used = spaces.iter().zip(&regions).filter(|(count, _)| **count > 0);
-    // One region has nowhere to go, and the chance that none of a few goes anywhere is not small.
+    // A permutation of a few regions is the identity with a noticeable probability.
     let is_unmoved =
         |count: u64, regions: &Permutation| (0..count.min(1000)).all(|region| regions.map(region) == region);
     let unmoved = used.filter(|(count, regions)| is_unmoved(**count, regions)).count();
@@ -91,13 +91,13 @@ fn apply(rows: Rows, region: u64, key: (u64, u64)) -> Result<Rows> {
     Ok(Counted::with_metadata(source, |metadata| {
         forget(metadata);
         for (device, regions) in metadata.devices.iter_mut().zip(&spaces) {
-            // The last region, of which the device may have had only a part, goes anywhere.
+            // The last region, which may have been partial, may have moved.
             device.sectors = device.sectors.map(|_| regions.saturating_mul(region));
         }
         if unmoved > 0 {
             metadata.notice(format!(
-                "anonymise: all positions are what they were on {} of {} devices, which have too few regions of \
-                 {region} sectors; set a smaller region=",
+                "anonymise: no position changed on {} of {} devices, which have too few regions of {region} sectors; set \
+                 a smaller region=",
                 human::count(unmoved as u64),
                 human::count(metadata.devices.len() as u64)
             ));
@@ -105,13 +105,13 @@ fn apply(rows: Rows, region: u64, key: (u64, u64)) -> Result<Rows> {
     }))
 }
 
-/// The most that Linux' process numbers can be (`PID_MAX_LIMIT`). 0 is nobody's, and stays.
+/// Linux process numbers are below this (`PID_MAX_LIMIT`). 0 is unknown, and stays.
 const PIDS: u64 = 4_194_304;
 
-/// Where process numbers go: those that Linux has, to such.
+/// A permutation of process numbers. Valid Linux numbers are mapped to valid ones.
 struct Numbers {
     linux: Permutation,
-    /// Those that Linux does not have, and a table can hold.
+    /// For the numbers from `PIDS` to 2³¹ − 1, which a table can hold.
     others: Permutation,
 }
 
@@ -143,11 +143,11 @@ fn forget(metadata: &mut Metadata) {
     }
 }
 
-/// For each device how many regions change places. Where its size is known, as many as it has: all loads of it are
-/// treated alike. Else as many as its requests reach, up to the next power of two: so loads of one device are treated
-/// alike that differ by a few requests at the end.
+/// The number of regions to permute on each device. If its size is known, all of them, so that all loads of the device are
+/// permuted alike. Otherwise those up to the last request, rounded up to a power of two, so that loads of one device whose
+/// last request differs a little are usually permuted alike.
 ///
-/// Reads the load as a whole only if it must.
+/// Reads the whole load only if it must.
 fn spaces(rows: Rows, region: u64) -> Result<(Rows, Vec<u64>)> {
     let regions_of = |size: Option<u64>, end: u64| match size {
         Some(size) if end <= size => size.div_ceil(region),
@@ -176,9 +176,9 @@ struct Anonymised {
     regions: Vec<Permutation>,
     numbers: Numbers,
     key: (u64, u64),
-    /// What is left of a request that crosses a border, before it is changed.
+    /// The rest of a request that was cut at a border, not yet permuted.
     rest: Option<Request>,
-    /// What is told of the load: nothing that its source says as it is read.
+    /// Counts only: later notices of the source may identify it.
     metadata: Metadata,
 }
 
@@ -199,7 +199,7 @@ impl Source for Anonymised {
             request.sectors = Sectors(room);
         }
         if request.has_no_place() {
-            // Where the first region went is nobody's business.
+            // Mapping sector 0 would reveal the target of the first region.
             request.sector = Sector(0);
         } else if let Some(regions) = self.regions.get(usize::from(request.device.0)) {
             request.sector = Sector(regions.map(request.sector.0 / self.region) * self.region + inside);

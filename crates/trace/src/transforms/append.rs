@@ -1,4 +1,4 @@
-//! Several loads one behind the other.
+//! Several loads, one after the other.
 
 use std::path::Path;
 
@@ -15,9 +15,9 @@ use super::{Built, Needs, Transform, kept};
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "append",
-        about: "Other loads behind this one, each when the one before has ended",
-        details: "Time goes on after the last request, as `repeat` has it: by the mean distance of two requests of the load that\n\
-                  ended; by 1 s if all had one time. What is said of them as they are read is kept, and so are their preambles.",
+        about: "Appends other loads, each starting when the previous one has ended",
+        details: "The next load starts one mean distance between requests after the last request, as with `repeat`, or 1 s\n\
+                  after it if all had the same time. Keeps the notices and preambles of all loads.",
         params: &[WITH, ParamSpec { unset: ParamDefault::Default("same"), ..DEVICES }],
         example: "append with=tuesday.load.gz,wednesday.load.parquet",
     },
@@ -40,16 +40,16 @@ fn build(settings: &Settings) -> Built {
 
 struct Append {
     loads: Merge,
-    /// The load that is under way; none before the first request.
+    /// The load being read; none before the first request.
     current: Option<Current>,
-    /// Requests so far, of all loads.
+    /// Requests so far, over all loads.
     number: u64,
 }
 
-/// A load that is under way.
+/// The load being read.
 struct Current {
     load: usize,
-    /// By how much its requests are later than in its file.
+    /// Added to the times of its file.
     shift: Nanos,
     first: Nanos,
     last: Nanos,
@@ -57,10 +57,10 @@ struct Current {
 }
 
 impl Current {
-    /// When the next load begins.
+    /// The time at which the next load begins.
     fn end(&self) -> Option<Nanos> {
         let distance = match self.last.0.checked_sub(self.first.0)? {
-            // Nothing tells how far requests are apart.
+            // The distance between requests is unknown.
             0 => 1_000_000_000,
             span => (span / (self.count - 1)).max(1),
         };
@@ -69,7 +69,7 @@ impl Current {
 }
 
 impl Append {
-    /// When a request of that load, which has this time in its file, is to come.
+    /// The new time of a request of that load with the time `at` in its file.
     fn moved(&mut self, load: usize, at: Nanos) -> Option<Nanos> {
         let shift = match &self.current {
             None => Nanos::ZERO,

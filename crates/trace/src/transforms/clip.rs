@@ -10,32 +10,32 @@ use super::{Built, Needs, Transform, kept};
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "clip",
-        about: "Only what touches a region of the device; what crosses its borders is cut there",
-        details: "Flushes without data are kept.",
+        about: "Keeps the requests that touch a region of the device, and cuts them at its borders",
+        details: "Keeps requests without a position, such as flushes.",
         params: &[
             ParamSpec {
                 name: "from",
                 takes: ParamType::Sectors,
                 unset: ParamDefault::Default("0"),
-                help: "where the region begins",
+                help: "start of the region",
             },
             ParamSpec {
                 name: "to",
                 takes: ParamType::Sectors,
                 unset: ParamDefault::Means("no end"),
-                help: "where it ends",
+                help: "end of the region",
             },
             ParamSpec {
                 name: "crossing",
                 takes: ParamType::Word(&["cut", "drop"]),
                 unset: ParamDefault::Default("cut"),
-                help: "what happens to requests that cross a border",
+                help: "cut or drop requests that cross a border",
             },
             ParamSpec {
                 name: "base",
                 takes: ParamType::Word(&["keep", "zero"]),
                 unset: ParamDefault::Default("keep"),
-                help: "what becomes of positions: kept, or counted from the region's beginning",
+                help: "keep the positions, or count them from the start of the region",
             },
         ],
         example: "clip from=10G to=20G base=zero",
@@ -49,7 +49,7 @@ fn build(settings: &Settings) -> Built {
     let from = settings.sectors("from").0;
     let to = settings.optional_sectors("to").map_or(u64::MAX, |to| to.0);
     if to <= from {
-        return Err("to must lie behind from".into());
+        return Err("to must be greater than from".into());
     }
     let base = if settings.text("base") == "zero" { from } else { 0 };
     let drop_crossing = settings.text("crossing") == "drop";

@@ -1,4 +1,4 @@
-//! Whatever else a shell can do.
+//! Sends a load through a shell command.
 
 use std::fs::File;
 use std::io;
@@ -21,17 +21,18 @@ use super::{Needs, Rows, Transform, kept};
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "cmd",
-        about: "Sends the load through a shell command, as classic text: `seconds ; sector ; sectors ; R or W ; …`",
-        details: "The command reads the text and writes such text again, in the order of time. Only reads and writes go\n\
-                  through, those of all devices as the first one's, without flags, latencies and processes: that is all\n\
-                  the text has room for. The date is left out, as the command may move times. Put `remap` or `adjacent` in front to choose or keep devices apart. The load ends\n\
-                  with an error if the command does. `iosonar replay --edit` runs it twice, as it counts the load before\n\
-                  the run, and once more for each further iteration of `--loop`.",
+        about: "Sends the load through a shell command as classic text: `seconds ; sector ; sectors ; R or W ; …`",
+        details: "The command reads this text and writes the same kind of text, in the order of time. Only reads and writes\n\
+                  pass, all as requests of the first device, without flags, latencies and processes: the text has no room\n\
+                  for more. Drops the start date, because the command may move times. Put `remap` or `adjacent` before it\n\
+                  to choose devices or keep them apart. If the command fails, the load ends with an error.\n\
+                  `iosonar replay --edit` runs the command twice, because it counts the load before the run, and once more\n\
+                  for each further iteration of `--loop`.",
         params: &[ParamSpec {
             name: "command",
             takes: ParamType::Text,
             unset: ParamDefault::Default("cat"),
-            help: "what sh -c is given",
+            help: "command line for sh -c",
         }],
         example: "cmd command=\"grep -v ' W '\"",
     },
@@ -54,24 +55,23 @@ fn apply(rows: Rows, command: &str) -> Result<Rows> {
         .spawn()
         .map_err(wrap)?;
     let mut metadata = rows.metadata().clone();
-    leave_out(&mut metadata);
+    drop_unheld(&mut metadata);
     let feeder = thread::spawn(move || feed_all(rows, File::from(OwnedFd::from(feed))));
     let stdout = child.stdout.take().ok_or_else(|| wrap(io::ErrorKind::BrokenPipe.into()))?;
     let mut source = Through { name, rows: None, child: Some(child), feeder: Some(feeder), metadata };
     let input = Input::from_reader(Path::new(&source.name), Box::new(stdout), None)?;
     source.rows = Some(crate::into_load((classic::FORMAT.open)(input, &crate::Options::default())?)?);
-    // The first has the requests of all devices, and these are where the command says.
+    // The first device gets the requests of all, at any position.
     Ok(Counted::on_devices_of_any_size(source))
 }
 
-/// What the text has no room for. Devices that appeared late went through as the first, like all others; and the date may be that
-/// of a time that is another one now.
-fn leave_out(metadata: &mut Metadata) {
+/// Drops what the text cannot hold: all devices but the first, and the epoch, because the command may move times.
+fn drop_unheld(metadata: &mut Metadata) {
     metadata.devices.truncate(1);
     metadata.epoch_unix_ns = None;
 }
 
-/// Gives the command the whole load; returns what is known of the load then.
+/// Writes the whole load to the command. Returns the load's metadata at its end.
 fn feed_all(mut rows: Rows, feed: File) -> Result<Metadata> {
     let mut writer = classic::create_load(Output::of_file(Path::new("(input of the command)"), feed), rows.metadata())?;
     while let Some(row) = rows.next()? {
@@ -84,7 +84,7 @@ fn feed_all(mut rows: Rows, feed: File) -> Result<Metadata> {
 
 struct Through {
     name: String,
-    /// What the command says; none before it was started.
+    /// The command's output; none before it was started.
     rows: Option<Rows>,
     child: Option<Child>,
     feeder: Option<JoinHandle<Result<Metadata>>>,
@@ -112,7 +112,7 @@ impl Source for Through {
 }
 
 impl Through {
-    /// The command has closed its output: asks how it went.
+    /// Checks exit status and losses after the command has closed its output.
     fn end(&mut self) -> Result<()> {
         if let Some(mut child) = self.child.take() {
             let status = child.wait().map_err(|e| Error::io(&self.name, e))?;
@@ -121,23 +121,23 @@ impl Through {
             }
         }
         if let Some(feeder) = self.feeder.take() {
-            match feeder.join().unwrap_or_else(|_| Err(Error::format(&self.name, "its input could not be written"))) {
+            match feeder.join().unwrap_or_else(|_| Err(Error::format(&self.name, "cannot write its input"))) {
                 Ok(metadata) => {
                     self.metadata = metadata;
-                    leave_out(&mut self.metadata);
+                    drop_unheld(&mut self.metadata);
                 }
-                // A command may have seen enough, as `head` does.
+                // A command such as `head` stops reading early.
                 Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {}
                 Err(error) => return Err(error),
             }
-            // The text has no completions, and so none is missing.
+            // The text has no completions: none is missing.
             self.metadata.counts.unmatched = 0;
             if let Some(rows) = &self.rows {
-                let said = rows.metadata();
-                self.metadata.counts.bad_lines += said.counts.bad_lines;
-                self.metadata.counts.time_jumps += said.counts.time_jumps;
-                self.metadata.complete &= said.complete;
-                said.notices.iter().for_each(|notice| self.metadata.notice(format!("cmd: {notice}")));
+                let output = rows.metadata();
+                self.metadata.counts.bad_lines += output.counts.bad_lines;
+                self.metadata.counts.time_jumps += output.counts.time_jumps;
+                self.metadata.complete &= output.complete;
+                output.notices.iter().for_each(|notice| self.metadata.notice(format!("cmd: {notice}")));
             }
         }
         Ok(())
@@ -145,7 +145,7 @@ impl Through {
 }
 
 impl Drop for Through {
-    /// Whoever stopped reading early wants the command gone; the thread that feeds it ends with it.
+    /// Stops the command if the load was not read to its end; the feeder thread then ends with a broken pipe.
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
             _ = child.kill();

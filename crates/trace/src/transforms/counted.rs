@@ -1,4 +1,4 @@
-//! What all transforms share: the counting of what they hand out.
+//! Metadata of transformed loads: counts of their requests, and the losses of their input.
 
 use crate::error::{Error, Result};
 use crate::io::stream::Reader;
@@ -8,66 +8,65 @@ use crate::model::units::{MAX_END_SECTOR, Sector, Sectors};
 
 use super::Rows;
 
-/// Where changed requests come from.
+/// A source of transformed requests.
 pub trait Source: Send {
-    /// The next one.
+    /// The next request.
     fn next(&mut self) -> Result<Option<Request>>;
 
-    /// What is known of the load that they are made from. Devices that it learns of on its way stand behind those
-    /// that were known at the beginning, before the first request on them is handed out.
+    /// The metadata of the input. A device that appears late is appended before the first request on it is returned.
     fn upstream(&self) -> &Metadata;
 
-    /// Whether `upstream` knows all devices that will ever come.
+    /// Whether `upstream` already has all devices.
     fn has_all_devices(&self) -> bool {
         false
     }
 
-    /// How far it is through that load.
+    /// The share of the input that was read.
     fn progress(&self) -> Option<f64> {
         None
     }
 
-    /// Whether requests of that load were left out.
+    /// Whether requests were dropped.
     fn has_dropped(&self) -> bool {
         false
     }
 }
 
-/// A source as a reader: its rows are counted anew, the losses of the load that they are made from stay.
+/// Makes a reader of a source: counts its rows, and keeps the losses of its input.
 pub struct Counted<S> {
     source: S,
     metadata: Metadata,
-    /// Of the requests, those whose completion is known.
+    /// Requests whose completion is known.
     completed: u64,
-    /// How many notices of the load that they are made from were taken over.
+    /// Number of notices copied from the input.
     notices: usize,
-    /// How many of its devices were.
+    /// Number of devices copied from the input.
     devices: usize,
-    /// What becomes of a device that appears late.
+    /// Applied to devices that appear late.
     change_device: ChangeDevice,
 }
 
 type ChangeDevice = Box<dyn Fn(&mut Device) + Send>;
 
 impl<S: Source + 'static> Counted<S> {
-    /// On the same devices as before.
+    /// Keeps the devices.
     pub fn on_same_devices(source: S) -> Rows {
         Self::on_changed_devices(source, |_| {})
     }
 
-    /// On the same devices as before, of which requests may now go beyond the end.
+    /// Keeps the devices without their sizes, because requests may now exceed these.
     pub fn on_devices_of_any_size(source: S) -> Rows {
         Self::on_changed_devices(source, |device| device.sectors = None)
     }
 
-    /// On the devices as `change` makes them, also those that appear late.
+    /// Applies `change` to all devices, also to those that appear late.
     pub fn on_changed_devices(source: S, change: impl Fn(&mut Device) + Send + 'static) -> Rows {
         let mut counted = Self::new(source);
         counted.metadata.devices.iter_mut().for_each(&change);
         Box::new(Self { change_device: Box::new(change), ..counted })
     }
 
-    /// With what is known of the load changed by `change`. Devices that appear later are taken as they are.
+    /// Applies `change` to the metadata. Devices that appear later stay as they are.
     pub fn with_metadata(source: S, change: impl FnOnce(&mut Metadata)) -> Rows {
         let mut counted = Self::new(source);
         change(&mut counted.metadata);
@@ -121,7 +120,7 @@ impl<S: Source> Counted<S> {
         self.devices = upstream.len();
     }
 
-    /// With each request, not only at the end: whoever has seen enough never asks for that.
+    /// Called for each request, because a consumer may stop before the end.
     fn take_over_losses(&mut self) {
         let upstream = self.source.upstream();
         let Counts { requests, reads, writes, others, .. } = self.metadata.counts;
@@ -136,60 +135,60 @@ impl<S: Source> Counted<S> {
         self.notices = upstream.notices.len();
     }
 
-    /// How many of the requests that are left have no completion, of so many before. Where none has one that can't be
-    /// told: the load may have lost its times since it was recorded.
+    /// How many of the remaining requests lack a completion, of `before` in the input. 0 if none has one, because then the
+    /// latencies may have been dropped after the recording.
     fn unmatched(&self, before: u64) -> u64 {
         let without = self.metadata.counts.requests - self.completed;
         if self.completed == 0 { 0 } else { before.min(without) }
     }
 }
 
-/// Takes over what is known by now of the load that `metadata` is a copy of, but for its devices.
+/// Updates `metadata`, a copy of `known`, with everything but the devices.
 pub fn follow(metadata: &mut Metadata, known: &Metadata) {
     metadata.counts.clone_from(&known.counts);
     (metadata.span, metadata.complete) = (known.span, known.complete);
     metadata.notices.extend_from_slice(&known.notices[metadata.notices.len()..]);
 }
 
-/// What becomes of one request.
+/// What to do with a request.
 pub enum Step {
-    /// It goes on like this.
+    /// Pass it on.
     Emit(Request),
-    /// It is left out.
+    /// Drop it.
     Skip,
-    /// It is left out, and so is everything behind it.
+    /// Drop it and everything after it.
     End,
-    /// It can't go on: this setting of this transform leads it out of what a load can hold.
+    /// Fail: this transform and setting move it out of the range of a load.
     Outside(&'static str, &'static str),
 }
 
-/// The place, if it is one that the reader of a table accepts.
+/// The position, if a request of that length at it is within [`MAX_END_SECTOR`].
 pub fn place(sector: Option<u64>, sectors: Sectors) -> Option<Sector> {
     let sector = sector?;
     (sector.checked_add(sectors.0)? <= MAX_END_SECTOR).then_some(Sector(sector))
 }
 
-/// What to say of a request that would leave what a load can hold; the first has the number 1.
+/// The error for a request that is moved out of range; `number` counts from 1.
 pub fn outside(transform: &str, setting: &str, number: u64) -> Error {
     Error::Request(format!(
-        "{transform}: {setting} leads request {number} out of what a load can hold: sectors before {MAX_END_SECTOR}, and \
-         times up to {} years from its zero",
+        "{transform}: {setting} moves request {number} out of range: a load holds sectors up to {MAX_END_SECTOR}, and \
+         times within {} years of its zero",
         i64::MAX / 1_000_000_000 / 86_400 / 365
     ))
 }
 
-/// A source that looks at one request after the other.
+/// A source that handles one request at a time.
 pub struct PerRow<F> {
     rows: Rows,
     step: F,
-    /// How many requests it looked at.
+    /// Requests read.
     seen: u64,
     dropped: bool,
     ended: bool,
 }
 
 impl<F: FnMut(Request) -> Step + Send> PerRow<F> {
-    /// Does this to each request.
+    /// Applies `step` to each request.
     pub fn new(rows: Rows, step: F) -> Self {
         Self { rows, step, seen: 0, dropped: false, ended: false }
     }

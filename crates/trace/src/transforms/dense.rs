@@ -1,4 +1,4 @@
-//! Sparse space, closed up.
+//! Closes gaps between used regions.
 //!
 //! ```text
 //!  before  |  ab        c           de |
@@ -13,28 +13,28 @@ use crate::model::units::Sector;
 use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 
 use super::counted::Counted;
-use super::held::{Again, Held};
+use super::spool::{Spool, SpoolReader};
 use super::{Built, Needs, Rows, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "dense",
-        about: "Closes the gaps between the places that are used, so that the load fits on a smaller device",
-        details: "Order and alignment of the places are kept; distances shrink, and with them seeks. Besides the temporary\n\
-                  file it takes at most about 100 MB of memory: where more places than that are apart, the smallest gaps\n\
-                  between them stay, and the file says so.",
+        about: "Closes the gaps between used regions, so that the load fits on a smaller device",
+        details: "Keeps the order and alignment of the regions; distances shrink, and with them seeks. Besides the temporary\n\
+                  file it takes at most about 100 MB of memory: if there are too many separate regions for that, the\n\
+                  smallest gaps stay, and a notice in the file says so.",
         params: &[
             ParamSpec {
                 name: "align",
                 takes: ParamType::Sectors,
                 unset: ParamDefault::Default("8"),
-                help: "places are taken in blocks of this size, and stay aligned to it",
+                help: "block size: regions consist of whole blocks and stay aligned to them",
             },
             ParamSpec {
                 name: "gap",
                 takes: ParamType::Sectors,
                 unset: ParamDefault::Default("0"),
-                help: "gaps up to this length stay open",
+                help: "gaps up to this length stay",
             },
         ],
         example: "dense align=1M",
@@ -49,19 +49,19 @@ fn build(settings: &Settings) -> Built {
     if align == 0 {
         return Err("align must be at least one sector".into());
     }
-    Ok(Box::new(move |rows| apply(rows, align, gap, MOST_PIECES)))
+    Ok(Box::new(move |rows| apply(rows, align, gap, MOST_REGIONS)))
 }
 
-/// Pieces of used space that are kept in memory, over all devices.
-const MOST_PIECES: usize = 1 << 20;
+/// Most used regions in memory, over all devices.
+const MOST_REGIONS: usize = 1 << 20;
 
 fn apply(rows: Rows, align: u64, gap: u64, most: usize) -> Result<Rows> {
     let mut used: Vec<Used> = rows.metadata().devices.iter().map(|_| Used::new(align, gap)).collect();
     let mut share = (most / used.len().max(1)).max(2);
-    let (held, metadata) = Held::of(rows, |_, request| {
+    let (spool, metadata) = Spool::of(rows, |_, request| {
         let device = usize::from(request.device.0);
         if device >= used.len() {
-            // One that nobody knew of in front.
+            // Devices may appear late.
             used.resize_with(device + 1, || Used::new(align, gap));
             share = (most / used.len()).max(2);
             used.iter_mut().for_each(|used| used.coarsen(share));
@@ -81,91 +81,93 @@ fn apply(rows: Rows, align: u64, gap: u64, most: usize) -> Result<Rows> {
         }
         request
     };
-    Ok(Counted::with_metadata(Again::new(held, metadata, change), |metadata| {
+    Ok(Counted::with_metadata(SpoolReader::new(spool, metadata, change), |metadata| {
         for (device, size) in metadata.devices.iter_mut().zip(&sizes) {
             device.sectors = Some(*size);
         }
         if largest_gap > gap {
-            metadata.notice(format!("dense: so many places are apart that gaps of up to {largest_gap} sectors stayed"));
+            metadata.notice(format!(
+                "dense: there are too many separate regions; gaps of up to {largest_gap} sectors stay"
+            ));
         }
     }))
 }
 
-/// The pieces of a device that are used: from each start to its end, more than `gap` apart.
+/// The used regions of a device: from each start to its end, more than `gap` apart.
 struct Used {
     align: u64,
     gap: u64,
-    pieces: BTreeMap<u64, u64>,
+    regions: BTreeMap<u64, u64>,
 }
 
 impl Used {
     fn new(align: u64, gap: u64) -> Self {
-        Self { align, gap, pieces: BTreeMap::new() }
+        Self { align, gap, regions: BTreeMap::new() }
     }
 
     fn insert(&mut self, start: u64, end: u64) {
         let mut start = start - start % self.align;
         let mut end = end.checked_next_multiple_of(self.align).unwrap_or(u64::MAX);
-        // All pieces that overlap the new one, or are no more than the gap away, become one with it.
-        while let Some((&piece, &piece_end)) = self.pieces.range(..=end.saturating_add(self.gap)).next_back() {
-            if piece_end.saturating_add(self.gap) < start {
+        // Merge the new region with all that overlap it or are at most `gap` away.
+        while let Some((&region, &region_end)) = self.regions.range(..=end.saturating_add(self.gap)).next_back() {
+            if region_end.saturating_add(self.gap) < start {
                 break;
             }
-            if piece <= start && piece_end >= end {
+            if region <= start && region_end >= end {
                 return;
             }
-            self.pieces.remove(&piece);
-            (start, end) = (start.min(piece), end.max(piece_end));
+            self.regions.remove(&region);
+            (start, end) = (start.min(region), end.max(region_end));
         }
-        self.pieces.insert(start, end);
+        self.regions.insert(start, end);
     }
 
-    /// Joins pieces over their smallest gaps, until there are at most half of what is allowed.
+    /// While there are more than `most`, closes the smaller half of the gaps.
     fn coarsen(&mut self, most: usize) {
-        while self.pieces.len() > most {
-            let starts = self.pieces.keys().skip(1);
-            let mut gaps: Vec<u64> = starts.zip(self.pieces.values()).map(|(start, end)| start - end).collect();
+        while self.regions.len() > most {
+            let starts = self.regions.keys().skip(1);
+            let mut gaps: Vec<u64> = starts.zip(self.regions.values()).map(|(start, end)| start - end).collect();
             let middle = gaps.len() / 2;
             self.gap = *gaps.select_nth_unstable(middle).1;
-            let pieces = std::mem::take(&mut self.pieces);
+            let regions = std::mem::take(&mut self.regions);
             let mut joined: Option<(u64, u64)> = None;
-            for (start, end) in pieces {
+            for (start, end) in regions {
                 joined = match joined {
                     Some((first, last)) if start - last <= self.gap => Some((first, end)),
                     Some((first, last)) => {
-                        self.pieces.insert(first, last);
+                        self.regions.insert(first, last);
                         Some((start, end))
                     }
                     None => Some((start, end)),
                 };
             }
-            self.pieces.extend(joined);
+            self.regions.extend(joined);
         }
     }
 }
 
-/// Where each piece goes.
+/// Maps old positions to new ones.
 struct Map {
-    /// Where a piece starts, and where it starts now; sorted.
-    pieces: Vec<(u64, u64)>,
+    /// Old and new start of each region; sorted.
+    regions: Vec<(u64, u64)>,
     size: u64,
 }
 
 impl Map {
     fn new(used: Used) -> Self {
         let mut size = 0;
-        let mut pieces = Vec::with_capacity(used.pieces.len());
-        for (start, end) in used.pieces {
-            pieces.push((start, size));
+        let mut regions = Vec::with_capacity(used.regions.len());
+        for (start, end) in used.regions {
+            regions.push((start, size));
             size += end - start;
         }
-        Self { pieces, size }
+        Self { regions, size }
     }
 
     fn place(&self, sector: u64) -> u64 {
-        let behind = self.pieces.partition_point(|(start, _)| *start <= sector);
-        let (start, now) = self.pieces[behind - 1];
-        now + (sector - start)
+        let next = self.regions.partition_point(|(start, _)| *start <= sector);
+        let (old, new) = self.regions[next - 1];
+        new + (sector - old)
     }
 }
 
@@ -181,9 +183,9 @@ mod tests {
     }
 
     proptest! {
-            /// However few pieces are allowed: what was apart stays apart, in the same order; what was one place stays one.
+            /// Holds for any limit on the number of regions.
             #[test]
-            fn places_are_joined_never(requests in requests(60, 10_000), align in 1_u64..20, gap in 0_u64..50, most in 2_usize..20) {
+            fn order_and_overlap_of_requests_are_kept(requests in requests(60, 10_000), align in 1_u64..20, gap in 0_u64..50, most in 2_usize..20) {
                 let before: Vec<Request> = requests.into_iter().filter(|request| request.sectors.0 > 0).collect();
                 let (after, metadata) = all(apply(load(before.clone()), align, gap, most).unwrap());
                 prop_assert_eq!(before.len(), after.len());
@@ -199,9 +201,9 @@ mod tests {
                 }
             }
 
-            /// With room for all pieces, the size is the number of blocks that are used.
+            /// Without a limit, the size is the number of used blocks.
             #[test]
-            fn nothing_is_left_open(requests in requests(60, 10_000), align in 1_u64..20) {
+            fn no_gap_is_left(requests in requests(60, 10_000), align in 1_u64..20) {
                 let mut blocks = std::collections::BTreeSet::new();
                 for request in requests.iter().filter(|request| request.device.0 == 0 && request.sectors.0 > 0) {
                     blocks.extend(request.sector.0 / align..request.end().0.div_ceil(align));

@@ -1,4 +1,4 @@
-//! The busiest parts first: the derived loads of the blkreplay manual, chapter 5.1.2.
+//! Derived loads, as in the blkreplay manual, chapter 5.1.2: the busiest parts first.
 
 use std::fmt::Write;
 
@@ -10,37 +10,37 @@ use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 use crate::text::human;
 
 use super::counted::{Counted, Source};
-use super::held::Held;
+use super::spool::Spool;
 use super::{Built, Needs, Rows, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "derived",
-        about: "Cuts the load into snippets of equal time and sorts them, the busiest first",
-        details: "So an overload stands at the beginning, and what follows tells how a storage recovers. Snippets are cut\n\
-                  from time zero on. The one in which the load ends is left out, as nobody knows how much of it there is;\n\
-                  those without any request vanish. The snippets are dealt to several outputs in turn, of which this is one;\n\
-                  the file says in a notice how busy each of its snippets is (the first 1000) and when it began: IOPS@SECOND,\n\
-                  in their new order. Latencies, queueing times and the date are left out. Several loads are put one behind the\n\
-                  other by `append` before.",
+        about: "Cuts the load into snippets of equal duration and sorts them, the busiest first",
+        details: "The result begins with an overload, and what follows shows how the device recovers. Snippets count from\n\
+                  time zero. The last one is dropped because the load may end within it; empty ones are dropped, too. The\n\
+                  snippets are dealt in turn to several outputs, of which this is one. A notice in the file lists the rate\n\
+                  and the original start of its snippets (the first 1000) in their new order, as IOPS@SECOND. Drops\n\
+                  latencies, queueing times and the start date. To derive from several loads, join them with `append`\n\
+                  first.",
         params: &[
             ParamSpec {
                 name: "snippet",
                 takes: ParamType::Time,
                 unset: ParamDefault::Default("300"),
-                help: "how long a snippet is",
+                help: "duration of a snippet",
             },
             ParamSpec {
                 name: "outputs",
                 takes: ParamType::Count,
                 unset: ParamDefault::Default("1"),
-                help: "among how many to deal",
+                help: "number of outputs",
             },
             ParamSpec {
                 name: "output",
                 takes: ParamType::Count,
                 unset: ParamDefault::Default("1"),
-                help: "which of these, from 1",
+                help: "which of them this is, from 1",
             },
         ],
         example: "derived snippet=5m outputs=4 output=2",
@@ -56,14 +56,14 @@ fn build(settings: &Settings) -> Built {
         return Err("a snippet must last at least a millisecond".into());
     }
     if !(1..=outputs).contains(&output) {
-        return Err(format!("output must be from 1 to {outputs}, as outputs={outputs}"));
+        return Err(format!("output must be from 1 to {outputs}, because outputs={outputs}"));
     }
     Ok(Box::new(move |rows| apply(rows, length, outputs as usize, output as usize)))
 }
 
-/// Requests of an equal span of time, by their numbers.
+/// The requests of one snippet: a range of request numbers.
 struct Snippet {
-    /// Which span, counted from time zero.
+    /// Snippet number from time zero, in the original load.
     index: i64,
     first: u64,
     count: u64,
@@ -71,7 +71,7 @@ struct Snippet {
 
 fn apply(rows: Rows, length: Nanos, outputs: usize, output: usize) -> Result<Rows> {
     let mut snippets: Vec<Snippet> = Vec::new();
-    let (requests, mut metadata) = Held::of(rows, |number, request| {
+    let (requests, mut metadata) = Spool::of(rows, |number, request| {
         let index = request.at.0.div_euclid(length.0);
         match snippets.last_mut() {
             Some(last) if last.index == index => last.count += 1,
@@ -79,48 +79,48 @@ fn apply(rows: Rows, length: Nanos, outputs: usize, output: usize) -> Result<Row
         }
         Request { latency: None, queued: None, ..request }
     })?;
-    // Completions are no longer told, and so none is missing.
+    // Without latencies no completion is missing.
     metadata.counts.unmatched = 0;
     snippets.pop();
     if snippets.is_empty() {
         return Err(Error::Request(format!(
-            "derived: the load does not reach beyond one snippet of {length}; set a shorter one (snippet=), or a longer load"
+            "derived: the load is not longer than one snippet of {length}; set a shorter snippet= or use a longer load"
         )));
     }
-    // Stable: snippets that are as busy as others stay in the order of time.
+    // Stable: equally busy snippets stay in the order of time.
     snippets.sort_by_key(|snippet| std::cmp::Reverse(snippet.count));
     let own: Vec<Snippet> = snippets.into_iter().skip(output - 1).step_by(outputs).collect();
     let report = report(&own, length);
     let derived = Derived { requests, metadata, length, snippets: own, current: 0, next: 0 };
     Ok(Counted::with_metadata(derived, |metadata| {
-        // Each snippet has a time of its own now.
+        // Snippets are out of order: no single epoch fits.
         metadata.epoch_unix_ns = None;
         metadata.notice(report);
     }))
 }
 
-/// Snippets that the file tells of: some 12 bytes for each.
-const MOST_TOLD: usize = 1000;
+/// Most snippets that the notice lists, about 12 bytes each.
+const MOST_LISTED: usize = 1000;
 
-/// How busy the snippets are, and when they began: all in one notice, of which a file holds so many only.
+/// Rates and original start times of all snippets. One notice, because a file holds a limited number of them.
 fn report(snippets: &[Snippet], length: Nanos) -> String {
     let iops = |snippet: &Snippet| human::rate(snippet.count as f64 / length.as_secs());
     let Some(last) = snippets.last() else { return "derived: no snippet is left for this output".into() };
     let mut report =
         format!("derived: {} snippets of {} s, as IOPS@SECOND:", human::count(snippets.len() as u64), length.as_secs());
-    for snippet in &snippets[..snippets.len().min(MOST_TOLD)] {
+    for snippet in &snippets[..snippets.len().min(MOST_LISTED)] {
         let from = Nanos(snippet.index.saturating_mul(length.0));
-        // Nothing can fail that is written to memory.
+        // Writing to a string cannot fail.
         _ = write!(report, " {}@{}", iops(snippet), from.as_secs());
     }
-    if snippets.len() > MOST_TOLD {
+    if snippets.len() > MOST_LISTED {
         _ = write!(report, " … down to {}", iops(last));
     }
     report
 }
 
 struct Derived {
-    requests: Held,
+    requests: Spool,
     metadata: Metadata,
     length: Nanos,
     snippets: Vec<Snippet>,

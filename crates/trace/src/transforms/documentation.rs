@@ -1,4 +1,4 @@
-//! docs/transforms.md, written from the transforms' own descriptions.
+//! docs/transforms.md, generated from the descriptions of the transforms.
 
 use crate::params::ParamSpec;
 
@@ -7,25 +7,26 @@ use super::{Needs, TRANSFORMS};
 const HEAD: &str = "\
 # Transforms
 
-<!-- Written from the descriptions in crates/trace/src/transforms/ (UPDATE_DOCS=1 cargo test -p iosonar-trace documentation). -->
+<!-- Generated from the descriptions in crates/trace/src/transforms/ (UPDATE_DOCS=1 cargo test -p iosonar-trace documentation). -->
 
-`iosonar edit IN OUT 'PIPELINE'` changes a load and writes it; `iosonar replay --edit 'PIPELINE'` changes it on its way.
-A pipeline is one transform or several, separated by bars; the first comes first:
+`iosonar edit IN OUT 'PIPELINE'` transforms a load and writes the result; `iosonar replay --edit 'PIPELINE'` transforms
+the load it replays. A pipeline is one or more transforms, separated by `|` and applied from left to right:
 
     iosonar edit mysql.load.gz short.load.parquet 'select from=0 to=300 | slip every=32768 increase=256'
 
-- Settings are `name=value`, without spaces around the `=`; a value with spaces or bars stands in quotes.
+- Settings are `name=value`, without spaces around the `=`. Quote a value that contains spaces or `|`.
 - **Times** are seconds (`300`, `0.5`) or have a unit: `ns` `us` `ms` `s` `m` `h` `d`.
 - **Lengths and positions** are sectors of 512 bytes (`256`), or bytes with a unit: `4k` `64M` `2G` (powers of 1024).
 - **Counts** may have a `k` or `M` (powers of 1000). **Shares** are `0.7` or `70%`.
-- Everything streams. A transform that needs the load as a whole keeps it in a temporary file, 72 bytes for each request,
-  in the folder that TMPDIR names.
-- What is known of the original stays with a request, its latency for example, unless said otherwise below. The file that
-  is written says how it was made.
-- Files that `merge`, `append` and `adjacent` name are those of the machine and folder where the command runs. `iosonar replay
-  --edit` reads them twice, so that they can be no pipes.
-- `iosonar replay --loop` reads and changes the load anew for each iteration. What needs it as a whole (`dense`, `derived`, `reverse`,
-  `adjacent`, `anonymise`) takes its time then, in the midst of the run: say `--edit 'dense | repeat'` instead.
+- Everything streams. A transform that needs the whole load keeps it in a temporary file in the folder TMPDIR, 72 bytes
+  per request.
+- Other columns of a request, such as its original latency, are kept unless stated otherwise below. The file records its
+  pipeline.
+- `merge`, `append` and `adjacent` read files of the machine and folder where the command runs. `iosonar replay --edit`
+  reads them twice, so they cannot be pipes.
+- `iosonar replay --loop` reads and transforms the load again for each iteration. Transforms that need the whole load
+  (`dense`, `derived`, `reverse`, `adjacent`, `anonymise`) then take time in the middle of the run: use
+  `--edit 'dense | repeat'` instead.
 ";
 
 /// The text of docs/transforms.md.
@@ -43,7 +44,7 @@ pub fn documentation() -> String {
             text += &format!(" {}", form.details.replace('\n', " "));
         }
         if transform.needs == Needs::Whole {
-            text += " It needs the load as a whole.";
+            text += " Needs the whole load.";
         }
         text += "\n\n";
         if !form.params.is_empty() {
@@ -60,13 +61,13 @@ fn row(param: &ParamSpec) -> String {
     use crate::params::ParamDefault::{Default, Means, Refused};
     let default = match param.unset {
         Default(value) => format!("`{value}`"),
-        Refused => "must be set".into(),
+        Refused => "required".into(),
         Means(what) => what.into(),
     };
     format!("| `{}` | {default} | {} |\n", cell(&param.usage()), cell(param.help))
 }
 
-/// Bars end cells.
+/// Escapes the separator of cells.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

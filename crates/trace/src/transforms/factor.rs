@@ -1,34 +1,34 @@
-//! Factors as they are typed: 0.7 is seven tenths, and not the number next to it that a computer likes better.
+//! Decimal factors as exact fractions: 0.7 is seven tenths, not the nearest binary floating-point number.
 //!
-//! A product that is rounded down would else come out one too low wherever it is whole: 2880 · 0.7 is 2016.
+//! Otherwise a product that is an integer would round down to one less: 2880 · 0.7 is 2016.
 
 /// A number above zero, as a fraction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Factor {
-    /// Exactly this.
+    /// The exact value.
     Fraction { numerator: u128, denominator: u128 },
-    /// About this: it has more digits than are worth the trouble.
+    /// An approximation, for a number with more than [`DIGITS`] digits.
     About(f64),
 }
 
-/// Digits of numerator and denominator: with them the product with any sector, and any block, still is a number.
+/// Most digits of numerator and denominator: the product with any sector and any block size fits into 128 bits.
 const DIGITS: usize = 17;
 
 impl Factor {
-    /// The one that is written like that: the shortest digits that are read as the same number.
+    /// The fraction of the shortest decimal digits that parse as `number`.
     pub fn of(number: f64) -> Self {
         let text = number.to_string();
-        let (whole, behind) = text.split_once('.').unwrap_or((&text, ""));
-        let digits = format!("{whole}{behind}");
+        let (integer, decimals) = text.split_once('.').unwrap_or((&text, ""));
+        let digits = format!("{integer}{decimals}");
         match digits.parse() {
             Ok(numerator) if digits.len() <= DIGITS => {
-                Self::Fraction { numerator, denominator: 10_u128.pow(behind.len() as u32) }
+                Self::Fraction { numerator, denominator: 10_u128.pow(decimals.len() as u32) }
             }
             _ => Self::About(number),
         }
     }
 
-    /// value · factor, rounded to the nearest, halves away from zero; `None` where it is no `i64`.
+    /// value · factor, rounded to the nearest integer, halves away from zero; `None` if it does not fit.
     pub fn rounded(self, value: i64) -> Option<i64> {
         match self {
             Self::Fraction { numerator, denominator } => {
@@ -43,12 +43,12 @@ impl Factor {
         }
     }
 
-    /// ⌊value · factor / divisor⌋; the highest number where it is beyond that.
+    /// ⌊value · factor / divisor⌋, saturating.
     pub fn floor(self, value: u64, divisor: u64) -> u64 {
         match self {
             Self::Fraction { numerator, denominator } => {
-                let whole = u128::from(value) * numerator / (denominator * u128::from(divisor));
-                u64::try_from(whole).unwrap_or(u64::MAX)
+                let quotient = u128::from(value) * numerator / (denominator * u128::from(divisor));
+                u64::try_from(quotient).unwrap_or(u64::MAX)
             }
             Self::About(factor) => (value as f64 * factor / divisor as f64).floor() as u64,
         }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_products_are_not_one_too_low() {
+    fn integer_products_are_not_rounded_down() {
         assert_eq!(Factor::of(0.7).floor(2880, 1), 2016);
         assert_eq!(Factor::of(0.7).floor(360, 1), 252);
         assert_eq!(Factor::of(0.7).floor(45_955_280, 8), 32_168_696 / 8);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn any_number_is_about_itself() {
+    fn exact_and_approximate_products_agree() {
         for factor in [0.7, 1.0, 3.0, 1e-6, 1e-30, 1e12, 1e300, 0.1 + 0.2, f64::MIN_POSITIVE, 1.0 / 3.0] {
             for value in [0, 1, 7, 1 << 20, 1 << 40] {
                 let (exact, about) = (Factor::of(factor).floor(value, 8) as f64, value as f64 * factor / 8.0);

@@ -14,18 +14,18 @@ use super::{Built, Needs, Rows, Transform, kept};
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "merge",
-        about: "Other loads at the same time as this one",
-        details: "Each may be shifted in time. Their devices are added to the load's own, or are taken for these. What is said of\n\
-                  them as they are read is kept, and so are their preambles. Where they were not recorded at the moment at\n\
-                  which they stand here, the date is left out; where their times are those of another moment of a request than the\n\
-                  load's (its issue, or when it was asked for), their queueing times are.",
+        about: "Adds other loads that run at the same time",
+        details: "Each may be shifted in time. Their devices are added to the load's own, or equal those of the same number.\n\
+                  Keeps the notices and preambles of all loads. Drops the start date if the recordings began at a different\n\
+                  distance in time than here. Drops the queueing times of loads whose times are of another moment (queued\n\
+                  or issued) than the first load's.",
         params: &[
             WITH,
             ParamSpec {
                 name: "offset",
                 takes: ParamType::List,
                 unset: ParamDefault::Means("0 for each"),
-                help: "by how much each of them is shifted in time: one time for all, or one for each",
+                help: "shift in time: one for all of them, or one for each",
             },
             ParamSpec { unset: ParamDefault::Default("add"), ..DEVICES },
         ],
@@ -36,23 +36,23 @@ pub static TRANSFORM: Transform = Transform {
     build,
 };
 
-/// Other loads.
+/// The setting that names other loads.
 pub const WITH: ParamSpec =
     ParamSpec { name: "with", takes: ParamType::List, unset: ParamDefault::Refused, help: "files of the other loads" };
 
-/// What becomes of their devices: a [`Numbering`].
+/// The setting for a [`Numbering`].
 pub const DEVICES: ParamSpec = ParamSpec {
     name: "devices",
     takes: ParamType::Word(&["add", "same"]),
     unset: ParamDefault::Refused,
-    help: "whether their devices are others, or the same as this load's, by number",
+    help: "add their devices, or equate devices of the same number",
 };
 
 /// The files that [`WITH`] names.
 pub fn files(settings: &Settings) -> std::result::Result<Vec<String>, String> {
     let files = settings.list("with").to_vec();
     if files.iter().any(String::is_empty) {
-        return Err("with= names a file that has no name: with=b.load.gz,c.load.parquet".into());
+        return Err("with= contains an empty file name; write for example with=b.load.gz,c.load.parquet".into());
     }
     Ok(files)
 }
@@ -65,7 +65,7 @@ fn build(settings: &Settings) -> Built {
         0 => offsets = vec![Nanos::ZERO; files.len()],
         1 => offsets = vec![offsets[0]; files.len()],
         count if count == files.len() => {}
-        count => return Err(format!("there are {count} offsets for {} loads", files.len())),
+        count => return Err(format!("{count} offsets for {} loads", files.len())),
     }
     let numbering = Numbering::of(settings);
     Ok(Box::new(move |rows| {
@@ -87,55 +87,54 @@ fn shifted(load: Rows, offset: Nanos) -> Rows {
     })
 }
 
-/// What the devices of several loads are to each other.
+/// How the devices of several loads are numbered together.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Numbering {
-    /// Each is another: they stand behind each other, those that appear late behind all that are known by then.
+    /// All devices are different; new ones get the next free number.
     Added,
-    /// Those of the same number are the same.
+    /// Devices of the same number are the same.
     Same,
 }
 
 impl Numbering {
-    /// As [`DEVICES`] is set.
+    /// The value of [`DEVICES`].
     pub fn of(settings: &Settings) -> Self {
         if settings.text("devices") == "add" { Self::Added } else { Self::Same }
     }
 }
 
-/// Which load has the next request.
+/// Which load provides the next request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// That whose request is the earliest; of equal times the earlier load.
+    /// The one with the earliest request; for equal times the earlier load.
     OfTime,
-    /// The first that has one left.
+    /// The first that has not ended.
     OfLoads,
 }
 
-/// Loads, one request at a time.
+/// Several loads, read as one.
 pub struct Merge {
     loads: Vec<Load>,
     numbering: Numbering,
     order: Order,
-    /// That of the first load, with the preambles, devices, losses and notices of all.
+    /// The metadata of the first load, with the preambles, devices, losses and notices of all.
     metadata: Metadata,
 }
 
-/// One of them.
 struct Load {
     rows: Rows,
     /// Its next request.
     head: Option<Request>,
-    /// The numbers that its devices have among those of all.
+    /// For each of its devices the number in the result.
     numbers: Vec<DeviceId>,
-    /// How many of its notices were taken over.
+    /// Number of its notices already copied.
     notices: usize,
-    /// Whether its times are the time of what those of the first load are the time of.
+    /// Whether its times are of the same moment (queued or issued) as those of the first load.
     has_same_times: bool,
 }
 
 impl Merge {
-    /// Of these loads; at least one.
+    /// Expects at least one load.
     pub fn new(loads: Vec<Rows>, numbering: Numbering, order: Order) -> Result<Self> {
         let mut metadata = loads[0].metadata().clone();
         metadata.devices.clear();
@@ -160,7 +159,7 @@ impl Merge {
         Ok(merge)
     }
 
-    /// Hands out the next request of one load, and reads the one behind it.
+    /// Returns the head of one load and reads the next one.
     fn advance(&mut self, number: usize) -> Result<Option<Request>> {
         let load = &mut self.loads[number];
         let lost = losses(load.rows.metadata());
@@ -176,7 +175,7 @@ impl Merge {
         Ok(head)
     }
 
-    /// Gives numbers to the devices of a load that have none yet.
+    /// Numbers the devices of a load that have none yet.
     fn learn_devices(&mut self, number: usize) -> Result<()> {
         let (load, devices) = (&mut self.loads[number], &mut self.metadata.devices);
         for device in &load.rows.metadata().devices[load.numbers.len()..] {
@@ -188,21 +187,21 @@ impl Merge {
                 Some(same) => same.sectors = same.sectors.zip(device.sectors).map(|(one, other)| one.max(other)),
                 None => devices.push(device.clone()),
             }
-            let too_many = |_| Error::Request("merge: the loads have more than 65536 devices together".into());
+            let too_many = |_| Error::Request("merge: together, the loads have more than 65536 devices".into());
             load.numbers.push(DeviceId(u16::try_from(place).map_err(too_many)?));
         }
         Ok(())
     }
 
-    /// Takes over what the loads say of themselves by now. Of which of them it is said is told of all but the first.
+    /// Copies new notices and the sums of losses. Notices of all but the first load are prefixed with its number.
     fn take_over(&mut self) {
         let metadata = &mut self.metadata;
         for (index, load) in self.loads.iter_mut().enumerate() {
-            let said = &load.rows.metadata().notices;
-            for notice in &said[load.notices..] {
+            let notices = &load.rows.metadata().notices;
+            for notice in &notices[load.notices..] {
                 metadata.notice(if index == 0 { notice.clone() } else { format!("load {}: {notice}", index + 1) });
             }
-            load.notices = said.len();
+            load.notices = notices.len();
         }
         let all = || self.loads.iter().map(|load| load.rows.metadata());
         let sum = |count: fn(&Counts) -> u64| all().map(|metadata| count(&metadata.counts)).sum();
@@ -213,7 +212,7 @@ impl Merge {
         metadata.counts.unmatched = sum(|counts| counts.unmatched);
     }
 
-    /// The next request, and which load it is of, from 0.
+    /// The next request and the index of its load.
     pub fn next_of(&mut self) -> Result<Option<(usize, Request)>> {
         let mut heads =
             self.loads.iter().enumerate().filter_map(|(index, load)| load.head.map(|head| (head.at, index)));
@@ -235,7 +234,7 @@ impl Merge {
     }
 }
 
-/// Licences hold wherever their loads go.
+/// Appends the preamble of another load, because licences remain valid in the result.
 fn add_preamble(preamble: &mut String, number: usize, further: &str) {
     let further = further.trim();
     if preamble.contains(further) {
@@ -247,12 +246,11 @@ fn add_preamble(preamble: &mut String, number: usize, further: &str) {
     *preamble += &format!("Of load {number}:\n{further}");
 }
 
-/// Leaves out what the first load says of its times and what is not true of another.
+/// Drops metadata on times that holds for the first load but not for the other.
 fn compare_times(metadata: &mut Metadata, number: usize, other: &Metadata, order: Order) {
     if other.request_time != metadata.request_time {
         metadata.notice(format!(
-            "load {number}: its times are those of another moment of a request (when it was asked for, or issued) than \
-             those of load 1; its queueing times are left out"
+            "load {number} has the times of another moment (queued or issued) than load 1; its queueing times are dropped"
         ));
     }
     if let (Some(first), Some(other), Order::OfTime) = (metadata.epoch_unix_ns, other.epoch_unix_ns, order)
@@ -261,12 +259,12 @@ fn compare_times(metadata: &mut Metadata, number: usize, other: &Metadata, order
         metadata.epoch_unix_ns = None;
         let (by, later) = (Nanos(other.abs_diff(first) as i64), if other > first { "later" } else { "earlier" });
         metadata.notice(format!(
-            "load {number} was recorded {by} {later} than it stands here beside load 1: the date is left out"
+            "relative to load 1, load {number} was recorded {by} {later} than it runs here; the start date is dropped"
         ));
     }
 }
 
-/// What changes seldom as a load is read.
+/// The part of the metadata that rarely changes while a load is read.
 fn losses(metadata: &Metadata) -> (u64, u64, u64, u64, bool, usize) {
     let Counts { bad_lines, time_jumps, lost_events, unmatched, .. } = metadata.counts;
     (bad_lines, time_jumps, lost_events, unmatched, metadata.complete, metadata.notices.len())

@@ -1,8 +1,8 @@
-//! Changes to a load on its way: one file for each, and one line in [`TRANSFORMS`].
+//! Transforms of loads: one file for each, and one line in [`TRANSFORMS`].
 //!
-//! A [`Pipeline`] is parsed once, from text like `select from=0 to=300 | slip every=32768 increase=256`, and applied to
-//! readers of requests: what comes out is a reader again. Most transforms look at one request after the other; those
-//! that need the load as a whole keep it in a temporary file ([`Needs::Whole`]), never in memory.
+//! A [`Pipeline`] is parsed once, from text such as `select from=0 to=300 | slip every=32768 increase=256`. Applied to a
+//! reader of requests, it gives another reader. Most transforms handle one request at a time; those that need the whole
+//! load keep it in a temporary file ([`Needs::Whole`]), never in memory.
 
 mod adjacent;
 mod anonymise;
@@ -14,7 +14,7 @@ mod dense;
 mod derived;
 mod documentation;
 mod factor;
-mod held;
+
 mod merge;
 mod pipeline;
 mod ramped;
@@ -26,6 +26,7 @@ mod sample;
 mod scale;
 mod select;
 mod slip;
+mod spool;
 mod spread;
 mod subst;
 mod transform;
@@ -38,7 +39,7 @@ pub use until::{IsOver, until};
 
 use transform::{Built, Length, Stage, kept};
 
-/// Every transform, in the order in which they are documented.
+/// All transforms, in the order of their documentation.
 pub static TRANSFORMS: &[&Transform] = &[
     // which requests
     &select::TRANSFORM,

@@ -1,4 +1,4 @@
-//! Transforms one behind the other.
+//! A sequence of transforms.
 
 use std::fmt;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::params::{Phrase, Settings, did_you_mean, split};
 use super::counted::follow;
 use super::{IsOver, Length, Needs, Rows, Stage, TRANSFORMS, anonymise, merge, until};
 
-/// Transforms one behind the other, parsed and checked. A copy costs nothing.
+/// A parsed and checked sequence of transforms. Cheap to clone.
 #[derive(Clone)]
 pub struct Pipeline {
     stages: Arc<[(Settings, Stage)]>,
@@ -25,7 +25,7 @@ pub struct Pipeline {
 /// Parses `select from=0 to=300 | slip every=32768 increase=256`.
 ///
 /// # Errors
-/// If a name or a value is unknown, or what is asked for makes no sense; the message says what would be understood.
+/// If a name or value is unknown or settings contradict each other. The message suggests a correction.
 pub fn parse(pipeline: &str) -> Result<Pipeline> {
     build(pipeline).map_err(Error::Request)
 }
@@ -38,12 +38,12 @@ fn build(text: &str) -> std::result::Result<Pipeline, String> {
         let transform = TRANSFORMS
             .iter()
             .find(|transform| transform.form.name == name)
-            .ok_or_else(|| format!("no transform is called `{name}`; {}", did_you_mean(&name, names)))?;
+            .ok_or_else(|| format!("unknown transform `{name}`; {}", did_you_mean(&name, names)))?;
         let settings = Settings::new(&transform.form, &settings)?;
         if is_endless && transform.needs == Needs::Whole {
             return Err(format!(
-                "{name} needs the load as a whole, but what it gets never ends: say how often to repeat (times=), or \
-                 put a `select to=` between"
+                "{name} needs the whole load, but its input never ends: set `repeat times=`, or put a `select to=` \
+                 between them"
             ));
         }
         match (transform.length)(&settings) {
@@ -58,19 +58,19 @@ fn build(text: &str) -> std::result::Result<Pipeline, String> {
 }
 
 impl Pipeline {
-    /// The load as it comes out at the end.
+    /// Applies the pipeline to a load.
     ///
     /// # Errors
-    /// If another load that is needed can't be read, or there is no room for a temporary file. The rest is told by the
-    /// reader that is returned.
+    /// If another load cannot be read or there is no room for a temporary file. Later errors come from the returned
+    /// reader.
     pub fn apply(&self, rows: Rows) -> Result<Rows> {
         self.joined(rows, |rows| rows)
     }
 
-    /// The same, at its end as soon as `is_over` says so, whatever any of the transforms is about then.
+    /// Like [`Pipeline::apply`], but the load ends as soon as `is_over` returns true, in whichever transform that is.
     ///
     /// # Errors
-    /// As of [`Pipeline::apply`].
+    /// See [`Pipeline::apply`].
     pub fn apply_until(&self, rows: Rows, is_over: &IsOver) -> Result<Rows> {
         self.joined(rows, |rows| until(rows, is_over))
     }
@@ -83,9 +83,9 @@ impl Pipeline {
         Ok(Box::new(Edited::new(rows, self)))
     }
 
-    /// What the file that is made says of it: of what `anonymise` hid before, no more than the names of transforms.
-    /// Their settings name files, devices and commands.
-    fn told(&self) -> String {
+    /// The pipeline as recorded in files. Transforms before `anonymise` are recorded by name only, because their settings
+    /// name files, devices and commands.
+    fn recorded_text(&self) -> String {
         let hidden = self.stages.iter().rposition(|(settings, _)| settings.name() == anonymise::TRANSFORM.form.name);
         let stages = self.stages.iter().enumerate().map(|(index, (settings, _))| match hidden {
             Some(last) if index < last => settings.name().to_owned(),
@@ -94,19 +94,19 @@ impl Pipeline {
         stages.collect::<Vec<_>>().join(" | ")
     }
 
-    /// The files of other loads that it reads.
+    /// The files of other loads that the pipeline reads.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let joining = self.stages.iter().filter(|(settings, _)| settings.has(merge::WITH.name));
         joining.flat_map(|(settings, _)| settings.list(merge::WITH.name)).map(Path::new)
     }
 
-    /// Whether what comes out never ends, even if what goes in does.
+    /// Whether the output never ends, even if the input does.
     pub fn is_endless(&self) -> bool {
         self.is_endless
     }
 }
 
-/// As it would be typed, without what is secret.
+/// The text to type for this pipeline, without secrets.
 impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stages: Vec<String> = self.stages.iter().map(|(settings, _)| settings.typed()).collect();
@@ -114,10 +114,10 @@ impl fmt::Display for Pipeline {
     }
 }
 
-/// What a result says of it: no more than a load that was made with it.
+/// The same text in results as in loads.
 impl Serialize for Pipeline {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.told())
+        serializer.serialize_str(&self.recorded_text())
     }
 }
 
@@ -127,7 +127,7 @@ impl fmt::Debug for Pipeline {
     }
 }
 
-/// The last reader of a pipeline: what it knows of the load says how it was changed.
+/// The last reader of a pipeline: adds the pipeline to the preamble.
 struct Edited {
     rows: Rows,
     metadata: Metadata,
@@ -139,7 +139,7 @@ impl Edited {
         if !preamble.is_empty() && !preamble.ends_with('\n') {
             preamble.push('\n');
         }
-        preamble += &format!("Edited by iosonar: {}", pipeline.told());
+        preamble += &format!("Edited by iosonar: {}", pipeline.recorded_text());
         let mut metadata = rows.metadata().clone();
         metadata.source.preamble = preamble;
         Self { rows, metadata }

@@ -1,4 +1,4 @@
-//! The same places at a growing rate.
+//! The same requests at a growing rate.
 
 use crate::model::units::Nanos;
 use crate::params::{Definition, ParamDefault, ParamSpec, ParamType};
@@ -9,14 +9,14 @@ use super::{Needs, Transform, kept};
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "ramped",
-        about: "The same requests in the same order, at a rate that grows steadily: max(1, slope·t) per second",
-        details: "Replayed, it tells how many of these requests per second a storage can do: `iosonar limit` evaluates it.\n\
-                  The date is left out.",
+        about: "Keeps the requests and their order, at a rate that grows steadily: max(1, slope·t) per second",
+        details: "A replay of the result shows how many of these requests per second a device can serve: `iosonar limit`\n\
+                  evaluates it. Drops the start date.",
         params: &[ParamSpec {
             name: "slope",
             takes: ParamType::Positive,
             unset: ParamDefault::Refused,
-            help: "by how many requests per second the rate grows each second",
+            help: "growth of the rate, in requests per second each second",
         }],
         example: "ramped slope=10",
     },
@@ -31,14 +31,14 @@ pub static TRANSFORM: Transform = Transform {
                 number += 1;
                 Step::Emit(request)
             });
-            // These are no times of the trace any more.
+            // These are no longer times of the trace.
             Ok(Counted::with_metadata(ramp, |metadata| metadata.epoch_unix_ns = None))
         }))
     },
 };
 
-/// When the request of that number comes, in seconds: when the integral of max(1, slope·t) reaches the number. Up to
-/// t = 1/slope that is t; from there on it is 1/slope + (slope·t² − 1/slope)/2.
+/// The time of a request in seconds: where the integral of max(1, slope·t) reaches its number. The integral is t up to
+/// t = 1/slope, and 1/slope + (slope·t² − 1/slope)/2 from there on.
 fn time_of(number: u64, slope: f64) -> f64 {
     let number = number as f64;
     if number <= 1.0 / slope { number } else { (2.0 * number / slope - 1.0 / (slope * slope)).sqrt() }
@@ -49,11 +49,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rate_is_what_was_asked_for() {
+    fn the_rate_is_the_larger_of_one_and_slope_times_t() {
         for slope in [0.1, 1.0, 7.0, 100.0] {
             for number in 1..20_000 {
                 let (before, after) = (time_of(number - 1, slope), time_of(number, slope));
-                // Over one request the rate lies between that at its beginning and that at its end.
+                // The mean rate over one interval is between the rates at its ends.
                 let (low, high) = ((slope * before).max(1.0), (slope * after).max(1.0));
                 let rate = 1.0 / (after - before);
                 assert!(

@@ -1,4 +1,4 @@
-//! Other devices.
+//! Renames, joins or drops devices.
 
 use std::collections::HashMap;
 
@@ -13,11 +13,11 @@ use super::{Built, Needs, Rows, Transform, kept};
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "remap",
-        about: "Renames devices, joins several into one, or leaves some out",
-        details: "A device is named as in the load, or by its number there, from 0. A name may hold commas and colons, as\n\
-                  7,1 does, and stands for all devices that have it. Devices that are given the same name become one, on\n\
-                  which their requests overlap; `adjacent` puts them side by side instead. A device may appear late in a trace; that one never appears is told at the\n\
-                  end then.",
+        about: "Renames devices, joins several into one, or drops some",
+        details: "OLD is a device's name in the load, or its number there, from 0. A name may contain commas and colons, as in\n\
+                  7,1, and means all devices with that name. Devices with the same new name become one device, on which\n\
+                  their requests overlap; `adjacent` puts them side by side instead. A device may appear late in a trace: if\n\
+                  it never does, the error comes at the end.",
         params: &[
             ParamSpec {
                 name: "map",
@@ -29,7 +29,7 @@ pub static TRANSFORM: Transform = Transform {
                 name: "others",
                 takes: ParamType::Word(&["keep", "drop"]),
                 unset: ParamDefault::Default("keep"),
-                help: "what happens to devices that are not mentioned",
+                help: "what happens to devices that are not listed",
             },
         ],
         example: "remap map=sda:disk,sdb:disk others=drop",
@@ -40,34 +40,34 @@ pub static TRANSFORM: Transform = Transform {
 };
 
 fn build(settings: &Settings) -> Built {
-    // Names may hold commas: where one ends is known with the devices.
+    // Names may contain commas: only the devices show where one ends.
     let map = settings.list("map").join(",");
     let others = if settings.text("others") == "drop" { Others::Dropped } else { Others::Kept };
     Ok(Box::new(move |rows| Ok(Counted::on_same_devices(Remapped::new(rows, &map, others)?))))
 }
 
-/// What happens to devices that are not mentioned.
+/// What happens to devices that are not listed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Others {
     Kept,
     Dropped,
 }
 
-/// A load on other devices. A long trace may name devices that nobody knew of at its beginning: each is looked up when
-/// it appears, and what was mentioned but never appeared is an error at the end.
+/// A load with its devices remapped. Devices may appear late: each is looked up when it appears. A listed device that has
+/// not appeared by the end is an error.
 struct Remapped {
     rows: Rows,
     map: String,
     mentioned: Vec<Mention>,
     others: Others,
-    /// For each device of the load that was seen, where it goes.
+    /// For each input device seen so far, the output device; `None` if it is dropped.
     targets: Vec<Option<DeviceId>>,
-    /// Where the devices of a name that was given to some go: to one.
+    /// Output devices by the new name given to them.
     given: HashMap<String, DeviceId>,
-    /// The name of the only device, which has not appeared yet.
+    /// The name of the only output device, if no input device is mapped to it yet.
     expected: Option<String>,
     dropped: bool,
-    /// That of the load, on the new devices.
+    /// The metadata of the input, with the output devices.
     metadata: Metadata,
 }
 
@@ -78,13 +78,13 @@ struct Mention {
     found: Found,
 }
 
-/// What `OLD` turned out to be.
+/// What `OLD` refers to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Nothing,
-    /// The name of every device that has it.
+    /// All devices of that name.
     Name,
-    /// The number of one.
+    /// The device of that number.
     Number(usize),
 }
 
@@ -124,7 +124,7 @@ impl Remapped {
             remapped.refuse_missing()?;
         }
         if remapped.metadata.devices.is_empty() {
-            // A load has a device from its beginning: the first of those that are still to come.
+            // A load has at least one device from its beginning: use the first one still to come.
             let late = remapped.mentioned.iter().find(|mention| mention.found == Found::Nothing);
             let name = late.map(|late| late.new.clone().unwrap_or_else(|| late.old.clone())).unwrap_or_default();
             remapped.metadata.devices.push(Device { name: name.clone(), sectors: None });
@@ -133,13 +133,13 @@ impl Remapped {
         Ok(remapped)
     }
 
-    /// Finds out what becomes of the devices that were not seen before.
+    /// Maps the devices that have appeared since the last call.
     fn learn_devices(&mut self) -> Result<()> {
         let devices = self.rows.metadata().devices.clone();
         let known = self.targets.len();
         let late = &devices[known..];
         if known > 0 && late.iter().any(|device| device.name.contains([',', ':'])) {
-            // Where an item ends depends on the names.
+            // With the new names, items may end elsewhere.
             let now = pairs(&devices, &self.map)?;
             let before = self.mentioned.iter().map(|mention| (mention.old.as_str(), mention.new.as_deref()));
             if !before.eq(now) {
@@ -164,7 +164,7 @@ impl Remapped {
             let mention = mentions.next();
             if mentions.next().is_some() {
                 let name = if device.name.is_empty() { index.to_string() } else { device.name.clone() };
-                return Err(Error::Request(format!("remap: the device `{name}` stands twice in `{}`", self.map)));
+                return Err(Error::Request(format!("remap: `{}` lists the device `{name}` twice", self.map)));
             }
             let name = match mention {
                 None if self.others == Others::Dropped => None,
@@ -177,10 +177,10 @@ impl Remapped {
         Ok(())
     }
 
-    /// The device of that name, which is at least so large. Those that are given one name become one; others stay what
-    /// they are, whatever they are called.
+    /// The output device for an input device with this output name and size. Devices are joined if the user gave them
+    /// one name, not if they merely have the same one.
     fn device_named(&mut self, name: &str, sectors: Option<u64>) -> DeviceId {
-        // No more than the load has, and so many have numbers.
+        // Fits: there are no more output devices than input devices.
         let mut id = DeviceId(self.metadata.devices.len() as u16);
         if self.expected.take_if(|expected| expected == name).is_some() {
             id = DeviceId(0);
@@ -199,9 +199,9 @@ impl Remapped {
 
     fn ambiguous(&self, name: &str) -> Error {
         Error::Request(format!(
-            "remap: the device `{name}` appears so late in the load that `{}` was understood without it, as other names \
-             or numbers; convert the load first (iosonar convert IN x.load.parquet), and all devices are known from \
-             the start",
+            "remap: the device `{name}` appears late in the load and changes the meaning of `{}`, which was read as other \
+             names or numbers; convert the load first (iosonar convert IN x.load.parquet): then all devices are known \
+             from the start",
             self.map
         ))
     }
@@ -248,7 +248,7 @@ impl Source for Remapped {
     }
 }
 
-/// The devices that `OLD:NEW,OLD,…` mentions, and their new names.
+/// Parses `OLD:NEW,OLD,…`.
 fn pairs<'a>(devices: &[Device], map: &'a str) -> Result<Vec<(&'a str, Option<&'a str>)>> {
     let mut pairs = Vec::new();
     let mut rest = map;
@@ -257,9 +257,9 @@ fn pairs<'a>(devices: &[Device], map: &'a str) -> Result<Vec<(&'a str, Option<&'
         let old = item(devices, rest, &[',', ':']);
         rest = &rest[old.len()..];
         let mut new = None;
-        if let Some(behind) = rest.strip_prefix(':') {
-            let name = item(devices, behind, &[',']);
-            (new, rest) = (Some(name), &behind[name.len()..]);
+        if let Some(after) = rest.strip_prefix(':') {
+            let name = item(devices, after, &[',']);
+            (new, rest) = (Some(name), &after[name.len()..]);
         }
         if old.is_empty() || new == Some("") {
             let pair = &start[..start.len() - rest.len()];
@@ -267,14 +267,14 @@ fn pairs<'a>(devices: &[Device], map: &'a str) -> Result<Vec<(&'a str, Option<&'
         }
         pairs.push((old, new));
         match rest.strip_prefix(',') {
-            Some(behind) => rest = behind,
+            Some(after) => rest = after,
             None => return Ok(pairs),
         }
     }
 }
 
-/// What the text begins with: the longest name of a device that ends where an item can end, else all up to there. Names
-/// such as `7,1` hold what ends an item; among others of that form they are known before they appear.
+/// The first item of the text: the longest device name followed by one of `ends`, else everything before the first of
+/// `ends`. If other devices have names such as `7,1`, text of that form is a name before its device appears.
 fn item<'a>(devices: &[Device], text: &'a str, ends: &[char]) -> &'a str {
     let is_end = |rest: &str| rest.is_empty() || rest.starts_with(ends);
     let names = devices.iter().map(|device| device.name.as_str()).filter(|name| !name.is_empty());
@@ -290,7 +290,7 @@ fn item<'a>(devices: &[Device], text: &'a str, ends: &[char]) -> &'a str {
     &text[..longest.or_else(late).or_else(|| text.find(ends)).unwrap_or(text.len())]
 }
 
-/// The digits that a text begins with, and what follows.
+/// The leading digits of a text, and the rest.
 fn digits(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))

@@ -1,4 +1,4 @@
-//! The same again and again.
+//! Repeats a load.
 
 use crate::error::Result;
 use crate::model::metadata::Metadata;
@@ -7,42 +7,42 @@ use crate::model::units::{Nanos, Sectors};
 use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 
 use super::counted::{Counted, Source, outside, place};
-use super::held::{Held, Holder};
+use super::spool::{Spool, SpoolWriter};
 use super::{Built, Length, Needs, Rows, Transform};
 
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "repeat",
-        about: "The load again and again, forever if not told otherwise",
-        details: "The working set does not grow by that, unless each iteration is shifted (offset), or a `slip` follows. The\n\
-                  load is kept in a temporary file: 72 bytes for each of its requests. Put a `select to=` that ends it right\n\
-                  behind it: `repeat | clip from=1T | select to=1h` never ends if `clip` leaves nothing, as no request comes\n\
-                  that is late enough.",
+        about: "Repeats the load, endlessly by default",
+        details: "The working set stays the same unless each iteration is shifted (offset), or a `slip` follows. Keeps the\n\
+                  load in a temporary file: 72 bytes per request. Put a `select to=` that ends it directly after it:\n\
+                  `repeat | clip from=1T | select to=1h` never ends if `clip` drops everything, because no request reaches\n\
+                  the hour.",
         params: &[
             ParamSpec {
                 name: "times",
                 takes: ParamType::Count,
-                unset: ParamDefault::Means("forever"),
-                help: "how many iterations",
+                unset: ParamDefault::Means("endless"),
+                help: "number of iterations",
             },
             ParamSpec {
                 name: "offset",
                 takes: ParamType::Sectors,
                 unset: ParamDefault::Default("0"),
-                help: "by how much each iteration lies behind the one before",
+                help: "shift of each iteration against the previous one",
             },
             ParamSpec {
                 name: "period",
                 takes: ParamType::Time,
                 unset: ParamDefault::Means(
-                    "from the first request to the last, and the mean distance of two; 1 s if all have one time",
+                    "first request to last, plus the mean distance between requests; 1 s if all have the same time",
                 ),
-                help: "time from iteration to iteration",
+                help: "time from one iteration to the next",
             },
         ],
         example: "repeat times=5 offset=1G",
     },
-    // Its first iteration streams: no need to wait for the whole.
+    // The first iteration streams.
     needs: Needs::Rows,
     length: |settings| if settings.optional_count("times").is_some() { Length::Kept } else { Length::Endless },
     build,
@@ -52,7 +52,7 @@ fn build(settings: &Settings) -> Built {
     let (times, offset) = (settings.optional_count("times"), settings.sectors("offset"));
     let period = settings.optional_time("period");
     if times == Some(0) {
-        return Err("0 times is nothing: let times be at least 1".into());
+        return Err("times must be at least 1".into());
     }
     if period.is_some_and(|period| period.0 <= 0) {
         return Err("the period must be above zero".into());
@@ -60,7 +60,7 @@ fn build(settings: &Settings) -> Built {
     Ok(Box::new(move |rows| {
         let metadata = rows.metadata().clone();
         let repeat =
-            Repeat { times, offset, period, metadata, iteration: 0, phase: Phase::First(rows, Holder::new()?) };
+            Repeat { times, offset, period, metadata, iteration: 0, phase: Phase::First(rows, SpoolWriter::new()?) };
         Ok(if offset.0 == 0 { Counted::on_same_devices(repeat) } else { Counted::on_devices_of_any_size(repeat) })
     }))
 }
@@ -69,17 +69,17 @@ struct Repeat {
     times: Option<u64>,
     offset: Sectors,
     period: Option<Nanos>,
-    /// What is known of the load behind its first iteration.
+    /// The load's metadata, from the end of the first iteration.
     metadata: Metadata,
     iteration: u64,
     phase: Phase,
 }
 
 enum Phase {
-    /// The first iteration, put aside as it goes.
-    First(Rows, Holder),
-    /// A later iteration: what was put aside, the next request's number, and the time between iterations.
-    Later(Held, u64, Nanos),
+    /// The first iteration, stored as it streams.
+    First(Rows, SpoolWriter),
+    /// A later iteration: the stored requests, the next one's number, and the period.
+    Later(Spool, u64, Nanos),
     Done,
 }
 
@@ -88,20 +88,21 @@ impl Source for Repeat {
         loop {
             match &mut self.phase {
                 Phase::Done => return Ok(None),
-                Phase::First(rows, holder) => {
+                Phase::First(rows, writer) => {
                     if let Some(request) = rows.next()? {
-                        holder.push(&request)?;
+                        writer.push(&request)?;
                         return Ok(Some(request));
                     }
                     self.end_first()?;
                 }
-                Phase::Later(held, next, period) => {
-                    if *next < held.len() {
-                        let mut request = held.get(*next)?;
+                Phase::Later(spool, next, period) => {
+                    if *next < spool.len() {
+                        let mut request = spool.get(*next)?;
                         *next += 1;
                         let iteration = self.iteration;
-                        let outside = |setting| outside("repeat", setting, iteration * held.len() + *next);
-                        let passed = i64::try_from(iteration).ok().and_then(|n| period.0.checked_mul(n));
+                        let outside = |setting| outside("repeat", setting, iteration * spool.len() + *next);
+                        let passed =
+                            i64::try_from(iteration).ok().and_then(|iteration| period.0.checked_mul(iteration));
                         let at = passed.and_then(|passed| passed.checked_add(request.at.0));
                         request.at = Nanos(at.ok_or_else(|| outside("period= or times="))?);
                         if request.has_no_place() {
@@ -139,8 +140,8 @@ impl Source for Repeat {
     fn progress(&self) -> Option<f64> {
         match (&self.phase, self.times) {
             (Phase::First(rows, _), Some(times)) => rows.progress().map(|done| done / times as f64),
-            (Phase::Later(held, next, _), Some(times)) => {
-                Some((self.iteration as f64 + *next as f64 / held.len() as f64) / times as f64)
+            (Phase::Later(spool, next, _), Some(times)) => {
+                Some((self.iteration as f64 + *next as f64 / spool.len() as f64) / times as f64)
             }
             _ => None,
         }
@@ -149,29 +150,28 @@ impl Source for Repeat {
 
 impl Repeat {
     fn end_first(&mut self) -> Result<()> {
-        let Phase::First(rows, holder) = std::mem::replace(&mut self.phase, Phase::Done) else { return Ok(()) };
+        let Phase::First(rows, writer) = std::mem::replace(&mut self.phase, Phase::Done) else { return Ok(()) };
         self.metadata = rows.metadata().clone();
-        let mut held = holder.finish()?;
+        let mut spool = writer.finish()?;
         self.iteration = 1;
-        // An empty load stays empty, however often it is repeated.
-        if held.len() == 0 || self.times == Some(1) {
+        // An empty load stays empty.
+        if spool.len() == 0 || self.times == Some(1) {
             return Ok(());
         }
-        let (first, last) = (held.get(0)?.at, held.get(held.len() - 1)?.at);
+        let (first, last) = (spool.get(0)?.at, spool.get(spool.len() - 1)?.at);
         let span = last - first;
-        // An iteration must not begin before the last one ended: rows are in the order of time.
+        // An iteration must not begin before the previous one ended: rows are in the order of time.
         let natural = match span.0 {
-            // Nothing tells how far requests are apart.
+            // The distance between requests is unknown.
             0 => Nanos(1_000_000_000),
-            _ => (span + Nanos(span.0 / (held.len() as i64 - 1))).max(span + Nanos(1)),
+            _ => (span + Nanos(span.0 / (spool.len() as i64 - 1))).max(span + Nanos(1)),
         };
         let period = self.period.unwrap_or(natural);
         if period < span {
-            let problem =
-                format!("the load lasts {span}, longer than the period of {period} after which it is to begin again");
-            return Err(crate::Error::Request(format!("repeat: {problem}")));
+            let problem = format!("repeat: the load lasts {span}, longer than the period of {period}");
+            return Err(crate::Error::Request(problem));
         }
-        self.phase = Phase::Later(held, 0, period);
+        self.phase = Phase::Later(spool, 0, period);
         Ok(())
     }
 }

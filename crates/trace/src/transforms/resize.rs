@@ -1,4 +1,4 @@
-//! Larger or smaller requests.
+//! Multiplies request lengths.
 
 use crate::model::units::Sectors;
 use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
@@ -10,26 +10,26 @@ use super::{Built, Needs, Transform, kept};
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "resize",
-        about: "Multiplies the lengths of requests, and keeps them within bounds",
-        details: "Lengths are rounded down, but never to nothing. Requests without length, as flushes, stay as they are.",
+        about: "Multiplies the lengths of requests and keeps them within bounds",
+        details: "Rounds down, but to at least one sector. Requests without a length, such as flushes, stay as they are.",
         params: &[
             ParamSpec {
                 name: "factor",
                 takes: ParamType::Positive,
                 unset: ParamDefault::Default("2.0"),
-                help: "how much longer",
+                help: "factor for all lengths",
             },
             ParamSpec {
                 name: "min",
                 takes: ParamType::Sectors,
                 unset: ParamDefault::Default("0"),
-                help: "no request that has a length is shorter",
+                help: "shortest length of a request that has one",
             },
             ParamSpec {
                 name: "max",
                 takes: ParamType::Sectors,
                 unset: ParamDefault::Default("65536"),
-                help: "no request is longer",
+                help: "longest length",
             },
         ],
         example: "resize factor=1 max=128k",
@@ -43,9 +43,7 @@ fn build(settings: &Settings) -> Built {
     let factor = Factor::of(settings.number("factor"));
     let (min, max) = (settings.sectors("min").0, settings.sectors("max").0);
     if max < min.max(1) {
-        return Err(format!(
-            "max (65536 sectors, if it is not set) must be at least one sector, and not below min: {min}"
-        ));
+        return Err(format!("max (default 65536 sectors) must be at least one sector, and not less than min ({min})"));
     }
     Ok(Box::new(move |rows| {
         Ok(Counted::on_devices_of_any_size(PerRow::new(rows, move |mut request| {

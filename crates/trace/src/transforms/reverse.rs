@@ -1,4 +1,4 @@
-//! Backwards.
+//! Requests in reverse order.
 
 use crate::error::Result;
 use crate::model::metadata::Metadata;
@@ -6,13 +6,13 @@ use crate::model::request::Request;
 use crate::params::Definition;
 
 use super::counted::{Counted, Source};
-use super::held::Held;
+use super::spool::Spool;
 use super::{Needs, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "reverse",
-        about: "The times stay, the requests come in reverse order",
+        about: "Reverses the order of the requests; the times stay",
         details: "",
         params: &[],
         example: "reverse",
@@ -21,17 +21,17 @@ pub static TRANSFORM: Transform = Transform {
     length: kept,
     build: |_| {
         Ok(Box::new(|rows| {
-            let (requests, metadata) = Held::of(rows, |_, request| request)?;
-            Ok(Counted::on_same_devices(Reverse { next: 0, times: requests.twin()?, requests, metadata }))
+            let (requests, metadata) = Spool::of(rows, |_, request| request)?;
+            Ok(Counted::on_same_devices(Reverse { next: 0, times: requests.try_clone()?, requests, metadata }))
         }))
     },
 };
 
-/// Read from both ends.
+/// Takes times from the beginning and requests from the end.
 struct Reverse {
     next: u64,
-    times: Held,
-    requests: Held,
+    times: Spool,
+    requests: Spool,
     metadata: Metadata,
 }
 

@@ -1,4 +1,4 @@
-//! A part of the requests.
+//! A random part of the requests.
 
 use std::hash::Hasher;
 
@@ -12,34 +12,34 @@ use super::{Built, Needs, Transform, kept};
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "sample",
-        about: "A part of the requests, chosen by chance",
-        details: "by=region keeps all requests to some of the regions, and none to others: what is written is still read\n\
-                  again, and working sets shrink in proportion (spatial sampling: Waldspurger et al., FAST 2015). Requests\n\
-                  without length, as flushes, are at no place: there chance decides on each of them.",
+        about: "Keeps a random part of the requests",
+        details: "by=region keeps all requests of some regions and none of the others: data that is written is still\n\
+                  read back, and working sets shrink in proportion (spatial sampling: Waldspurger et al., FAST 2015).\n\
+                  Requests without a length, such as flushes, belong to no region and are drawn one by one.",
         params: &[
             ParamSpec {
                 name: "share",
                 takes: ParamType::Share,
                 unset: ParamDefault::Default("10%"),
-                help: "how much is kept",
+                help: "how much to keep",
             },
             ParamSpec {
                 name: "by",
                 takes: ParamType::Word(&["request", "region"]),
                 unset: ParamDefault::Default("request"),
-                help: "what chance decides on",
+                help: "draw single requests, or whole regions",
             },
             ParamSpec {
                 name: "region",
                 takes: ParamType::Sectors,
                 unset: ParamDefault::Default("1M"),
-                help: "how large regions are",
+                help: "size of a region",
             },
             ParamSpec {
                 name: "seed",
                 takes: ParamType::Count,
                 unset: ParamDefault::Default("1"),
-                help: "what chance depends on",
+                help: "seed of the random numbers",
             },
         ],
         example: "sample share=5% by=region",
@@ -64,10 +64,10 @@ fn build(settings: &Settings) -> Built {
             let mut hasher = SipHasher13::new_with_keys(seed, u64::from(request.device.0));
             hasher.write_u64(subject);
             if by_region && !has_region {
-                // Not the lot of the region that has the same number.
+                // Independent of the draw for the region with the same number.
                 hasher.write_u8(1);
             }
-            // The upper 53 bits, as a number from 0 up to, but not including, 1.
+            // The upper 53 bits, as a number in [0, 1).
             let chance = (hasher.finish() >> 11) as f64 / (1_u64 << 53) as f64;
             if chance < share { Step::Emit(request) } else { Step::Skip }
         })))

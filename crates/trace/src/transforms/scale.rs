@@ -1,4 +1,4 @@
-//! Faster, slower.
+//! Multiplies all times by a factor.
 
 use crate::model::units::Nanos;
 use crate::params::{Definition, ParamDefault, ParamSpec, ParamType};
@@ -11,13 +11,13 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "scale",
         about: "Stretches or compresses time",
-        details: "A natural load that was compressed is no natural load any more: what was far apart in time, and so\n\
-                  independent, comes together. The date is left out, unless the load is known to begin at time zero.",
+        details: "A compressed load is no longer a natural load: requests that were far apart, and so independent, move\n\
+                  together. Drops the start date unless the load is known to begin at time zero.",
         params: &[ParamSpec {
             name: "time",
             takes: ParamType::Positive,
             unset: ParamDefault::Refused,
-            help: "by what all times are multiplied: 0.5 is twice as fast",
+            help: "factor for all times: 0.5 is twice as fast",
         }],
         example: "scale time=0.5",
     },
@@ -34,7 +34,7 @@ pub static TRANSFORM: Transform = Transform {
                 Step::Emit(request)
             });
             Ok(Counted::with_metadata(scaled, |metadata| {
-                // Of what does not begin at zero it would tell a beginning that is not true.
+                // If the first request is not at zero, its wall-clock time moves by an unknown amount.
                 metadata.epoch_unix_ns = metadata.epoch_unix_ns.filter(|_| begins_at_zero || factor == 1.0);
             }))
         }))

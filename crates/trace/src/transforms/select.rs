@@ -9,26 +9,26 @@ use super::{Built, Length, Needs, Transform};
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "select",
-        about: "Only the requests of a window of time: from ≤ t < to",
-        details: "Times stay as they are, unless base=zero.",
+        about: "Keeps the requests of a window of time: from ≤ t < to",
+        details: "Times stay as they are unless base=zero.",
         params: &[
             ParamSpec {
                 name: "from",
                 takes: ParamType::Time,
                 unset: ParamDefault::Default("0"),
-                help: "where the window begins",
+                help: "start of the window",
             },
             ParamSpec {
                 name: "to",
                 takes: ParamType::Time,
                 unset: ParamDefault::Default("300"),
-                help: "where it ends",
+                help: "end of the window",
             },
             ParamSpec {
                 name: "base",
                 takes: ParamType::Word(&["keep", "zero"]),
                 unset: ParamDefault::Default("keep"),
-                help: "what becomes of times: kept, or counted from the window's beginning",
+                help: "keep the times, or count them from the start of the window",
             },
         ],
         example: "select from=1h to=65m base=zero",
@@ -41,7 +41,7 @@ pub static TRANSFORM: Transform = Transform {
 fn build(settings: &Settings) -> Built {
     let (from, to) = (settings.time("from"), settings.time("to"));
     if to <= from {
-        return Err("to (300 s, if it is not set) must be later than from".into());
+        return Err("to (default 300 s) must be later than from".into());
     }
     let base = if settings.text("base") == "zero" { from } else { Nanos::ZERO };
     Ok(Box::new(move |rows| {
@@ -57,7 +57,7 @@ fn build(settings: &Settings) -> Built {
             Step::Emit(request)
         });
         Ok(Counted::with_metadata(window, |metadata| {
-            // The zero of time is elsewhere now.
+            // Time zero has moved by `base`.
             metadata.epoch_unix_ns = metadata.epoch_unix_ns.and_then(|epoch| epoch.checked_add(base.0));
         }))
     }))

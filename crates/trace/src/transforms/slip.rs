@@ -1,4 +1,4 @@
-//! Positions that move on slowly.
+//! Positions that shift slowly.
 
 use crate::params::{Definition, ParamDefault, ParamSpec, ParamType};
 
@@ -8,20 +8,20 @@ use super::{Needs, Transform, kept};
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "slip",
-        about: "Moves positions on slowly: after every so many requests all that follow lie further behind",
-        details: "With `repeat` in front, each iteration goes to slightly different places.",
+        about: "Shifts positions slowly: by one more step after every so many requests",
+        details: "After a `repeat`, each iteration accesses slightly different positions.",
         params: &[
             ParamSpec {
                 name: "every",
                 takes: ParamType::Count,
                 unset: ParamDefault::Default("32768"),
-                help: "requests until the next step",
+                help: "requests per step",
             },
             ParamSpec {
                 name: "increase",
                 takes: ParamType::Sectors,
                 unset: ParamDefault::Default("256"),
-                help: "how far each step goes",
+                help: "size of a step",
             },
         ],
         example: "slip every=32768 increase=256",

@@ -1,4 +1,4 @@
-//! A larger region.
+//! Spreads positions over a larger region.
 
 use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 
@@ -10,10 +10,10 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "spread",
         about: "Spreads the positions s over a larger region: ⌊s·factor / align⌋·align + s mod align + offset",
-        details: "Seeks get longer. The offset within a block of `align` sectors stays, but blocks are spread by the\n\
-                  sector: two requests that begin at different sectors of one block may end up in different blocks. Places\n\
-                  that are used again stay one place; what overlaps in part may come apart. Below a factor of 1 different\n\
-                  places may fall together.",
+        details: "Seeks get longer. The offset within a block of `align` sectors stays, but blocks are spread by sector: two\n\
+                  requests that begin at different sectors of one block may end up in different blocks. Requests at the same\n\
+                  position stay at the same position; requests that overlap in part may separate. With a factor below 1,\n\
+                  different positions may coincide.",
         params: &[
             ParamSpec {
                 name: "factor",
@@ -25,13 +25,13 @@ pub static TRANSFORM: Transform = Transform {
                 name: "align",
                 takes: ParamType::Sectors,
                 unset: ParamDefault::Default("8"),
-                help: "blocks in which offsets stay: a multiple of it remains one",
+                help: "block size: multiples of it stay multiples of it",
             },
             ParamSpec {
                 name: "offset",
                 takes: ParamType::Sectors,
                 unset: ParamDefault::Default("0"),
-                help: "added to each position",
+                help: "added to every position",
             },
         ],
         example: "spread factor=4",
@@ -53,7 +53,7 @@ fn build(settings: &Settings) -> Built {
                 return Step::Emit(request);
             }
             let sector = request.sector.0;
-            // Beyond what a number holds it is the highest number, which is no place.
+            // Saturates at the highest number, which `place` refuses.
             let blocks = factor.floor(sector, align);
             let spread = blocks.checked_mul(align).and_then(|start| start.checked_add(sector % align));
             if place(spread, request.sectors).is_none() {

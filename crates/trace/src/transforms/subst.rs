@@ -1,4 +1,4 @@
-//! Writes for reads, or the other way round.
+//! Replaces an operation.
 
 use crate::model::request::{Flags, Op};
 use crate::model::units::{Sector, Sectors};
@@ -10,22 +10,22 @@ use super::{Built, Needs, Transform, kept};
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "subst",
-        about: "Replaces one operation by another: reads by writes, for example",
-        details: "R and W stand for read and write. What becomes a flush loses its place and length. A flush has none, and\n\
-                  becomes nothing else. Of the flags only `sync` and `metadata` are kept: the others belong to\n\
-                  the operation that is replaced.",
+        about: "Replaces one operation with another, for example reads with writes",
+        details: "R and W stand for read and write. A request that becomes a flush loses its position and length. A flush\n\
+                  has neither and cannot become anything else. Of the flags only `sync` and `metadata` are kept: the others\n\
+                  belong to the replaced operation.",
         params: &[
             ParamSpec {
                 name: "from",
                 takes: ParamType::Text,
                 unset: ParamDefault::Default("R"),
-                help: "the operation to replace",
+                help: "operation to replace",
             },
             ParamSpec {
                 name: "to",
                 takes: ParamType::Text,
                 unset: ParamDefault::Default("W"),
-                help: "what it becomes",
+                help: "its replacement",
             },
         ],
         example: "subst from=write to=read",
@@ -38,7 +38,7 @@ pub static TRANSFORM: Transform = Transform {
 fn build(settings: &Settings) -> Built {
     let (from, to) = (op(settings.text("from"))?, op(settings.text("to"))?);
     if from == Op::Flush && to != Op::Flush {
-        return Err(format!("a flush has no place and no length that a {} could have", to.name()));
+        return Err(format!("a flush cannot become a {}: it has no position and no length", to.name()));
     }
     Ok(Box::new(move |rows| {
         Ok(Counted::on_same_devices(PerRow::new(rows, move |mut request| {

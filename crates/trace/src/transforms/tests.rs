@@ -1,9 +1,9 @@
-//! Each transform against a slow and obvious model of it, on any load.
+//! Compares each transform with a slow and obvious model, on random loads.
 
 mod joined;
 mod late;
-mod places;
-mod told;
+mod metadata;
+mod positions;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -46,20 +46,20 @@ pub fn load(requests: Vec<Request>) -> Rows {
     Box::new(Given { requests: requests.into_iter(), metadata })
 }
 
-/// All requests of a load, and what is known of it in the end. That must be what is there.
+/// All requests of a load, and its metadata at the end, which must agree with them.
 pub fn all(mut rows: Rows) -> (Vec<Request>, Metadata) {
     let mut requests = Vec::new();
     while let Some(request) = rows.next().unwrap() {
         requests.push(request);
     }
-    assert!(rows.next().unwrap().is_none(), "a load that ended goes on");
+    assert!(rows.next().unwrap().is_none(), "a load that ended returns another request");
     let metadata = rows.metadata().clone();
     let mut counted = Metadata::new(Kind::Load, "");
     requests.iter().for_each(|request| counted.count_request(request));
     assert_eq!(metadata.span, counted.span);
     assert_eq!(metadata.counts.requests, counted.counts.requests);
     assert_eq!(metadata.counts.reads, counted.counts.reads);
-    assert_eq!(metadata.counts.bad_lines, 7, "what was lost before is still lost");
+    assert_eq!(metadata.counts.bad_lines, 7, "losses of the input are kept");
     assert!(requests.is_sorted_by_key(|request| request.at), "not in the order of time");
     (requests, metadata)
 }
@@ -89,7 +89,7 @@ fn edited(pipeline: &str, requests: &[Request]) -> Vec<Request> {
     all(parse(pipeline).unwrap().apply(load(requests.to_vec())).unwrap()).0
 }
 
-/// What is left of a pipeline that fails.
+/// The error of a pipeline that fails.
 fn failure(pipeline: &str, requests: &[Request]) -> String {
     let run = || -> Result<()> {
         let mut rows = parse(pipeline)?.apply(load(requests.to_vec()))?;
@@ -107,7 +107,7 @@ fn seconds(from: f64) -> Nanos {
 
 proptest! {
     #[test]
-    fn select_is_a_window(requests in requests(100, 1000), from in 0_i64..60, length in 1_i64..60) {
+    fn select_keeps_a_window_of_time(requests in requests(100, 1000), from in 0_i64..60, length in 1_i64..60) {
         let (start, end) = (from * SECOND, (from + length) * SECOND);
         let model: Vec<Request> = requests.iter().filter(|r| (start..end).contains(&r.at.0)).copied().collect();
         let to = from + length;
@@ -117,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn clip_is_a_set_of_sectors(requests in requests(50, 300), from in 0_u64..200, length in 1_u64..200) {
+    fn clip_keeps_the_sectors_of_a_region(requests in requests(50, 300), from in 0_u64..200, length in 1_u64..200) {
         let to = from + length;
         let sectors = |r: &Request| (r.sector.0..r.end().0).filter(|s| (from..to).contains(s)).collect::<Vec<_>>();
         let model: Vec<_> = requests.iter().filter(|r| r.sectors.0 == 0 || !sectors(r).is_empty()).collect();
@@ -131,13 +131,13 @@ proptest! {
         for (cut, moved) in cut.iter().zip(&moved).filter(|(cut, _)| cut.sectors.0 > 0) {
             prop_assert_eq!(cut.sector.0 - from, moved.sector.0);
         }
-        let whole = edited(&format!("clip from={from} to={to} crossing=drop"), &requests);
+        let uncut = edited(&format!("clip from={from} to={to} crossing=drop"), &requests);
         let inside = |r: &&Request| r.sectors.0 == 0 || r.sector.0 >= from && r.end().0 <= to;
-        prop_assert_eq!(whole, requests.iter().filter(inside).copied().collect::<Vec<_>>());
+        prop_assert_eq!(uncut, requests.iter().filter(inside).copied().collect::<Vec<_>>());
     }
 
     #[test]
-    fn slip_accumulates(requests in requests(100, 1000), every in 1_usize..20, increase in 0_u64..100) {
+    fn slip_shifts_by_one_more_step_each_time(requests in requests(100, 1000), every in 1_usize..20, increase in 0_u64..100) {
         let mut model = requests.clone();
         let mut offset = 0;
         for (done, request) in model.iter_mut().enumerate() {
@@ -150,12 +150,12 @@ proptest! {
     }
 
     #[test]
-    fn spread_is_its_formula(requests in requests(100, 1 << 40), quarters in 1_u32..40, align in 1_u64..64, offset in 0_u64..9) {
+    fn spread_follows_its_formula(requests in requests(100, 1 << 40), quarters in 1_u32..40, align in 1_u64..64, offset in 0_u64..9) {
         let factor = f64::from(quarters) / 4.0;
         let spread = edited(&format!("spread factor={factor} align={align} offset={offset}"), &requests);
         for (before, after) in requests.iter().zip(&spread) {
             let s = u128::from(before.sector.0);
-            // ⌊s·f / align⌋·align + s mod align + offset, in whole numbers.
+            // ⌊s·f / align⌋·align + s mod align + offset, in uncut numbers.
             let model = s * u128::from(quarters) / (4 * u128::from(align)) * u128::from(align) + s % u128::from(align);
             let model = if before.sectors.0 == 0 { s } else { model + u128::from(offset) };
             prop_assert_eq!(u128::from(after.sector.0), model);
@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn reverse_keeps_times_and_turns_the_rest(requests in requests(100, 1000)) {
+    fn reverse_keeps_times_and_reverses_the_rest(requests in requests(100, 1000)) {
         let times = requests.iter().map(|r| r.at);
         let model: Vec<Request> = requests.iter().rev().zip(times).map(|(r, at)| Request { at, ..*r }).collect();
         prop_assert_eq!(edited("reverse", &requests), model);
@@ -310,10 +310,10 @@ proptest! {
     }
 
     #[test]
-    fn anonymise_permutes_regions_and_people(requests in requests(100, 5000)) {
+    fn anonymise_permutes_regions_and_processes(requests in requests(100, 5000)) {
         let hidden = edited("anonymise region=100 key=secret", &requests);
         prop_assert_eq!(edited("anonymise region=100 key=secret", &requests), hidden.clone());
-        // The model: cut at borders, then one region goes to one region, one person to one person.
+        // The model: cut at borders, then map regions and processes one to one.
         let mut cut = Vec::new();
         for request in &requests {
             let mut rest = *request;
@@ -345,7 +345,7 @@ fn placed(request: &Request, sector: u64) -> Request {
     Request { sector: if request.sectors.0 == 0 { request.sector } else { Sector(sector) }, ..*request }
 }
 
-/// Pairs of which each side determines the other.
+/// Checks that a map is one to one.
 struct Pairs<T> {
     there: HashMap<T, T>,
     back: HashMap<T, T>,
@@ -375,20 +375,20 @@ fn written(folder: &tempfile::TempDir, name: &str, requests: &[Request]) -> Path
     path
 }
 
-/// One request a second, 8 sectors each, one behind the other; every third is a write.
+/// One request per second, sequential, 8 sectors each; every third is a write.
 fn regular(count: u64) -> Vec<Request> {
     let op = |n| if n % 3 == 0 { Op::Write } else { Op::Read };
     (0..count).map(|n| Request::new(Nanos(n as i64 * SECOND), op(n), Sector(n * 8), Sectors(8))).collect()
 }
 
 #[test]
-fn reverse_crosses_the_blocks_of_its_temporary_file() {
+fn reverse_reads_across_blocks_of_its_temporary_file() {
     let turned = edited("reverse", &regular(3000));
     assert!(turned.iter().enumerate().all(|(n, r)| r.sector.0 == (2999 - n as u64) * 8));
 }
 
 #[test]
-fn the_period_of_a_repetition_goes_on_evenly() {
+fn iterations_continue_at_the_mean_distance_of_requests() {
     let times: Vec<f64> = edited("repeat times=3", &regular(4)).iter().map(|r| r.at.as_secs()).collect();
     assert_eq!(times, (0..12).map(f64::from).collect::<Vec<_>>());
     assert_eq!(edited("repeat times=3", &[]), []);
@@ -404,7 +404,7 @@ fn a_sample_has_about_its_share() {
 }
 
 #[test]
-fn flushes_are_no_region_of_a_sample() {
+fn flushes_are_sampled_one_by_one() {
     let flush = |n| Request::new(Nanos(n), Op::Flush, Sector(0), Sectors(0));
     let kept = edited("sample share=50% by=region", &(0..1000).map(flush).collect::<Vec<_>>()).len();
     assert!((400..600).contains(&kept), "{kept}");
@@ -428,8 +428,8 @@ fn devices_with_commas_in_their_names_can_be_remapped() {
 }
 
 #[test]
-fn missing_completions_are_counted_among_what_is_left() {
-    // Every second one completes, and so five do not.
+fn missing_completions_are_counted_among_the_remaining_requests() {
+    // Every second request completes; five do not.
     let mut requests = regular(10);
     requests.iter_mut().step_by(2).for_each(|request| request.latency = Some(Nanos(1)));
     for (pipeline, unmatched) in [
@@ -452,19 +452,19 @@ fn missing_completions_are_counted_among_what_is_left() {
 }
 
 #[test]
-fn derived_says_how_busy_its_snippets_are() {
+fn derived_reports_the_rates_of_its_snippets() {
     let mut requests = regular(30);
     requests
         .extend((0..50).map(|n| Request::new(seconds(30.0 + f64::from(n) / 10.0), Op::Read, Sector(0), Sectors(8))));
     let rows = parse("derived snippet=5s outputs=2 output=1").unwrap().apply(load(requests.clone())).unwrap();
     let (_, metadata) = all(rows);
-    // The last snippet holds the fifty; as the last one it is left out. 6 others remain, 3 of them here.
+    // The last snippet, with the fifty, is dropped. 6 others remain, 3 of them here.
     assert_eq!(metadata.notices, ["derived: 3 snippets of 5 s, as IOPS@SECOND: 1@0 1@10 1@20"]);
     assert!(failure("derived", &requests).contains("shorter"));
 }
 
 #[test]
-fn process_numbers_that_linux_does_not_have_are_hidden_as_well() {
+fn process_numbers_beyond_those_of_linux_are_permuted() {
     let mut requests = regular(2);
     (requests[0].pid, requests[1].pid) = (Some(4_194_304), Some(i32::MAX as u32));
     let hidden = edited("anonymise region=8 key=secret", &requests);
@@ -474,7 +474,7 @@ fn process_numbers_that_linux_does_not_have_are_hidden_as_well() {
 }
 
 #[test]
-fn what_has_no_length_makes_no_region() {
+fn requests_without_length_do_not_extend_a_region() {
     let far = Request::new(Nanos(1), Op::Write, Sector(1_000_000_000), Sectors(0));
     let requests = [Request::new(Nanos(0), Op::Write, Sector(0), Sectors(8)), far];
     let rows = parse("adjacent").unwrap().apply(load(requests.to_vec())).unwrap();
@@ -482,46 +482,46 @@ fn what_has_no_length_makes_no_region() {
 }
 
 #[test]
-fn a_shell_command_sees_the_text() {
+fn cmd_passes_the_load_through_a_shell_command() {
     let requests = regular(3000);
     let reads: Vec<Request> = requests.iter().filter(|r| r.op == Op::Read).copied().collect();
     assert_eq!(edited("cmd command='grep -v \"; W ;\"'", &requests), reads);
     assert_eq!(edited("cmd", &requests), requests);
-    // One that has seen enough is no failure; one that fails is.
+    // Closing the input early is no failure; a nonzero exit status is.
     assert_eq!(edited("cmd command='head -n 12'", &regular(30_000)).len(), 12 - header_lines());
     assert!(failure("cmd command='cat; exit 3'", &requests).contains("exit status: 3"));
     assert!(failure("cmd command='no-such-command'", &requests).contains("exit status: 127"));
-    // Whoever stops early leaves nothing running, and does not wait.
+    // A consumer that stops early ends the command and does not wait for it.
     assert_eq!(edited("cmd command='cat; sleep 1000' | select to=5", &requests).len(), 5);
 }
 
-/// Lines that the classic text has in front of its rows here: the preamble and the names of the columns.
+/// Lines of classic text before the rows: the preamble and the names of the columns.
 fn header_lines() -> usize {
     2
 }
 
 #[test]
-fn the_file_says_how_it_was_made_and_keeps_its_licence() {
+fn the_preamble_records_the_pipeline_and_keeps_the_licence() {
     let pipeline = parse("select to=5 | slip  every=2").unwrap();
     let (_, metadata) = all(pipeline.apply(load(regular(10))).unwrap());
     assert_eq!(metadata.source.preamble, "Free for all\nEdited by iosonar: select to=5 | slip every=2");
 }
 
 #[test]
-fn an_anonymous_load_tells_nothing_of_its_origin() {
+fn anonymise_removes_the_origin() {
     let mut requests = regular(10);
     requests[3].comm = Comm::new("payroll");
     let (rows, metadata) = all(parse("anonymise key=hunter2").unwrap().apply(load(requests)).unwrap());
-    let said = format!("{metadata:?}{rows:?}");
+    let text = format!("{metadata:?}{rows:?}");
     for secret in ["hunter2", "sda", "Free", "payroll"] {
-        assert!(!said.contains(secret), "{secret} is told: {said}");
+        assert!(!text.contains(secret), "{secret} is not removed: {text}");
     }
     let once = edited("anonymise region=8", &regular(1000));
     assert_ne!(once, edited("anonymise region=8", &regular(1000)), "the key is always the same");
 }
 
 #[test]
-fn an_anonymous_load_does_not_tell_what_was_done_before() {
+fn settings_of_transforms_before_anonymise_are_not_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let file = written(&folder, "acme.load.parquet", &regular(3));
     let pipeline = format!(
@@ -541,7 +541,7 @@ fn an_anonymous_load_does_not_tell_what_was_done_before() {
 }
 
 #[test]
-fn every_transform_has_an_example_that_can_be_parsed_and_defaults_that_hold() {
+fn every_example_parses() {
     for transform in TRANSFORMS {
         let form = &transform.form;
         assert_eq!(parse(form.example).unwrap().to_string(), form.example);
@@ -552,38 +552,38 @@ fn every_transform_has_an_example_that_can_be_parsed_and_defaults_that_hold() {
 }
 
 #[test]
-fn what_can_not_be_meant_is_refused() {
-    for (pipeline, said) in [
+fn invalid_settings_are_explained() {
+    for (pipeline, expected) in [
         ("slipp", "did you mean slip?"),
         ("slip evry=5", "did you mean every?"),
         ("select from=10 to=5", "must be later than from"),
-        ("clip from=10 to=10", "clip: to must lie behind"),
+        ("clip from=10 to=10", "clip: to must be greater than from"),
         ("slip every=0", "slip: every must be at least 1"),
-        ("resize min=10 max=5", "max (65536 sectors"),
-        ("adjacent with=", "a file that has no name"),
-        ("append with=", "a file that has no name"),
+        ("resize min=10 max=5", "max (default 65536 sectors"),
+        ("adjacent with=", "an empty file name"),
+        ("append with=", "an empty file name"),
         ("subst from=X", "no operation `X`"),
         ("scale", "scale needs time=NUMBER"),
         ("derived outputs=2 output=3", "from 1 to 2"),
         ("repeat | reverse", "never ends"),
-        ("repeat times=0", "0 times is nothing"),
+        ("repeat times=0", "times must be at least 1"),
         ("merge with=a,b,c offset=1,2", "2 offsets for 3 loads"),
         ("anonymise key=", "anonymise: the key is empty"),
         ("anonymise key=' '", "anonymise: the key is empty"),
         ("", "nothing"),
     ] {
         let error = parse(pipeline).unwrap_err().to_string();
-        assert!(error.contains(said), "{pipeline}: {error}");
+        assert!(error.contains(expected), "{pipeline}: {error}");
     }
-    for (pipeline, said) in [
+    for (pipeline, expected) in [
         ("remap map=sdc:x", "the load has no device `sdc`; its numbers go from 0 to 1; did you mean sd"),
         ("remap map=sda:", "`sda:` is not of the form OLD:NEW"),
         ("remap map=sda,,sdb", "`` is not of the form OLD:NEW"),
-        ("remap map=0:x,0:y", "the device `sda` stands twice in `0:x,0:y`"),
-        ("remap map=1,sdb:y", "the device `sdb` stands twice"),
+        ("remap map=0:x,0:y", "`0:x,0:y` lists the device `sda` twice"),
+        ("remap map=1,sdb:y", "lists the device `sdb` twice"),
     ] {
         let error = failure(pipeline, &[]);
-        assert!(error.contains(said), "{pipeline}: {error}");
+        assert!(error.contains(expected), "{pipeline}: {error}");
     }
     assert!(failure("remap map=sda others=drop,", &[]).contains("did you mean drop?"));
     assert!(failure("merge with=/nowhere/x.load", &[]).contains("/nowhere/x.load"));
@@ -591,13 +591,13 @@ fn what_can_not_be_meant_is_refused() {
 
 proptest! {
     #[test]
-    fn no_text_makes_the_parser_panic(text in "[a-z =|'0-9.,:-]{0,60}") {
+    fn the_parser_never_panics(text in "[a-z =|'0-9.,:-]{0,60}") {
         _ = parse(&text);
     }
 
-    /// Positions, lengths and times at the end of what numbers hold: strange results, but results.
+    /// Positions, lengths and times up to the limits of their types.
     #[test]
-    fn no_request_makes_a_transform_panic(
+    fn transforms_never_panic(
         drawn in prop::collection::vec((request(), any::<(u64, u64, i64)>(), 0_u16..3), 0..20), which in 0..TRANSFORMS.len(),
     ) {
         let mut requests: Vec<Request> = drawn
@@ -606,7 +606,7 @@ proptest! {
                 at: Nanos(at),
                 device: DeviceId(device),
                 sector: Sector(sector),
-                // As long as one may be, or as long as many are: `anonymise` cuts into regions.
+                // Bounded, because `anonymise` cuts requests into regions.
                 sectors: Sectors(sectors % (1 << 24)),
                 ..request
             })
@@ -623,34 +623,34 @@ proptest! {
 }
 
 #[test]
-fn what_leaves_a_load_is_refused_with_its_row_and_setting() {
+fn requests_moved_out_of_range_are_refused_with_number_and_setting() {
     let folder = tempfile::tempdir().unwrap();
     let file = written(&folder, "other.load.parquet", &[Request::new(Nanos(1 << 60), Op::Read, Sector(0), Sectors(8))]);
     let merge = format!("merge with={} offset=100000d", file.display());
     let append = format!("scale time=3e9 | append with={}", file.display());
-    for (pipeline, said) in [
-        ("spread factor=1e18", "spread: factor= leads request 2 out of what a load can hold: sectors before"),
-        ("spread offset=18014398509481975", "spread: offset= leads request 2 "),
-        ("scale time=1e12", "scale: time= leads request 2 "),
-        ("scale time=1e12", "times up to 292 years from its zero"),
-        ("repeat times=3 period=100000d", "repeat: period= or times= leads request 9 "),
-        ("repeat times=3 offset=9007199254740992", "repeat: offset= or times= leads request 9 "),
-        ("slip every=2 increase=18014398509481983", "slip: increase= leads request 3 "),
-        ("resize factor=1e18 max=18446744073709551615", "resize: factor= or min= leads request 1 "),
-        (merge.as_str(), "merge: offset= leads request 1 "),
-        (append.as_str(), "append: with= leads request 5 "),
+    for (pipeline, expected) in [
+        ("spread factor=1e18", "spread: factor= moves request 2 out of range: a load holds sectors up to"),
+        ("spread offset=18014398509481975", "spread: offset= moves request 2 "),
+        ("scale time=1e12", "scale: time= moves request 2 "),
+        ("scale time=1e12", "times within 292 years of its zero"),
+        ("repeat times=3 period=100000d", "repeat: period= or times= moves request 9 "),
+        ("repeat times=3 offset=9007199254740992", "repeat: offset= or times= moves request 9 "),
+        ("slip every=2 increase=18014398509481983", "slip: increase= moves request 3 "),
+        ("resize factor=1e18 max=18446744073709551615", "resize: factor= or min= moves request 1 "),
+        (merge.as_str(), "merge: offset= moves request 1 "),
+        (append.as_str(), "append: with= moves request 5 "),
     ] {
         let error = failure(pipeline, &regular(4));
-        assert!(error.contains(said), "{pipeline}: {error}");
+        assert!(error.contains(expected), "{pipeline}: {error}");
     }
     let late = [Request { at: Nanos(SECOND * 86_400), ..regular(1)[0] }];
-    assert!(failure("select from=-106751d to=106751d base=zero", &late).contains("select: base= leads request 1 "));
-    // Up to the last sector.
+    assert!(failure("select from=-106751d to=106751d base=zero", &late).contains("select: base= moves request 1 "));
+    // The last sector is valid.
     assert_eq!(edited("spread factor=1 offset=18014398509481975", &regular(1))[0].end().0, MAX_END_SECTOR);
 }
 
 #[test]
-fn what_never_ends_is_known_to() {
+fn endless_pipelines_are_known() {
     assert!(parse("repeat").unwrap().is_endless());
     assert!(parse("repeat | slip").unwrap().is_endless());
     assert!(!parse("repeat times=2").unwrap().is_endless());
@@ -658,12 +658,12 @@ fn what_never_ends_is_known_to() {
 }
 
 #[test]
-fn the_documentation_is_up_to_date() {
+fn docs_transforms_md_is_up_to_date() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/transforms.md");
-    let told = documentation();
+    let expected_text = documentation();
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(file, &told).unwrap();
+        std::fs::write(file, &expected_text).unwrap();
     }
-    let stands = std::fs::read_to_string(file).unwrap_or_default();
-    assert!(stands == told, "docs/transforms.md is not what the transforms say: run this test with UPDATE_DOCS=1");
+    let found = std::fs::read_to_string(file).unwrap_or_default();
+    assert!(found == expected_text, "docs/transforms.md is out of date: run this test with UPDATE_DOCS=1");
 }

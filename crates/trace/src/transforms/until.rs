@@ -1,5 +1,5 @@
-//! A load that can be stopped while nothing comes of it: behind a transform that leaves everything out, a request that
-//! goes on may never come.
+//! A load that can be stopped between two requests of its input: after a transform that drops everything, its `next`
+//! might otherwise never return.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::model::request::Request;
 
 use super::Rows;
 
-/// Tells whether the load is to end.
+/// Returns true once the load must end.
 pub type IsOver = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// The load, at its end as soon as it is told so: `is_over` is asked before each request.
+/// Ends the load as soon as `is_over` returns true. It is called before each request.
 pub fn until(rows: Rows, is_over: &IsOver) -> Rows {
     Box::new(Until { rows, is_over: Arc::clone(is_over) })
 }

@@ -1,10 +1,10 @@
-//! Several loads that become one.
+//! Transforms that join several loads.
 
-use super::told::with;
+use super::metadata::with;
 use super::*;
 use crate::model::metadata::RequestTime;
 
-/// A file of three requests from this second on, of which this is known.
+/// Writes a file of three requests that begins at this second, with changed metadata.
 pub fn file_with(folder: &tempfile::TempDir, name: &str, from: i64, change: impl FnOnce(&mut Metadata)) -> PathBuf {
     let path = folder.path().join(name);
     let mut metadata = Metadata::new(Kind::Load, "test");
@@ -19,7 +19,7 @@ pub fn file_with(folder: &tempfile::TempDir, name: &str, from: i64, change: impl
 
 proptest! {
     #[test]
-    fn append_is_one_load_behind_the_other(one in requests(50, 1000), other in requests(50, 1000)) {
+    fn append_concatenates_loads(one in requests(50, 1000), other in requests(50, 1000)) {
         let folder = tempfile::tempdir().unwrap();
         let files = ["b", "empty", "c"].map(|name| {
             let requests = if name == "empty" { &[][..] } else { &other };
@@ -27,7 +27,7 @@ proptest! {
         });
         let mut model: Vec<Request> = Vec::new();
         for load in [&one, &other, &other].into_iter().filter(|load| !load.is_empty()) {
-            // The one before is all that came since it began.
+            // The previous load ends with the model so far.
             let begin = model.last().map_or(load[0].at, |last| last.at + distance_at_end(&model, &one, &other));
             model.extend(load.iter().map(|r| Request { at: Nanos(r.at.0 - load[0].at.0 + begin.0), ..*r }));
         }
@@ -35,7 +35,7 @@ proptest! {
     }
 }
 
-/// How far the next load lies behind `so_far`, which is the first load, or that and the second.
+/// The distance from the end of `so_far` (the first load, or the first and second) to the next load.
 fn distance_at_end(so_far: &[Request], one: &[Request], other: &[Request]) -> Nanos {
     let load = if so_far.len() == one.len() { one } else { other };
     match load[load.len() - 1].at.0 - load[0].at.0 {
@@ -62,7 +62,7 @@ fn joined_loads_keep_all_preambles() {
 }
 
 #[test]
-fn what_is_not_true_of_all_joined_loads_is_left_out() {
+fn metadata_that_differs_between_joined_loads_is_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let late = file_with(&folder, "b.load.parquet", 0, |metadata| {
         metadata.epoch_unix_ns = Some(10 * SECOND);
@@ -78,9 +78,9 @@ fn what_is_not_true_of_all_joined_loads_is_left_out() {
     };
     let (epoch, queued, notices) = joined("merge", "");
     assert_eq!((epoch, queued, notices.len()), (None, 3, 2), "{notices:?}");
-    assert!(notices[0].contains("queueing times") && notices[1].contains("later than it stands here"), "{notices:?}");
-    // At its own moment.
+    assert!(notices[0].contains("queueing times") && notices[1].contains("later than it runs here"), "{notices:?}");
+    // Shifted to its original distance.
     assert_eq!(joined("merge", "offset=3s").0, Some(7 * SECOND));
-    // The first of them began then.
+    // The epoch of the first load.
     assert_eq!(joined("append", "").0, Some(7 * SECOND));
 }

@@ -1,8 +1,8 @@
-//! Devices that appear when a load is under way: longer traces name some that nobody knew of at their beginning.
+//! Devices that appear late in a load.
 
 use super::*;
 
-/// A load that learns of its devices as it goes, as the readers of traces do.
+/// A load whose devices appear with their first request, as with the readers of traces.
 struct Late {
     requests: std::vec::IntoIter<Request>,
     names: Vec<&'static str>,
@@ -26,7 +26,7 @@ impl Reader<Request> for Late {
     }
 }
 
-/// A request a second on each of these devices in turn, each on sectors of its own; the first is known from the start.
+/// One request per second on each of these devices, at different sectors. The first device is known from the start.
 fn late(names: &[&'static str]) -> Rows {
     let request = |n: u64| Request {
         device: DeviceId(n as u16),
@@ -39,7 +39,7 @@ fn late(names: &[&'static str]) -> Rows {
     Box::new(Late { requests: requests.into_iter(), names: names.to_vec(), metadata })
 }
 
-/// The names of all devices in the end, and that of each request's device when the request is handed out.
+/// The names of all devices at the end, and of each request's device when the request is returned.
 fn named(mut rows: Rows) -> Result<(Vec<String>, Vec<String>)> {
     let mut of_requests = Vec::new();
     assert!(!rows.metadata().devices.is_empty(), "a load without devices");
@@ -58,7 +58,7 @@ fn refused(pipeline: &str, names: &[&'static str]) -> String {
 }
 
 #[test]
-fn devices_that_appear_late_stay_what_they_are() {
+fn transforms_keep_late_devices() {
     let names = ["sda", "sdb", "sdc"];
     for pipeline in [
         "select",
@@ -86,28 +86,28 @@ fn devices_that_appear_late_stay_what_they_are() {
 fn late_devices_are_remapped() {
     let kept = |pipeline, names: &[&'static str]| of(pipeline, names).1;
     let names = ["sda", "sdb", "sdc"];
-    // None is lost that is not mentioned.
+    // Devices that are not listed are kept.
     assert_eq!(kept("remap map=sda:disk", &names), ["disk", "sdb", "sdc"]);
     assert_eq!(kept("remap map=sdb:disk,2:disk", &names), ["sda", "disk", "disk"]);
     assert_eq!(of("remap map=sdc:sda others=drop", &names), (vec!["sda".into()], vec!["sda".into()]));
     assert_eq!(kept("remap map=sdb others=drop", &names), ["sdb"]);
     let error = refused("remap map=sdd:disk", &names);
     assert!(error.contains("no device `sdd`") && error.contains("sdc"), "{error}");
-    // Names with commas, of which one is enough to know the form.
+    // Names with commas: one known name shows the form.
     let names = ["8,0", "8,16", "7,1"];
     assert_eq!(kept("remap map=8,16:disk,7,1:8,16", &names), ["8,0", "disk", "8,16"]);
     assert_eq!(kept("remap map=0:disk,1", &names), ["disk", "8,16", "7,1"]);
-    // Numbers that are names, too.
+    // Names that look like numbers.
     assert_eq!(kept("remap map=9:disk", &["7", "9"]), ["7", "disk"]);
     for (map, names) in [("0:disk", ["7", "0"]), ("0,0", ["0", "0,0"])] {
         let map = format!("remap map={map} others=drop");
         let error = refused(&map, &names);
-        assert!(error.contains("so late") || error.contains("stands twice"), "{map}: {error}");
+        assert!(error.contains("appears late") || error.contains("twice"), "{map}: {error}");
     }
 }
 
 #[test]
-fn late_devices_of_merged_loads_are_not_mixed_up() {
+fn late_devices_of_merged_loads_stay_separate() {
     let folder = tempfile::tempdir().unwrap();
     let file = written(&folder, "other.load.parquet", &regular(3));
     let pipeline = format!("merge with={} offset=0.5s", file.display());
@@ -118,14 +118,14 @@ fn late_devices_of_merged_loads_are_not_mixed_up() {
     let (devices, of_requests) = of(&format!("append with={} devices=add", file.display()), &["first", "second"]);
     assert_eq!(devices, ["first", "sda", "sdb", "second"]);
     assert_eq!(of_requests, ["first", "second", "sda", "sda", "sda"]);
-    // Of the same number: the first load's name, where it is known by then.
+    // Same number: the name in the first load, if the device has appeared there by then.
     let (devices, of_requests) = of(&format!("{pipeline} devices=same"), &["first", "second", "third"]);
     assert_eq!(devices, ["first", "sdb", "third"]);
     assert_eq!(of_requests, ["first", "first", "sdb", "first", "third", "first"]);
 }
 
 #[test]
-fn late_devices_get_regions_of_their_own() {
+fn late_devices_get_their_own_regions() {
     let names = ["sda", "sdb", "sdc"];
     let sectors = |pipeline: &str| {
         let (requests, metadata) = all(parse(pipeline).unwrap().apply(late(&names)).unwrap());

@@ -1,4 +1,4 @@
-//! A load in a temporary file, for what needs all of it: read again, backwards, or in pieces.
+//! A load in a temporary file, for transforms that read it repeatedly, backwards or in pieces.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -13,68 +13,68 @@ use crate::order::packed::{PACKED_BYTES, pack, unpack};
 use super::Rows;
 use super::counted::Source;
 
-/// Requests that are being put aside.
-pub struct Holder {
+/// Writes requests to the temporary file.
+pub struct SpoolWriter {
     writer: BufWriter<File>,
     count: u64,
 }
 
-/// Requests that were put aside: any of them can be read again, in any order.
-pub struct Held {
+/// Stored requests with random access.
+pub struct Spool {
     file: File,
     count: u64,
-    /// Some of them in memory, and the number of the first.
+    /// The block read last, and the number of its first request.
     block: Vec<Request>,
     block_start: u64,
 }
 
-/// Requests that are read from the temporary file at once.
+/// Requests per read of the temporary file.
 const BLOCK: u64 = 1024;
 
-impl Holder {
-    /// Puts nothing aside yet. The file has no name: it is gone with the last that holds it, however that ends.
+impl SpoolWriter {
+    /// Creates the file. It has no name: the kernel frees it with its last descriptor, even after a crash.
     pub fn new() -> Result<Self> {
         let file = tempfile::tempfile().map_err(packed::error)?;
         Ok(Self { writer: BufWriter::with_capacity(1 << 18, file), count: 0 })
     }
 
-    /// Puts a request aside.
+    /// Appends a request.
     pub fn push(&mut self, request: &Request) -> Result<()> {
         self.count += 1;
         self.writer.write_all(&pack(request)).map_err(packed::error)
     }
 
-    /// Ends the intake.
-    pub fn finish(self) -> Result<Held> {
+    /// Flushes the file and makes it readable.
+    pub fn finish(self) -> Result<Spool> {
         let file = self.writer.into_inner().map_err(|e| packed::error(e.into_error()))?;
-        Ok(Held { file, count: self.count, block: Vec::new(), block_start: 0 })
+        Ok(Spool { file, count: self.count, block: Vec::new(), block_start: 0 })
     }
 }
 
-impl Held {
-    /// Puts a whole load aside. `each` sees every request with its number; what it returns is put aside in its place.
-    /// Returns what is known of the load at its end as well.
+impl Spool {
+    /// Stores a whole load: what `each` returns for every request and its number. Also returns the load's metadata at its
+    /// end.
     pub fn of(mut rows: Rows, mut each: impl FnMut(u64, Request) -> Request) -> Result<(Self, Metadata)> {
-        let mut holder = Holder::new()?;
+        let mut writer = SpoolWriter::new()?;
         while let Some(request) = rows.next()? {
-            let request = each(holder.count, request);
-            holder.push(&request)?;
+            let request = each(writer.count, request);
+            writer.push(&request)?;
         }
-        Ok((holder.finish()?, rows.metadata().clone()))
+        Ok((writer.finish()?, rows.metadata().clone()))
     }
 
-    /// The same again, to be read at another place at the same time.
-    pub fn twin(&self) -> Result<Self> {
+    /// A second reader of the same file, with its own position.
+    pub fn try_clone(&self) -> Result<Self> {
         let file = self.file.try_clone().map_err(packed::error)?;
         Ok(Self { file, count: self.count, block: Vec::new(), block_start: 0 })
     }
 
-    /// How many there are.
+    /// Number of requests.
     pub fn len(&self) -> u64 {
         self.count
     }
 
-    /// The one of that number.
+    /// Reads the request of that number.
     pub fn get(&mut self, number: u64) -> Result<Request> {
         if !(self.block_start..self.block_start + self.block.len() as u64).contains(&number) {
             self.read_block(number - number % BLOCK).map_err(packed::error)?;
@@ -87,34 +87,34 @@ impl Held {
         let mut bytes = vec![0; count as usize * PACKED_BYTES];
         self.file.read_exact_at(&mut bytes, start * PACKED_BYTES as u64)?;
         let requests: Option<Vec<Request>> = bytes.as_chunks::<PACKED_BYTES>().0.iter().map(unpack).collect();
-        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "what was read back is not what was written");
+        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "the data read back differs from the data written");
         self.block = requests.ok_or_else(damaged)?;
         self.block_start = start;
         Ok(())
     }
 }
 
-/// A load that was put aside, from its beginning, each request with a last change.
-pub struct Again<F> {
-    held: Held,
+/// Reads a stored load from its beginning and applies `change` to each request.
+pub struct SpoolReader<F> {
+    spool: Spool,
     metadata: Metadata,
     next: u64,
     change: F,
 }
 
-impl<F: FnMut(Request) -> Request + Send> Again<F> {
-    /// `metadata` is what is known of the load.
-    pub fn new(held: Held, metadata: Metadata, change: F) -> Self {
-        Self { held, metadata, next: 0, change }
+impl<F: FnMut(Request) -> Request + Send> SpoolReader<F> {
+    /// `metadata` is the metadata of the stored load.
+    pub fn new(spool: Spool, metadata: Metadata, change: F) -> Self {
+        Self { spool, metadata, next: 0, change }
     }
 }
 
-impl<F: FnMut(Request) -> Request + Send> Source for Again<F> {
+impl<F: FnMut(Request) -> Request + Send> Source for SpoolReader<F> {
     fn next(&mut self) -> Result<Option<Request>> {
-        if self.next == self.held.len() {
+        if self.next == self.spool.len() {
             return Ok(None);
         }
-        let request = self.held.get(self.next)?;
+        let request = self.spool.get(self.next)?;
         self.next += 1;
         Ok(Some((self.change)(request)))
     }
@@ -128,7 +128,7 @@ impl<F: FnMut(Request) -> Request + Send> Source for Again<F> {
     }
 
     fn progress(&self) -> Option<f64> {
-        Some(self.next as f64 / self.held.len().max(1) as f64)
+        Some(self.next as f64 / self.spool.len().max(1) as f64)
     }
 }
 
@@ -139,14 +139,14 @@ mod tests {
     use crate::model::units::{Nanos, Sector, Sectors};
 
     #[test]
-    fn any_request_can_be_read_again() {
+    fn stored_requests_can_be_read_in_any_order() {
         let request = |n: u64| Request::new(Nanos(n as i64), Op::Read, Sector(n * 8), Sectors(8));
-        let mut holder = Holder::new().unwrap();
-        (0..3000).for_each(|n| holder.push(&request(n)).unwrap());
-        let mut held = holder.finish().unwrap();
-        assert_eq!(held.len(), 3000);
+        let mut writer = SpoolWriter::new().unwrap();
+        (0..3000).for_each(|n| writer.push(&request(n)).unwrap());
+        let mut spool = writer.finish().unwrap();
+        assert_eq!(spool.len(), 3000);
         for n in (0..3000).chain((0..3000).rev()).chain([2999, 0, 1500, 1024, 1023]) {
-            assert_eq!(held.get(n).unwrap(), request(n));
+            assert_eq!(spool.get(n).unwrap(), request(n));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a changed load says of itself: when it began, what was wrong with it, what was done to it.
+//! Metadata of transformed loads: epoch, notices and losses.
 
 use super::joined::file_with;
 use super::*;
@@ -10,12 +10,12 @@ pub fn with(change: impl FnOnce(&mut Metadata), requests: Vec<Request>) -> Rows 
 }
 
 #[test]
-fn the_epoch_moves_with_the_zero_of_time() {
+fn the_epoch_moves_with_time_zero() {
     for (pipeline, epoch) in [
         ("select from=3", Some(7 * SECOND)),
         ("select from=3 base=zero", Some(10 * SECOND)),
         ("scale time=1", Some(7 * SECOND)),
-        // Nobody knows in front whether it begins at zero.
+        // Not known in advance to begin at zero.
         ("scale time=2", None),
         ("derived snippet=2", None),
         ("ramped slope=2", None),
@@ -28,22 +28,22 @@ fn the_epoch_moves_with_the_zero_of_time() {
 }
 
 #[test]
-fn derived_tells_of_all_its_snippets() {
+fn derived_lists_its_snippets_in_one_notice() {
     let requests = (0..300).flat_map(|n| vec![Request { at: Nanos(n * SECOND), ..regular(1)[0] }; n as usize + 1]);
     let rows = parse("derived snippet=1").unwrap().apply(load(requests.collect())).unwrap();
     let (_, metadata) = all(rows);
-    let [told] = metadata.notices.as_slice() else { panic!("{:?}", metadata.notices) };
-    assert!(told.starts_with("derived: 299 snippets of 1 s, as IOPS@SECOND: 299@298 298@297 "), "{told}");
-    assert!(told.ends_with(" 2@1 1@0"), "{told}");
-    // More than anyone reads.
+    let [notice] = metadata.notices.as_slice() else { panic!("{:?}", metadata.notices) };
+    assert!(notice.starts_with("derived: 299 snippets of 1 s, as IOPS@SECOND: 299@298 298@297 "), "{notice}");
+    assert!(notice.ends_with(" 2@1 1@0"), "{notice}");
+    // Above the limit.
     let requests = (0..1002).map(|n| Request { at: Nanos(n * SECOND), ..regular(1)[0] });
     let rows = parse("derived snippet=1").unwrap().apply(load(requests.collect())).unwrap();
-    let told = all(rows).1.notices.remove(0);
-    assert!(told.ends_with(" 1@999 … down to 1"), "{told}");
+    let notice = all(rows).1.notices.remove(0);
+    assert!(notice.ends_with(" 1@999 … down to 1"), "{notice}");
 }
 
 #[test]
-fn merged_loads_keep_what_is_said_of_them() {
+fn joined_loads_keep_their_notices() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cut.load");
     std::fs::write(&file, "start ; sector; length ; op\n0.0 ; 8 ; 8 ; R\n1.0 ; x ; 8 ; R\n2.0 ; 8 ; 8 ; R\n3.0 ; 8")
@@ -53,15 +53,15 @@ fn merged_loads_keep_what_is_said_of_them() {
         let mut rows = parse(&format!("{transform} with={}", file.display())).unwrap().apply(rows).unwrap();
         while rows.next().unwrap().is_some() {}
         let notices = &rows.metadata().notices;
-        let told = |text: &str| notices.iter().filter(|notice| notice.starts_with(text)).count();
-        assert_eq!(told("the first is strange"), 1, "{transform}: {notices:?}");
-        assert_eq!(told("load 2: line 3 left out"), 1, "{transform}: {notices:?}");
-        assert_eq!(told("load 2: line 5 has no line end"), 1, "{transform}: {notices:?}");
+        let count = |text: &str| notices.iter().filter(|notice| notice.starts_with(text)).count();
+        assert_eq!(count("the first is strange"), 1, "{transform}: {notices:?}");
+        assert_eq!(count("load 2: line 3 left out"), 1, "{transform}: {notices:?}");
+        assert_eq!(count("load 2: line 5 has no line end"), 1, "{transform}: {notices:?}");
     }
 }
 
 #[test]
-fn scaled_loads_that_are_known_to_begin_at_zero_keep_the_date() {
+fn scale_keeps_the_epoch_of_loads_known_to_begin_at_zero() {
     let folder = tempfile::tempdir().unwrap();
     for (from, epoch) in [(0, Some(7 * SECOND)), (1, None)] {
         let file = file_with(&folder, "x.load.parquet", from, |metadata| metadata.epoch_unix_ns = Some(7 * SECOND));
@@ -71,7 +71,7 @@ fn scaled_loads_that_are_known_to_begin_at_zero_keep_the_date() {
 }
 
 #[test]
-fn losses_are_told_where_the_load_is_not_read_to_its_end() {
+fn losses_are_counted_before_the_load_ends() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bad.load");
     let rows: String = (1..9).map(|n| format!("{n}.0 ; 8 ; 8 ; R\n")).collect();
@@ -79,7 +79,7 @@ fn losses_are_told_where_the_load_is_not_read_to_its_end() {
     let merge = format!("merge with={} | slip", file.display());
     for pipeline in ["slip", "slip | select to=5 | scale time=2", "repeat | slip", "remap map=0:x", merge.as_str()] {
         let mut rows = parse(pipeline).unwrap().apply(crate::open_load(&file).unwrap()).unwrap();
-        // Of both loads of a merge.
+        // A merge counts the losses of both loads.
         (0..5).for_each(|_| assert!(rows.next().unwrap().is_some()));
         let (metadata, loads) = (rows.metadata(), if pipeline == merge { 2 } else { 1 });
         assert_eq!((metadata.counts.bad_lines, metadata.notices.len()), (loads, loads as usize), "{pipeline}");
@@ -88,15 +88,15 @@ fn losses_are_told_where_the_load_is_not_read_to_its_end() {
 }
 
 #[test]
-fn anonymise_says_when_it_moved_nothing() {
-    let told = |pipeline: &str| all(parse(pipeline).unwrap().apply(load(regular(100))).unwrap()).1.notices;
-    let notices = told("anonymise key=secret");
+fn anonymise_reports_devices_on_which_no_region_moved() {
+    let edited_notices = |pipeline: &str| all(parse(pipeline).unwrap().apply(load(regular(100))).unwrap()).1.notices;
+    let notices = edited_notices("anonymise key=secret");
     assert!(
-        notices[0].contains("what they were on 1 of 2 devices, which have too few regions of 131072"),
+        notices[0].contains("no position changed on 1 of 2 devices, which have too few regions of 131072"),
         "{notices:?}"
     );
-    assert!(told("anonymise key=secret region=8").is_empty());
-    // Of two regions none or both change their places.
+    assert!(edited_notices("anonymise key=secret region=8").is_empty());
+    // Of two regions, both or none move.
     let both_ways: BTreeSet<bool> = (0..20)
         .map(|key| {
             let rows = parse(&format!("anonymise region=8 key={key}")).unwrap().apply(load(regular(2))).unwrap();
@@ -110,7 +110,7 @@ fn anonymise_says_when_it_moved_nothing() {
 }
 
 #[test]
-fn anonymise_forgets_when_it_was() {
+fn anonymise_drops_epoch_and_clocks() {
     let rows = with(
         |metadata| {
             metadata.epoch_unix_ns = Some(7 * SECOND);
@@ -123,17 +123,17 @@ fn anonymise_forgets_when_it_was() {
 }
 
 #[test]
-fn anonymise_treats_loads_of_one_device_alike() {
+fn anonymise_permutes_loads_of_one_device_alike() {
     let sectors = |pipeline: &str, rows: Rows| {
         let (requests, metadata) = all(parse(pipeline).unwrap().apply(rows).unwrap());
         (requests.iter().map(|request| request.sector.0).collect::<Vec<_>>(), metadata)
     };
-    // 100 and 120 regions are both 128.
+    // 100 and 120 regions are both rounded up to 128.
     let pipeline = "anonymise region=8 key=secret";
     let (shorter, longer) = (sectors(pipeline, load(regular(100))).0, sectors(pipeline, load(regular(120))).0);
     assert_eq!(shorter, longer[..100]);
     assert!(longer.iter().all(|sector| *sector < 128 * 8));
-    // Of a device whose size is known, all regions, also the part of one at its end.
+    // If the size is known: all regions, including the partial one at the end.
     let sized = |count: u64| {
         with(
             |metadata| metadata.devices = vec![Device { name: "sda".into(), sectors: Some(8 * 99 + 3) }],
@@ -153,13 +153,13 @@ fn anonymise_treats_loads_of_one_device_alike() {
 }
 
 #[test]
-fn what_becomes_a_flush_has_no_place() {
+fn subst_to_flush_drops_position_and_length() {
     let (requests, _) = all(parse("subst from=R to=flush").unwrap().apply(load(regular(3))).unwrap());
     assert_eq!((requests[1].op, requests[1].sector.0, requests[1].sectors.0), (Op::Flush, 0, 0));
     assert_eq!((requests[0].op, requests[0].sectors.0), (Op::Write, 8));
     for to in ["W", "read", "discard"] {
         let error = parse(&format!("subst from=flush to={to}")).unwrap_err().to_string();
-        assert!(error.contains("a flush has no place"), "{error}");
+        assert!(error.contains("a flush cannot become a"), "{error}");
     }
     assert!(parse("subst from=flush to=flush").is_ok());
 }

@@ -1,11 +1,11 @@
-//! What has a place and what has none, which devices are one, and loads of which nothing comes.
+//! Requests without a position, joined devices, and loads that return nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 
-/// A load of one request on each of these devices.
+/// A load with one request on each of these devices.
 fn on_devices(devices: &[(&str, Option<u64>)]) -> Rows {
     let mut metadata = Metadata::new(Kind::Load, "made");
     let device = |&(name, sectors): &(&str, _)| Device { name: name.into(), sectors };
@@ -17,7 +17,7 @@ fn on_devices(devices: &[(&str, Option<u64>)]) -> Rows {
 }
 
 #[test]
-fn devices_of_one_name_stay_apart_unless_they_are_given_it() {
+fn remap_joins_devices_by_new_names_only() {
     let remapped = |map: &str| {
         let rows = on_devices(&[("sda", Some(1)), ("sda", Some(2)), ("sdb", Some(3))]);
         let (rows, metadata) = all(parse(&format!("remap map={map}")).unwrap().apply(rows).unwrap());
@@ -33,14 +33,14 @@ fn devices_of_one_name_stay_apart_unless_they_are_given_it() {
 }
 
 #[test]
-fn requests_of_all_devices_that_a_command_makes_one_need_not_fit_on_the_first() {
+fn cmd_drops_the_device_size() {
     let rows = on_devices(&[("sda", Some(8)), ("sdb", Some(1 << 30))]);
     let (_, metadata) = all(parse("cmd").unwrap().apply(rows).unwrap());
     assert_eq!(metadata.devices, [Device { name: "sda".into(), sectors: None }]);
 }
 
 #[test]
-fn merged_devices_that_are_the_same_are_as_large_as_the_larger() {
+fn merge_gives_equated_devices_the_larger_size() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other.load.parquet");
     let mut other = on_devices(&[("b", Some(900)), ("c", None)]);
@@ -56,7 +56,7 @@ fn merged_devices_that_are_the_same_are_as_large_as_the_larger() {
 }
 
 #[test]
-fn what_has_no_place_is_moved_nowhere() {
+fn requests_without_position_are_not_moved() {
     let read = |at: i64, sector| Request::new(Nanos(at * SECOND), Op::Read, Sector(sector), Sectors(8));
     let flush = |at: i64| Request::new(Nanos(at * SECOND), Op::Flush, Sector(0), Sectors(0));
     let requests = [read(0, 800), flush(1), read(2, 1600), flush(3)];
@@ -79,18 +79,18 @@ fn what_has_no_place_is_moved_nowhere() {
 }
 
 #[test]
-fn rounds_of_requests_that_all_have_one_time_are_a_second_apart() {
+fn iterations_of_simultaneous_requests_are_a_second_apart() {
     let requests = vec![Request::new(Nanos(5), Op::Read, Sector(0), Sectors(8)); 3];
     let times: Vec<i64> = edited("repeat times=2", &requests).iter().map(|row| row.at.0).collect();
     assert_eq!(times, [5, 5, 5, SECOND + 5, SECOND + 5, SECOND + 5]);
 }
 
 #[test]
-fn a_load_of_which_nothing_comes_can_be_stopped() {
-    let asked = Arc::new(AtomicU64::new(0));
-    let count = Arc::clone(&asked);
+fn a_load_that_returns_nothing_can_be_stopped() {
+    let calls = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&calls);
     let is_over: IsOver = Arc::new(move || count.fetch_add(1, Ordering::Relaxed) > 1000);
     let mut rows = parse("repeat | clip from=1T").unwrap().apply_until(load(regular(10)), &is_over).unwrap();
     assert!(rows.next().unwrap().is_none());
-    assert!(asked.load(Ordering::Relaxed) > 1000);
+    assert!(calls.load(Ordering::Relaxed) > 1000);
 }
