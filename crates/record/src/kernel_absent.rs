@@ -39,18 +39,3 @@ impl Kernel {
         match *self {}
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Run by `make test-without-clang`.
-    #[test]
-    fn recording_is_refused_and_says_what_to_install() {
-        let options = Options { level: crate::Level::Queue, ring_bytes: 1 << 20, note: String::new() };
-        let Err(error) = Kernel::load(&[], &options);
-        assert!(matches!(error, Error::NotBuilt));
-        let said = error.to_string();
-        assert!(["clang", "blktrace", "perf", "bpftrace"].iter().all(|name| said.contains(name)), "{said}");
-    }
-}

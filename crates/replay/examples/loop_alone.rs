@@ -13,8 +13,8 @@ use iosonar_replay::PreparedIo;
 use iosonar_replay::engine::Target;
 use iosonar_replay::engine::null::Null;
 use iosonar_replay::engine::uring::BATCH;
-use iosonar_replay::issuer::conflicts::{Policy, Strong, Tracker};
-use iosonar_replay::issuer::{Hybrid, Issuer, IssuerParts, Limits, Pace, StallMonitor, Stop};
+use iosonar_replay::issuer::conflicts::{Policy, Strong};
+use iosonar_replay::issuer::{Hybrid, IssueRules, Issuer, IssuerParts, Limits, Pace, StallMonitor, Stop};
 use iosonar_replay::schedule::clock::Monotonic;
 use iosonar_trace::{DeviceId, Flags, Nanos, Op, Sector, Sectors};
 use rtrb::{PushError, RingBuffer};
@@ -25,6 +25,7 @@ fn main() {
     let requests: u64 = arguments.next().unwrap_or(10_000_000);
     let depth = arguments.next().unwrap_or(512) as usize;
     let limits = Limits { depth, pushed_back: depth, batch: BATCH, gates: 1, until: Nanos::MAX };
+    let rules = IssueRules { pace: Pace::AsFastAsPossible, policy: Policy::Partial, strong: Strong::AnyWrite, limits };
     let (mut planned_in, planned_out) = RingBuffer::new(16_384);
     let (done_in, mut done_out) = RingBuffer::new(65_536);
     let (stop, in_flight) = (Stop::default(), AtomicU32::new(0));
@@ -50,22 +51,19 @@ fn main() {
         let looped = rooms.spawn(|| {
             // As in a run: the loop is compiled for any target.
             let target: Box<dyn Target> = Box::new(Null::new(limits.slots()));
-            let plugs = IssuerParts {
+            let parts = IssuerParts {
                 clock: Monotonic::starting_in(Nanos::ZERO),
                 target,
                 idle: Hybrid { margin: Nanos(100_000) },
-                pace: Pace::AsFastAsPossible,
-                policy: Policy::Partial,
-                limits,
+                rules,
                 stop: &stop,
                 input: planned_out,
                 output: done_in,
                 stall_monitor: StallMonitor::new(&in_flight, RingBuffer::new(64).0),
-                tracker: Tracker::new(Policy::Partial, Strong::AnyWrite, limits.slots()),
                 rereader: None,
             };
             let (begun, processor) = (Instant::now(), processor_seconds());
-            let (counters, _, _, outcome) = Issuer::new(plugs).run();
+            let (counters, _, _, outcome) = Issuer::new(parts).run();
             outcome.expect("nothing can fail");
             (begun.elapsed().as_secs_f64(), processor_seconds() - processor, counters)
         });

@@ -45,7 +45,7 @@ pub mod stop;
 
 pub use self::closed::Think;
 pub use self::idle::{BlockingWait, Hybrid, Idle, Sleep, Spin};
-pub use self::limits::{Limits, Pace};
+pub use self::limits::{IssueRules, Limits, Pace};
 pub use self::slot::Rereader;
 pub use self::stop::Stop;
 pub use crate::issuer::counters::LoopCounters;
@@ -103,12 +103,8 @@ pub struct IssuerParts<'a, T, C, I> {
     pub target: T,
     /// Passes the time.
     pub idle: I,
-    /// How the load's times are kept.
-    pub pace: Pace,
-    /// What to do about overlaps.
-    pub policy: Policy,
-    /// What to keep to.
-    pub limits: Limits,
+    /// By which it issues.
+    pub rules: IssueRules,
     /// Ends it early.
     pub stop: &'a Stop,
     /// Where requests come from, ready to be issued.
@@ -117,29 +113,15 @@ pub struct IssuerParts<'a, T, C, I> {
     pub output: Producer<CompletedIo>,
     /// Tells others how it goes.
     pub stall_monitor: StallMonitor<'a>,
-    /// Knows which of them overlap; made for the same policy and limits.
-    pub tracker: Tracker,
     /// Reads what was written at once, if asked for.
     pub rereader: Option<Rereader>,
 }
 
 impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     /// Ready to run.
-    pub fn new(plugs: IssuerParts<'a, T, C, I>) -> Self {
-        let IssuerParts {
-            clock,
-            target,
-            idle,
-            pace,
-            policy,
-            limits,
-            stop,
-            input,
-            output,
-            stall_monitor,
-            tracker,
-            rereader,
-        } = plugs;
+    pub fn new(parts: IssuerParts<'a, T, C, I>) -> Self {
+        let IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader } = parts;
+        let IssueRules { pace, policy, strong, limits } = rules;
         let slots = limits.slots();
         let clients = match pace {
             Pace::Closed(think) => Some(Clients::new(think, limits.depth * limits.gates, slots)),
@@ -158,7 +140,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             output: Output::new(output),
             stall_monitor,
             clients,
-            tracker,
+            tracker: Tracker::new(policy, strong, slots),
             slots: Slots::new(slots),
             staged: Vec::with_capacity(limits.batch),
             rereads: VecDeque::with_capacity(if rereader.is_some() { slots } else { 0 }),

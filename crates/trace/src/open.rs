@@ -7,7 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::formats::{self, FORMATS, Format, Opened, Options, classic, parquet};
+use crate::formats::format::{Format, Opened, Options};
+use crate::formats::{self, FORMATS, classic, parquet};
 use crate::io::input::{Compression, Input};
 use crate::io::output::{Output, split_compression};
 use crate::io::stream::{Reader, Writer};

@@ -2,7 +2,7 @@
 //! from the trace's zero, devices get numbers.
 
 use crate::error::{Error, Result};
-use crate::formats::Opened;
+use crate::formats::format::Opened;
 use crate::io::input::Input;
 use crate::model::metadata::{Kind, Metadata};
 use crate::model::request::{DeviceId, Op, Request};

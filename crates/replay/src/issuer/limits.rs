@@ -1,11 +1,33 @@
-//! What the loop keeps to.
+//! The rules and limits of the issuing loop.
 
 use iosonar_trace::Nanos;
 
 use super::closed::Think;
+use super::conflicts::{Policy, Strong};
 use crate::config::issuing::DepthFor;
 use crate::config::options::Options;
 use crate::engine::uring::BATCH;
+
+/// How the loop issues.
+#[derive(Clone, Copy, Debug)]
+pub struct IssueRules {
+    /// How it keeps the load's times.
+    pub pace: Pace,
+    /// What it does about overlaps.
+    pub policy: Policy,
+    /// Which overlaps count.
+    pub strong: Strong,
+    /// How many requests it holds.
+    pub limits: Limits,
+}
+
+impl IssueRules {
+    /// As the options say, of that many targets.
+    pub fn of(options: &Options, targets: usize) -> Self {
+        let (policy, strong) = (options.overlaps.conflicts, options.overlaps.strong);
+        Self { pace: Pace::of(options), policy, strong, limits: Limits::of(options, targets) }
+    }
+}
 
 /// How the load's times are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +51,7 @@ impl Pace {
     }
 }
 
-/// What the loop is to keep to.
+/// How many requests the loop holds, and until when.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The most requests in flight through each gate, released ones not counted.

@@ -97,26 +97,12 @@ impl Bench {
     ) -> Issuer<'_, T, Time, Leap> {
         let limits =
             Limits { depth: self.depth, pushed_back: self.pushed_back, batch: 4, gates: self.gates, until: self.until };
-        let tracker = Tracker::new(self.policy, Strong::AnyWrite, limits.slots());
-        let (pace, policy, stop) = (self.pace, self.policy, &*self.stop);
-        let clock = time.clone();
-        let (idle, rereader) = (Leap, None);
+        let rules = IssueRules { pace: self.pace, policy: self.policy, strong: Strong::AnyWrite, limits };
         let stall_monitor = StallMonitor::new(&self.in_flight, RingBuffer::new(64).0);
-        let plugs = IssuerParts {
-            clock,
-            target,
-            idle,
-            pace,
-            policy,
-            limits,
-            stop,
-            input,
-            output,
-            stall_monitor,
-            tracker,
-            rereader,
-        };
-        Issuer::new(plugs)
+        let (clock, stop) = (time.clone(), &*self.stop);
+        let parts =
+            IssuerParts { clock, target, idle: Leap, rules, stop, input, output, stall_monitor, rereader: None };
+        Issuer::new(parts)
     }
 
     /// Rows in the order in which they were put out, and the tally.

@@ -20,8 +20,7 @@ use crate::config::target::Rules;
 use crate::engine::null::Null;
 use crate::error::{Error, Result};
 use crate::host::isolation::Isolation;
-use crate::issuer::conflicts::Tracker;
-use crate::issuer::{Hybrid, Idle, Issuer, IssuerParts, Limits, Pace, Sleep, Spin, StallMonitor, Stop};
+use crate::issuer::{Hybrid, Idle, IssueRules, Issuer, IssuerParts, Limits, Sleep, Spin, StallMonitor, Stop};
 use crate::pipeline::buffers::{Pool, UNIT_BYTES};
 use crate::pipeline::inline_stages::{InlineStages, Work};
 use crate::pipeline::io::{CompletedIo, PreparedIo};
@@ -170,25 +169,10 @@ fn issue<I: Idle<Null>>(
     options: &Options,
     stop: &Stop,
 ) -> (I, std::io::Result<()>) {
-    let (policy, limits, pace) = (options.overlaps.conflicts, Limits::of(options, 1), Pace::of(options));
-    let tracker = Tracker::new(policy, options.overlaps.strong, limits.slots());
-    let target = Null::new(limits.slots());
-    let rereader = None;
-    let plugs = IssuerParts {
-        clock,
-        target,
-        idle,
-        pace,
-        policy,
-        limits,
-        stop,
-        input,
-        output,
-        stall_monitor,
-        tracker,
-        rereader,
-    };
-    let (_, _, idle, outcome) = Issuer::new(plugs).run();
+    let rules = IssueRules::of(options, 1);
+    let target = Null::new(rules.limits.slots());
+    let parts = IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader: None };
+    let (_, _, idle, outcome) = Issuer::new(parts).run();
     (idle, outcome)
 }
 

@@ -1,4 +1,4 @@
-//! The loop's thread: chooses the loop's plugs (target, way of waiting) by the options, and runs it.
+//! The loop's thread: chooses the loop's parts (target, way of waiting) by the options, and runs it.
 
 use std::fs::File;
 use std::io;
@@ -15,9 +15,8 @@ use crate::engine::Target;
 use crate::engine::choice::Chosen;
 use crate::error::Result;
 use crate::host::isolation::{Isolation, wake_up_first};
-use crate::issuer::conflicts::Tracker;
 use crate::issuer::{
-    BlockingWait, Hybrid, Idle, Issuer, IssuerParts, Limits, LoopCounters, Pace, Rereader, Sleep, Spin, StallMonitor,
+    BlockingWait, Hybrid, Idle, IssueRules, Issuer, IssuerParts, LoopCounters, Rereader, Sleep, Spin, StallMonitor,
     Stop,
 };
 use crate::pipeline::buffers::{Arena, Pool};
@@ -67,7 +66,7 @@ pub struct Looping<'a> {
     pub isolation: Option<&'a Isolation>,
     /// The run's targets, open and claimed.
     pub files: Vec<File>,
-    pub limits: Limits,
+    pub rules: IssueRules,
     pub arena: Arc<Arena>,
     pub stop: &'a Stop,
     pub stall_monitor: StallMonitor<'a>,
@@ -101,7 +100,7 @@ impl<'a> Looping<'a> {
         after: &After,
     ) -> Result<Option<LastDone>> {
         let (files, arena) = (std::mem::take(&mut self.files), Arc::clone(&self.arena));
-        Ok(match self.options.method.target(files, arena, self.limits.slots(), self.options.modes.seed)? {
+        Ok(match self.options.method.target(files, arena, self.rules.limits.slots(), self.options.modes.seed)? {
             Chosen::Uring(target) => {
                 let told = Told { engine: Engine::IoUring, warnings: target.remarks() };
                 self.drive(*target, told, ready, started, after)
@@ -151,27 +150,11 @@ impl<'a> Looping<'a> {
         before: &[String],
         after: &After,
     ) -> Option<LastDone> {
-        let Self { options, limits, stop, stall_monitor, input, output, run, geometries, progress, arena, .. } = self;
-        let policy = options.overlaps.conflicts;
-        let tracker = Tracker::new(policy, options.overlaps.strong, limits.slots());
-        let pace = Pace::of(options);
+        let Self { options, rules, stop, stall_monitor, input, output, run, geometries, progress, arena, .. } = self;
         let rereader =
             run.filter(|_| options.verification.verify >= Verify::Paranoia).map(|run| Rereader { arena, run });
-        let plugs = IssuerParts {
-            clock,
-            target,
-            idle,
-            pace,
-            policy,
-            limits,
-            stop,
-            input,
-            output,
-            stall_monitor,
-            tracker,
-            rereader,
-        };
-        let (counters, mut target, idle, outcome) = Issuer::new(plugs).run();
+        let parts = IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader };
+        let (counters, mut target, idle, outcome) = Issuer::new(parts).run();
         let rooms = finish(idle);
         let remarks = target.remarks().into_iter().filter(|remark| !before.contains(remark)).collect();
         let _ = after.ended.send(Looped { counters, outcome, remarks, rooms });

@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::host::contention::{Contention, Watch};
 use crate::host::isolation::Isolation;
 use crate::host::machine;
-use crate::issuer::{Limits, StallMonitor, Stop};
+use crate::issuer::{IssueRules, Limits, StallMonitor, Stop};
 use crate::pipeline::buffers::{Pool, UNIT_BYTES};
 use crate::pipeline::inline_stages::InlineStages;
 use crate::pipeline::payload::Content;
@@ -196,7 +196,7 @@ impl Prepared {
 
     /// Replays. Returns when the result is whole under its name; `progress` tells how far it is.
     pub fn run(mut self, progress: &Progress) -> Result<Finished> {
-        let limits = Limits::of(&self.options, self.devices.len());
+        let rules = IssueRules::of(&self.options, self.devices.len());
         let arena = Arc::clone(self.pool.arena());
         // What is only read stays what it was: a file that a later run may overwrite by force alone.
         let overwrites = self.survey.as_ref().is_none_or(|survey| survey.requests > survey.reads);
@@ -206,7 +206,7 @@ impl Prepared {
         let files = self.devices.iter().map(claimed).collect::<Result<_>>()?;
         let (planned_in, planned_out) = RingBuffer::new(self.options.queue());
         // Room for everything in flight or waiting, and as much again for the recorder's naps.
-        let (done_in, done_out) = RingBuffer::new((limits.slots() * 2).max(65_536));
+        let (done_in, done_out) = RingBuffer::new((rules.limits.slots() * 2).max(65_536));
         let buffers = (self.pool.largest() / UNIT_BYTES) as usize;
         let (returned_in, returned_out) = RingBuffer::new(buffers);
         let (options, shared) = (&self.options.clone(), &Arc::clone(&self.stop));
@@ -219,7 +219,7 @@ impl Prepared {
             options,
             isolation: isolation.as_ref(),
             files,
-            limits,
+            rules,
             arena: Arc::clone(&arena),
             stop,
             stall_monitor: StallMonitor::new(&progress.in_flight, stalls_in),

@@ -2,8 +2,8 @@
 //!
 //! Offset and length are bytes, times are microseconds since 1970. From the README of github.com/alibaba/block-traces.
 
+use crate::formats::format::{Format, TriedOn};
 use crate::formats::support::csv::{Column, Dialect, Unit};
-use crate::formats::{Format, TriedOn};
 use crate::rows::Zero;
 
 /// The format's line in the list.

@@ -5,7 +5,7 @@
 //! it printed the line; bcc's knows `R` and `W` only, and says `R`, on old kernels `W`, of discards and zeroing. Seen from bcc
 //! 0.26. (bpftrace's biosnoop.bt prints neither place nor length, and can't be made a load.)
 
-use crate::formats::{Format, TriedOn};
+use crate::formats::format::{Format, TriedOn};
 use crate::model::metadata::{Metadata, RequestTime};
 use crate::model::request::{Comm, Flags, Op, Request};
 use crate::model::rwbs;

@@ -8,8 +8,9 @@
 mod write;
 
 use crate::events::{Action, Event, WIDE, Window};
+use crate::formats::format::{Format, Opened, Options, TriedOn};
+use crate::formats::support::left_out::LeftOut;
 use crate::formats::tracepoints::{is_device, open_events};
-use crate::formats::{Format, LeftOut, Opened, Options, TriedOn};
 use crate::io::input::Input;
 use crate::model::metadata::Metadata;
 use crate::model::request::{Comm, Op};

@@ -23,7 +23,7 @@ mod read;
 mod record;
 mod write;
 
-use crate::formats::{Format, TriedOn};
+use crate::formats::format::{Format, TriedOn};
 
 /// The format's line in the list.
 pub const FORMAT: Format = Format {

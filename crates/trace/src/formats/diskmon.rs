@@ -2,7 +2,7 @@
 //!
 //! Time and duration are seconds, the place is in sectors. From the program's description.
 
-use crate::formats::{Format, TriedOn};
+use crate::formats::format::{Format, TriedOn};
 use crate::model::request::{Op, Request};
 use crate::model::units::Nanos;
 use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, words};

@@ -6,7 +6,7 @@
 //! and size are bytes, hexadecimal. From the header that the dumper writes and from published dumps; of flushes only the
 //! header was seen.
 
-use crate::formats::{Format, TriedOn};
+use crate::formats::format::{Format, TriedOn};
 use crate::model::request::{Comm, Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};
 use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, separated, whole_lines};

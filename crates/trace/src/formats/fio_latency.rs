@@ -13,7 +13,7 @@
 //!
 //! Neither does it tell which latency it is, nor that it is one: logs of bandwidth and of IOPS have the same columns.
 
-use crate::formats::{Format, Opened, TriedOn};
+use crate::formats::format::{Format, Opened, TriedOn};
 use crate::io::input::Input;
 use crate::model::metadata::Metadata;
 use crate::model::request::{Op, Request};

@@ -3,7 +3,7 @@
 //! Times are nanoseconds, as it seems from the start of the trace; positions and sizes are sectors; the last column is a
 //! hash of the content, or one for each of its sectors. From the README of the traces, and seen in published lines.
 
-use crate::formats::{Format, TriedOn};
+use crate::formats::format::{Format, TriedOn};
 use crate::model::request::{Comm, Op, Request};
 use crate::model::units::Nanos;
 use crate::rows::{Context, LineFormat, Parsed, TOO_FAR, TOO_LATE, Zero, open_lines, recognise_lines, words};

@@ -10,7 +10,7 @@ pub mod etw;
 pub mod fio_iolog;
 pub mod fio_latency;
 pub mod fiu;
-mod format;
+pub(crate) mod format;
 pub mod msr;
 pub mod parquet;
 pub mod spc;
@@ -24,9 +24,7 @@ use crate::error::{Error, Result};
 pub use crate::events::Action;
 use crate::io::input::Input;
 pub use format::{CreateLoad, CreateRun, Format, OpenParts, Opened, Options, TriedOn};
-use support::left_out::LeftOut;
 pub use support::losses::{Losses, Whole, lost_of_whole, pieces};
-use support::numbering::Names;
 pub use support::unfold::Unfolded;
 pub(crate) use support::wrapped::wrapped;
 

@@ -3,8 +3,8 @@
 //! Times are Windows' file times, units of 100 ns since 1601; offset and size are bytes. From the README of the traces, and
 //! seen in published lines of four of them.
 
+use crate::formats::format::{Format, TriedOn};
 use crate::formats::support::csv::{Column, Dialect, Unit};
-use crate::formats::{Format, TriedOn};
 use crate::rows::Zero;
 
 /// The format's line in the list.

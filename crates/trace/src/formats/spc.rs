@@ -7,8 +7,10 @@
 use std::io::Write;
 
 use crate::error::Result;
+use crate::formats::format::{Format, TriedOn};
 use crate::formats::support::csv::{Column, Dialect, Unit};
-use crate::formats::{Format, Losses, Names, TriedOn, Whole, lost_of_whole};
+use crate::formats::support::losses::{Losses, Whole, lost_of_whole};
+use crate::formats::support::numbering::Names;
 use crate::io::output::Output;
 use crate::io::stream::{ConversionLoss, Writer};
 use crate::model::metadata::{Device, Metadata};

@@ -3,8 +3,8 @@
 //! Times are seconds since 1970, the response is in seconds; offset and size are bytes. Of a request whose response was not
 //! recorded, the response and the operation are blank. From the README of the traces, and seen in published lines of one.
 
+use crate::formats::format::{Format, TriedOn};
 use crate::formats::support::csv::{Column, Dialect, Unit};
-use crate::formats::{Format, TriedOn};
 use crate::rows::Zero;
 
 /// The format's line in the list.

@@ -2,8 +2,8 @@
 //!
 //! Times are seconds since 1970, offset and size are sectors, the type is 0 for a read and 1 for a write. From the README.
 
+use crate::formats::format::{Format, TriedOn};
 use crate::formats::support::csv::{Column, Dialect, Unit};
-use crate::formats::{Format, TriedOn};
 use crate::rows::Zero;
 
 /// The format's line in the list.

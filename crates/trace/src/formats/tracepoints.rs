@@ -14,7 +14,8 @@ mod losses;
 use memchr::memmem;
 
 use crate::events::{Action, Ahead, Event, EventSource, InTime, Matcher, WIDE, Window};
-use crate::formats::{Format, LeftOut, Opened, Options, TriedOn};
+use crate::formats::format::{Format, Opened, Options, TriedOn};
+use crate::formats::support::left_out::LeftOut;
 use crate::io::input::Input;
 use crate::model::metadata::Metadata;
 use crate::model::request::Comm;

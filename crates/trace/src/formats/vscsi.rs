@@ -10,7 +10,7 @@
 use std::io::Read;
 
 use crate::error::{Error, Result};
-use crate::formats::{Format, Opened, TriedOn};
+use crate::formats::format::{Format, Opened, TriedOn};
 use crate::io::input::Input;
 use crate::model::metadata::Metadata;
 use crate::model::request::{Op, Request};

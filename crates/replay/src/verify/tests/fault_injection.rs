@@ -14,8 +14,8 @@ use crate::address::placement::Geometry;
 use crate::device::discarded::Discarded;
 use crate::engine::Io;
 use crate::engine::mock::{Leap, Time};
-use crate::issuer::conflicts::{Policy, Strong, Tracker};
-use crate::issuer::{Issuer, IssuerParts, Limits, Pace, Rereader, StallMonitor, Stop};
+use crate::issuer::conflicts::{Policy, Strong};
+use crate::issuer::{IssueRules, Issuer, IssuerParts, Limits, Pace, Rereader, StallMonitor, Stop};
 use crate::pipeline::buffers::Pool;
 use crate::pipeline::io::PreparedIo;
 use crate::verify::Verify;
@@ -93,21 +93,18 @@ impl Bench {
         }
         drop(input);
         let limits = Limits { depth: self.depth, pushed_back: 16, batch: 4, gates: 1, until: Nanos::MAX };
-        let tracker = Tracker::new(self.policy, self.strong, limits.slots());
+        let rules = IssueRules { pace: Pace::Timed, policy: self.policy, strong: self.strong, limits };
         let rereader = (self.verify == Verify::Paranoia).then(|| Rereader { arena: Arc::clone(&arena), run: RUN });
         let (stop, in_flight) = (Stop::default(), AtomicU32::default());
         let issuer = Issuer::new(IssuerParts {
             clock: time.clone(),
             target: Store::new(&time, &arena, SECTORS, plan),
             idle: Leap,
-            pace: Pace::Timed,
-            policy: self.policy,
-            limits,
+            rules,
             stop: &stop,
             input: planned,
             output,
             stall_monitor: StallMonitor::new(&in_flight, RingBuffer::new(64).0),
-            tracker,
             rereader,
         });
         let (_, mut store, _, outcome) = issuer.run();

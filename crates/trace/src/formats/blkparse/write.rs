@@ -6,8 +6,10 @@ use std::io::Write;
 
 use crate::error::Result;
 use crate::events::Action;
+use crate::formats::support::losses::{Losses, Whole, lost_of_whole};
+use crate::formats::support::numbering::Names;
+use crate::formats::support::unfold::Unfolded;
 use crate::formats::tracepoints::is_device;
-use crate::formats::{Losses, Names, Unfolded, Whole, lost_of_whole};
 use crate::io::output::Output;
 use crate::io::stream::{ConversionLoss, Writer};
 use crate::model::metadata::{Device, Metadata};

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use crate::error::{Error, Result};
 use crate::events::{Action, Ahead, Event, EventSource, Matcher, tell_late};
-use crate::formats::{LeftOut, Opened, Options};
+use crate::formats::format::{Opened, Options};
+use crate::formats::support::left_out::LeftOut;
 use crate::io::input::Input;
 use crate::model::metadata::Metadata;
 use crate::model::request::{Comm, DeviceId};

@@ -2,7 +2,7 @@
 
 use super::numbers::*;
 use super::*;
-use crate::formats::Options;
+use crate::formats::format::Options;
 use crate::formats::support::check::{about, input, load, recognised_as, rows, written};
 use crate::model::request::{Comm, DeviceId, Flags, Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};

@@ -16,7 +16,7 @@ mod run;
 mod write;
 
 use crate::error::Result;
-use crate::formats::{Format, Opened, TriedOn};
+use crate::formats::format::{Format, Opened, TriedOn};
 use crate::io::input::Input;
 
 use row::{Columns, Kind};

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use crate::error::Result;
-use crate::formats::{Losses, Whole, lost_of_whole};
+use crate::formats::support::losses::{Losses, Whole, lost_of_whole};
 use crate::io::output::Output;
 use crate::io::stream::{ConversionLoss, Writer};
 use crate::model::io_result::{IoResult, Outcome};

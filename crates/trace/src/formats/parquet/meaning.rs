@@ -86,7 +86,7 @@ mod tests {
     use ::parquet::file::writer::SerializedFileWriter;
     use ::parquet::schema::parser::parse_message_type;
 
-    use crate::formats::Opened;
+    use crate::formats::format::Opened;
     use crate::model::metadata::Metadata;
     use crate::model::request::Request;
 

@@ -19,7 +19,7 @@ mod table;
 mod write;
 
 use crate::error::Result;
-use crate::formats::{Format, Opened, TriedOn};
+use crate::formats::format::{Format, Opened, TriedOn};
 use crate::io::input::Input;
 use crate::model::io_result::IoResult;
 use crate::model::metadata::Kind;

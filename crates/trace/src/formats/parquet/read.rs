@@ -11,7 +11,7 @@ use ::parquet::file::serialized_reader::SerializedFileReader;
 use ::parquet::file::statistics::Statistics;
 
 use crate::error::{Error, Result};
-use crate::formats::Opened;
+use crate::formats::format::Opened;
 use crate::io::checkpoint::was_being_extended;
 use crate::io::stream::Reader;
 use crate::model::metadata::{Device, FOOTER_KEY, Kind, Metadata, SCHEMA_VERSION, Span};

@@ -10,7 +10,7 @@ use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 
-use crate::formats::Opened;
+use crate::formats::format::Opened;
 use crate::model::io_result::{DelayReason, IoResult, Outcome};
 use crate::model::metadata::{Counts, Device, Metadata};
 use crate::model::request::{Comm, DeviceId, Flags, Op, Request};

@@ -3,7 +3,8 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use crate::formats::{FORMATS, Opened, Options, by_name, of_content};
+use crate::formats::format::{Opened, Options};
+use crate::formats::{FORMATS, by_name, of_content};
 use crate::io::input::Input;
 use crate::model::metadata::{Kind, Metadata};
 use crate::model::request::Request;

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::formats::Opened;
+use crate::formats::format::Opened;
 use crate::io::input::Input;
 use crate::model::metadata::Metadata;
 use crate::model::request::{Op, Request};

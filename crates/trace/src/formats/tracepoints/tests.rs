@@ -1,7 +1,8 @@
 //! Lines in, requests out.
 
+use crate::events::Action;
+use crate::formats::format::Options;
 use crate::formats::support::check::{load, load_with, recognised_as};
-use crate::formats::{Action, Options};
 use crate::model::request::{Flags, Op};
 use crate::model::units::Nanos;
 
