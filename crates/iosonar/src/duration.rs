@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iosonar_trace::params::parse_duration;
 
-/// Reads a span of time; without a unit it is in seconds.
+/// Parses a duration, in seconds without a unit.
 pub fn parse(text: &str) -> Result<Duration, String> {
     parse_duration(text).map(|time| Duration::from_nanos(time.0.cast_unsigned()))
 }
@@ -23,7 +23,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused() {
+    fn malformed_durations_are_refused() {
         for text in ["", "s", "1x", "1.2.3", "-1", "10 parsecs", &"9".repeat(40)] {
             assert!(parse(text).is_err(), "{text}");
         }

@@ -1,4 +1,4 @@
-//! Hands `iosonar NAME` to the program `iosonar-NAME`: the Python half, and whatever users add.
+//! Runs `iosonar NAME` as the program `iosonar-NAME`: the Python half, and programs that users add.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -10,18 +10,18 @@ use crate::program::Program;
 use crate::programs::{find, is_of_python};
 use crate::usage::misuse;
 
-/// Passes this half's version of the tables to the other, which refuses a different one.
+/// The schema version of this binary; the Python half refuses another one.
 const VERSION_VARIABLE: &str = "IOSONAR_SCHEMA_VERSION";
 
-/// Runs the program in place of this one, so that its exit code and signals are its own.
+/// Replaces this process by the program (`exec`), which keeps its exit code and signals.
 pub fn run(words: &[OsString], of: &Program) -> Result<ExitCode> {
     let (name, arguments) = words.split_first().context("no subcommand")?;
     let mut program = command(name, of)?;
     let error = program.args(arguments).exec();
-    Err(error).with_context(|| format!("can't run {}", program.get_program().display()))
+    Err(error).with_context(|| format!("cannot run {}", program.get_program().display()))
 }
 
-/// The program for the subcommand `name`, ready to be given its arguments.
+/// The program of the subcommand `name`, without arguments.
 pub fn command(name: &OsStr, of: &Program) -> Result<Command> {
     let Some(program) = find(name) else {
         let name = name.to_string_lossy();
@@ -35,7 +35,7 @@ pub fn command(name: &OsStr, of: &Program) -> Result<Command> {
     Ok(command)
 }
 
-/// The words for another program, if the command line is one for it: `NAME …`, or `help NAME`.
+/// The arguments of an external program, if the command line is `NAME …` or `help NAME`.
 pub fn words(typed: &[OsString], of: &clap::Command) -> Option<Vec<OsString>> {
     let of_another = |name: &OsStr| {
         is_of_python(name) || (!name.as_encoded_bytes().starts_with(b"-") && of.find_subcommand(name).is_none())
@@ -53,7 +53,7 @@ fn unknown(name: &str, of: &Program) -> String {
     let near = nearest(name, of);
     if is_of_python(OsStr::new(name)) {
         format!(
-            "`{name}` belongs to iosonar's Python half, which is not installed: no iosonar-{name} beside this binary or in \
+            "`{name}` is part of iosonar's Python half, which is not installed: no iosonar-{name} beside this binary or in \
              PATH; run `pip install .` in the source folder"
         )
     } else if near.is_empty() {
@@ -63,7 +63,7 @@ fn unknown(name: &str, of: &Program) -> String {
     }
 }
 
-/// The known names that are most like this one, the likeliest first.
+/// Similar subcommands, the most similar first.
 fn nearest(name: &str, of: &Program) -> Vec<String> {
     let cli = (of.command_line)();
     let known = cli.get_subcommands().map(clap::Command::get_name);

@@ -1,11 +1,11 @@
-//! How fio replays what was written for it: it takes the names in its logs for files of the current folder.
+//! How to replay an exported log with fio, which takes the names in a log as files in the current directory.
 
 use std::path::Path;
 
 use iosonar_trace::Metadata;
 use iosonar_trace::output::split_compression;
 
-/// What to say behind a log of fio: the command that replays it on one device.
+/// The fio command that replays a log on one device.
 pub fn advice(log: &Path, metadata: &Metadata) -> String {
     let names: Vec<&str> = metadata.devices.iter().map(|device| device.name.as_str()).collect();
     let (name, is_packed) = match log.to_str() {
@@ -28,7 +28,7 @@ pub fn advice(log: &Path, metadata: &Metadata) -> String {
     )
 }
 
-/// For a shell.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_=./,+@%".contains(c);
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
@@ -40,19 +40,19 @@ mod tests {
 
     use super::*;
 
-    fn said(log: &str, names: &[&str]) -> String {
+    fn text(log: &str, names: &[&str]) -> String {
         let devices = names.iter().map(|name| Device { name: (*name).to_owned(), sectors: None }).collect();
         advice(Path::new(log), &Metadata { devices, ..Metadata::new(Kind::Load, "test") })
     }
 
     #[test]
     fn the_command_names_log_and_device() {
-        let one = said("out/a.iolog", &["loop0"]);
+        let one = text("out/a.iolog", &["loop0"]);
         let command = "  fio --name=replay --read_iolog=out/a.iolog --replay_redirect=DEV --direct=1 ";
         assert!(one.contains(command) && one.contains("a file called loop0 in the current directory"), "{one}");
-        let several = said("a:b's.iolog.gz", &["sda", "sdb"]);
+        let several = text("a:b's.iolog.gz", &["sda", "sdb"]);
         assert!(several.contains(r"'--read_iolog=a\:b'\''s.iolog'"), "{several}");
         assert!(several.starts_with("decompress it") && several.contains("files called sda, sdb"), "{several}");
-        assert!(said("-", &[""]).contains("--read_iolog=LOG "));
+        assert!(text("-", &[""]).contains("--read_iolog=LOG "));
     }
 }

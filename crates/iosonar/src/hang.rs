@@ -1,34 +1,34 @@
-//! Whether the target of a replay hangs: requests are in flight, and none comes back.
+//! Detects a hung target: requests are in flight, and none completes.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use iosonar_replay::result::completion_log::Progress;
 
-/// A device that is only slow answers earlier, nearly always.
+/// Even a slow device nearly always completes a request within this time.
 const SLOW: Duration = Duration::from_secs(5);
 
-/// What was seen of the target's answers.
+/// The state of the detection.
 #[derive(Debug, Default)]
 pub struct Hang {
     completed: u64,
-    /// When the last answer came, or something was in flight first.
+    /// Time of the last completion, or since when requests are in flight.
     since: Duration,
-    /// The next silence to be told of; each twice as long as the one before.
+    /// The time without completions at which the next message is due; it doubles with each message.
     next: Option<Duration>,
 }
 
 impl Hang {
-    /// "no completion for N s, M in flight", if it is so; `now` counts from any beginning.
+    /// "no completion for N s, M in flight", if the target hangs. `now` has an arbitrary origin.
     pub fn silence(&mut self, now: Duration, progress: &Progress) -> Option<String> {
         let in_flight = progress.in_flight.load(Ordering::Relaxed);
-        self.look(now, progress.completed.load(Ordering::Relaxed), in_flight).map(|silent| said(silent, in_flight))
+        self.look(now, progress.completed.load(Ordering::Relaxed), in_flight).map(|silent| message(silent, in_flight))
     }
 
-    /// The same when it is new, and when it is over.
+    /// A message when the target begins to hang, and when it completes requests again.
     pub fn news(&mut self, now: Duration, progress: &Progress) -> Option<String> {
         let was_silent = now - self.since;
-        let Some(said) = self.silence(now, progress) else {
+        let Some(message) = self.silence(now, progress) else {
             return self.next.take().map(|_| format!("completions again, after {} s", was_silent.as_secs()));
         };
         let silent = now - self.since;
@@ -36,10 +36,10 @@ impl Hang {
             return None;
         }
         self.next = Some(silent * 2);
-        Some(format!("{said}; Ctrl-C ends the replay, a second Ctrl-C without waiting for them"))
+        Some(format!("{message}; Ctrl-C ends the replay, a second Ctrl-C does not wait for them"))
     }
 
-    /// How long it has been silent, if that is longer than a device is only slow.
+    /// Time without completions, if at least [`SLOW`].
     fn look(&mut self, now: Duration, completed: u64, in_flight: u32) -> Option<Duration> {
         if completed != self.completed || in_flight == 0 {
             (self.completed, self.since) = (completed, now);
@@ -48,7 +48,7 @@ impl Hang {
     }
 }
 
-fn said(silent: Duration, in_flight: u32) -> String {
+fn message(silent: Duration, in_flight: u32) -> String {
     format!("no completion for {} s, {in_flight} in flight", silent.as_secs())
 }
 
@@ -57,14 +57,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_hangs_when_something_is_in_flight_and_nothing_comes_back() {
+    fn a_target_hangs_while_requests_are_in_flight_and_none_completes() {
         let progress = Progress::default();
-        let (mut hang, mut said) = (Hang::default(), Vec::new());
+        let (mut hang, mut messages) = (Hang::default(), Vec::new());
         for second in 0..60_u64 {
-            // A pause of the load, then an answer each second until 20, a hang until 50, and answers again.
+            // A pause of the load, then a completion each second until 20, a hang until 50, then completions again.
             progress.in_flight.store(if second < 10 { 0 } else { 7 }, Ordering::Relaxed);
             progress.completed.store(if second < 50 { second.clamp(10, 20) } else { second }, Ordering::Relaxed);
-            said.extend(hang.news(Duration::from_secs(second), &progress).map(|news| (second, news)));
+            messages.extend(hang.news(Duration::from_secs(second), &progress).map(|news| (second, news)));
         }
         let begins = [
             (25, "no completion for 5 s, 7 in flight; Ctrl-C"),
@@ -72,9 +72,9 @@ mod tests {
             (40, "no completion for 20 s, 7 in flight"),
             (50, "completions again, after 30 s"),
         ];
-        assert_eq!(said.len(), begins.len(), "{said:?}");
-        for ((second, news), (at, begin)) in said.iter().zip(begins) {
-            assert!(*second == at && news.starts_with(begin), "{said:?}");
+        assert_eq!(messages.len(), begins.len(), "{messages:?}");
+        for ((second, news), (at, begin)) in messages.iter().zip(begins) {
+            assert!(*second == at && news.starts_with(begin), "{messages:?}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Numbers as people read them, and moments.
+//! Formats numbers and times for people.
 
 pub use iosonar_trace::human::{are, at_second, block, bytes, count, counted, factor, percent, percent_of, rate, span};
 
-/// A moment, given in nanoseconds since 1970: `2026-11-22 04:39:41 UTC`.
+/// Formats nanoseconds since 1970: `2026-11-22 04:39:41 UTC`.
 pub fn moment(unix_ns: i64) -> String {
     chrono::DateTime::from_timestamp_nanos(unix_ns).format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
@@ -12,7 +12,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_read_well() {
+    fn times_are_in_utc_and_rounded_down() {
         assert_eq!(moment(1_336_140_000_999_999_999), "2012-05-04 14:00:00 UTC");
     }
 }

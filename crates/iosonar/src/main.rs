@@ -14,8 +14,8 @@ mod programs;
 mod progress;
 mod signals;
 mod statistics;
+mod summary;
 mod supervised;
-mod survey;
 mod usage;
 mod watch;
 mod written;
@@ -38,10 +38,10 @@ struct Cli {
     command: Command,
 }
 
-/// For the commands that are about the program as a whole.
+/// For commands that need the whole program.
 const PROGRAM: Program = Program { command_line, run: |words| parse(words)?.run(&PROGRAM) };
 
-/// All subcommands with their options, and the names of the Python half's.
+/// All subcommands with their options, and the names of the Python half's subcommands.
 fn command_line() -> clap::Command {
     programs::join(Cli::command())
 }
@@ -53,7 +53,7 @@ fn parse(words: Vec<OsString>) -> clap::error::Result<Command> {
         return Ok(Command::External(words));
     }
     let mut matches = match command_line.try_get_matches_from_mut(&words) {
-        // Only a list of commands needs to know what is installed.
+        // Only a list of commands shows which external programs are installed.
         Err(error) if matches!(error.kind(), DisplayHelp | Missing) => {
             programs::list(command_line).try_get_matches_from(words)?
         }
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
         status!("note: restored {setting}, which a killed replay with --isolate had left changed");
     }
     let command = parse(env::args_os().collect()).unwrap_or_else(|error| console::refuse(&error));
-    // Where there can't be a supervisor, the command does without.
+    // If the supervisor cannot start, run without one.
     if let Some(code) = (!is_worker && command.may_hang()).then(supervised::supervise).and_then(Result::ok) {
         return code;
     }
@@ -81,33 +81,33 @@ fn main() -> ExitCode {
                 ExitCode::from(exit::FAILED)
             }
         },
-        // Whoever reads our output, `head` for example, has had enough: nothing to complain about.
+        // A reader like `head` closed the pipe.
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::FAILED),
         Err(error) => {
-            console::notes(&format!("iosonar: {}", told_once(&error)));
+            console::notes(&format!("iosonar: {}", without_repetition(&error)));
             ExitCode::from(if usage::is_usage(&error) { exit::USAGE } else { exit::FAILED })
         }
     }
 }
 
-/// Whichever thread panics: nobody shall wait for one that is gone. But what a library panics about in a damaged file
-/// becomes an error.
+/// A panic in any thread ends the process, so that no thread waits for a dead one. Panics of libraries over damaged files are
+/// caught, and become errors.
 fn end_at_once_on_panics() {
-    let tell = panic::take_hook();
+    let print = panic::take_hook();
     panic::set_hook(Box::new(move |about| {
         if !iosonar_trace::is_guarded() {
-            tell(about);
+            print(about);
             process::abort();
         }
     }));
 }
 
-/// The error with its causes; a cause that the message before it tells already is not repeated.
-fn told_once(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.as_str() {
+/// The error with its causes, without a cause that the message before it ends in.
+fn without_repetition(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match text.as_str() {
         "" => cause,
-        _ if told.ends_with(&cause) => told,
-        _ => format!("{told}: {cause}"),
+        _ if text.ends_with(&cause) => text,
+        _ => format!("{text}: {cause}"),
     })
 }
 
@@ -118,15 +118,15 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// The exit codes, as `iosonar help` and the man page list them.
 mod exit {
-    /// What was asked for could not be done.
+    /// The command failed.
     pub const FAILED: u8 = 1;
-    /// The command line was wrong, as clap has it.
+    /// The command line was wrong; clap uses the same code.
     pub const USAGE: u8 = 2;
-    /// Two things that were compared are not the same.
+    /// A comparison found differences.
     pub const DIFFERS: u8 = 3;
-    /// A replay, or a pass over a device, came to its end, but parts of it failed or were not done in full.
+    /// A replay, or a pass over a device, is complete, but parts of it failed.
     pub const REQUESTS_FAILED: u8 = 4;
-    /// A replay was cut short, and what it did is in the result; or a pass over a device was.
+    /// A replay, or a pass over a device, was cut short.
     pub const CUT_SHORT: u8 = 5;
 }
 
@@ -140,30 +140,30 @@ mod tests {
 
     use super::*;
 
-    /// In a process of its own: the hook is everybody's.
+    /// In a separate process, because the hook is global.
     #[test]
-    fn a_panic_of_any_thread_ends_the_program() {
+    fn a_panic_in_any_thread_ends_the_program() {
         const IN_PROCESS: &str = "IOSONAR_TEST_PANICS";
         if std::env::var_os(IN_PROCESS).is_some() {
             end_at_once_on_panics();
-            let thread = thread::spawn(|| panic!("nobody hears this thread"));
+            let thread = thread::spawn(|| panic!("in a thread without a join"));
             while !thread.is_finished() {
                 thread::yield_now();
             }
             process::exit(0);
         }
         let mut test = Command::new(std::env::current_exe().unwrap());
-        test.args(["--exact", "tests::a_panic_of_any_thread_ends_the_program"]).env(IN_PROCESS, "1");
+        test.args(["--exact", "tests::a_panic_in_any_thread_ends_the_program"]).env(IN_PROCESS, "1");
         let status = test.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
         assert_eq!(status.signal(), Some(rustix::process::Signal::ABORT.as_raw()), "{status}");
     }
 
     #[test]
-    fn causes_are_told_once() {
+    fn a_repeated_cause_is_printed_once() {
         let cause = || io::Error::from(io::ErrorKind::NotFound);
         let named = Err::<(), _>(cause()).context("a.load.gz").unwrap_err();
-        assert_eq!(told_once(&named), "a.load.gz: entity not found");
+        assert_eq!(without_repetition(&named), "a.load.gz: entity not found");
         let repeated = Err::<(), _>(cause()).context("a.load.gz: entity not found").unwrap_err();
-        assert_eq!(told_once(&repeated), "a.load.gz: entity not found");
+        assert_eq!(without_repetition(&repeated), "a.load.gz: entity not found");
     }
 }

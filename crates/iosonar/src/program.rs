@@ -1,14 +1,14 @@
-//! The program as a whole, for the commands that are about it.
+//! The whole program, for the commands that need it.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Result;
 
-/// What some commands need of the whole program.
+/// Access to the whole program for commands that need it.
 pub struct Program {
     /// Its command line: all subcommands with their options.
     pub command_line: fn() -> clap::Command,
-    /// Runs a command line, the program's name in front.
+    /// Runs a command line, which begins with the program's name.
     pub run: fn(Vec<OsString>) -> Result<ExitCode>,
 }

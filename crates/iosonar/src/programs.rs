@@ -1,4 +1,4 @@
-//! The programs `iosonar-NAME`: where they are, and how help, man pages and completions list them.
+//! The external programs `iosonar-NAME`: finds them, and lists them in help, man pages and completions.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -26,24 +26,24 @@ const PYTHON_HALF: [OfPython; 3] = [
     OfPython { name: "sql", about: "Query runs and loads in SQL" },
 ];
 
-/// The command that the Python half's stand behind in lists.
+/// In lists, the Python half's commands follow this one.
 const BEFORE_PYTHON_HALF: &str = "replay";
 
-/// Below which the other programs are listed.
+/// The heading of the list of other programs.
 const HEADING: &str = "Other programs iosonar-NAME:";
 
 pub fn is_of_python(name: &OsStr) -> bool {
     PYTHON_HALF.iter().any(|of| name == of.name)
 }
 
-/// The executable `iosonar-NAME`.
+/// Finds the executable `iosonar-NAME`.
 pub fn find(name: &OsStr) -> Option<PathBuf> {
     let mut file = OsString::from("iosonar-");
     file.push(name);
     folders().into_iter().map(|folder| folder.join(&file)).find(|file| is_executable(file))
 }
 
-/// This binary's own folder first: sudo drops a virtual environment from the path.
+/// The binary's own directory comes first: sudo drops a virtual environment from `PATH`.
 fn folders() -> Vec<PathBuf> {
     let own = env::current_exe().ok().and_then(|exe| exe.parent().map(PathBuf::from));
     let path = env::var_os("PATH").unwrap_or_default();
@@ -54,18 +54,18 @@ fn is_executable(file: &Path) -> bool {
     file.metadata().is_ok_and(|status| status.is_file() && status.permissions().mode() & 0o111 != 0)
 }
 
-/// The command line with the Python half's commands: they are known by name, whether they are installed or not.
+/// Adds the Python half's commands to the command line, installed or not.
 pub fn join(own: Command) -> Command {
     let names: Vec<String> = own.get_subcommands().map(|of| of.get_name().to_owned()).collect();
     let mut joined = own;
-    let mut place = 0;
+    let mut position = 0;
     for name in names {
-        joined = joined.mut_subcommand(&name, |of| of.display_order(place));
-        place += 1;
+        joined = joined.mut_subcommand(&name, |of| of.display_order(position));
+        position += 1;
         if name == BEFORE_PYTHON_HALF {
             for of in &PYTHON_HALF {
-                joined = joined.subcommand(of_python(of).display_order(place));
-                place += 1;
+                joined = joined.subcommand(of_python(of).display_order(position));
+                position += 1;
             }
         }
     }
@@ -81,7 +81,7 @@ fn of_python(of: &OfPython) -> Command {
         .after_help(format!("Part of iosonar's Python half. `iosonar {} --help` lists its options.", of.name))
 }
 
-/// The same with what is installed here, for the list of commands.
+/// Adds the installed programs to the list of commands.
 pub fn list(joined: Command) -> Command {
     let mut listed = joined;
     for OfPython { name, about } in &PYTHON_HALF {
@@ -101,7 +101,7 @@ pub fn list(joined: Command) -> Command {
     listed.after_help(format!("{HEADING}\n{}\n{below}", lines.collect::<String>()))
 }
 
-/// All that are found, each where it would be run from.
+/// All external programs, each with the path that would be run.
 fn all() -> BTreeMap<OsString, PathBuf> {
     let mut found = BTreeMap::new();
     for folder in folders() {

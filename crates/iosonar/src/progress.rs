@@ -1,4 +1,4 @@
-//! How far a long piece of work has come, on standard error where that is a terminal.
+//! A progress bar on standard error, if that is a terminal.
 
 use std::time::{Duration, Instant};
 
@@ -6,10 +6,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::console::one_line;
 
-/// Rows between two looks at the clock.
+/// Rows between two readings of the clock.
 const ROWS: u64 = 1 << 14;
 
-/// A bar over the rows of a file. It appears only if the work takes longer than a moment.
+/// A bar over the rows of a file. It appears only after 500 ms.
 pub struct Rows {
     bar: ProgressBar,
     rows: u64,
@@ -17,14 +17,14 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// At the beginning of the work that these words name.
+    /// `what` is the label of the bar.
     pub fn new(what: &str) -> Self {
         let bar = ProgressBar::hidden();
         bar.set_message(one_line(what));
         Self { bar, rows: 0, started: Instant::now() }
     }
 
-    /// Takes one more row into account; `progress` (0 to 1) is asked for now and then.
+    /// Counts a row; calls `progress` (0 to 1) every [`ROWS`] rows.
     pub fn row(&mut self, progress: impl Fn() -> Option<f64>) {
         self.rows += 1;
         if self.rows.is_multiple_of(ROWS) && self.started.elapsed() > Duration::from_millis(500) {

@@ -1,8 +1,8 @@
-//! Orders to end: Ctrl-C, SIGTERM, and SIGHUP of a terminal that goes. What is ignored from the start stays ignored: that is
-//! what `nohup` is for, and how shells begin what runs in the background.
+//! Signals that end a command: SIGINT, SIGTERM and SIGHUP. A signal that the parent process ignores stays ignored, as under
+//! `nohup` or in the background of a shell.
 //!
-//! One thread takes all of them, for all commands, and does what the last [`heed`] says. They come from the kernel, or, once
-//! [`come_through`] says so, from another process.
+//! One thread receives them for all commands, and calls the handler that [`on_signal`] installed last. They come from the
+//! kernel or, after [`receive_from`], from another process.
 
 #![allow(unsafe_code, reason = "two system calls about this process alone; each use says why it is sound")]
 
@@ -16,114 +16,114 @@ use iosonar_trace::output::remove_unfinished;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Those that are not ignored. A handler of our own makes no difference, so this holds at any time.
-pub fn heeded() -> Vec<i32> {
+/// The signals that are not ignored, whether or not they have a handler.
+pub fn handled_signals() -> Vec<i32> {
     [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal)).collect()
 }
 
 fn is_ignored(signal: i32) -> bool {
-    // SAFETY: all zeros is a valid `sigaction`; without a new action, the kernel only fills in the present one.
+    // SAFETY: all zeros is a valid `sigaction`; without a new action, the kernel only fills in the current one.
     unsafe {
-        let mut present: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(signal, std::ptr::null(), &raw mut present) == 0 && present.sa_sigaction == libc::SIG_IGN
+        let mut current: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut current) == 0 && current.sa_sigaction == libc::SIG_IGN
     }
 }
 
-/// What an order does, called with the signal and with how many came before it since the call to [`heed`].
+/// Called with the signal and the number of signals that this handler received before.
 type Action = Box<dyn FnMut(i32, u64) + Send>;
 
-struct Heed {
+struct Handler {
     number: u64,
     seen: u64,
     action: Action,
 }
 
-/// The last one counts.
-static HEEDS: Mutex<Vec<Heed>> = Mutex::new(Vec::new());
+/// The last handler is active.
+static HANDLERS: Mutex<Vec<Handler>> = Mutex::new(Vec::new());
 
-/// While it lives, its action is what an order does, unless there is a later one.
+/// Removes its handler when it is dropped.
 #[must_use = "orders do what they did before when it is dropped"]
-pub struct Heeding(u64);
+pub struct SignalHandler(u64);
 
-impl Drop for Heeding {
+impl Drop for SignalHandler {
     fn drop(&mut self) {
-        HEEDS.lock().unwrap_or_else(PoisonError::into_inner).retain(|heed| heed.number != self.0);
+        HANDLERS.lock().unwrap_or_else(PoisonError::into_inner).retain(|handler| handler.number != self.0);
     }
 }
 
-/// From now on orders do that, in a thread of its own.
-pub fn heed(action: impl FnMut(i32, u64) + Send + 'static) -> io::Result<Heeding> {
+/// Installs a handler, which a separate thread calls. It is active until its guard is dropped or another is installed.
+pub fn on_signal(action: impl FnMut(i32, u64) + Send + 'static) -> io::Result<SignalHandler> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    HEEDS.lock().unwrap_or_else(PoisonError::into_inner).push(Heed { number, seen: 0, action: Box::new(action) });
-    let heeding = Heeding(number);
-    listen().map(|()| heeding)
+    HANDLERS.lock().unwrap_or_else(PoisonError::into_inner).push(Handler { number, seen: 0, action: Box::new(action) });
+    let handler = SignalHandler(number);
+    listen().map(|()| handler)
 }
 
-/// Where a byte comes for each order, the number of its signal, until somebody listens.
-static THROUGH: Mutex<Option<File>> = Mutex::new(None);
+/// The pipe that carries a byte for each signal, its number. Taken by the listening thread.
+static PIPE: Mutex<Option<File>> = Mutex::new(None);
 
-/// Orders come through this pipe, and not from the kernel. To be called before anybody heeds one.
-pub fn come_through(pipe: File) {
-    *THROUGH.lock().unwrap_or_else(PoisonError::into_inner) = Some(pipe);
+/// Receives signals from this pipe instead of the kernel. Must precede the first handler.
+pub fn receive_from(pipe: File) {
+    *PIPE.lock().unwrap_or_else(PoisonError::into_inner) = Some(pipe);
 }
 
-/// From now on there is a thread that takes orders.
+/// Starts the thread that receives signals, once.
 fn listen() -> io::Result<()> {
-    static LISTENS: OnceLock<Result<(), String>> = OnceLock::new();
-    LISTENS.get_or_init(|| listen_first().map_err(|error| error.to_string())).clone().map_err(io::Error::other)
+    static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
+    STARTED.get_or_init(|| listen_first().map_err(|error| error.to_string())).clone().map_err(io::Error::other)
 }
 
 fn listen_first() -> io::Result<()> {
-    let no_thread = |e| io::Error::other(format!("can't create a thread: {e}; raise the process limit (ulimit -u)"));
+    let no_thread = |e| io::Error::other(format!("cannot create a thread: {e}; raise the process limit (ulimit -u)"));
     let named = || thread::Builder::new().name("signals".into());
-    let through = THROUGH.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let spawned = if let Some(mut orders) = through {
+    let pipe = PIPE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let spawned = if let Some(mut pipe) = pipe {
         named().spawn(move || {
             let mut signal = [0];
-            while orders.read_exact(&mut signal).is_ok() {
-                order(i32::from(signal[0]));
+            while pipe.read_exact(&mut signal).is_ok() {
+                deliver(i32::from(signal[0]));
             }
         })
     } else {
-        let mut signals = Signals::new(heeded())?;
-        named().spawn(move || signals.forever().for_each(order))
+        let mut signals = Signals::new(handled_signals())?;
+        named().spawn(move || signals.forever().for_each(deliver))
     };
     spawned.map(drop).map_err(no_thread)
 }
 
-fn order(signal: i32) {
-    match HEEDS.lock().unwrap_or_else(PoisonError::into_inner).last_mut() {
-        Some(heed) => {
-            (heed.action)(signal, heed.seen);
-            heed.seen += 1;
+fn deliver(signal: i32) {
+    match HANDLERS.lock().unwrap_or_else(PoisonError::into_inner).last_mut() {
+        Some(handler) => {
+            (handler.action)(signal, handler.seen);
+            handler.seen += 1;
         }
         None => end(signal),
     }
 }
 
-/// Ends the program at once, but not before the hidden file that it writes is removed.
+/// Removes the hidden file that the program writes, then exits.
 fn end(signal: i32) {
     remove_unfinished();
     std::process::exit(128 + signal);
 }
 
-/// From now on such an order ends the program, and leaves no hidden file behind.
+/// Makes signals end the program, after they removed the hidden file that it writes.
 pub fn remove_unfinished_files() {
-    // Where there can't be a thread, files stay behind as after SIGKILL; that is no reason not to work.
+    // Without a thread, hidden files remain, as after SIGKILL.
     let _ = listen();
 }
 
-/// From now on children that end are seen to: where SIGCHLD is ignored from the start, the kernel tells nobody of their end.
-pub fn see_children_end() -> io::Result<()> {
-    // Whoever handles it does not ignore it; there is nothing to do.
+/// Makes children waitable: if SIGCHLD is ignored, the kernel drops their exit status.
+pub fn enable_sigchld() -> io::Result<()> {
+    // A handler, even an empty one, ends ignoring it.
     signal_hook::flag::register(SIGCHLD, Arc::default()).map(drop)
 }
 
-/// Orders that were noted and not taken yet.
+/// Signals that arrived and were not taken yet.
 pub struct Orders {
-    noted: Arc<Noted>,
-    _heeding: Heeding,
+    pending: Arc<Noted>,
+    _handler: SignalHandler,
 }
 
 #[derive(Default)]
@@ -133,30 +133,30 @@ struct Noted {
 }
 
 impl Orders {
-    /// From now on they are noted, and do nothing else.
+    /// Starts to collect signals, which have no other effect.
     pub fn note() -> io::Result<Self> {
-        let noted = Arc::new(Noted::default());
-        let to = Arc::clone(&noted);
-        let _heeding = heed(move |signal, _| {
-            let place = if signal == SIGINT { &to.interrupt } else { &to.termination };
-            place.store(signal as usize, Ordering::Relaxed);
+        let pending = Arc::new(Noted::default());
+        let to = Arc::clone(&pending);
+        let _handler = on_signal(move |signal, _| {
+            let slot = if signal == SIGINT { &to.interrupt } else { &to.termination };
+            slot.store(signal as usize, Ordering::Relaxed);
         })?;
-        Ok(Self { noted, _heeding })
+        Ok(Self { pending, _handler })
     }
 
-    /// Takes a Ctrl-C, if there was one.
+    /// Takes a pending SIGINT.
     pub fn interrupted(&self) -> bool {
-        self.noted.interrupt.swap(0, Ordering::Relaxed) != 0
+        self.pending.interrupt.swap(0, Ordering::Relaxed) != 0
     }
 
-    /// Takes an order to terminate, if there was one.
+    /// Takes a pending SIGTERM or SIGHUP.
     pub fn terminated(&self) -> bool {
-        self.noted.termination.swap(0, Ordering::Relaxed) != 0
+        self.pending.termination.swap(0, Ordering::Relaxed) != 0
     }
 
-    /// The number of a signal that came, which is not taken.
+    /// The number of a pending signal, without taking it.
     pub fn any(&self) -> Option<u8> {
-        let signals = [&self.noted.termination, &self.noted.interrupt].map(|place| place.load(Ordering::Relaxed));
+        let signals = [&self.pending.termination, &self.pending.interrupt].map(|slot| slot.load(Ordering::Relaxed));
         signals.into_iter().find(|signal| *signal != 0).and_then(|signal| u8::try_from(signal).ok())
     }
 }
@@ -166,19 +166,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_does_what_the_last_says_that_is_still_there() {
+    fn the_last_installed_handler_receives_the_signal() {
         let noted = Arc::new(Mutex::new(Vec::new()));
         let noting = |name: &'static str| {
             let to = Arc::clone(&noted);
-            heed(move |signal, before| to.lock().unwrap().push((name, signal, before))).unwrap()
+            on_signal(move |signal, before| to.lock().unwrap().push((name, signal, before))).unwrap()
         };
         let _outer = noting("outer");
-        order(SIGTERM);
+        deliver(SIGTERM);
         let inner = noting("inner");
-        order(SIGINT);
-        order(SIGINT);
+        deliver(SIGINT);
+        deliver(SIGINT);
         drop(inner);
-        order(SIGHUP);
+        deliver(SIGHUP);
         let expected = [("outer", SIGTERM, 0), ("inner", SIGINT, 0), ("inner", SIGINT, 1), ("outer", SIGHUP, 1)];
         assert_eq!(*noted.lock().unwrap(), expected);
     }

@@ -1,4 +1,4 @@
-//! The closing statistics of a replay, for people.
+//! Prints the closing statistics of a replay.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -9,17 +9,17 @@ use iosonar_trace::run_info::{DeviceStatistics, FinalPassCounts, Moment, Quantil
 use crate::console::{one_line, status};
 use crate::{exit, human};
 
-/// Worst moments that are printed; more are in the result.
+/// Worst moments to print; the result has more.
 const WORST: usize = 3;
-/// Findings that are printed; more are in the result.
-const FINDINGS_TOLD: usize = 10;
+/// Findings to print; the result has more.
+const FINDINGS_SHOWN: usize = 10;
 
-/// One line for each thing that a person asks first.
+/// Formats the statistics as text.
 pub fn for_people(s: &Statistics) -> String {
     let mut out = String::new();
     let mut line = |name: &str, text: String| {
         if !text.is_empty() {
-            writeln!(out, "{:<17}{}", one_line(name), one_line(&text)).expect("a string takes everything");
+            writeln!(out, "{:<17}{}", one_line(name), one_line(&text)).expect("writing to a string does not fail");
         }
     };
     line("FAKE RESULT", s.fake.as_deref().map_or("", |why| why.trim_start_matches("FAKE RESULT: ")).to_owned());
@@ -53,7 +53,7 @@ pub fn for_people(s: &Statistics) -> String {
         list(&[(s.pushed_back, "pushed back"), (s.ordered_waits, "ordered waits"), (s.widened, "widened to blocks")]),
     );
     let (in_flight, pushed_back) = (u64::from(s.max_in_flight), u64::from(s.max_pushed_back));
-    line("most at once", format!("{} in flight, {} pushed back", human::count(in_flight), human::count(pushed_back)));
+    line("peak", format!("{} in flight, {} pushed back", human::count(in_flight), human::count(pushed_back)));
     let has_positions = !(s.fake.is_some() && s.wrap_factor < 1e-6);
     line("wrap-around", if has_positions { format!("factor {}", human::factor(s.wrap_factor)) } else { String::new() });
     line("latency", s.latency_us.as_ref().map(quantiles).unwrap_or_default());
@@ -85,7 +85,7 @@ pub fn for_people(s: &Statistics) -> String {
     out
 }
 
-/// What people call a device of the load.
+/// The name of a device of the load.
 fn name_of(d: &DeviceStatistics) -> String {
     if d.source.is_empty() { format!("device {}", d.device) } else { d.source.clone() }
 }
@@ -101,7 +101,7 @@ fn device_line(d: &DeviceStatistics) -> String {
     format!("on {target}: {counts}; {rate}{latency}")
 }
 
-/// 0 only if every request of all runs was done in full.
+/// 0 only if all requests of all runs succeeded in full.
 pub fn exit_code(all: &[Statistics]) -> ExitCode {
     let failed = |s: &Statistics| {
         s.errors + s.short + s.unfinished + s.verify_errors > 0
@@ -118,13 +118,13 @@ pub fn exit_code(all: &[Statistics]) -> ExitCode {
     }
 }
 
-/// What verification found goes to standard error, where nobody overlooks it.
-pub fn tell_findings(finished: &Finished) {
-    for finding in finished.findings.iter().take(FINDINGS_TOLD) {
+/// Prints the findings of verification on standard error.
+pub fn print_findings(finished: &Finished) {
+    for finding in finished.findings.iter().take(FINDINGS_SHOWN) {
         status!("VERIFY ERROR: {}", finding.on(&finished.targets));
     }
-    if finished.findings.len() > FINDINGS_TOLD {
-        let more = finished.findings.len() - FINDINGS_TOLD;
+    if finished.findings.len() > FINDINGS_SHOWN {
+        let more = finished.findings.len() - FINDINGS_SHOWN;
         status!("VERIFY ERROR: {more} more in the result's footer, under `run.findings`");
     }
 }
@@ -158,13 +158,13 @@ fn list(counts: &[(u64, &str)]) -> String {
     some.collect::<Vec<_>>().join(", ")
 }
 
-/// What the requests do: `70 reads, 29 writes, 1 other`.
+/// `70 reads, 29 writes, 1 other`.
 fn operations(reads: u64, writes: u64, others: u64) -> String {
     let all = [(reads, "read"), (writes, "write"), (others, "other")];
     all.map(|(count, what)| human::counted(count, what)).join(", ")
 }
 
-/// How much later requests go out with each minute.
+/// Growth of the delay per minute.
 fn drift(us_per_min: f64) -> String {
     let sign = if us_per_min > 0.0 { "+" } else { "" };
     format!("{sign}{}/min", human::span(us_per_min / 1e6))
@@ -176,7 +176,7 @@ fn moment(m: &Moment) -> String {
 
 fn quantiles(q: &Quantiles) -> String {
     let us = |x: f64| human::span(x / 1e6);
-    format!("median {}, 99 % {}, 99.9 % {}, most {}", us(q.p50), us(q.p99), us(q.p999), us(q.max))
+    format!("median {}, 99 % {}, 99.9 % {}, max {}", us(q.p50), us(q.p99), us(q.p999), us(q.max))
 }
 
 fn within(w: &Within) -> String {

@@ -1,17 +1,16 @@
-//! Commands that do I/O on a target run in a process of their own, the *worker*, and the one that was started, its
-//! *supervisor*, waits for it and hands orders on.
+//! Commands that do I/O on a target run in a child process, the *worker*; the parent, its *supervisor*, forwards signals and
+//! waits for it.
 //!
-//! A thread that waits in the kernel for a frozen file system or for a device that does not answer can't be killed, and no
-//! process ends before its last thread. So whoever pressed Ctrl-C twice would never get the prompt back, whatever the worker
-//! does. The supervisor touches neither target nor result: it says what hangs where, kills the worker, puts back what that had
-//! changed on the machine, and ends.
+//! A thread that waits in the kernel for a frozen file system or a hung device cannot be killed, and a process ends only with
+//! its last thread: in a single process, Ctrl-C would never return to the prompt. The supervisor uses neither target nor
+//! result. It reports the hung thread, kills the worker, restores the machine's settings that the worker changed, and exits.
 //!
 //! ```text
-//!  terminal, kill ──signals──▶ supervisor ──a byte for each, by a pipe──▶ worker's thread for signals
-//!                                  └─ waits for its end, and passes its exit code on
+//!  terminal, kill ──signals──▶ supervisor ──a byte for each, in a pipe──▶ worker's signal thread
+//!                                  └─ waits for it, and returns its exit code
 //! ```
 
-#![allow(unsafe_code, reason = "a descriptor that was inherited is taken by its number")]
+#![allow(unsafe_code, reason = "takes an inherited descriptor by its number")]
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -33,53 +32,53 @@ use signal_hook::iterator::Signals;
 use crate::console::status;
 use crate::{exit, signals};
 
-/// Tells the worker its supervisor and the pipe: `PROCESS:DESCRIPTOR`.
+/// Passes the supervisor's process and the pipe to the worker: `PROCESS:DESCRIPTOR`.
 const VARIABLE: &str = "IOSONAR_SUPERVISOR";
-/// How often is looked at what the worker waits for, after the second order.
+/// Interval of checks for a hung worker, after the second signal.
 const LOOK: Duration = Duration::from_millis(100);
-/// A thread that has waited so long for one and the same thing hangs. Most devices answer earlier, or with an error.
+/// A thread in uninterruptible sleep for this long hangs: most devices complete or fail earlier.
 const HANGS: Duration = Duration::from_secs(2);
 
-/// In a worker, called before anything else is done: from now on it dies with its supervisor, and orders come from there
-/// alone. Returns whether this is one.
+/// Returns whether this process is a worker. If so, it now dies with its supervisor and receives signals only from there. Must
+/// be called first.
 pub fn enter() -> bool {
-    let told = env::var(VARIABLE).unwrap_or_default();
-    let Some((supervisor, descriptor)) = told.split_once(':') else { return false };
+    let value = env::var(VARIABLE).unwrap_or_default();
+    let Some((supervisor, descriptor)) = value.split_once(':') else { return false };
     let (Ok(supervisor), Ok(descriptor)) = (supervisor.parse::<i32>(), descriptor.parse()) else { return false };
-    // What a worker starts inherits the variable, but is not the supervisor's own child.
+    // A child of the worker inherits the variable, but is not the supervisor's child.
     let is_child = || getppid().is_some_and(|parent| parent.as_raw_nonzero().get() == supervisor);
     if !is_child() {
         return false;
     }
-    // SAFETY: the supervisor left this descriptor open for us and named it to nobody else, and this is done once.
-    let orders = unsafe { OwnedFd::from_raw_fd(descriptor) };
-    // What can't be had here costs only tidiness after the supervisor was killed.
-    let _ = fcntl_setfd(&orders, FdFlags::CLOEXEC);
+    // SAFETY: the supervisor left this descriptor open for this process alone, and it is taken once.
+    let pipe = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    // Failures here matter only after the supervisor was killed.
+    let _ = fcntl_setfd(&pipe, FdFlags::CLOEXEC);
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     if !is_child() {
         process::exit(exit::FAILED.into());
     }
-    for signal in signals::heeded() {
-        // The terminal's own signals come to both: they count once. A handler, as a command that is started shall not
-        // inherit that they are ignored.
+    for signal in signals::handled_signals() {
+        // The terminal sends its signals to both processes; they count once. A handler rather than SIG_IGN, which child
+        // processes would inherit.
         let _ = signal_hook::flag::register(signal, Arc::default());
     }
-    signals::come_through(orders.into());
+    signals::receive_from(pipe.into());
     true
 }
 
 enum Event {
-    Order(i32),
+    Signal(i32),
     Ended(io::Result<ExitStatus>),
 }
 
-/// Runs this very command line in a worker, and comes back when that has ended, or never will.
+/// Runs this command line in a worker, and returns when it has ended or hangs.
 ///
 /// # Errors
-/// If there can't be a worker: then nothing was done.
+/// If the worker cannot start; nothing was done.
 pub fn supervise() -> io::Result<ExitCode> {
-    signals::see_children_end()?;
-    let mut signals = Signals::new(signals::heeded())?;
+    signals::enable_sigchld()?;
+    let mut signals = Signals::new(signals::handled_signals())?;
     let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
     fcntl_setfd(&theirs, FdFlags::empty())?;
     let mut words = env::args_os();
@@ -90,9 +89,9 @@ pub fn supervise() -> io::Result<ExitCode> {
     drop(theirs);
     let id = Pid::from_child(&worker);
     let (events, happens) = mpsc::channel();
-    let orders = events.clone();
+    let received = events.clone();
     thread::Builder::new().spawn(move || {
-        signals.forever().for_each(|signal| drop(orders.send(Event::Order(signal))));
+        signals.forever().for_each(|signal| drop(received.send(Event::Signal(signal))));
     })?;
     thread::Builder::new().spawn(move || events.send(Event::Ended(worker.wait())))?;
     Ok(wait(id, File::from(ours), &happens))
@@ -107,19 +106,19 @@ fn wait(worker: Pid, mut to_worker: File, happens: &mpsc::Receiver<Event>) -> Ex
             happens.recv_timeout(LOOK)
         };
         match event {
-            Ok(Event::Order(signal)) => {
+            Ok(Event::Signal(signal)) => {
                 count += 1;
-                // A worker that has gone wants no orders.
+                // Fails if the worker has ended.
                 let _ = to_worker.write_all(&[signal as u8]);
             }
             Ok(Event::Ended(status)) => {
-                // Only what was killed could not do it itself.
-                put_back(worker);
+                // A killed worker could not restore them itself.
+                restore_settings(worker);
                 return like(status);
             }
             Err(RecvTimeoutError::Timeout) => {
-                let patience = if count == 2 { HANGS } else { Duration::ZERO };
-                if let Some(hang) = waits.look(worker, patience) {
+                let least = if count == 2 { HANGS } else { Duration::ZERO };
+                if let Some(hang) = waits.look(worker, least) {
                     return leave(worker, &hang);
                 }
             }
@@ -128,11 +127,11 @@ fn wait(worker: Pid, mut to_worker: File, happens: &mpsc::Receiver<Event>) -> Ex
     }
 }
 
-/// Ends as the worker did.
+/// Ends with the worker's exit code or signal.
 fn like(status: io::Result<ExitStatus>) -> ExitCode {
     let Ok(status) = status else { return ExitCode::from(exit::FAILED) };
     if let Some(signal) = status.signal() {
-        // There is a core file of it already, if one was wanted.
+        // The worker has dumped core already, if enabled.
         let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
         let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
         let _ = signal_hook::low_level::emulate_default_handler(signal);
@@ -144,47 +143,47 @@ fn like(status: io::Result<ExitStatus>) -> ExitCode {
     ExitCode::from(u8::try_from(code).unwrap_or(exit::FAILED))
 }
 
-/// Puts back what the worker had changed on the machine and can't put back any more.
-fn put_back(worker: Pid) {
+/// Restores the machine's settings that a killed worker had changed.
+fn restore_settings(worker: Pid) {
     for setting in isolate::undo_of(worker.as_raw_nonzero().get() as u32) {
         status!("note: restored {setting}");
     }
 }
 
-/// Ends without the worker.
+/// Exits without waiting for the worker.
 fn leave(worker: Pid, hang: &Hang) -> ExitCode {
     let id = worker.as_raw_nonzero();
     let has_ended = state(&format!("/proc/{id}/stat")) == Some('Z');
     let _ = kill_process(worker, Signal::KILL);
-    put_back(worker);
-    let Hang { threads, name, place } = hang;
+    restore_settings(worker);
+    let Hang { threads, name, symbol } = hang;
     let others = if *threads > 1 { format!(" and {} more", threads - 1) } else { String::new() };
     status!(
-        "exiting without process {id}: its thread {name}{others} hangs in the kernel ({place}) and cannot be killed: \
+        "exiting without process {id}: its thread {name}{others} hangs in the kernel ({symbol}) and cannot be killed: \
          look for a frozen file system (`fsfreeze --unfreeze` thaws it), or a hung device or server"
     );
     if !has_ended {
         status!(
-            "when process {id} has ended, `iosonar recover RESULT.journal` recovers the result, if there is a journal"
+            "if a journal exists, `iosonar recover RESULT.journal` recovers the result once process {id} has ended"
         );
     }
     ExitCode::from(exit::CUT_SHORT)
 }
 
-/// What the worker's threads wait for in the kernel, and since when.
+/// The worker's threads in uninterruptible sleep: their context switches, and since when they have not changed.
 #[derive(Default)]
 struct Waits(HashMap<String, (String, Instant)>);
 
-/// Threads that wait in the kernel and can't be interrupted.
+/// Threads in uninterruptible sleep.
 struct Hang {
     threads: usize,
     name: String,
-    place: String,
+    symbol: String,
 }
 
 impl Waits {
-    /// Those that have waited for one thing since the last look, and longer than that.
-    fn look(&mut self, worker: Pid, patience: Duration) -> Option<Hang> {
+    /// Threads that have slept without a context switch for at least `least`.
+    fn look(&mut self, worker: Pid, least: Duration) -> Option<Hang> {
         let now = Instant::now();
         let folders = fs::read_dir(format!("/proc/{}/task", worker.as_raw_nonzero())).into_iter().flatten().flatten();
         let mut waits = HashMap::new();
@@ -194,10 +193,10 @@ impl Waits {
                 continue;
             }
             let status = fs::read_to_string(format!("{folder}/status")).unwrap_or_default();
-            // As long as these stay the same, it has not run.
+            // Unchanged as long as the thread has not run.
             let switches: String = status.lines().filter(|line| line.contains("ctxt_switches")).collect();
             let before = self.0.get(&folder).filter(|(then, _)| *then == switches);
-            if before.is_some_and(|(_, since)| now - *since >= patience) {
+            if before.is_some_and(|(_, since)| now - *since >= least) {
                 long.push(folder.clone());
             }
             let since = before.map_or(now, |(_, since)| *since);
@@ -206,12 +205,12 @@ impl Waits {
         self.0 = waits;
         let first = long.iter().min()?;
         let of = |what| fs::read_to_string(format!("{first}/{what}")).unwrap_or_default().trim().to_owned();
-        let place = Some(of("wchan")).filter(|place| !matches!(place.as_str(), "" | "0"));
-        Some(Hang { threads: long.len(), name: of("comm"), place: place.unwrap_or_else(|| "state D".into()) })
+        let symbol = Some(of("wchan")).filter(|symbol| !matches!(symbol.as_str(), "" | "0"));
+        Some(Hang { threads: long.len(), name: of("comm"), symbol: symbol.unwrap_or_else(|| "state D".into()) })
     }
 }
 
-/// The state of a process or a thread, by its `stat`: behind its name, which may hold anything.
+/// The state of a process or thread in its `stat`: it follows the name, which may contain parentheses.
 fn state(stat: &str) -> Option<char> {
     fs::read_to_string(stat).ok()?.rsplit_once(')')?.1.trim_start().chars().next()
 }

@@ -1,8 +1,8 @@
-//! Command lines that are wrong, as opposed to work that failed: the exit code tells the two apart.
+//! Errors in the command line, which have a separate exit code.
 
 use std::fmt;
 
-/// The command line is wrong; the text says how to mend it.
+/// The command line is wrong; the text says how to correct it.
 #[derive(Debug)]
 pub struct Usage(pub String);
 
@@ -14,7 +14,7 @@ impl fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// Ends a function as `bail!` does, because of the command line.
+/// Like `bail!`, for an error in the command line.
 macro_rules! misuse {
     ($($words:tt)*) => {
         return ::std::result::Result::Err($crate::usage::Usage(::std::format!($($words)*)).into())
@@ -23,7 +23,7 @@ macro_rules! misuse {
 
 pub(crate) use misuse;
 
-/// Whether it is the command line that was wrong.
+/// Whether the command line was wrong.
 pub fn is_usage(error: &anyhow::Error) -> bool {
     use iosonar_replay::Error::{Trace, Usage as OfReplay};
     use iosonar_trace::Error::Usage as OfTrace;

@@ -1,4 +1,4 @@
-//! Watching a replay from outside its loop: the bar, and the keys that end it.
+//! Progress bar and signals of a replay.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use iosonar_trace::Nanos;
 use crate::console::status;
 use crate::hang::Hang;
 use crate::human;
-use crate::signals::{Heeding, heed};
+use crate::signals::{SignalHandler, on_signal};
 
-/// The first signal ends the run gently; a second one doesn't wait for what is in flight.
-pub fn stop_on_signals(stop: &Arc<Stop>) -> io::Result<Heeding> {
+/// The first signal stops issuing; a second one does not wait for requests in flight.
+pub fn stop_on_signals(stop: &Arc<Stop>) -> io::Result<SignalHandler> {
     let stop = Arc::clone(stop);
-    heed(move |_, before| {
+    on_signal(move |_, before| {
         if before == 0 {
             stop.gently();
             status!("stopping: waiting for requests in flight; press Ctrl-C again to stop at once");
@@ -29,17 +29,17 @@ pub fn stop_on_signals(stop: &Arc<Stop>) -> io::Result<Heeding> {
     })
 }
 
-/// Of the last pass of verification, whose unit are sectors.
+/// For the final pass of verification, which counts sectors.
 const VERIFY_STYLE: &str = "{bar:30} {percent:>3} %  {msg}, {eta} left";
 
-/// Shows how far a replay is: a bar on a terminal, else a line when the target hangs and nothing more.
+/// Shows the progress of a replay: a bar on a terminal; otherwise only messages about a hung target.
 pub struct Bar {
     over: Arc<AtomicBool>,
     drawer: Option<JoinHandle<()>>,
 }
 
 impl Bar {
-    /// `requests` and `duration` are what is expected, where known.
+    /// `requests` and `duration` are the expected totals, if known.
     pub fn start(progress: &Arc<Progress>, requests: Option<u64>, duration: Option<Nanos>) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let (progress, seen) = (Arc::clone(progress), Arc::clone(&over));
@@ -48,25 +48,25 @@ impl Bar {
         } else {
             thread::Builder::new().spawn(move || listen(&progress, &seen))
         };
-        // Where there can't be one, a run goes on without.
+        // If the thread cannot start, run without one.
         Self { over, drawer: drawer.ok() }
     }
 
-    /// Removes it.
+    /// Removes the bar.
     pub fn finish(self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(drawer) = self.drawer {
             drawer.thread().unpark();
-            // A bar that failed to draw changes nothing about the run.
+            // A failed bar does not affect the run.
             let _ = drawer.join();
         }
     }
 }
 
-/// How often is looked at how far it is.
+/// Interval between updates.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Says on standard error when the target hangs, and when it answers again.
+/// Prints when the target hangs, and when it completes requests again.
 fn listen(progress: &Progress, over: &AtomicBool) {
     let begun = Instant::now();
     let mut hang = Hang::default();
@@ -79,7 +79,7 @@ fn listen(progress: &Progress, over: &AtomicBool) {
 }
 
 fn draw(progress: &Progress, over: &AtomicBool, requests: Option<u64>, duration: Option<Nanos>) {
-    // A timed run is as far as its clock, another as far as its requests.
+    // Progress by time if the duration is known, otherwise by requests.
     let (length, by_time) = match (duration, requests) {
         (Some(duration), _) => (duration.0.max(1) as u64, true),
         (None, requests) => (requests.unwrap_or(0), false),
@@ -105,7 +105,7 @@ fn draw(progress: &Progress, over: &AtomicBool, requests: Option<u64>, duration:
         let bytes = human::bytes(progress.bytes.load(Ordering::Relaxed));
         before = done;
         let failed = if errors > 0 { format!(", {} errors", human::count(errors)) } else { String::new() };
-        let silence = hang.silence(begun.elapsed(), progress).map(|said| format!(", {said}")).unwrap_or_default();
+        let silence = hang.silence(begun.elapsed(), progress).map(|message| format!(", {message}")).unwrap_or_default();
         let shown = human::counted(done, "request");
         bar.set_message(format!("{shown}, {}/s, {bytes}{failed}{silence}", human::rate(rate)));
         let scheduled = progress.scheduled_ns.load(Ordering::Relaxed).max(0) as u64;

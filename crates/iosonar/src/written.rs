@@ -1,4 +1,4 @@
-//! What is written to a new file, and what is said of it.
+//! Copies rows to a new file, and reports what was written.
 
 use std::fs;
 use std::io;
@@ -18,23 +18,23 @@ use crate::progress::Rows;
 use crate::signals;
 use crate::usage::misuse;
 
-/// Rows that go from the thread that reads to the one that writes at a time, and how many such may lie between them.
+/// Rows of a batch between the reading and the writing thread, and the most batches in the queue.
 const BATCH: usize = 8192;
 const BATCHES: usize = 32;
 
-/// Rows that were read.
+/// A batch of rows.
 struct Batch<Row> {
     rows: Vec<Row>,
-    /// Devices that appeared since the batch before: writers need their names in front of the rows.
+    /// Devices that first appear in this batch: writers need them before the rows.
     devices: Vec<Device>,
-    /// How far the reader was behind them.
+    /// The reader's progress after them.
     progress: Option<f64>,
 }
 
-/// Writes all rows, and ends the file if what they turned out to be is accepted. Returns what
-/// they turned out to be, and what the format could not hold.
+/// Writes all rows, and finishes the file if `accept` agrees with the final metadata. Returns the metadata, and what the format
+/// could not hold.
 ///
-/// Reading has a thread of its own: it takes about as long as writing.
+/// A separate thread reads, because reading takes about as long as writing.
 pub fn copy<Row: Send>(
     what: &str,
     mut rows: Box<dyn Reader<Row>>,
@@ -44,16 +44,16 @@ pub fn copy<Row: Send>(
     let mut progress = Rows::new(what);
     let (to_writer, from_reader) = mpsc::sync_channel::<Batch<Row>>(BATCHES);
     let rows = &mut rows;
-    // Those that the writer was begun with.
-    let mut devices_told = rows.metadata().devices.len();
+    // The writer was created with these.
+    let mut devices_sent = rows.metadata().devices.len();
     let mut metadata = thread::scope(|scope| -> Result<Metadata> {
         let reading = scope.spawn(move || -> Result<Metadata> {
             loop {
                 let read = read_batch(rows.as_mut())?;
                 let known = &rows.metadata().devices;
-                let devices = known.get(devices_told..).unwrap_or_default().to_vec();
-                devices_told = known.len();
-                // Nobody takes what follows an error of the writer.
+                let devices = known.get(devices_sent..).unwrap_or_default().to_vec();
+                devices_sent = known.len();
+                // The writer has failed.
                 if read.is_empty() || to_writer.send(Batch { rows: read, devices, progress: rows.progress() }).is_err()
                 {
                     return Ok(rows.metadata().clone());
@@ -79,11 +79,11 @@ pub fn copy<Row: Send>(
         metadata.notice(format!("doubtful: {question}"));
     }
     accept(&metadata)?;
-    let unheld = writer.finish(&metadata)?;
-    Ok((metadata, unheld))
+    let loss = writer.finish(&metadata)?;
+    Ok((metadata, loss))
 }
 
-/// The next rows; none at the end.
+/// The next batch; empty at the end.
 fn read_batch<Row>(rows: &mut dyn Reader<Row>) -> Result<Vec<Row>> {
     let mut batch = Vec::with_capacity(BATCH);
     while batch.len() < BATCH
@@ -94,8 +94,8 @@ fn read_batch<Row>(rows: &mut dyn Reader<Row>) -> Result<Vec<Row>> {
     Ok(batch)
 }
 
-/// Says on standard error what was written, and what is to be known of it.
-pub fn say(output: &Path, format: &Format, metadata: &Metadata, unheld: &ConversionLoss) {
+/// Prints what was written, with notes and warnings.
+pub fn report(output: &Path, format: &Format, metadata: &Metadata, loss: &ConversionLoss) {
     for notice in &metadata.notices {
         status!("note: {notice}");
     }
@@ -112,12 +112,12 @@ pub fn say(output: &Path, format: &Format, metadata: &Metadata, unheld: &Convers
     if !metadata.complete {
         status!("warning: the input was cut short; its readable part was used");
     }
-    for loss in &unheld.said {
-        status!("warning: {loss}");
+    for warning in &loss.said {
+        status!("warning: {warning}");
     }
     let size = fs::metadata(output).map_or(String::new(), |s| format!(", {}", human::bytes(s.len())));
     let requests = human::counted(counts.requests, "request");
-    let held = match unheld.rows {
+    let held = match loss.rows {
         0 => {
             let (reads, writes) = (human::counted(counts.reads, "read"), human::counted(counts.writes, "write"));
             format!("{requests} ({reads}, {writes}, {})", human::counted(counts.others, "other"))
@@ -131,7 +131,7 @@ pub fn say(output: &Path, format: &Format, metadata: &Metadata, unheld: &Convers
     }
 }
 
-/// Whether a file that is there may go.
+/// Whether to replace an existing file.
 #[derive(clap::Args)]
 pub struct Replacing {
     /// Overwrite OUT if it exists
@@ -140,7 +140,7 @@ pub struct Replacing {
 }
 
 impl Replacing {
-    /// Refuses to write over a file, unless that was asked for, and over a block device in any case.
+    /// Refuses an existing file without --overwrite, and a block device always.
     pub fn allows(&self, output: &Path) -> Result<()> {
         let Ok(status) = fs::metadata(output) else { return Ok(()) };
         refuse_block_device(&status).with_context(|| output.display().to_string())?;
@@ -150,7 +150,7 @@ impl Replacing {
         Ok(())
     }
 
-    /// Begins a load. From now on Ctrl-C and its like end the program and remove what there is of it.
+    /// Creates a load. From now on, a signal ends the program and removes the unfinished file.
     pub fn create_load(
         &self,
         output: &Path,
@@ -161,7 +161,7 @@ impl Replacing {
         Ok(create(self.begin(output)?, known)?)
     }
 
-    /// Begins a run, as above.
+    /// Creates a run, like [`Self::create_load`].
     pub fn create_run(
         &self,
         output: &Path,
@@ -173,7 +173,7 @@ impl Replacing {
     }
 
     fn begin(&self, output: &Path) -> Result<Output> {
-        // What appeared while the input was opened.
+        // Again, as it may have appeared since.
         self.allows(output)?;
         signals::remove_unfinished_files();
         let existing = if self.overwrite { Existing::Replaced } else { Existing::FromTheStart };
@@ -181,7 +181,7 @@ impl Replacing {
     }
 }
 
-/// Refuses to call a load as runs are called.
+/// Refuses the name of a run for a load.
 pub fn refuse_name_of_run(output: &Path) -> Result<()> {
     if kind_by_name(output) == Some(Kind::Replay) {
         misuse!("{} is the name of a run, but the output is a load; name it NAME.load…", output.display());
@@ -189,7 +189,7 @@ pub fn refuse_name_of_run(output: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What a name like `x.load.parquet` or `x.replay.gz` says that the file holds.
+/// The kind of file by its name, such as `x.load.parquet` or `x.replay.gz`.
 pub fn kind_by_name(path: &Path) -> Option<Kind> {
     let name = split_compression(path).0.to_string_lossy();
     let name = name.strip_suffix(".parquet").unwrap_or(&name);
@@ -202,7 +202,7 @@ pub fn kind_by_name(path: &Path) -> Option<Kind> {
     }
 }
 
-/// Refuses to write over what is being read.
+/// Refuses to overwrite the input.
 pub fn refuse_same_file(input: &Path, output: &Path) -> Result<()> {
     let identity = |path: &Path| -> io::Result<_> {
         let status = fs::metadata(path)?;
@@ -225,7 +225,7 @@ mod tests {
 
     use super::*;
 
-    /// A request for each of so many devices, each of which appears with its request.
+    /// A load with a request for each device, where each device appears with its request.
     struct Late(u16, Metadata);
 
     impl Reader<Request> for Late {
@@ -247,7 +247,7 @@ mod tests {
         }
     }
 
-    /// Notes under which name each request's device is known when it is written.
+    /// Collects the name under which the writer knows each request's device.
     struct Noting(Vec<String>, Arc<Mutex<Vec<String>>>);
 
     impl Writer<Request> for Noting {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn writers_know_devices_before_their_rows() {
+    fn writers_learn_devices_before_their_rows() {
         let noted = Arc::default();
         let writer = Noting(vec!["first".into()], Arc::clone(&noted));
         let devices = 3 * BATCH as u16;

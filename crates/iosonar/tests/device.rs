@@ -119,7 +119,7 @@ fn inspect_looks_at_what_is_in_use() {
     assert!(found["sample"]["samples"].as_u64().unwrap() > 0);
     // What stands behind it, too, and a file on it knows its disk and its file system.
     let behind = json(&device("inspect", loop_device.backing_file(), &["--json"]).with_code(0));
-    assert_eq!(behind["users"], serde_json::json!([format!("behind {}", loop_device.path().display())]));
+    assert_eq!(behind["users"], serde_json::json!([format!("attached to {}", loop_device.path().display())]));
     let file = place.join("file");
     fs::write(&file, vec![1; 100_000]).unwrap();
     let found = json(&device("inspect", &file, &["--json"]).with_code(0));
@@ -139,7 +139,7 @@ fn inspect_finds_the_holes_of_a_file() {
     assert!(ran.stdout.contains("holes        2, 93.7 % of the file; 1 MiB are allocated"), "{}", ran.stdout);
     let tiny = bench.text("tiny", "so little");
     assert!(json(&device("inspect", &tiny, &["--json"]).with_code(0))["sample"].is_null());
-    device("inspect", &bench.path("nowhere"), &[]).refused(&["there is no such device"]);
+    device("inspect", &bench.path("nowhere"), &[]).refused(&["no such device"]);
     device("inspect", Path::new("/dev/null"), &[]).refused(&["neither a block device nor a regular file"]);
 }
 
@@ -192,7 +192,7 @@ fn wipe_refuses_what_is_in_use_or_carries_something() {
     let place = mount.path();
     for more in [&[][..], &["--force"]] {
         device("wipe", loop_device.path(), more).refused(&["mounted on", &place.display().to_string()]);
-        device("wipe", loop_device.backing_file(), more).refused(&["behind /dev/loop"]);
+        device("wipe", loop_device.backing_file(), more).refused(&["attached to /dev/loop"]);
     }
     drop(mount);
     // Claimed by someone, as LVM and RAID claim their parts.
@@ -203,7 +203,7 @@ fn wipe_refuses_what_is_in_use_or_carries_something() {
     device("wipe", loop_device.path(), &["--force"]).refused(&["in use"]);
     drop(claim);
     let before = fs::read(loop_device.backing_file()).unwrap();
-    device("wipe", loop_device.path(), &[]).refused(&["carries ext4 \"home\"", "--force"]);
+    device("wipe", loop_device.path(), &[]).refused(&["contains ext4 \"home\"", "--force"]);
     assert!(fs::read(loop_device.backing_file()).unwrap() == before, "untouched");
     let ran = device("wipe", loop_device.path(), &["--force"]).with_code(0);
     assert!(ran.stderr.contains("with ext4 \"home\"; overwriting all of it"), "{}", ran.stderr);
@@ -267,7 +267,7 @@ fn slurp_names_the_places_that_can_not_be_read() {
     assert_eq!((&failures[0]["at"], &failures[0]["bytes"]), (&(16 * MIB - 300 * 1024).into(), &(300 * 1024).into()));
     assert_eq!((&read["failed_bytes"], &read["read_bytes"]), (&(300 * 1024).into(), &(16 * MIB - 300 * 1024).into()));
     let ran = device("slurp", &broken, &[]).with_code(4);
-    assert!(ran.stdout.contains("errors    300 KiB in 1 place"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("errors    300 KiB in 1 region"), "{}", ran.stdout);
     assert!(
         ran.stderr.contains("error: 300 KiB at sector 32168 (byte 16470016): Input/output error"),
         "{}",

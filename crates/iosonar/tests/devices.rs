@@ -86,7 +86,7 @@ fn requests_land_on_the_devices_that_theirs_are_mapped_to() {
     let targets = &run["targets"];
     assert_eq!((&targets[0]["sources"], &targets[1]["sources"]), (&json!([1]), &json!([0])));
     assert_eq!(run["target"]["path"], json!(first.path()));
-    let left_out = "left out, no --target: sdc (device 2)";
+    let left_out = "left out, as no --target takes them: sdc (device 2)";
     assert!(ran.stderr.contains(left_out) && ran.stderr.contains("2 requests left out"), "{}", ran.stderr);
     assert!(ran.stdout.contains("  sdb") && ran.stdout.contains("no --target"), "{}", ran.stdout);
 }
@@ -144,7 +144,7 @@ fn mistakes_in_targets_are_explained_and_nothing_is_opened() {
     refused(&load, &on("sda", &first), &output, &["is the target, which the result would replace"]);
     // The safety of every target, and not of the first only.
     run("mkfs.ext4", &["-q".as_ref(), second.as_os_str()]);
-    refused(&load, &on("sda", &first), &["-t", &second_is("sdb")], &["second.replay.parquet: carries ext4"]);
+    refused(&load, &on("sda", &first), &["-t", &second_is("sdb")], &["second.replay.parquet: contains ext4"]);
     assert_eq!(written(&first), [0_usize; 0]);
 }
 

@@ -16,7 +16,7 @@ use replaying::{Bench, MIB, Ran, request, run};
 const BLOCK: usize = 4096;
 const SECTORS: u64 = 8;
 
-/// Discards every second block in a scattered order, so that the kernel can't merge them, with four of these other
+/// Discards every second block in a scattered order, so that the kernel cannot merge them, with four of these other
 /// requests to each.
 fn scattered(blocks: u64, other: Op) -> Vec<Request> {
     let place = |i: u64| (i * 7919 % (blocks / 2)) * 2;

@@ -115,7 +115,7 @@ fn what_a_target_can_not_do_is_left_out_and_named() {
         assert_eq!((rows[5].outcome, rows[6].outcome), (Outcome::Ok, Outcome::Unsupported));
         assert!(rows[6].issued.is_none());
         assert_eq!(ran.statistics()["skipped"]["unsupported"], 1);
-        assert!(ran.stderr.contains("can't do write-zeroes"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("does not support write-zeroes"), "{}", ran.stderr);
     }
 }
 
@@ -123,7 +123,7 @@ fn what_a_target_can_not_do_is_left_out_and_named() {
 fn polling_is_refused_where_the_device_can_not() {
     let bench = Bench::new();
     let load = bench.load(&side_by_side(10, 8));
-    bench.replay(&load, &bench.target(MIB), &["--poll"]).refused(&["no block device", "leave out --poll"]);
+    bench.replay(&load, &bench.target(MIB), &["--poll"]).refused(&["not a block device", "leave out --poll"]);
     if left_out(Need::Loop) {
         return;
     }

@@ -99,7 +99,7 @@ fn the_help_lists_the_python_half_and_every_other_program() {
     assert!(listed(&help, "report").starts_with("report Show what happened in runs"), "{help}");
     assert!(!listed(&help, "report").contains("not installed"), "{help}");
     assert!(listed(&help, "sql").ends_with("(not installed: pip install .)"), "{help}");
-    // The one that would run, and neither what is a subcommand nor what can't be run.
+    // The one that would run, and neither what is a subcommand nor what cannot be run.
     assert_eq!(listed(&help, "hello"), format!("hello {}", hello.display()), "{help}");
     assert!(!help.contains("iosonar-replay") && !help.contains("iosonar-data"), "{help}");
     let short = installation.iosonar(&["help"]).assert().success();
@@ -155,7 +155,7 @@ fn a_program_that_cannot_start_is_named() {
     let file = installation.program("own", "iosonar-hello", "");
     fs::write(&file, "#!/no/such/interpreter\n").expect("a script without its interpreter");
     let said = complaint(&mut installation.iosonar(&["hello"]), 1);
-    assert!(said.contains("can't run") && said.contains("own/iosonar-hello"), "{said}");
+    assert!(said.contains("cannot run") && said.contains("own/iosonar-hello"), "{said}");
 }
 
 #[test]
@@ -184,6 +184,6 @@ fn every_program_of_the_python_half_is_known_by_name() {
         let file = script.expect("a program").file_name();
         let name = file.to_string_lossy().strip_prefix("iosonar-").expect("iosonar-NAME").to_owned();
         let said = complaint(&mut installation.iosonar(&[&name]), 1);
-        assert!(said.contains("belongs to iosonar's Python half"), "add {name} to PYTHON_HALF: {said}");
+        assert!(said.contains("is part of iosonar's Python half"), "add {name} to PYTHON_HALF: {said}");
     }
 }

@@ -310,7 +310,7 @@ fn a_device_that_fails_is_recorded_row_by_row() {
     assert_eq!(ran.statistics()["errors"], failed.len());
     assert!(ran.footer().complete, "the run itself was not cut short");
     assert!(ran.stdout.contains("errors"), "{}", ran.stdout);
-    assert!(ran.stderr.contains("became smaller meanwhile"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("shrank during the run"), "{}", ran.stderr);
 }
 
 /// A file system that can be frozen: then writes hang until it is thawed.
@@ -453,7 +453,7 @@ fn without_io_uring_threads_do_it_and_that_is_said() {
         forbidden::without_io_uring(&mut command);
         Ran::of(command.output().unwrap(), bench.path("r.replay.parquet"))
     };
-    let advice = ["io_uring can't be set up", "kernel.io_uring_disabled", "seccomp"];
+    let advice = ["io_uring cannot be set up", "kernel.io_uring_disabled", "seccomp"];
     // Who asks for it by name gets it, or an error.
     for named in [&["--engine", "io_uring"][..], &["--sqpoll"], &["--poll"]] {
         if named != ["--poll"] {

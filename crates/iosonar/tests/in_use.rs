@@ -63,7 +63,7 @@ impl Drop for Upper {
 }
 
 fn behind(upper: &Upper) -> String {
-    format!("behind {}", upper.0.display())
+    format!("attached to {}", upper.0.display())
 }
 
 /// Two partitions, of 16 MiB each, from 1 MiB on.
@@ -106,7 +106,7 @@ fn a_loop_device_is_refused_where_what_it_stands_on_is_used() {
     replayed(&bench, &top.0, &[]);
     run("mkfs.ext4", &["-q".as_ref(), first.as_os_str()]);
     let mount = Mount::new(bench.path("mounted"), [&first]);
-    refused(&bench, &top.0, &["what it stands on", "mounted on"]);
+    refused(&bench, &top.0, &["its backing file", "mounted on"]);
     drop(mount);
     // Two over one file.
     let file = bench.path("file");

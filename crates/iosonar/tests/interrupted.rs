@@ -223,7 +223,7 @@ fn a_recording_that_the_system_lets_down_keeps_what_it_has() {
     assert!(allowed.unwrap().success());
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let first = said.find(|line| line.starts_with("iosonar: ")).expect("it is told of at once");
-    assert!(first.contains("the command runs on without it") && first.contains("wait for events"), "{first}");
+    assert!(first.contains("the command continues") && first.contains("wait for events"), "{first}");
     child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
     let rest: String = said.collect();
     assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
@@ -266,7 +266,7 @@ fn a_command_that_outlives_its_recording_is_told_of() {
     let arguments = ["--duration", "0.1", "--", "sh", "-c", "read -r end; exit 7"];
     let mut child = record(&device, &arguments, &folder.path().join("a.load")).stdin(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(said.any(|line| line.contains("--duration is over")));
+    assert!(said.any(|line| line.contains("recording ended after --duration")));
     assert!(said.any(|line| line.contains("a.load: ")), "the recording is told of before the command's end");
     drop(child.stdin.take());
     assert_eq!(child.wait().unwrap().code(), Some(7));

@@ -117,7 +117,7 @@ fn man_pages_replace_only_man_pages_of_iosonar() {
         fs::write(&page, others).unwrap();
         let ran = install(&[]);
         assert!(!ran.status.success(), "{others:?}");
-        for word in ["iosonar-replay.1", "no man page of iosonar", "--overwrite"] {
+        for word in ["iosonar-replay.1", "not a man page of iosonar", "--overwrite"] {
             assert!(said(&ran).contains(word), "{}", said(&ran));
         }
         assert_eq!(fs::read_to_string(&page).unwrap(), others);

@@ -248,8 +248,8 @@ fn a_device_over_what_the_run_reads_is_no_target() {
     let ran = bench.replay(&load, &device, &["--force"]);
     let merged = replay(&bench, &device, &["--force", "--edit", "merge with=long.load"]);
     run("losetup", &["--detach".as_ref(), device.as_os_str()]);
-    ran.refused(&["stands on", "the load"]);
-    merged.refused(&["stands on", "a load that --edit joins"]);
+    ran.refused(&["backed by", "the load"]);
+    merged.refused(&["backed by", "a load that --edit joins"]);
     assert!(fs::read(&load).unwrap() == before);
 }
 

@@ -56,7 +56,7 @@ fn exercise(path: &Path) -> Vec<(Op, u64, u64)> {
     ]
 }
 
-/// Only what the test asked for: others look at devices, too (udev), and where a device can't write zeros by itself the
+/// Only what the test asked for: others look at devices, too (udev), and where a device cannot write zeros by itself the
 /// kernel writes them after its refusal.
 fn own(rows: Vec<Request>) -> Vec<Request> {
     let thread = recording::thread_name();
@@ -122,7 +122,7 @@ fn what_reached_the_device_is_what_the_kernel_made_of_it() {
     assert_ends_are_known(&rows, &footer);
     let reads: Vec<_> =
         rows.iter().filter(|row| row.op == Op::Read && row.comm.as_str() == recording::thread_name()).collect();
-    assert!(reads.len() as u64 >= 16_384 / split_at, "one request of 8 MiB can't be: {} reads", reads.len());
+    assert!(reads.len() as u64 >= 16_384 / split_at, "one request of 8 MiB cannot be: {} reads", reads.len());
     let mut end = 0;
     let mut by_sector = reads.clone();
     by_sector.sort_by_key(|row| row.sector);

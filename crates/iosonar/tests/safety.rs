@@ -81,7 +81,7 @@ fn a_disk_with_a_mounted_partition_is_refused() {
     refused(&bench, device.path(), &["partition", "mounted on"]);
     refused(&bench, &partition, &["mounted on"]);
     drop(mount);
-    refused_once(&bench, &partition, &[], &["carries ext4", "--force"]);
+    refused_once(&bench, &partition, &[], &["contains ext4", "--force"]);
     run("delpart", &[words(device.path()), "1".as_ref()]);
 }
 
@@ -92,7 +92,7 @@ fn swap_is_refused() {
     }
     let (bench, device) = (bench(), LoopDevice::new(16 * MIB));
     run("mkswap", &["-q".as_ref(), words(device.path())]);
-    refused_once(&bench, device.path(), &[], &["carries swap", "--force", "wipefs"]);
+    refused_once(&bench, device.path(), &[], &["contains swap", "--force", "wipefs"]);
     run("swapon", &[words(device.path())]);
     let _undo = Undo("swapoff", vec![device.path().to_owned()]);
     refused(&bench, device.path(), &["in use as swap"]);
@@ -104,7 +104,7 @@ fn what_stands_behind_a_loop_device_is_refused() {
         return;
     }
     let (bench, device) = (bench(), LoopDevice::new(16 * MIB));
-    let behind = format!("behind {}", device.path().display());
+    let behind = format!("attached to {}", device.path().display());
     refused(&bench, device.backing_file(), &[&behind]);
     // Under another name: the same folder, so that it can be linked.
     let hard = device.backing_file().with_extension("hard");
@@ -115,7 +115,7 @@ fn what_stands_behind_a_loop_device_is_refused() {
     let output = Command::new("losetup").args(["--find", "--show"]).arg(device.path()).output().unwrap();
     let upper = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
     let _undo = Undo("losetup", vec!["--detach".into(), upper.clone()]);
-    refused(&bench, device.path(), &[&format!("behind {}", upper.display())]);
+    refused(&bench, device.path(), &[&format!("attached to {}", upper.display())]);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_signature_is_destroyed_by_force_only() {
         run("wipefs", &["--all".as_ref(), "--quiet".as_ref(), words(device.path())]);
         make();
         let before = fs::read(device.path()).unwrap();
-        refused_once(&bench, device.path(), &[], &[&format!("carries {kind}"), "--force", "wipefs --all"]);
+        refused_once(&bench, device.path(), &[], &[&format!("contains {kind}"), "--force", "wipefs --all"]);
         assert!(fs::read(device.path()).unwrap() == before, "{kind} is untouched");
         let load = bench.path("a.load");
         let ran = bench.replay(&load, device.path(), &["--force"]).with_code(0);
@@ -204,7 +204,7 @@ fn a_file_with_a_file_system_is_destroyed_by_force_only() {
     let bench = bench();
     let target = bench.target(16 * MIB);
     run("mkfs.ext4", &["-q".as_ref(), words(&target)]);
-    refused_once(&bench, &target, &[], &["carries ext4", "--force"]);
+    refused_once(&bench, &target, &[], &["contains ext4", "--force"]);
     bench.replay(&bench.path("a.load"), &target, &["--force"]).with_code(0);
 }
 
@@ -217,7 +217,7 @@ fn what_is_no_target_is_refused_with_advice() {
     refused(&bench, &folder, &["neither a block device nor a regular file"]);
     refused(&bench, Path::new("/dev/null"), &["neither a block device nor a regular file"]);
     let empty = bench.text("empty", "");
-    refused(&bench, &empty, &["no room for a single block", "give it a size"]);
+    refused(&bench, &empty, &["too small for a block"]);
 }
 
 #[test]

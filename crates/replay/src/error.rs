@@ -34,10 +34,10 @@ pub enum Error {
     /// Options that are out of their range or contradict each other, whatever the files are.
     #[error("{0}")]
     Usage(String),
-    /// Options that can't be met with these files on this machine.
+    /// Options that cannot be met with these files on this machine.
     #[error("{0}")]
     Options(String),
-    /// A journal that can't be understood.
+    /// A journal that cannot be understood.
     #[error("{}: {problem}", path.display())]
     Journal {
         /// The journal.

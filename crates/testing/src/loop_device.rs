@@ -17,7 +17,7 @@ impl LoopDevice {
     /// A device of so many bytes with logical blocks of 512 bytes.
     ///
     /// # Panics
-    /// If it can't be set up.
+    /// If it cannot be set up.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
         Self::with_block_size(bytes, 512)
@@ -26,7 +26,7 @@ impl LoopDevice {
     /// A device of so many bytes whose logical blocks have so many bytes.
     ///
     /// # Panics
-    /// If it can't be set up.
+    /// If it cannot be set up.
     #[must_use]
     pub fn with_block_size(bytes: u64, block_bytes: u32) -> Self {
         let folder = if Path::new("/dev/shm").is_dir() { PathBuf::from("/dev/shm") } else { std::env::temp_dir() };

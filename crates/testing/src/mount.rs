@@ -17,7 +17,7 @@ impl Mount {
     /// Mounts what the arguments of mount(8) say at that folder, which is made if it is missing.
     ///
     /// # Panics
-    /// If it can't be mounted.
+    /// If it cannot be mounted.
     #[must_use]
     pub fn new<A: AsRef<OsStr>>(place: impl Into<PathBuf>, arguments: impl IntoIterator<Item = A>) -> Self {
         let place = place.into();

@@ -1,4 +1,4 @@
-//! `iosonar check`: whether a replay's requests all reached the device, by a recording that was made meanwhile.
+//! `iosonar check`: compares a replay with a recording made during it.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use iosonar_trace::{IoResult, Metadata, Opened, Reader, Request, RequestTime};
 use crate::usage::misuse;
 use crate::{console, exit, human};
 
-/// Issue times of one and the same run, taken by the replayer and by the kernel, differ by some microseconds.
+/// The replayer and the kernel time the same issue some microseconds apart; a median above this is no noise.
 const MOST_NOISE_NS: u64 = 1_000_000;
 
 /// Check that every request of a replay is in a recording made during it
@@ -78,7 +78,7 @@ impl Args {
         Ok(())
     }
 
-    /// What the reader should know of the two files before the result.
+    /// Limitations of the two files that affect the result.
     fn notes(&self, found: &Comparison) -> Vec<String> {
         let (run, recording) = (&found.run, &found.recording);
         let mut notes = found.notes.clone();
@@ -92,7 +92,7 @@ impl Args {
         }
         if found.outside > 0 && found.outside == found.recorded {
             notes.push(
-                "nothing was recorded during the run, only before or after it: the recording seems to be of another run".into(),
+                "all recorded requests are before or after the run: the recording seems to be of another run".into(),
             );
         }
         let unreadable = [found.unreadable_run, found.unreadable_recording];
@@ -109,7 +109,7 @@ impl Args {
         }
         if let Some(times) = found.times.filter(|times| times.median_ns > MOST_NOISE_NS) {
             notes.push(format!(
-                "issue times differ by {} in the median, more than recording noise: the recording may be of another run",
+                "the median difference of issue times is {}, more than recording noise: the recording may be of another run",
                 human::span(times.median_ns as f64 / 1e9)
             ));
         }
@@ -128,8 +128,8 @@ impl Args {
         let mut json = serde_json::to_value(&found)?;
         json["notes"] = notes.into();
         for (key, list) in [("missing_requests", &found.missing_requests), ("extra_requests", &found.extra_requests)] {
-            for (place, of) in list.iter().enumerate() {
-                json[key][place]["device"] = found.device_of(of).into();
+            for (index, of) in list.iter().enumerate() {
+                json[key][index]["device"] = found.device_of(of).into();
             }
         }
         writeln!(io::stdout(), "{}", console::json(&json)?)?;
@@ -167,7 +167,7 @@ impl Args {
         if let Some(times) = found.times {
             writeln!(
                 out,
-                "issue times of {} differ by {} in the median, {} at 99 %, {} at most\n  \
+                "difference of issue times of {}: median {}, 99 % {}, max {}\n  \
                  (after removing the constant clock offset of {})",
                 human::counted(times.compared, "request"),
                 span(times.median_ns),
@@ -194,8 +194,8 @@ impl Args {
         io::stdout().write_all(console::shown(&String::from_utf8_lossy(&out)).as_bytes())
     }
 
-    /// Both sides' differences beside one another, by position. Where there is no room for all of them, those that are missing
-    /// come first: the others are no fault.
+    /// Differences of both sides in columns, by position. Missing requests have priority over additional ones, which are no
+    /// error.
     fn print_differences(&self, out: &mut impl Write, found: &Comparison) -> io::Result<()> {
         let (missing, extra) = (&found.missing_requests, &found.extra_requests);
         if self.show == 0 || (missing.is_empty() && extra.is_empty()) {
@@ -237,7 +237,7 @@ fn difference(of: &Difference, device: Option<&str>) -> String {
     )
 }
 
-/// The closing sentence: what was compared, and what came of it.
+/// The closing sentence.
 fn verdict(found: &Comparison) -> String {
     let all: Vec<&str> =
         found.recording.devices.iter().map(|d| d.name.as_str()).filter(|name| !name.is_empty()).collect();
@@ -278,7 +278,7 @@ fn span(ns: u64) -> String {
     human::span(ns as f64 / 1e9)
 }
 
-/// Whether the recording is of what reached the device.
+/// Whether requests were recorded when they went to the driver.
 fn is_at_driver(recording: &Metadata) -> bool {
     recording.request_time == RequestTime::Issued
 }

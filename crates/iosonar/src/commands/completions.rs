@@ -1,4 +1,4 @@
-//! `iosonar completions`: what the shell needs to complete its words.
+//! `iosonar completions`: prints shell completions.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ pub struct Args {
 
 impl Args {
     pub fn run(self, program: &Program) -> Result<ExitCode> {
-        // Not straight to standard output: clap panics when a reader like `head` has had enough.
+        // Buffered, because clap panics on a closed pipe.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut (program.command_line)(), "iosonar", &mut script);
         io::stdout().write_all(&script)?;

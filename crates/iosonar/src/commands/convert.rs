@@ -1,4 +1,4 @@
-//! `iosonar convert`: any trace in, any trace out.
+//! `iosonar convert`: converts between trace formats.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,7 +39,7 @@ pub struct Args {
     replacing: written::Replacing,
 }
 
-/// How a file is to be read, where its content leaves that open.
+/// How to read a file whose content is ambiguous.
 #[derive(clap::Args)]
 pub struct Reading {
     /// The format of the input [default: by its content]
@@ -53,7 +53,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Opens the files that together are one trace; returns what they are called as well.
+    /// Opens the files of one trace; also returns their name for messages.
     pub fn open(&self, paths: &[PathBuf]) -> Result<(iosonar_trace::OpenedFile, String)> {
         let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
         let file = iosonar_trace::open_files(&paths, self.from, &Options { action: self.action })?;
@@ -76,20 +76,20 @@ Examples:
 
 Warnings at the end list what the output format cannot hold. A file with its final name is complete.";
 
-/// The format of that name; else what there is.
+/// The format of that name; otherwise an error with the known names.
 pub fn format_named(name: &str) -> Result<&'static Format, String> {
     among(name, "unknown format", |_| true)
 }
 
-/// The same, if it can be written.
+/// Like [`format_named`], for formats that can be written.
 pub fn writable_format_named(name: &str) -> Result<&'static Format, String> {
     let can = |format: &Format| format.create_load.is_some() || format.create_run.is_some();
     among(name, "iosonar cannot write this format", can)
 }
 
-fn among(name: &str, problem: &str, is_meant: impl Fn(&Format) -> bool) -> Result<&'static Format, String> {
-    let names = || formats::FORMATS.iter().filter(|format| is_meant(format)).map(|format| format.name);
-    let found = formats::by_name(name).filter(|format| is_meant(format));
+fn among(name: &str, problem: &str, is_candidate: impl Fn(&Format) -> bool) -> Result<&'static Format, String> {
+    let names = || formats::FORMATS.iter().filter(|format| is_candidate(format)).map(|format| format.name);
+    let found = formats::by_name(name).filter(|format| is_candidate(format));
     found.ok_or_else(|| format!("{problem}; {}", did_you_mean(name, names())))
 }
 
@@ -116,8 +116,8 @@ impl Args {
         status!("{name}: {}", described(&input));
         let what = format!("converting {name}");
         let (from, format) = (self.reading.from, input.format);
-        let accept = |metadata: &Metadata| refuse_nothing(&name, from, format, metadata);
-        let (metadata, unheld) = match (input.rows, written::kind_by_name(&output)) {
+        let accept = |metadata: &Metadata| refuse_empty(&name, from, format, metadata);
+        let (metadata, loss) = match (input.rows, written::kind_by_name(&output)) {
             (Opened::Run(rows), None | Some(Kind::Replay)) => {
                 let writer = self.replacing.create_run(&output, to, rows.metadata())?;
                 written::copy(&what, rows, writer, accept)?
@@ -131,21 +131,20 @@ impl Args {
                 written::copy(&what, rows, writer, accept)?
             }
         };
-        written::say(&output, to, &metadata, &unheld);
+        written::report(&output, to, &metadata, &loss);
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Refuses an input that turned out to hold nothing but what is wrong, or is not of the format that was named, or a trace
-/// in which no request was found. (In iosonar's own formats there are loads without any.)
-fn refuse_nothing(name: &str, from: Option<&Format>, format: &Format, metadata: &Metadata) -> Result<()> {
+/// Refuses an input without any request, unless it is valid and in one of iosonar's own formats, where a load may be empty.
+fn refuse_empty(name: &str, from: Option<&Format>, format: &Format, metadata: &Metadata) -> Result<()> {
     if metadata.counts.requests > 0 {
         return Ok(());
     }
     let bad = metadata.counts.bad_lines;
-    // What is said of the trace as a whole: which events there are, which of them to choose.
+    // Notices about the trace as a whole: which events it has, which of them to choose.
     let whole: Vec<&str> =
-        metadata.notices.iter().map(String::as_str).filter(|said| !said.starts_with("line ")).collect();
+        metadata.notices.iter().map(String::as_str).filter(|text| !text.starts_with("line ")).collect();
     if format.has_actions && !whole.is_empty() {
         bail!("{name} has no request: {}", whole.join("; "));
     }
@@ -162,14 +161,14 @@ fn refuse_nothing(name: &str, from: Option<&Format>, format: &Format, metadata: 
             bail!("{name} has no request: all of its {bad} lines are bad ({wrong})")
         }
         None if format.create_run.is_none() => {
-            let said = if whole.is_empty() { "no line is a request".to_owned() } else { whole.join("; ") };
-            bail!("{name} has no request: {said}")
+            let why = if whole.is_empty() { "no line is a request".to_owned() } else { whole.join("; ") };
+            bail!("{name} has no request: {why}")
         }
         None => Ok(()),
     }
 }
 
-/// What was found in the input.
+/// Describes the input: kind, format, compression.
 pub fn described(file: &iosonar_trace::OpenedFile) -> String {
     let kind = match file.rows {
         Opened::Load(_) => "a load",

@@ -1,6 +1,6 @@
-//! `iosonar demo`: the whole way from a load to its pictures, on a file of its own.
+//! `iosonar demo`: from a load to pictures, on a file that the demo creates.
 //!
-//! It runs the commands that a user would type, through the same definition of the command line, and shows them.
+//! It prints and runs the commands that a user would type, through the same command-line parser.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ use crate::program::Program;
 
 const MIB: u64 = 1 << 20;
 
-/// What `--load natural` replays: it comes with the binary, because an installed one has no folder of loads beside it.
+/// The load of `--load natural`; part of the binary, because an installation has no directory of loads.
 const NATURAL: &[u8] = include_bytes!("../../../../loads/sqlite.load.parquet");
 
 /// Try it: replay a load on a file, and draw the result
@@ -67,7 +67,7 @@ fn seconds(text: &str) -> Result<Nanos, String> {
 }
 
 impl DemoLoad {
-    /// What its files are called.
+    /// The stem of its files' names.
     fn name(self) -> &'static str {
         match self {
             Self::Natural => "sqlite",
@@ -78,31 +78,31 @@ impl DemoLoad {
 
 impl Args {
     pub fn run(self, program: &Program) -> Result<ExitCode> {
-        // Whether the end can be reached is better known at the beginning.
+        // Fail early if iosonar-report is missing.
         external::command(OsStr::new("report"), program)?;
         let pictures = self.out.join("pictures");
-        fs::create_dir_all(&pictures).with_context(|| format!("can't make the directory {}", pictures.display()))?;
+        fs::create_dir_all(&pictures).with_context(|| format!("cannot make the directory {}", pictures.display()))?;
         let name = self.load.name();
         let load = self.out.join(format!("{name}.load.parquet"));
         let run = self.out.join(format!("{name}.replay.parquet"));
         let target = self.out.join("target");
         for earlier in [&load, &run] {
             if earlier.exists() {
-                fs::remove_file(earlier).with_context(|| format!("can't remove {}", earlier.display()))?;
+                fs::remove_file(earlier).with_context(|| format!("cannot remove {}", earlier.display()))?;
             }
         }
 
         match self.load {
             DemoLoad::Natural => {
                 say("The load: a recording of SQLite's I/O that comes with iosonar.");
-                fs::write(&load, NATURAL).with_context(|| format!("can't write {}", load.display()))?;
+                fs::write(&load, NATURAL).with_context(|| format!("cannot write {}", load.display()))?;
                 run_own(program, &[words("info"), vec![path(&load)]].concat())?;
             }
             DemoLoad::Bursts => {
                 say(
                     "The load: bursts of requests, each a little larger than the one before. When does the storage saturate?",
                 );
-                // So many at once, in the later bursts, that any storage will have to let some wait.
+                // The later bursts saturate any storage.
                 let shape = format!("--growth 100 --width 100ms --duration {}ns --span {}M", self.seconds.0, self.size);
                 run_own(program, &[words("generate bursts"), vec![path(&load)], words(&shape)].concat())?;
             }
@@ -111,9 +111,9 @@ impl Args {
         let is_known = fill(&target, self.size * MIB)?;
         say("The replay: each request at its scheduled time, with direct I/O.");
         let on = [words("--target"), vec![path(&target)], words("--output"), vec![path(&run)]].concat();
-        // It was made a moment ago.
+        // A file that cannot carry the mark of a target needs --force; it was created above.
         let force = if is_known { "" } else { "--force" };
-        // Other programs must not make a first picture that says nothing about the storage.
+        // Other programs must not spoil the first picture.
         let before_others = if isolate::is_allowed() { "--isolate=priority" } else { "" };
         run_own(program, &[words("replay"), vec![path(&load)], on, words(force), words(before_others)].concat())?;
         say("The report: pictures and a page.");
@@ -125,7 +125,7 @@ impl Args {
     }
 }
 
-/// The words of a command line, but for paths, which may have spaces.
+/// Splits a part of a command line at spaces; paths, which may have spaces, are added separately.
 fn words(text: &str) -> Vec<OsString> {
     text.split_whitespace().map(OsString::from).collect()
 }
@@ -143,7 +143,7 @@ fn show(arguments: &[OsString]) {
     out!("$ iosonar {}", line.join(" "));
 }
 
-/// Runs a subcommand of this binary as if it had been typed.
+/// Runs a subcommand of this binary in this process.
 fn run_own(program: &Program, arguments: &[OsString]) -> Result<()> {
     show(arguments);
     let typed = [OsString::from("iosonar")].into_iter().chain(arguments.iter().cloned());
@@ -154,27 +154,27 @@ fn run_own(program: &Program, arguments: &[OsString]) -> Result<()> {
     Ok(())
 }
 
-/// Runs the Python half's report.
+/// Runs `iosonar-report`.
 fn report(program: &Program, arguments: &[OsString]) -> Result<()> {
     show(&[words("report"), arguments.to_vec()].concat());
     let status = external::command(OsStr::new("report"), program)?
         .args(arguments)
         .status()
-        .context("can't run iosonar-report")?;
+        .context("cannot run iosonar-report")?;
     if !status.success() {
         bail!("iosonar report failed ({status}); the result of the replay is complete");
     }
     Ok(())
 }
 
-/// Makes a file of so many random bytes, unless it is there from an earlier demo. A file of that name that is not known as a
-/// target is left alone. Returns whether it is known as one now: not every file system can keep that.
+/// Creates a file of so many random bytes, or reuses that of an earlier demo. Refuses an existing file without the mark of a
+/// target. Returns whether the file has the mark: not every file system can store it.
 fn fill(path: &Path, bytes: u64) -> Result<bool> {
-    let trouble = || format!("can't fill {} with {} MiB", path.display(), bytes / MIB);
+    let trouble = || format!("cannot fill {} with {} MiB", path.display(), bytes / MIB);
     if let Ok(earlier) = File::open(path) {
         if !content::is_marked(&earlier).with_context(trouble)? {
             bail!(
-                "{0} exists and no demo made it: remove it (rm {0}), or choose another directory with --out",
+                "{0} exists, but not from a demo: remove it (rm {0}), or choose another directory with --out",
                 path.display()
             );
         }
@@ -183,35 +183,35 @@ fn fill(path: &Path, bytes: u64) -> Result<bool> {
             return Ok(true);
         }
     }
-    // It gets its name when it is full: a later demo trusts what it finds.
-    let half_full = path.with_extension("being-filled");
-    let mut file = File::create(&half_full).with_context(trouble)?;
-    let mut chance = fastrand::Rng::with_seed(bytes);
+    // Renamed when complete, because a later demo reuses a file of that name.
+    let partial = path.with_extension("being-filled");
+    let mut file = File::create(&partial).with_context(trouble)?;
+    let mut random = fastrand::Rng::with_seed(bytes);
     let mut piece = vec![0; MIB as usize];
     let style = ProgressStyle::with_template("[{bar:40}] {bytes} of {total_bytes} · {bytes_per_sec} · {eta} left");
     let bar = ProgressBar::new(bytes).with_style(style.expect("a valid template").progress_chars("=> "));
     for _ in 0..bytes / MIB {
-        chance.fill(&mut piece);
+        random.fill(&mut piece);
         file.write_all(&piece).with_context(trouble)?;
         bar.inc(MIB);
     }
     file.sync_all().with_context(trouble)?;
     bar.finish_and_clear();
     content::mark(&file);
-    fs::rename(&half_full, path).with_context(trouble)?;
+    fs::rename(&partial, path).with_context(trouble)?;
     out!("{}: {} MiB", path.display(), bytes / MIB);
     Ok(content::is_marked(&file).unwrap_or(false))
 }
 
-/// What the run says about itself.
+/// The verdict in the run's footer.
 fn verdict_of(run: &Path) -> Result<Option<Verdict>> {
-    let opened = iosonar_trace::open(run).with_context(|| format!("can't read {}", run.display()))?;
+    let opened = iosonar_trace::open(run).with_context(|| format!("cannot read {}", run.display()))?;
     let Opened::Run(rows) = opened else { return Ok(None) };
     let statistics = rows.metadata().run.as_ref().and_then(|run| run.statistics.known());
     Ok(statistics.and_then(|statistics| statistics.verdict()).cloned())
 }
 
-/// What the pictures show, and whether they can be believed.
+/// The closing text: how to read the pictures, and whether the run was faithful.
 fn closing(load: DemoLoad, folder: &Path, pictures: &Path, verdict: Option<&Verdict>) -> String {
     let seen = match load {
         DemoLoad::Natural => [
@@ -251,7 +251,7 @@ The page {folder}/{name}.report.html has the numbers, and diagrams to zoom into.
     )
 }
 
-/// Whether this was a good run, and how it becomes one.
+/// Whether the run was faithful, and otherwise what to try.
 fn judgement(verdict: Option<&Verdict>) -> String {
     let Some(verdict) = verdict else { return String::new() };
     if verdict.faithful {
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_not_faithful_is_not_explained_as_a_good_one() {
+    fn an_unfaithful_run_is_described_as_disturbed() {
         let say = |verdict: &Verdict| closing(DemoLoad::Natural, "demo".as_ref(), "demo/p".as_ref(), Some(verdict));
         let (good, bad) = (say(&verdict(true)), say(&verdict(false)));
         assert!(good.contains("was faithful. The pictures show the storage."), "{good}");

@@ -1,4 +1,4 @@
-//! `iosonar edit`: a load, changed.
+//! `iosonar edit`: transforms a load.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -83,9 +83,9 @@ impl Args {
         let to = self.to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
         let rows = pipeline.apply(iosonar_trace::open_load(&input)?)?;
         let writer = self.replacing.create_load(&output, to, rows.metadata())?;
-        let (metadata, unheld) = written::copy(&format!("editing {}", input.display()), rows, writer, |_| Ok(()))
-            .with_context(|| format!("cannot make {}", output.display()))?;
-        written::say(&output, to, &metadata, &unheld);
+        let (metadata, loss) = written::copy(&format!("editing {}", input.display()), rows, writer, |_| Ok(()))
+            .with_context(|| format!("cannot write {}", output.display()))?;
+        written::report(&output, to, &metadata, &loss);
         if metadata.counts.requests == 0 {
             status!("warning: the result has no requests");
         }

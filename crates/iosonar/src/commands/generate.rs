@@ -1,4 +1,4 @@
-//! `iosonar generate`: artificial loads. Each kind of arrivals is a subcommand, made from its own description.
+//! `iosonar generate`: artificial loads. Each kind of arrivals is a subcommand, built from its definition.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ pub struct Args {
     common: Common,
 }
 
-/// What every kind of load takes.
+/// Options of every kind of load.
 #[derive(clap::Args)]
 struct Common {
     /// The load to write: NAME.load.parquet, or NAME.load.gz for blkreplay's text
@@ -106,7 +106,7 @@ fn subcommand(kind: &'static Kind) -> Command {
     let params = form.params.iter().map(|param: &'static ParamSpec| {
         let arg =
             Arg::new(param.name).long(param.name).value_name(param.takes.placeholder()).help(capitalised(param.help));
-        // A value that is refused is named as what it is, not as an unknown option.
+        // The error for a negative value names the value, not an unknown option.
         let arg = arg.allow_hyphen_values(true);
         let arg = match param.takes {
             ParamType::Word(words) => arg.value_parser(PossibleValuesParser::new(words)),
@@ -122,7 +122,7 @@ fn subcommand(kind: &'static Kind) -> Command {
     let example = form.example.replacen(form.name, &format!("{} x.load.parquet", form.name), 1);
     let example = example.replace(' ', " --").replacen("--x.load", "x.load", 1).replace('=', " ");
     let command = <Common as clap::Args>::augment_args(command);
-    // Only now: the common arguments bring a description of their own.
+    // After the common arguments, which have a description as well.
     let command = if form.details.is_empty() {
         command.about(form.about)
     } else {
@@ -183,12 +183,12 @@ impl Args {
         let load: Box<dyn iosonar_trace::Reader<_>> = Box::new(recipe.make().map_err(Usage)?);
         let to = to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
         let writer = replacing.create_load(&output, to, load.metadata())?;
-        let (metadata, unheld) = written::copy(&format!("making {}", output.display()), load, writer, |_| Ok(()))
-            .with_context(|| format!("cannot make {}", output.display()))?;
-        written::say(&output, to, &metadata, &unheld);
+        let (metadata, loss) = written::copy(&format!("generating {}", output.display()), load, writer, |_| Ok(()))
+            .with_context(|| format!("cannot write {}", output.display()))?;
+        written::report(&output, to, &metadata, &loss);
         if metadata.counts.requests == 0 {
             status!(
-                "warning: the load has no requests: none arrives within its duration; use a higher --rate or a longer --duration"
+                "warning: the load has no requests: the first would arrive after its end; use a higher --rate or a longer --duration"
             );
         }
         Ok(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! `iosonar info`: what a file holds.
+//! `iosonar info`: summarizes a load or a run.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -14,9 +14,9 @@ use crate::commands::convert::{Reading, described};
 use crate::console;
 use crate::human;
 use crate::progress::Rows;
-use crate::survey::{RunSurvey, Survey};
+use crate::summary::{LoadSummary, RunSummary};
 
-/// A file whose lines are all bad has a hundred.
+/// Notices that are printed; a damaged file may have a hundred.
 const MOST_NOTES: usize = 8;
 
 /// Summarize a load or a run: duration, requests, sizes, latencies, origin, completeness
@@ -49,27 +49,27 @@ impl Args {
         let described = described(&file);
         let mut object = of_file(&file, &name, &self.files);
         let what = format!("reading {name}");
-        let told = match &file.rows {
-            Opened::Load(rows) => told_before(rows.as_ref(), &name),
-            Opened::Run(rows) => told_before(rows.as_ref(), &name),
+        let source_bad_lines = match &file.rows {
+            Opened::Load(rows) => source_bad_lines(rows.as_ref(), &name),
+            Opened::Run(rows) => source_bad_lines(rows.as_ref(), &name),
         };
         let metadata = match file.rows {
             Opened::Load(rows) => {
-                let mut survey = Survey::default();
-                let metadata = read(&what, rows, |row| survey.request(row))?;
-                object.extend(survey.json());
+                let mut summary = LoadSummary::default();
+                let metadata = read(&what, rows, |row| summary.request(row))?;
+                object.extend(summary.json());
                 metadata
             }
             Opened::Run(rows) => {
-                let mut survey = RunSurvey::new();
-                let metadata = read(&what, rows, |row| survey.record(row))?;
-                object.extend(survey.sizes.json());
-                object.extend(survey.json());
+                let mut summary = RunSummary::new();
+                let metadata = read(&what, rows, |row| summary.record(row))?;
+                object.extend(summary.sizes.json());
+                object.extend(summary.json());
                 metadata
             }
         };
         add_metadata(&mut object, &metadata);
-        object.insert("unreadable_rows".into(), told.map_or(0, |told| metadata.counts.bad_lines - told).into());
+        object.insert("unreadable_rows".into(), source_bad_lines.map_or(0, |n| metadata.counts.bad_lines - n).into());
         let object = Value::Object(object);
         let mut out = io::stdout().lock();
         if self.json {
@@ -91,9 +91,9 @@ fn read<Row>(what: &str, mut rows: Box<dyn Reader<Row>>, mut look: impl FnMut(&R
     Ok(rows.metadata().clone())
 }
 
-/// Bad lines of what the file was made from, if the file tells of them before its own rows are read; rows that are bad in
-/// addition are damaged in the file itself. A table of another producer was counted when it was opened.
-pub fn told_before<Row>(rows: &dyn Reader<Row>, name: &str) -> Option<u64> {
+/// Bad lines of the file's source, if its header counts them; further bad rows are damage of the file itself. In a table of
+/// another producer, opening it counted the bad rows.
+pub fn source_bad_lines<Row>(rows: &dyn Reader<Row>, name: &str) -> Option<u64> {
     let metadata = rows.metadata();
     let is_counted = metadata.source.format == "parquet" && metadata.source.path.as_deref() == Some(name);
     rows.is_surveyed().then_some(if is_counted { 0 } else { metadata.counts.bad_lines })
@@ -135,7 +135,7 @@ fn add_metadata(object: &mut Map<String, Value>, metadata: &Metadata) {
     object.insert("notices".into(), json!(notices));
 }
 
-/// The same object, for people.
+/// Formats the object as text.
 fn for_people(object: &Value, described: &str) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
@@ -179,7 +179,7 @@ fn for_people(object: &Value, described: &str) -> String {
     line("requests", format!("{}: {}, {}{others}", human::count(requests), share("read"), share("write")));
     line("length", human::span(object["duration_s"].as_f64().unwrap_or(0.0)));
     if let Some(rate) = object["requests_per_s"].as_f64() {
-        // In a load of a second and a half no whole second may be as busy as all of it together.
+        // In a load of little more than a second, the peak second can be below the mean.
         let peak = object["busiest_second_requests"].as_u64().filter(|&peak| peak as f64 >= rate);
         let peak = peak.map_or(String::new(), |peak| format!(", {} in the busiest second", human::count(peak)));
         line("rate", format!("mean {} requests/s{peak}", human::rate(rate)));
@@ -216,7 +216,7 @@ fn for_people(object: &Value, described: &str) -> String {
     line("devices", devices(&object["devices"]));
     line("latency", quantiles(&object["latency_us"]));
     let by_op = object["latency_us_by_op"].as_object();
-    // Of one operation alone it would be the same again.
+    // With a single operation, they equal the line above.
     for (op, q) in by_op.into_iter().flatten().filter(|_| by_op.is_some_and(|all| all.len() > 1)) {
         let requests = human::counted(number(&q["requests"]), "request");
         line(&format!("  {}", op.replace('_', " ")), format!("{} ({requests})", quantiles(q)));
@@ -247,13 +247,13 @@ fn for_people(object: &Value, described: &str) -> String {
     text
 }
 
-/// Nothing where there are none.
+/// Empty without latencies.
 fn quantiles(q: &Value) -> String {
     if !q.is_object() {
         return String::new();
     }
     let us = |key: &str| human::span(q[key].as_f64().unwrap_or(0.0) / 1e6);
-    format!("median {}, 99 % {}, most {}, mean {}", us("p50"), us("p99"), us("max"), us("mean"))
+    format!("median {}, 99 % {}, max {}, mean {}", us("p50"), us("p99"), us("max"), us("mean"))
 }
 
 fn devices(devices: &Value) -> String {

@@ -9,7 +9,7 @@ use iosonar_trace::params::parse_positive_duration;
 use iosonar_trace::{DelayReason, Metadata, Nanos, Opened, path_text};
 use serde_json::json;
 
-use super::info::told_before;
+use super::info::source_bad_lines;
 use crate::console::{answer_json_line, out, status};
 use crate::human;
 
@@ -47,7 +47,7 @@ impl Args {
                 bail!("{} is a load: replay it, and name the result", path.display());
             };
             refuse_without_deadlines(path, run.metadata())?;
-            let told = told_before(&*run, &path_text(path));
+            let told = source_bad_lines(&*run, &path_text(path));
             let limit = limit(&mut *run, self.late)?;
             let metadata = run.metadata();
             // Those that were told of before are the load's.

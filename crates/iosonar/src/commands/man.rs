@@ -1,4 +1,4 @@
-//! `iosonar man`: the man pages, made from the same definition as the help.
+//! `iosonar man`: man pages, generated from the definition of the command line.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -34,30 +34,30 @@ impl Args {
                     out!("{}", file.display());
                 }
             }
-            None => io::stdout().write_all(page(cli(program)).as_bytes()).context("can't print the man page")?,
+            None => io::stdout().write_all(page(cli(program)).as_bytes()).context("cannot print the man page")?,
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// The whole command line, but for `help`: a page that says that it prints help is no help.
+/// The command line without `help`, which needs no page.
 fn cli(program: &Program) -> clap::Command {
     let mut cli = (program.command_line)().disable_help_subcommand(true);
     cli.build();
     cli
 }
 
-/// Writes all of them, or none if something else is in the way.
+/// Writes all pages, or none if a file of another program exists.
 fn write_all(folder: &Path, command_line: clap::Command, overwrite: bool) -> Result<Vec<PathBuf>> {
-    fs::create_dir_all(folder).with_context(|| format!("can't make the directory {}", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make the directory {}", folder.display()))?;
     let mut pages = Vec::new();
     let mut commands = vec![command_line];
     while let Some(command) = commands.pop() {
         commands.extend(command.get_subcommands().filter(|of| !of.is_hide_set()).cloned());
         let file = folder.join(Man::new(command.clone()).get_filename());
-        if !overwrite && !may_be_replaced(&file).with_context(|| format!("can't read {}", file.display()))? {
+        if !overwrite && !may_be_replaced(&file).with_context(|| format!("cannot read {}", file.display()))? {
             bail!(
-                "{} exists and is no man page of iosonar; choose another directory, or replace it with --overwrite",
+                "{} exists and is not a man page of iosonar; choose another directory, or replace it with --overwrite",
                 file.display()
             );
         }
@@ -65,14 +65,14 @@ fn write_all(folder: &Path, command_line: clap::Command, overwrite: bool) -> Res
     }
     pages.sort();
     for (file, page) in &pages {
-        fs::write(file, page).with_context(|| format!("can't write {}", file.display()))?;
+        fs::write(file, page).with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(pages.into_iter().map(|(file, _)| file).collect())
 }
 
-/// Whether nothing is there, or a page that an earlier version wrote: those are made anew whenever iosonar is installed.
+/// Whether the file is missing or a page of an earlier version.
 fn may_be_replaced(file: &Path) -> io::Result<bool> {
-    // The title comes behind a line or two for quotation marks.
+    // The title follows a line or two of macros.
     const TITLE_WITHIN: u64 = 1024;
     match fs::metadata(file) {
         Ok(status) if !status.is_file() => return Ok(false),
@@ -85,7 +85,7 @@ fn may_be_replaced(file: &Path) -> io::Result<bool> {
     Ok(beginning.split(|&byte| byte == b'\n').any(is_title))
 }
 
-/// The page of one command; what stands below its help keeps its lines as they are.
+/// The page of one command; its examples and exit codes keep their line breaks.
 fn page(command: clap::Command) -> String {
     let mut page = Vec::new();
     Man::new(command).render(&mut page).expect("writing to memory does not fail");
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_a_page_for_each_subcommand_and_one_for_all() {
+    fn each_subcommand_and_the_program_have_a_page() {
         let folder = tempfile::tempdir().expect("a folder");
         write_all(folder.path(), cli(&crate::PROGRAM), false).expect("the pages are written");
         let page = fs::read_to_string(folder.path().join("iosonar.1")).expect("the main page");

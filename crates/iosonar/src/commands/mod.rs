@@ -23,14 +23,14 @@ mod record;
 mod recover;
 mod replay;
 
-/// What stands below the list of commands in `iosonar --help`.
+/// The end of `iosonar --help`.
 pub const AFTER_HELP: &str = "\
 `iosonar NAME` runs any other program iosonar-NAME beside this binary or in PATH, as git does.
 
 Exit codes: 0 success, 1 failure, 2 wrong command line, 3 differences found or the verdict is bad,
 4 requests of a replay (or parts of a wipe or slurp) failed, 5 cut short.";
 
-/// In the order in which people meet them.
+/// In the order of the help.
 #[derive(Subcommand)]
 pub enum Command {
     Demo(demo::Args),
@@ -51,7 +51,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it does I/O on a target, which may never answer.
+    /// Whether the command does I/O on a target, which may hang.
     pub fn may_hang(&self) -> bool {
         matches!(self, Self::Replay(_) | Self::Device(_))
     }
@@ -80,9 +80,9 @@ impl Command {
 mod tests {
     use clap::CommandFactory;
 
-    /// Longer lines would be wrapped even where there is room, and examples are hard to read then.
+    /// clap wraps longer lines even on a wide terminal.
     #[test]
-    fn examples_fit_into_the_width_of_the_help() {
+    fn examples_are_at_most_100_characters_wide() {
         for command in crate::Cli::command().get_subcommands() {
             let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             for line in below.lines().filter(|line| line.starts_with("  iosonar")) {

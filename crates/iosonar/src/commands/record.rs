@@ -1,4 +1,4 @@
-//! `iosonar record`: what block devices are asked, written down as it happens.
+//! `iosonar record`: records the live I/O of block devices.
 
 mod until;
 
@@ -80,8 +80,8 @@ impl Args {
         let devices = self.device.iter().map(|path| BlockDevice::open(path)).collect::<Result<Vec<_>, _>>()?;
         let output = self.output.clone().unwrap_or_else(|| default_output(&devices));
         refuse_existing(&output)?;
-        if let Some(doubt) = refuse_output_on(&devices, &output)? {
-            status!("warning: {doubt}");
+        if let Some(warning) = refuse_output_on(&devices, &output)? {
+            status!("warning: {warning}");
         }
         let options = Options {
             level: match self.level {
@@ -91,21 +91,21 @@ impl Args {
             ring_bytes: self.buffer.next_power_of_two() << 20,
             note: self.note,
         };
-        // Before there is a file that could stay behind.
-        let orders = Orders::note().context("can't handle signals")?;
+        // Before the hidden file exists, so that a signal cannot leave it behind.
+        let orders = Orders::note().context("cannot handle signals")?;
         let writer = begin(&output, &iosonar_record::known(&devices, &options))?;
-        // Another recording to that name may have ended just before this one began.
+        // Another recording may have created it in the meantime.
         refuse_existing(&output)?;
         let recorder = Recorder::start(devices, &options)?;
         if let Some(signal) = orders.any() {
-            status!("a signal came before the recording began; nothing was recorded");
+            status!("a signal arrived before the recording began; nothing was recorded");
             return Ok(ExitCode::from(128 + signal));
         }
         let mut until = Until::start(&self.command, self.duration, orders)?;
         let bar = progress_bar(&self.device, !self.command.is_empty());
         let recorded = recorder.run(writer, |progress| {
             show(&bar, progress);
-            until.goes_on(progress)
+            until.continues(progress)
         });
         bar.finish_and_clear();
         match recorded {
@@ -116,12 +116,12 @@ impl Args {
     }
 }
 
-/// What to say of a recording that stopped before its end. A command that goes on is waited for.
+/// The error of a recording that stopped early. Waits for the command.
 fn stopped(error: iosonar_record::Error, mut until: Until) -> anyhow::Error {
-    if !until.command_goes_on() {
+    if !until.command_runs() {
         return error.into();
     }
-    status!("iosonar: recording failed: {error}; the command runs on without it");
+    status!("iosonar: recording failed: {error}; the command continues");
     match until.exit_code() {
         Ok(_) => anyhow::Error::new(error).context("the recording ended before the command"),
         Err(error) => error,
@@ -137,11 +137,11 @@ fn refuse_existing(output: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Begins the file.
+/// Creates the file.
 fn begin(output: &Path, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
     let can = |format: &&Format| format.create_load.is_some();
     let format = match iosonar_trace::format_for(output) {
-        // Only the compression is wrong.
+        // The format is known, the compression is not.
         Err(error) if iosonar_trace::format_for(split_compression(output).0).is_ok() => return Err(error.into()),
         found => found.ok().filter(can),
     };
@@ -152,7 +152,7 @@ fn begin(output: &Path, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
             "{}: the name of the output determines its format: end --output in one of {} (text also with .gz or .zst){}",
             output.display(),
             endings.join(" "),
-            if output == Path::new("-") { "; standard output has no name" } else { "" }
+            if output == Path::new("-") { "; standard output is not supported" } else { "" }
         );
     };
     Ok(create(Output::create(output)?, known)?)
@@ -163,7 +163,7 @@ fn default_output(devices: &[BlockDevice]) -> PathBuf {
     PathBuf::from(format!("{}.load.parquet", names.join("+")))
 }
 
-/// A command has the terminal for itself.
+/// Hidden while a command uses the terminal.
 fn progress_bar(devices: &[PathBuf], has_command: bool) -> ProgressBar {
     if has_command || !stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -172,7 +172,7 @@ fn progress_bar(devices: &[PathBuf], has_command: bool) -> ProgressBar {
     let bar = ProgressBar::new_spinner();
     bar.set_prefix(one_line(&names.join(" ")));
     bar.set_style(
-        indicatif::ProgressStyle::with_template("{spinner} recording {prefix}: {msg}").expect("the template is right"),
+        indicatif::ProgressStyle::with_template("{spinner} recording {prefix}: {msg}").expect("a valid template"),
     );
     bar
 }
@@ -201,7 +201,7 @@ fn report(output: &Path, footer: &Metadata, notes: &[String]) {
         status!("  {note}");
     }
     if counts.unmatched > 0 {
-        status!("  no completion seen for {}: their latency is unknown", human::counted(counts.unmatched, "request"));
+        status!("  {} without completion: their latency is unknown", human::counted(counts.unmatched, "request"));
     }
     if counts.lost_events > 0 {
         status!("  use a larger --buffer to lose no events");

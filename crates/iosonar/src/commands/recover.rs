@@ -1,4 +1,4 @@
-//! `iosonar recover`: makes a file of what a killed replay or recording left.
+//! `iosonar recover`: recovers the file of a killed replay or recording.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ fn name_recording(hidden: &Path, output: &Path) -> Result<ExitCode> {
             }
             _ => "",
         };
-        bail!("can't rename {} to {}: {error}{advice}", hidden.display(), output.display());
+        bail!("cannot rename {} to {}: {error}{advice}", hidden.display(), output.display());
     }
     let requests = human::counted(load.metadata().counts.requests, "request");
     out!("{}: {requests} before it was cut short", output.display());

@@ -36,7 +36,7 @@ impl Drop for Mapped {
     }
 }
 
-/// Mounts an erofs from a file as such; `mount` would make a loop device of it. False where the kernel can't (before 6.12).
+/// Mounts an erofs from a file as such; `mount` would make a loop device of it. False where the kernel cannot (before 6.12).
 pub fn mount_erofs(image: &Path, place: &Path) -> bool {
     let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).expect("no zero in it");
     // SAFETY: all of these are strings that end in a zero, and outlive the call.

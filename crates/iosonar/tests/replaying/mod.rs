@@ -52,7 +52,7 @@ impl Bench {
         Self { folder: tempfile::tempdir_in("/dev/shm").expect("a folder in memory") }
     }
 
-    /// The same on a disk, for what file systems in memory can't do before Linux 6.6.
+    /// The same on a disk, for what file systems in memory cannot do before Linux 6.6.
     pub fn on_disk() -> Self {
         Self { folder: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder") }
     }

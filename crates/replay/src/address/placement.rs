@@ -63,7 +63,7 @@ impl Geometry {
     /// Finds the place of a request, or why it has none.
     ///
     /// This is [`Fit::Wrap`], and what the others end with: a request behind the end wraps around: its first sector is taken modulo the target's size. One that crosses the
-    /// end afterwards can't be done as the single request that it was, and is left out; one that ends exactly there is
+    /// end afterwards cannot be done as the single request that it was, and is left out; one that ends exactly there is
     /// done.
     pub fn place(&self, sector: Sector, sectors: Sectors, align: Align) -> Result<Place, Outcome> {
         if self.sectors == 0 || sectors.0 > self.sectors {

@@ -41,7 +41,7 @@ impl Routes {
         Self { targets, capabilities, map, rules, extents }
     }
 
-    /// Leaves out what a target can't do.
+    /// Leaves out what a target cannot do.
     pub fn with_abilities(mut self, capabilities: Vec<Capabilities>) -> Self {
         self.capabilities = capabilities;
         self

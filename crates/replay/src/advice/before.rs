@@ -9,7 +9,7 @@ use iosonar_trace::run_info::Queue;
 use crate::device::sample::Sampled;
 
 /// Above this share of zeroes, at least, a target looks as if it had never been written.
-pub const MUCH_ZERO: f64 = 0.02;
+pub const NOTABLE_ZERO_SHARE: f64 = 0.02;
 
 /// A scheduler reorders and delays what is to be measured.
 pub fn scheduler(disk: &str, queue: &Queue) -> Option<String> {
@@ -23,7 +23,7 @@ pub fn scheduler(disk: &str, queue: &Queue) -> Option<String> {
 /// Areas that were never written answer without the medium.
 pub fn never_written(target: &Path, seen: &Sampled) -> Option<String> {
     let [low, high] = seen.zero_share_95;
-    if seen.samples == 0 || low < MUCH_ZERO {
+    if seen.samples == 0 || low < NOTABLE_ZERO_SHARE {
         return None;
     }
     let share = if seen.exact {
@@ -31,11 +31,11 @@ pub fn never_written(target: &Path, seen: &Sampled) -> Option<String> {
     } else {
         format!("about {} ({} to {})", percent(seen.zero_share), percent(low), percent(high))
     };
-    Some(filling(target, &share))
+    Some(fill_advice(target, &share))
 }
 
 /// What to do about such a share.
-pub fn filling(target: &Path, share: &str) -> String {
+pub fn fill_advice(target: &Path, share: &str) -> String {
     let target = target.display();
     format!(
         "{share} of {target} is all zero: areas that were never written answer too fast; fill it with data before you \

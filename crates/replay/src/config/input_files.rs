@@ -41,7 +41,7 @@ pub fn check(options: &Options, path: &Path, target: Node) -> Result<()> {
     for Own { path: own, is } in of_run(options) {
         let Some(node) = Node::at(&own).filter(|node| below.contains(node)) else { continue };
         let (target_shown, own) = (path.display(), own.display());
-        let stands = if node == target { "is".to_owned() } else { format!("stands on {own}, which is") };
+        let stands = if node == target { "is".to_owned() } else { format!("is backed by {own}, which is") };
         return Err(Error::Options(match is {
             Is::Load => format!(
                 "{target_shown} {stands} the load and the target: the replay would overwrite what it reads; name another \

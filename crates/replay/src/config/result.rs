@@ -19,7 +19,7 @@ pub struct ResultOptions {
     pub output_offset: Nanos,
 }
 
-/// Later times would not fit into a result: they are below 2^62 ns, which is 146 years.
+/// Times in a result are below 2^62 ns, which is 146 years.
 const MOST_OFFSET: Nanos = Nanos(36_500 * 86_400 * 1_000_000_000);
 
 fn offset(text: &str) -> Result<Nanos, String> {

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::issuer::Think;
 use crate::verify::Verify;
 
-/// Refuses what can't be done, with what to do instead.
+/// Refuses what cannot be done, with what to do instead.
 pub fn check(options: &Options) -> Result<()> {
     let targets = options.target.targets.len();
     if targets == 0 && options.method.has_device() {
@@ -39,7 +39,7 @@ pub fn check(options: &Options) -> Result<()> {
     }
     if options.load == Path::new("-") && matches!(options.target.rules.fit, Fit::Scale | Fit::Reject) {
         return refuse(
-            "--fit scale and reject must know how far the load reaches, and one that comes through a pipe can't be asked \
+            "--fit scale and reject must know how far the load reaches, and one that comes through a pipe cannot be asked \
              before; name a file as the load, or choose --fit wrap or clip"
                 .into(),
         );
@@ -54,7 +54,7 @@ pub fn check(options: &Options) -> Result<()> {
     check_output(options)
 }
 
-/// What can't be had together, beyond what the options' own definitions exclude.
+/// What cannot be had together, beyond what the options' own definitions exclude.
 fn check_modes(options: &Options) -> Result<()> {
     if options.modes.again && options.is_piped() {
         return refuse("a pipe can be read only once, so --loop needs a load in a file".into());

@@ -1,11 +1,11 @@
-//! Whether a target may be overwritten without a question: only if nothing would be missed.
+//! Whether a target may be overwritten without --force: only if it holds nothing of value.
 //!
-//! | what | goes |
+//! | content | overwritten |
 //! |---|---|
-//! | a file or a device that holds a load, a run or a journal of iosonar, also compressed, or stands on such a file | never |
-//! | a file that was a target before: it carries a mark (an extended attribute), and still has its size | yes |
-//! | a file of nothing but holes and zeros, as `fallocate` and `truncate` make it | yes |
-//! | any other file | by force only |
+//! | a load, a run or a journal of iosonar, even compressed; or a device backed by such a file | never |
+//! | a file that was a target before: it has the mark (an extended attribute) for its size | yes |
+//! | a file of holes and zeros, as `fallocate` and `truncate` create it | yes |
+//! | any other file | with --force |
 
 use std::fs::File;
 use std::io::{self, Seek};
@@ -19,33 +19,32 @@ use super::node::Handle;
 use super::zeroes::all_zero;
 use crate::result::journal;
 
-/// The mark's name. Its value is the file's size, so that a file that was put in its place by `cp`, which keeps attributes, is
-/// not taken for it.
+/// The mark's name. Its value is the file's size, because `cp` into the file keeps its attributes.
 const MARK: &str = "user.iosonar.target";
 
 fn value(bytes: u64) -> Vec<u8> {
     format!("bytes={bytes}").into_bytes()
 }
 
-/// Marks a file as a target, where its file system has extended attributes.
+/// Marks a file as a target, if its file system has extended attributes.
 pub fn mark(file: &File) {
     if let Ok(meta) = file.metadata() {
-        // Where it can't be marked, the next run asks for --force.
+        // Without a mark, the next run requires --force.
         let _ = fsetxattr(file, MARK, &value(meta.len()), XattrFlags::empty());
     }
 }
 
-/// Whether it was a target before, and nothing else since.
+/// Whether the file has the mark for its size.
 pub fn is_marked(file: &File) -> io::Result<bool> {
     let mut found = [0; 64];
     let bytes = file.metadata()?.len();
     Ok(fgetxattr(file, MARK, &mut found[..]).is_ok_and(|length| found[..length] == value(bytes)))
 }
 
-/// What of iosonar's own stands in a file or on a device, if anything does.
+/// Which file of iosonar's the file or device holds, if any.
 pub fn own(handle: &Handle) -> Option<&'static str> {
     let mut file = handle.open(File::options().read(true)).ok()?;
-    // What `stat` says of a device has no length.
+    // `stat` has no size of a device.
     let bytes = file.seek(io::SeekFrom::End(0)).ok()?;
     file.rewind().ok()?;
     let input = Input::from_reader(&handle.own_path(), Box::new(file), Some(bytes)).and_then(Input::unpacked).ok()?;
@@ -58,12 +57,12 @@ pub fn own(handle: &Handle) -> Option<&'static str> {
     })
 }
 
-/// Of a file with no more data than that, all of it is read; of a larger one its beginning, its end and pieces all over it.
+/// Up to this much data is read in full; of more, the beginning, the end and [`PIECES`] pieces in between.
 const ALL: u64 = 64 << 20;
 const PIECE: u64 = 64 << 10;
 const PIECES: u64 = 512;
 
-/// Whether it is nothing but holes and zeros, as far as was read.
+/// Whether the file has only holes and zeros, as far as it is read.
 pub fn is_blank(file: &File) -> io::Result<bool> {
     let areas = areas(file)?;
     let data: u64 = areas.iter().map(|(from, to)| to - from).sum();
@@ -84,7 +83,7 @@ pub fn is_blank(file: &File) -> io::Result<bool> {
         }
         Ok(true)
     };
-    // Even of a large file each area's beginning is read: whatever was put into a sparse file begins somewhere.
+    // The beginning of each data area is always read.
     let step = if data <= ALL { PIECE } else { (data / PIECES).max(PIECE) };
     let mut blank = true;
     'all: for (from, to) in areas {
@@ -101,12 +100,12 @@ pub fn is_blank(file: &File) -> io::Result<bool> {
             break;
         }
     }
-    // What was read here must not answer the run's own reads.
+    // The page cache must not serve the run's reads.
     let _ = fadvise(file, 0, None, Advice::DontNeed);
     Ok(blank)
 }
 
-/// Where it has data: what is no hole. File systems without holes have one area.
+/// The data areas between holes. File systems without holes have one area.
 fn areas(file: &File) -> io::Result<Vec<(u64, u64)>> {
     let bytes = file.metadata()?.len();
     let (mut areas, mut at) = (Vec::new(), 0);
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_and_holes_are_blank_and_a_single_byte_is_not() {
+    fn zeros_and_holes_are_blank_but_no_other_byte() {
         let file = sparse(100 << 30);
         assert!(is_blank(&file).unwrap());
         file.write_all_at(&[0; 10_000], 50 << 30).unwrap();
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn of_much_data_beginning_end_and_pieces_are_read() {
+    fn large_files_are_read_at_the_beginning_the_end_and_in_between() {
         let file = sparse(0);
         let zeros = vec![0; 1 << 20];
         (0..96).for_each(|mib| file.write_all_at(&zeros, mib << 20).unwrap());
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_holds_as_long_as_the_size_does() {
+    fn a_mark_is_valid_for_one_size() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(8192).unwrap();
         assert!(!is_marked(&file).unwrap());

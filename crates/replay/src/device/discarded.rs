@@ -1,4 +1,4 @@
-//! What a discarded range reads as: the kernel promises nothing in general (`BLKDISCARDZEROES` is always 0 since Linux 4.12,
+//! What a discarded range reads as. The kernel guarantees nothing in general (`BLKDISCARDZEROES` is always 0 since Linux 4.12,
 //! and drives may ignore a discard), but some targets always return zeros.
 
 use std::os::unix::fs::MetadataExt;
@@ -7,25 +7,25 @@ use iosonar_trace::SECTOR_BYTES;
 
 use super::{Device, Kind, sysfs};
 
-/// What a range holds after a discard that was done.
+/// What a range reads as after a discard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discarded {
     /// The old data, zeros, or anything else.
     #[default]
     Anything,
-    /// Zeros, in every unit of so many sectors that the range covers from end to end.
+    /// Zeros, in each unit that the range covers entirely.
     Zeros {
-        /// Sectors of a unit, at least one.
+        /// Sectors of a unit, at least 1.
         unit: u64,
     },
 }
 
 impl Discarded {
-    /// What the target promises.
+    /// What the target guarantees.
     ///
-    /// - A regular file: fallocate(2) says that reads from a punched hole return zeros.
-    /// - A loop device: its driver punches a hole into the backing file, or has a backing device write zeros.
-    /// - zram: its driver drops whole pages, and a page that is not there reads as zeros.
+    /// - A regular file: fallocate(2) guarantees that reads from a punched hole return zeros.
+    /// - A loop device: its driver punches a hole into the backing file, or sends write zeroes to the backing device.
+    /// - zram: its driver drops whole pages, and a missing page reads as zeros.
     pub fn on(device: &Device) -> Self {
         match device.kind {
             Kind::File => Self::Zeros { unit: 1 },
@@ -50,7 +50,7 @@ impl Discarded {
         }
     }
 
-    /// The part of some sectors that reads as zeros, from and to.
+    /// The sectors of a discarded range that read as zeros: first and end.
     pub fn zeros(self, sector: u64, sectors: u64) -> Option<(u64, u64)> {
         let Self::Zeros { unit } = self else { return None };
         let (from, to) = (sector.div_ceil(unit) * unit, (sector + sectors) / unit * unit);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_in_files_are_zeros() {
+    fn holes_in_files_read_as_zeros() {
         let file = tempfile::NamedTempFile::new_in("/dev/shm").unwrap();
         file.as_file().set_len(1 << 20).unwrap();
         let device = Device::open(file.path(), Access::Force).unwrap();

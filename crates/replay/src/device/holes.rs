@@ -1,4 +1,4 @@
-//! The holes of a sparse file: what was never written, as its file system tells.
+//! Holes of a sparse file: ranges without storage.
 
 use std::fs::File;
 use std::io;
@@ -7,23 +7,23 @@ use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use serde::Serialize;
 
-/// What lies in holes.
+/// Number and size of holes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Holes {
-    /// How many there are.
+    /// Number of holes.
     pub count: u64,
-    /// Their bytes together.
+    /// Total bytes.
     pub bytes: u64,
 }
 
-/// Looks for the holes in the first `bytes` of a file. A file system without holes says that all is data.
+/// Counts the holes in the first `bytes` of a file; none on a file system without holes.
 pub fn find(file: &File, bytes: u64) -> io::Result<Holes> {
     let mut holes = Holes::default();
     let mut at = 0;
     while at < bytes {
         let data = match seek(file, SeekFrom::Data(at)) {
             Ok(data) => data.min(bytes),
-            // No data behind this place.
+            // No data from here on.
             Err(Errno::NXIO) => bytes,
             Err(error) => return Err(error.into()),
         };
@@ -52,10 +52,6 @@ mod tests {
         assert_eq!(find(&file, 1 << 20).unwrap(), Holes { count: 1, bytes: 1 << 20 });
         file.write_all_at(&[1; 65_536], 131_072).unwrap();
         assert_eq!(find(&file, 1 << 20).unwrap(), Holes { count: 2, bytes: (1 << 20) - 65_536 });
-        assert_eq!(
-            find(&file, 131_072).unwrap(),
-            Holes { count: 1, bytes: 131_072 },
-            "only the part that was asked for"
-        );
+        assert_eq!(find(&file, 131_072).unwrap(), Holes { count: 1, bytes: 131_072 }, "only the first part");
     }
 }

@@ -1,4 +1,4 @@
-//! What can be known of a device or file without changing it. `docs/devices.md` is the contract of the JSON.
+//! Inspects a device or file without changing it. `docs/devices.md` is the contract of the JSON.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,58 +10,58 @@ use super::holes::{self, Holes};
 use super::mounts::{self, Mount};
 use super::node::Handle;
 use super::queue::queue_of;
-use super::readable::{self, Readable, Through};
+use super::readable::{self, ReadFrom, Readable};
 use super::sample::{self, Bounds, Sampled};
 use super::{Kind, safety, sysfs};
 use crate::error::{Error, Result};
 use crate::schedule::clock::wall;
 
-/// What was found.
+/// Properties of a device or file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Inspection {
-    /// What the user called it.
+    /// The path as given.
     #[serde(serialize_with = "crate::config::path_text::serialize")]
     pub path: PathBuf,
-    /// What it is.
+    /// Device or file.
     pub kind: Kind,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// The same in sectors of 512 bytes.
+    /// Size in sectors of 512 bytes.
     pub sectors: u64,
-    /// Its disk; for a file the one that its file system lies on, where that is a single one.
+    /// Its disk; for a file, the disk of its file system, if it is a single one.
     pub disk: Option<Disk>,
-    /// How that is queued.
+    /// The disk's queue.
     pub queue: Option<Queue>,
-    /// Whether it can't be written.
+    /// Whether it is read-only.
     pub read_only: bool,
-    /// Who uses it, a sentence for each.
+    /// Its users, a sentence for each.
     pub users: Vec<String>,
-    /// What is found on it, such as `ext4 "home"`; null if that can't be known.
+    /// Signatures on it, such as `ext4 "home"`; null if unknown.
     pub signatures: Option<Vec<String>>,
-    /// Why not.
+    /// Why the signatures are unknown.
     pub signatures_unknown: Option<String>,
-    /// Where a file lies.
+    /// The file system of a file.
     pub mount: Option<Mount>,
-    /// Bytes of a file that its file system has set aside.
+    /// Allocated bytes of a file.
     pub allocated_bytes: Option<u64>,
     /// The holes of a file.
     pub holes: Option<Holes>,
-    /// Why its content could not be read, if it could not.
+    /// Why its content cannot be read, if so.
     pub unreadable: Option<String>,
-    /// What a sample showed; null if none was read.
+    /// The result of sampling; null without samples.
     pub sample: Option<Sampled>,
 }
 
 /// A disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Disk {
-    /// Such as `nvme0n1`.
+    /// Name, such as `nvme0n1`.
     pub name: String,
-    /// Whether the device that was asked about is a partition of it.
+    /// Whether the inspected device is a partition of it.
     pub is_partition: bool,
-    /// What its maker calls it.
+    /// Model name.
     pub model: Option<String>,
-    /// For a loop device: what stands behind it.
+    /// Backing file of a loop device.
     pub backing_file: Option<String>,
 }
 
@@ -76,11 +76,12 @@ impl Disk {
     }
 }
 
-/// Looks at it. Reads samples within the bounds; none, if they allow none. Who may not read it is told the rest.
+/// Inspects a device or file, and reads samples within the bounds. Without permission to read it, all but the content is
+/// returned.
 pub fn inspect(path: &Path, bounds: Bounds) -> Result<Inspection> {
     let handle = Handle::new(path)?;
     let (meta, kind, bytes) = (&handle.meta, handle.kind, readable::bytes(&handle)?);
-    let (storage, unreadable) = match Readable::of(handle.again()?, Through::Device) {
+    let (storage, unreadable) = match Readable::of(handle.again()?, ReadFrom::Device) {
         Ok(storage) => (Some(storage), None),
         Err(Error::Unsafe { reason, .. }) => (None, Some(reason)),
         Err(error) => (None, Some(error.to_string())),

@@ -1,7 +1,7 @@
-//! Locks on a file that is a target: one of our own, so that two replays exclude each other, and those of others, which are
-//! honoured although no program has to.
+//! Locks on a target file: takes a lock, so that two replays exclude each other, and respects the advisory locks of other
+//! programs.
 
-#![allow(unsafe_code, reason = "fcntl is handed one structure of plain numbers")]
+#![allow(unsafe_code, reason = "fcntl takes one structure of plain numbers")]
 
 use std::fs::{self, File, Metadata};
 use std::os::fd::{AsFd, AsRawFd};
@@ -14,14 +14,14 @@ use rustix::io::Errno;
 
 use super::processes;
 
-/// The kernel lets go of a killed program's files a moment after it has gone, if I/O of it was still under way.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// After a program is killed, the kernel closes its files only when their I/O in flight has completed.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Takes an exclusive `flock`, which goes with the file. Who has it, or any part of the file locked otherwise, as a sentence.
+/// Takes an exclusive `flock` until the file is closed. The error names the holder of this or a range lock.
 pub fn take(file: &File) -> Result<(), String> {
-    let until = Instant::now() + PATIENCE;
-    // File systems without locks can't be helped.
+    let until = Instant::now() + LOCK_TIMEOUT;
+    // Errors of file systems without locks are ignored.
     while flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
         if Instant::now() > until {
             return Err(format!("locked by {} (flock)", holder(file, "FLOCK")));
@@ -37,14 +37,14 @@ pub fn take(file: &File) -> Result<(), String> {
     }
 }
 
-/// Who has a lease on the file (`F_SETLEASE`, as servers of files take it), as a sentence. To open it all the same would wait
-/// until that is given back, up to `/proc/sys/fs/lease-break-time`.
+/// The holder of a lease on the file (`F_SETLEASE`, used by file servers). Opening the file would wait for its release, up to
+/// `/proc/sys/fs/lease-break-time`.
 pub fn lease(meta: &Metadata) -> Option<String> {
     let pid = holding_in_system(meta, "LEASE")?;
     Some(format!("leased to {} (process {pid}, F_SETLEASE)", processes::name_of(pid)))
 }
 
-/// The process that holds a lock (by `fcntl`) on any part of it; -1 if it holds an open file description.
+/// The process with an `fcntl` lock on any part of the file; -1 for an open file description lock.
 fn range_lock(file: &File) -> Option<i32> {
     let mut asked = libc::flock {
         l_type: libc::F_WRLCK as libc::c_short,
@@ -53,12 +53,12 @@ fn range_lock(file: &File) -> Option<i32> {
         l_len: 0,
         l_pid: 0,
     };
-    // SAFETY: the call reads and fills the one structure that it is given.
+    // SAFETY: the call reads and fills one valid structure.
     let answered = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut asked) };
     (answered == 0 && asked.l_type != libc::F_UNLCK as libc::c_short).then_some(asked.l_pid)
 }
 
-/// Who has such a lock, as far as `/proc/locks` tells.
+/// The holder of a lock, from `/proc/locks`.
 fn holder(file: &File, kind: &str) -> String {
     let pid = file.metadata().ok().and_then(|meta| holding_in_system(&meta, kind));
     pid.map_or("another program".to_owned(), |pid| format!("{} (process {pid})", processes::name_of(pid)))
@@ -66,15 +66,15 @@ fn holder(file: &File, kind: &str) -> String {
 
 fn holding_in_system(meta: &Metadata, kind: &str) -> Option<u32> {
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
-    let place = format!("{:02x}:{:02x}:{}", major(meta.dev()), minor(meta.dev()), meta.ino());
-    locks.lines().find_map(|line| holding(line, kind, &place))
+    let id = format!("{:02x}:{:02x}:{}", major(meta.dev()), minor(meta.dev()), meta.ino());
+    locks.lines().find_map(|line| holding(line, kind, &id))
 }
 
 /// `1: FLOCK  ADVISORY  WRITE 4711 00:1b:99 0 EOF`
-fn holding(line: &str, kind: &str, place: &str) -> Option<u32> {
+fn holding(line: &str, kind: &str, id: &str) -> Option<u32> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let &[_, found, _, _, pid, at, ..] = fields.as_slice() else { return None };
-    if found == kind && at == place { pid.parse().ok() } else { None }
+    if found == kind && at == id { pid.parse().ok() } else { None }
 }
 
 #[cfg(test)]
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_holder_of_a_lock_is_found_in_the_kernels_table() {
+    fn the_holder_is_parsed_from_proc_locks() {
         let line = "1: FLOCK  ADVISORY  WRITE 4711 00:1b:99 0 EOF";
         assert_eq!(holding(line, "FLOCK", "00:1b:99"), Some(4711));
         assert_eq!(holding(line, "FLOCK", "00:1b:98"), None);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_of_our_own_lasts_as_long_as_the_file_is_open() {
+    fn a_lock_lasts_until_the_file_is_closed() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let one = file.reopen().unwrap();
         take(&one).unwrap();

@@ -1,5 +1,5 @@
-//! Loop devices, and what stands behind each: by device and inode, as the kernel tells them. The path in sysfs may have been
-//! removed, renamed or covered by another mount.
+//! Loop devices and their backing files, identified by device and inode: the path in sysfs may be removed, renamed or covered
+//! by another mount.
 
 #![allow(unsafe_code, reason = "one ioctl fills a structure of plain numbers")]
 
@@ -16,24 +16,24 @@ use rustix::fs::makedev;
 use super::node::Node;
 use super::sysfs;
 
-/// A loop device that is set up.
+/// A configured loop device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
-    /// Its number.
+    /// Device number.
     pub rdev: u64,
-    /// Such as `loop0`.
+    /// Name, such as `loop0`.
     pub name: String,
-    /// What stands behind it; `None` if that can't be found out.
+    /// Backing file or device; `None` if unknown.
     pub backing: Option<Node>,
-    /// What that was called when it was set up.
+    /// Path of the backing file when it was attached.
     pub backing_path: String,
-    /// Where in it the device begins, in bytes.
+    /// Offset in the backing file, in bytes.
     pub offset: u64,
-    /// How many bytes the device has.
+    /// Size of the loop device in bytes.
     pub bytes: u64,
 }
 
-/// All that are set up.
+/// All configured loop devices.
 pub fn all() -> Vec<Loop> {
     let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
     entries.filter_map(|entry| one(&entry.path())).collect()
@@ -41,13 +41,13 @@ pub fn all() -> Vec<Loop> {
 
 fn one(folder: &Path) -> Option<Loop> {
     let read = |attribute: &str| fs::read_to_string(folder.join(attribute)).ok();
-    // Only a device that is set up has this.
+    // Only configured devices have this.
     let backing_path = read("loop/backing_file")?.trim_end_matches('\n').to_owned();
     let rdev = sysfs::number(&read("dev")?)?;
     let name = folder.file_name()?.to_string_lossy().into_owned();
     let number = |attribute: &str| read(attribute).and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0);
     let device = Path::new("/dev").join(&name);
-    let backing = patiently(|| asked(&device, rdev)).or_else(|| Node::at(Path::new(&backing_path)));
+    let backing = retry(|| loop_status(&device, rdev)).or_else(|| Node::at(Path::new(&backing_path)));
     Some(Loop {
         rdev,
         name,
@@ -58,8 +58,8 @@ fn one(folder: &Path) -> Option<Loop> {
     })
 }
 
-/// A device that is just being changed by others may not answer at once.
-fn patiently<T>(ask: impl Fn() -> Option<T>) -> Option<T> {
+/// Retries, because a query may fail while another program configures the device.
+fn retry<T>(ask: impl Fn() -> Option<T>) -> Option<T> {
     for _ in 1..TRIES {
         if let found @ Some(_) = ask() {
             return found;
@@ -69,7 +69,7 @@ fn patiently<T>(ask: impl Fn() -> Option<T>) -> Option<T> {
     ask()
 }
 
-/// How often a loop device is asked what stands behind it, and how long the pause between two tries is.
+/// Queries of a loop device, and the pause between them.
 const TRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(25);
 
@@ -92,14 +92,14 @@ struct LoopInfo {
 /// From `linux/loop.h`.
 const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
 
-/// Asks the device itself, for which it must be readable.
-fn asked(device: &Path, rdev: u64) -> Option<Node> {
+/// Asks the driver; needs permission to read the device.
+fn loop_status(device: &Path, rdev: u64) -> Option<Node> {
     let file = File::open(device).ok()?;
     if file.metadata().ok()?.rdev() != rdev {
         return None;
     }
     let mut info = MaybeUninit::<LoopInfo>::zeroed();
-    // SAFETY: the call fills at most a `loop_info64`, which `LoopInfo` is, and every bit pattern of it is a value.
+    // SAFETY: the call fills at most a `loop_info64`, which `LoopInfo` mirrors; every bit pattern is valid.
     let info = unsafe {
         if libc::ioctl(file.as_raw_fd(), LOOP_GET_STATUS64, info.as_mut_ptr()) != 0 {
             return None;
@@ -112,7 +112,7 @@ fn asked(device: &Path, rdev: u64) -> Option<Node> {
     })
 }
 
-/// A device number as the kernel hands it over (`huge_encode_dev`).
+/// Decodes a device number (`huge_encode_dev` of the kernel).
 fn decoded(number: u64) -> u64 {
     makedev(((number >> 8) & 0xfff) as u32, ((number & 0xff) | ((number >> 12) & 0xf_ff00)) as u32)
 }
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_decoded_as_the_kernel_encodes_them() {
+    fn decoding_reverses_huge_encode_dev() {
         assert_eq!(std::mem::size_of::<LoopInfo>(), 232);
         for (major, minor) in [(7, 0), (254, 3), (259, 0x1_2345), (0, 27), (4095, 0xf_ffff)] {
             let encoded = (u64::from(minor) & 0xff) | (major << 8) | ((u64::from(minor) & !0xff) << 12);

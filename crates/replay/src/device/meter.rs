@@ -1,4 +1,4 @@
-//! What a device's own counters say of a run: how many requests it had, and how many at once.
+//! Reads the device's counters during a run: requests, and mean requests in flight.
 
 use std::fs;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use iosonar_trace::run_info::DeviceCounters;
 
 use super::sysfs;
 
-/// A device's counters at the beginning of a run.
+/// A device's counters at the start of a run.
 #[derive(Debug)]
 pub struct Meter {
     rdev: u64,
@@ -25,13 +25,13 @@ struct Counters {
 }
 
 impl Meter {
-    /// Begins to count; nothing for a device without counters.
+    /// Starts counting; `None` for a device without counters.
     pub fn start(rdev: u64) -> Option<Self> {
         let disk = sysfs::disk_name(rdev)?;
         Some(Self { rdev, disk, before: counters(rdev)?, since: Instant::now() })
     }
 
-    /// What was counted since. Nothing where the kernel's statistics are switched off (`queue/iostats`).
+    /// The counts since the start; `None` if the kernel's statistics are off (`queue/iostats`).
     pub fn read(&self) -> Option<DeviceCounters> {
         let (after, before) = (counters(self.rdev)?, self.before);
         if sysfs::queue(self.rdev, "iostats").as_deref() == Some("0") {
@@ -51,7 +51,7 @@ fn counters(rdev: u64) -> Option<Counters> {
     parse(&fs::read_to_string(sysfs::folder(rdev).join("stat")).ok()?)
 }
 
-/// The fields are those of the kernel's Documentation/block/stat.rst. Older kernels have no discards and flushes.
+/// The fields of the kernel's Documentation/block/stat.rst. Older kernels lack discards and flushes.
 fn parse(text: &str) -> Option<Counters> {
     let fields: Vec<u64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
     let at = |index: usize| fields.get(index).copied();
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_and_new_kernels_are_understood() {
+    fn old_and_new_kernels_are_parsed() {
         let old = "  100  7 800 50  200 3 1600 80  0 120 130";
         assert_eq!(parse(old), Some(Counters { requests: 300, merged: 10, busy_ms: 130 }));
         let new = format!("{old} 5 1 40 9 6 2");

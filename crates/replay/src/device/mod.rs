@@ -1,4 +1,4 @@
-//! The storage that is replayed on: what it is, whether it may be overwritten, and what it holds.
+//! Storage: properties, safety checks, content.
 
 pub mod capabilities;
 pub mod content;

@@ -1,4 +1,4 @@
-//! What is mounted where, from `/proc/PID/mountinfo`.
+//! Mounted file systems, from `/proc/PID/mountinfo`.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -16,34 +16,34 @@ use super::{processes, sysfs};
 /// A mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mount {
-    /// Where it is mounted.
+    /// Mount point.
     pub place: String,
-    /// Its kind, such as `ext4`.
+    /// Type, such as `ext4`.
     pub file_system: String,
-    /// What it was mounted with: options of the place, then those of the file system.
+    /// Mount options: those of the mount point, then those of the file system.
     pub options: String,
-    /// What it is made of: mostly the path of a device.
+    /// Mount source, usually the path of a device.
     pub source: String,
-    /// The same, whatever bytes it is of.
+    /// `source` as exact bytes.
     #[serde(skip)]
     source_path: PathBuf,
-    /// The device number that its files show.
+    /// The device number of its files (`st_dev`).
     #[serde(skip)]
     number: u64,
-    /// In whose mount namespace, if that is not our own.
+    /// A process in its mount namespace, if another one than ours.
     #[serde(skip)]
     of_process: Option<u32>,
 }
 
 impl Mount {
-    /// Whether it lies on that device or file. A file system over several devices (btrfs) has a number of its own; its
-    /// devices are found by their names. So are files that are mounted without a loop device (erofs, or by FUSE).
+    /// Whether it is stored on that device or file. File systems over several devices (btrfs) have an anonymous device number,
+    /// so their devices are found by name; likewise files mounted without a loop device (erofs, FUSE).
     pub fn is_of(&self, node: Node) -> bool {
         Node::Block(self.number) == node || self.source_node() == Some(node)
     }
 
-    /// `mounted on /mnt`, and in whose namespace if not in ours.
-    pub fn said(&self) -> String {
+    /// `mounted on /mnt`, with the mount namespace if it is another one.
+    pub fn description(&self) -> String {
         let place = &self.place;
         match self.of_process {
             None => format!("mounted on {place}"),
@@ -59,7 +59,7 @@ impl Mount {
         RunMount { place, file_system, options, source }
     }
 
-    /// The block device that it lies on, if it lies on one.
+    /// The block device that stores it, if any.
     pub fn device(&self) -> Option<u64> {
         if sysfs::folder(self.number).exists() { Some(self.number) } else { self.source_rdev() }
     }
@@ -80,17 +80,17 @@ impl Mount {
     }
 }
 
-/// Everything that is mounted, in the order in which it was.
+/// All mounts in our namespace, in the order of mounting.
 pub fn all() -> Vec<Mount> {
     parse(&fs::read("/proc/self/mountinfo").unwrap_or_default())
 }
 
-/// What is mounted here and in the mount namespaces of all processes and threads that may be looked at, each namespace once.
+/// All mounts in the mount namespaces of all accessible processes and threads, each namespace once.
 pub fn everywhere() -> Vec<Mount> {
     let namespace = |pid: &str| fs::metadata(format!("/proc/{pid}/ns/mnt")).ok().map(|meta| meta.ino());
     let mut known: HashSet<u64> = namespace("self").into_iter().collect();
     let mut mounts = all();
-    // A thread may have a namespace of its own, and a main thread that has ended has none.
+    // A thread can have a separate namespace, and a main thread that has ended has none.
     for pid in processes::all().flat_map(|pid| std::iter::once(pid).chain(processes::threads(pid))) {
         if namespace(&pid.to_string()).is_some_and(|namespace| known.insert(namespace)) {
             let others = parse(&fs::read(format!("/proc/{pid}/mountinfo")).unwrap_or_default());
@@ -100,25 +100,25 @@ pub fn everywhere() -> Vec<Mount> {
     mounts
 }
 
-/// Files and devices that are swap.
+/// Files and devices in use as swap.
 pub fn swaps() -> Vec<Node> {
     swap_paths(&fs::read("/proc/swaps").unwrap_or_default()).iter().filter_map(|path| Node::at(path)).collect()
 }
 
-/// `/swap\040file                         file\t\t8188\t\t0\t\t-2`: spaces, tabs, line ends and backslashes in a name are escaped.
+/// Parses lines like `/swap\040file   file\t\t8188\t\t0\t\t-2`, with escaped names.
 fn swap_paths(text: &[u8]) -> Vec<PathBuf> {
     let lines = text.split(|&byte| byte == b'\n').skip(1);
     let names = lines.filter_map(|line| line.split(u8::is_ascii_whitespace).next()).filter(|name| !name.is_empty());
     names.map(|name| PathBuf::from(OsString::from_vec(unescaped(name)))).collect()
 }
 
-/// The one that holds a file.
+/// The mount that holds a file.
 pub fn of(path: &Path) -> Option<Mount> {
     let path = path.canonicalize().ok()?;
     deepest(all(), &path)
 }
 
-/// Of several at the same place the last one covers the others.
+/// The last mount at a mount point covers the earlier ones.
 fn deepest(mounts: Vec<Mount>, path: &Path) -> Option<Mount> {
     let holding = mounts.into_iter().filter(|mount| path.starts_with(&mount.place));
     holding.max_by_key(|mount| PathBuf::from(&mount.place).components().count())
@@ -132,15 +132,15 @@ fn parse(text: &[u8]) -> Vec<Mount> {
 fn one(line: &[u8]) -> Option<Mount> {
     let fields: Vec<&[u8]> = line.split(|&byte| byte == b' ').collect();
     let text = |index: usize| fields.get(index).map(|field| String::from_utf8_lossy(field));
-    let behind = fields.iter().position(|field| *field == b"-")? + 1;
+    let system = fields.iter().position(|field| *field == b"-")? + 1;
     let own = text(5)?;
-    let of_system = text(behind + 2).unwrap_or_default();
+    let of_system = text(system + 2).unwrap_or_default();
     let more: Vec<&str> = of_system.split(',').filter(|o| !own.split(',').any(|known| known == *o)).collect();
     let options = if more.is_empty() { own.into_owned() } else { format!("{own},{}", more.join(",")) };
-    let source = unescaped(fields.get(behind + 1)?);
+    let source = unescaped(fields.get(system + 1)?);
     Some(Mount {
         place: String::from_utf8_lossy(&unescaped(fields.get(4)?)).into_owned(),
-        file_system: text(behind)?.into_owned(),
+        file_system: text(system)?.into_owned(),
         options,
         source: String::from_utf8_lossy(&source).into_owned(),
         source_path: OsString::from_vec(source).into(),
@@ -149,7 +149,7 @@ fn one(line: &[u8]) -> Option<Mount> {
     })
 }
 
-/// Spaces and the like stand there as `\040`.
+/// Replaces octal escapes like `\040`.
 fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut whole = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -174,12 +174,12 @@ mod tests {
 ";
 
     #[test]
-    fn places_options_and_sources_are_read() {
+    fn mount_points_options_and_sources_are_parsed() {
         let mounts = parse(TEXT.as_bytes());
         assert_eq!(mounts.len(), 4);
         assert_eq!((mounts[2].place.as_str(), mounts[2].file_system.as_str()), ("/mnt/a b", "xfs"));
-        assert_eq!(mounts[2].options, "ro,noatime,logbufs=8", "none twice");
-        assert_eq!(mounts[3].source, "/dev/loop2", "optional fields may stand before the dash");
+        assert_eq!(mounts[2].options, "ro,noatime,logbufs=8", "no duplicates");
+        assert_eq!(mounts[3].source, "/dev/loop2", "optional fields may precede the dash");
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deepest_and_last_place_holds_a_file() {
+    fn the_deepest_and_last_mount_holds_a_file() {
         let holder = |path| deepest(parse(TEXT.as_bytes()), Path::new(path)).expect("the root holds all").source;
         assert_eq!(holder("/var/tmp/x"), "/dev/vda");
         assert_eq!(holder("/dev/shm/x"), "tmpfs");

@@ -1,5 +1,5 @@
-//! Storage under whatever name, and a handle that stays on it: everything that is asked of a target, and every opening of it,
-//! is about the file or device that its path named once, whatever that path names later.
+//! The identity of a file or device, and a handle to it. All checks and opens of a target use the handle, so that a path that
+//! is replaced in the meantime has no effect.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
@@ -11,22 +11,22 @@ use super::Kind;
 use super::missing::missing;
 use crate::error::{Error, Result};
 
-/// A block device or a regular file, under whatever name.
+/// Identity of a block device or a regular file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Node {
-    /// The device of that number.
+    /// A block device by number.
     Block(u64),
-    /// The file of that inode, on the file system whose files show that device number.
+    /// A file by file system and inode.
     File {
-        /// The file system.
+        /// `st_dev` of the file system.
         device: u64,
-        /// The file.
+        /// Inode number.
         inode: u64,
     },
 }
 
 impl Node {
-    /// What `stat` tells of it; `None` for what is neither.
+    /// From the result of `stat`; `None` for other types.
     pub fn of(meta: &Metadata) -> Option<Self> {
         match meta.file_type() {
             t if t.is_block_device() => Some(Self::Block(meta.rdev())),
@@ -35,69 +35,69 @@ impl Node {
         }
     }
 
-    /// What a path names now.
+    /// What a path refers to now.
     pub fn at(path: &Path) -> Option<Self> {
         Self::of(&fs::metadata(path).ok()?)
     }
 }
 
-/// What a path named when the handle was made.
+/// A handle to what a path referred to when it was created.
 #[derive(Debug)]
 pub struct Handle {
-    /// The path, as the user gave it.
+    /// The path as given.
     pub path: PathBuf,
-    /// What `stat` says of what it named.
+    /// The result of `stat`.
     pub meta: Metadata,
-    /// What that is.
+    /// Device or file.
     pub kind: Kind,
-    /// The same for comparisons.
+    /// The identity, for comparisons.
     pub node: Node,
-    /// Opened by `O_PATH`: it neither reads nor writes, and nothing notices it.
+    /// Opened with `O_PATH`, which has no side effects.
     pin: File,
 }
 
 impl Handle {
-    /// Takes hold of what the path names. Anything but block devices and regular files is refused.
+    /// Opens a handle. Refuses anything but block devices and regular files.
     pub fn new(path: &Path) -> Result<Self> {
         let pin = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path).map_err(|e| missing(path, e))?;
         let meta = pin.metadata().map_err(|e| Error::file(path, e))?;
         let Some(node) = Node::of(&meta) else {
-            let reason = "neither a block device nor a regular file; name one of these".into();
+            let reason = "neither a block device nor a regular file".into();
             return Err(Error::Unsafe { path: path.to_owned(), reason });
         };
         let kind = if matches!(node, Node::Block(_)) { Kind::Block } else { Kind::File };
         Ok(Self { path: path.to_owned(), meta, kind, node, pin })
     }
 
-    /// Another handle on the same.
+    /// Duplicates the handle.
     pub fn again(&self) -> Result<Self> {
         let pin = self.pin.try_clone().map_err(|e| Error::file(&self.path, e))?;
         Ok(Self { path: self.path.clone(), meta: self.meta.clone(), pin, ..*self })
     }
 
-    /// A path to this very file or device, for as long as the handle lives and in this process only.
+    /// A path to the file or device, valid in this process while the handle exists.
     pub fn own_path(&self) -> PathBuf {
         format!("/proc/self/fd/{}", self.pin.as_raw_fd()).into()
     }
 
-    /// Where it lies, as far as that has a name.
+    /// Its current path, if it has one.
     pub fn real_path(&self) -> Option<PathBuf> {
         fs::read_link(self.own_path()).ok()
     }
 
-    /// Opens it.
+    /// Opens the file or device.
     pub fn open(&self, options: &OpenOptions) -> io::Result<File> {
         let file = options.open(self.own_path()).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => io::Error::new(error.kind(), format!("{error}; is /proc mounted?")),
             _ => error,
         })?;
         if Node::of(&file.metadata()?) != Some(self.node) {
-            return Err(io::Error::other("what was opened is not what was checked"));
+            return Err(io::Error::other("replaced by another file while it was opened"));
         }
         Ok(file)
     }
 
-    /// The handle's own descriptor, which a program that is started can inherit.
+    /// The handle's descriptor, for child processes.
     pub fn pin(&self) -> &File {
         &self.pin
     }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_handle_stays_on_what_its_path_named() {
+    fn a_handle_ignores_later_changes_of_its_path() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         fs::write(path("one"), "one").unwrap();
@@ -125,6 +125,6 @@ mod tests {
         assert_eq!(text, "one");
         assert_eq!(handle.real_path().unwrap(), path("one").canonicalize().unwrap());
         assert_eq!(Some(handle.node), Node::at(&path("one")));
-        assert!(Handle::new(folder.path()).is_err(), "a folder is no storage");
+        assert!(Handle::new(folder.path()).is_err(), "a directory is refused");
     }
 }

@@ -1,4 +1,4 @@
-//! What sweeps are for: filling a device with data, and reading all of it.
+//! The passes of a sweep: wipe and slurp.
 
 use std::fs::File;
 use std::io;
@@ -10,11 +10,10 @@ use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 use super::sweep::Pass;
 use super::zeroes::all_zero;
 
-/// The unit in which zeroes are counted, in bytes.
+/// Block size for counting zeros, in bytes.
 pub const ZERO_UNIT_BYTES: u64 = 4096;
 
-/// Writes data that can't be compressed and never comes twice: neither on the device nor in another wipe of it. A storage
-/// that compresses or deduplicates has to keep all of it.
+/// Writes incompressible data without duplicate blocks, even across wipes.
 #[derive(Debug)]
 pub struct Wipe<'a> {
     file: &'a File,
@@ -22,16 +21,16 @@ pub struct Wipe<'a> {
 }
 
 impl<'a> Wipe<'a> {
-    /// Another seed makes other data.
+    /// Each seed has other data.
     pub fn new(file: &'a File, seed: u64) -> Self {
-        // Seeds that lie near each other, like two times of day, must not make the same data at other places.
+        // Nearby seeds, such as two times of day, must not shift the same data.
         Self { file, key: SplitMix64::seed_from_u64(seed).next_u64() }
     }
 }
 
 impl Pass for Wipe<'_> {
     fn prepare(&mut self, at: u64, memory: &mut [u8]) {
-        // A generator for each chunk, so that threads need not agree on anything. Seeds that differ make states that do.
+        // A generator for each chunk, independent of threads. Distinct seeds have distinct states.
         Xoshiro256PlusPlus::seed_from_u64(self.key.wrapping_add(at)).fill_bytes(memory);
     }
 
@@ -42,18 +41,18 @@ impl Pass for Wipe<'_> {
     fn done(&mut self, _: u64, _: &[u8]) {}
 }
 
-/// Reads, and counts what is all zero.
+/// Reads, and counts blocks that are all zero.
 #[derive(Debug)]
 pub struct Slurp<'a> {
     file: &'a File,
-    /// Units that were looked at; a last one may be shorter.
+    /// Blocks read; the last one may be shorter.
     pub units: u64,
-    /// Of these, all zero.
+    /// Blocks that are all zero.
     pub zero_units: u64,
 }
 
 impl<'a> Slurp<'a> {
-    /// That has read nothing.
+    /// A pass without data.
     pub fn new(file: &'a File) -> Self {
         Self { file, units: 0, zero_units: 0 }
     }
@@ -91,15 +90,15 @@ mod tests {
     }
 
     #[test]
-    fn no_block_comes_twice_on_a_device_or_in_the_next_wipe() {
-        // Seeds as far apart as two chunks.
+    fn wipes_have_no_duplicate_blocks() {
+        // Seeds at the distance of a chunk.
         let (one, other) = (wiped(9 * CHUNK_BYTES + 4096, 1), wiped(9 * CHUNK_BYTES + 4096, 1 + CHUNK_BYTES));
         let blocks: HashSet<&[u8]> = one.chunks(4096).chain(other.chunks(4096)).collect();
         assert_eq!(blocks.len(), 2 * (9 * 256 + 1));
     }
 
     #[test]
-    fn slurp_counts_zeroes() {
+    fn slurp_counts_zero_blocks() {
         let file = tempfile::tempfile_in("/dev/shm").unwrap();
         file.set_len(3 * CHUNK_BYTES).unwrap();
         file.write_all_at(&[1], CHUNK_BYTES + 5000).unwrap();

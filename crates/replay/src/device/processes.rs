@@ -1,10 +1,10 @@
-//! Which programs have a target open, as `fuser` finds them: by the descriptors and the shared mappings of every process that may
-//! be looked at. Root may look at all processes of its PID namespace, others only at their own.
+//! Finds programs that have a target open, like `fuser`: by descriptors and shared mappings of all accessible processes. Root
+//! can access all processes of its PID namespace, other users only their own.
 //!
-//! The threads of a process have the same files open, with two exceptions: a main thread that has ended has none, while
-//! others go on, and a thread may have a table of descriptors of its own (`unshare`). `/proc/TID` answers for a single thread.
+//! The threads of a process share open files, with two exceptions: a main thread that has ended has none, and a thread may
+//! have a separate descriptor table (`unshare`). `/proc/TID` describes a single thread.
 
-#![allow(unsafe_code, reason = "no library wraps kcmp, which is handed numbers only")]
+#![allow(unsafe_code, reason = "no library wraps kcmp, which takes only numbers")]
 
 use std::fs;
 use std::path::Path;
@@ -13,33 +13,33 @@ use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags, makedev, statx};
 
 use super::node::Node;
 
-/// What a program can do with what it has open.
+/// Access that a program has to open storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
-    /// Read it.
+    /// Reading.
     Reads,
-    /// Change it by writing into its own memory.
+    /// Writing through a shared mapping.
     Maps,
-    /// Write it.
+    /// Writing.
     Writes,
 }
 
 /// A program that has a target open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opener {
-    /// Its number.
+    /// Process number.
     pub pid: u32,
-    /// The name of its program, as `ps -o comm` shows it.
+    /// Name, as in `ps -o comm`.
     pub name: String,
-    /// What it can do, at most.
+    /// Its strongest access.
     pub how: How,
-    /// Which of the storage that was asked about.
+    /// The storage that it has open.
     pub node: Node,
 }
 
 impl Opener {
     /// `open for writing by fio (process 4711)`.
-    pub fn said(&self) -> String {
+    pub fn description(&self) -> String {
         let how = match self.how {
             How::Reads => "open for reading",
             How::Maps => "mapped for writing",
@@ -49,36 +49,36 @@ impl Opener {
     }
 }
 
-/// The name of a process's program.
+/// The name of a process.
 pub fn name_of(pid: u32) -> String {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    // A process may give itself any name.
+    // A process can set any name.
     let name: String = name.trim_end().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     if name.is_empty() { "a program".into() } else { name }
 }
 
-/// Numbers of the processes that there are.
+/// All process numbers.
 pub fn all() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Its threads beside the main thread.
+/// Threads of a process except the main thread.
 pub fn threads(pid: u32) -> impl Iterator<Item = u32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(move |&thread| thread != pid)
 }
 
-/// Whether both have the same table of descriptors. Not where the kernel does not tell: then the table is read twice.
+/// Whether both share a descriptor table; false if unknown, so that the table is read twice.
 fn share_descriptors(one: u32, other: u32) -> bool {
     /// `KCMP_FILES` of linux/kcmp.h.
     const FILES: libc::c_long = 2;
     let (one, other) = (libc::c_long::from(one), libc::c_long::from(other));
-    // SAFETY: it takes numbers, and changes nothing.
+    // SAFETY: the call takes numbers and changes nothing.
     unsafe { libc::syscall(libc::SYS_kcmp, one, other, FILES, 0 as libc::c_long, 0 as libc::c_long) == 0 }
 }
 
-/// Who else has one of these open. A process is listed once for each, with the most that it can do.
+/// Other processes that have one of the nodes open. Each process is listed once per node, with its strongest access.
 pub fn openers(nodes: &[Node]) -> Vec<Opener> {
     let mut openers: Vec<Opener> = Vec::new();
     for pid in all().filter(|&pid| pid != std::process::id()) {
@@ -104,21 +104,21 @@ fn descriptors(pid: u32, nodes: &[Node]) -> impl Iterator<Item = (Node, How)> {
     })
 }
 
-/// What the flags in `/proc/PID/fdinfo/N` allow.
+/// The access by the flags in `/proc/PID/fdinfo/N`.
 fn access(info: &str) -> Option<How> {
     let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
     let flags = i32::from_str_radix(flags.trim(), 8).ok()?;
     match flags & libc::O_ACCMODE {
-        // It stands for the name only.
+        // No access to the content.
         _ if flags & libc::O_PATH != 0 => None,
         libc::O_RDONLY => Some(How::Reads),
         libc::O_WRONLY | libc::O_RDWR => Some(How::Writes),
-        // Neither: for the device's driver only.
+        // Mode 3: for ioctls only.
         _ => None,
     }
 }
 
-/// Shared mappings that may be written. What was opened for them may be closed again.
+/// Writable shared mappings. Their descriptors may be closed already.
 fn mappings(pid: u32, nodes: &[Node]) -> impl Iterator<Item = (Node, How)> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let found: Vec<_> = maps.lines().filter_map(|line| mapped(pid, line)).filter(|node| nodes.contains(node)).collect();
@@ -137,7 +137,7 @@ fn mapped(pid: u32, line: &str) -> Option<Node> {
     let (from, to) = addresses.split_once('-')?;
     let short = |text: &str| u64::from_str_radix(text, 16).ok();
     let behind = format!("/proc/{pid}/map_files/{:x}-{:x}", short(from)?, short(to)?);
-    // Only root may follow that. The device in the line is not always the one that `stat` tells (btrfs).
+    // Only root can follow this link. The device in the line may differ from `st_dev` (btrfs).
     node_behind(Path::new(&behind)).or_else(|| {
         let (major, minor) = device.split_once(':')?;
         let device = makedev(u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
@@ -145,7 +145,7 @@ fn mapped(pid: u32, line: &str) -> Option<Node> {
     })
 }
 
-/// What a link of `/proc` leads to. A server that does not answer is not waited for.
+/// The target of a link in `/proc`, without a query to a network file server, which might hang.
 fn node_behind(link: &Path) -> Option<Node> {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     let Statx { stx_mode, stx_ino, stx_rdev_major, stx_rdev_minor, stx_dev_major, stx_dev_minor, .. } =
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_tell_what_a_descriptor_is_for() {
+    fn flags_determine_the_access() {
         for (flags, how) in [
             ("0100000", Some(How::Reads)),
             ("0100001", Some(How::Writes)),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn only_shared_mappings_that_may_be_written_count() {
+    fn only_writable_shared_mappings_count() {
         let line = |may: &str| format!("7f0000000000-7f0000001000 {may} 00000000 00:1b 4711    /dev/shm/a b");
         let of_no_process = u32::MAX;
         assert_eq!(mapped(of_no_process, &line("rw-s")), Some(Node::File { device: makedev(0, 0x1b), inode: 4711 }));

@@ -1,10 +1,10 @@
-//! How the kernel queues what a device is asked: scheduler, caches and limits, as sysfs tells them.
+//! Queue settings of a device from sysfs: scheduler, caches and limits.
 
 use iosonar_trace::run_info::Queue;
 
 use super::sysfs;
 
-/// Of a device, or of the disk of a partition.
+/// The queue of a device, or of a partition's disk.
 pub fn queue_of(rdev: u64) -> Queue {
     let number = |name| sysfs::queue(rdev, name).and_then(|text| text.parse().ok());
     Queue {

@@ -1,4 +1,4 @@
-//! Storage that is only read: also what is mounted or held, because looking harms nobody.
+//! Storage opened for reading, even if it is in use.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,32 +13,32 @@ use crate::error::{Error, Result};
 /// A block device or regular file, open for reading.
 #[derive(Debug)]
 pub struct Readable {
-    /// What the user called it.
+    /// The path as given.
     pub path: PathBuf,
-    /// What it is.
+    /// Device or file.
     pub kind: Kind,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// What positions and lengths must be multiples of, in bytes; 1 if not `direct`.
+    /// Alignment of positions and lengths in bytes; 1 without direct I/O.
     pub block_bytes: u64,
-    /// Whether reads go past the page cache. Some file systems can't.
+    /// Whether reads bypass the page cache; some file systems have no direct I/O.
     pub direct: bool,
-    /// Open.
+    /// The open file.
     pub file: File,
-    /// Stays on it, whatever the path names later.
+    /// For opening it again.
     handle: Handle,
 }
 
-/// Whether reads may be answered by the page cache.
+/// Whether reads use the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Through {
-    /// The device itself answers, where that is possible.
+pub enum ReadFrom {
+    /// Direct I/O, if possible.
     Device,
-    /// The page cache answers, and keeps what was read.
+    /// ReadFrom the page cache, which keeps the data.
     PageCache,
 }
 
-/// The size of what a handle is on, in bytes.
+/// The size of the storage in bytes.
 pub fn bytes(handle: &Handle) -> Result<u64> {
     match handle.kind {
         Kind::Block => sysfs::bytes(handle.meta.rdev()),
@@ -47,18 +47,18 @@ pub fn bytes(handle: &Handle) -> Result<u64> {
 }
 
 impl Readable {
-    /// Opens what a path names.
-    pub fn open(path: &Path, through: Through) -> Result<Self> {
+    /// Opens a path.
+    pub fn open(path: &Path, through: ReadFrom) -> Result<Self> {
         Self::of(Handle::new(path)?, through)
     }
 
-    /// Opens it.
-    pub fn of(handle: Handle, through: Through) -> Result<Self> {
+    /// Opens a handle.
+    pub fn of(handle: Handle, through: ReadFrom) -> Result<Self> {
         let (path, kind, bytes) = (&handle.path, handle.kind, bytes(&handle)?);
         let with = |flags: i32| handle.open(OpenOptions::new().read(true).custom_flags(flags));
         let (file, direct) = match (through, with(libc::O_DIRECT)) {
-            (Through::Device, Ok(file)) => (file, true),
-            (Through::Device, Err(e)) if e.raw_os_error() != Some(libc::EINVAL) => return Err(not_read(path, e)),
+            (ReadFrom::Device, Ok(file)) => (file, true),
+            (ReadFrom::Device, Err(e)) if e.raw_os_error() != Some(libc::EINVAL) => return Err(not_read(path, e)),
             _ => (with(0).map_err(|e| not_read(path, e))?, false),
         };
         let block_bytes = match kind {
@@ -69,7 +69,7 @@ impl Readable {
         Ok(Self { path: path.clone(), kind, bytes, block_bytes, direct, file, handle })
     }
 
-    /// The same through the page cache, for an end that is no whole block.
+    /// Opens it through the page cache, for the partial last block.
     pub fn buffered(&self) -> io::Result<File> {
         self.handle.open(OpenOptions::new().read(true))
     }
@@ -77,11 +77,11 @@ impl Readable {
 
 fn not_read(path: &Path, error: io::Error) -> Error {
     if matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM)) {
-        // Root itself is refused by the rules of some containers.
+        // Containers may refuse devices even to root.
         let advice = if rustix::process::geteuid().is_root() {
-            "not even root may read it here; a container's rules for devices may be the reason"
+            "root cannot read it here; the container's device rules may forbid it"
         } else {
-            "to read a device needs root, or the group that it belongs to (try sudo)"
+            "reading a device needs root or its group (try sudo)"
         };
         let reason = format!("{error}; {advice}");
         return Error::Unsafe { path: path.to_owned(), reason };

@@ -1,8 +1,8 @@
-//! How much of a device holds nothing but zeroes, from reading a few places of it.
+//! Estimates the share of zeros on a device from random samples.
 //!
-//! The device is divided into as many equal parts as there are samples, and one block is read at a random place of each.
-//! Parts are visited in a random order, so that a sample that runs out of time is still one of the whole device. Such a
-//! sample is at least as exact as one of independent places, so the interval for those (Wilson's) errs on the wide side.
+//! Stratified sampling: the device is divided into as many equal parts as samples, and one random block is read in each. Parts
+//! are visited in random order, so that samples cover the whole device even if time runs out. The result is at least as exact
+//! as independent samples, so Wilson's interval for those is conservative.
 
 use std::fs::File;
 use std::io;
@@ -18,44 +18,44 @@ use serde::Serialize;
 
 use super::zeroes::{Aligned, all_zero};
 
-/// The bytes of a sample, unless the device's blocks are larger.
+/// Bytes of a sample, unless the device's blocks are larger.
 pub const SAMPLE_BYTES: u64 = 4096;
 /// Parts of the map.
 pub const MAP_PARTS: usize = 60;
 /// Samples in flight at once: enough to keep a disk busy.
 const READERS: usize = 8;
 
-/// How much may be read.
+/// Limits of sampling.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// The most samples.
     pub samples: u64,
-    /// The longest that it may take; the samples read by then count.
+    /// Most time; samples read until then count.
     pub time: Duration,
 }
 
-/// What a sample showed.
+/// The result of sampling.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sampled {
     /// Bytes of each sample.
     pub block_bytes: u64,
     /// Samples read.
     pub samples: u64,
-    /// Of these, all zero.
+    /// Samples that are all zero.
     pub zero: u64,
     /// Samples that could not be read.
     pub errors: u64,
-    /// Whether every block was read, so that the share is no estimate.
+    /// Whether all blocks were read, so that the share is exact.
     pub exact: bool,
     /// Estimated share of the device that is all zero, 0 to 1.
     pub zero_share: f64,
-    /// The interval that holds the true share with a confidence of 95 %.
+    /// 95 % confidence interval of the share.
     pub zero_share_95: [f64; 2],
-    /// The device from its beginning to its end in equal parts: `.` all samples zero, `#` none, `+` some, a blank: not read.
+    /// The device in equal parts: `.` all samples zero, `#` none, `+` some, blank: no sample.
     pub map: String,
     /// Median time of reading a sample that was all zero, in µs.
     pub zero_us: Option<f64>,
-    /// Median time of reading one that was not, in µs.
+    /// Median time of reading a sample with data, in µs.
     pub data_us: Option<f64>,
 }
 
@@ -66,8 +66,7 @@ struct Seen {
     took: Duration,
 }
 
-/// Reads samples of a file's first `bytes`, whose positions must be multiples of `block_bytes`. The same seed visits the
-/// same places.
+/// Samples the first `bytes` of a file at multiples of `block_bytes`. The seed determines the positions.
 pub fn sample(file: &File, bytes: u64, block_bytes: u64, bounds: Bounds, seed: u64) -> Sampled {
     let block = SAMPLE_BYTES.max(block_bytes);
     sample_blocks(bytes / block, block, bounds, seed, |at, buffer| file.read_exact_at(buffer, at))
@@ -99,15 +98,15 @@ fn sample_blocks(
     };
     thread::scope(|readers| {
         for _ in 1..READERS.min(places.len()) {
-            // Where the system gives no thread, fewer read.
+            // If a thread cannot start, fewer threads read.
             let _ = thread::Builder::new().spawn_scoped(readers, reader);
         }
         reader();
     });
-    summed_up(&seen.into_inner().expect("no reader panics"), blocks, block_bytes)
+    summarize(&seen.into_inner().expect("no reader panics"), blocks, block_bytes)
 }
 
-/// A random block of each of so many equal parts, in a random order.
+/// A random block of each part, in random order.
 fn places(blocks: u64, samples: u64, seed: u64) -> Vec<u64> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let border = |part: u64| (u128::from(part) * u128::from(blocks) / u128::from(samples)) as u64;
@@ -119,7 +118,7 @@ fn places(blocks: u64, samples: u64, seed: u64) -> Vec<u64> {
     places
 }
 
-fn summed_up(seen: &[Seen], blocks: u64, block_bytes: u64) -> Sampled {
+fn summarize(seen: &[Seen], blocks: u64, block_bytes: u64) -> Sampled {
     let is = |wanted: bool| seen.iter().filter(move |s| matches!(s.zero, Ok(zero) if zero == wanted));
     let (zero, data) = (is(true).count() as u64, is(false).count() as u64);
     let samples = zero + data;
@@ -154,8 +153,7 @@ fn median_us(mut times: Vec<Duration>) -> Option<f64> {
     times.get(times.len() / 2).map(|time| time.as_nanos() as f64 / 1e3)
 }
 
-/// The interval of a share that was seen `hits` times among `samples`, with a confidence of 95 % (Wilson 1927). Unlike the
-/// usual one it is right for shares near 0 and 1 as well.
+/// The 95 % confidence interval of a share (Wilson 1927), valid also near 0 and 1.
 fn wilson(hits: u64, samples: u64) -> [f64; 2] {
     const Z: f64 = 1.959_963_984_540_054;
     if samples == 0 {
@@ -164,7 +162,7 @@ fn wilson(hits: u64, samples: u64) -> [f64; 2] {
     let (n, share) = (samples as f64, hits as f64 / samples as f64);
     let middle = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
     let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
-    // Exactly 0 and 1 at the ends, which rounding would miss.
+    // Exactly 0 and 1, despite rounding.
     let low = if hits == 0 { 0.0 } else { (middle - half).max(0.0) };
     let high = if hits == samples { 1.0 } else { (middle + half).min(1.0) };
     [low, high]
@@ -195,7 +193,7 @@ mod tests {
             let [l, h] = wilson(hits, samples);
             assert!((l - low).abs() < 6e-5 && (h - high).abs() < 6e-5, "{hits} of {samples}: {l} {h}");
         }
-        assert_eq!(wilson(0, 0), [0.0, 1.0], "nothing read, nothing known");
+        assert_eq!(wilson(0, 0), [0.0, 1.0], "unknown without samples");
     }
 
     #[test]
@@ -206,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_holds_the_true_share_at_least_as_often_as_it_says() {
+    fn the_interval_contains_the_true_share_with_at_least_95_percent() {
         let blocks = 1_000_000;
         for share in [0.0, 0.01, 0.3, 0.97, 1.0] {
             let from = blocks - (blocks as f64 * share) as u64;
@@ -220,13 +218,13 @@ mod tests {
     }
 
     #[test]
-    fn the_map_shows_where() {
+    fn the_map_shows_zeros_and_data() {
         let seen = sample_blocks(600_000, 4096, bounds(6000), 1, zero_from(300_000));
         assert_eq!(seen.map, format!("{}{}", "#".repeat(30), ".".repeat(30)));
     }
 
     #[test]
-    fn what_cannot_be_read_counts_as_neither() {
+    fn unreadable_samples_count_as_errors() {
         let broken = |at: u64, buffer: &mut [u8]| {
             buffer.fill(1);
             if at < 4096 * 5 { Err(io::ErrorKind::Other.into()) } else { Ok(()) }
@@ -236,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn time_that_is_over_ends_it() {
+    fn sampling_ends_after_the_time_limit() {
         let none = Bounds { time: Duration::ZERO, ..bounds(100) };
         let seen = sample_blocks(1000, 4096, none, 1, zero_from(0));
         assert_eq!((seen.samples, seen.zero_share_95), (0, [0.0, 1.0]));

@@ -1,5 +1,5 @@
-//! What a target stands on: whose bytes change when it is written. A partition stands on its disk, a loop device on its file
-//! or device, a device of LVM, RAID or the like on its members.
+//! The layers below a target, which change when it is written: a partition's disk, a loop device's backing file or device,
+//! the members of LVM or RAID.
 
 use std::ops::Range;
 
@@ -7,56 +7,56 @@ use super::loops::Loop;
 use super::node::Node;
 use super::tree::Tree;
 
-/// The target itself, or what it stands on.
+/// The target, or a lower layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// What it is.
+    /// Its identity.
     pub node: Node,
-    /// The part of it that belongs to the target, in bytes. All of it, where that is not known.
+    /// The bytes that belong to the target; everything if unknown.
     pub range: Range<u64>,
-    /// What the layer is for the one above it.
+    /// Its relation to the layer above.
     pub part: Part,
-    /// What is built on it on the way to the target: no use by somebody else.
+    /// The layer above, on the way to the target, which is not another user.
     pub above: Option<Node>,
 }
 
-/// What a layer is for the one above it.
+/// The relation of a layer to the one above.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The target itself.
     Target,
     /// The disk of a partition.
     Disk(String),
-    /// What stands behind a loop device.
-    Behind(String),
-    /// A part of a device of LVM, RAID or the like.
+    /// The backing file or device of a loop device.
+    Backing(String),
+    /// A member of LVM, RAID or the like.
     Member(String),
 }
 
 impl Part {
-    /// What it is called.
+    /// Name or path.
     pub fn name(&self) -> &str {
         match self {
             Self::Target => "",
-            Self::Disk(name) | Self::Behind(name) | Self::Member(name) => name,
+            Self::Disk(name) | Self::Backing(name) | Self::Member(name) => name,
         }
     }
 
-    /// In front of what is said of its use.
+    /// The beginning of a sentence about its use.
     pub fn whose(&self) -> String {
         match self {
             Self::Target => String::new(),
             Self::Disk(name) => format!("its disk {name} is "),
-            Self::Behind(name) => format!("what it stands on ({name}) is "),
-            Self::Member(name) => format!("its part {name} is "),
+            Self::Backing(name) => format!("its backing file {name} is "),
+            Self::Member(name) => format!("its member {name} is "),
         }
     }
 }
 
-/// More layers than that are a circle.
+/// Most layers; guards against circles.
 const MOST: usize = 64;
 
-/// The target, and all that it stands on.
+/// The target and all its lower layers.
 pub fn below(target: Node, loops: &[Loop], tree: &Tree) -> Vec<Layer> {
     let mut layers = vec![Layer { node: target, range: 0..u64::MAX, part: Part::Target, above: None }];
     let mut at = 0;
@@ -72,11 +72,16 @@ pub fn below(target: Node, loops: &[Loop], tree: &Tree) -> Vec<Layer> {
         let above = Some(node);
         if let Some((disk, start, bytes)) = tree.place_on_disk(rdev) {
             let name = tree.name(disk).unwrap_or_default();
-            add(Layer { node: Node::Block(disk), range: moved(&range, start, bytes), part: Part::Disk(name), above });
+            add(Layer {
+                node: Node::Block(disk),
+                range: translated(&range, start, bytes),
+                part: Part::Disk(name),
+                above,
+            });
         } else if let Some(device) = loops.iter().find(|device| device.rdev == rdev) {
-            let part = Part::Behind(device.backing_path.clone());
+            let part = Part::Backing(device.backing_path.clone());
             if let Some(node) = device.backing {
-                add(Layer { node, range: moved(&range, device.offset, device.bytes), part, above });
+                add(Layer { node, range: translated(&range, device.offset, device.bytes), part, above });
             }
         } else {
             for (member, name) in tree.members(rdev) {
@@ -87,12 +92,12 @@ pub fn below(target: Node, loops: &[Loop], tree: &Tree) -> Vec<Layer> {
     layers
 }
 
-/// A part of a device that begins at `start` of another one, and has so many bytes there.
-fn moved(range: &Range<u64>, start: u64, bytes: u64) -> Range<u64> {
+/// Translates a range of a device that begins at `start` of a lower one and has `bytes` bytes.
+fn translated(range: &Range<u64>, start: u64, bytes: u64) -> Range<u64> {
     start.saturating_add(range.start)..start.saturating_add(range.end.min(bytes))
 }
 
-/// Whether they have anything in common.
+/// Whether two ranges overlap.
 pub fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
     one.start < other.end && other.start < one.end
 }
@@ -104,7 +109,7 @@ mod tests {
 
     fn over(number: u64, backing: Node, offset: u64, bytes: u64) -> Loop {
         let name = format!("loop{number}");
-        // Numbers that no device has.
+        // Unused device numbers.
         Loop { rdev: number, backing_path: name.clone(), name, backing: Some(backing), offset, bytes }
     }
 
@@ -127,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn lvm_and_raid_stand_on_their_members_and_these_on_their_disks() {
+    fn layers_of_lvm_and_raid_include_members_and_their_disks() {
         let fake = Fake::empty();
         let (sda, sda_at) = fake.disk("sda", (8, 0), &[]);
         let (sdb, sdb_at) = fake.disk("sdb", (8, 16), &[]);
@@ -136,7 +141,7 @@ mod tests {
         let (_, sda3_at) = fake.partition(&sda_at, 3, (8192, 100));
         let (md0, md0_at) = fake.disk("md0", (9, 0), &[&sda1_at, &sdb2_at]);
         let (root, _) = fake.disk("dm-0", (254, 0), &[&md0_at]);
-        // Another volume of the same group, and a device that has nothing to do with it.
+        // Another volume of the same group, and an unrelated device.
         let (home, _) = fake.disk("dm-1", (254, 1), &[&md0_at]);
         fake.disk("dm-2", (254, 2), &[&sda3_at]);
         // A loop device over a part of the volume, and a partition of that.
@@ -155,7 +160,7 @@ mod tests {
                 layer(md0, all.clone(), "md0", volume),
                 layer(sda1, all.clone(), "sda1", raid),
                 layer(sdb2, all.clone(), "sdb2", raid),
-                // Of a disk only as much as the member has.
+                // Only the member's range of the disk.
                 layer(sda, 2048 * 512..(2048 + 4096) * 512, "sda", Some(Node::Block(sda1))),
                 layer(sdb, 100 * 512..150 * 512, "sdb", Some(Node::Block(sdb2))),
             ]
@@ -171,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_go_in_a_circle_end() {
+    fn circular_members_end() {
         let fake = Fake::empty();
         let (one, one_at) = fake.disk("dm-0", (254, 0), &[]);
         let (two, two_at) = fake.disk("dm-1", (254, 1), &[&one_at]);

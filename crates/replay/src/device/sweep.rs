@@ -1,8 +1,7 @@
-//! Going over all of a device once, with many threads: what `wipe` and `slurp` have in common.
+//! A multi-threaded pass over a whole device, for `wipe` and `slurp`.
 //!
-//! Threads take chunks in order, so that the device sees one stream that is nearly sequential, and everything before the
-//! chunks in flight is done when a sweep is stopped. A chunk that fails is done again in smaller and smaller pieces, so that
-//! an error is known by its place and costs no more than its surroundings.
+//! Threads take chunks in order: access is nearly sequential, and when a sweep stops, everything before the chunks in flight
+//! is done. A failed chunk is retried in ever smaller pieces, to locate the error and to transfer everything around it.
 
 use std::io;
 use std::ops::Range;
@@ -13,35 +12,35 @@ use std::time::{Duration, Instant};
 
 use super::zeroes::Aligned;
 
-/// What a thread takes at a time.
+/// Size of a chunk.
 pub const CHUNK_BYTES: u64 = 1 << 20;
-/// Into what a chunk that failed is divided, then each of these.
+/// Sizes of the pieces of a failed chunk, then of a failed piece.
 const SMALLER: [u64; 2] = [64 << 10, 4 << 10];
-/// Failures that are kept by their place; more are only counted.
+/// Failures listed with their position; more are only counted.
 const MOST_FAILURES: usize = 10_000;
 
-/// What is done with each chunk. Each thread has its own.
+/// The work on each chunk; one instance per thread.
 pub trait Pass: Send {
-    /// Makes the memory ready, once for each chunk, which begins at this position.
+    /// Prepares the memory, once per chunk at this position.
     fn prepare(&mut self, at: u64, memory: &mut [u8]);
-    /// Moves data between the memory and this position. May be called again for a part of the chunk.
+    /// Transfers data between memory and storage. Called again for parts of a failed chunk.
     fn transfer(&mut self, at: u64, memory: &mut [u8]) -> io::Result<()>;
-    /// Looks at what was transferred in full.
+    /// Called after a complete transfer.
     fn done(&mut self, at: u64, memory: &[u8]);
 }
 
-/// How far a sweep is, to be looked at while it goes on; and whether it shall end.
+/// Progress of a sweep, and the request to stop it.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Bytes that are done.
+    /// Bytes done.
     pub bytes: AtomicU64,
-    /// Bytes that failed.
+    /// Bytes failed.
     pub failed: AtomicU64,
     stop: AtomicBool,
 }
 
 impl Progress {
-    /// Ends the sweep after the chunks that are being done.
+    /// Ends the sweep after the chunks in flight.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -51,52 +50,52 @@ impl Progress {
     }
 }
 
-/// A stretch that could not be done.
+/// A failed range.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Failure {
-    /// Where it begins, in bytes.
+    /// Position in bytes.
     pub at: u64,
-    /// Its bytes.
+    /// Length in bytes.
     pub bytes: u64,
-    /// What the system said.
+    /// The system's error.
     pub error: String,
 }
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Debug)]
 pub struct Swept<P> {
-    /// Each thread's own pass, with what it saw.
+    /// The pass of each thread.
     pub passes: Vec<P>,
-    /// Bytes that are done, since the progress began.
+    /// Bytes done, in total over the progress.
     pub bytes: u64,
-    /// Bytes that failed.
+    /// Bytes failed.
     pub failed_bytes: u64,
-    /// Where; neighbours with the same error are one. Not all, if there are very many.
+    /// Failed ranges, adjacent ones with the same error joined; at most [`MOST_FAILURES`] before joining.
     pub failures: Vec<Failure>,
-    /// What made it end early, if it was not a stop: the device is full or gone.
+    /// The error that ended it early: the device is full or gone.
     pub fatal: Option<io::Error>,
-    /// Everything before this was tried; all, if the sweep came to its end.
+    /// Everything before this position was tried.
     pub reached: u64,
-    /// How long it took.
+    /// Duration.
     pub took: Duration,
-    /// The chunk that took longest: where, and how long.
+    /// Position and time of the slowest chunk.
     pub slowest: Option<(u64, Duration)>,
 }
 
-/// Threads that suit this machine: enough to keep every processor and a device's own parallelism busy.
+/// Number of threads: enough to use all processors and the device's parallelism.
 pub fn threads() -> usize {
     thread::available_parallelism().map_or(8, |n| (2 * n.get()).clamp(8, 64))
 }
 
 impl<P> Swept<P> {
-    /// The same with something else made of each pass.
+    /// Converts each pass.
     pub fn map<Q>(self, make: impl FnMut(P) -> Q) -> Swept<Q> {
         let Self { passes, bytes, failed_bytes, failures, fatal, reached, took, slowest } = self;
         let passes = passes.into_iter().map(make).collect();
         Swept { passes, bytes, failed_bytes, failures, fatal, reached, took, slowest }
     }
 
-    /// With a sweep that went on where this one ended, and has the same progress.
+    /// Joins a sweep that continued this one with the same progress.
     pub fn and_then(mut self, next: Self) -> Self {
         self.passes.extend(next.passes);
         self.failures.extend(next.failures);
@@ -112,7 +111,7 @@ impl<P> Swept<P> {
     }
 }
 
-/// Goes over these bytes, whose ends are multiples of `block_bytes`.
+/// Sweeps a range, whose ends are multiples of `block_bytes`.
 pub fn sweep<P: Pass>(
     range: Range<u64>,
     block_bytes: u64,
@@ -151,7 +150,7 @@ pub fn sweep<P: Pass>(
     }
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Common<'a> {
     end: u64,
     block_bytes: u64,
@@ -160,12 +159,12 @@ struct Common<'a> {
     log: Mutex<Log>,
 }
 
-/// What is rare enough for a lock.
+/// Rarely updated state, under a lock.
 #[derive(Default)]
 struct Log {
     failures: Vec<Failure>,
     fatal: Option<io::Error>,
-    /// The first place that a thread took and gave up.
+    /// The lowest position that a thread abandoned.
     left_at: Option<u64>,
     slowest: Option<(u64, Duration)>,
 }
@@ -190,7 +189,7 @@ impl Common<'_> {
         }
     }
 
-    /// Does a piece, or the parts of it that can be done.
+    /// Transfers a piece; if it fails, smaller parts of it.
     fn transfer(&self, pass: &mut impl Pass, at: u64, memory: &mut [u8], smaller: &[u64]) {
         let error = match pass.transfer(at, memory) {
             Ok(()) => {
@@ -200,7 +199,7 @@ impl Common<'_> {
             }
             Err(error) => error,
         };
-        if ends_all(&error) {
+        if is_fatal(&error) {
             self.leave(at, Some(error));
         } else if let [part, smaller @ ..] = smaller
             && memory.len() as u64 > (*part).max(self.block_bytes)
@@ -234,15 +233,15 @@ impl Common<'_> {
     }
 }
 
-/// After these nothing else can be done: no room, no device.
-fn ends_all(error: &io::Error) -> bool {
+/// Whether nothing else can succeed: no space, no device.
+fn is_fatal(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(libc::ENOSPC | libc::EDQUOT | libc::ENODEV | libc::ENXIO | libc::EROFS | libc::EFBIG | libc::EBADF)
     )
 }
 
-/// Neighbours with the same error, joined.
+/// Joins adjacent failures with the same error.
 fn joined(failures: Vec<Failure>) -> Vec<Failure> {
     let mut all: Vec<Failure> = Vec::new();
     for failure in failures {
@@ -262,7 +261,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A device with bad blocks; it remembers what was done.
+    /// A device with bad blocks that logs transfers.
     struct Mock<'a> {
         bad: &'a (dyn Fn(u64) -> Option<i32> + Sync),
         progress: &'a Progress,
@@ -286,7 +285,7 @@ mod tests {
         }
     }
 
-    /// Sweeps 10.25 MiB; returns what it did and every stretch that was done, in order.
+    /// Sweeps 10.25 MiB; returns the result and all transferred ranges in order.
     fn swept(bad: &(dyn Fn(u64) -> Option<i32> + Sync), stop_at: u64) -> (Swept<Mock<'_>>, Vec<(u64, u64)>) {
         let progress = Box::leak(Box::new(Progress::default()));
         let mut swept =
@@ -301,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_done_once() {
+    fn every_byte_is_transferred_once() {
         let (swept, done) = swept(&|_| None, u64::MAX);
         assert!(done.windows(2).all(|w| w[0].0 + w[0].1 == w[1].0), "no gap and no overlap: {done:?}");
         assert_eq!((total(&done), swept.bytes, swept.reached), (10 * MIB + 262_144, swept.reached, 10 * MIB + 262_144));
@@ -309,8 +308,8 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_place_costs_only_itself() {
-        // Two neighbours across the border of a chunk, and one alone.
+    fn an_error_affects_only_its_block() {
+        // Two adjacent blocks across the border of a chunk, and a single one.
         let bad = |block: u64| [3 * MIB - 4096, 3 * MIB, 7 * MIB + 8192].contains(&block).then_some(libc::EIO);
         let (swept, done) = swept(&bad, u64::MAX);
         let found: Vec<_> = swept.failures.iter().map(|f| (f.at, f.bytes)).collect();
@@ -320,14 +319,14 @@ mod tests {
     }
 
     #[test]
-    fn no_room_ends_it_where_it_was() {
+    fn a_full_device_ends_the_sweep() {
         let (swept, done) = swept(&|block| (block >= 6 * MIB).then_some(libc::ENOSPC), u64::MAX);
         assert_eq!(swept.fatal.unwrap().raw_os_error(), Some(libc::ENOSPC));
         assert_eq!((swept.reached, total(&done)), (6 * MIB, 6 * MIB));
     }
 
     #[test]
-    fn a_stop_leaves_no_gap_behind_it() {
+    fn a_stopped_sweep_has_no_gaps() {
         let (swept, done) = swept(&|_| None, 4 * MIB);
         assert!(swept.reached >= 4 * MIB && swept.reached < 10 * MIB, "{}", swept.reached);
         assert_eq!(total(&done), swept.reached);

@@ -1,5 +1,4 @@
-//! Which block devices stand on which: partitions on disks, devices of LVM and RAID on their members. From `/sys/dev/block`, by
-//! device number, as `stat` returns it.
+//! Relations of block devices in `/sys/dev/block`: partitions and disks, LVM or RAID and members. By device number.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +8,7 @@ use rustix::fs::{major, minor};
 
 use super::sysfs::number;
 
-/// The kernel's, or one that looks like it.
+/// `/sys/dev/block`, or a fake of it.
 #[derive(Clone, Debug)]
 pub struct Tree(PathBuf);
 
@@ -20,13 +19,12 @@ impl Default for Tree {
 }
 
 impl Tree {
-    /// A device's own name, such as `nvme0n1p3`.
+    /// Name of a device, such as `nvme0n1p3`.
     pub fn name(&self, rdev: u64) -> Option<String> {
         Some(self.folder(rdev).canonicalize().ok()?.file_name()?.to_string_lossy().into_owned())
     }
 
-    /// Where a partition lies: the number of its disk, where on it it begins, and how many bytes it has; `None` for what is no
-    /// partition.
+    /// Location of a partition: device number of its disk, start and length in bytes; `None` for a whole disk.
     pub fn place_on_disk(&self, rdev: u64) -> Option<(u64, u64, u64)> {
         let own = self.folder(rdev).canonicalize().ok().filter(|own| own.join("partition").exists())?;
         let bytes = |attribute: &str| {
@@ -36,18 +34,18 @@ impl Tree {
         Some((number_in(own.parent()?)?, bytes("start")?, bytes("size")?))
     }
 
-    /// Numbers and names of the devices that a device of LVM, RAID or the like is made of.
+    /// Numbers and names of the members of LVM, RAID or the like.
     pub fn members(&self, rdev: u64) -> Vec<(u64, String)> {
         let folder = self.folder(rdev).join("slaves");
         names(&folder).into_iter().filter_map(|name| Some((number_in(&folder.join(&name))?, name))).collect()
     }
 
-    /// Names of the devices that are built on it.
+    /// Names of the devices built on it.
     pub fn holders(&self, rdev: u64) -> Vec<String> {
         names(&self.folder(rdev).join("holders"))
     }
 
-    /// Device numbers and names of its partitions.
+    /// Numbers and names of its partitions.
     pub fn partitions(&self, rdev: u64) -> Vec<(u64, String)> {
         let own = self.folder(rdev);
         let partitions = names(&own).into_iter().filter(|name| own.join(name).join("partition").exists());
@@ -59,12 +57,12 @@ impl Tree {
     }
 }
 
-/// The number of the device that a folder is about.
+/// The device number in a device's directory.
 fn number_in(folder: &Path) -> Option<u64> {
     number(&fs::read_to_string(folder.join("dev")).ok()?)
 }
 
-/// In order, as sysfs itself has none.
+/// Sorted, because sysfs has no order.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<_> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
@@ -74,7 +72,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[cfg(test)]
 pub mod fake {
-    //! A tree as the kernel would show it, in a folder of its own.
+    //! A fake of `/sys/dev/block` in a temporary directory.
 
     use std::os::unix::fs::symlink;
 
@@ -83,25 +81,25 @@ pub mod fake {
 
     use super::*;
 
-    /// The folder; devices are added to it.
+    /// Devices are added to its directory.
     pub struct Fake {
         folder: TempDir,
     }
 
     impl Fake {
-        /// No device.
+        /// Without devices.
         pub fn empty() -> Self {
             let folder = tempfile::tempdir().unwrap();
             fs::create_dir_all(folder.path().join("dev/block")).unwrap();
             Self { folder }
         }
 
-        /// What is read instead of the kernel's.
+        /// The tree over the fake.
         pub fn tree(&self) -> Tree {
             Tree(self.folder.path().join("dev/block"))
         }
 
-        /// A whole device, made of those members.
+        /// Adds a whole device with these members.
         pub fn disk(&self, name: &str, (major, minor): (u32, u32), members: &[&Path]) -> (u64, PathBuf) {
             let made = self.device(&self.folder.path().join("devices").join(name), (major, minor), 1 << 20);
             for member in members {
@@ -111,7 +109,7 @@ pub mod fake {
             made
         }
 
-        /// A partition of it, in sectors.
+        /// Adds a partition; start and size are in sectors.
         pub fn partition(&self, disk: &Path, minor: u32, (start, size): (u64, u64)) -> (u64, PathBuf) {
             let name = format!("{}{minor}", disk.file_name().unwrap().to_string_lossy());
             let disk_number = number_in(disk).unwrap();

@@ -1,17 +1,17 @@
-//! Whether memory is all zero, and memory aligned for direct I/O: what samples and sweeps have in common.
+//! Detection of zeros, and memory aligned for direct I/O.
 
-/// What direct I/O on any device may be aligned to.
+/// Sufficient alignment for direct I/O on any device.
 const ALIGNMENT: usize = 4096;
 
-/// Whether all bytes are zero. Of data that is not, it mostly looks at the beginning only.
+/// Whether all bytes are zero.
 pub fn all_zero(bytes: &[u8]) -> bool {
     let mut pieces = bytes.chunks_exact(64);
-    // Without a branch for each byte, so that the compiler compares many at once.
+    // No branch per byte, so that the compiler vectorizes.
     pieces.by_ref().all(|piece| piece.iter().fold(0, |any, byte| any | byte) == 0)
         && pieces.remainder().iter().all(|&byte| byte == 0)
 }
 
-/// Memory that begins at a page.
+/// Page-aligned memory.
 #[derive(Debug)]
 pub struct Aligned {
     memory: Vec<u8>,
@@ -20,14 +20,14 @@ pub struct Aligned {
 }
 
 impl Aligned {
-    /// So many zeroes.
+    /// Allocates zeroed memory.
     pub fn new(bytes: usize) -> Self {
         let memory = vec![0; bytes + ALIGNMENT];
         let from = memory.as_ptr().align_offset(ALIGNMENT);
         Self { memory, from, bytes }
     }
 
-    /// All of it.
+    /// The memory.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.memory[self.from..self.from + self.bytes]
     }
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_single_byte_is_seen_wherever_it_is() {
+    fn a_nonzero_byte_is_found_at_any_position() {
         for length in [1, 63, 64, 65, 200] {
             let mut bytes = vec![0; length];
             assert!(all_zero(&bytes), "{length} zeroes");
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_begins_at_a_page() {
+    fn memory_is_page_aligned() {
         let mut memory = Aligned::new(100);
         assert_eq!((memory.bytes_mut().as_ptr() as usize % ALIGNMENT, memory.bytes_mut().len()), (0, 100));
     }

@@ -20,7 +20,7 @@ impl Method {
     /// Sets the target up, in the thread that will drive it. Returns also the engine that it is, and what the user should
     /// know about that choice. `seed` is what chance depends on.
     pub fn target(&self, files: Vec<File>, arena: Arc<Arena>, slots: usize, seed: u64) -> Result<Chosen> {
-        let refused = |e| Error::system("io_uring can't be set up", e);
+        let refused = |e| Error::system("io_uring cannot be set up", e);
         Ok(match self.engine {
             Some(Engine::Threads) => Chosen::other(Engine::Threads, self.pool(files, arena, slots)?),
             Some(Engine::Null | Engine::DryRun) => Chosen::other(Engine::Null, Null::new(slots)),
@@ -40,7 +40,7 @@ impl Method {
                         engine: Engine::Threads,
                         target: Box::new(self.pool(files, arena, slots)?),
                         remark: Some(format!(
-                            "io_uring can't be set up ({}). A pool of threads does the I/O instead, which is less exact; \
+                            "io_uring cannot be set up ({}). A pool of threads does the I/O instead, which is less exact; \
                          --engine io_uring makes this an error",
                             uring::advise(&error)
                         )),
@@ -53,7 +53,7 @@ impl Method {
 
     fn pool(&self, files: Vec<File>, arena: Arc<Arena>, slots: usize) -> Result<Threads> {
         Threads::new(files, arena, slots, self.workers.unwrap_or(MOST_THREADS))
-            .map_err(|e| Error::system("a pool of threads can't be set up", e))
+            .map_err(|e| Error::system("a pool of threads cannot be set up", e))
     }
 }
 

@@ -24,7 +24,7 @@ impl Discards {
     /// On that block device, which is registered as the ring's file of that number. Nothing else may be queued yet.
     ///
     /// # Errors
-    /// If the ring can't be asked.
+    /// If the ring cannot be asked.
     pub fn on_device(ring: &mut IoUring, number: u16) -> io::Result<Self> {
         Ok(if knows_discard(ring, number)? { Self::Command } else { Self::Helper })
     }

@@ -49,7 +49,7 @@ struct Shop {
     /// Threads that there are, and that there should be.
     threads: AtomicUsize,
     wanted: AtomicUsize,
-    /// Why there can't be more, if so.
+    /// Why there cannot be more, if so.
     refusal: AtomicU32,
     /// Threads that are to go.
     leavers: AtomicUsize,

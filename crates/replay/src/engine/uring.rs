@@ -4,7 +4,7 @@
 //! is that completions become visible only when the kernel is entered, which [`Uring::reap`] does when the ring's flag
 //! says that it is worth it.
 //!
-//! What the ring can't do is left to a few threads: discards on block devices before Linux 6.12, and with polled
+//! What the ring cannot do is left to a few threads: discards on block devices before Linux 6.12, and with polled
 //! completion all that is neither read nor write.
 #![allow(unsafe_code, reason = "the kernel is handed addresses; each use says why they stay valid")]
 
@@ -36,7 +36,7 @@ const SQPOLL_IDLE_MS: u32 = 2_000;
 const SQPOLL_ENTRIES: usize = 1024;
 /// In the user data of a flush that goes before its write. It is heard of only if it fails.
 const BEFORE: u64 = 1 << 32;
-/// Threads for what the ring can't do.
+/// Threads for what the ring cannot do.
 const HELPERS: usize = 4;
 /// How long the loop sleeps at most while helpers are at work, which don't wake it.
 const HELPER_POLL: Nanos = Nanos(100_000);
@@ -53,7 +53,7 @@ pub struct Uring {
     discards: Vec<Discards>,
     /// Whether a flush can be tied to the write behind it.
     flushes_before: bool,
-    /// Does what the ring can't, where there is such a thing; and how much of that is under way.
+    /// Does what the ring cannot, where there is such a thing; and how much of that is under way.
     helper: Option<Threads>,
     helped: usize,
     /// Flushes before a write that failed, until the write comes back as cancelled.

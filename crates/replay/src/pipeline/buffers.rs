@@ -41,7 +41,7 @@ impl Arena {
             )
         };
         if base == libc::MAP_FAILED {
-            let what = format!("can't reserve {} MiB for buffers; lower --depth or --buffers", bytes >> 20);
+            let what = format!("cannot reserve {} MiB for buffers; lower --depth or --buffers", bytes >> 20);
             return Err(Error::system(what, std::io::Error::last_os_error()));
         }
         // SAFETY: the mapping just made. Huge pages are a wish: fewer translations while data is built and moved.

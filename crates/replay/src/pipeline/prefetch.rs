@@ -45,7 +45,7 @@ impl Ahead {
         let (to, batches) = RingBuffer::new(BATCHES);
         let (known, is_surveyed) = (load.metadata().clone(), load.is_surveyed());
         let thread = thread::Builder::new().name("reader".into()).spawn(move || read(load, to));
-        let reader = thread.map_err(|e| Error::system("the load's reader can't be started", e))?;
+        let reader = thread.map_err(|e| Error::system("the load's reader cannot be started", e))?;
         Ok(Self { batches, rows: Vec::new().into_iter(), known, is_surveyed, end: None, reader: Some(reader) })
     }
 

@@ -82,7 +82,7 @@ pub struct CompletionLog<'a> {
 
 impl<'a> CompletionLog<'a> {
     /// Reads from `input` and `stalls` until the loop has gone, and gives buffers back by `returned`. Orders a stop if
-    /// the journal can't be written: measuring what can't be kept helps nobody.
+    /// the journal cannot be written: measuring what cannot be kept helps nobody.
     pub fn new(
         input: Consumer<CompletedIo>,
         stalls: Consumer<Stall>,

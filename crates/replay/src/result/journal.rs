@@ -196,7 +196,7 @@ fn lock(file: &File, kind: FlockOperation) -> bool {
 fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     match fallocate(file.as_fd(), FallocateFlags::KEEP_SIZE, 0, bytes) {
         Err(Errno::NOSPC) => Err(Errno::NOSPC.into()),
-        // Others can't reserve at all: then running out is met when it happens.
+        // Others cannot reserve at all: then running out is met when it happens.
         _ => Ok(()),
     }
 }

@@ -246,7 +246,7 @@ impl Prepared {
             let disks = self.devices.iter().filter(|_| options.method.does_io()).filter_map(Device::disk);
             let watch = Watch::start();
             let meters: Vec<Meter> = disks.filter_map(Meter::start).collect();
-            // Where it can't be, entries can't be either, and the recorder will say so.
+            // Where it cannot be, entries cannot be either, and the recorder will say so.
             let _ = self.journal.restate(&self.metadata);
             let routes = targets::routes(options, self.survey.as_ref(), &self.devices, &self.map);
             let plan = Plan::of(options, routes, run);

@@ -83,7 +83,7 @@ pub fn ahead(options: &Options, load: Box<dyn Reader<Request>>) -> Result<Box<dy
     Ok(if options.wait() == Wait::Inline && options.keeps_times() { Box::new(Ahead::start(load)?) } else { load })
 }
 
-/// Counts what lies in the window. A file that knows itself is asked; others are read through; a pipe can't be.
+/// Counts what lies in the window. A file that knows itself is asked; others are read through; a pipe cannot be.
 pub fn survey(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
     let (load, window) = (&options.load, options.time.window);
     if load == Path::new("-") {

@@ -72,7 +72,7 @@ mod tests {
         inside.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
     }
 
-    /// A step of the wall clock during a run can't reach what never asks for it.
+    /// A step of the wall clock during a run cannot reach what never asks for it.
     #[test]
     fn no_stage_that_times_requests_asks_for_the_wall_clock() {
         let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -72,7 +72,7 @@ impl Content {
     }
 }
 
-/// Whether a request can have that sequence number. A few out of each 2³² can't: they stand for everything else.
+/// Whether a request can have that sequence number. A few out of each 2³² cannot: they stand for everything else.
 pub fn is_sequence_number(number: u64) -> bool {
     let low = number as u32;
     low != 0 && low < u32::MAX - 2
@@ -179,7 +179,7 @@ pub fn settle(base: &mut [Content; BLOCK_SECTORS as usize], changes: &mut Vec<Ch
         let of_sector = |c: &&Change| c.sectors & bit != 0;
         let firm = changes.iter().filter(of_sector).filter(|c| c.is_done && c.fence <= low);
         let Some(&last) = firm.max_by_key(|c| c.span.issued) else { continue };
-        // Whatever completed before the last was issued can't be seen any more.
+        // Whatever completed before the last was issued cannot be seen any more.
         for change in changes.iter_mut().filter(|c| c.span.completed < last.span.issued) {
             change.sectors &= !bit;
         }

@@ -1,4 +1,4 @@
-//! `iosonar device inspect`: what a device or file is, before it is replayed on.
+//! `iosonar device inspect`: properties and content of a target.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -65,14 +65,14 @@ fn for_people(found: &Inspection) -> String {
     line("size", format!("{} ({} sectors)", human::block(found.bytes), human::count(found.sectors)));
     if let Some(mount) = &found.mount {
         line(
-            "lies on",
+            "stored on",
             format!("{} of {}, mounted on {} ({})", mount.file_system, mount.source, mount.place, mount.options),
         );
     }
     line("in use", if found.users.is_empty() { "no".into() } else { found.users.join("; ") });
-    line("read-only", if found.read_only { "yes: no target for a replay".into() } else { String::new() });
+    line("read-only", if found.read_only { "yes: a replay cannot write to it".into() } else { String::new() });
     line(
-        "carries",
+        "content",
         match (&found.signatures, &found.signatures_unknown) {
             (Some(found), _) if found.is_empty() => "no file system, LVM, RAID or partitions".into(),
             (Some(found), _) => found.join(", "),
@@ -92,7 +92,7 @@ fn for_people(found: &Inspection) -> String {
         line("holes", format!("{holes}; {} are allocated", human::block(allocated)));
     }
     if let Some(why) = &found.unreadable {
-        line("content", format!("unreadable: {why}"));
+        line("zeros", format!("unknown: cannot read it: {why}"));
     }
     if let Some(seen) = &found.sample {
         of_sample(seen, &mut line);
@@ -145,7 +145,7 @@ fn of_queue(queue: &Queue, line: &mut impl FnMut(&str, String)) {
         format!(
             "up to {} (max_sectors_kb; hardware limit {}), {} queued (nr_requests)",
             kib(queue.max_sectors_kb),
-            // The largest number of the kernel's stands for no limit.
+            // The kernel reports no limit as a huge number.
             if queue.max_hw_sectors_kb.is_some_and(|kib| kib >= 1 << 30) {
                 "none".into()
             } else {
@@ -203,7 +203,7 @@ fn of_sample(seen: &Sampled, line: &mut impl FnMut(&str, String)) {
     }
 }
 
-/// What stands against a replay on it.
+/// Warnings about a replay on it.
 fn notes(found: &Inspection) -> Vec<String> {
     let (disk, queue) = (found.disk.as_ref(), found.queue.as_ref());
     let scheduler = disk.zip(queue).and_then(|(disk, queue)| before::scheduler(&disk.name, queue));

@@ -1,4 +1,4 @@
-//! `iosonar device`: looks after the devices and files that are replayed on.
+//! `iosonar device`: inspects and prepares targets.
 
 use std::process::ExitCode;
 
@@ -36,7 +36,7 @@ enum Command {
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        // What listens to nothing else ends at once.
+        // Subcommands without a handler of their own end at once on a signal.
         signals::remove_unfinished_files();
         match self.command {
             Command::Inspect(args) => args.run(),

@@ -1,4 +1,4 @@
-//! `iosonar device scheduler`: shows or sets what orders a device's requests.
+//! `iosonar device scheduler`: shows or sets the I/O scheduler of a device.
 
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -44,14 +44,14 @@ impl Args {
     }
 }
 
-/// The device's number. A file has no scheduler, but what it lies on may have.
+/// The device's number. For a file, the error names the disk that stores it.
 fn number(path: &Path) -> Result<u64> {
     let meta = path.metadata().with_context(|| path.display().to_string())?;
     if meta.file_type().is_block_device() {
         return Ok(meta.rdev());
     }
     let below = mounts::of(path).and_then(|mount| mount.device()).and_then(sysfs::disk_name);
-    let advice = below.map_or(String::new(), |disk| format!("; it lies on /dev/{disk}: name that"));
+    let advice = below.map_or(String::new(), |disk| format!("; it is stored on /dev/{disk}: name that device"));
     bail!("{}: not a block device, so it has no scheduler{advice}", path.display());
 }
 
@@ -66,7 +66,7 @@ fn set(device: &Path, rdev: u64, name: &str) -> Result<()> {
         Err(e) if matches!(e.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
             bail!("{shown}: {e}; run as root, with /sys writable")
         }
-        Err(e) => return Err(e).with_context(|| format!("{shown}: can't set the scheduler")),
+        Err(e) => return Err(e).with_context(|| format!("{shown}: cannot set the scheduler")),
     }
     match sysfs::scheduler(rdev) {
         Some(now) if now == name => Ok(()),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use iosonar_replay::advice::before;
 use iosonar_replay::device::passes::{Slurp, ZERO_UNIT_BYTES};
-use iosonar_replay::device::readable::{Readable, Through};
+use iosonar_replay::device::readable::{ReadFrom, Readable};
 use iosonar_replay::device::sweep::{self, Progress, Swept, sweep};
 use iosonar_trace::{SECTOR_BYTES, path_text};
 use serde_json::json;
@@ -42,12 +42,12 @@ pub struct Args {
     json: bool,
 }
 
-/// Units that were read, and those of them that were all zero.
+/// Blocks read, and how many of them were all zero.
 type Counted = (u64, u64);
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        let through = if self.page_cache { Through::PageCache } else { Through::Device };
+        let through = if self.page_cache { ReadFrom::PageCache } else { ReadFrom::Device };
         let storage = Readable::open(&self.device, through)?;
         let shown = self.device.display();
         if storage.bytes == 0 {
@@ -57,7 +57,7 @@ impl Args {
             status!("note: the file system of {shown} has no direct I/O: cached data is read from the page cache");
         }
         let progress = Arc::new(Progress::default());
-        let _heeding = sweeping::stop_on_signals(&progress)?;
+        let _handler = sweeping::stop_on_signals(&progress)?;
         let swept = sweeping::with_bar(storage.bytes, &progress, || read(&storage, &progress))?;
         if self.json {
             writeln!(io::stdout(), "{}", console::json(&self.as_json(&storage, &swept))?)?;
@@ -100,12 +100,12 @@ impl Args {
         let failed = human::block(swept.failed_bytes);
         let errors = match swept.failures.len() {
             0 => "none".to_owned(),
-            1 => format!("{failed} in 1 place"),
-            places => format!("{failed} in {places} places"),
+            1 => format!("{failed} in 1 region"),
+            regions => format!("{failed} in {regions} regions"),
         };
         writeln!(out, "errors    {errors}")?;
-        if share >= before::MUCH_ZERO {
-            let note = before::filling(&self.device, &percent_of(zero, units));
+        if share >= before::NOTABLE_ZERO_SHARE {
+            let note = before::fill_advice(&self.device, &percent_of(zero, units));
             writeln!(out, "note      {}", console::one_line(&note))?;
         }
         Ok(())
@@ -136,7 +136,7 @@ impl Args {
     }
 }
 
-/// Reads whole blocks, then what a file has behind its last one.
+/// Reads whole blocks, then the rest of a file behind its last whole block.
 fn read(storage: &Readable, progress: &Progress) -> Result<Swept<Counted>> {
     let block = storage.block_bytes;
     let whole = storage.bytes / block * block;

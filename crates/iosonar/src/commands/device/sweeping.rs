@@ -1,4 +1,4 @@
-//! What `wipe` and `slurp` show while they go over a device, and how they are stopped.
+//! Progress bar, errors and signals of `wipe` and `slurp`.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
@@ -12,14 +12,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 use iosonar_replay::device::sweep::{Progress, Swept};
 
 use crate::console::status;
-use crate::signals::{Heeding, heed};
+use crate::signals::{SignalHandler, on_signal};
 use crate::{exit, human};
 
-/// Failures that are listed for people.
+/// Failed regions that are printed.
 const SHOWN: usize = 20;
 
-/// The first signal ends the sweep after the chunks that are being done; a second one ends the program.
-pub fn stop_on_signals(progress: &Arc<Progress>) -> Result<Heeding> {
+/// The first signal ends the sweep after the chunks in flight, a second one ends the program.
+pub fn stop_on_signals(progress: &Arc<Progress>) -> Result<SignalHandler> {
     let progress = Arc::clone(progress);
     let stop = move |_, before| {
         if before > 0 {
@@ -28,10 +28,10 @@ pub fn stop_on_signals(progress: &Arc<Progress>) -> Result<Heeding> {
         progress.stop();
         status!("stopping; press Ctrl-C again to stop at once");
     };
-    heed(stop).context("can't handle signals")
+    on_signal(stop).context("cannot handle signals")
 }
 
-/// Does the work with a bar on a terminal.
+/// Runs `work` with a progress bar, if standard error is a terminal.
 pub fn with_bar<T>(bytes: u64, progress: &Arc<Progress>, work: impl FnOnce() -> T) -> T {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -73,7 +73,7 @@ pub fn rate<P>(swept: &Swept<P>) -> String {
     format!("{} in {}: {rate}/s", human::bytes(swept.bytes), human::span(seconds))
 }
 
-/// The places that failed, a line for each.
+/// The failed regions, a line for each.
 pub fn failures<P>(swept: &Swept<P>) -> String {
     let mut text = String::new();
     for failure in swept.failures.iter().take(SHOWN) {
@@ -88,7 +88,7 @@ pub fn failures<P>(swept: &Swept<P>) -> String {
     }
     let more = swept.failures.len().saturating_sub(SHOWN);
     if more > 0 {
-        _ = writeln!(text, "error: and {} more places", human::count(more as u64));
+        _ = writeln!(text, "error: and {} more regions", human::count(more as u64));
     }
     text
 }

@@ -1,4 +1,4 @@
-//! `iosonar device wipe`: fills a device or file with data that nothing can save itself from storing.
+//! `iosonar device wipe`: fills a device or file with data that the storage can neither compress nor deduplicate.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -41,12 +41,12 @@ pub struct Args {
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let device = Device::open(&self.device, if self.force { Access::Force } else { Access::Overwrite })?;
-        let carried = device.signatures();
+        let signatures = device.signatures();
         let shown = self.device.display();
         let whole = device.geometry.sectors * SECTOR_BYTES;
         let bytes = if device.kind == Kind::File { device.file.metadata()?.len() } else { whole };
-        let carrying = if carried.is_empty() { String::new() } else { format!(" with {}", carried.join(", ")) };
-        status!("{shown}: {}{carrying}; overwriting all of it with random data", human::block(bytes));
+        let content = if signatures.is_empty() { String::new() } else { format!(" with {}", signatures.join(", ")) };
+        status!("{shown}: {}{content}; overwriting all of it with random data", human::block(bytes));
 
         if let Some(reader) = &device.reader {
             status!("warning: {shown}: {reader}, and will see the content change");
@@ -54,7 +54,7 @@ impl Args {
         device.mark();
 
         let progress = Arc::new(Progress::default());
-        let _heeding = sweeping::stop_on_signals(&progress)?;
+        let _handler = sweeping::stop_on_signals(&progress)?;
         let swept = sweeping::with_bar(bytes, &progress, || fill(&device, whole, bytes, &progress))?;
         sweeping::failures(&swept).lines().for_each(|line| status!("{line}"));
         let reached = format!(
@@ -80,16 +80,17 @@ impl Args {
     }
 }
 
-/// Writes whole blocks past the page cache, then what a file has behind its last one; then asks for all of it to be kept.
+/// Writes whole blocks with direct I/O, then the rest of a file behind its last whole block through the page cache, then
+/// flushes.
 fn fill(device: &Device, whole: u64, bytes: u64, progress: &Progress) -> Result<Swept<()>> {
     let seed = clock::wall().0 as u64;
     let block = device.geometry.block_sectors * SECTOR_BYTES;
     let mut swept = sweep(0..whole, block, sweep::threads(), progress, || Wipe::new(&device.file, seed)).map(drop);
     if swept.reached == whole && whole < bytes {
-        let trouble = || format!("{}: can't write its last bytes", device.path.display());
-        let buffered = device.open_again(File::options().write(true)).with_context(trouble)?;
+        let context = || format!("{}: cannot write its last bytes", device.path.display());
+        let buffered = device.open_again(File::options().write(true)).with_context(context)?;
         swept = swept.and_then(sweep(whole..bytes, 1, 1, progress, || Wipe::new(&buffered, seed)).map(drop));
     }
-    device.file.sync_all().with_context(|| format!("{}: can't flush its cache", device.path.display()))?;
+    device.file.sync_all().with_context(|| format!("{}: cannot flush its cache", device.path.display()))?;
     Ok(swept)
 }

@@ -1,4 +1,4 @@
-//! What is said before anything is overwritten.
+//! Messages before a replay starts.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use iosonar_trace::{DeviceId, SECTOR_BYTES};
 use crate::console::status;
 use crate::human;
 
-/// Says what is going to be overwritten, before it is, or that nothing is real.
+/// Prints what the replay will overwrite, or that its result is fake.
 pub fn announce(prepared: &Prepared) {
     if let Some(fake) = prepared.options().fake() {
         status!("{fake}");
@@ -20,12 +20,12 @@ pub fn announce(prepared: &Prepared) {
     if prepared.options().method.does_io() {
         announce_destruction(prepared);
     }
-    // As fast as possible nothing waits for a time.
+    // With --asap, nothing waits for a scheduled time.
     if prepared.options().has_deadlines() {
         status!("waiting between requests: {} ({})", prepared.options().wait().name(), prepared.wait_reason());
     }
-    for said in prepared.isolation() {
-        status!("isolation: {said}");
+    for change in prepared.isolation() {
+        status!("isolation: {change}");
     }
     for warning in prepared.warnings() {
         status!("warning: {warning}");
@@ -40,7 +40,7 @@ pub fn announce(prepared: &Prepared) {
     }
 }
 
-/// What becomes of the targets, and by what.
+/// Prints which targets the replay overwrites, and with how many writes.
 fn announce_destruction(prepared: &Prepared) {
     let what = demand(prepared);
     match prepared.devices() {
@@ -53,14 +53,14 @@ fn announce_destruction(prepared: &Prepared) {
             }
             let lost = labels(prepared, |target| target.is_none());
             if !lost.is_empty() {
-                status!("left out, no --target: {}", lost.join(", "));
+                status!("left out, as no --target takes them: {}", lost.join(", "));
             }
             status!("{what}");
         }
     }
 }
 
-/// What becomes of a target.
+/// A target, its size, and whether the replay overwrites it.
 fn fate(prepared: &Prepared, device: &Device) -> String {
     let size = human::block(device.geometry.sectors * SECTOR_BYTES);
     let fate = match (prepared.options().target.rules.reads_only, &device.user) {
@@ -71,7 +71,7 @@ fn fate(prepared: &Prepared, device: &Device) -> String {
     format!("{}: {size}; {fate}", device.path.display())
 }
 
-/// How much of the load that is about.
+/// How much of the load writes.
 fn demand(prepared: &Prepared) -> String {
     let again = if prepared.options().modes.again { " of each iteration" } else { "" };
     match (prepared.survey(), prepared.options().target.rules.reads_only) {
@@ -93,20 +93,20 @@ fn demand(prepared: &Prepared) -> String {
     }
 }
 
-/// Which devices of the load go to a target.
+/// The devices of the load that a target takes.
 fn sources(prepared: &Prepared, target: u16) -> String {
     let mut labels = labels(prepared, |to| to == Some(target));
     let (_, takes_others) = prepared.map().sources_of(target);
     if prepared.survey().is_none() && takes_others {
-        labels.push("all devices without a target of their own".into());
+        labels.push("all other devices".into());
     }
-    if labels.is_empty() { "nothing of this load".into() } else { labels.join(", ") }
+    if labels.is_empty() { "no device of this load".into() } else { labels.join(", ") }
 }
 
-/// The devices of the load whose target is such, by name and number.
-fn labels(prepared: &Prepared, is_such: impl Fn(Option<u16>) -> bool) -> Vec<String> {
+/// The devices of the load whose target fulfils the condition, by name and number.
+fn labels(prepared: &Prepared, condition: impl Fn(Option<u16>) -> bool) -> Vec<String> {
     let known = prepared.survey().map_or(&[][..], |survey| &survey.devices);
-    let such =
-        known.iter().enumerate().filter(|(number, _)| is_such(prepared.map().target_of(DeviceId(*number as u16))));
-    such.map(|(number, device)| labelled(number, &device.name)).collect()
+    let selected =
+        known.iter().enumerate().filter(|(number, _)| condition(prepared.map().target_of(DeviceId(*number as u16))));
+    selected.map(|(number, device)| labelled(number, &device.name)).collect()
 }

@@ -1,4 +1,4 @@
-//! `iosonar replay --calibrate`: up to which rate this machine replays faithfully.
+//! `iosonar replay --calibrate`: measures the highest rate that this machine replays faithfully.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use serde_json::json;
 use crate::console::{answer_json, out, status};
 use crate::{exit, human, watch};
 
-/// How long each rate is tried.
+/// Duration of each step.
 const SECONDS: f64 = 2.0;
 
-/// Measures, and tells step by step.
+/// Searches the rate, and prints each step.
 pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
     let stop = Arc::new(Stop::default());
-    let _heeding = watch::stop_on_signals(&stop).context("can't handle signals")?;
+    let _handler = watch::stop_on_signals(&stop).context("cannot handle signals")?;
     let isolation =
         if options.issuing.isolate.is_empty() { None } else { Some(Isolation::arrange(&options.issuing.isolate)?) };
-    for said in isolation.iter().flat_map(Isolation::said) {
-        status!("isolation: {said}");
+    for change in isolation.iter().flat_map(Isolation::said) {
+        status!("isolation: {change}");
     }
     if !json {
         out!("replayer only, no I/O: Poisson arrivals for {SECONDS} s each, --wait {}", options.wait().name());
@@ -36,7 +36,7 @@ pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
             out!("{}", line(&step));
         }
         let faithful = step.is_faithful();
-        // What was stopped within says nothing, and ends the search soon.
+        // A step that was stopped does not count.
         steps.push(step);
         Ok(faithful && !stop.is_ordered())
     });
@@ -47,8 +47,8 @@ pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
     let found = found?;
     let sentence = sentence(found, &steps);
     if json {
-        let said = json!({ "faithful_up_to": found, "sentence": sentence, "wait": options.wait(), "steps": steps });
-        answer_json(&said)?;
+        let result = json!({ "faithful_up_to": found, "sentence": sentence, "wait": options.wait(), "steps": steps });
+        answer_json(&result)?;
     } else {
         out!("{sentence}");
     }
@@ -64,16 +64,16 @@ fn line(step: &Step) -> String {
     )
 }
 
-/// Two digits are all that such a search can know.
+/// Two significant digits: the search is no more exact.
 fn rounded_down(rate: f64) -> f64 {
     let unit = 10_f64.powf(rate.log10().floor() - 1.0);
     (rate / unit + 1e-9).floor() * unit
 }
 
-/// What it means, with the most frequent cause at the first rate that was too much.
+/// The result, with the most frequent cause at the lowest rate that was not faithful.
 fn sentence(found: Option<f64>, steps: &[Step]) -> String {
-    let too_much = steps.iter().filter(|step| !step.is_faithful()).min_by(|a, b| a.rate.total_cmp(&b.rate));
-    let cause = too_much.and_then(|step| step.verdict.late.iter().max_by_key(|late| late.requests));
+    let unfaithful = steps.iter().filter(|step| !step.is_faithful()).min_by(|a, b| a.rate.total_cmp(&b.rate));
+    let cause = unfaithful.and_then(|step| step.verdict.late.iter().max_by_key(|late| late.requests));
     let why = cause
         .map(|late| format!("; beyond that, most late requests were late because {}", late.cause.phrase()))
         .unwrap_or_default();
@@ -83,7 +83,7 @@ fn sentence(found: Option<f64>, steps: &[Step]) -> String {
              {NEEDED_PCT:.0} % within 50 µs of their scheduled time{why}.",
             human::rate(steps.first().map_or(0.0, |step| step.rate))
         ),
-        Some(rate) if too_much.is_none_or(|step| step.rate < rate) => {
+        Some(rate) if unfaithful.is_none_or(|step| step.rate < rate) => {
             format!(
                 "This machine issues {NEEDED_PCT:.0} % of the requests within 50 µs of their scheduled time up to at least {} requests/s.",
                 human::rate(rate)

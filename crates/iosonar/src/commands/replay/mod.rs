@@ -61,11 +61,10 @@ impl Args {
     }
 }
 
-/// Replays one after the other, with a bar on a terminal and quiet lines elsewhere; a signal ends them all. Other commands
-/// replay through this one as well.
+/// Replays the runs one after the other; a signal ends them all.
 pub fn replay(runs: Vec<Options>, json: bool) -> Result<ExitCode> {
     let stop = Arc::new(Stop::default());
-    let _heeding = watch::stop_on_signals(&stop).context("can't handle signals")?;
+    let _handler = watch::stop_on_signals(&stop).context("cannot handle signals")?;
     let (times, mut all) = (runs.len(), Vec::new());
     for (options, number) in runs.into_iter().zip(1..) {
         if times > 1 {
@@ -93,14 +92,14 @@ pub fn replay(runs: Vec<Options>, json: bool) -> Result<ExitCode> {
 fn once(options: Options, stop: &Arc<Stop>, json: bool) -> Result<Statistics> {
     let prepared = Prepared::new(options, stop)?;
     announce(&prepared);
-    let told = prepared.warnings().len();
+    let printed = prepared.warnings().len();
     let progress = Arc::new(Progress::default());
     let bar = watch::Bar::start(&progress, prepared.expected(), prepared.duration());
     let finished = prepared.run(&progress)?;
     bar.finish();
-    statistics::tell_findings(&finished);
-    // Those from before the run were told then.
-    for warning in finished.warnings.iter().skip(told) {
+    statistics::print_findings(&finished);
+    // `announce` has printed those from before the run.
+    for warning in finished.warnings.iter().skip(printed) {
         status!("warning: {warning}");
     }
     if !json {

@@ -1,4 +1,4 @@
-//! The same replay several times, each with a result of its own: how much differs between runs by chance.
+//! `--repeat`: the same replay several times, with a result for each run, to see the variance.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +12,7 @@ use iosonar_trace::run_info::{Quantiles, Statistics};
 use crate::human;
 use crate::usage::misuse;
 
-/// What a result's name ends with, most telling first.
+/// Endings of results' names, the longest first.
 const ENDINGS: [&str; 4] = [".replay.parquet", ".replay.gz", ".replay.zst", ".replay"];
 
 /// The options of each run. One run keeps the result's name, several number it.
@@ -25,9 +25,9 @@ pub fn each(options: Options) -> Result<Vec<Options>> {
         misuse!("--repeat cannot reread a pipe: name a file as the load");
     }
     let outputs = names(&options.output, times);
-    // Better known now than after hours.
-    if let Some(there) = outputs.iter().find(|output| output.exists() && !options.result.overwrite) {
-        bail!("{} exists; name other results with --output, or replace them with --overwrite", there.display());
+    // Fail before the first run, not hours later.
+    if let Some(existing) = outputs.iter().find(|output| output.exists() && !options.result.overwrite) {
+        bail!("{} exists; name other results with --output, or replace them with --overwrite", existing.display());
     }
     let runs: Vec<_> = outputs.into_iter().map(|output| Options { output, ..options.clone() }).collect();
     runs.iter().try_for_each(checks::check)?;
@@ -45,7 +45,7 @@ fn names(output: &Path, times: u32) -> Vec<PathBuf> {
     (1..=times).map(|number| output.with_file_name(OsStr::from_bytes(&numbered(number)))).collect()
 }
 
-/// What differs between the runs, in a few lines.
+/// The range of each statistic over the runs.
 pub fn between(runs: &[Statistics]) -> String {
     let mut out = format!("variance of {} runs\n", runs.len());
     let mut line = |name: &str, values: Vec<f64>, shown: fn(f64) -> String| {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_are_numbered_before_their_ending_and_sort_as_they_ran() {
+    fn numbers_precede_the_ending_and_sort_in_order_of_runs() {
         let named = |name: &str, times| {
             let names = names(Path::new(name), times);
             names.iter().map(|name| name.display().to_string()).collect::<Vec<_>>()

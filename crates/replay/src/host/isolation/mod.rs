@@ -66,7 +66,7 @@ impl Isolation {
     /// nothing can be arranged, which is an error.
     pub fn arrange(parts: &[Part]) -> Result<Self> {
         let processors = Processors::choose()?;
-        let ledger = SettingsBackup::create().map_err(|e| Error::system("--isolate can't arrange the machine", e))?;
+        let ledger = SettingsBackup::create().map_err(|e| Error::system("--isolate cannot arrange the machine", e))?;
         let mut made = Self { parts: parts.to_vec(), processors, ledger, _awake: None, said: Vec::new() };
         for part in parts {
             match made.one(*part) {
@@ -135,7 +135,7 @@ impl Isolation {
         }
     }
 
-    /// Some can't be moved, by their nature; those stay.
+    /// Some cannot be moved, by their nature; those stay.
     fn move_interrupts(&mut self) -> usize {
         let mask = processors::mask_of(&self.processors.others);
         let folders = std::fs::read_dir("/proc/irq").into_iter().flatten().flatten();

@@ -104,7 +104,7 @@ pub fn undo_what_was_left() -> Vec<String> {
     undo_in(Path::new(FOLDER))
 }
 
-/// Undoes what a process changed that can't do it any more, but has not gone yet: a killed one that hangs in the kernel.
+/// Undoes what a process changed that cannot do it any more, but has not gone yet: a killed one that hangs in the kernel.
 pub fn undo_of(process: u32) -> Vec<String> {
     let path = Path::new(FOLDER).join(format!("isolate-{process}"));
     File::open(&path).map_or_else(|_| Vec::new(), |file| undo_file(file, &path))

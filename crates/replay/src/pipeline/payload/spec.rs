@@ -49,7 +49,7 @@ impl DataSpec {
         };
         Some(format!(
             "{what}: many storages store nothing of such data, and look faster than they are; --data random writes what \
-             they can't save"
+             they cannot save"
         ))
     }
 

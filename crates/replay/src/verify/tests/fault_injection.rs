@@ -339,7 +339,7 @@ proptest! {
     fn storage_that_lies_is_caught_whenever_it_can_be_seen(
         verify in prop::sample::select(MODES.to_vec()), steps in steps(false), lie in lies(), nth in 0_usize..60,
     ) {
-        // What lies outside the run's own writes can't be known: all is written first.
+        // What lies outside the run's own writes cannot be known: all is written first.
         let mut load = vec![(0, W, 0, SECTORS / 2), (1, W, SECTORS / 2, SECTORS / 2)];
         load.extend(load_of(&steps).into_iter().map(|step| (step.0 + 20_000, step.1, step.2, step.3)));
         let bench = Bench::new(verify);

@@ -1,4 +1,4 @@
-//! What can be said of a load or a run after all its rows were seen.
+//! Totals over all rows of a load or a run, for `iosonar info`.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,12 +6,12 @@ use iosonar_replay::result::histogram::Times;
 use iosonar_trace::{IoResult, Nanos, Op, Outcome, Request, Sectors};
 use serde_json::{Map, Value, json};
 
-/// Sizes beyond this number of different ones are counted together.
+/// Distinct sizes that are counted separately.
 const MAX_SIZES: usize = 4096;
 
-/// Sizes, volumes and peaks.
+/// Sizes, bytes, peak rate, latencies.
 #[derive(Default)]
-pub struct Survey {
+pub struct LoadSummary {
     read_bytes: u64,
     written_bytes: u64,
     sizes: HashMap<u64, u64>,
@@ -26,11 +26,11 @@ pub struct Survey {
     queued: Option<Times>,
 }
 
-impl Survey {
-    /// Takes a request of a load into account.
+impl LoadSummary {
+    /// Adds a request of a load.
     pub fn request(&mut self, request: &Request) {
         self.take(request.op, request.sectors);
-        // Seconds of the load: most recordings are idle before their first request.
+        // Seconds count from the first request: most recordings begin idle.
         let since = request.at.0.saturating_sub(*self.first_ns.get_or_insert(request.at.0));
         let second = since / 1_000_000_000;
         if second != self.second {
@@ -60,7 +60,7 @@ impl Survey {
         self.max_bytes = self.max_bytes.max(bytes);
     }
 
-    /// The part of the JSON object that every file has.
+    /// The keys of the JSON object for loads and runs.
     pub fn json(&self) -> Map<String, Value> {
         let requests: u64 = self.sizes.values().sum::<u64>() + self.other_sizes;
         let bytes = self.read_bytes.saturating_add(self.written_bytes);
@@ -86,7 +86,7 @@ impl Survey {
     }
 }
 
-/// How long requests took, those of each operation by themselves.
+/// Latencies by operation, and of all operations.
 #[derive(Default)]
 struct Latency([Option<Box<Times>>; Op::ALL.len()], Option<Box<Times>>);
 
@@ -98,7 +98,7 @@ impl Latency {
         }
     }
 
-    /// Nothing where nothing is known.
+    /// Adds the keys, if any latency is known.
     fn enter(&self, map: &mut Map<String, Value>) {
         let Some(all) = &self.1 else { return };
         map.insert("latency_us".into(), json!(all.quantiles()));
@@ -112,20 +112,20 @@ impl Latency {
     }
 }
 
-/// What happened, in a run.
-pub struct RunSurvey {
-    pub sizes: Survey,
+/// Delays and outcomes of a run.
+pub struct RunSummary {
+    pub sizes: LoadSummary,
     delay: Times,
     pushed_back: u64,
     outcomes: BTreeMap<Outcome, u64>,
 }
 
-impl RunSurvey {
+impl RunSummary {
     pub fn new() -> Self {
-        Self { sizes: Survey::default(), delay: Times::growing(), pushed_back: 0, outcomes: BTreeMap::new() }
+        Self { sizes: LoadSummary::default(), delay: Times::growing(), pushed_back: 0, outcomes: BTreeMap::new() }
     }
 
-    /// Takes a row into account.
+    /// Adds a row.
     pub fn record(&mut self, record: &IoResult) {
         *self.outcomes.entry(record.outcome).or_default() += 1;
         self.pushed_back += u64::from(record.pushed_back);
@@ -137,7 +137,7 @@ impl RunSurvey {
         record.delay().into_iter().for_each(|delay| self.delay.add(delay));
     }
 
-    /// The part of the JSON object that a run has.
+    /// The additional keys of the JSON object for a run.
     pub fn json(&self) -> Map<String, Value> {
         let mut map = Map::new();
         if self.sizes.latency.1.is_none() {
@@ -159,14 +159,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_peaks() {
-        let mut survey = Survey::default();
+    fn sizes_and_the_busiest_second_are_counted() {
+        let mut summary = LoadSummary::default();
         for (at, op, sectors) in
             [(0.0, Op::Read, 8), (0.9, Op::Write, 8), (1.0, Op::Write, 16), (1.5, Op::Flush, 0), (1.9, Op::Read, 8)]
         {
-            survey.request(&Request::new(Nanos::from_secs(at), op, Sector(0), Sectors(sectors)));
+            summary.request(&Request::new(Nanos::from_secs(at), op, Sector(0), Sectors(sectors)));
         }
-        let json = Value::Object(survey.json());
+        let json = Value::Object(summary.json());
         assert_eq!(json["bytes"], json!({"read": 8192, "written": 12_288}));
         assert_eq!(json["request_bytes"]["common"][0], json!({"bytes": 4096, "requests": 3}));
         assert_eq!(json["request_bytes"]["mean"], 5120.0);
@@ -174,30 +174,30 @@ mod tests {
     }
 
     #[test]
-    fn latencies_of_each_operation_and_none_where_none_is_known() {
-        let mut survey = Survey::default();
+    fn latencies_are_listed_by_operation_if_known() {
+        let mut summary = LoadSummary::default();
         for (op, us) in [(Op::Read, Some(100)), (Op::Read, Some(300)), (Op::Write, Some(448_570)), (Op::Flush, None)] {
             let latency = us.map(|us: i64| Nanos(us * 1000));
-            survey.request(&Request { latency, ..Request::new(Nanos::ZERO, op, Sector(0), Sectors(8)) });
+            summary.request(&Request { latency, ..Request::new(Nanos::ZERO, op, Sector(0), Sectors(8)) });
         }
-        let json = Value::Object(survey.json());
+        let json = Value::Object(summary.json());
         assert_eq!((&json["latency_us"]["max"], &json["latency_us"]["p999"]), (&json!(448_570.0), &json!(448_570.0)));
         assert_eq!(
             (&json["latency_us_by_op"]["read"]["max"], &json["latency_us_by_op"]["read"]["requests"]),
             (&json!(300.0), &json!(2))
         );
         assert_eq!(json["latency_us_by_op"]["flush"], Value::Null);
-        let mut unknown = Survey::default();
+        let mut unknown = LoadSummary::default();
         unknown.request(&Request::new(Nanos::ZERO, Op::Read, Sector(0), Sectors(8)));
         assert!(!unknown.json().contains_key("latency_us"), "{:?}", unknown.json());
     }
 
     #[test]
     fn seconds_count_from_the_first_request() {
-        let mut survey = Survey::default();
+        let mut summary = LoadSummary::default();
         for at in [1.6, 1.9, 2.2, 2.5, 2.7] {
-            survey.request(&Request::new(Nanos::from_secs(at), Op::Read, Sector(0), Sectors(8)));
+            summary.request(&Request::new(Nanos::from_secs(at), Op::Read, Sector(0), Sectors(8)));
         }
-        assert_eq!(survey.json()["busiest_second_requests"], 4);
+        assert_eq!(summary.json()["busiest_second_requests"], 4);
     }
 }
