@@ -384,17 +384,24 @@ fn a_classic_result_is_one_that_can_be_read_and_replayed() {
     assert_eq!(sectors(&again.by_request()), load.iter().map(|row| row.1).collect::<Vec<_>>());
 }
 
+/// By whatever name: a pipe was read before the run where its name was not `-`, and then waited for forever.
 #[test]
 fn a_load_comes_through_a_pipe() {
-    let bench = Bench::new();
-    let load = side_by_side(100, 8);
-    let target = bench.target(MIB);
-    let mut child = bench.command(Path::new("-"), &target, &[]).stdin(Stdio::piped()).spawn().unwrap();
-    let mut pipe = child.stdin.take().unwrap();
-    pipe.write_all(replaying::text(&load).as_bytes()).unwrap();
-    drop(pipe);
-    let ran = Ran::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(0);
-    assert_all_done(&ran, &load);
+    for name in ["-", "/dev/stdin"] {
+        let bench = Bench::new();
+        let load = side_by_side(100, 8);
+        let target = bench.target(MIB);
+        let spawned =
+            |more: &[&str]| bench.command(Path::new(name), &target, more).stdin(Stdio::piped()).spawn().unwrap();
+        let refused = spawned(&["--fit", "scale"]).wait_with_output().unwrap();
+        Ran::of(refused, bench.path("r.replay.parquet")).refused(&["comes through a pipe"]);
+        let mut child = spawned(&[]);
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(replaying::text(&load).as_bytes()).unwrap();
+        drop(pipe);
+        let ran = Ran::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(0);
+        assert_all_done(&ran, &load);
+    }
 }
 
 #[test]

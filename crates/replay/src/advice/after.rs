@@ -1,7 +1,5 @@
 //! What a run shows, once it is over.
 
-use std::path::Path;
-
 use iosonar_trace::human;
 use iosonar_trace::run_info::{DeviceCounters, Statistics};
 
@@ -18,7 +16,7 @@ pub fn after(options: &Options, fed: &PrepareStats, s: &Statistics) -> Vec<Strin
     // Whether the target is of about the right size was said before the run, unless nothing was known of the load.
     say(
         options.method.has_device()
-            && options.load == Path::new("-")
+            && options.is_piped()
             && (s.wrap_factor >= 2.0 || (s.wrap_factor < 0.5 && s.requests > 0)),
         format!(
             "the load reaches over {} times the target's size; a target of about the original's size gives other results",

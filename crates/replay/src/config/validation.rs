@@ -37,7 +37,7 @@ pub fn check(options: &Options) -> Result<()> {
     if options.edit.as_ref().is_some_and(Pipeline::is_endless) && window.end == Nanos::MAX && !ends_by_time {
         return refuse("what --edit makes never ends: say how long to replay with --duration".into());
     }
-    if options.load == Path::new("-") && matches!(options.target.rules.fit, Fit::Scale | Fit::Reject) {
+    if options.is_piped() && matches!(options.target.rules.fit, Fit::Scale | Fit::Reject) {
         return refuse(
             "--fit scale and reject must know how far the load reaches, and one that comes through a pipe cannot be asked \
              before; name a file as the load, or choose --fit wrap or clip"

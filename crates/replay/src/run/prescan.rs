@@ -1,6 +1,5 @@
 //! What a load's window holds, counted before the run: for progress, for room on the disk, for the size of buffers.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use iosonar_trace::transforms::{IsOver, until};
@@ -86,7 +85,7 @@ pub fn ahead(options: &Options, load: Box<dyn Reader<Request>>) -> Result<Box<dy
 /// Counts what lies in the window. A file that knows itself is asked; others are read through; a pipe cannot be.
 pub fn survey(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
     let (load, window) = (&options.load, options.time.window);
-    if load == Path::new("-") {
+    if options.is_piped() {
         return Ok(None);
     }
     let mut reader = open(options, stop)?;
