@@ -100,8 +100,10 @@ fn with_threads(bench: &Bench, inner: &Command, threads: usize) -> Command {
     // By a process of its own: a child that another test starts meanwhile would hold the copy open for writing.
     replaying::run("cp", &[inner.get_program(), program.as_os_str()]);
     let mut command = Command::new("setpriv");
-    // The number belongs to nobody else, so that what others run does not count.
-    command.args(["--reuid=64123", "--regid=64123", "--clear-groups", "prlimit", &format!("--nproc={threads}")]);
+    // A user of its own for each limit: threads of an earlier command that are still ending do not count.
+    let user = 64_000 + threads;
+    let (user_id, group_id) = (format!("--reuid={user}"), format!("--regid={user}"));
+    command.args([&user_id, &group_id]).args(["--clear-groups", "prlimit", &format!("--nproc={threads}")]);
     command.arg(program).args(inner.get_args()).current_dir(bench.path("."));
     command
 }
