@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 GIB = 1 << 30
-TIMES = [0, 1, US, MS, S, 18 * 3600 * S, 7 * 86_400 * S, YEAR, 50 * YEAR]
-NEAR = st.one_of(st.integers(0, 5), st.sampled_from(TIMES), st.integers(0, 50 * YEAR))
+TIMES = [0, 1, US, MS, S, 18 * 3600 * S, 7 * 86_400 * S, YEAR, 30 * YEAR]
+NEAR = st.one_of(st.integers(0, 5), st.sampled_from(TIMES), st.integers(0, 30 * YEAR))
+"""Three of them behind the latest origin stay below the 146 years that tables hold."""
 SECTORS = st.one_of(st.integers(0, 100), st.sampled_from([2**31, 2**40, 2**53, LAST - LONGEST]), st.integers(0, 2**53))
 LENGTHS = st.one_of(st.integers(0, 64), st.sampled_from([2**20, LONGEST]), st.integers(1, LONGEST))
 REQUESTS = st.lists(
