@@ -11,6 +11,7 @@ use iosonar_trace::output::{final_name, give_name, recover};
 use crate::console::{out, status};
 use crate::human;
 use crate::progress::Rows;
+use crate::signals;
 use crate::statistics;
 use crate::usage::misuse;
 
@@ -54,6 +55,7 @@ impl Args {
 }
 
 fn make_result(journal: &Path, output: &Path) -> Result<ExitCode> {
+    signals::remove_unfinished_files();
     let finished = run::recover(journal, output)?;
     for warning in &finished.warnings {
         status!("warning: {warning}");
