@@ -70,7 +70,7 @@ fn a_signal_that_is_ignored_from_the_start_stays_ignored() {
 fn a_file_that_appears_meanwhile_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("a.load");
-    let child = generate(&[IOSONAR], &output, "2M");
+    let child = generate(&[IOSONAR], &output, "10M");
     begun(folder.path());
     // It must not be done before the other file is there, however long this thread has to wait for a processor.
     send("STOP", &child);
