@@ -4,7 +4,7 @@ use iosonar_trace::Nanos;
 use iosonar_trace::params::parse_positive_duration;
 use serde::Serialize;
 
-use crate::issuer::Think;
+use crate::issuer::closed::Think;
 use crate::schedule::perturb::Perturb;
 use crate::schedule::time_map::Schedule;
 

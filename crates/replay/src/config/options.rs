@@ -19,7 +19,7 @@ use crate::config::target::TargetOptions;
 use crate::config::time::TimeOptions;
 use crate::config::typed::typed;
 use crate::config::verification::VerifyOptions;
-use crate::issuer::Think;
+use crate::issuer::closed::Think;
 use crate::pipeline::payload::DataSpec;
 use crate::schedule::iterations::Iterations;
 use crate::schedule::time_map::{Schedule, TimeMap};

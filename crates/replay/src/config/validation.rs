@@ -14,7 +14,7 @@ use crate::config::issuing::{DepthFor, MOST_DEPTH, Wait};
 use crate::config::options::Options;
 use crate::device::node::Node;
 use crate::error::{Error, Result};
-use crate::issuer::Think;
+use crate::issuer::closed::Think;
 use crate::verify::Verify;
 
 /// Refuses what cannot be done, with what to do instead.
