@@ -29,8 +29,8 @@ fn main() {
     let (mut planned_in, planned_out) = RingBuffer::new(16_384);
     let (done_in, mut done_out) = RingBuffer::new(65_536);
     let (stop, in_flight) = (Stop::default(), AtomicU32::new(0));
-    thread::scope(|rooms| {
-        rooms.spawn(move || {
+    thread::scope(|scope| {
+        scope.spawn(move || {
             for request in 0..requests {
                 let mut planned = planned(request);
                 while let Err(PushError::Full(back)) = planned_in.push(planned) {
@@ -39,7 +39,7 @@ fn main() {
                 }
             }
         });
-        rooms.spawn(move || {
+        scope.spawn(move || {
             while !done_out.is_abandoned() || !done_out.is_empty() {
                 // All that is there at once, and nothing else: what the recorder does is not measured here.
                 match done_out.read_chunk(done_out.slots()) {
@@ -48,7 +48,7 @@ fn main() {
                 }
             }
         });
-        let looped = rooms.spawn(|| {
+        let looped = scope.spawn(|| {
             // As in a run: the loop is compiled for any target.
             let target: Box<dyn Target> = Box::new(Null::new(limits.slots()));
             let parts = IssuerParts {

@@ -42,7 +42,7 @@ impl Routes {
     }
 
     /// Leaves out what a target cannot do.
-    pub fn with_abilities(mut self, capabilities: Vec<Capabilities>) -> Self {
+    pub fn with_capabilities(mut self, capabilities: Vec<Capabilities>) -> Self {
         self.capabilities = capabilities;
         self
     }

@@ -43,20 +43,20 @@ pub fn fill_advice(target: &Path, share: &str) -> String {
     )
 }
 
-/// What is known of the size of the device that a load came from, in sectors.
+/// The size of the device that a load was recorded on, in sectors, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum LoadExtent {
     /// Its size.
-    Size(u64),
-    /// The highest sector that was asked for: it was at least that large.
+    DeviceSize(u64),
+    /// The end of the highest request: a lower bound.
     AtLeast(u64),
 }
 
 /// On a target of another size than the original, other places are near each other.
-pub fn size(target_sectors: u64, reach: Reach) -> Option<String> {
-    let (original, of) = match reach {
-        Reach::Size(sectors) => (sectors, "the load came from a device of"),
-        Reach::AtLeast(sectors) => (sectors, "the load reaches up to"),
+pub fn size(target_sectors: u64, extent: LoadExtent) -> Option<String> {
+    let (original, of) = match extent {
+        LoadExtent::DeviceSize(sectors) => (sectors, "the load came from a device of"),
+        LoadExtent::AtLeast(sectors) => (sectors, "the load reaches up to"),
     };
     let factor = original as f64 / target_sectors.max(1) as f64;
     let said = format!("{of} {}, and the target has {}", size_of(original), size_of(target_sectors));
@@ -157,21 +157,24 @@ mod tests {
     #[test]
     fn a_target_of_about_the_right_size_is_not_warned_of() {
         let gb = 1 << 21;
-        for (target, reach) in
-            [(10, Reach::Size(10)), (10, Reach::AtLeast(6)), (10, Reach::Size(11)), (10, Reach::AtLeast(0))]
-        {
+        for (target, reach) in [
+            (10, LoadExtent::DeviceSize(10)),
+            (10, LoadExtent::AtLeast(6)),
+            (10, LoadExtent::DeviceSize(11)),
+            (10, LoadExtent::AtLeast(0)),
+        ] {
             let reach = match reach {
-                Reach::Size(n) => Reach::Size(n * gb),
-                Reach::AtLeast(n) => Reach::AtLeast(n * gb),
+                LoadExtent::DeviceSize(n) => LoadExtent::DeviceSize(n * gb),
+                LoadExtent::AtLeast(n) => LoadExtent::AtLeast(n * gb),
             };
             assert_eq!(size(target * gb, reach), None, "{target} {reach:?}");
         }
-        let said = size(gb, Reach::Size(32 * gb)).unwrap();
+        let said = size(gb, LoadExtent::DeviceSize(32 * gb)).unwrap();
         assert!(
             said.contains("came from a device of 32 GiB, and the target has 1 GiB") && said.contains("wrap"),
             "{said}"
         );
-        let said = size(100 * gb, Reach::AtLeast(32 * gb)).unwrap();
+        let said = size(100 * gb, LoadExtent::AtLeast(32 * gb)).unwrap();
         assert!(said.contains("reaches up to 32 GiB") && said.contains("close together"), "{said}");
     }
 }

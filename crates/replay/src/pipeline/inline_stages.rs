@@ -1,4 +1,4 @@
-//! The rooms on both sides of the loop as chores: work that the loop does itself while it waits.
+//! The rooms on both sides of the loop as stages: work that the loop does itself while it waits.
 //!
 //! Threads of their own are better where there are processors for them. Where there are not, they take the processor away
 //! from the loop or from the kernel's work, each hand-over wakes somebody up, and what one of them has in its cache is
@@ -56,24 +56,24 @@ impl<'a, C: Clock> InlineStages<'a, C> {
     }
 }
 
-/// Does the chores while the loop waits, and passes the time in another way when there are none.
-pub struct Work<'a, C, I> {
+/// Does the stages while the loop waits, and passes the time in another way when there are none.
+pub struct InlineIdle<'a, C, I> {
     /// What there is to do.
-    pub chores: InlineStages<'a, C>,
+    pub stages: InlineStages<'a, C>,
     /// How to wait when nothing is left to do.
-    pub rest: I,
+    pub idle: I,
 }
 
-impl<T, C: Clock, I: Idle<T>> Idle<T> for Work<'_, C, I> {
-    /// A loop that always has something to do would only come to its chores when it has run out of requests.
+impl<T, C: Clock, I: Idle<T>> Idle<T> for InlineIdle<'_, C, I> {
+    /// A loop that always has something to do would only come to its stages when it has run out of requests.
     #[inline]
     fn busy(&mut self, left: Nanos) {
-        if self.chores.feeder.as_ref().is_some_and(Preparer::is_low) {
-            self.chores.step(left);
+        if self.stages.feeder.as_ref().is_some_and(Preparer::is_low) {
+            self.stages.step(left);
         }
     }
 
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
-        if self.chores.step(left) { Ok(()) } else { self.rest.idle(left, target) }
+        if self.stages.step(left) { Ok(()) } else { self.idle.idle(left, target) }
     }
 }

@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::host::isolation::Isolation;
 use crate::issuer::{Hybrid, Idle, IssueRules, Issuer, IssuerParts, Limits, Sleep, Spin, StallMonitor, Stop};
 use crate::pipeline::buffers::{Pool, UNIT_BYTES};
-use crate::pipeline::inline_stages::{InlineStages, Work};
+use crate::pipeline::inline_stages::{InlineIdle, InlineStages};
 use crate::pipeline::io::{CompletedIo, PreparedIo};
 use crate::pipeline::payload::Content;
 use crate::pipeline::prepare::{Plan, Preparer, Supplies};
@@ -126,18 +126,18 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
         lock_memory();
         isolation.inspect(|isolation| isolation.enter());
     };
-    let (fed, recorded, looped) = thread::scope(|rooms| {
+    let (fed, recorded, looped) = thread::scope(|scope| {
         if options.wait() == Wait::Inline {
-            let looped = spawn_stage(rooms, "issuer", || {
+            let looped = spawn_stage(scope, "issuer", || {
                 enter();
-                let work = Work { chores: InlineStages::new(feeder, recorder), rest: Spin };
+                let work = InlineIdle { stages: InlineStages::new(feeder, recorder), idle: Spin };
                 let (work, outcome) = issue(clock, work, ends, options, stop);
-                let (fed, recorded) = work.chores.finish();
+                let (fed, recorded) = work.stages.finish();
                 (fed, recorded, outcome)
             })?;
             return Ok::<_, Error>(looped.join().expect("the loop does not panic"));
         }
-        let looped = spawn_stage(rooms, "issuer", || {
+        let looped = spawn_stage(scope, "issuer", || {
             enter();
             match options.wait() {
                 Wait::Spin | Wait::Inline => issue(clock, Spin, ends, options, stop).1,
@@ -145,7 +145,7 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
                 Wait::Hybrid => issue(clock, Hybrid { margin: WAKE_MARGIN }, ends, options, stop).1,
             }
         })?;
-        let fed = spawn_stage(rooms, "feeder", move || feeder.run()).inspect_err(|_| stop.at_once())?;
+        let fed = spawn_stage(scope, "prepare", move || feeder.run()).inspect_err(|_| stop.at_once())?;
         let recorded = recorder.run();
         let fed = fed.join().expect("the feeder does not panic");
         Ok((fed, recorded, looped.join().expect("the loop does not panic")))

@@ -20,7 +20,7 @@ use crate::issuer::{
     Stop,
 };
 use crate::pipeline::buffers::{Arena, Pool};
-use crate::pipeline::inline_stages::{InlineStages, Work};
+use crate::pipeline::inline_stages::{InlineIdle, InlineStages};
 use crate::pipeline::io::{CompletedIo, PreparedIo};
 use crate::pipeline::prepare::Prepare;
 use crate::result::completion_log::{Progress, Recorded};
@@ -43,8 +43,8 @@ pub struct Told {
 /// What lets the loop begin.
 pub struct Start<'a> {
     pub clock: Monotonic,
-    /// The rooms beside it, if their work is the loop's own.
-    pub chores: Option<InlineStages<'a, Monotonic>>,
+    /// The other stages, if the loop runs them inline.
+    pub inline_stages: Option<InlineStages<'a, Monotonic>>,
 }
 
 /// What the loop ended with.
@@ -55,12 +55,12 @@ pub struct Looped {
     pub outcome: io::Result<()>,
     /// What the target has to say beyond what it said before.
     pub remarks: Vec<String>,
-    /// What feeder and recorder left, if the loop did their work.
-    pub rooms: Option<(Prepare, Recorded)>,
+    /// Results of the other stages, if the loop ran them inline.
+    pub stages: Option<(Prepare, Recorded)>,
 }
 
-/// All that the loop's thread needs.
-pub struct Looping<'a> {
+/// The thread of the issuing loop.
+pub struct IssuerThread<'a> {
     pub options: &'a Options,
     /// What was arranged on the machine for the loop.
     pub isolation: Option<&'a Isolation>,
@@ -89,7 +89,7 @@ pub struct After {
     pub asked: mpsc::Receiver<LastWork>,
 }
 
-impl<'a> Looping<'a> {
+impl<'a> IssuerThread<'a> {
     /// Sets the target up, tells by `ready` what the user should know of it, and waits for `started`: locking and
     /// registering buffers takes longer than any grace on a busy machine, so only then may the run's own time begin.
     /// Returns the end of the last pass, if `after` asks for one.
@@ -129,10 +129,17 @@ impl<'a> Looping<'a> {
         }
         let before = told.warnings.clone();
         let _ = ready.send(told);
-        let Start { clock, chores } = started.recv().expect("whoever waits for us starts us");
-        if let Some(chores) = chores {
-            let finish = |work: Work<'_, _, _>| Some(work.chores.finish());
-            return self.issue(clock, target, Work { chores, rest: BlockingWait }, finish, &before, after);
+        let Start { clock, inline_stages } = started.recv().expect("whoever waits for us starts us");
+        if let Some(inline_stages) = inline_stages {
+            let finish = |work: InlineIdle<'_, _, _>| Some(work.stages.finish());
+            return self.issue(
+                clock,
+                target,
+                InlineIdle { stages: inline_stages, idle: BlockingWait },
+                finish,
+                &before,
+                after,
+            );
         }
         match self.options.wait() {
             Wait::Spin | Wait::Inline => self.issue(clock, target, Spin, |_| None, &before, after),
@@ -155,9 +162,9 @@ impl<'a> Looping<'a> {
             run.filter(|_| options.verification.verify >= Verify::Paranoia).map(|run| Rereader { arena, run });
         let parts = IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader };
         let (counters, mut target, idle, outcome) = Issuer::new(parts).run();
-        let rooms = finish(idle);
+        let stages = finish(idle);
         let remarks = target.remarks().into_iter().filter(|remark| !before.contains(remark)).collect();
-        let _ = after.ended.send(Looped { counters, outcome, remarks, rooms });
+        let _ = after.ended.send(Looped { counters, outcome, remarks, stages });
         let (mut checker, mut pool) = after.asked.recv().ok()?;
         let pass = FinalPass::new(&mut checker, &mut pool, geometries);
         let (far, said) = pass.run(&mut target, &clock, stop, &|far| progress.verified(&far));

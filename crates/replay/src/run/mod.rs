@@ -39,8 +39,8 @@ use crate::result::completion_log::{CompletionLog, Progress};
 use crate::result::journal;
 use crate::result::journal::JournalWriter;
 use crate::run::finalize::{Ended, conclude};
-use crate::run::issuer_thread::{After, Looping, Start};
-use crate::run::stages::{heard_from, spawn_stage};
+use crate::run::issuer_thread::{After, IssuerThread, Start};
+use crate::run::stages::{spawn_stage, spawn_with_result};
 use crate::schedule::clock::{Monotonic, monotonic, wall};
 use crate::schedule::iterations::{Iterations, Reopen};
 use crate::verify::Verify;
@@ -215,7 +215,7 @@ impl Prepared {
         let isolation = self.isolation.take();
         let geometries: Vec<_> = self.devices.iter().map(|device| device.geometry).collect();
         let run = (options.verification.verify != Verify::Off).then(header::new_run);
-        let looping = Looping {
+        let issuer_thread = IssuerThread {
             options,
             isolation: isolation.as_ref(),
             files,
@@ -234,8 +234,8 @@ impl Prepared {
         let (ended, is_ended) = mpsc::channel();
         let (ask, asked) = mpsc::channel();
         let after = After { ended, asked };
-        thread::scope(|rooms| {
-            let issuer = heard_from(rooms, "issuer", move || looping.run(&ready, &started, &after))?;
+        thread::scope(|scope| {
+            let issuer = spawn_with_result(scope, "issuer", move || issuer_thread.run(&ready, &started, &after))?;
             let Ok(told) = is_ready.recv() else {
                 return Err(issuer.recv().expect("the loop does not panic").expect_err("it was not ready"));
             };
@@ -261,13 +261,13 @@ impl Prepared {
             let recorder = CompletionLog::new(done_out, stalls_out, returned_in, arena, self.journal, stop, progress)
                 .checked_by(checker);
             let beside = if options.wait() == Wait::Inline {
-                let _ = start.send(Start { clock, chores: Some(InlineStages::new(feeder, recorder)) });
+                let _ = start.send(Start { clock, inline_stages: Some(InlineStages::new(feeder, recorder)) });
                 None
             } else {
-                let _ = start.send(Start { clock, chores: None });
-                let feeder = spawn_stage(rooms, "feeder", || feeder.run()).inspect_err(|_| stop.at_once())?;
+                let _ = start.send(Start { clock, inline_stages: None });
+                let feeder = spawn_stage(scope, "prepare", || feeder.run()).inspect_err(|_| stop.at_once())?;
                 // Without it nobody would take what the loop is through with.
-                Some((feeder, spawn_stage(rooms, "recorder", || recorder.run()).inspect_err(|_| stop.at_once())?))
+                Some((feeder, spawn_stage(scope, "completion-log", || recorder.run()).inspect_err(|_| stop.at_once())?))
             };
             let Ok(mut looped) = is_ended.recv() else {
                 return Err(issuer.recv().expect("the loop does not panic").expect_err("it did not end"));
@@ -277,7 +277,7 @@ impl Prepared {
                 (fed, recorder.join().expect("the recorder does not panic"))
             });
             let (Prepare { fed, outcome, memory }, mut recorded) =
-                beside.or(looped.rooms.take()).expect("in threads of their own, or with the loop");
+                beside.or(looped.stages.take()).expect("in threads of their own, or with the loop");
             let counted = meters.iter().filter_map(Meter::read).collect();
             self.metadata.complete = !stop.is_ordered();
             let last = recorded.checker.take_if(|_| options.verification.verify >= Verify::Final).map(|checker| {

@@ -37,17 +37,17 @@ pub fn spawn_stage<'scope, T: Send + 'scope>(
     }
 }
 
-/// Like [`spawn_stage`], but what it returns is heard of without waiting for the thread's end: the kernel does not let a thread
-/// go that has requests which hang in the device, and the result must not wait for those.
-pub fn heard_from<'scope, T: Send + 'scope>(
+/// Like [`spawn_stage`], but returns a receiver of the result, which arrives before the thread ends: the kernel keeps a thread
+/// with requests that hang in the device, and the result must not wait for those.
+pub fn spawn_with_result<'scope, T: Send + 'scope>(
     stages: &'scope thread::Scope<'scope, '_>,
     name: &str,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<mpsc::Receiver<T>> {
-    let (tell, heard) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     spawn_stage(stages, name, move || {
         // The receiver is gone only if another stage panicked.
-        let _ = tell.send(work());
+        let _ = sender.send(work());
     })?;
-    Ok(heard)
+    Ok(receiver)
 }

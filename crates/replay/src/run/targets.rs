@@ -88,7 +88,7 @@ pub fn routes(options: &Options, survey: Option<&Prescan>, devices: &[Device], m
     let rules = Rules { fit, ..options.target.rules };
     let targets = devices.iter().map(|device| device.geometry).collect();
     let capabilities = devices.iter().map(|device| device.capabilities).collect();
-    Routes::new(targets, map.clone(), rules, survey.map(extents).unwrap_or_default()).with_abilities(capabilities)
+    Routes::new(targets, map.clone(), rules, survey.map(extents).unwrap_or_default()).with_capabilities(capabilities)
 }
 
 /// What becomes the whole of a target: the size of the load's device, where it is known, so that all parts of a load are

@@ -7,7 +7,7 @@ use iosonar_trace::{DeviceId, Metadata, SECTOR_BYTES};
 use super::Prescan;
 use crate::address::device_map::Map;
 use crate::address::placement::Fit;
-use crate::advice::before::{self, Reach};
+use crate::advice::before::{self, LoadExtent};
 use crate::config::options::Options;
 use crate::device::Device;
 use crate::device::queue::queue_of;
@@ -55,7 +55,7 @@ pub fn before(
 }
 
 /// How large a target should be for the devices of the load that go there, as far as that is known.
-fn reach(options: &Options, map: &Map, target: u16, survey: Option<&Prescan>, load: &Metadata) -> Option<Reach> {
+fn reach(options: &Options, map: &Map, target: u16, survey: Option<&Prescan>, load: &Metadata) -> Option<LoadExtent> {
     let goes_there = |number: usize| map.target_of(DeviceId(number as u16)) == Some(target);
     let sizes = load.devices.iter().enumerate().filter(|(number, _)| goes_there(*number));
     let sizes: Option<Vec<u64>> = sizes.map(|(_, device)| device.sectors).collect();
@@ -63,19 +63,20 @@ fn reach(options: &Options, map: &Map, target: u16, survey: Option<&Prescan>, lo
         // A load that is changed on its way no longer fits its devices.
         && options.edit.is_none()
     {
-        return Some(Reach::Size(largest));
+        return Some(LoadExtent::DeviceSize(largest));
     }
     let survey = survey?;
     let reaches = survey.reaches.iter().enumerate().filter(|(number, _)| goes_there(*number));
     if let Some((_, &most)) = reaches.max_by_key(|(_, reach)| **reach) {
-        return Some(Reach::AtLeast(most));
+        return Some(LoadExtent::AtLeast(most));
     }
-    (0..survey.devices.len().max(1)).all(goes_there).then_some(Reach::AtLeast(survey.span.max_end_sector))
+    (0..survey.devices.len().max(1)).all(goes_there).then_some(LoadExtent::AtLeast(survey.span.max_end_sector))
 }
 
 /// Reads a few places of the part that the load reaches.
-fn sampled(device: &Device, reach: Option<Reach>) -> Sampled {
-    let (Reach::Size(reached) | Reach::AtLeast(reached)) = reach.unwrap_or(Reach::AtLeast(u64::MAX));
+fn sampled(device: &Device, reach: Option<LoadExtent>) -> Sampled {
+    let (LoadExtent::DeviceSize(reached) | LoadExtent::AtLeast(reached)) =
+        reach.unwrap_or(LoadExtent::AtLeast(u64::MAX));
     let reached = reached.clamp(1, device.geometry.sectors);
     let block = device.geometry.block_sectors * SECTOR_BYTES;
     sample(&device.file, reached.saturating_mul(SECTOR_BYTES), block, SAMPLES, wall().0 as u64)

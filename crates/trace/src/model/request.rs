@@ -46,8 +46,8 @@ impl Request {
         }
     }
 
-    /// Whether it is at no place, as a flush without data is: what moves places leaves it where it is.
-    pub fn has_no_place(&self) -> bool {
+    /// Whether it covers no sectors, as a flush does. Transforms of positions leave such a request unchanged.
+    pub fn is_empty(&self) -> bool {
         self.sectors.0 == 0
     }
 

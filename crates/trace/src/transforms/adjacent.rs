@@ -54,7 +54,7 @@ fn apply(loads: Vec<Rows>) -> Result<Rows> {
             next = end;
         }
         let step = move |request: Request| {
-            if request.has_no_place() {
+            if request.is_empty() {
                 return Step::Emit(Request { device: DeviceId(0), ..request });
             }
             let start = starts.get(usize::from(request.device.0)).copied().unwrap_or_default();
@@ -90,7 +90,7 @@ pub fn ends_by_reading(rows: Rows) -> Result<(Rows, Vec<u64>)> {
             // Devices may appear late.
             ends.resize(device + 1, 0);
         }
-        if !request.has_no_place() {
+        if !request.is_empty() {
             ends[device] = request.end().0.max(ends[device]);
         }
         request

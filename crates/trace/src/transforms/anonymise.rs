@@ -198,7 +198,7 @@ impl Source for Anonymised {
             self.rest = Some(Request { sector, sectors, ..request });
             request.sectors = Sectors(room);
         }
-        if request.has_no_place() {
+        if request.is_empty() {
             // Mapping sector 0 would reveal the target of the first region.
             request.sector = Sector(0);
         } else if let Some(regions) = self.regions.get(usize::from(request.device.0)) {

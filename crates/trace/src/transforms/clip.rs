@@ -55,7 +55,7 @@ fn build(settings: &Settings) -> Built {
     let drop_crossing = settings.text("crossing") == "drop";
     Ok(Box::new(move |rows| {
         let step = move |request: Request| {
-            if request.has_no_place() {
+            if request.is_empty() {
                 return Step::Emit(request);
             }
             let (start, end) = (request.sector.0.max(from), request.end().0.min(to));

@@ -66,7 +66,7 @@ fn apply(rows: Rows, align: u64, gap: u64, most: usize) -> Result<Rows> {
             share = (most / used.len()).max(2);
             used.iter_mut().for_each(|used| used.coarsen(share));
         }
-        if !request.has_no_place() {
+        if !request.is_empty() {
             used[device].insert(request.sector.0, request.end().0);
             used[device].coarsen(share);
         }
@@ -77,7 +77,7 @@ fn apply(rows: Rows, align: u64, gap: u64, most: usize) -> Result<Rows> {
     let sizes: Vec<u64> = maps.iter().map(|map| map.size).collect();
     let change = move |mut request: Request| {
         if let Some(map) = maps.get(usize::from(request.device.0)) {
-            request.sector = Sector(if request.has_no_place() { 0 } else { map.place(request.sector.0) });
+            request.sector = Sector(if request.is_empty() { 0 } else { map.place(request.sector.0) });
         }
         request
     };

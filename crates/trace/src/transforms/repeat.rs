@@ -105,7 +105,7 @@ impl Source for Repeat {
                             i64::try_from(iteration).ok().and_then(|iteration| period.0.checked_mul(iteration));
                         let at = passed.and_then(|passed| passed.checked_add(request.at.0));
                         request.at = Nanos(at.ok_or_else(|| outside("period= or times="))?);
-                        if request.has_no_place() {
+                        if request.is_empty() {
                             return Ok(Some(request));
                         }
                         let shift = self.offset.0.checked_mul(iteration);

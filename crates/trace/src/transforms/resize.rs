@@ -47,7 +47,7 @@ fn build(settings: &Settings) -> Built {
     }
     Ok(Box::new(move |rows| {
         Ok(Counted::on_devices_of_any_size(PerRow::new(rows, move |mut request| {
-            if !request.has_no_place() {
+            if !request.is_empty() {
                 let sectors = factor.floor(request.sectors.0, 1);
                 request.sectors = Sectors(sectors.clamp(min.max(1), max));
                 if place(Some(request.sector.0), request.sectors).is_none() {

@@ -58,7 +58,7 @@ fn build(settings: &Settings) -> Built {
     Ok(Box::new(move |rows| {
         let mut number = 0;
         Ok(Counted::on_same_devices(PerRow::new(rows, move |request| {
-            let has_region = by_region && !request.has_no_place();
+            let has_region = by_region && !request.is_empty();
             let subject = if has_region { request.sector.0 / region } else { number };
             number += 1;
             let mut hasher = SipHasher13::new_with_keys(seed, u64::from(request.device.0));

@@ -37,7 +37,7 @@ pub static TRANSFORM: Transform = Transform {
             let mut number = 0_u64;
             Ok(Counted::on_devices_of_any_size(PerRow::new(rows, move |mut request| {
                 number += 1;
-                if request.has_no_place() {
+                if request.is_empty() {
                     return Step::Emit(request);
                 }
                 let step = ((number - 1) / every).checked_mul(increase);

@@ -49,7 +49,7 @@ fn build(settings: &Settings) -> Built {
     }
     Ok(Box::new(move |rows| {
         Ok(Counted::on_devices_of_any_size(PerRow::new(rows, move |mut request| {
-            if request.has_no_place() {
+            if request.is_empty() {
                 return Step::Emit(request);
             }
             let sector = request.sector.0;

@@ -301,7 +301,7 @@ proptest! {
         for (requests, device) in [(&one, 0), (&one, 1), (&other, 0), (&other, 1)] {
             let own: Vec<&Request> = requests.iter().filter(|r| r.device.0 == device).collect();
             model.extend(own.iter().map(|r| (r.at, placed(r, start + r.sector.0).sector.0, r.sectors, r.op)));
-            start += own.iter().filter(|r| !r.has_no_place()).map(|r| r.end().0).max().unwrap_or(0).next_multiple_of(8);
+            start += own.iter().filter(|r| !r.is_empty()).map(|r| r.end().0).max().unwrap_or(0).next_multiple_of(8);
         }
         let mut got: Vec<_> = together.iter().map(|r| (r.at, r.sector.0, r.sectors, r.op)).collect();
         model.sort();
