@@ -121,7 +121,7 @@ pub fn exit_code(all: &[Statistics]) -> ExitCode {
 /// Prints the findings of verification on standard error.
 pub fn print_findings(finished: &Finished) {
     for finding in finished.findings.iter().take(FINDINGS_SHOWN) {
-        status!("VERIFY ERROR: {}", finding.on(&finished.targets));
+        status!("VERIFY ERROR: {}", finding.describe(&finished.targets));
     }
     if finished.findings.len() > FINDINGS_SHOWN {
         let more = finished.findings.len() - FINDINGS_SHOWN;

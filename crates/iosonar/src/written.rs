@@ -112,7 +112,7 @@ pub fn report(output: &Path, format: &Format, metadata: &Metadata, loss: &Conver
     if !metadata.complete {
         status!("warning: the input was cut short; its readable part was used");
     }
-    for warning in &loss.said {
+    for warning in &loss.warnings {
         status!("warning: {warning}");
     }
     let size = fs::metadata(output).map_or(String::new(), |s| format!(", {}", human::bytes(s.len())));

@@ -115,7 +115,7 @@ pub fn compare(run: Open<IoResult>, recording: Open<Request>) -> Result<Comparis
 }
 
 fn compare_in_passes(run: Open<IoResult>, recording: Open<Request>, pass_size: u64, kept: usize) -> Result<Comparison> {
-    let known = (surveyed(run)?, surveyed(recording)?);
+    let known = (read_totals(run)?, read_totals(recording)?);
     let Some(relation) = Relation::of(&known.0, &known.1) else {
         return compare_within(known, run, recording, pass_size, kept, None);
     };
@@ -172,10 +172,10 @@ fn compare_within(
     Ok(found)
 }
 
-/// What is known of a side once all of it was read, from the footer or by reading.
-fn surveyed<Row>(open: Open<Row>) -> Result<Metadata> {
+/// The metadata of a side, with the totals of all rows: from its footer, else by reading it to its end.
+fn read_totals<Row>(open: Open<Row>) -> Result<Metadata> {
     let mut reader = open()?;
-    if !reader.is_surveyed() {
+    if !reader.has_totals() {
         while reader.next()?.is_some() {}
     }
     Ok(reader.metadata().clone())

@@ -258,7 +258,7 @@ pub fn known(devices: &[BlockDevice], options: &Options) -> Metadata {
         note => note.to_owned(),
     };
     metadata.request_time = match options.level {
-        Level::Queue => RequestTime::Asked,
+        Level::Queue => RequestTime::Queued,
         Level::Driver => RequestTime::Issued,
     };
     metadata.devices = devices.iter().map(|d| Device { name: d.name.clone(), sectors: Some(d.sectors.0) }).collect();

@@ -94,7 +94,7 @@ fn write(mut writer: Box<dyn Writer<Request>>, heard: &Receiver<Told>) -> Result
                 }
             }
             Told::Keep(so_far) => writer.keep(&so_far)?,
-            Told::End(metadata) => return Ok(writer.finish(&metadata)?.said),
+            Told::End(metadata) => return Ok(writer.finish(&metadata)?.warnings),
         }
     }
     Err(Error::WriterGone)

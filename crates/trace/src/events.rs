@@ -22,7 +22,7 @@ pub use ahead::Ahead;
 pub use event::{Action, Event, EventSource};
 pub use in_time::InTime;
 pub use matcher::Matcher;
-pub use window::{WIDE, Window, tell_late};
+pub use window::{WIDE, Window, notice_late};
 
 #[cfg(test)]
 mod tests;

@@ -96,7 +96,7 @@ fn read<Row>(what: &str, mut rows: Box<dyn Reader<Row>>, mut look: impl FnMut(&R
 pub fn source_bad_lines<Row>(rows: &dyn Reader<Row>, name: &str) -> Option<u64> {
     let metadata = rows.metadata();
     let is_counted = metadata.source.format == "parquet" && metadata.source.path.as_deref() == Some(name);
-    rows.is_surveyed().then_some(if is_counted { 0 } else { metadata.counts.bad_lines })
+    rows.has_totals().then_some(if is_counted { 0 } else { metadata.counts.bad_lines })
 }
 
 fn of_file(file: &OpenedFile, name: &str, paths: &[PathBuf]) -> Map<String, Value> {

@@ -36,7 +36,7 @@ pub fn remedies(verdict: &Verdict, facts: &Facts<'_>) -> Vec<Remedy> {
     if verdict.faithful || options.modes.fake().is_some() {
         return Vec::new();
     }
-    let mut causes: Vec<_> = verdict.late.iter().filter(|late| !late.cause.is_the_devices()).collect();
+    let mut causes: Vec<_> = verdict.late.iter().filter(|late| !late.cause.is_due_to_device()).collect();
     causes.sort_by_key(|late| std::cmp::Reverse(late.requests));
     let all: u64 = causes.iter().map(|late| late.requests).sum();
     let mut found: Vec<Remedy> = Vec::new();

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use iosonar_trace::human;
-use iosonar_trace::run_info::Company;
+use iosonar_trace::run_info::ProcessorContention;
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::host::isolation::session_priority;
@@ -61,9 +61,9 @@ impl Contention {
     }
 
     /// As the run's footer holds it.
-    pub fn describe(&self) -> Company {
+    pub fn describe(&self) -> ProcessorContention {
         let &Self { processors, ready, stolen_pct } = self;
-        Company { processors, ready, stolen_pct }
+        ProcessorContention { processors, ready, stolen_pct }
     }
 
     /// For people, behind "because".

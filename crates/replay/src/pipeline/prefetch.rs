@@ -27,7 +27,7 @@ pub struct Ahead {
     rows: std::vec::IntoIter<Request>,
     /// What is known of the load with the batch at hand.
     known: Metadata,
-    is_surveyed: bool,
+    has_totals: bool,
     /// Of the batch at hand, if it is the last one.
     end: Option<iosonar_trace::Result<()>>,
     reader: Option<JoinHandle<()>>,
@@ -43,10 +43,10 @@ impl Ahead {
     /// Begins to read.
     pub fn start(load: Box<dyn Reader<Request>>) -> Result<Self> {
         let (to, batches) = RingBuffer::new(BATCHES);
-        let (known, is_surveyed) = (load.metadata().clone(), load.is_surveyed());
+        let (known, has_totals) = (load.metadata().clone(), load.has_totals());
         let thread = thread::Builder::new().name("reader".into()).spawn(move || read(load, to));
         let reader = thread.map_err(|e| Error::system("the load's reader cannot be started", e))?;
-        Ok(Self { batches, rows: Vec::new().into_iter(), known, is_surveyed, end: None, reader: Some(reader) })
+        Ok(Self { batches, rows: Vec::new().into_iter(), known, has_totals, end: None, reader: Some(reader) })
     }
 
     /// False if the thread has gone without a word, which it does in a panic only.
@@ -92,8 +92,8 @@ impl Reader<Request> for Ahead {
         &self.known
     }
 
-    fn is_surveyed(&self) -> bool {
-        self.is_surveyed
+    fn has_totals(&self) -> bool {
+        self.has_totals
     }
 }
 

@@ -65,7 +65,7 @@ impl Fidelity {
         let held = held(record);
         if record.is_not_held_back() {
             self.own.add(delay);
-        } else if held.is_some_and(Cause::is_the_devices) {
+        } else if held.is_some_and(Cause::is_due_to_device) {
             self.device.add(delay);
         }
         if delay > LATE {
@@ -146,7 +146,7 @@ impl Fidelity {
                      time, and {NEEDED_PCT:.0} % are needed",
                     percent(within.us50 / 100.0)
                 );
-                let own = || late.iter().filter(|late| !late.cause.is_the_devices());
+                let own = || late.iter().filter(|late| !late.cause.is_due_to_device());
                 if let Some(most) = own().max_by_key(|late| late.requests) {
                     let all: u64 = own().map(|late| late.requests).sum();
                     let (most_often, all) = (count(most.requests), count(all));
@@ -155,7 +155,7 @@ impl Fidelity {
                 text
             }
         };
-        let devices: u64 = late.iter().filter(|late| late.cause.is_the_devices()).map(|late| late.requests).sum();
+        let devices: u64 = late.iter().filter(|late| late.cause.is_due_to_device()).map(|late| late.requests).sum();
         let share = devices as f64 / (own.requests + device.requests) as f64;
         if share >= 0.001 && own.requests > 0 {
             text += &format!(". The device made {} late by answering late, which is its result", percent(share));

@@ -177,7 +177,7 @@ fn write_result(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Ve
         }
         writer.write(&record)?;
     }
-    let mut losses = writer.finish(metadata)?.said;
+    let mut losses = writer.finish(metadata)?.warnings;
     if rows.damaged > 0 {
         losses.push(format!("{} entries of the journal are damaged; their rows are missing", rows.damaged));
     }

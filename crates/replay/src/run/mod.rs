@@ -63,7 +63,7 @@ pub struct Prepared {
     devices: Vec<Device>,
     map: Map,
     load: Box<dyn Reader<Request>>,
-    survey: Option<Prescan>,
+    prescan: Option<Prescan>,
     journal: JournalWriter,
     pool: Pool,
     content: Content,
@@ -83,17 +83,17 @@ impl Prepared {
         checks::check(&options)?;
         // Before what was left open is settled.
         let typed = OpenMap::of(options.typed.options());
-        let survey = crate::run::prescan::survey(&options, stop)?;
+        let prescan = crate::run::prescan::scan(&options, stop)?;
         // It matters to a loop that has times to keep, where the user leaves open how it waits.
         let matters = options.issuing.wait.is_none() && options.has_deadlines();
         let contention = if matters { Contention::look_unless_preferred() } else { None };
-        let rate = survey.as_ref().and_then(|survey| survey.rate(&options));
+        let rate = prescan.as_ref().and_then(|prescan| prescan.rate(&options));
         let wait_reason = options.settle_wait(rate, contention.as_ref());
         let load = crate::run::prescan::ahead(&options, crate::run::prescan::open(&options, stop)?)?;
-        let known = survey.as_ref().map_or(&load.metadata().devices, |survey| &survey.devices);
-        let (devices, map) = targets::open(&options, known, survey.is_some())?;
-        targets::check_fit(&options, survey.as_ref(), &devices, &map)?;
-        let pool = Pool::new(buffer_bytes(&options, survey.as_ref(), devices.len()))?;
+        let known = prescan.as_ref().map_or(&load.metadata().devices, |prescan| &prescan.devices);
+        let (devices, map) = targets::open(&options, known, prescan.is_some())?;
+        targets::check_fit(&options, prescan.as_ref(), &devices, &map)?;
+        let pool = Pool::new(buffer_bytes(&options, prescan.as_ref(), devices.len()))?;
         // Another one for each run: what is written must not be what lies there from an earlier one.
         let seed = wall().0 as u64;
         let mut metadata = Metadata::new(Kind::Replay, "iosonar");
@@ -110,7 +110,7 @@ impl Prepared {
             fake: options.fake().into(),
             wait: options.wait().name().into(),
             wait_reason: wait_reason.clone().into(),
-            company: contention.as_ref().map(Contention::describe).into(),
+            contention: contention.as_ref().map(Contention::describe).into(),
             data: RunData { what: options.data.to_string().into(), seed: seed.into(), ..RunData::default() }.into(),
             ..RunInfo::default()
         };
@@ -122,11 +122,11 @@ impl Prepared {
             run.isolation = isolation.said().to_vec().into();
         }
         metadata.run = Some(Box::new(run));
-        let warnings = crate::run::warnings::before(&options, &devices, &map, survey.as_ref(), load.metadata());
+        let warnings = crate::run::warnings::before(&options, &devices, &map, prescan.as_ref(), load.metadata());
         let journal = JournalWriter::create(
             &journal::path_for(&options.output),
             &metadata,
-            survey.as_ref().map_or(0, |s| s.expected(&options)),
+            prescan.as_ref().map_or(0, |s| s.expected(&options)),
         )?;
         let content = Content::new(&options.data, seed);
         let stop = Arc::clone(stop);
@@ -136,7 +136,7 @@ impl Prepared {
             devices,
             map,
             load,
-            survey,
+            prescan,
             journal,
             pool,
             content,
@@ -148,15 +148,15 @@ impl Prepared {
         })
     }
 
-    /// What is known of the window; nothing for a load that comes through a pipe.
-    pub fn survey(&self) -> Option<&Prescan> {
-        self.survey.as_ref()
+    /// The counts of the window; `None` if the load is a pipe.
+    pub fn prescan(&self) -> Option<&Prescan> {
+        self.prescan.as_ref()
     }
 
     /// How many rows the result is going to have, if all goes well and that is known.
     pub fn expected(&self) -> Option<u64> {
         let ends = !self.options.modes.again || (self.options.modes.run_for.is_some() && self.options.keeps_times());
-        self.survey.as_ref().filter(|_| ends).map(|survey| survey.expected(&self.options))
+        self.prescan.as_ref().filter(|_| ends).map(|prescan| prescan.expected(&self.options))
     }
 
     /// The targets.
@@ -181,7 +181,7 @@ impl Prepared {
 
     /// How long the run is going to take, in the run's own time, if it keeps its times.
     pub fn duration(&self) -> Option<Nanos> {
-        self.survey.as_ref().and_then(|survey| survey.duration(&self.options)).or(self.options.modes.run_for)
+        self.prescan.as_ref().and_then(|prescan| prescan.duration(&self.options)).or(self.options.modes.run_for)
     }
 
     /// Why the loop waits as it does between requests.
@@ -199,7 +199,7 @@ impl Prepared {
         let rules = IssueRules::of(&self.options, self.devices.len());
         let arena = Arc::clone(self.pool.arena());
         // What is only read stays what it was: a file that a later run may overwrite by force alone.
-        let overwrites = self.survey.as_ref().is_none_or(|survey| survey.requests > survey.reads);
+        let overwrites = self.prescan.as_ref().is_none_or(|prescan| prescan.requests > prescan.reads);
         if self.options.method.does_io() && !self.options.target.rules.reads_only && overwrites {
             self.devices.iter().for_each(Device::mark);
         }
@@ -248,7 +248,7 @@ impl Prepared {
             let meters: Vec<Meter> = disks.filter_map(Meter::start).collect();
             // Where it cannot be, entries cannot be either, and the recorder will say so.
             let _ = self.journal.restate(&self.metadata);
-            let routes = targets::routes(options, self.survey.as_ref(), &self.devices, &self.map);
+            let routes = targets::routes(options, self.prescan.as_ref(), &self.devices, &self.map);
             let plan = Plan::of(options, routes, run);
             let again: Option<Reopen<'_>> = options.modes.again.then(|| {
                 Box::new(|| crate::run::prescan::ahead(options, crate::run::prescan::open(options, shared)?)) as _
@@ -310,13 +310,13 @@ impl Prepared {
 }
 
 /// No more than was allowed, and no more than can be used at once.
-fn buffer_bytes(options: &Options, survey: Option<&Prescan>, targets: usize) -> u64 {
+fn buffer_bytes(options: &Options, prescan: Option<&Prescan>, targets: usize) -> u64 {
     if !options.method.has_device() {
         return UNIT_BYTES;
     }
-    let Some(survey) = survey else { return options.issuing.buffers };
+    let Some(prescan) = prescan else { return options.issuing.buffers };
     // Widening adds at most a block at each end.
-    let largest = (survey.longest_moved * iosonar_trace::SECTOR_BYTES + 2 * UNIT_BYTES).next_power_of_two();
+    let largest = (prescan.longest_moved * iosonar_trace::SECTOR_BYTES + 2 * UNIT_BYTES).next_power_of_two();
     let at_once = (Limits::of(options, targets).slots() + options.issuing.ahead) as u64;
     options.issuing.buffers.min(largest.saturating_mul(at_once)).max(UNIT_BYTES)
 }

@@ -82,8 +82,8 @@ pub fn ahead(options: &Options, load: Box<dyn Reader<Request>>) -> Result<Box<dy
     Ok(if options.wait() == Wait::Inline && options.keeps_times() { Box::new(Ahead::start(load)?) } else { load })
 }
 
-/// Counts what lies in the window. A file that knows itself is asked; others are read through; a pipe cannot be.
-pub fn survey(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
+/// Counts the requests in the window: from the footer if the file has totals, else by reading it. `None` for a pipe.
+pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
     let (load, window) = (&options.load, options.time.window);
     if options.is_piped() {
         return Ok(None);
@@ -99,7 +99,7 @@ pub fn survey(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
     let known = reader.metadata();
     // A footer tells how long the longest request is, but not what it does.
     let is_longest_clear = known.counts.others == 0 || known.span.max_sectors <= SHORT;
-    if reader.is_surveyed() && is_whole && !needs_reaches && is_longest_clear {
+    if reader.has_totals() && is_whole && !needs_reaches && is_longest_clear {
         return Ok(Some(of(known, known, known.span.max_sectors, Vec::new())));
     }
     let mut longest_moved = 0;

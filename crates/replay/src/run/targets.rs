@@ -60,13 +60,13 @@ pub fn open(options: &Options, known: &[trace::Device], is_read: bool) -> Result
 }
 
 /// Refuses a load that reaches beyond its target, where that was asked for.
-pub fn check_fit(options: &Options, survey: Option<&Prescan>, devices: &[Device], map: &Map) -> Result<()> {
-    let Some(survey) = survey.filter(|_| options.target.rules.fit == Fit::Reject) else { return Ok(()) };
-    for (number, &reach) in survey.reaches.iter().enumerate() {
+pub fn check_fit(options: &Options, prescan: Option<&Prescan>, devices: &[Device], map: &Map) -> Result<()> {
+    let Some(prescan) = prescan.filter(|_| options.target.rules.fit == Fit::Reject) else { return Ok(()) };
+    for (number, &reach) in prescan.reaches.iter().enumerate() {
         let Some(target) = map.target_of(DeviceId(number as u16)) else { continue };
         let Device { path, geometry, .. } = &devices[usize::from(target)];
         if reach > geometry.sectors {
-            let name = survey.devices.get(number).map_or("", |device| &device.name);
+            let name = prescan.devices.get(number).map_or("", |device| &device.name);
             return Err(Error::Options(format!(
                 "{} of the load reaches up to sector {reach} ({}), and {} has {} sectors ({}); choose a larger target, or \
                  another --fit",
@@ -82,20 +82,20 @@ pub fn check_fit(options: &Options, survey: Option<&Prescan>, devices: &[Device]
 }
 
 /// The rules by which requests find their places.
-pub fn routes(options: &Options, survey: Option<&Prescan>, devices: &[Device], map: &Map) -> Routes {
+pub fn routes(options: &Options, prescan: Option<&Prescan>, devices: &[Device], map: &Map) -> Routes {
     // Where there is no device, positions are those of the load.
     let fit = if options.method.has_device() { options.target.rules.fit } else { Fit::Wrap };
     let rules = Rules { fit, ..options.target.rules };
     let targets = devices.iter().map(|device| device.geometry).collect();
     let capabilities = devices.iter().map(|device| device.capabilities).collect();
-    Routes::new(targets, map.clone(), rules, survey.map(extents).unwrap_or_default()).with_capabilities(capabilities)
+    Routes::new(targets, map.clone(), rules, prescan.map(extents).unwrap_or_default()).with_capabilities(capabilities)
 }
 
 /// What becomes the whole of a target: the size of the load's device, where it is known, so that all parts of a load are
 /// scaled alike; else what the part at hand reaches.
-fn extents(survey: &Prescan) -> Vec<u64> {
-    let size = |number: usize| survey.devices.get(number).and_then(|device| device.sectors).unwrap_or(0);
-    survey.reaches.iter().enumerate().map(|(number, &reach)| reach.max(size(number))).collect()
+fn extents(prescan: &Prescan) -> Vec<u64> {
+    let size = |number: usize| prescan.devices.get(number).and_then(|device| device.sectors).unwrap_or(0);
+    prescan.reaches.iter().enumerate().map(|(number, &reach)| reach.max(size(number))).collect()
 }
 
 /// `run.targets` of the footer.

@@ -18,12 +18,12 @@ use crate::schedule::clock::wall;
 /// Little enough to be no burden on any device, and enough to see an area of a few percent.
 const SAMPLES: Bounds = Bounds { samples: 512, time: Duration::from_millis(500) };
 
-/// Looks at the targets. `survey` and `load` tell what is going to be asked of them.
+/// Looks at the targets. `prescan` and `load` tell what is going to be asked of them.
 pub fn before(
     options: &Options,
     devices: &[Device],
     map: &Map,
-    survey: Option<&Prescan>,
+    prescan: Option<&Prescan>,
     load: &Metadata,
 ) -> Vec<String> {
     if !options.method.has_device() {
@@ -40,10 +40,10 @@ pub fn before(
         if let Some(rdev) = device.disk() {
             let (disk, queue) = (sysfs::disk_name(rdev).unwrap_or_default(), queue_of(rdev));
             all.extend(before::scheduler(&disk, &queue));
-            let longest = survey.map_or(0, |s| s.longest_moved * SECTOR_BYTES);
+            let longest = prescan.map_or(0, |s| s.longest_moved * SECTOR_BYTES);
             all.extend(before::splitting(&disk, longest, &queue));
         }
-        let reach = reach(options, map, target as u16, survey, load);
+        let reach = reach(options, map, target as u16, prescan, load);
         if options.target.rules.fit == Fit::Wrap {
             all.extend(reach.and_then(|reach| before::size(device.geometry.sectors, reach)));
         }
@@ -55,7 +55,7 @@ pub fn before(
 }
 
 /// How large a target should be for the devices of the load that go there, as far as that is known.
-fn reach(options: &Options, map: &Map, target: u16, survey: Option<&Prescan>, load: &Metadata) -> Option<LoadExtent> {
+fn reach(options: &Options, map: &Map, target: u16, prescan: Option<&Prescan>, load: &Metadata) -> Option<LoadExtent> {
     let goes_there = |number: usize| map.target_of(DeviceId(number as u16)) == Some(target);
     let sizes = load.devices.iter().enumerate().filter(|(number, _)| goes_there(*number));
     let sizes: Option<Vec<u64>> = sizes.map(|(_, device)| device.sectors).collect();
@@ -65,12 +65,12 @@ fn reach(options: &Options, map: &Map, target: u16, survey: Option<&Prescan>, lo
     {
         return Some(LoadExtent::DeviceSize(largest));
     }
-    let survey = survey?;
-    let reaches = survey.reaches.iter().enumerate().filter(|(number, _)| goes_there(*number));
+    let prescan = prescan?;
+    let reaches = prescan.reaches.iter().enumerate().filter(|(number, _)| goes_there(*number));
     if let Some((_, &most)) = reaches.max_by_key(|(_, reach)| **reach) {
         return Some(LoadExtent::AtLeast(most));
     }
-    (0..survey.devices.len().max(1)).all(goes_there).then_some(LoadExtent::AtLeast(survey.span.max_end_sector))
+    (0..prescan.devices.len().max(1)).all(goes_there).then_some(LoadExtent::AtLeast(prescan.span.max_end_sector))
 }
 
 /// Reads a few places of the part that the load reaches.

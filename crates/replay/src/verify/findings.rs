@@ -60,7 +60,7 @@ impl Findings {
             _ => self.mismatches += finding.sectors,
         }
         if let Some(last) = self.kept.last_mut()
-            && last.goes_on_with(&finding)
+            && last.is_continued_by(&finding)
         {
             last.sectors += finding.sectors;
         } else if self.kept.len() < KEPT {

@@ -12,7 +12,7 @@ use crate::model::metadata::Metadata;
 use crate::model::units::Nanos;
 use crate::order::reorder::Reorder;
 
-use super::{Event, EventSource, Window, tell_late};
+use super::{Event, EventSource, Window, notice_late};
 
 /// What goes back that far does not come from another buffer but from another clock, as behind a restart of the machine.
 const ANOTHER_CLOCK: Nanos = Nanos(60_000_000_000);
@@ -139,7 +139,7 @@ impl<S: EventSource> EventSource for InTime<S> {
             self.hold(event);
         }
         self.tell_losses(u64::MAX, about);
-        tell_late(std::mem::take(&mut self.late), self.window.least(), about);
+        notice_late(std::mem::take(&mut self.late), self.window.least(), about);
         Ok(None)
     }
 

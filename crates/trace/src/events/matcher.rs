@@ -85,7 +85,7 @@ impl<S: EventSource> Matcher<S> {
                 human::count(ahead.len() as u64),
                 shown.join(", ")
             ));
-            about.request_time = if taken == Action::Issue { RequestTime::Issued } else { RequestTime::Asked };
+            about.request_time = if taken == Action::Issue { RequestTime::Issued } else { RequestTime::Queued };
         } else if completes {
             about.notice(format!(
                 "the first {} events are only completions, and no request is taken from those: a trace needs the events \

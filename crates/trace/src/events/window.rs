@@ -96,7 +96,7 @@ impl<T: Copy + Ord> Window<T> {
 }
 
 /// Says how many events were not put in order, each of which stood more than so many places behind its own.
-pub fn tell_late(late: u64, places: usize, about: &mut Metadata) {
+pub fn notice_late(late: u64, places: usize, about: &mut Metadata) {
     if late > 0 {
         about.notice(format!(
             "{} stood more than {} places out of the order of time; what belongs to them may not have been \

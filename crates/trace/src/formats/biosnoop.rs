@@ -9,7 +9,7 @@ use crate::formats::format::{Format, TriedOn};
 use crate::model::metadata::{Metadata, RequestTime};
 use crate::model::request::{Comm, Flags, Op, Request};
 use crate::model::rwbs;
-use crate::model::rwbs::NoRequest;
+use crate::model::rwbs::NotARequest;
 use crate::model::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
 use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, words};
 use crate::text::human;
@@ -209,7 +209,7 @@ fn operation(letters: &[u8], sector: u64, bytes: u64) -> Result<Option<(Op, Flag
     // Data comes in sectors; what a command moves is another matter.
     let is_data = bytes.is_multiple_of(SECTOR_BYTES) && sector != NOWHERE;
     match parsed {
-        Err(NoRequest::Unknown) => Err("the type is none of the block layer's: R, W, WS, …"),
+        Err(NotARequest::Unknown) => Err("the type is none of the block layer's: R, W, WS, …"),
         Ok((Op::Flush, flags)) => Ok(Some((Op::Flush, flags))),
         Ok(request) if is_data => Ok(Some(request)),
         _ => Ok(None),

@@ -96,7 +96,7 @@ impl LineFormat for Blkparse {
     }
 
     fn conclude(&mut self, about: &mut Metadata) {
-        self.left_out.tell(about);
+        self.left_out.add_notices(about);
     }
 }
 
@@ -192,7 +192,7 @@ impl Blkparse {
                 Some((whole(rest).map_err(|_| "the sector is no whole number")?, 1))
             }
             (first, second, _) if is_command(action, letters, first, second) => {
-                return self.left_out.count(rwbs::NoRequest::DriverCommand).map(|()| None);
+                return self.left_out.count(rwbs::NotARequest::DriverCommand).map(|()| None);
             }
             // What moves nothing is written without a place: flushes, and the second completion of a write that had to
             // be followed by a flush.

@@ -233,20 +233,21 @@ impl Writer<Request> for IologWriter {
             let line = format!("{us} {} close", self.names.get(index));
             self.line(&line)?;
         }
-        let mut unheld = self.losses.told("fio-iolog", metadata);
-        unheld.said.extend(lost_of_whole("fio-iolog", &HAS_NO, metadata));
-        unheld
-            .said
-            .extend(self.names.told("the format fio-iolog has files, each with a name of its own and without blanks"));
+        let mut loss = self.losses.conversion_loss("fio-iolog", metadata);
+        loss.warnings.extend(lost_of_whole("fio-iolog", &HAS_NO, metadata));
+        loss.warnings.extend(
+            self.names
+                .describe_renamed("the format fio-iolog has files, each with a name of its own and without blanks"),
+        );
         if self.rounded > 0 {
             let count = self.rounded;
-            unheld.said.push(format!(
+            loss.warnings.push(format!(
                 "the format fio-iolog has whole microseconds, of which fio takes 0 for no time: the times of {count} requests were \
                  cut to them, or from 0 moved to {FIRST_US}"
             ));
         }
         self.output.finish()?;
-        Ok(unheld)
+        Ok(loss)
     }
 }
 

@@ -86,11 +86,11 @@ impl Writer<Request> for SpcWriter {
     }
 
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
-        let mut unheld = self.losses.told("SPC", metadata);
-        unheld.said.extend(lost_of_whole("SPC", &HAS_NO, metadata));
-        unheld.said.extend(self.units.told("the format SPC has numbers for devices, not names"));
+        let mut loss = self.losses.conversion_loss("SPC", metadata);
+        loss.warnings.extend(lost_of_whole("SPC", &HAS_NO, metadata));
+        loss.warnings.extend(self.units.describe_renamed("the format SPC has numbers for devices, not names"));
         self.output.finish()?;
-        Ok(unheld)
+        Ok(loss)
     }
 }
 

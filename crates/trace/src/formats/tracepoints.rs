@@ -113,7 +113,7 @@ impl LineFormat for Tracepoints {
     }
 
     fn conclude(&mut self, about: &mut Metadata) {
-        self.left_out.tell(about);
+        self.left_out.add_notices(about);
         self.losses.conclude(about);
     }
 }
@@ -141,7 +141,7 @@ impl Tracepoints {
         is_device(device)?;
         // The completion of a command to the driver tells what that moved.
         if sector == NOWHERE && sectors > 0 || holds_command(&rest[..plus]) {
-            return self.left_out.count(rwbs::NoRequest::DriverCommand).map(|()| None);
+            return self.left_out.count(rwbs::NotARequest::DriverCommand).map(|()| None);
         }
         let (op, flags) = match rwbs::parse(letters, sectors) {
             Ok(request) => request,

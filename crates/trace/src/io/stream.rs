@@ -10,17 +10,17 @@ pub trait Reader<Row>: Send {
 
     /// What is known by now: source and the first devices from the start, each further device before the first row that
     /// names it (a device keeps its number: new ones stand behind the others), counts, span and completeness of what was
-    /// read so far — or all of it from the start, where the format keeps it (then [`Reader::is_surveyed`] is true).
+    /// read so far — or all of it from the start, where the format keeps it (then [`Reader::has_totals`] is true).
     fn metadata(&self) -> &Metadata;
 
     /// Whether [`Reader::metadata`] already describes the whole file.
-    fn is_surveyed(&self) -> bool {
+    fn has_totals(&self) -> bool {
         false
     }
 
     /// Whether [`Reader::metadata`] knows all devices that will ever come.
     fn has_all_devices(&self) -> bool {
-        self.is_surveyed()
+        self.has_totals()
     }
 
     /// How far it is through its file, from 0 to 1, where that can be said.
@@ -49,11 +49,11 @@ pub trait Writer<Row>: Send {
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss>;
 }
 
-/// What a format could not hold of the rows that it was given.
+/// The part of a load or run that the format of the file cannot hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConversionLoss {
-    /// Rows that are not in the file at all.
+    /// Number of rows left out of the file.
     pub rows: u64,
-    /// Everything that is missing, one sentence each, to be said to the user.
-    pub said: Vec<String>,
+    /// One sentence for each kind of loss, to be shown to the user.
+    pub warnings: Vec<String>,
 }

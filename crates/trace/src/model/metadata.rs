@@ -36,8 +36,8 @@ pub struct Metadata {
     /// What the recorder's clocks showed at one moment, of a recording. It stays as it is when rows are moved in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<Clocks>,
-    /// What the rows' time is the time of.
-    #[serde(default, skip_serializing_if = "RequestTime::is_asked")]
+    /// Which event the rows' time is the time of.
+    #[serde(default, skip_serializing_if = "RequestTime::is_default")]
     pub request_time: RequestTime,
     /// How many, and how many of them went wrong.
     pub counts: Counts,
@@ -88,20 +88,21 @@ pub enum Kind {
     Replay,
 }
 
-/// What a request's time is the time of. It tells what its queueing time counts from, and its latency.
+/// Which event of its life a request's time is the time of. Queueing time and latency count from there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestTime {
-    /// It was asked for; after its queueing time it was given to the device.
+    /// It was queued (`Q`); it was issued to the device one queueing time later.
     #[default]
-    Asked,
-    /// It was given to the device; its queueing time was before that.
+    #[serde(rename = "asked")]
+    Queued,
+    /// It was issued to the device (`D`), one queueing time after it was queued.
     Issued,
 }
 
 impl RequestTime {
-    fn is_asked(&self) -> bool {
-        *self == Self::Asked
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }
 
@@ -174,7 +175,7 @@ impl Metadata {
             devices: vec![Device::default()],
             epoch_unix_ns: None,
             clocks: None,
-            request_time: RequestTime::Asked,
+            request_time: RequestTime::Queued,
             counts: Counts::default(),
             span: Span::default(),
             complete: true,

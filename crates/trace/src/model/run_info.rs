@@ -1,13 +1,13 @@
-//! What a run says about itself: the object `run` of a footer. `docs/schema.md` lists its keys.
+//! The object `run` in the footer of a run. `docs/schema.md` lists its keys.
 //!
-//! Runs come from this build, from earlier and later ones, from other programs, and in the classic text. So nothing in
-//! it has to be there, and what is not of its type is kept but not used: see [`Stated`].
+//! Runs come from this build, from earlier and later ones, from other programs, and as classic text. Therefore every key
+//! is optional, and a value of an unexpected type is kept but not used: see [`Field`].
 
 mod counters;
 mod data;
+mod field;
 mod findings;
 mod machine;
-mod stated;
 mod statistics;
 mod targets;
 mod times;
@@ -18,11 +18,11 @@ mod verification;
 #[cfg(test)]
 mod tests;
 
-pub use counters::{Company, DeviceCounters};
+pub use counters::{DeviceCounters, ProcessorContention};
 pub use data::{RunData, Written};
+pub use field::Field;
 pub use findings::{Finding, FindingKind, Pass};
 pub use machine::{IdleState, Machine, ProcessLimits};
-pub use stated::Stated;
 pub use statistics::{DeviceStatistics, RunStatistics, Skipped, Statistics};
 pub use targets::{Queue, RunMount, RunTarget, TargetKind};
 pub use times::{Quantiles, Within};
@@ -30,15 +30,15 @@ pub use value::{OpenMap, OptionValue};
 pub use verdict::{Cause, Late, Moment, Part, Remedy, Verdict};
 pub use verification::{FinalPassCounts, Verification, VerifyMode};
 
-use stated::stated;
+use field::fields;
 
-stated! {
-    /// What a run says about itself.
+fields! {
+    /// The options, environment, warnings and statistics of a run.
     RunInfo {
         /// Path of the replayed load.
         load: String,
-        /// Every option, for programs: by its long name with `_` for `-`. Its names and values are the replayer's; none
-        /// of them is known here.
+        /// Every option, for programs: by its long name with `_` for `-`. The replayer defines names and values; this
+        /// crate knows none of them.
         options: OpenMap,
         /// The options that differ from their defaults, for people: by long name, values as typed.
         typed: OpenMap,
@@ -46,7 +46,7 @@ stated! {
         targets: Vec<RunTarget>,
         /// The first of them; the only one in runs of earlier versions.
         target: RunTarget,
-        /// The machine that it was made on.
+        /// The machine that the run was made on.
         machine: Machine,
         /// The disks' own counters during the run.
         device_counters: Vec<DeviceCounters>,
@@ -58,21 +58,22 @@ stated! {
         started_unix_ns: i64,
         /// The same moment on `CLOCK_MONOTONIC`.
         started_monotonic_ns: i64,
-        /// What was changed on the machine for the run, a sentence each.
+        /// The changes that `--isolate` made to the machine, one sentence each.
         isolation: Vec<String>,
-        /// The engine, by its name.
+        /// The name of the engine.
         engine: String,
-        /// How the loop waited, by the name of `--wait`.
+        /// The wait mode of the issuing loop, as in `--wait`.
         wait: String,
-        /// Why it waited so, as a phrase.
+        /// The reason for this wait mode, as a phrase.
         wait_reason: String,
         /// Contention right before the run.
-        company: Company,
-        /// Percentage of processor time that the host gave to others during the run.
+        #[serde(rename = "company")]
+        contention: ProcessorContention,
+        /// Percentage of processor time that the host gave to other guests during the run.
         stolen_pct: f64,
         /// Null for a real run; else the sentence that is printed on every picture.
         fake: String,
-        /// What verification found: the first ones.
+        /// The first findings of verification.
         findings: Vec<Finding>,
         /// Warnings, one sentence each.
         warnings: Vec<String>,
@@ -82,7 +83,7 @@ stated! {
 }
 
 impl RunInfo {
-    /// An option by its name in JSON; null if it is not there.
+    /// An option by its name in JSON; null if it is missing.
     pub fn option(&self, name: &str) -> &OptionValue {
         self.options.known().map_or(&OptionValue::Null, |options| options.get(name))
     }

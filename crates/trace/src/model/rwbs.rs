@@ -12,7 +12,7 @@ const FLUSHES: Flags = Flags::PREFLUSH.with(Flags::FUA);
 
 /// What is asked of a device that is no request of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoRequest {
+pub enum NotARequest {
     /// A command to the driver.
     DriverCommand,
     /// The reset, the opening and so on of a device's zones.
@@ -25,7 +25,7 @@ pub enum NoRequest {
 ///
 /// # Errors
 /// If it is no request of a load: what else it is.
-pub fn parse(letters: &[u8], sectors: u64) -> Result<(Op, Flags), NoRequest> {
+pub fn parse(letters: &[u8], sectors: u64) -> Result<(Op, Flags), NotARequest> {
     // Mostly it is no more than this.
     match letters {
         b"R" => return Ok((Op::Read, Flags::NONE)),
@@ -42,7 +42,7 @@ pub fn parse(letters: &[u8], sectors: u64) -> Result<(Op, Flags), NoRequest> {
     let (letter, modifiers) = match rest {
         [b'Z', b'A', modifiers @ ..] => (b'W', modifiers),
         [letter, modifiers @ ..] => (*letter, modifiers),
-        [] => return Err(NoRequest::Unknown),
+        [] => return Err(NotARequest::Unknown),
     };
     let mut flags = preflush;
     for modifier in modifiers {
@@ -66,9 +66,9 @@ pub fn parse(letters: &[u8], sectors: u64) -> Result<(Op, Flags), NoRequest> {
         b'F' => Op::Flush,
         // Commands to the driver have no length, or no place. (An append to a zone looks like this where `ZA` is unknown.)
         b'N' if sectors > 0 => Op::WriteZeroes,
-        b'N' => return Err(NoRequest::DriverCommand),
-        b'Z' => return Err(NoRequest::ZoneManagement),
-        _ => return Err(NoRequest::Unknown),
+        b'N' => return Err(NotARequest::DriverCommand),
+        b'Z' => return Err(NotARequest::ZoneManagement),
+        _ => return Err(NotARequest::Unknown),
     };
     // A flush is nothing but that, however it was asked for.
     let flags = if op == Op::Flush { Flags(flags.0 & !FLUSHES.0) } else { flags };
@@ -129,13 +129,13 @@ mod tests {
             assert_eq!(parse(text.as_bytes(), sectors), Ok((op, flags)), "{text}");
         }
         for (text, what) in [
-            ("", NoRequest::Unknown),
-            ("X", NoRequest::Unknown),
-            ("N", NoRequest::DriverCommand),
-            ("NS", NoRequest::DriverCommand),
-            ("ZR", NoRequest::ZoneManagement),
-            ("ZRAS", NoRequest::ZoneManagement),
-            ("ZFS", NoRequest::ZoneManagement),
+            ("", NotARequest::Unknown),
+            ("X", NotARequest::Unknown),
+            ("N", NotARequest::DriverCommand),
+            ("NS", NotARequest::DriverCommand),
+            ("ZR", NotARequest::ZoneManagement),
+            ("ZRAS", NotARequest::ZoneManagement),
+            ("ZFS", NotARequest::ZoneManagement),
         ] {
             assert_eq!(parse(text.as_bytes(), 0), Err(what), "{text}");
         }

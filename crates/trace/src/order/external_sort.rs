@@ -281,7 +281,7 @@ impl Reader<Request> for SortedLoad {
         &self.metadata
     }
 
-    fn is_surveyed(&self) -> bool {
+    fn has_totals(&self) -> bool {
         true
     }
 }

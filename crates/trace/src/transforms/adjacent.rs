@@ -74,7 +74,7 @@ fn apply(loads: Vec<Rows>) -> Result<Rows> {
 
 /// The load, and for each device the end of its used sectors. Reads the load first unless its totals are known.
 fn used_ends(rows: Rows) -> Result<(Rows, Vec<u64>)> {
-    if rows.is_surveyed() && rows.metadata().devices.len() == 1 {
+    if rows.has_totals() && rows.metadata().devices.len() == 1 {
         let end = rows.metadata().span.max_end_sector;
         return Ok((rows, vec![end]));
     }

@@ -161,7 +161,7 @@ fn spaces(rows: Rows, region: u64) -> Result<(Rows, Vec<u64>)> {
     let metadata = rows.metadata();
     let end = metadata.span.max_end_sector;
     let fits = |device: &Device| device.sectors.is_some_and(|size| end <= size);
-    if rows.is_surveyed() && (metadata.devices.len() == 1 || metadata.devices.iter().all(fits)) {
+    if rows.has_totals() && (metadata.devices.len() == 1 || metadata.devices.iter().all(fits)) {
         let spaces = known(&rows, &vec![end; metadata.devices.len()]);
         return Ok((rows, spaces));
     }

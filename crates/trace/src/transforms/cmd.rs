@@ -55,7 +55,7 @@ fn apply(rows: Rows, command: &str) -> Result<Rows> {
         .spawn()
         .map_err(wrap)?;
     let mut metadata = rows.metadata().clone();
-    drop_unheld(&mut metadata);
+    drop_unsupported(&mut metadata);
     let feeder = thread::spawn(move || feed_all(rows, File::from(OwnedFd::from(feed))));
     let stdout = child.stdout.take().ok_or_else(|| wrap(io::ErrorKind::BrokenPipe.into()))?;
     let mut source = Through { name, rows: None, child: Some(child), feeder: Some(feeder), metadata };
@@ -66,7 +66,7 @@ fn apply(rows: Rows, command: &str) -> Result<Rows> {
 }
 
 /// Drops what the text cannot hold: all devices but the first, and the epoch, because the command may move times.
-fn drop_unheld(metadata: &mut Metadata) {
+fn drop_unsupported(metadata: &mut Metadata) {
     metadata.devices.truncate(1);
     metadata.epoch_unix_ns = None;
 }
@@ -78,7 +78,7 @@ fn feed_all(mut rows: Rows, feed: File) -> Result<Metadata> {
         writer.write(&row)?;
     }
     let mut metadata = rows.metadata().clone();
-    writer.finish(&metadata)?.said.into_iter().for_each(|loss| metadata.notice(format!("cmd: {loss}")));
+    writer.finish(&metadata)?.warnings.into_iter().for_each(|loss| metadata.notice(format!("cmd: {loss}")));
     Ok(metadata)
 }
 
@@ -124,7 +124,7 @@ impl Through {
             match feeder.join().unwrap_or_else(|_| Err(Error::format(&self.name, "cannot write its input"))) {
                 Ok(metadata) => {
                     self.metadata = metadata;
-                    drop_unheld(&mut self.metadata);
+                    drop_unsupported(&mut self.metadata);
                 }
                 // A command such as `head` stops reading early.
                 Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {}

@@ -159,7 +159,7 @@ impl Reader<Request> for Edited {
         &self.metadata
     }
 
-    fn is_surveyed(&self) -> bool {
+    fn has_totals(&self) -> bool {
         false
     }
 

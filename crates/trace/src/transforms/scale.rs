@@ -27,7 +27,7 @@ pub static TRANSFORM: Transform = Transform {
         let factor = settings.number("time");
         let exact = Factor::of(factor);
         Ok(Box::new(move |rows| {
-            let begins_at_zero = rows.is_surveyed() && rows.metadata().span.first_ns == 0;
+            let begins_at_zero = rows.has_totals() && rows.metadata().span.first_ns == 0;
             let scaled = PerRow::new(rows, move |mut request| {
                 let Some(at) = exact.rounded(request.at.0) else { return Step::Outside("scale", "time=") };
                 request.at = Nanos(at);

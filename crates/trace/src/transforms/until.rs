@@ -32,8 +32,8 @@ impl Reader<Request> for Until {
         self.rows.metadata()
     }
 
-    fn is_surveyed(&self) -> bool {
-        self.rows.is_surveyed()
+    fn has_totals(&self) -> bool {
+        self.rows.has_totals()
     }
 
     fn has_all_devices(&self) -> bool {

@@ -74,7 +74,7 @@ fn fate(prepared: &Prepared, device: &Device) -> String {
 /// How much of the load writes.
 fn demand(prepared: &Prepared) -> String {
     let again = if prepared.options().modes.again { " of each iteration" } else { "" };
-    match (prepared.survey(), prepared.options().target.rules.reads_only) {
+    match (prepared.prescan(), prepared.options().target.rules.reads_only) {
         (None, false) => "all writes of the load".to_owned(),
         (None, true) => "all but the reads of the load are left out".to_owned(),
         (Some(s), false) => {
@@ -97,7 +97,7 @@ fn demand(prepared: &Prepared) -> String {
 fn sources(prepared: &Prepared, target: u16) -> String {
     let mut labels = labels(prepared, |to| to == Some(target));
     let (_, takes_others) = prepared.map().sources_of(target);
-    if prepared.survey().is_none() && takes_others {
+    if prepared.prescan().is_none() && takes_others {
         labels.push("all other devices".into());
     }
     if labels.is_empty() { "no device of this load".into() } else { labels.join(", ") }
@@ -105,7 +105,7 @@ fn sources(prepared: &Prepared, target: u16) -> String {
 
 /// The devices of the load whose target fulfils the condition, by name and number.
 fn labels(prepared: &Prepared, condition: impl Fn(Option<u16>) -> bool) -> Vec<String> {
-    let known = prepared.survey().map_or(&[][..], |survey| &survey.devices);
+    let known = prepared.prescan().map_or(&[][..], |prescan| &prescan.devices);
     let selected =
         known.iter().enumerate().filter(|(number, _)| condition(prepared.map().target_of(DeviceId(*number as u16))));
     selected.map(|(number, device)| labelled(number, &device.name)).collect()

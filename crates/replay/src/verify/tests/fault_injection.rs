@@ -178,7 +178,7 @@ fn a_discard_that_was_not_done_is_seen_where_the_target_promises_zeros() {
     let ran = run(Discarded::Zeros { unit: 1 });
     let found: Vec<_> = ran.findings.iter().map(|f| (f.kind, f.pass, f.sector, f.sectors)).collect();
     assert_eq!(found, [(FindingKind::Stale, Pass::Read, 3, 10), (FindingKind::Stale, Pass::Final, 3, 10)]);
-    let said = ran.findings[0].on(&[]).to_string();
+    let said = ran.findings[0].describe(&[]).to_string();
     assert!(said.starts_with("sectors 3 to 12: stale; expected zeros, found 1 (request 0)"), "{said}");
     assert_eq!((ran.corrupt(R), ran.far.checked), (1, 16));
     // Only whole units are promised; of the rest nothing is known.
@@ -205,7 +205,7 @@ fn a_lost_write_is_named_with_what_should_be_there_and_what_is() {
     assert_eq!((finding.kind, finding.sector, finding.sectors), (FindingKind::Stale, 0, 16));
     assert_eq!((finding.expected_sequence_number, finding.found_sequence_number), (Some(2), Some(1)));
     assert!(
-        finding.on(&[]).to_string().contains("sectors 0 to 15: stale; expected sequence number 2, found 1"),
+        finding.describe(&[]).to_string().contains("sectors 0 to 15: stale; expected sequence number 2, found 1"),
         "{finding:?}"
     );
 }

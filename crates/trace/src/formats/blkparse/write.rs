@@ -103,24 +103,23 @@ impl Writer<Request> for BlkparseWriter {
         while let event @ Some(_) = self.pending.before(u64::MAX) {
             self.put(event)?;
         }
-        let mut unheld = self.losses.told("blkparse", metadata);
-        unheld.said.extend(lost_of_whole("blkparse", &HAS_NO, metadata));
-        unheld.said.extend(self.pending.told("blkparse"));
-        unheld.said.extend(self.names.told_of_all("blkparse knows devices by number, each by one of its own"));
+        let mut loss = self.losses.conversion_loss("blkparse", metadata);
+        loss.warnings.extend(lost_of_whole("blkparse", &HAS_NO, metadata));
+        loss.warnings.extend(self.pending.warnings("blkparse"));
+        loss.warnings.extend(self.names.describe_all("blkparse knows devices by number, each by one of its own"));
         if self.unknown_processes > 0 {
             let count = self.unknown_processes;
-            unheld
-                .said
+            loss.warnings
                 .push(format!("blkparse knows processes by number: {count} requests of an unknown one are of 0"));
         }
         if self.control > 0 {
             let count = self.control;
-            unheld.said.push(format!(
+            loss.warnings.push(format!(
                 "the format blkparse can't hold everything: {count} requests are of processes whose names have control \
                  characters, which are ? now"
             ));
         }
         self.output.finish()?;
-        Ok(unheld)
+        Ok(loss)
     }
 }

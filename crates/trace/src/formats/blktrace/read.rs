@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::error::{Error, Result};
-use crate::events::{Action, Ahead, Event, EventSource, Matcher, tell_late};
+use crate::events::{Action, Ahead, Event, EventSource, Matcher, notice_late};
 use crate::formats::format::{Opened, Options};
 use crate::formats::support::left_out::LeftOut;
 use crate::io::input::Input;
@@ -115,8 +115,8 @@ impl EventSource for Trace {
                 return Ok(Some(event));
             }
         }
-        tell_late(std::mem::take(&mut self.late), AHEAD, about);
-        self.left_out.tell(about);
+        notice_late(std::mem::take(&mut self.late), AHEAD, about);
+        self.left_out.add_notices(about);
         Ok(None)
     }
 

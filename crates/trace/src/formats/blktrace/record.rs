@@ -1,7 +1,7 @@
 //! A record as it lies in a file, of either version and byte order.
 
 use crate::model::request::{Flags, Op};
-use crate::model::rwbs::NoRequest;
+use crate::model::rwbs::NotARequest;
 
 use super::numbers::{FLAGS, MAGIC, MINOR_BITS, category, event};
 
@@ -117,12 +117,12 @@ pub fn device_name(number: u32) -> String {
 ///
 /// # Errors
 /// If it is no request: what else it is.
-pub fn operation(record: &Record, sectors: u64) -> Result<(Op, Flags), NoRequest> {
+pub fn operation(record: &Record, sectors: u64) -> Result<(Op, Flags), NotARequest> {
     if record.has(category::DRIVER_COMMAND) {
-        return Err(NoRequest::DriverCommand);
+        return Err(NotARequest::DriverCommand);
     }
     if record.has(category::ZONE_MANAGEMENT) {
-        return Err(NoRequest::ZoneManagement);
+        return Err(NotARequest::ZoneManagement);
     }
     let mut flags = Flags::NONE;
     for (bit, flag) in FLAGS {
@@ -141,7 +141,7 @@ pub fn operation(record: &Record, sectors: u64) -> Result<(Op, Flags), NoRequest
     } else if record.has(category::READ) {
         Op::Read
     } else {
-        return Err(NoRequest::Unknown);
+        return Err(NotARequest::Unknown);
     };
     // A flush is nothing but that, however it was asked for.
     let flushes = Flags::PREFLUSH.with(Flags::FUA);

@@ -187,26 +187,25 @@ impl Writer<Request> for BlktraceWriter {
         while let Some((at, action, request)) = self.pending.before(u64::MAX) {
             self.put(at, action, &request)?;
         }
-        let mut unheld = self.losses.told("blktrace", metadata);
+        let mut loss = self.losses.conversion_loss("blktrace", metadata);
         let has_no = [Whole::Preamble, Whole::Sizes, Whole::Epoch];
         let has_no = if self.has_epoch { &has_no[..2] } else { &has_no[..] };
-        unheld.said.extend(lost_of_whole("blktrace", has_no, metadata));
-        unheld.said.extend(self.pending.told("blktrace"));
+        loss.warnings.extend(lost_of_whole("blktrace", has_no, metadata));
+        loss.warnings.extend(self.pending.warnings("blktrace"));
         let never_asked = self.pending.never_asked();
         if never_asked > 0 {
-            unheld.said.push(format!(
+            loss.warnings.push(format!(
                 "{never_asked} requests have no event Q, as it is not known when they were asked for: btrecord and btreplay, \
                  which take nothing else, leave them out"
             ));
         }
-        unheld.said.extend(self.devices.told_of_all("blktrace knows devices by number, each by one of its own"));
+        loss.warnings.extend(self.devices.describe_all("blktrace knows devices by number, each by one of its own"));
         if self.unknown_processes > 0 {
             let count = self.unknown_processes;
-            unheld
-                .said
+            loss.warnings
                 .push(format!("blktrace knows processes by number: {count} requests of an unknown one are of 0"));
         }
         self.output.finish()?;
-        Ok(unheld)
+        Ok(loss)
     }
 }

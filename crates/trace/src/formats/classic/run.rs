@@ -6,7 +6,7 @@ use crate::io::stream::Reader;
 use crate::model::io_result::{IoResult, Outcome};
 use crate::model::metadata::{Kind as TableKind, Metadata};
 use crate::model::request::{Op, Request};
-use crate::model::run_info::{Machine, OpenMap, OptionValue, RunInfo, RunStatistics, RunTarget, Stated};
+use crate::model::run_info::{Field, Machine, OpenMap, OptionValue, RunInfo, RunStatistics, RunTarget};
 use crate::model::units::{Nanos, Sector, Sectors};
 use crate::rows::{metadata_of, note_damage, shown, shown_up_to};
 use crate::text::human;
@@ -21,13 +21,13 @@ pub struct RunReader {
     metadata: Metadata,
     preamble: Option<Preamble>,
     first: Option<Row>,
-    said: Said,
-    /// What is said at the end is said once, however often the end is asked for.
+    output: ReplayerOutput,
+    /// Whether the notices of the end of the file were added: they are added once, however often `next` is called there.
     concluded: bool,
 }
 
 impl RunReader {
-    /// Reads up to the first row, so that what was said before it is known from the start.
+    /// Reads up to the first row, so that the options printed before it are known from the start.
     pub fn new(input: Input) -> Result<Self> {
         let metadata = Metadata { kind: TableKind::Replay, ..metadata_of(&input, NAME) };
         let mut reader = Self {
@@ -35,11 +35,11 @@ impl RunReader {
             metadata,
             preamble: Some(Preamble::default()),
             first: None,
-            said: Said::default(),
+            output: ReplayerOutput::default(),
             concluded: false,
         };
         reader.first = reader.advance()?;
-        reader.said.tell(&mut reader.metadata);
+        reader.output.write_to(&mut reader.metadata);
         Ok(reader)
     }
 
@@ -54,7 +54,7 @@ impl RunReader {
             if line.end == LineEnd::EndOfFile && kind != Kind::Nothing {
                 // The last column may have lost digits, so the row can't be used.
                 self.metadata.notice(format!("line {} has no line end: the file was cut short there", line.number));
-                self.said.cut = true;
+                self.output.cut = true;
                 break;
             }
             match kind {
@@ -65,7 +65,7 @@ impl RunReader {
                 Kind::Bad(problem) => bad_line(&mut self.metadata, line.number, &shown(line.text), problem),
                 Kind::LoadColumns | Kind::ResultColumns => self.end_preamble(),
                 Kind::Nothing | Kind::Text => {
-                    let understood = self.said.hear(line.text);
+                    let understood = self.output.parse(line.text);
                     match &mut self.preamble {
                         Some(preamble) if !understood => preamble.push(line.text),
                         _ => {}
@@ -76,7 +76,7 @@ impl RunReader {
         if !std::mem::replace(&mut self.concluded, true) {
             self.end_preamble();
             note_damage(self.lines.source(), &mut self.metadata);
-            self.said.conclude(&mut self.metadata);
+            self.output.conclude(&mut self.metadata);
         }
         Ok(None)
     }
@@ -123,9 +123,9 @@ fn record(row: &Row, place: u64) -> IoResult {
     }
 }
 
-/// What the replayer said around the rows: its options, its complaints, its closing statistics.
+/// The replayer's output around the rows: its options, its warnings, its closing statistics.
 #[derive(Default)]
-struct Said {
+struct ReplayerOutput {
     options: OpenMap,
     target: RunTarget,
     machine: Machine,
@@ -160,9 +160,9 @@ const TRAILER: &[(&str, &str)] = &[
 
 const MAX_WARNINGS: usize = 50;
 
-impl Said {
-    /// Takes a line that is no row; false if it is just text.
-    fn hear(&mut self, line: &[u8]) -> bool {
+impl ReplayerOutput {
+    /// Parses a line that is not a row; false if it is free text.
+    fn parse(&mut self, line: &[u8]) -> bool {
         let text = String::from_utf8_lossy(line);
         let text = text.trim();
         if std::mem::take(&mut self.in_bad_input) && text == "'" {
@@ -172,8 +172,8 @@ impl Said {
             self.fake = Some(text.to_owned());
             return true;
         }
-        if let Some(said) = text.strip_prefix("INFO:") {
-            self.hear_info(said.trim());
+        if let Some(info) = text.strip_prefix("INFO:") {
+            self.parse_info(info.trim());
         } else if text.starts_with("ERROR: bad input") {
             // The line that it quotes has its own line end.
             (self.bad_input, self.in_bad_input) = (self.bad_input + 1, true);
@@ -187,34 +187,34 @@ impl Said {
         } else if said_of_program(text, " ended at ").is_some() {
             self.ended = true;
         } else {
-            return self.hear_trailer(text);
+            return self.parse_trailer(text);
         }
         true
     }
 
-    fn hear_info(&mut self, said: &str) {
-        let Some((name, value)) = said.split_once('=') else { return };
+    fn parse_info(&mut self, info: &str) {
+        let Some((name, value)) = info.split_once('=') else { return };
         if name == "device" {
             let sectors = value.split_once("has blocks=").and_then(|(_, n)| n.split_whitespace().next()?.parse().ok());
             if let Some(sectors) = sectors {
-                self.target.sectors = Stated::Known(sectors);
+                self.target.sectors = Field::Known(sectors);
             }
         } else if self.options.len() < MAX_WARNINGS {
             self.options.insert(name.trim(), number_or_text(value.trim()));
         }
     }
 
-    fn hear_trailer(&mut self, text: &str) -> bool {
+    fn parse_trailer(&mut self, text: &str) -> bool {
         let Some((name, value)) = text.rsplit_once(':') else { return false };
         let name = name.trim_start_matches('#').split_whitespace().collect::<Vec<_>>().join(" ");
-        let Some((_, key)) = TRAILER.iter().find(|(said, _)| *said == name) else { return false };
+        let Some((_, key)) = TRAILER.iter().find(|(label, _)| *label == name) else { return false };
         let value = value.split_whitespace().next().unwrap_or_default();
         self.statistics.insert(key, number_or_text(value));
         true
     }
 
-    /// Puts what was said so far into the metadata.
-    fn tell(&self, metadata: &mut Metadata) {
+    /// Stores everything parsed so far in the metadata.
+    fn write_to(&self, metadata: &mut Metadata) {
         metadata.run = Some(Box::new(RunInfo {
             load: None.into(),
             options: self.options.clone().into(),
@@ -270,9 +270,9 @@ impl Said {
         }
         let warnings: Vec<String> = self.warnings.clone();
         for warning in warnings {
-            metadata.notice(format!("the replayer said: {warning}"));
+            metadata.notice(format!("warning of the replayer: {warning}"));
         }
-        self.tell(metadata);
+        self.write_to(metadata);
     }
 }
 

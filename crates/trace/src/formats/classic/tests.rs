@@ -172,14 +172,14 @@ fn written_load(rows: &[Request], metadata: &Metadata) -> (String, ConversionLos
     for row in rows {
         writer.write(row).unwrap();
     }
-    let unheld = writer.finish(metadata).unwrap();
-    (std::fs::read_to_string(path).unwrap(), unheld)
+    let loss = writer.finish(metadata).unwrap();
+    (std::fs::read_to_string(path).unwrap(), loss)
 }
 
 #[test]
 fn rows_line_up() {
     let rows = [request(1_500_000_000, Op::Read, 2, 3), request(3_599_890_074_831, Op::Write, 7_971_176, 1024)];
-    let (text, unheld) = written_load(&rows, &Metadata::new(crate::Kind::Load, "classic"));
+    let (text, loss) = written_load(&rows, &Metadata::new(crate::Kind::Load, "classic"));
     assert!(
         text.ends_with(
             "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n   1.500000000 ;          2 ;   3 ; R ;   \
@@ -187,7 +187,7 @@ fn rows_line_up() {
         ),
         "{text}"
     );
-    assert_eq!(unheld, ConversionLoss::default());
+    assert_eq!(loss, ConversionLoss::default());
 }
 
 #[test]
@@ -197,8 +197,8 @@ fn what_the_text_cannot_hold_is_said() {
         request(0, Op::Flush, 0, 0),
         Request { latency: Some(Nanos(1)), ..request(5, Op::Write, 2, 3) },
     ];
-    let (text, unheld) = written_load(&rows, &Metadata::new(crate::Kind::Load, "x"));
-    assert_eq!((unheld.rows, unheld.said.len()), (1, 4), "{unheld:?}");
+    let (text, loss) = written_load(&rows, &Metadata::new(crate::Kind::Load, "x"));
+    assert_eq!((loss.rows, loss.warnings.len()), (1, 4), "{loss:?}");
     let back = load(text.as_bytes()).0;
     assert_eq!(back, [request(0, Op::Read, 2, 3), request(10, Op::Write, 2, 3)]);
 }
@@ -235,8 +235,8 @@ fn what_the_text_cannot_hold_of_a_run_did_complete_all_the_same() {
     // This one did not.
     writer.write(&IoResult { completed: None, ..rows[0] }).unwrap();
     rows.iter().for_each(|row| writer.write(row).unwrap());
-    let unheld = writer.finish(&metadata).unwrap();
-    assert_eq!((unheld.rows, unheld.said.len()), (3, 3), "{unheld:?}");
+    let loss = writer.finish(&metadata).unwrap();
+    assert_eq!((loss.rows, loss.warnings.len()), (3, 3), "{loss:?}");
     let (_, metadata) = run(&std::fs::read(&path).unwrap());
     assert_eq!(metadata.counts.unmatched, 1, "{:?}", metadata.notices);
 }
@@ -249,7 +249,7 @@ fn flags_and_beginning_of_a_run_are_not_lost_without_a_word() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = crate::create_run(&folder.path().join("x.replay"), &metadata).unwrap();
     writer.write(&IoResult { flags: crate::Flags::FUA, ..rows[0] }).unwrap();
-    let said = writer.finish(&metadata).unwrap().said;
+    let said = writer.finish(&metadata).unwrap().warnings;
     assert!(said[0].ends_with("1 requests lost their flags (FUA, sync, metadata, …)"), "{said:?}");
     assert!(said[1].ends_with("the date and time at which it began, nor for names of devices"), "{said:?}");
 }

@@ -108,10 +108,10 @@ impl Writer<Request> for LoadWriter {
     }
 
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
-        let mut unheld = self.losses.told("classic", metadata);
-        unheld.said.extend(lost_of_whole("classic", &HAS_NO, metadata));
+        let mut loss = self.losses.conversion_loss("classic", metadata);
+        loss.warnings.extend(lost_of_whole("classic", &HAS_NO, metadata));
         self.output.finish()?;
-        Ok(unheld)
+        Ok(loss)
     }
 }
 
@@ -156,12 +156,12 @@ impl Writer<IoResult> for RunWriter {
         let trailer = trailer(metadata, &self.written, self.losses.others + self.run_losses.outside);
         self.output.write_all(trailer.as_bytes()).map_err(|e| self.output.error(e))?;
         // A run that was cut short says so in its last line.
-        let mut unheld = self.losses.told("classic", &Metadata { complete: true, ..metadata.clone() });
-        unheld.rows += self.run_losses.incomplete + self.run_losses.outside;
-        unheld.said.splice(0..0, self.run_losses.sentences());
-        unheld.said.extend(lost_of_whole("classic", &HAS_NO, metadata));
+        let mut loss = self.losses.conversion_loss("classic", &Metadata { complete: true, ..metadata.clone() });
+        loss.rows += self.run_losses.incomplete + self.run_losses.outside;
+        loss.warnings.splice(0..0, self.run_losses.sentences());
+        loss.warnings.extend(lost_of_whole("classic", &HAS_NO, metadata));
         self.output.finish()?;
-        Ok(unheld)
+        Ok(loss)
     }
 }
 

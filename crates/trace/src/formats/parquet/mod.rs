@@ -2,8 +2,8 @@
 //!
 //! What is written has all the columns, in row groups of bounded size, and the metadata in its footer. What is read may
 //! come from any producer: columns in any order, 32 or 64 bits wide, nullable or not, optional ones missing, without
-//! our metadata, or with what other programs kept of it when they changed the rows. Such a file is surveyed once before
-//! its rows are handed out.
+//! our metadata, or with what other programs kept of it when they changed the rows. Such a file is read once to count its rows before
+//! they are handed out.
 
 mod batch;
 mod buffers;

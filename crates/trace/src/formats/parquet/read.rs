@@ -176,23 +176,23 @@ pub struct TableReader<Row> {
     batch_rows: usize,
     next_in_batch: usize,
     next_row: u64,
-    survey: Survey,
+    totals: Totals,
     row: std::marker::PhantomData<fn() -> Row>,
 }
 
-/// Who counted the rows.
+/// Where the totals in the metadata come from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Survey {
-    /// This reader is about it.
+enum Totals {
+    /// This reader is counting the rows.
     Counting,
-    /// This reader did.
+    /// This reader has counted all rows.
     Counted,
-    /// The program that wrote the file, as its footer says.
-    Trusted,
+    /// From the footer, written by the program that wrote the rows.
+    FromFooter,
 }
 
 impl<Row: Table> TableReader<Row> {
-    /// Of that file. Where its footer does not describe it, all of it is read once and each row shown to `look`.
+    /// Opens the table. If its footer does not describe the rows, reads all rows once and passes each of them to `look`.
     pub fn new(mut file: TableFile, mut look: impl FnMut(&Row)) -> Result<Self> {
         let places = places::<Row>(&file)?;
         let mut metadata = file.footer.take().unwrap_or_else(|| empty_metadata(file.kind, &file.path));
@@ -216,7 +216,7 @@ impl<Row: Table> TableReader<Row> {
             batch_rows: 0,
             next_in_batch: 0,
             next_row: 0,
-            survey: if trust == Trust::Footer { Survey::Trusted } else { Survey::Counting },
+            totals: if trust == Trust::Footer { Totals::FromFooter } else { Totals::Counting },
             row: std::marker::PhantomData,
         };
         if trust == Trust::Rows {
@@ -238,7 +238,7 @@ impl<Row: Table> TableReader<Row> {
     fn rewind(&mut self) {
         self.columns.clear();
         (self.next_group, self.batch_rows, self.next_in_batch, self.next_row) = (0, 0, 0, 0);
-        self.survey = Survey::Counted;
+        self.totals = Totals::Counted;
     }
 
     /// The next row that is one.
@@ -255,12 +255,12 @@ impl<Row: Table> TableReader<Row> {
             self.next_row += 1;
             match row {
                 Ok(row) => {
-                    if self.survey == Survey::Counting {
+                    if self.totals == Totals::Counting {
                         row.count(&mut self.metadata);
                     }
                     return Ok(Some(row));
                 }
-                Err(_) if self.survey == Survey::Counted => {}
+                Err(_) if self.totals == Totals::Counted => {}
                 Err(problem) => {
                     self.metadata.counts.bad_lines += 1;
                     self.metadata.notice_of_line(format!("row {number} left out: {problem}"));
@@ -339,7 +339,7 @@ impl<Row: Table> Reader<Row> for TableReader<Row> {
         &self.metadata
     }
 
-    fn is_surveyed(&self) -> bool {
+    fn has_totals(&self) -> bool {
         true
     }
 

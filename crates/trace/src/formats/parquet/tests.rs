@@ -29,7 +29,7 @@ fn rows<Row>(reader: &mut dyn Reader<Row>) -> Vec<Row> {
 
 pub(super) fn open_load(path: &Path) -> (Vec<Request>, Metadata) {
     let Opened::Load(mut reader) = crate::open(path).unwrap() else { panic!("not a load") };
-    assert!(reader.is_surveyed());
+    assert!(reader.has_totals());
     let rows = rows(reader.as_mut());
     (rows, reader.metadata().clone())
 }
@@ -137,7 +137,7 @@ proptest! {
             writer.write(row).unwrap();
             metadata.count_request(row);
         }
-        prop_assert!(writer.finish(&metadata).unwrap().said.is_empty());
+        prop_assert!(writer.finish(&metadata).unwrap().warnings.is_empty());
         let (read, footer) = open_load(&path);
         let named = written.iter().map(|row| usize::from(row.device.0) + 1).max().unwrap_or(0);
         let mut footer = footer;
@@ -238,7 +238,7 @@ pub(super) fn foreign(path: &Path, times: &[i64], footer: Option<&str>) {
 }
 
 #[test]
-fn foreign_tables_are_surveyed() {
+fn rows_of_foreign_tables_are_counted_at_opening() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.parquet");
     foreign(&path, &[3, 4, 13, 14, 20], None);

@@ -47,7 +47,7 @@ pub fn written(format: &str, rows: &[Request], about: &Metadata) -> (Vec<u8>, Ve
     for row in rows {
         writer.write(row).unwrap();
     }
-    let said = writer.finish(about).unwrap().said;
+    let said = writer.finish(about).unwrap().warnings;
     (std::fs::read(path).unwrap(), said)
 }
 

@@ -1,7 +1,7 @@
 //! What traces of events tell of that is no request of a load, counted while it is read and said at the end.
 
 use crate::model::metadata::Metadata;
-use crate::model::rwbs::NoRequest;
+use crate::model::rwbs::NotARequest;
 use crate::text::human;
 
 /// The counts, in events: a command has several as well.
@@ -18,17 +18,17 @@ impl LeftOut {
     ///
     /// # Errors
     /// If it is of no known operation: nobody should believe that it was left out on purpose.
-    pub fn count(&mut self, what: NoRequest) -> Result<(), &'static str> {
+    pub fn count(&mut self, what: NotARequest) -> Result<(), &'static str> {
         match what {
-            NoRequest::DriverCommand => self.driver_commands += 1,
-            NoRequest::ZoneManagement => self.zone_operations += 1,
-            NoRequest::Unknown => return Err("an unknown operation"),
+            NotARequest::DriverCommand => self.driver_commands += 1,
+            NotARequest::ZoneManagement => self.zone_operations += 1,
+            NotARequest::Unknown => return Err("an unknown operation"),
         }
         Ok(())
     }
 
-    /// Tells of them, once.
-    pub fn tell(&mut self, about: &mut Metadata) {
+    /// Adds a notice for each count, and resets the counts.
+    pub fn add_notices(&mut self, about: &mut Metadata) {
         let Self { remaps, driver_commands, zone_operations } = std::mem::take(self);
         for (count, what) in [
             (remaps, "requests that were handed from one device to another (remapped)"),

@@ -73,9 +73,9 @@ impl Losses {
         self
     }
 
-    /// All of them, for those who wait for them.
-    pub fn told(&self, format: &str, metadata: &Metadata) -> ConversionLoss {
-        ConversionLoss { rows: self.others + self.negative + self.too_long, said: self.sentences(format, metadata) }
+    /// All counts, with one warning for each.
+    pub fn conversion_loss(&self, format: &str, metadata: &Metadata) -> ConversionLoss {
+        ConversionLoss { rows: self.others + self.negative + self.too_long, warnings: self.sentences(format, metadata) }
     }
 
     fn sentences(&self, format: &str, metadata: &Metadata) -> Vec<String> {

@@ -23,8 +23,8 @@ struct Given<Name> {
     is_used: bool,
 }
 
-/// Changed names that are told one by one.
-const MOST_TOLD: usize = 8;
+/// Changed names that a message lists; further ones are only counted.
+const MAX_DESCRIBED: usize = 8;
 
 impl<Name: Clone + Eq + Hash + Display> Names<Name> {
     /// Of those devices, which are known by now.
@@ -78,24 +78,25 @@ impl<Name: Clone + Eq + Hash + Display> Names<Name> {
         &self.given[device].is
     }
 
-    /// What became of the names that were lost, behind that beginning of a sentence.
-    pub fn told(&self, beginning: &str) -> Option<String> {
-        self.tell(beginning, |given| !given.was.is_empty())
+    /// A sentence that begins with `beginning` and lists the devices whose name was changed; `None` if there are none.
+    pub fn describe_renamed(&self, beginning: &str) -> Option<String> {
+        self.describe(beginning, |given| !given.was.is_empty())
     }
 
-    /// The same, and what became of devices without a name: for formats where the made-up name is one that others have.
-    pub fn told_of_all(&self, beginning: &str) -> Option<String> {
-        self.tell(beginning, |_| true)
+    /// Like [`Names::describe_renamed`], but also lists devices without a name: for formats in which the generated name
+    /// may be that of a real device.
+    pub fn describe_all(&self, beginning: &str) -> Option<String> {
+        self.describe(beginning, |_| true)
     }
 
-    fn tell(&self, beginning: &str, counts: fn(&Given<Name>) -> bool) -> Option<String> {
+    fn describe(&self, beginning: &str, counts: fn(&Given<Name>) -> bool) -> Option<String> {
         let is_lost = |given: &&Given<Name>| given.is_used && counts(given) && given.is.to_string() != given.was;
         let lost = || self.given.iter().filter(is_lost);
         let one = |given: &Given<Name>| match given.was.as_str() {
             "" => format!("one without a name is {}", given.is),
             was => format!("{was} is {}", given.is),
         };
-        let mut told: Vec<String> = lost().take(MOST_TOLD).map(one).collect();
+        let mut told: Vec<String> = lost().take(MAX_DESCRIBED).map(one).collect();
         let more = lost().count() - told.len();
         if more > 0 {
             told.push(format!("and so on for {more} more"));
@@ -171,7 +172,7 @@ mod tests {
             writer.write(&rows[0]).unwrap();
             writer.learn_devices(&about(&[late]).devices);
             writer.write(&rows[1]).unwrap();
-            let said = writer.finish(&about(&["s a", late])).unwrap().said;
+            let said = writer.finish(&about(&["s a", late])).unwrap().warnings;
             let (rows, read) = load(format, &std::fs::read(path).unwrap());
             let names: Vec<_> = rows.iter().map(|row| &read.devices[usize::from(row.device.0)].name).collect();
             assert_eq!(names, expected, "{format}");
@@ -185,9 +186,9 @@ mod tests {
         let devices: Vec<Device> =
             (0..10).map(|number| Device { name: format!("sd {number}"), sectors: None }).collect();
         let mut names = Names::new(|name| name.parse::<u64>().ok(), |place| place as u64, &devices);
-        assert_eq!(names.told("x"), None, "none has a request");
+        assert_eq!(names.describe_renamed("x"), None, "none has a request");
         (0..10).for_each(|number| assert_eq!(*names.of(number), number as u64));
-        let told = names.told("x").unwrap();
+        let told = names.describe_renamed("x").unwrap();
         assert!(told.starts_with("x: sd 0 is 0, sd 1 is 1, "), "{told}");
         assert!(told.ends_with(", sd 7 is 7, and so on for 2 more"), "{told}");
     }

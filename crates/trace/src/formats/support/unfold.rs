@@ -67,7 +67,7 @@ impl Unfolded {
         let span = |time: Option<crate::Nanos>| time.and_then(|t| u64::try_from(t.0).ok());
         let queued = span(request.queued);
         let (asked, issued) = match (self.request_time, queued) {
-            (RequestTime::Asked, _) => (Some(at), queued.map(|queued| at.saturating_add(queued))),
+            (RequestTime::Queued, _) => (Some(at), queued.map(|queued| at.saturating_add(queued))),
             (RequestTime::Issued, None) => (None, Some(at)),
             (RequestTime::Issued, Some(queued)) => {
                 // Nothing is before the zero of time, nor before what was written already.
@@ -97,8 +97,8 @@ impl Unfolded {
         self.never_asked
     }
 
-    /// What became of times that have no place, if there are such, and how to read those of the issue again.
-    pub fn told(&self, format: &str) -> Vec<String> {
+    /// Warnings: how many times did not fit the format, and how to read the times of the issue back.
+    pub fn warnings(&self, format: &str) -> Vec<String> {
         let mut said = Vec::new();
         if self.clipped > 0 {
             said.push(format!(
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_queueing_time_is_behind_the_asking() {
-        let events = unfolded(RequestTime::Asked, &[(10, Some(5), Some(30)), (12, None, Some(1))]);
+        let events = unfolded(RequestTime::Queued, &[(10, Some(5), Some(30)), (12, None, Some(1))]);
         assert_eq!(events, [(10, 'Q'), (12, 'Q'), (13, 'C'), (15, 'D'), (45, 'C')]);
     }
 
@@ -169,11 +169,11 @@ mod tests {
         let request = Request::new(Nanos(0), Op::Read, Sector(0), Sectors(8));
         let queued = Request { queued: Some(Nanos(5)), ..request };
         for (request_time, request, told) in
-            [(RequestTime::Issued, queued, 1), (RequestTime::Issued, request, 0), (RequestTime::Asked, queued, 0)]
+            [(RequestTime::Issued, queued, 1), (RequestTime::Issued, request, 0), (RequestTime::Queued, queued, 0)]
         {
             let mut unfolded = Unfolded::new(request_time);
             unfolded.push(15, &request);
-            assert_eq!(unfolded.told("x").len(), told);
+            assert_eq!(unfolded.warnings("x").len(), told);
         }
     }
 
@@ -183,11 +183,11 @@ mod tests {
         let mut unfolded = Unfolded::new(RequestTime::Issued);
         unfolded.push(15, &request);
         assert_eq!(
-            unfolded.told("x"),
+            unfolded.warnings("x"),
             ["the times are those of the issue: read what was written as x with `--action D`"]
         );
         unfolded.push(14, &request);
-        assert!(unfolded.told("x")[0].contains("1 requests were asked for before"), "{:?}", unfolded.told("x"));
+        assert!(unfolded.warnings("x")[0].contains("1 requests were asked for before"), "{:?}", unfolded.warnings("x"));
     }
 
     #[test]

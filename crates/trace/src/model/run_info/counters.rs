@@ -1,29 +1,29 @@
-//! What the machine and its disks counted before and during a run.
+//! Counters of the machine before a run, and of its disks during the run.
 
 use serde::{Deserialize, Serialize};
 
 /// Contention for the processors right before a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Company {
+pub struct ProcessorContention {
     /// Processors that the replay may use.
     pub processors: usize,
-    /// Other threads that were running or ready to, on average, for that many processors.
+    /// Mean number of other threads running or runnable on these processors.
     pub ready: f64,
-    /// The percentage of the processors' time that the host gave to others.
+    /// Percentage of the processors' time that the host gave to other guests.
     pub stolen_pct: f64,
 }
 
-/// What a disk counted while a run went on. Whoever else used it is in there as well.
+/// A disk's counters over a run. They include the I/O of other users of the disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceCounters {
-    /// Its name; that of the disk for a partition.
+    /// Name of the disk; for a partition, that of its disk.
     pub disk: String,
-    /// Requests that it completed.
+    /// Completed requests.
     pub requests: u64,
-    /// Requests that were merged into others, so that they are not among these.
+    /// Requests merged into others; `requests` does not include them.
     pub merged: u64,
-    /// The times that all of them took, added up, in seconds. Divided by a time it is the mean number of requests in flight.
+    /// Sum of the times of all requests, in seconds. Divided by a duration, it is the mean number of requests in flight.
     pub busy_s: f64,
-    /// How long was counted, in seconds.
+    /// Duration of the measurement, in seconds.
     pub seconds: f64,
 }

@@ -2,29 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::stated::stated;
+use super::field::fields;
 
-stated! {
+fields! {
     /// The data of a run's writes.
     RunData {
-        /// What it is, in words.
+        /// The kind of data, in words.
         what: String,
-        /// What its random parts depend on.
+        /// The seed of its random parts.
         seed: u64,
-        /// How much of it there was; missing in a recovered run.
+        /// Its amount; missing in a recovered run.
         written: Written,
     }
 }
 
-/// How much was made, and how much of it was duplicates.
+/// The amount of data written, and of duplicates in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
-    /// Bytes in all.
+    /// Total bytes.
     pub bytes: u64,
-    /// Whole blocks of 4 KiB among them, at positions that are multiples of 4 KiB.
+    /// Whole, aligned blocks of 4 KiB.
     pub blocks: u64,
-    /// Blocks that repeat one before, as `--dedupe` asked for.
+    /// Blocks that duplicate an earlier one (`--dedupe`).
     pub duplicates: u64,
-    /// Parts of blocks, at the ends of requests: never duplicates.
+    /// Partial blocks at the ends of requests; these are never duplicates.
     pub partial_blocks: u64,
 }

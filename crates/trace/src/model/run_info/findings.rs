@@ -1,4 +1,4 @@
-//! What verification found: each lie with its place, what should have been there, what was, and when it was seen.
+//! Findings of verification: where a sector is wrong, the expected and the actual content, and when it was detected.
 
 use std::fmt::{self, Display};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::human;
 
-/// How a sector is not what it should be.
+/// In which way a sector is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
@@ -15,27 +15,27 @@ pub enum FindingKind {
     Stale,
     /// It holds nothing that this run wrote.
     Lost,
-    /// As one of these, but another sector of the same write arrived: the write was torn.
+    /// Stale or lost, but another sector of the same write arrived: the write was torn.
     Torn,
-    /// It holds what was meant for another sector, or for another target.
+    /// It holds data of another sector, or of another target.
     Misdirected,
-    /// It was written by this run, but bits are not as they were.
+    /// This run wrote it, but bits have changed.
     Damaged,
-    /// It holds what was not there to be written yet, or never was.
+    /// It holds data that had not been written yet, or that no request writes.
     Unexpected,
-    /// The target said that it had read the sector, but brought nothing.
+    /// The target reported a successful read, but left the buffer untouched.
     Unread,
-    /// The target could not read the sector, when iosonar itself asked for it.
+    /// The target could not read the sector when iosonar checked it.
     Unreadable,
 }
 
 impl FindingKind {
-    /// What it is if another sector of the same write arrived.
+    /// Stale and lost become torn if another sector of the same write arrived (`is_torn`).
     pub fn torn_if(self, is_torn: bool) -> Self {
         if is_torn && matches!(self, Self::Stale | Self::Lost) { Self::Torn } else { self }
     }
 
-    /// In a word or two.
+    /// Its name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stale => "stale",
@@ -50,80 +50,80 @@ impl FindingKind {
     }
 }
 
-/// When it was seen.
+/// The pass that detected a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pass {
-    /// By a read of the load.
+    /// A read of the load.
     Read,
-    /// By the read at once after a write.
+    /// The read right after a write.
     Reread,
-    /// At the end.
+    /// The pass over all written sectors after the run.
     Final,
 }
 
-/// Sectors side by side that are wrong in the same way.
+/// Adjacent sectors that are wrong in the same way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// How.
+    /// In which way they are wrong.
     pub kind: FindingKind,
-    /// When it was seen.
+    /// The pass that detected it.
     pub pass: Pass,
-    /// Which of the run's targets.
+    /// The index of the target.
     pub target: u16,
     /// The first sector.
     pub sector: u64,
-    /// How many.
+    /// The number of sectors.
     pub sectors: u64,
-    /// What they should hold, if that is what a request wrote.
+    /// The sequence number of the request whose data they should hold, if a request of this run wrote them.
     pub expected_sequence_number: Option<u64>,
-    /// Whether they should hold zeros: they were discarded on a target that then returns zeros, or zeros were written.
+    /// Whether they should hold zeros: zeros were written, or they were discarded on a target that then returns zeros.
     pub expected_zeros: bool,
-    /// What they hold, if a request of this run wrote it.
+    /// The sequence number of the request whose data they hold, if it is of this run.
     pub found_sequence_number: Option<u64>,
-    /// Number in the load of the request that wrote what was found.
+    /// Number in the load of the request whose data was found.
     pub found_request: Option<u64>,
-    /// Where what was found in the first belongs.
+    /// The sector to which the data found in the first sector belongs.
     pub found_sector: Option<u64>,
-    /// On which target that is.
+    /// The index of the target to which that data belongs.
     pub found_target: Option<u16>,
-    /// The request that saw it (with [`Pass::Reread`]: the write), by its number in the load.
+    /// Number in the load of the request that detected it (with [`Pass::Reread`]: the write).
     pub request: Option<u64>,
-    /// When it was seen, since virtual zero.
+    /// When it was detected, since virtual zero.
     pub at_ns: i64,
     /// The error number of [`FindingKind::Unreadable`].
     pub errno: Option<i32>,
 }
 
 impl Finding {
-    /// Whether `other` goes on where it ends.
-    pub fn goes_on_with(&self, other: &Self) -> bool {
-        let place = |f: &Self| f.found_sector.map(|sector| sector.wrapping_sub(f.sector));
+    /// Whether `other` begins at its end and is otherwise the same finding.
+    pub fn is_continued_by(&self, other: &Self) -> bool {
+        let shift = |f: &Self| f.found_sector.map(|sector| sector.wrapping_sub(f.sector));
         (self.target, self.sector + self.sectors) == (other.target, other.sector)
             && (self.kind, self.pass, self.request, self.at_ns) == (other.kind, other.pass, other.request, other.at_ns)
             && (self.expected_sequence_number, self.found_sequence_number)
                 == (other.expected_sequence_number, other.found_sequence_number)
             && self.expected_zeros == other.expected_zeros
-            && (place(self), self.found_target, self.errno) == (place(other), other.found_target, other.errno)
+            && (shift(self), self.found_target, self.errno) == (shift(other), other.found_target, other.errno)
     }
 }
 
-/// A finding in words.
-struct Told<'a>(&'a Finding, &'a [PathBuf]);
+/// A finding and the paths of all targets, to be printed.
+struct Description<'a>(&'a Finding, &'a [PathBuf]);
 
-impl Display for Told<'_> {
+impl Display for Description<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.tell(f, self.1)
+        self.0.write(f, self.1)
     }
 }
 
 impl Finding {
-    /// It in words; the run's targets are named where there are several.
-    pub fn on<'a>(&'a self, targets: &'a [PathBuf]) -> impl Display + 'a {
-        Told(self, targets)
+    /// A sentence for people. It names the target if the run has several.
+    pub fn describe<'a>(&'a self, targets: &'a [PathBuf]) -> impl Display + 'a {
+        Description(self, targets)
     }
 
-    fn tell(&self, f: &mut fmt::Formatter<'_>, targets: &[PathBuf]) -> fmt::Result {
+    fn write(&self, f: &mut fmt::Formatter<'_>, targets: &[PathBuf]) -> fmt::Result {
         let name = |target: u16| targets.get(usize::from(target)).filter(|_| targets.len() > 1);
         let Self { sector, sectors, .. } = self;
         match sectors {

@@ -1,27 +1,27 @@
-//! The machine that a run was made on: what can affect a measurement.
+//! The machine that a run was made on: properties that can affect a measurement.
 
-use super::stated::stated;
+use super::field::fields;
 
-stated! {
-    /// The machine that a run was made on. Null means that it has no such value.
+fields! {
+    /// The machine that a run was made on. Null means that the machine has no such value.
     Machine {
-        /// Release of the kernel.
+        /// Kernel release.
         kernel: String,
-        /// Its build.
+        /// Kernel build.
         kernel_version: String,
-        /// Its boot parameters.
+        /// Boot parameters.
         kernel_command_line: String,
         /// Host name.
         hostname: String,
-        /// Model of the processor.
+        /// Processor model.
         processor: String,
         /// Processors that the replay may use.
         cpus: usize,
-        /// All that are online, as the kernel lists them.
+        /// Online processors, in the kernel's list format.
         cpus_online: String,
-        /// Isolated ones.
+        /// Isolated processors, in the kernel's list format.
         cpus_isolated: String,
-        /// Memory.
+        /// Size of the memory.
         memory_kib: u64,
         /// Frequency governors of the processors, each once.
         governor: String,
@@ -29,39 +29,39 @@ stated! {
         idle_driver: String,
         /// The cpuidle governor.
         idle_governor: String,
-        /// The idle states of a processor, from the shallowest to the deepest.
+        /// Idle states of a processor, from the shallowest to the deepest.
         idle_states: Vec<IdleState>,
         /// `always`, `madvise` or `never`.
         transparent_hugepages: String,
-        /// The kernel's clock.
+        /// The kernel's clock source.
         clock_source: String,
         /// Soft limits of the replay process.
         limits: ProcessLimits,
         /// Hypervisor or container; `none` for none.
         virtualisation: String,
-        /// When the run began, as classic results tell it: without a time zone, and so no moment in time.
+        /// Start of the run in local time, as classic results have it: without a time zone.
         started_local: String,
     }
 }
 
-stated! {
+fields! {
     /// An idle state of a processor.
     IdleState {
         /// Its name.
         name: String,
-        /// How long waking from it takes, in µs.
+        /// Exit latency, in µs.
         wakes_in_us: u64,
-        /// Whether it is switched off.
+        /// Whether it is disabled.
         disabled: bool,
     }
 }
 
-stated! {
-    /// Soft limits of a process. Null is none.
+fields! {
+    /// Soft limits of a process. Null means unlimited.
     ProcessLimits {
-        /// Memory that it may lock.
+        /// Locked memory (`RLIMIT_MEMLOCK`).
         locked_memory_bytes: u64,
-        /// Files that it may have open.
+        /// Open files (`RLIMIT_NOFILE`).
         open_files: u64,
     }
 }

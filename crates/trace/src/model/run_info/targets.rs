@@ -1,11 +1,11 @@
-//! The targets of a run: what was overwritten, and how the kernel queues what they are asked.
+//! The targets of a run, with the settings of their queues and file systems.
 
 use serde::{Deserialize, Serialize};
 
-use super::stated::stated;
+use super::field::fields;
 
-stated! {
-    /// A target. Null means that the machine has no such value.
+fields! {
+    /// A target. Null means that the kernel has no such value.
     RunTarget {
         /// Its path, as given.
         path: String,
@@ -13,30 +13,30 @@ stated! {
         kind: TargetKind,
         /// Its size in sectors of 512 bytes.
         sectors: u64,
-        /// The smallest unit that can be asked for.
+        /// Logical block size: the smallest unit of I/O.
         logical_block_bytes: u64,
-        /// The active scheduler of a block device.
+        /// Active scheduler of a block device.
         scheduler: String,
         /// `write back` or `write through`, of a block device.
         write_cache: String,
-        /// The disk at the bottom; for a file, the one below its file system.
+        /// The underlying disk; for a file, the one below its file system.
         disk: String,
         /// Major and minor number of the device, which may be a partition, as `8,3`.
         number: String,
-        /// The same of its disk.
+        /// Major and minor number of the disk.
         disk_number: String,
-        /// How the kernel queues what the disk is asked.
+        /// The request queue of the disk.
         queue: Queue,
         /// The file system of a file.
         mount: RunMount,
         /// Devices of the load that were mapped to it by name, as indices into the footer's `devices`.
         sources: Vec<u64>,
-        /// Whether unnamed devices went there as well.
+        /// Whether all other devices were mapped to it as well.
         others: bool,
     }
 }
 
-/// What a target is.
+/// The kind of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
@@ -44,57 +44,57 @@ pub enum TargetKind {
     Block,
     /// A regular file.
     File,
-    /// No storage at all, for engines that do no I/O.
+    /// No storage, for engines that do no I/O.
     None,
 }
 
-/// What stands in `/sys/block/NAME/queue`. Null means that the kernel does not tell.
+/// The attributes in `/sys/block/NAME/queue`. Null means that the kernel does not have the attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
     /// The active scheduler.
     pub scheduler: Option<String>,
-    /// Those that it could have.
+    /// The available schedulers.
     pub schedulers: Vec<String>,
-    /// `write back` or `write through`: whether the device says that it has a cache that a power failure would empty.
+    /// `write back` or `write through`: whether the device reports a volatile write cache.
     pub write_cache: Option<String>,
-    /// Whether the device calls itself rotational. Virtual disks often do.
+    /// Whether the device reports itself as rotational. Virtual disks often do.
     pub rotational: Option<bool>,
-    /// The smallest unit that can be asked for, in bytes.
+    /// Logical block size, in bytes: the smallest unit of I/O.
     pub logical_block_bytes: Option<u64>,
-    /// The smallest unit that the device writes without reading first, in bytes.
+    /// Physical block size, in bytes: the smallest unit that the device writes without a read-modify-write.
     pub physical_block_bytes: Option<u64>,
-    /// How many requests of a kind the scheduler's queue holds.
+    /// Requests of each kind that the scheduler's queue holds.
     pub nr_requests: Option<u64>,
-    /// The longest request that the kernel hands to the device, in KiB: longer ones are split. Can be set.
+    /// The longest request that the kernel sends to the device, in KiB; it splits longer ones. Can be changed.
     pub max_sectors_kb: Option<u64>,
-    /// The longest that `max_sectors_kb` can be set to, in KiB.
+    /// Upper limit of `max_sectors_kb`, in KiB.
     pub max_hw_sectors_kb: Option<u64>,
-    /// The most pieces of memory that one request may lie in.
+    /// The most memory segments of one request.
     pub max_segments: Option<u64>,
-    /// What discards are a multiple of, in bytes; 0: the device takes none.
+    /// Unit of discards, in bytes; 0 if the device does not support discards.
     pub discard_granularity: Option<u64>,
-    /// The longest discard, in bytes; 0: the device takes none.
+    /// The longest discard, in bytes; 0 if the device does not support discards.
     pub discard_max_bytes: Option<u64>,
-    /// The longest command to write zeroes without sending them, in bytes; 0: the device has none.
+    /// The longest write-zeroes command, in bytes; 0 if the device does not support it.
     pub write_zeroes_max_bytes: Option<u64>,
-    /// Above this latency of reads, in µs, the kernel throttles background writes; 0: it does not. Null without that
-    /// mechanism.
+    /// Target read latency of writeback throttling, in µs: above it, the kernel throttles background writes; 0 if
+    /// throttling is off. Null without writeback throttling.
     pub wbt_lat_usec: Option<u64>,
-    /// How far buffered reads look ahead, in KiB.
+    /// Read-ahead of buffered reads, in KiB.
     pub read_ahead_kb: Option<u64>,
-    /// `none`, or how the device is zoned.
+    /// The zone model; `none` if the device is not zoned.
     pub zoned: Option<String>,
 }
 
-/// The file system that a file lies on.
+/// The file system of a target that is a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunMount {
-    /// Where it is mounted.
+    /// Its mount point.
     pub place: String,
-    /// Its kind, such as `ext4`.
+    /// Its type, such as `ext4`.
     pub file_system: String,
-    /// What it was mounted with: options of the place, then those of the file system.
+    /// Mount options: those of the mount point, then those of the file system.
     pub options: String,
-    /// What it is made of: mostly the path of a device.
+    /// Its source, usually the path of a device.
     pub source: String,
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{FindingKind, OptionValue, RunInfo, RunStatistics, Stated, TargetKind};
+use super::{Field, FindingKind, OptionValue, RunInfo, RunStatistics, TargetKind};
 
 /// As a replay writes it.
 const OF_A_REPLAY: &str = include_str!("tests/replay.json");
@@ -41,7 +41,7 @@ fn what_is_not_known_is_kept_and_not_used() {
                      "options": {"new": {"deep": [1, -1, 0.5, u64::MAX]}}, "warnings": ["a", 7], "later": {"x": null}});
     let found = read(run.clone());
     assert_eq!(written(&found), run);
-    assert_eq!(found.load, Stated::Missing);
+    assert_eq!(found.load, Field::Missing);
     assert_eq!((found.fake.text(), found.engine.text(), found.started_unix_ns.value()), (None, None, None));
     assert_eq!((found.targets.list()[0].sectors.value(), found.warnings.list().len()), (None, 0));
     assert!(matches!(found.option("new"), OptionValue::Map(_)) && *found.option("old") == OptionValue::Null);

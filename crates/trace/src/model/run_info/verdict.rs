@@ -83,7 +83,7 @@ impl Cause {
     }
 
     /// Whether the device made a request late, and not the replayer.
-    pub fn is_the_devices(self) -> bool {
+    pub fn is_due_to_device(self) -> bool {
         matches!(self, Self::Depth | Self::Overlap | Self::Order)
     }
 }
