@@ -21,10 +21,10 @@ pub fn stop_on_signals(stop: &Arc<Stop>) -> io::Result<SignalHandler> {
     let stop = Arc::clone(stop);
     on_signal(move |_, before| {
         if before == 0 {
-            stop.gently();
+            stop.drain();
             status!("stopping: waiting for requests in flight; press Ctrl-C again to stop at once");
         } else {
-            stop.at_once();
+            stop.abort();
         }
     })
 }

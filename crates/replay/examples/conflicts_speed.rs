@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use iosonar_replay::config::issuing::MOST_DEPTH;
-use iosonar_replay::issuer::conflicts::{Policy, Range, Strong, Tracker, Verdict};
+use iosonar_replay::issuer::conflicts::{Admission, Policy, Range, Strong, Tracker};
 
 const REQUESTS: usize = 300_000;
 /// 4 TiB.
@@ -75,22 +75,22 @@ fn round(policy: Policy, depth: usize, load: &Load) -> Round {
             let is_new = held.is_none();
             let range = held.take().unwrap_or_else(|| (load.request)(random.next()));
             let slot = *free.last().expect("twice the depth");
-            let verdict = tracker.admit(slot, range);
-            conflicts += u64::from(is_new && verdict == Verdict::Conflict);
-            match (verdict, policy) {
-                (Verdict::Go, _) => {
+            let admission = tracker.admit(slot, range);
+            conflicts += u64::from(is_new && admission == Admission::Conflict);
+            match (admission, policy) {
+                (Admission::Issue, _) => {
                     free.pop();
                     flying.push(slot);
                 }
-                (Verdict::Conflict, Policy::Partial) => {
+                (Admission::Conflict, Policy::Partial) => {
                     free.pop();
                     waiting += 1;
                 }
-                (Verdict::Conflict, Policy::Ordering) => {
+                (Admission::Conflict, Policy::Ordering) => {
                     held = Some(range);
                     break;
                 }
-                (Verdict::Conflict, _) => {}
+                (Admission::Conflict, _) => {}
             }
         }
         // Counted from when all are in flight.

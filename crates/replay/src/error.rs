@@ -1,59 +1,59 @@
-//! What can keep a replay from being done, each with what to do about it.
+//! Errors of a replay, each with its remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The result of anything that prepares or runs a replay.
+/// The result of preparing or running a replay.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong.
+/// An error of a replay.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A trace's file could not be read or written.
+    /// A load or result could not be read or written.
     #[error(transparent)]
     Trace(#[from] iosonar_trace::Error),
-    /// The system refused.
+    /// A system call failed.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The failed action.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The target must not be overwritten.
     #[error("{}: {reason}", path.display())]
     Unsafe {
-        /// The target.
+        /// The target's path.
         path: PathBuf,
-        /// Why, and what to do.
+        /// The reason and the remedy.
         reason: String,
     },
-    /// Someone asked for an end before it began.
+    /// A stop was requested before the replay began.
     #[error("stopped before the replay began: nothing was written")]
     Stopped,
-    /// Options that are out of their range or contradict each other, whatever the files are.
+    /// Options out of range or in conflict with each other, for any files.
     #[error("{0}")]
     Usage(String),
-    /// Options that cannot be met with these files on this machine.
+    /// Options that do not work with these files or on this machine.
     #[error("{0}")]
     Options(String),
-    /// A journal that cannot be understood.
+    /// A damaged journal.
     #[error("{}: {problem}", path.display())]
     Journal {
-        /// The journal.
+        /// The journal's path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage found.
         problem: String,
     },
 }
 
 impl Error {
-    /// An error of the system while doing `what`.
+    /// A system error during `what`.
     pub fn system(what: impl Into<String>, source: io::Error) -> Self {
         Self::System { what: what.into(), source }
     }
 
-    /// An error of the system on a file.
+    /// A system error on a file.
     pub fn file(path: &Path, source: io::Error) -> Self {
         Self::System { what: path.display().to_string(), source }
     }

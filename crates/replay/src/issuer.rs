@@ -1,17 +1,19 @@
-//! The loop: it lets each request go at its deadline, never early, and takes back what is through.
+//! The issuing loop: issues each request at its deadline, never early, and reaps completions.
 //!
 //! ```text
 //!  input ──▶ due ──▶ [conflicts?] ──▶ staged ──▶ target ──▶ completions ──▶ output
 //!                        │              ▲                        │
-//!                        └─▶ waiting ───┘◀── conflict has gone ──┘
+//!                        └─▶ waiting ───┘◀── conflict resolved ──┘
 //! ```
-//! With a [`Rereader`] a completed write is staged once more, as a read, before it is put out.
+//! With a [`Rereader`], a completed write is staged again as a read before its result goes to the output.
 //!
-//! With a depth for each target there are as many `due` as targets ([`gate`]), so that one which is full holds no other.
+//! If each target has its own depth, each has its own [`DispatchQueue`](dispatch_queue::DispatchQueue), so that a full
+//! target does not hold up the others.
 //!
-//! In here nothing allocates, locks, formats or makes a system call but submission and cheap reaping. While a deadline is
-//! near ([`NEAR`]) not even reaping is done: it could make the request late. Only when nothing can be issued anyway, or
-//! the last look is long ago ([`LOOK`]: a completion is stamped when it is seen), is the rule broken.
+//! The loop never allocates, locks or formats, and makes no system calls except submission and cheap reaping. Shortly
+//! before a deadline ([`DEADLINE_MARGIN`]) it does not reap either, which could make the request late. Exceptions:
+//! nothing can be issued anyway, or the last poll was long ago ([`MAX_POLL_INTERVAL`]), as a completion is timestamped
+//! when it is reaped.
 
 use std::collections::VecDeque;
 use std::io;
@@ -25,7 +27,7 @@ use self::output::Output;
 use self::slot::{Slot, Slots};
 use crate::engine::Target;
 use crate::issuer::conflicts::{Policy, Tracker};
-use crate::issuer::dispatch_queue::Gates;
+use crate::issuer::dispatch_queue::DispatchQueues;
 use crate::pipeline::io::{CompletedIo, PreparedIo};
 use crate::schedule::clock::Clock;
 
@@ -49,19 +51,19 @@ pub use self::limits::{IssueRules, Limits, Pace};
 pub use self::slot::Rereader;
 pub use self::stop::Stop;
 pub use crate::issuer::counters::LoopCounters;
-pub use crate::issuer::stall_monitor::{Doing, Stall, StallMonitor};
+pub use crate::issuer::stall_monitor::{Activity, Stall, StallMonitor};
 
-/// A deadline closer than this is not risked for anything else.
-const NEAR: Nanos = Nanos(3_000);
-/// However near deadlines are, completions are looked for at least this often.
-const LOOK: Nanos = Nanos(20_000);
-/// Completions that are taken back before what they make room for is issued. Where all of them were, the device had little
-/// left to do meanwhile: completions come in bunches.
-const SOME: usize = 8;
-/// How long a sleeping loop trusts an empty input, which can bring an urgent request at any time.
+/// Before a deadline, the loop does nothing else for this long.
+const DEADLINE_MARGIN: Nanos = Nanos(3_000);
+/// The longest time between polls for completions, even before a deadline.
+const MAX_POLL_INTERVAL: Nanos = Nanos(20_000);
+/// Completions reaped at a time before issuing into the freed slots. Reaping all of them first would leave the device
+/// nearly idle meanwhile, because completions come in bursts.
+const REAP_BATCH: usize = 8;
+/// The longest sleep while the input is empty: an urgent request can arrive at any time.
 const INPUT_POLL: Nanos = Nanos(200_000);
 
-/// The loop and all that it owns.
+/// The issuing loop and its state.
 pub struct Issuer<'a, T, C, I> {
     clock: C,
     target: T,
@@ -73,58 +75,58 @@ pub struct Issuer<'a, T, C, I> {
     input: Input,
     output: Output,
     stall_monitor: StallMonitor<'a>,
-    /// Of a closed loop.
+    /// For a closed loop.
     clients: Option<Clients>,
     tracker: Tracker,
     slots: Slots,
-    /// Where requests stand that are due.
-    gates: Gates,
-    /// Staged since the last submission.
+    /// Requests that are due.
+    queues: DispatchQueues,
+    /// Slots staged since the last submission.
     staged: Vec<u32>,
     rereader: Option<Rereader>,
-    /// Written, and to be read again.
+    /// Slots with completed writes that are to be read back.
     rereads: VecDeque<u32>,
     in_flight: usize,
-    /// Slots that wait for an overlap.
+    /// Slots that wait for an overlapping request.
     waiting: usize,
-    /// Whether the time is over at which the input ends.
-    is_over: bool,
-    last_look: Nanos,
-    /// When the target was last seen to have no completions.
-    last_empty: Nanos,
+    /// Whether `limits.until` has passed.
+    is_past_end: bool,
+    last_poll: Nanos,
+    /// When the target was last polled without finding a completion.
+    last_empty_poll: Nanos,
     counters: LoopCounters,
 }
 
-/// What the loop is put together from.
+/// The parts of an [`Issuer`].
 pub struct IssuerParts<'a, T, C, I> {
-    /// Tells the time.
+    /// The run's clock.
     pub clock: C,
-    /// Does the I/O.
+    /// The engine.
     pub target: T,
-    /// Passes the time.
+    /// How to wait.
     pub idle: I,
-    /// By which it issues.
+    /// Pace, conflict policy and limits.
     pub rules: IssueRules,
-    /// Ends it early.
+    /// Stops the loop early.
     pub stop: &'a Stop,
-    /// Where requests come from, ready to be issued.
+    /// Prepared requests.
     pub input: Consumer<PreparedIo>,
-    /// Where they go when they are through, each once.
+    /// Completed, skipped and unfinished requests, each exactly once.
     pub output: Producer<CompletedIo>,
-    /// Tells others how it goes.
+    /// Reports stalls and the number of requests in flight.
     pub stall_monitor: StallMonitor<'a>,
-    /// Reads what was written at once, if asked for.
+    /// Reads each write back immediately.
     pub rereader: Option<Rereader>,
 }
 
 impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
-    /// Ready to run.
+    /// A loop that is ready to run.
     pub fn new(parts: IssuerParts<'a, T, C, I>) -> Self {
         let IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader } = parts;
         let IssueRules { pace, policy, strong, limits } = rules;
         let slots = limits.slots();
         let clients = match pace {
-            Pace::Closed(think) => Some(Clients::new(think, limits.depth * limits.gates, slots)),
+            Pace::Closed(think) => Some(Clients::new(think, limits.depth * limits.queues, slots)),
             Pace::Timed | Pace::AsFastAsPossible => None,
         };
         Self {
@@ -135,7 +137,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             policy,
             limits,
             stop,
-            gates: Gates::new(limits.gates, input.buffer().capacity()),
+            queues: DispatchQueues::new(limits.queues, input.buffer().capacity()),
             input: Input::new(input),
             output: Output::new(output),
             stall_monitor,
@@ -147,30 +149,30 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             rereader,
             in_flight: 0,
             waiting: 0,
-            is_over: false,
-            last_look: Nanos(i64::MIN),
-            last_empty: Nanos(i64::MIN),
+            is_past_end: false,
+            last_poll: Nanos(i64::MIN),
+            last_empty_poll: Nanos(i64::MIN),
             counters: LoopCounters::default(),
         }
     }
 
-    /// Runs until the input has ended and everything is through, or a stop was ordered. An error is one of the target as
-    /// a whole: what is in flight then is recorded as unfinished.
+    /// Runs until the input has ended and all requests have completed, or until a stop. An error affects the target as a
+    /// whole; requests still in flight are then recorded as unfinished.
     pub fn run(mut self) -> (LoopCounters, T, I, io::Result<()>) {
-        let outcome = self.turns();
-        self.abandon();
+        let outcome = self.run_loop();
+        self.output_unfinished();
         (self.counters, self.target, self.idle, outcome)
     }
 
-    fn turns(&mut self) -> io::Result<()> {
+    fn run_loop(&mut self) -> io::Result<()> {
         loop {
             let now = self.clock.now();
-            self.stall_monitor.passed(now, Doing::Waiting);
-            self.read_again();
-            if !self.stop.is_ordered() {
-                self.release();
+            self.stall_monitor.record(now, Activity::Waiting);
+            self.stage_rereads();
+            if !self.stop.is_requested() {
+                self.stage_released();
                 self.take_due(now);
-                self.admit(now);
+                self.admit_due(now);
             }
             let busy = !self.staged.is_empty();
             if busy {
@@ -179,11 +181,11 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
                 return Ok(());
             }
             let now = if busy { self.clock.now() } else { now };
-            let left = self.time_left(now);
-            if left > NEAR || now - self.last_look > LOOK {
-                let found = self.look(left == Nanos::MAX);
-                if !found && !busy && left > NEAR {
-                    self.stall_monitor.rests_until(now, left);
+            let left = self.time_to_next_issue(now);
+            if left > DEADLINE_MARGIN || now - self.last_poll > MAX_POLL_INTERVAL {
+                let found = self.reap_completions(left == Nanos::MAX);
+                if !found && !busy && left > DEADLINE_MARGIN {
+                    self.stall_monitor.idle_for(now, left);
                     self.prefetch();
                     self.idle.idle(left, &mut self.target)?;
                 } else {
@@ -196,14 +198,14 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     #[inline]
     fn submit(&mut self) -> io::Result<()> {
         let issued = self.clock.now();
-        self.stall_monitor.passed(issued, Doing::Choosing);
+        self.stall_monitor.record(issued, Activity::Choosing);
         for i in 0..self.staged.len() {
             let pace = self.pace;
-            self.slots.get_mut(self.staged[i]).issue(issued, pace);
+            self.slots.get_mut(self.staged[i]).mark_issued(issued, pace);
         }
         let outcome = self.target.submit();
         let submitted = self.clock.now();
-        self.stall_monitor.passed(submitted, Doing::Submitting);
+        self.stall_monitor.record(submitted, Activity::Submitting);
         for i in 0..self.staged.len() {
             let slot = self.slots.get_mut(self.staged[i]);
             if slot.reread.is_none() {
@@ -220,23 +222,25 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         outcome
     }
 
-    /// How long until something can be issued; `MAX` if only a completion can change that.
+    /// Time until a request can be issued; `MAX` if this needs a completion first.
     #[inline]
-    fn time_left(&mut self, now: Nanos) -> Nanos {
-        if self.stop.is_ordered() || self.is_over || (self.gates.due() > 0 && self.gates.count() == 1) {
-            // Never to be taken; or due, but held, and so is everything behind it.
+    fn time_to_next_issue(&mut self, now: Nanos) -> Nanos {
+        if self.stop.is_requested() || self.is_past_end || (self.queues.due() > 0 && self.queues.count() == 1) {
+            // Nothing will be issued, or the due request is held and everything behind it too.
             return Nanos::MAX;
         }
         if let Some(clients) = &self.clients {
-            let thinking = clients.next().map_or(Nanos::MAX, |at| at - now);
-            return match (clients.want(), self.input.is_empty(), self.input.is_abandoned()) {
+            let thinking = clients.next_deadline().map_or(Nanos::MAX, |at| at - now);
+            return match (clients.has_free(), self.input.is_empty(), self.input.is_abandoned()) {
                 (true, false, _) => Nanos::ZERO,
                 (true, true, false) => thinking.min(INPUT_POLL),
                 _ => thinking,
             };
         }
-        match self.input.next() {
-            Some((_, target)) if self.gates.due() > 0 && self.gates.get(self.gates.of(target)).is_full() => Nanos::MAX,
+        match self.input.peek() {
+            Some((_, target)) if self.queues.due() > 0 && self.queues.get(self.queues.index_of(target)).is_full() => {
+                Nanos::MAX
+            }
             Some((deadline, _)) => deadline - now,
             None if self.input.is_abandoned() => Nanos::MAX,
             None => INPUT_POLL,
@@ -245,21 +249,21 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
 
     fn is_done(&self) -> bool {
         if self.in_flight + self.waiting > 0 {
-            // A stop leaves those that wait where they are.
-            return self.stop.is_at_once() || (self.stop.is_ordered() && self.in_flight == 0);
+            // A stop leaves waiting requests unfinished.
+            return self.stop.is_abort() || (self.stop.is_requested() && self.in_flight == 0);
         }
-        let thinks = self.clients.as_ref().is_some_and(|clients| clients.next().is_some());
+        let thinks = self.clients.as_ref().is_some_and(|clients| clients.next_deadline().is_some());
         let is_drained = !thinks && self.input.is_abandoned() && self.input.is_empty();
-        self.stop.is_ordered() || self.is_over || (self.gates.due() == 0 && is_drained)
+        self.stop.is_requested() || self.is_past_end || (self.queues.due() == 0 && is_drained)
     }
 
-    /// Puts out what never came back, and what never went.
-    fn abandon(&mut self) {
+    /// Records requests that were not issued or did not complete as unfinished.
+    fn output_unfinished(&mut self) {
         for left in self.slots.drain() {
-            // The buffer of a request in flight still belongs to the kernel: it is not given back.
+            // The kernel still owns the buffer of a request in flight, so it is not returned.
             let Slot { sequence_number, target, record, .. } = left;
-            let admitted = self.gates.admitted();
-            self.output.put(CompletedIo { record, sequence_number, target, admitted, reread: None, buffer: None });
+            let admitted = self.queues.admitted();
+            self.output.push(CompletedIo { record, sequence_number, target, admitted, reread: None, buffer: None });
         }
     }
 }

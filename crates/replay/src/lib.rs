@@ -1,7 +1,7 @@
-//! Issues the requests of a load at their time, and records what happened.
+//! Replays a load: issues each request at its scheduled time and records the result.
 //!
 //! ```text
-//!            schedules, places, builds data            one loop          verifies, counts, appends to the journal
+//!            schedules, places, builds data             issues            verifies, counts, appends to the journal
 //!  load ──▶ pipeline::prepare ── PreparedIo ──▶ issuer ── CompletedIo ──▶ result::completion_log ──▶ journal ──▶ table
 //!              ▲                                 │  ▲                              │
 //!              │                                 ▼  │                              │
@@ -9,10 +9,10 @@
 //!              └──────────────────────── free buffers ◀────────────────────────────┘
 //! ```
 //!
-//! The arrows are bounded single-producer queues, each stage between them a thread (or, with few processors and no times to
-//! keep, work that the loop does inline while it waits). Only the issuer is in a hurry: [`issuer`] is the loop, and
-//! everything it must not do itself (allocate, lock, format, block) is done in other modules. It drives an [`engine`], asks
-//! [`issuer::conflicts`] before it lets a request go, and [`verify`] checks, if asked for, that the target keeps its data.
+//! The arrows are bounded single-producer queues. Each stage between them is a thread, or the loop runs it inline while it
+//! waits (with few processors, or without times to keep). Only the [`issuer`] is time-critical: this loop never allocates,
+//! locks, formats or blocks; other modules do. It drives an [`engine`], and checks each request for conflicts
+//! ([`issuer::conflicts`]) before issuing it. [`verify`] optionally checks that the target returns the data written.
 
 pub mod address;
 pub mod advice;

@@ -1,4 +1,4 @@
-//! From the input to the target: what is due is let go, as far as depth and conflicts allow.
+//! From the input to the target: issues due requests as depth and conflicts allow.
 
 use iosonar_trace::{DelayReason, Flags, IoResult, Nanos, Op, Outcome};
 
@@ -7,133 +7,132 @@ use super::idle::Idle;
 use super::limits::Pace;
 use super::slot::Slot;
 use crate::engine::{Io, Target};
-use crate::issuer::conflicts::{Policy, Range, Verdict};
+use crate::issuer::conflicts::{Admission, Policy, Range};
 use crate::issuer::dispatch_queue::DispatchQueue;
 use crate::pipeline::io::PreparedIo;
 use crate::schedule::clock::Clock;
 
 impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
-    /// Moves what is due from the input, so that it can be counted as waiting.
+    /// Moves due requests from the input to the dispatch queues, so that they count as waiting.
     #[inline]
     pub(super) fn take_due(&mut self, now: Nanos) {
         if now >= self.limits.until {
-            self.gates.clear();
-            self.is_over = true;
+            self.queues.clear();
+            self.is_past_end = true;
             return;
         }
         if self.clients.is_some() {
-            return self.take_clients(now);
+            return self.take_due_from_clients(now);
         }
-        while let Some((deadline, target)) = self.input.next()
+        while let Some((deadline, target)) = self.input.peek()
             && deadline <= now
-            && !self.gates.get(self.gates.of(target)).is_full()
+            && !self.queues.get(self.queues.index_of(target)).is_full()
             && let Some(next) = self.input.take()
         {
-            self.gates.push(next);
+            self.queues.push(next);
         }
     }
 
-    /// The same in a closed loop.
-    fn take_clients(&mut self, now: Nanos) {
-        while !self.gates.is_any_full()
+    /// Like [`take_due`](Self::take_due), in a closed loop.
+    fn take_due_from_clients(&mut self, now: Nanos) {
+        while !self.queues.is_any_full()
             && let Some(clients) = &mut self.clients
-            && let Some(next) = clients.due(self.input.queue(), now)
+            && let Some(next) = clients.next_due(self.input.queue(), now)
         {
-            self.gates.push(next);
+            self.queues.push(next);
         }
     }
 
-    /// Looks at what the next request is going to need, so that it is in the processor's cache at its deadline.
+    /// Brings the conflict index entries of the next request into the processor's cache before its deadline.
     #[inline]
     pub(super) fn prefetch(&mut self) {
-        if let Some(next) = self.input.rehearsal() {
+        if let Some(next) = self.input.next_to_prefetch() {
             self.tracker.prefetch(range_of(next));
         }
     }
 
-    /// Lets go what is due.
+    /// Stages due requests.
     #[inline]
-    pub(super) fn admit(&mut self, now: Nanos) {
-        for gate in self.gates.turn() {
-            self.admit_through(gate, now);
+    pub(super) fn admit_due(&mut self, now: Nanos) {
+        for queue in self.queues.round_robin() {
+            self.admit_from(queue, now);
         }
     }
 
     #[inline]
-    fn admit_through(&mut self, gate: usize, now: Nanos) {
+    fn admit_from(&mut self, queue: usize, now: Nanos) {
         while self.staged.len() < self.limits.batch {
-            let Some(next) = self.gates.get(gate).due.front() else { return };
+            let Some(next) = self.queues.get(queue).due.front() else { return };
             let skipped = next.skip.is_some();
             let range = range_of(next);
             if !self.output.has_room(self.in_flight + self.waiting + 1) {
                 self.counters.completion_log_stalls += 1;
-                return self.hold(gate, DelayReason::CompletionLog, now);
+                return self.note_held(queue, DelayReason::CompletionLog, now);
             }
             if skipped {
-                self.leave_out(gate, now, |_| {});
+                self.skip(queue, now, |_| {});
                 continue;
             }
-            let DispatchQueue { ordinary, pushed_back, .. } = *self.gates.get(gate);
+            let DispatchQueue { ordinary, pushed_back, .. } = *self.queues.get(queue);
             if ordinary >= self.limits.depth || pushed_back >= self.limits.pushed_back {
-                return self.hold(gate, DelayReason::Depth, now);
+                return self.note_held(queue, DelayReason::Depth, now);
             }
             let slot = self.slots.next_free();
             match (self.tracker.admit(slot, range), self.policy) {
-                (Verdict::Go, _) => {
-                    self.occupy(gate, slot);
-                    self.gates.get_mut(gate).ordinary += 1;
+                (Admission::Issue, _) => {
+                    self.occupy(queue, slot);
+                    self.queues.get_mut(queue).ordinary += 1;
                     self.stage(slot);
                 }
-                (Verdict::Conflict, Policy::Partial) => {
-                    self.occupy(gate, slot);
+                (Admission::Conflict, Policy::Partial) => {
+                    self.occupy(queue, slot);
                     self.slots.get_mut(slot).record.pushed_back = true;
-                    self.gates.get_mut(gate).pushed_back += 1;
+                    self.queues.get_mut(queue).pushed_back += 1;
                     self.waiting += 1;
                     self.counters.max_pushed_back = self.counters.max_pushed_back.max(self.waiting as u32);
                 }
-                (Verdict::Conflict, Policy::Drop) => {
+                (Admission::Conflict, Policy::Drop) => {
                     self.counters.dropped += 1;
-                    self.leave_out(gate, now, |record| record.outcome = Outcome::Dropped);
+                    self.skip(queue, now, |record| record.outcome = Outcome::Dropped);
                 }
-                (Verdict::Conflict, _) => {
-                    let is_new = !std::mem::replace(&mut self.gates.get_mut(gate).head_waits, true);
-                    self.counters.ordered_waits += u64::from(is_new);
-                    return self.hold(gate, DelayReason::Order, now);
+                (Admission::Conflict, _) => {
+                    let is_first = !std::mem::replace(&mut self.queues.get_mut(queue).is_head_counted, true);
+                    self.counters.ordered_waits += u64::from(is_first);
+                    return self.note_held(queue, DelayReason::Order, now);
                 }
             }
         }
     }
 
     #[inline]
-    fn hold(&mut self, gate: usize, by: DelayReason, now: Nanos) {
-        self.gates.get_mut(gate).held = Some((by, now));
+    fn note_held(&mut self, queue: usize, by: DelayReason, now: Nanos) {
+        self.queues.get_mut(queue).last_hold = Some((by, now));
     }
 
-    /// Puts the oldest request before a gate out without giving it to the target. In a closed loop, its client takes the
-    /// next one.
-    fn leave_out(&mut self, gate: usize, now: Nanos, why: impl FnOnce(&mut IoResult)) {
-        let next = self.gates.take_head(gate);
+    /// Outputs the oldest request of a queue without issuing it. In a closed loop, its client takes the next request.
+    fn skip(&mut self, queue: usize, now: Nanos, why: impl FnOnce(&mut IoResult)) {
+        let next = self.queues.take_head(queue);
         if let Some(clients) = &mut self.clients {
-            clients.left_out(next.scheduled, now);
+            clients.skipped(next.scheduled, now);
         }
         let mut record = next.record();
         why(&mut record);
-        self.put_out(Slot::new(next, record));
+        self.output_completed(Slot::new(next, record));
     }
 
-    /// Gives the oldest request before a gate its slot.
+    /// Moves the oldest request of a queue into a slot.
     #[inline]
-    fn occupy(&mut self, gate: usize, slot: u32) {
-        let next = self.gates.take_head(gate);
-        let gate = self.gates.get_mut(gate);
-        gate.head_waits = false;
+    fn occupy(&mut self, queue: usize, slot: u32) {
+        let next = self.queues.take_head(queue);
+        let queue = self.queues.get_mut(queue);
+        queue.is_head_counted = false;
         let mut record = next.record();
         if let Some(clients) = &mut self.clients {
-            clients.occupy(slot, next.scheduled);
+            clients.assign(slot, next.scheduled);
             record.scheduled = next.deadline;
         }
         if self.pace != Pace::AsFastAsPossible {
-            record.delay_reason = match gate.held {
+            record.delay_reason = match queue.last_hold {
                 Some((by, at)) if at >= next.deadline => by,
                 _ if next.ready > next.deadline => DelayReason::Input,
                 _ if self.clients.is_none() && next.deadline > next.scheduled => DelayReason::Perturbed,
@@ -143,9 +142,9 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         self.slots.occupy(Slot::new(next, record));
     }
 
-    /// Lets go what waited for an overlap that has gone, whatever else is due.
+    /// Stages pushed-back requests whose conflicts are resolved, ahead of due requests.
     #[inline]
-    pub(super) fn release(&mut self) {
+    pub(super) fn stage_released(&mut self) {
         while self.staged.len() < self.limits.batch {
             let Some(slot) = self.tracker.release() else { return };
             self.waiting -= 1;
@@ -159,10 +158,10 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         self.in_flight += 1;
         self.counters.max_in_flight = self.counters.max_in_flight.max(self.in_flight as u32);
         record.in_flight = self.in_flight as u32;
-        record.waiting = (self.gates.due() + self.waiting) as u32;
+        record.waiting = (self.queues.due() + self.waiting) as u32;
         self.target.stage(Io {
             slot,
-            // Iterations of a load are far fewer than 2^16, requests of one far fewer than 2^48.
+            // Iterations stay far below 2^16, request numbers far below 2^48.
             key: record.request ^ (u64::from(record.iteration) << 48),
             target: *target,
             op: record.op,
@@ -174,9 +173,9 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         self.staged.push(slot);
     }
 
-    /// Stages the reads of what was just written.
+    /// Stages the read-backs of completed writes.
     #[inline]
-    pub(super) fn read_again(&mut self) {
+    pub(super) fn stage_rereads(&mut self) {
         while self.staged.len() < self.limits.batch {
             let Some(slot) = self.rereads.pop_front() else { return };
             let Slot { buffer, target, record, .. } = self.slots.get_mut(slot);
@@ -195,11 +194,6 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     }
 }
 
-fn range_of(planned: &PreparedIo) -> Range {
-    Range {
-        target: planned.target,
-        sector: planned.sector.0,
-        sectors: planned.sectors.0,
-        modifies: planned.op.modifies(),
-    }
+fn range_of(io: &PreparedIo) -> Range {
+    Range { target: io.target, sector: io.sector.0, sectors: io.sectors.0, modifies: io.op.modifies() }
 }

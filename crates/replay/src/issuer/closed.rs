@@ -1,9 +1,10 @@
-//! A closed loop: a request goes when an earlier one has completed, as programs do that wait for answers.
+//! Closed loop: a request is issued after an earlier one has completed, as by programs that wait for their I/O.
 //!
-//! There are as many clients as the depth allows requests in flight. A client has one request at a time, and takes the
-//! load's next one as soon as its last one is through (completed, or left out): that one is the *predecessor*. With think
-//! times it waits as long as the load does between the two before it issues; without, not at all. The first request of a
-//! client has no predecessor: it goes at the load's time, or at zero. A request that waits for an overlap keeps its client.
+//! There are as many clients as the depth allows requests in flight. Each client has one request at a time. When this
+//! request has completed or was left out, the client takes the load's next request, whose *predecessor* it is. With think
+//! times the client first waits as long as the load does between the two requests. The first request of a client has no
+//! predecessor: it is issued at its time in the load, or at virtual zero without think times. A request that waits for an
+//! overlap keeps its client.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -27,7 +28,7 @@ pub enum Think {
     Never,
 }
 
-/// A request whose client thinks; compared by when it goes, then by its place in the load.
+/// A request whose client is thinking, ordered by deadline, then by position in the load.
 struct Thinking(Nanos, u64, PreparedIo);
 
 impl PartialEq for Thinking {
@@ -50,80 +51,80 @@ impl Ord for Thinking {
     }
 }
 
-/// The clients. Their number bounds everything here, so that nothing is allocated later on.
+/// The clients of a closed loop. Their number bounds all collections, so that nothing is allocated during the run.
 pub struct Clients {
     think: Think,
-    /// Those that have not had a request yet.
-    fresh: usize,
-    /// Those that wait for the load: since when, and the load's time of their last request; longest first.
+    /// Clients without a request so far.
+    unused: usize,
+    /// Clients waiting for the load, longest wait first: when the last request ended, and its time in the load.
     free: VecDeque<(Nanos, Nanos)>,
     thinking: BinaryHeap<Reverse<Thinking>>,
-    dealt: u64,
-    /// The load's time of the request in each slot.
-    asked: Vec<Nanos>,
+    taken: u64,
+    /// The time in the load of the request in each slot.
+    scheduled: Vec<Nanos>,
 }
 
 impl Clients {
-    /// That many, for a loop with that many slots.
+    /// Creates clients for a loop with this many slots.
     pub fn new(think: Think, clients: usize, slots: usize) -> Self {
         Self {
             think,
-            fresh: clients,
+            unused: clients,
             free: VecDeque::with_capacity(clients),
             thinking: BinaryHeap::with_capacity(clients),
-            dealt: 0,
-            asked: vec![Nanos::ZERO; slots],
+            taken: 0,
+            scheduled: vec![Nanos::ZERO; slots],
         }
     }
 
-    /// The next request that is due; clients that are free take from the input first.
+    /// Returns the next request that is due, after assigning requests to all free clients.
     #[inline]
-    pub fn due(&mut self, input: &mut Consumer<PreparedIo>, now: Nanos) -> Option<PreparedIo> {
-        while self.fresh > 0 || !self.free.is_empty() {
+    pub fn next_due(&mut self, input: &mut Consumer<PreparedIo>, now: Nanos) -> Option<PreparedIo> {
+        while self.unused > 0 || !self.free.is_empty() {
             let Ok(mut next) = input.pop() else { break };
-            let is_fresh = self.fresh > 0;
-            next.deadline = match (self.think, if is_fresh { None } else { self.free.pop_front() }) {
+            let is_first = self.unused > 0;
+            next.deadline = match (self.think, if is_first { None } else { self.free.pop_front() }) {
                 (Think::AsLoad, None) => next.scheduled,
                 (Think::Never, None) => Nanos::ZERO,
                 (Think::AsLoad, Some((since, last))) => since + (next.scheduled - last).max(Nanos::ZERO),
                 (Think::Never, Some((since, _))) => since,
             };
-            self.fresh -= usize::from(is_fresh);
-            self.thinking.push(Reverse(Thinking(next.deadline, self.dealt, next)));
-            self.dealt += 1;
+            self.unused -= usize::from(is_first);
+            self.thinking.push(Reverse(Thinking(next.deadline, self.taken, next)));
+            self.taken += 1;
         }
         let Reverse(first) = self.thinking.peek()?;
         if first.0 > now {
             return None;
         }
-        self.thinking.pop().map(|Reverse(Thinking(.., planned))| planned)
+        self.thinking.pop().map(|Reverse(Thinking(.., request))| request)
     }
 
-    /// Notes which slot a request got.
+    /// Records the time in the load of the request in a slot.
     #[inline]
-    pub fn occupy(&mut self, slot: u32, asked: Nanos) {
-        self.asked[slot as usize] = asked;
+    pub fn assign(&mut self, slot: u32, scheduled: Nanos) {
+        self.scheduled[slot as usize] = scheduled;
     }
 
-    /// The request in that slot is through.
+    /// Frees the client of a completed request.
     #[inline]
     pub fn completed(&mut self, slot: u32, now: Nanos) {
-        self.left_out(self.asked[slot as usize], now);
+        self.skipped(self.scheduled[slot as usize], now);
     }
 
-    /// A request with that time in the load was left out.
+    /// Frees the client of a request that was left out.
     #[inline]
-    pub fn left_out(&mut self, asked: Nanos, now: Nanos) {
-        self.free.push_back((now, asked));
+    pub fn skipped(&mut self, scheduled: Nanos, now: Nanos) {
+        self.free.push_back((now, scheduled));
     }
 
-    /// When the next client ends its thinking.
-    pub fn next(&self) -> Option<Nanos> {
+    /// When the next client stops thinking.
+    pub fn next_deadline(&self) -> Option<Nanos> {
         self.thinking.peek().map(|Reverse(first)| first.0)
     }
 
     /// Whether a client waits for the load.
-    pub fn want(&self) -> bool {
-        self.fresh > 0 || !self.free.is_empty()
+    pub fn has_free(&self) -> bool {
+        self.unused > 0 || !self.free.is_empty()
     }
 }

@@ -1,24 +1,24 @@
-//! What the loop counts.
+//! Counters of the issuing loop.
 
 use iosonar_trace::Nanos;
 
-/// What the loop says of itself when it is done.
+/// The loop's counters at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoopCounters {
-    /// Requests left out for an overlap.
+    /// Requests dropped because of a conflict.
     pub dropped: u64,
-    /// Requests for which everything behind them waited.
+    /// Requests that held up everything behind them because of a conflict (`ordering`).
     pub ordered_waits: u64,
-    /// Most requests in flight.
+    /// Maximum number of requests in flight.
     pub max_in_flight: u32,
-    /// Most requests waiting for an overlap.
+    /// Maximum number of requests waiting for an overlap.
     pub max_pushed_back: u32,
-    /// Turns in which the completion log's queue was full.
+    /// Loop turns in which the completion log's queue was full.
     pub completion_log_stalls: u64,
     /// Submission calls.
     pub submissions: u64,
-    /// Submission calls that took more than 50 µs: the kernel or the device held the loop.
+    /// Submission calls that took longer than 50 µs, blocked by the kernel or the device.
     pub slow_submissions: u64,
-    /// Time spent in those.
+    /// Total time of slow submission calls.
     pub slow_submission_time: Nanos,
 }

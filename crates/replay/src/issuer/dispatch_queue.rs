@@ -1,4 +1,4 @@
-//! The way in for requests that share a depth: all of the run's, or those of one target.
+//! Queues of due requests: one for all targets, or one for each.
 
 use std::collections::VecDeque;
 
@@ -6,122 +6,128 @@ use iosonar_trace::{DelayReason, Nanos};
 
 use crate::pipeline::io::PreparedIo;
 
-/// Requests that are due, and how many of them may fly. A gate that is full holds only what stands before it.
+/// The due requests that share a depth. A full queue holds only its own requests.
 #[derive(Debug)]
 pub(super) struct DispatchQueue {
-    /// Due, but not yet let go: oldest first.
+    /// Due requests that are not yet admitted, oldest first.
     pub due: VecDeque<PreparedIo>,
-    /// In flight, released ones not counted.
+    /// Requests in flight, without those that were pushed back.
     pub ordinary: usize,
-    /// Waiting for an overlap, or flying after they did.
+    /// Pushed-back requests, waiting or in flight.
     pub pushed_back: usize,
-    /// What held the head of `due` last, and when it was seen to do so.
-    pub held: Option<(DelayReason, Nanos)>,
-    /// Whether the head of `due` was counted as one that everything behind it waits for.
-    pub head_waits: bool,
+    /// Why the head was last held, and when.
+    pub last_hold: Option<(DelayReason, Nanos)>,
+    /// Whether the head is already counted in [`LoopCounters::ordered_waits`](super::LoopCounters::ordered_waits).
+    pub is_head_counted: bool,
 }
 
 impl DispatchQueue {
     fn new(capacity: usize) -> Self {
-        Self { due: VecDeque::with_capacity(capacity), ordinary: 0, pushed_back: 0, held: None, head_waits: false }
+        Self {
+            due: VecDeque::with_capacity(capacity),
+            ordinary: 0,
+            pushed_back: 0,
+            last_hold: None,
+            is_head_counted: false,
+        }
     }
 
-    /// Whether it takes no more requests.
+    /// Whether it accepts no more requests.
     pub fn is_full(&self) -> bool {
         self.due.len() == self.due.capacity()
     }
 }
 
-/// All gates: one for all targets, or one for each.
-pub(super) struct Gates {
+/// All queues: one for all targets, or one for each.
+pub(super) struct DispatchQueues {
     all: Vec<DispatchQueue>,
-    /// Requests before all of them.
+    /// Requests in all queues.
     due: usize,
-    /// The gate that is asked first: another one in each turn.
+    /// The queue that is served first in the next round.
     first: usize,
-    /// The highest sequence number that has passed one.
+    /// The highest sequence number admitted.
     admitted: u64,
 }
 
-impl Gates {
-    /// So many, with room for so many requests before each.
-    pub fn new(gates: usize, capacity: usize) -> Self {
-        Self { all: (0..gates).map(|_| DispatchQueue::new(capacity)).collect(), due: 0, first: 0, admitted: 0 }
+impl DispatchQueues {
+    /// Creates queues of this capacity each.
+    pub fn new(queues: usize, capacity: usize) -> Self {
+        Self { all: (0..queues).map(|_| DispatchQueue::new(capacity)).collect(), due: 0, first: 0, admitted: 0 }
     }
 
-    /// How many there are.
+    /// Number of queues.
     #[inline]
     pub fn count(&self) -> usize {
         self.all.len()
     }
 
-    /// The gate of a target.
+    /// The index of a target's queue.
     #[inline]
-    pub fn of(&self, target: u16) -> usize {
+    pub fn index_of(&self, target: u16) -> usize {
         if self.all.len() == 1 { 0 } else { usize::from(target) }
     }
 
     #[inline]
-    pub fn get(&self, gate: usize) -> &DispatchQueue {
-        &self.all[gate]
+    pub fn get(&self, queue: usize) -> &DispatchQueue {
+        &self.all[queue]
     }
 
     #[inline]
-    pub fn get_mut(&mut self, gate: usize) -> &mut DispatchQueue {
-        &mut self.all[gate]
+    pub fn get_mut(&mut self, queue: usize) -> &mut DispatchQueue {
+        &mut self.all[queue]
     }
 
-    /// Requests before all gates.
+    /// Requests in all queues.
     #[inline]
     pub fn due(&self) -> usize {
         self.due
     }
 
-    /// See [`CompletedIo::admitted`](crate::Done::admitted).
+    /// See [`CompletedIo::admitted`](crate::CompletedIo::admitted).
     #[inline]
     pub fn admitted(&self) -> u64 {
         self.admitted
     }
 
-    /// Whether any of them takes no more.
+    /// Whether any queue is full.
     pub fn is_any_full(&self) -> bool {
         self.all.iter().any(DispatchQueue::is_full)
     }
 
-    /// Puts a request before its gate, which is not full.
+    /// Appends a request to its target's queue, which must not be full.
     #[inline]
-    pub fn push(&mut self, planned: PreparedIo) {
-        let gate = self.of(planned.target);
-        let due = &mut self.all[gate].due;
+    pub fn push(&mut self, io: PreparedIo) {
+        let queue = self.index_of(io.target);
+        let due = &mut self.all[queue].due;
         if due.is_empty() {
-            // They start from their first places again, which are in the cache.
+            // Restarts at the beginning of the buffer, which is in the cache.
             due.clear();
         }
-        due.push_back(planned);
+        due.push_back(io);
         self.due += 1;
     }
 
-    /// Takes the oldest request from before a gate.
+    /// Removes the oldest request of a queue.
     #[inline]
-    pub fn take_head(&mut self, gate: usize) -> PreparedIo {
+    pub fn take_head(&mut self, queue: usize) -> PreparedIo {
         self.due -= 1;
-        let next = self.all[gate].due.pop_front().expect("the caller saw it");
+        let next = self.all[queue].due.pop_front().expect("the queue has a head");
         self.admitted = self.admitted.max(next.sequence_number);
         next
     }
 
-    /// Forgets what stands before them.
+    /// Discards all requests.
     pub fn clear(&mut self) {
-        self.all.iter_mut().for_each(|gate| gate.due.clear());
+        self.all.iter_mut().for_each(|queue| queue.due.clear());
         self.due = 0;
     }
 
-    /// The order in which they are asked in this turn. None is always the first: where one could fill every batch, the
-    /// others would never get a turn.
+    /// The order in which queues are served, starting with another one in each round. Otherwise a queue that can fill
+    /// every batch would starve the others.
     #[inline]
-    pub fn turn(&mut self) -> impl Iterator<Item = usize> + use<> {
+    pub fn round_robin(&mut self) -> impl Iterator<Item = usize> + use<> {
         let (first, count) = (self.first, self.all.len());
         self.first = (first + 1) % count;
-        (0..count).map(move |turn| (first + turn) % count)
+        (0..count).map(move |offset| (first + offset) % count)
     }
 }

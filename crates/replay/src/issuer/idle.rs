@@ -1,4 +1,4 @@
-//! Ways to pass the time until a deadline: how exact against what it costs.
+//! How the loop waits for a deadline: accuracy against processor time.
 
 use std::io;
 
@@ -6,20 +6,20 @@ use iosonar_trace::Nanos;
 
 use crate::engine::Target;
 
-/// Sleeps are bounded, so that an order to stop is seen.
-const LONGEST: Nanos = Nanos(100_000_000);
+/// Sleeps are bounded, so that a stop is noticed.
+const MAX_SLEEP: Nanos = Nanos(100_000_000);
 
-/// What the loop does while there is nothing to do: how exact it is against what it costs.
+/// How the loop waits while there is nothing to do.
 pub trait Idle<T> {
-    /// Passes time, at most `left`.
+    /// Waits, at most `left`.
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()>;
 
-    /// Is called in turns in which there was something else to do, `left` before a deadline.
+    /// Called in turns without waiting, with the time `left` to the next deadline.
     #[inline]
     fn busy(&mut self, _left: Nanos) {}
 }
 
-/// Asks the clock again at once: exact, and takes a processor.
+/// Busy-waits: most accurate, occupies a processor.
 #[derive(Debug, Default)]
 pub struct Spin;
 
@@ -31,8 +31,8 @@ impl<T> Idle<T> for Spin {
     }
 }
 
-/// Sleeps where only a completion can change anything, and is as exact as [`Spin`] before a deadline. For a loop that has
-/// no other threads to wait for: while it spins, the kernel's threads that complete requests have a processor less.
+/// Sleeps while only a completion can make progress, and otherwise busy-waits. For a loop that runs the other stages
+/// inline: a loop that spins there would take processor time from the kernel threads that complete requests.
 #[derive(Debug, Default)]
 pub struct BlockingWait;
 
@@ -40,36 +40,36 @@ impl<T: Target> Idle<T> for BlockingWait {
     #[inline]
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
         if left == Nanos::MAX {
-            return target.wait(LONGEST);
+            return target.wait(MAX_SLEEP);
         }
         std::hint::spin_loop();
         Ok(())
     }
 }
 
-/// Sleeps until shortly before the deadline, and spins for the rest.
+/// Sleeps until shortly before the deadline, then busy-waits.
 #[derive(Debug)]
 pub struct Hybrid {
-    /// How long before the deadline it wakes up: a little more than waking takes.
+    /// How long before the deadline it wakes up: slightly more than the wake-up latency.
     pub margin: Nanos,
 }
 
 impl<T: Target> Idle<T> for Hybrid {
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
         if left > self.margin {
-            return target.wait((left - self.margin).min(LONGEST));
+            return target.wait((left - self.margin).min(MAX_SLEEP));
         }
         std::hint::spin_loop();
         Ok(())
     }
 }
 
-/// Sleeps until the deadline: late by the time that waking takes, and costs the least.
+/// Sleeps until the deadline: late by the wake-up latency, uses the least processor time.
 #[derive(Debug, Default)]
 pub struct Sleep;
 
 impl<T: Target> Idle<T> for Sleep {
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
-        target.wait(left.min(LONGEST))
+        target.wait(left.min(MAX_SLEEP))
     }
 }

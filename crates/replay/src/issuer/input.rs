@@ -1,58 +1,58 @@
-//! Where requests come from.
+//! Input of the loop.
 
 use iosonar_trace::Nanos;
 use rtrb::Consumer;
 
 use crate::pipeline::io::PreparedIo;
 
-/// The queue from the feeder, and the first request of it.
+/// The queue of prepared requests, and its first request.
 pub(super) struct Input {
     queue: Consumer<PreparedIo>,
-    /// Fetched before its time: the memory that it lies in was written by another processor.
+    /// Popped early, because another processor wrote its memory.
     upcoming: Option<PreparedIo>,
-    /// Whether what that is going to need was looked at.
-    is_rehearsed: bool,
+    /// Whether the conflict index entries of `upcoming` were prefetched.
+    is_prefetched: bool,
 }
 
 impl Input {
     pub fn new(queue: Consumer<PreparedIo>) -> Self {
-        Self { queue, upcoming: None, is_rehearsed: false }
+        Self { queue, upcoming: None, is_prefetched: false }
     }
 
-    /// When the next request is due, and on which target, if there is one.
+    /// Deadline and target of the next request.
     #[inline]
-    pub fn next(&mut self) -> Option<(Nanos, u16)> {
+    pub fn peek(&mut self) -> Option<(Nanos, u16)> {
         if self.upcoming.is_none() {
             self.upcoming = self.queue.pop().ok();
-            self.is_rehearsed = false;
+            self.is_prefetched = false;
         }
         self.upcoming.as_ref().map(|next| (next.deadline, next.target))
     }
 
-    /// Takes the one that [`next`](Self::next) saw.
+    /// Removes the request that [`peek`](Self::peek) returned.
     #[inline]
     pub fn take(&mut self) -> Option<PreparedIo> {
         self.upcoming.take()
     }
 
-    /// The next one, but only once.
+    /// The next request, once.
     #[inline]
-    pub fn rehearsal(&mut self) -> Option<&PreparedIo> {
-        let is_done = std::mem::replace(&mut self.is_rehearsed, true);
+    pub fn next_to_prefetch(&mut self) -> Option<&PreparedIo> {
+        let is_done = std::mem::replace(&mut self.is_prefetched, true);
         self.upcoming.as_ref().filter(|_| !is_done)
     }
 
-    /// The queue itself, for who deals requests out in another way.
+    /// The underlying queue, for [`Clients`](super::closed::Clients).
     pub fn queue(&mut self) -> &mut Consumer<PreparedIo> {
         &mut self.queue
     }
 
-    /// Whether nothing more can come.
+    /// Whether no more requests can arrive.
     pub fn is_abandoned(&self) -> bool {
         self.queue.is_abandoned()
     }
 
-    /// Whether nothing is there now.
+    /// Whether no request is available now.
     pub fn is_empty(&self) -> bool {
         self.upcoming.is_none() && self.queue.is_empty()
     }

@@ -8,40 +8,40 @@ use crate::config::issuing::DepthFor;
 use crate::config::options::Options;
 use crate::engine::uring::BATCH;
 
-/// How the loop issues.
+/// Rules of issuing.
 #[derive(Clone, Copy, Debug)]
 pub struct IssueRules {
-    /// How it keeps the load's times.
+    /// How the times of the load are kept.
     pub pace: Pace,
-    /// What it does about overlaps.
+    /// What to do with conflicts.
     pub policy: Policy,
-    /// Which overlaps count.
+    /// Which overlaps are conflicts.
     pub strong: Strong,
-    /// How many requests it holds.
+    /// Limits on requests.
     pub limits: Limits,
 }
 
 impl IssueRules {
-    /// As the options say, of that many targets.
+    /// Rules from the options, for this many targets.
     pub fn of(options: &Options, targets: usize) -> Self {
         let (policy, strong) = (options.overlaps.conflicts, options.overlaps.strong);
         Self { pace: Pace::of(options), policy, strong, limits: Limits::of(options, targets) }
     }
 }
 
-/// How the load's times are kept.
+/// How the times of the load are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// Each request at its deadline.
     Timed,
-    /// Each as soon as there is room: a request's deadline is the moment at which it goes.
+    /// Each as soon as depth and conflicts allow; its scheduled time is its issue time.
     AsFastAsPossible,
-    /// Each when an earlier one is through: a request's deadline is when its client has ended thinking.
+    /// Each after an earlier one has completed; its deadline is the end of its client's think time.
     Closed(Think),
 }
 
 impl Pace {
-    /// As the options say.
+    /// The pace from the options.
     pub fn of(options: &Options) -> Self {
         match (options.modes.closed, options.time.asap) {
             (Some(think), _) => Self::Closed(think),
@@ -51,37 +51,37 @@ impl Pace {
     }
 }
 
-/// How many requests the loop holds, and until when.
+/// Limits on requests held by the loop, and on its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The most requests in flight through each gate, released ones not counted.
+    /// Maximum number of requests in flight per dispatch queue, without those that were pushed back.
     pub depth: usize,
-    /// The most requests that wait for an overlap, or fly after they did: each has a place of its own, so that a release
-    /// never waits for an ordinary one. For each gate as well.
+    /// Maximum number of pushed-back requests, waiting or in flight, per dispatch queue. They have slots of their own, so
+    /// that a request whose conflict is resolved never waits for depth.
     pub pushed_back: usize,
-    /// The most requests handed over in one call.
+    /// Maximum number of requests per submission call.
     pub batch: usize,
-    /// 1 if all targets share the depth, or the number of targets if each has its own.
-    pub gates: usize,
-    /// From this time on nothing new is issued; what was issued or pushed back before goes on.
+    /// Dispatch queues: 1 if all targets share the depth, else one for each target.
+    pub queues: usize,
+    /// From this time on nothing more is admitted; admitted requests still complete.
     pub until: Nanos,
 }
 
 impl Limits {
-    /// As the options say, of that many targets. As many places again as the depth are reserved for requests that were pushed
-    /// back.
+    /// Limits from the options, for this many targets. The number of slots for pushed-back requests equals the depth, at
+    /// least 64.
     pub fn of(options: &Options, targets: usize) -> Self {
         let depth = options.issuing.depth.requests;
-        let gates = match options.issuing.depth.of {
+        let queues = match options.issuing.depth.of {
             DepthFor::All => 1,
             DepthFor::Each => targets,
         };
         let until = options.modes.run_for.filter(|_| !options.keeps_times()).unwrap_or(Nanos::MAX);
-        Self { depth, pushed_back: depth.max(64), batch: BATCH, gates, until }
+        Self { depth, pushed_back: depth.max(64), batch: BATCH, queues, until }
     }
 
-    /// Places for requests, in flight or waiting.
+    /// Slots for requests in flight or waiting.
     pub fn slots(&self) -> usize {
-        (self.depth + self.pushed_back) * self.gates
+        (self.depth + self.pushed_back) * self.queues
     }
 }

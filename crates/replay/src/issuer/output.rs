@@ -1,4 +1,4 @@
-//! Where requests go that are through.
+//! Output of the loop.
 
 use rtrb::{Producer, PushError};
 
@@ -7,35 +7,35 @@ use crate::pipeline::io::CompletedIo;
 /// The queue to the completion log.
 pub(super) struct Output {
     queue: Producer<CompletedIo>,
-    /// Room in it when it was last asked, less what was put there since.
-    room: usize,
+    /// Free entries when last checked, less the pushes since then.
+    free: usize,
 }
 
 impl Output {
     pub fn new(queue: Producer<CompletedIo>) -> Self {
-        Self { queue, room: 0 }
+        Self { queue, free: 0 }
     }
 
-    /// Whether there is room for that many.
+    /// Whether this many entries are free.
     #[inline]
     pub fn has_room(&mut self, needed: usize) -> bool {
-        if self.room < needed {
-            // Asked only when the last answer is used up: it is the other thread's cache line.
-            self.room = self.queue.slots();
+        if self.free < needed {
+            // Checked only when the last count is used up, because the count is in the other thread's cache line.
+            self.free = self.queue.slots();
         }
-        self.room >= needed
+        self.free >= needed
     }
 
-    /// Puts one there, for which there is room: nothing is admitted before that was made sure of.
+    /// Appends a request. Admission has ensured that an entry is free.
     #[inline]
-    pub fn put(&mut self, done: CompletedIo) {
-        self.room = self.room.saturating_sub(1);
-        let mut left = self.queue.push(done);
-        debug_assert!(left.is_ok(), "there was room");
-        // Better late than lost; the completion log never waits for the loop.
-        while let Err(PushError::Full(back)) = left {
+    pub fn push(&mut self, done: CompletedIo) {
+        self.free = self.free.saturating_sub(1);
+        let mut pushed = self.queue.push(done);
+        debug_assert!(pushed.is_ok(), "admission ensures a free entry");
+        // Waiting is better than losing a row, and cannot deadlock: the completion log never waits for the loop.
+        while let Err(PushError::Full(back)) = pushed {
             std::thread::yield_now();
-            left = self.queue.push(back);
+            pushed = self.queue.push(back);
         }
     }
 }

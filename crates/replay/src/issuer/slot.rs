@@ -1,4 +1,4 @@
-//! Requests that have a place, from admission to end.
+//! Slots: requests between admission and completion.
 
 use std::sync::Arc;
 
@@ -9,27 +9,27 @@ use crate::pipeline::buffers::{Arena, Buffer};
 use crate::pipeline::io::{PreparedIo, Reread};
 use crate::verify::header;
 
-/// A request that has a place, from its admission to its end.
+/// An admitted request.
 pub(super) struct Slot {
     pub buffer: Option<Buffer>,
     pub sequence_number: u64,
     pub target: u16,
     pub record: IoResult,
-    /// Set while what the write wrote is being read again.
+    /// Set while the data of a completed write is read back.
     pub reread: Option<Reread>,
 }
 
 impl Slot {
-    /// Of a request that was just admitted, or left out.
+    /// A request that was just admitted or left out.
     #[inline]
-    pub fn new(planned: PreparedIo, record: IoResult) -> Self {
-        let PreparedIo { sequence_number, target, buffer, .. } = planned;
+    pub fn new(io: PreparedIo, record: IoResult) -> Self {
+        let PreparedIo { sequence_number, target, buffer, .. } = io;
         Self { buffer, sequence_number, target, record, reread: None }
     }
 
-    /// Notes that it is issued now.
+    /// Records the issue time.
     #[inline]
-    pub fn issue(&mut self, now: Nanos, pace: Pace) {
+    pub fn mark_issued(&mut self, now: Nanos, pace: Pace) {
         if let Some(reread) = &mut self.reread {
             reread.issued = now;
             return;
@@ -40,9 +40,9 @@ impl Slot {
         }
     }
 
-    /// Notes what the target said, which had nothing to say at `last_empty_poll`.
+    /// Records the result. `last_empty_poll` is when the target was last polled without finding a completion.
     #[inline]
-    pub fn end(&mut self, result: i64, now: Nanos, last_empty_poll: Nanos) {
+    pub fn complete(&mut self, result: i64, now: Nanos, last_empty_poll: Nanos) {
         let record = &mut self.record;
         record.completed = Some(now);
         record.last_empty_poll = record.issued.map(|issued| last_empty_poll.max(issued));
@@ -52,84 +52,84 @@ impl Slot {
                 record.errno = -result as i32;
             }
             Ok(bytes) => {
-                let asked = record.sectors.0 * SECTOR_BYTES;
+                let requested = record.sectors.0 * SECTOR_BYTES;
                 // Operations without data return 0.
-                record.bytes_done = if self.buffer.is_some() { bytes } else { asked };
-                record.outcome = if record.bytes_done < asked { Outcome::Short } else { Outcome::Ok };
+                record.bytes_done = if self.buffer.is_some() { bytes } else { requested };
+                record.outcome = if record.bytes_done < requested { Outcome::Short } else { Outcome::Ok };
             }
         }
     }
 }
 
-/// Places for requests, in flight or waiting.
+/// All slots, for requests in flight or waiting.
 pub(super) struct Slots {
     all: Vec<Option<Slot>>,
     free: Vec<u32>,
 }
 
 impl Slots {
-    pub fn new(places: usize) -> Self {
-        Self { all: std::iter::repeat_with(|| None).take(places).collect(), free: (0..places as u32).rev().collect() }
+    pub fn new(count: usize) -> Self {
+        Self { all: std::iter::repeat_with(|| None).take(count).collect(), free: (0..count as u32).rev().collect() }
     }
 
-    /// The place that the next [`occupy`](Self::occupy) takes. The limits see to it that there is one.
+    /// The slot that the next [`occupy`](Self::occupy) uses. The limits ensure that there is one.
     #[inline]
     pub fn next_free(&self) -> u32 {
-        *self.free.last().expect("fewer in use than the limits allow")
+        *self.free.last().expect("the limits bound the slots in use")
     }
 
     #[inline]
     pub fn occupy(&mut self, slot: Slot) {
-        let place = self.free.pop().expect("fewer in use than the limits allow");
-        self.all[place as usize] = Some(slot);
+        let index = self.free.pop().expect("the limits bound the slots in use");
+        self.all[index as usize] = Some(slot);
     }
 
     #[inline]
-    pub fn get_mut(&mut self, place: u32) -> &mut Slot {
-        self.all[place as usize].as_mut().expect("an occupied slot")
+    pub fn get_mut(&mut self, index: u32) -> &mut Slot {
+        self.all[index as usize].as_mut().expect("an occupied slot")
     }
 
-    /// Takes a request from its place, which is not free yet: it may come back.
+    /// Takes a request out of its slot without freeing the slot.
     #[inline]
-    pub fn take(&mut self, place: u32) -> Option<Slot> {
-        self.all.get_mut(place as usize)?.take()
+    pub fn take(&mut self, index: u32) -> Option<Slot> {
+        self.all.get_mut(index as usize)?.take()
     }
 
-    /// Puts a request back to its place.
-    pub fn put_back(&mut self, place: u32, slot: Slot) {
-        self.all[place as usize] = Some(slot);
+    /// Puts a request back into its slot.
+    pub fn put_back(&mut self, index: u32, slot: Slot) {
+        self.all[index as usize] = Some(slot);
     }
 
-    /// Frees a place whose request was taken.
+    /// Frees a slot whose request was taken.
     #[inline]
-    pub fn free(&mut self, place: u32) {
-        self.free.push(place);
+    pub fn free(&mut self, index: u32) {
+        self.free.push(index);
     }
 
-    /// Takes all requests that are still there.
+    /// Takes all requests.
     pub fn drain(&mut self) -> impl Iterator<Item = Slot> {
         self.all.iter_mut().filter_map(Option::take)
     }
 }
 
-/// Has every write read again at once after it, into the same memory.
+/// Reads each completed write back immediately, into the same buffer.
 pub struct Rereader {
-    /// Where the memory is.
+    /// The memory of the buffers.
     pub arena: Arc<Arena>,
-    /// The run's number.
+    /// The run's random number.
     pub run: u64,
 }
 
 impl Rereader {
-    /// Gets what was done ready to be read again, if there is anything. What was written is spoilt in memory, so that a
-    /// target that reads nothing is seen.
-    pub(super) fn wants(&self, slot: &mut Slot) -> bool {
+    /// Prepares the read-back of a completed write; false if there is nothing to read back. The buffer is poisoned, to
+    /// detect a read that returns nothing.
+    pub(super) fn prepare_reread(&self, slot: &mut Slot) -> bool {
         let (Op::Write, Some(buffer)) = (slot.record.op, &mut slot.buffer) else { return false };
-        let is_something = slot.record.bytes_done >= SECTOR_BYTES;
-        if is_something {
+        let has_data = slot.record.bytes_done >= SECTOR_BYTES;
+        if has_data {
             header::poison(self.arena.bytes_mut(buffer, slot.record.sectors.bytes()), self.run);
             slot.reread = Some(Reread { issued: Nanos::ZERO, completed: Nanos::ZERO, result: 0 });
         }
-        is_something
+        has_data
     }
 }

@@ -1,109 +1,116 @@
-//! What the loop tells others while it runs: how much is in flight, and what took it so long that requests could be late.
-#![allow(unsafe_code, reason = "a system call that fills a structure of ours")]
+//! Reports of the running loop to other threads: the number of requests in flight, and stalls that can delay requests.
+#![allow(unsafe_code, reason = "getrusage fills a local structure")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use iosonar_trace::Nanos;
 use rtrb::Producer;
 
-/// Shorter stalls are not told.
-pub const STALL: Nanos = Nanos(20_000);
-/// An idle turn takes less than this, unless something interrupted it.
-const TURN: Nanos = Nanos(2_000);
+/// Shorter stalls are not reported.
+pub const MIN_STALL: Nanos = Nanos(20_000);
+/// An idle turn takes less time than this, unless it was interrupted.
+const MAX_IDLE_TURN: Nanos = Nanos(2_000);
 
-/// What the loop was doing.
+/// Activity of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
-    /// Waiting for a deadline that then had passed: the processor was not there.
+pub enum Activity {
+    /// Waiting, beyond the deadline: the processor was not available.
     Waiting,
-    /// Choosing what goes next.
+    /// Choosing requests.
     Choosing,
-    /// Handing requests to the target.
+    /// Submitting requests to the target.
     Submitting,
-    /// Taking completions back.
+    /// Reaping completions.
     Reaping,
-    /// Nothing: another thread ran on its processor.
+    /// None: the scheduler ran another thread.
     Preempted,
 }
 
-/// A time in which the loop could issue nothing.
+/// A period in which the loop could not issue requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
-    /// Since when.
+    /// Start.
     pub from: Nanos,
-    /// Until when.
+    /// End.
     pub to: Nanos,
-    /// What it was doing.
-    pub doing: Doing,
+    /// Activity of the loop in this period.
+    pub activity: Activity,
 }
 
-/// The loop's end of it: nothing here waits or allocates.
+/// The loop's side of the reports; never waits or allocates.
 pub struct StallMonitor<'a> {
     in_flight: &'a AtomicU32,
     stalls: Producer<Stall>,
-    /// Up to here the loop's time is accounted for.
-    last: Nanos,
-    /// The last idle turn.
-    rested: Nanos,
-    /// Tells how often this thread was preempted so far.
+    /// End of the time that is accounted for.
+    accounted_until: Nanos,
+    /// Time of the last idle turn.
+    last_idle: Nanos,
+    /// Reads the number of preemptions of this thread.
     preemptions: fn() -> i64,
-    /// How often it had been when that was last looked at.
-    known: i64,
+    /// The number of preemptions when last read.
+    seen_preemptions: i64,
 }
 
 impl<'a> StallMonitor<'a> {
-    /// Shows the number in flight there, and puts stalls here; what finds no room is not told.
+    /// Stores the number in flight in `in_flight`, and pushes stalls to `stalls`, dropping them while that queue is full.
     pub fn new(in_flight: &'a AtomicU32, stalls: Producer<Stall>) -> Self {
-        Self::counting(in_flight, stalls, preemptions)
+        Self::with_preemptions(in_flight, stalls, preemptions)
     }
 
-    fn counting(in_flight: &'a AtomicU32, stalls: Producer<Stall>, preemptions: fn() -> i64) -> Self {
-        Self { in_flight, stalls, last: Nanos::MAX, rested: Nanos(i64::MIN), preemptions, known: 0 }
-    }
-
-    /// It has been doing this, and it is now that late. A thread that is preempted in a system call is so when the call
-    /// returns: then the call is not what took long.
-    #[inline]
-    pub fn passed(&mut self, now: Nanos, doing: Doing) {
-        if now.0.saturating_sub(self.last.0) > STALL.0 {
-            let (known, now_known) = (self.known, self.look());
-            let was_preempted = now_known != known;
-            let doing = if was_preempted { Doing::Preempted } else { doing };
-            let _ = self.stalls.push(Stall { from: self.last, to: now, doing });
-        } else if self.last == Nanos::MAX {
-            self.look();
+    fn with_preemptions(in_flight: &'a AtomicU32, stalls: Producer<Stall>, preemptions: fn() -> i64) -> Self {
+        Self {
+            in_flight,
+            stalls,
+            accounted_until: Nanos::MAX,
+            last_idle: Nanos(i64::MIN),
+            preemptions,
+            seen_preemptions: 0,
         }
-        self.last = now;
     }
 
-    /// Nothing is to be done until then.
+    /// Records the activity up to `now`. A preemption during a system call happens at its return, so a long call with a
+    /// preemption is reported as [`Activity::Preempted`].
     #[inline]
-    pub fn rests_until(&mut self, now: Nanos, left: Nanos) {
-        // Preemptions while there was nothing to do explain no later stall. Only a turn that took long can have had one,
-        // so the system call is made rarely.
-        if now.0.saturating_sub(self.rested.0) > TURN.0 {
-            self.look();
+    pub fn record(&mut self, now: Nanos, activity: Activity) {
+        if now.0.saturating_sub(self.accounted_until.0) > MIN_STALL.0 {
+            let (before, after) = (self.seen_preemptions, self.read_preemptions());
+            let was_preempted = after != before;
+            let activity = if was_preempted { Activity::Preempted } else { activity };
+            let _ = self.stalls.push(Stall { from: self.accounted_until, to: now, activity });
+        } else if self.accounted_until == Nanos::MAX {
+            self.read_preemptions();
         }
-        self.rested = now;
-        self.last = Nanos(now.0.saturating_add(left.0));
+        self.accounted_until = now;
     }
 
-    fn look(&mut self) -> i64 {
-        self.known = (self.preemptions)();
-        self.known
-    }
-
-    /// So many requests are in flight.
+    /// Records that the loop has nothing to do for the time `left`.
     #[inline]
-    pub fn shows(&self, in_flight: usize) {
+    pub fn idle_for(&mut self, now: Nanos, left: Nanos) {
+        // Preemptions while idle do not explain later stalls. Only a long turn can contain one, so the system call is
+        // rarely made.
+        if now.0.saturating_sub(self.last_idle.0) > MAX_IDLE_TURN.0 {
+            self.read_preemptions();
+        }
+        self.last_idle = now;
+        self.accounted_until = Nanos(now.0.saturating_add(left.0));
+    }
+
+    fn read_preemptions(&mut self) -> i64 {
+        self.seen_preemptions = (self.preemptions)();
+        self.seen_preemptions
+    }
+
+    /// Stores the number of requests in flight.
+    #[inline]
+    pub fn set_in_flight(&self, in_flight: usize) {
         self.in_flight.store(in_flight as u32, Ordering::Relaxed);
     }
 }
 
-/// How often the scheduler has taken the processor from this thread.
+/// Involuntary context switches of this thread so far.
 fn preemptions() -> i64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel fills a structure of its own size, of which every bit pattern is valid.
+    // SAFETY: the kernel fills a structure of its size, for which every bit pattern is valid.
     unsafe {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init().ru_nivcsw
@@ -123,20 +130,20 @@ mod tests {
     }
 
     #[test]
-    fn a_call_in_which_the_thread_was_preempted_is_not_what_took_long() {
+    fn a_stall_with_a_preemption_is_not_blamed_on_the_call() {
         let (in_flight, (stalls, mut seen)) = (AtomicU32::new(0), RingBuffer::new(8));
-        let mut stall_monitor = StallMonitor::counting(&in_flight, stalls, || PREEMPTIONS.get());
-        stall_monitor.passed(Nanos(0), Doing::Waiting);
-        stall_monitor.passed(Nanos(100_000), Doing::Submitting);
+        let mut stall_monitor = StallMonitor::with_preemptions(&in_flight, stalls, || PREEMPTIONS.get());
+        stall_monitor.record(Nanos(0), Activity::Waiting);
+        stall_monitor.record(Nanos(100_000), Activity::Submitting);
         PREEMPTIONS.set(8);
-        stall_monitor.passed(Nanos(200_000), Doing::Submitting);
-        stall_monitor.passed(Nanos(300_000), Doing::Reaping);
-        // Preempted while nothing was to be done: the next call took long by itself.
+        stall_monitor.record(Nanos(200_000), Activity::Submitting);
+        stall_monitor.record(Nanos(300_000), Activity::Reaping);
+        // Preempted while idle: does not explain the next stall.
         PREEMPTIONS.set(9);
-        stall_monitor.rests_until(Nanos(310_000), Nanos(0));
-        stall_monitor.passed(Nanos(400_000), Doing::Submitting);
-        let doings: Vec<_> = std::iter::from_fn(|| seen.pop().ok()).map(|stall| stall.doing).collect();
-        assert_eq!(doings, [Doing::Submitting, Doing::Preempted, Doing::Reaping, Doing::Submitting]);
+        stall_monitor.idle_for(Nanos(310_000), Nanos(0));
+        stall_monitor.record(Nanos(400_000), Activity::Submitting);
+        let activities: Vec<_> = std::iter::from_fn(|| seen.pop().ok()).map(|stall| stall.activity).collect();
+        assert_eq!(activities, [Activity::Submitting, Activity::Preempted, Activity::Reaping, Activity::Submitting]);
     }
 
     #[test]

@@ -1,29 +1,29 @@
-//! The order to end early.
+//! Requests to stop the loop early.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// An order to the loop, from other threads: it only ever grows.
+/// A request to stop, from another thread. It can be escalated, but not revoked.
 #[derive(Debug, Default)]
 pub struct Stop(AtomicU8);
 
 impl Stop {
-    /// Issues nothing more, and waits for what is in flight.
-    pub fn gently(&self) {
+    /// Stops issuing, then waits for requests in flight.
+    pub fn drain(&self) {
         self.0.fetch_max(1, Ordering::Relaxed);
     }
 
-    /// Waits for nothing more: what is in flight is recorded as unfinished.
-    pub fn at_once(&self) {
+    /// Stops without waiting: requests in flight are recorded as unfinished.
+    pub fn abort(&self) {
         self.0.fetch_max(2, Ordering::Relaxed);
     }
 
-    /// Whether any stop was ordered.
-    pub fn is_ordered(&self) -> bool {
+    /// Whether a stop was requested.
+    pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether not even what is in flight is to be waited for.
-    pub fn is_at_once(&self) -> bool {
+    /// Whether requests in flight are not waited for.
+    pub fn is_abort(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 1
     }
 }

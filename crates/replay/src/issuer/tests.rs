@@ -1,4 +1,4 @@
-//! The loop on a target that exists only in a test's time: exact, and the same on every run.
+//! The loop on a mock target with simulated time: exact and deterministic.
 
 use std::rc::Rc;
 use std::sync::atomic::AtomicU32;
@@ -44,13 +44,13 @@ fn read(request: u64, at: i64, sector: u64, sectors: u64) -> PreparedIo {
     PreparedIo { op: Op::Read, ..write(request, at, sector, sectors) }
 }
 
-/// A run on a mock, and how it is to be.
+/// Settings of a run on a mock target.
 struct Bench {
     pace: Pace,
     policy: Policy,
     depth: usize,
     pushed_back: usize,
-    gates: usize,
+    queues: usize,
     until: Nanos,
     in_flight: AtomicU32,
     stop: Rc<Stop>,
@@ -63,15 +63,15 @@ impl Bench {
             policy,
             depth,
             pushed_back: 64,
-            gates: 1,
+            queues: 1,
             until: Nanos::MAX,
             in_flight: AtomicU32::default(),
             stop: Rc::default(),
         }
     }
 
-    fn with_a_depth_for_each_of(targets: usize, policy: Policy, depth: usize) -> Self {
-        Self { gates: targets, ..Self::new(policy, depth) }
+    fn with_depth_per_target(targets: usize, policy: Policy, depth: usize) -> Self {
+        Self { queues: targets, ..Self::new(policy, depth) }
     }
 
     fn issuer<T: Target>(
@@ -81,22 +81,27 @@ impl Bench {
         load: Vec<PreparedIo>,
         output: Producer<CompletedIo>,
     ) -> Issuer<'_, T, Time, Leap> {
-        let (mut input, planned) = RingBuffer::new(load.len().max(1));
+        let (mut producer, input) = RingBuffer::new(load.len().max(1));
         for request in load {
-            input.push(request).expect("it has room for all");
+            producer.push(request).expect("the queue has room for the load");
         }
-        self.issuer_of(time, target, planned, output)
+        self.issuer_with_input(time, target, input, output)
     }
 
-    fn issuer_of<T: Target>(
+    fn issuer_with_input<T: Target>(
         &self,
         time: &Time,
         target: T,
         input: Consumer<PreparedIo>,
         output: Producer<CompletedIo>,
     ) -> Issuer<'_, T, Time, Leap> {
-        let limits =
-            Limits { depth: self.depth, pushed_back: self.pushed_back, batch: 4, gates: self.gates, until: self.until };
+        let limits = Limits {
+            depth: self.depth,
+            pushed_back: self.pushed_back,
+            batch: 4,
+            queues: self.queues,
+            until: self.until,
+        };
         let rules = IssueRules { pace: self.pace, policy: self.policy, strong: Strong::AnyWrite, limits };
         let stall_monitor = StallMonitor::new(&self.in_flight, RingBuffer::new(64).0);
         let (clock, stop) = (time.clone(), &*self.stop);
@@ -105,12 +110,12 @@ impl Bench {
         Issuer::new(parts)
     }
 
-    /// Rows in the order in which they were put out, and the tally.
+    /// Returns the rows in the order of the output, and the counters.
     fn run(&self, load: Vec<PreparedIo>, answer: Answer) -> (Vec<IoResult>, LoopCounters) {
         let time = Time::starting_at(-MS);
         let target = Mock::new(time.clone(), answer);
         let (rows, counters, outcome) = self.run_on(&time, target, load);
-        outcome.expect("a mock does not fail as a whole");
+        outcome.expect("a mock submission does not fail");
         (rows, counters)
     }
 
@@ -120,7 +125,7 @@ impl Bench {
         target: T,
         load: Vec<PreparedIo>,
     ) -> (Vec<IoResult>, LoopCounters, io::Result<()>) {
-        let (output, mut done) = RingBuffer::new(load.len() + (self.depth + self.pushed_back) * self.gates + 1);
+        let (output, mut done) = RingBuffer::new(load.len() + (self.depth + self.pushed_back) * self.queues + 1);
         let (counters, _, _, outcome) = self.issuer(time, target, load, output).run();
         (std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect(), counters, outcome)
     }
@@ -136,18 +141,18 @@ fn by_request(mut rows: Vec<IoResult>) -> Vec<IoResult> {
 }
 
 fn overlap(a: &IoResult, b: &IoResult) -> bool {
-    let is_something = a.sectors.0 > 0 && b.sectors.0 > 0;
-    is_something && a.sector < b.sector + b.sectors && b.sector < a.sector + a.sectors
+    let have_sectors = a.sectors.0 > 0 && b.sectors.0 > 0;
+    have_sectors && a.sector < b.sector + b.sectors && b.sector < a.sector + a.sectors
 }
 
 #[test]
-fn each_goes_at_its_time_and_never_before() {
+fn requests_are_issued_at_their_deadline_and_never_before() {
     let load = (0..50).map(|i| write(i, i as i64 * MS, i * 8, 8)).collect();
     let (rows, counters) = Bench::new(Policy::Partial, 8).run(load, each_takes(MS / 2));
     assert_eq!(rows.len(), 50);
     for row in &rows {
         let delay = row.delay().unwrap();
-        // The clock moves a few nanoseconds with each look at it.
+        // The clock advances by 1 ns with each reading.
         assert!((0..100).contains(&delay.0), "{row:?}");
         assert!((MS / 2..MS / 2 + 100).contains(&row.latency().unwrap().0), "{row:?}");
         assert_eq!((row.in_flight, row.waiting, row.delay_reason, row.outcome), (1, 0, DelayReason::None, Outcome::Ok));
@@ -156,20 +161,20 @@ fn each_goes_at_its_time_and_never_before() {
 }
 
 #[test]
-fn a_full_depth_holds_what_is_due() {
+fn due_requests_wait_while_the_depth_is_reached() {
     let load = (0..6).map(|i| write(i, 0, i * 8, 8)).collect();
     let (rows, counters) = Bench::new(Policy::Partial, 2).run(load, each_takes(MS));
     let rows = by_request(rows);
-    let held: Vec<_> = rows.iter().map(|row| row.delay_reason).collect();
+    let reasons: Vec<_> = rows.iter().map(|row| row.delay_reason).collect();
     let (none, depth) = ([DelayReason::None; 2], [DelayReason::Depth; 4]);
-    assert_eq!(held, [&none[..], &depth].concat());
+    assert_eq!(reasons, [&none[..], &depth].concat());
     assert!(rows.is_sorted_by_key(|row| row.issued));
-    assert_eq!(rows.iter().map(|row| row.waiting).max(), Some(5), "those due behind the first");
+    assert_eq!(rows.iter().map(|row| row.waiting).max(), Some(5), "five requests are due behind the first");
     assert_eq!(counters.max_in_flight, 2);
 }
 
 #[test]
-fn what_was_not_ready_in_time_says_so() {
+fn a_request_prepared_late_has_the_delay_reason_input() {
     let late = PreparedIo { ready: Nanos(5), ..write(1, 0, 8, 8) };
     let (rows, _) = Bench::new(Policy::Partial, 8).run(vec![write(0, 0, 0, 8), late], each_takes(MS));
     assert_eq!(
@@ -179,7 +184,7 @@ fn what_was_not_ready_in_time_says_so() {
 }
 
 #[test]
-fn pushed_back_requests_go_when_their_overlap_has_gone_and_nobody_overtakes() {
+fn pushed_back_requests_are_issued_after_their_overlaps_in_order() {
     // 1 overlaps 0; 2 overlaps 1 alone; 3 is free; 4 overlaps all of them.
     let load =
         vec![write(0, 0, 0, 8), write(1, 10, 4, 8), write(2, 20, 10, 8), write(3, 30, 100, 8), read(4, 40, 0, 200)];
@@ -190,15 +195,15 @@ fn pushed_back_requests_go_when_their_overlap_has_gone_and_nobody_overtakes() {
         assert!(rows[earlier].completed <= rows[later].issued, "{earlier} before {later}");
     }
     let wait = rows[1].issued.unwrap() - rows[0].completed.unwrap();
-    assert!(wait < Nanos(100), "at once: {wait:?}");
-    assert!(rows[3].delay().unwrap() < Nanos(100), "others go on");
-    assert!(rows.iter().all(|row| row.delay_reason == DelayReason::None), "an overlap is told by pushed_back alone");
+    assert!(wait < Nanos(100), "issued immediately: {wait:?}");
+    assert!(rows[3].delay().unwrap() < Nanos(100), "other requests are not delayed");
+    assert!(rows.iter().all(|row| row.delay_reason == DelayReason::None), "an overlap sets only pushed_back");
     assert_eq!(counters.max_pushed_back, 3);
 }
 
 #[test]
-fn released_requests_need_no_ordinary_place() {
-    // Depth 1 is taken by a long request all the while.
+fn pushed_back_requests_do_not_count_against_the_depth() {
+    // A long request takes up half the depth.
     let load = vec![write(0, 0, 0, 8), write(1, 10, 0, 8), write(2, 20, 100, 8)];
     let (rows, counters) = Bench { depth: 2, ..Bench::new(Policy::Partial, 2) }
         .run(load, Box::new(|io| (Nanos(if io.offset == 100 * 512 { 50 * MS } else { MS }), io.length as i64)));
@@ -208,7 +213,7 @@ fn released_requests_need_no_ordinary_place() {
 }
 
 #[test]
-fn ordering_makes_everything_behind_wait_and_counts_each_wait() {
+fn ordering_holds_everything_behind_a_conflict_and_counts_it() {
     let load = vec![write(0, 0, 0, 8), write(1, 10, 0, 8), write(2, 20, 0, 8), write(3, 30, 100, 8)];
     let (rows, counters) = Bench::new(Policy::Ordering, 8).run(load, each_takes(MS));
     let rows = by_request(rows);
@@ -220,7 +225,7 @@ fn ordering_makes_everything_behind_wait_and_counts_each_wait() {
 }
 
 #[test]
-fn dropped_requests_are_put_out_and_counted() {
+fn dropped_requests_are_recorded_and_counted() {
     let load = vec![write(0, 0, 0, 8), write(1, 10, 0, 8), write(2, 20, 100, 8), write(3, 2 * MS, 0, 8)];
     let (rows, counters) = Bench::new(Policy::Drop, 8).run(load, each_takes(MS));
     let rows = by_request(rows);
@@ -230,13 +235,13 @@ fn dropped_requests_are_put_out_and_counted() {
 }
 
 #[test]
-fn what_is_to_be_left_out_has_a_row_and_is_never_given_to_the_target() {
-    let left_out = PreparedIo { skip: Some(Outcome::BeyondEnd), ..write(1, 0, 8, 8) };
+fn skipped_requests_are_recorded_and_never_submitted() {
+    let skipped = PreparedIo { skip: Some(Outcome::BeyondEnd), ..write(1, 0, 8, 8) };
     let time = Time::starting_at(0);
     let (output, mut done) = RingBuffer::new(8);
     let bench = Bench::new(Policy::Partial, 8);
     let target = Mock::with_latency(time.clone(), Nanos(MS));
-    let (_, target, _, _) = bench.issuer(&time, target, vec![write(0, 0, 0, 8), left_out], output).run();
+    let (_, target, _, _) = bench.issuer(&time, target, vec![write(0, 0, 0, 8), skipped], output).run();
     assert_eq!(target.log.len(), 1);
     let rows = by_request(std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect());
     assert_eq!((rows[1].outcome, rows[1].issued), (Outcome::BeyondEnd, None));
@@ -252,19 +257,19 @@ fn as_fast_as_possible_fills_the_depth_and_has_no_deadlines() {
 }
 
 #[test]
-fn the_end_of_the_time_ends_the_input_and_loses_nothing_that_was_begun() {
-    // 2 waits for 1, and both are begun before the end; nothing new goes after it.
+fn admitted_requests_complete_after_the_time_limit() {
+    // Pairs of requests overlap: a pushed-back request admitted before the limit still completes.
     let pace = Pace::AsFastAsPossible;
     let bench = Bench { pace, until: Nanos(10 * MS + MS / 2), ..Bench::new(Policy::Partial, 1) };
     let (rows, _) = bench.run((0..40).map(|i| write(i, 0, i / 2 * 8, 8)).collect(), each_takes(MS));
     let rows = by_request(rows);
     assert!(rows.len() > 5 && rows.len() < 40, "{}", rows.len());
-    assert!(rows.iter().map(|row| row.request).eq(0..rows.len() as u64), "the first ones, each once");
+    assert!(rows.iter().map(|row| row.request).eq(0..rows.len() as u64), "a prefix of the load, each once");
     assert!(rows.iter().all(|row| row.outcome == Outcome::Ok));
 }
 
 #[test]
-fn what_was_put_off_on_purpose_says_so_and_its_delay_shows_it() {
+fn perturbed_requests_have_their_delay_and_the_delay_reason_perturbed() {
     let late = PreparedIo { scheduled: Nanos(MS), ..write(1, 3 * MS, 8, 8) };
     let (rows, _) = Bench::new(Policy::Partial, 8).run(vec![write(0, 0, 0, 8), late], each_takes(MS));
     let rows = by_request(rows);
@@ -273,7 +278,7 @@ fn what_was_put_off_on_purpose_says_so_and_its_delay_shows_it() {
 }
 
 #[test]
-fn sleeping_passes_the_time_until_the_deadline_and_never_beyond_a_tenth_of_a_second() {
+fn a_sleep_lasts_until_the_deadline_but_at_most_100_ms() {
     let time = Time::starting_at(0);
     let mut target = Mock::with_latency(time.clone(), Nanos(MS));
     for (left, slept) in [(5 * MS, 5 * MS), (3000 * MS, 100 * MS)] {
@@ -284,11 +289,11 @@ fn sleeping_passes_the_time_until_the_deadline_and_never_beyond_a_tenth_of_a_sec
 }
 
 #[test]
-fn errors_and_short_requests_are_recorded_and_the_run_goes_on() {
+fn errors_and_short_requests_are_recorded_and_the_loop_continues() {
     let mut pool = Pool::new(1 << 20).unwrap();
-    let mut with_data = |planned: PreparedIo| -> PreparedIo {
-        let buffer: Option<Buffer> = pool.take(planned.sectors.bytes());
-        PreparedIo { buffer, ..planned }
+    let mut with_data = |io: PreparedIo| -> PreparedIo {
+        let buffer: Option<Buffer> = pool.take(io.sectors.bytes());
+        PreparedIo { buffer, ..io }
     };
     let load = (0..5).map(|i| with_data(write(i, i as i64 * MS, i * 8, 8))).collect();
     let answer: Answer = Box::new(|io| {
@@ -301,47 +306,47 @@ fn errors_and_short_requests_are_recorded_and_the_run_goes_on() {
         (Nanos(1000), result)
     });
     let (rows, _) = Bench::new(Policy::Partial, 8).run(load, answer);
-    let seen: Vec<_> = by_request(rows).iter().map(|row| (row.outcome, row.errno, row.bytes_done)).collect();
+    let results: Vec<_> = by_request(rows).iter().map(|row| (row.outcome, row.errno, row.bytes_done)).collect();
     use Outcome::{Error, Ok, Short};
-    assert_eq!(seen, [(Ok, 0, 4096), (Error, libc::EIO, 0), (Short, 0, 512), (Short, 0, 0), (Ok, 0, 4096)]);
+    assert_eq!(results, [(Ok, 0, 4096), (Error, libc::EIO, 0), (Short, 0, 512), (Short, 0, 0), (Ok, 0, 4096)]);
 }
 
-/// Orders a stop as soon as request 2 is staged.
-fn stopping(bench: &Bench, order: fn(&Stop)) -> Answer {
+/// Requests a stop when request 2 is staged.
+fn stopping(bench: &Bench, request_stop: fn(&Stop)) -> Answer {
     let stop = Rc::clone(&bench.stop);
     Box::new(move |io| {
         if io.offset == 2 * 4096 {
-            order(&stop);
+            request_stop(&stop);
         }
         (Nanos(MS / 2), io.length as i64)
     })
 }
 
 #[test]
-fn a_gentle_stop_waits_for_what_is_in_flight_and_issues_no_more() {
+fn draining_waits_for_requests_in_flight_and_issues_no_more() {
     let bench = Bench::new(Policy::Partial, 8);
-    // 3 waits for 2, and would be released.
+    // Request 9 waits for request 0 and would be issued after it.
     let mut load: Vec<_> = (0..3).map(|i| write(i, i as i64 * 1000, i * 8, 8)).collect();
     load.insert(2, write(9, 1500, 0, 8));
     load.extend((3..9).map(|i| write(i, i as i64 * MS, i * 8, 8)));
-    let answer = stopping(&bench, Stop::gently);
+    let answer = stopping(&bench, Stop::drain);
     let (rows, _) = bench.run(load, answer);
-    let seen: Vec<_> = by_request(rows).iter().map(|row| (row.request, row.outcome, row.issued.is_some())).collect();
+    let results: Vec<_> = by_request(rows).iter().map(|row| (row.request, row.outcome, row.issued.is_some())).collect();
     use Outcome::{Ok, Unfinished};
-    assert_eq!(seen, [(0, Ok, true), (1, Ok, true), (2, Ok, true), (9, Unfinished, false)]);
+    assert_eq!(results, [(0, Ok, true), (1, Ok, true), (2, Ok, true), (9, Unfinished, false)]);
 }
 
 #[test]
-fn a_stop_at_once_leaves_what_is_in_flight_unfinished() {
+fn an_abort_leaves_requests_in_flight_unfinished() {
     let bench = Bench::new(Policy::Partial, 8);
-    let answer = stopping(&bench, Stop::at_once);
+    let answer = stopping(&bench, Stop::abort);
     let (rows, _) = bench.run((0..9).map(|i| write(i, i as i64 * 1000, i * 8, 8)).collect(), answer);
     let rows = by_request(rows);
     assert_eq!(rows.iter().map(|row| row.request).collect::<Vec<_>>(), [0, 1, 2]);
     assert!(rows.iter().all(|r| r.outcome == Outcome::Unfinished && r.issued.is_some() && r.completed.is_none()));
 }
 
-/// Fails as a whole at its third submission.
+/// Its third submission fails.
 struct Failing(Mock, u32);
 
 impl Target for Failing {
@@ -361,7 +366,7 @@ impl Target for Failing {
 }
 
 #[test]
-fn a_target_that_fails_as_a_whole_ends_the_run_with_what_was_there() {
+fn a_failed_submission_ends_the_loop_and_keeps_completed_requests() {
     let time = Time::starting_at(-MS);
     let target = Failing(Mock::with_latency(time.clone(), Nanos(100)), 0);
     let load = (0..9).map(|i| write(i, i as i64 * MS, i * 8, 8)).collect();
@@ -372,11 +377,11 @@ fn a_target_that_fails_as_a_whole_ends_the_run_with_what_was_there() {
 }
 
 #[test]
-fn a_recorder_that_is_too_slow_holds_the_loop_and_loses_nothing() {
+fn a_slow_completion_log_holds_the_loop_and_loses_nothing() {
     let bench = Bench::new(Policy::Partial, 4);
     let time = Time::starting_at(-MS);
     let target = Mock::with_latency(time.clone(), Nanos(1000));
-    // As small as a queue can be that takes all that may be in flight.
+    // The smallest queue that holds all requests in flight.
     let (output, mut done) = RingBuffer::<CompletedIo>::new(8);
     let slow = thread::spawn(move || {
         let mut rows = Vec::new();
@@ -399,30 +404,30 @@ fn policies() -> impl Strategy<Value = Policy> {
     prop::sample::select(vec![Policy::Allow, Policy::Drop, Policy::Partial, Policy::Ordering])
 }
 
-/// Few places, so that much overlaps; many at the same time.
+/// Few positions, so that many requests overlap; many with the same time.
 fn loads() -> impl Strategy<Value = Vec<PreparedIo>> {
     let request = (prop_oneof![Just(0_i64), 0..3000_i64], 0_u64..64, 0_u64..16, any::<bool>(), 0_u8..20);
     prop::collection::vec(request, 0..80).prop_map(|requests| {
         let mut at = 0;
-        let plan = |(number, (gap, sector, sectors, reads, skip)): (usize, (i64, u64, u64, bool, u8))| {
+        let prepare = |(number, (gap, sector, sectors, reads, skip)): (usize, (i64, u64, u64, bool, u8))| {
             at += gap;
-            let planned = write(number as u64, at, sector, sectors);
+            let io = write(number as u64, at, sector, sectors);
             let op = if reads { Op::Read } else { Op::Write };
-            PreparedIo { op, skip: (skip == 0).then_some(Outcome::BeyondEnd), ..planned }
+            PreparedIo { op, skip: (skip == 0).then_some(Outcome::BeyondEnd), ..io }
         };
-        requests.into_iter().enumerate().map(plan).collect()
+        requests.into_iter().enumerate().map(prepare).collect()
     })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
     #[test]
-    fn nothing_is_lost_doubled_early_or_out_of_turn(
+    fn no_request_is_lost_repeated_early_or_reordered(
         load in loads(), policy in policies(), depth in 1_usize..6, pushed_back in 1_usize..5,
         latencies in prop::collection::vec(1_i64..20_000, 1..20), errors in 1_usize..30,
     ) {
         let count = load.len() as u64;
-        let skipped = load.iter().filter(|planned| planned.skip.is_some()).count();
+        let skipped = load.iter().filter(|io| io.skip.is_some()).count();
         let mut number = 0;
         let answer: Answer = Box::new(move |io| {
             number += 1;
@@ -432,7 +437,7 @@ proptest! {
         let bench = Bench { pushed_back, ..Bench::new(policy, depth) };
         let (rows, counters) = bench.run(load, answer);
         let done: Vec<_> = rows.iter().filter_map(|row| row.completed).collect();
-        prop_assert!(done.is_sorted(), "put out in the order of completion");
+        prop_assert!(done.is_sorted(), "in the order of completion");
         let rows = by_request(rows);
         prop_assert!(rows.iter().map(|row| row.request).eq(0..count), "each once");
         let dropped = rows.iter().filter(|row| row.outcome == Outcome::Dropped).count();
@@ -444,21 +449,21 @@ proptest! {
             prop_assert!(row.issued.unwrap() >= row.scheduled, "early: {:?}", row);
             prop_assert!(row.completed.unwrap() > row.issued.unwrap());
             prop_assert!(row.issued <= row.last_empty_poll && row.last_empty_poll <= row.completed, "{:?}", row);
-            let flying = |pushed: bool| issued.iter().filter(|other| {
+            let in_flight = |pushed: bool| issued.iter().filter(|other| {
                 other.pushed_back == pushed && other.issued <= row.issued && other.completed > row.issued
             }).count();
-            prop_assert!(flying(false) <= depth, "the depth is exceeded at {:?}", row);
-            prop_assert!(flying(true) <= pushed_back, "the reserve is exceeded at {:?}", row);
+            prop_assert!(in_flight(false) <= depth, "the depth is exceeded at {:?}", row);
+            prop_assert!(in_flight(true) <= pushed_back, "the limit of pushed-back requests is exceeded at {:?}", row);
             prop_assert!(!row.pushed_back || policy == Policy::Partial);
         }
-        // Those that did not wait for an overlap went in the order of the load; with no push-back, all did.
-        let straight: Vec<_> = issued.iter().filter(|row| !row.pushed_back).map(|row| row.issued).collect();
-        prop_assert!(straight.is_sorted());
+        // Requests that were not pushed back are issued in the order of the load.
+        let in_order: Vec<_> = issued.iter().filter(|row| !row.pushed_back).map(|row| row.issued).collect();
+        prop_assert!(in_order.is_sorted());
         if policy != Policy::Allow {
             for (i, a) in issued.iter().enumerate() {
                 for b in &issued[i + 1..] {
                     if overlap(a, b) && (a.op.modifies() || b.op.modifies()) {
-                        prop_assert!(a.completed <= b.issued, "overtaken or together:\n{:?}\n{:?}", a, b);
+                        prop_assert!(a.completed <= b.issued, "reordered or in flight together:\n{:?}\n{:?}", a, b);
                     }
                 }
             }
@@ -466,17 +471,17 @@ proptest! {
     }
 }
 
-/// Requests side by side on target 0, which takes a second for each, and on target 1, which takes none to speak of.
-fn on_a_slow_and_a_fast_target(requests: u64) -> (Vec<PreparedIo>, Answer) {
+/// Requests alternate between target 0 with a latency of 1 s and target 1 with a latency of 0.1 ms.
+fn load_of_a_slow_and_a_fast_target(requests: u64) -> (Vec<PreparedIo>, Answer) {
     let on = |i: u64| PreparedIo { target: (i % 2) as u16, ..write(i, i as i64 * MS, i * 8, 8) };
     let answer = Box::new(|io: &Io<'_>| (Nanos(if io.target == 0 { 1000 * MS } else { MS / 10 }), io.length as i64));
     ((0..requests).map(on).collect(), answer)
 }
 
 #[test]
-fn a_full_target_holds_no_other_where_each_has_its_depth() {
-    let (load, answer) = on_a_slow_and_a_fast_target(40);
-    let (rows, counters) = Bench::with_a_depth_for_each_of(2, Policy::Partial, 1).run(load, answer);
+fn with_a_depth_per_target_a_full_target_does_not_hold_others() {
+    let (load, answer) = load_of_a_slow_and_a_fast_target(40);
+    let (rows, counters) = Bench::with_depth_per_target(2, Policy::Partial, 1).run(load, answer);
     let rows = by_request(rows);
     for row in rows.iter().filter(|row| row.request % 2 == 1) {
         assert!(row.delay().unwrap() < Nanos(MS / 10) && row.delay_reason == DelayReason::None, "{row:?}");
@@ -486,29 +491,29 @@ fn a_full_target_holds_no_other_where_each_has_its_depth() {
     }
     assert_eq!(counters.max_in_flight, 2, "one on each");
 
-    let (load, answer) = on_a_slow_and_a_fast_target(40);
+    let (load, answer) = load_of_a_slow_and_a_fast_target(40);
     let (rows, counters) = Bench::new(Policy::Partial, 1).run(load, answer);
     let held = rows.iter().filter(|row| row.delay_reason == DelayReason::Depth).count();
-    assert!(held >= 38, "a shared depth holds the fast target as well: {held}");
+    assert!(held >= 38, "a shared depth also holds requests of the fast target: {held}");
     assert_eq!(counters.max_in_flight, 1);
 }
 
 #[test]
-fn as_fast_as_possible_every_target_gets_its_turn() {
+fn as_fast_as_possible_serves_all_targets_in_turn() {
     let load: Vec<_> = (0..400).map(|i| PreparedIo { target: u16::from(i >= 200), ..write(i, 0, i * 8, 8) }).collect();
-    let mut bench = Bench::with_a_depth_for_each_of(2, Policy::Partial, 8);
+    let mut bench = Bench::with_depth_per_target(2, Policy::Partial, 8);
     bench.pace = Pace::AsFastAsPossible;
-    // So quick that the first target's places are free again in every turn.
+    // So fast that slots of the first target are free in every turn.
     let (rows, _) = bench.run(load, each_takes(1));
     let first_of_second = rows.iter().position(|row| row.request >= 200).unwrap();
-    assert!(first_of_second < 50, "{first_of_second} went before it");
+    assert!(first_of_second < 50, "{first_of_second} requests were issued before it");
 }
 
 #[test]
-fn what_is_pushed_back_on_one_target_takes_no_place_of_another() {
-    let mut bench = Bench::with_a_depth_for_each_of(2, Policy::Partial, 8);
+fn pushed_back_requests_of_one_target_take_no_slots_of_another() {
+    let mut bench = Bench::with_depth_per_target(2, Policy::Partial, 8);
     bench.pushed_back = 2;
-    // All of target 0 overlap, and its places for that are soon used up.
+    // All requests of target 0 overlap and soon use up its slots for pushed-back requests.
     let load = (0..20).map(|i| PreparedIo { target: (i % 2) as u16, ..write(i, i as i64 * MS, (i % 2) * i * 8, 8) });
     let answer = Box::new(|io: &Io<'_>| (Nanos(if io.target == 0 { 100 * MS } else { MS / 10 }), io.length as i64));
     let (rows, counters) = bench.run(load.collect(), answer);
@@ -519,34 +524,34 @@ fn what_is_pushed_back_on_one_target_takes_no_place_of_another() {
 }
 
 #[test]
-fn a_gate_with_no_room_left_holds_the_input_until_it_has() {
-    let (mut input, planned) = RingBuffer::new(4);
-    let feeder = thread::spawn(move || {
-        // Far more for the first target than may stand before its gate, and then one for the second.
+fn a_full_dispatch_queue_holds_the_input() {
+    let (mut producer, input) = RingBuffer::new(4);
+    let prepare = thread::spawn(move || {
+        // Far more requests for the first target than its queue holds, then one for the second.
         for i in 0..64 {
             let mut next = PreparedIo { target: u16::from(i == 63), ..write(i, 0, i * 8, 8) };
-            while let Err(rtrb::PushError::Full(back)) = input.push(next) {
+            while let Err(rtrb::PushError::Full(back)) = producer.push(next) {
                 next = back;
                 thread::yield_now();
             }
         }
     });
-    let bench = Bench::with_a_depth_for_each_of(2, Policy::Ordering, 1);
+    let bench = Bench::with_depth_per_target(2, Policy::Ordering, 1);
     let time = Time::starting_at(-MS);
     let target = Mock::with_latency(time.clone(), Nanos(MS));
     let (output, mut done) = RingBuffer::<CompletedIo>::new(64 + 2 * 65);
-    let (counters, _, _, outcome) = bench.issuer_of(&time, target, planned, output).run();
+    let (counters, _, _, outcome) = bench.issuer_with_input(&time, target, input, output).run();
     outcome.unwrap();
-    feeder.join().unwrap();
+    prepare.join().unwrap();
     let rows: Vec<_> = std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect();
     assert!(by_request(rows.clone()).iter().map(|row| row.request).eq(0..64), "each once");
-    assert!(rows.iter().all(|row| row.waiting <= 8), "no more than stand before the gates");
+    assert!(rows.iter().all(|row| row.waiting <= 8), "no more than the queues hold");
     assert_eq!(counters.max_in_flight.max(2), 2);
 }
 
 proptest! {
     #[test]
-    fn no_target_ever_has_more_in_flight_than_its_depth(
+    fn requests_in_flight_never_exceed_the_depth_of_a_target(
         requests in prop::collection::vec((0u16..3, 0i64..5, 0u64..20, 1i64..20), 1..80), depth in 1usize..4,
     ) {
         let targets: Vec<u16> = requests.iter().map(|r| r.0).collect();
@@ -554,19 +559,19 @@ proptest! {
         let mut at = 0;
         let load = requests.iter().enumerate().map(|(i, &(target, after, place, _))| {
             at += after * MS;
-            // Its length tells which one it is.
+            // The length identifies the request.
             PreparedIo { target, ..write(i as u64, at, place * 1000, i as u64 + 1) }
         });
         let load: Vec<_> = load.collect();
         let answer = Box::new(move |io: &Io<'_>| (Nanos(takes[(io.length / 512) as usize - 1]), io.length as i64));
-        let (rows, _) = Bench::with_a_depth_for_each_of(3, Policy::Partial, depth).run(load, answer);
+        let (rows, _) = Bench::with_depth_per_target(3, Policy::Partial, depth).run(load, answer);
         prop_assert_eq!(rows.len(), requests.len());
         for row in &rows {
-            let flies = |other: &&IoResult| other.issued <= row.issued && other.completed > row.issued;
+            let in_flight = |other: &&IoResult| other.issued <= row.issued && other.completed > row.issued;
             let ordinary = |other: &&IoResult| !other.pushed_back;
             let target = targets[row.request as usize];
-            let there = |other: &&IoResult| targets[other.request as usize] == target;
-            prop_assert!(rows.iter().filter(there).filter(ordinary).filter(flies).count() <= depth);
+            let on_same_target = |other: &&IoResult| targets[other.request as usize] == target;
+            prop_assert!(rows.iter().filter(on_same_target).filter(ordinary).filter(in_flight).count() <= depth);
         }
     }
 }

@@ -321,6 +321,6 @@ impl<'a, C: Clock> Preparer<'a, C> {
     }
 
     fn is_over(&self) -> bool {
-        self.stop.is_ordered() || self.output.is_abandoned()
+        self.stop.is_requested() || self.output.is_abandoned()
     }
 }

@@ -206,7 +206,7 @@ impl<'a> CompletionLog<'a> {
         if let Err(error) = outcome
             && self.failure.is_none()
         {
-            self.stop.gently();
+            self.stop.drain();
             self.failure = Some(error);
         }
     }

@@ -11,7 +11,7 @@ use iosonar_trace::human::{count, percent};
 use iosonar_trace::run_info::{Cause, Late, Moment, Part, Verdict};
 use iosonar_trace::{DelayReason, IoResult, Nanos};
 
-use crate::issuer::{Doing, Stall};
+use crate::issuer::{Activity, Stall};
 use crate::result::histogram::Times;
 
 /// A request that is later than this is late.
@@ -75,14 +75,16 @@ impl Fidelity {
         }
     }
 
-    /// What the loop was doing when the request should have gone.
+    /// What the loop was activity when the request should have gone.
     fn cause_of_stall(&self, record: &IoResult) -> Cause {
         let behind = self.stalls.partition_point(|stall| stall.to <= record.scheduled);
         // A stall that begins only after it can be what kept it as well, if it was due just before.
         match self.stalls.get(behind).filter(|stall| Some(stall.from) < record.issued) {
-            Some(Stall { doing: Doing::Submitting, .. }) => Cause::Submission,
-            Some(Stall { doing: Doing::Reaping, .. }) => Cause::Completions,
-            Some(Stall { doing: Doing::Waiting | Doing::Choosing | Doing::Preempted, .. }) => Cause::Descheduled,
+            Some(Stall { activity: Activity::Submitting, .. }) => Cause::Submission,
+            Some(Stall { activity: Activity::Reaping, .. }) => Cause::Completions,
+            Some(Stall { activity: Activity::Waiting | Activity::Choosing | Activity::Preempted, .. }) => {
+                Cause::Descheduled
+            }
             None if record.waiting > 0 || record.in_flight > 1 => Cause::Burst,
             None => Cause::Unknown,
         }
@@ -242,15 +244,15 @@ mod tests {
     #[test]
     fn stalls_of_the_loop_explain_what_they_made_late() {
         let doings = [
-            (Doing::Submitting, Cause::Submission),
-            (Doing::Reaping, Cause::Completions),
-            (Doing::Waiting, Cause::Descheduled),
-            (Doing::Preempted, Cause::Descheduled),
+            (Activity::Submitting, Cause::Submission),
+            (Activity::Reaping, Cause::Completions),
+            (Activity::Waiting, Cause::Descheduled),
+            (Activity::Preempted, Cause::Descheduled),
         ];
         let mut fidelity = Fidelity::default();
-        for (i, (doing, _)) in (1..).zip(doings) {
+        for (i, (activity, _)) in (1..).zip(doings) {
             let at = Nanos(i * 1_000_000_000);
-            fidelity.stall(Stall { from: at - Nanos(50 * US), to: at + Nanos(400 * US), doing });
+            fidelity.stall(Stall { from: at - Nanos(50 * US), to: at + Nanos(400 * US), activity });
         }
         (1..=4).for_each(|i| fidelity.add(&row(i, 401 + i as i64, DelayReason::None)));
         fidelity.add(&row(5, 100, DelayReason::None));

@@ -145,7 +145,7 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
                 Wait::Hybrid => issue(clock, Hybrid { margin: WAKE_MARGIN }, ends, options, stop).1,
             }
         })?;
-        let fed = spawn_stage(scope, "prepare", move || feeder.run()).inspect_err(|_| stop.at_once())?;
+        let fed = spawn_stage(scope, "prepare", move || feeder.run()).inspect_err(|_| stop.abort())?;
         let recorded = recorder.run();
         let fed = fed.join().expect("the feeder does not panic");
         Ok((fed, recorded, looped.join().expect("the loop does not panic")))
@@ -156,7 +156,7 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
     if let Some(error) = recorded.failure {
         return Err(Error::file(&path, error));
     }
-    let verdict = recorded.counter.fidelity.verdict(!stop.is_ordered());
+    let verdict = recorded.counter.fidelity.verdict(!stop.is_requested());
     verdict
         .map(|verdict| Step::of(rate, verdict))
         .ok_or_else(|| Error::Options("stopped before anything was measured".into()))

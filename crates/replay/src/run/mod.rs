@@ -265,9 +265,9 @@ impl Prepared {
                 None
             } else {
                 let _ = start.send(Start { clock, inline_stages: None });
-                let feeder = spawn_stage(scope, "prepare", || feeder.run()).inspect_err(|_| stop.at_once())?;
+                let feeder = spawn_stage(scope, "prepare", || feeder.run()).inspect_err(|_| stop.abort())?;
                 // Without it nobody would take what the loop is through with.
-                Some((feeder, spawn_stage(scope, "completion-log", || recorder.run()).inspect_err(|_| stop.at_once())?))
+                Some((feeder, spawn_stage(scope, "completion-log", || recorder.run()).inspect_err(|_| stop.abort())?))
             };
             let Ok(mut looped) = is_ended.recv() else {
                 return Err(issuer.recv().expect("the loop does not panic").expect_err("it did not end"));
@@ -279,9 +279,9 @@ impl Prepared {
             let (Prepare { fed, outcome, memory }, mut recorded) =
                 beside.or(looped.stages.take()).expect("in threads of their own, or with the loop");
             let counted = meters.iter().filter_map(Meter::read).collect();
-            self.metadata.complete = !stop.is_ordered();
+            self.metadata.complete = !stop.is_requested();
             let last = recorded.checker.take_if(|_| options.verification.verify >= Verify::Final).map(|checker| {
-                if stop.is_ordered() || looped.outcome.is_err() {
+                if stop.is_requested() || looped.outcome.is_err() {
                     drop(ask);
                     return FinalPass::left_out(checker);
                 }

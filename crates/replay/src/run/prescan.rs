@@ -69,7 +69,7 @@ impl Prescan {
 /// The load as it is replayed; at its end when a stop was ordered, even where it would never come to anything.
 pub fn open(options: &Options, stop: &Arc<Stop>) -> Result<Box<dyn Reader<Request>>> {
     let stop = Arc::clone(stop);
-    let is_over: IsOver = Arc::new(move || stop.is_ordered());
+    let is_over: IsOver = Arc::new(move || stop.is_requested());
     let load = open_load(&options.load)?;
     Ok(match &options.edit {
         Some(edit) => edit.apply_until(load, &is_over)?,
@@ -121,7 +121,7 @@ pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
             raise(&mut reaches, request.device, request.end());
         }
     }
-    if stop.is_ordered() {
+    if stop.is_requested() {
         return Err(Error::Stopped);
     }
     if inside.counts.requests == 0 {

@@ -129,7 +129,7 @@ impl<'a> FinalPass<'a> {
         let mut ended = false;
         loop {
             let mut staged = false;
-            while !ended && !stop.is_ordered() {
+            while !ended && !stop.is_requested() {
                 let Some(slot) = readings.iter().position(Option::is_none) else { break };
                 let Some((place, checkable)) = self.peek() else {
                     ended = true;
@@ -164,10 +164,10 @@ impl<'a> FinalPass<'a> {
                 }
             }
             progress(self.checker, &mut self.far);
-            if readings.iter().all(Option::is_none) && (ended || stop.is_ordered()) {
+            if readings.iter().all(Option::is_none) && (ended || stop.is_requested()) {
                 return Ok(ended);
             }
-            if stop.is_at_once() {
+            if stop.is_abort() {
                 return Ok(false);
             }
             if !found {

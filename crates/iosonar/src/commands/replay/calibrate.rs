@@ -32,15 +32,15 @@ pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
     let mut steps: Vec<Step> = Vec::new();
     let found = search(|rate| {
         let step = measure(rate, SECONDS, options, isolation.as_ref(), &stop)?;
-        if !json && !stop.is_ordered() {
+        if !json && !stop.is_requested() {
             out!("{}", line(&step));
         }
         let faithful = step.is_faithful();
         // A step that was stopped does not count.
         steps.push(step);
-        Ok(faithful && !stop.is_ordered())
+        Ok(faithful && !stop.is_requested())
     });
-    if stop.is_ordered() {
+    if stop.is_requested() {
         status!("stopped: calibration incomplete");
         return Ok(ExitCode::from(exit::CUT_SHORT));
     }

@@ -71,7 +71,7 @@ pub fn replay(runs: Vec<Options>, json: bool) -> Result<ExitCode> {
             status!("run {number} of {times}");
         }
         all.push(once(options, &stop, json)?);
-        if stop.is_ordered() {
+        if stop.is_requested() {
             break;
         }
     }

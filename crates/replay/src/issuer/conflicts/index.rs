@@ -1,125 +1,127 @@
-//! Finds the tracked requests that overlap a range, in constant memory, and in a time that does not grow with their number.
+//! Index of tracked requests, to find overlaps in constant memory and in a time independent of their number.
 //!
-//! | a request | stands in | and looks for overlaps among |
+//! | request | is listed in | finds overlaps in |
 //! |---|---|---|
-//! | of up to 2 MiB | lists of small chunks; of large ones as well, once there was a long request | the short ones in its small chunks, the long ones in its large chunks |
-//! | of up to 4 GiB | lists of large chunks | all in its large chunks |
-//! | longer, or without room in the lists | none: it is looked at by all | all |
+//! | short: up to 2 MiB | lists of small chunks; since the first long request, also of large chunks | lists of short requests by small chunks, of long requests by large chunks |
+//! | long: up to 4 GiB | lists of large chunks | all lists of large chunks |
+//! | longer | no list; every search checks it | all slots |
+//!
+//! A request is in no list either if its lists are full.
 
 use super::lists::Lists;
 use super::range::Range;
 
-/// 64 KiB, in bits of sectors: most requests touch one or two.
-const SMALL: u32 = 7;
-/// 16 MiB, likewise: a discard of a GiB touches 64.
-const LARGE: u32 = 15;
-/// A request of more small chunks than this is long.
-const MOST_SMALL: u64 = 32;
-/// One of more large chunks than this is looked at by all.
-const MOST_LARGE: u64 = 256;
+/// Small chunks: 64 KiB, as log2 of sectors. Most requests touch one or two.
+const SMALL_CHUNK_BITS: u32 = 7;
+/// Large chunks: 16 MiB, as log2 of sectors. A discard of 1 GiB touches 64.
+const LARGE_CHUNK_BITS: u32 = 15;
+/// Maximum number of small chunks of a short request.
+const MAX_SMALL_CHUNKS: u64 = 32;
+/// Maximum number of large chunks of a listed request.
+const MAX_LARGE_CHUNKS: u64 = 256;
 
-/// Where a request stands.
+/// Where a request is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stand {
+enum Listing {
     Short,
     Long,
-    Nowhere,
+    Unlisted,
 }
 
-/// The requests that are tracked, by place.
+/// The tracked requests, by position.
 #[derive(Debug)]
 pub struct Index {
     /// Short requests by small chunks.
     short: Lists,
-    /// Short requests by large chunks, for long ones to find; kept from when the first long one came.
+    /// Short requests by large chunks, for searches of long requests; maintained since the first long request.
     short_for_long: Lists,
-    is_kept: bool,
+    has_long_searches: bool,
     /// Long requests by large chunks.
     long: Lists,
-    /// Slots that stand in no list.
-    nowhere: Vec<u32>,
-    /// What stands in each slot, and where.
+    /// Slots in no list.
+    unlisted: Vec<u32>,
+    /// The range and the list of each slot.
     ranges: Vec<Option<Range>>,
-    stands: Vec<Stand>,
+    listings: Vec<Listing>,
 }
 
 impl Index {
     pub fn new(slots: usize) -> Self {
         Self {
-            short: Lists::new(SMALL, slots * 4),
-            // A short request is smaller than a large chunk: it touches two at most.
-            short_for_long: Lists::new(LARGE, slots * 2),
-            is_kept: false,
-            long: Lists::new(LARGE, slots * 4),
-            nowhere: Vec::with_capacity(slots),
+            short: Lists::new(SMALL_CHUNK_BITS, slots * 4),
+            // A short request is smaller than a large chunk, so it touches at most two.
+            short_for_long: Lists::new(LARGE_CHUNK_BITS, slots * 2),
+            has_long_searches: false,
+            long: Lists::new(LARGE_CHUNK_BITS, slots * 4),
+            unlisted: Vec::with_capacity(slots),
             ranges: vec![None; slots],
-            stands: vec![Stand::Nowhere; slots],
+            listings: vec![Listing::Unlisted; slots],
         }
     }
 
-    /// Whether looking for its overlaps may mean looking at very many.
+    /// Whether it touches many small chunks, so that a search for its overlaps can be slow.
     pub fn is_long(&self, range: &Range) -> bool {
-        self.short.count(range) > MOST_SMALL
+        self.short.count(range) > MAX_SMALL_CHUNKS
     }
 
     pub fn insert(&mut self, slot: u32, range: Range) {
         debug_assert!(self.ranges[slot as usize].is_none(), "slot {slot} is in use");
-        let stand = if !self.is_long(&range) && self.short.has_room(&range) {
+        let listing = if !self.is_long(&range) && self.short.has_room(&range) {
             self.short.insert(slot, &range);
-            if self.is_kept {
+            if self.has_long_searches {
                 self.short_for_long.insert(slot, &range);
             }
-            Stand::Short
-        } else if self.long.count(&range) <= MOST_LARGE && self.long.has_room(&range) {
+            Listing::Short
+        } else if self.long.count(&range) <= MAX_LARGE_CHUNKS && self.long.has_room(&range) {
             self.long.insert(slot, &range);
-            Stand::Long
+            Listing::Long
         } else {
-            self.nowhere.push(slot);
-            Stand::Nowhere
+            self.unlisted.push(slot);
+            Listing::Unlisted
         };
         self.ranges[slot as usize] = Some(range);
-        self.stands[slot as usize] = stand;
+        self.listings[slot as usize] = listing;
     }
 
-    /// Forgets a request; `None` if it was not tracked.
+    /// Removes a request; `None` if it was not tracked.
     pub fn remove(&mut self, slot: u32) -> Option<Range> {
         let range = self.ranges[slot as usize].take()?;
-        match self.stands[slot as usize] {
-            Stand::Short => {
+        match self.listings[slot as usize] {
+            Listing::Short => {
                 self.short.remove(slot, &range);
-                if self.is_kept {
+                if self.has_long_searches {
                     self.short_for_long.remove(slot, &range);
                 }
             }
-            Stand::Long => self.long.remove(slot, &range),
-            Stand::Nowhere => self.nowhere.retain(|&s| s != slot),
+            Listing::Long => self.long.remove(slot, &range),
+            Listing::Unlisted => self.unlisted.retain(|&s| s != slot),
         }
         Some(range)
     }
 
-    /// Readies what a request needs to look for its overlaps.
+    /// Prepares the index for a search of this range.
     pub fn prepare(&mut self, range: &Range) {
-        if !self.is_kept && self.is_long(range) {
-            self.is_kept = true;
+        if !self.has_long_searches && self.is_long(range) {
+            self.has_long_searches = true;
             for (slot, tracked) in self.ranges.iter().enumerate() {
-                if let Some(tracked) = tracked.as_ref().filter(|_| self.stands[slot] == Stand::Short) {
+                if let Some(tracked) = tracked.as_ref().filter(|_| self.listings[slot] == Listing::Short) {
                     self.short_for_long.insert(slot as u32, tracked);
                 }
             }
         }
     }
 
-    /// Calls `found` once for each tracked request that overlaps `range`, which was given to [`Index::prepare`] before.
+    /// Calls `found` once for each tracked request that overlaps `range`. Needs [`Index::prepare`] for this range before.
     pub fn overlapping(&self, range: Range, mut found: impl FnMut(u32, &Range)) {
-        if self.long.count(&range) > MOST_LARGE {
-            // Longer than a walk over all slots is worth: look at each once.
+        if self.long.count(&range) > MAX_LARGE_CHUNKS {
+            // Checking each slot once is cheaper than searching so many chunks.
             for slot in 0..self.ranges.len() as u32 {
-                self.report(slot, &range, &mut found);
+                self.check_slot(slot, &range, &mut found);
             }
             return;
         }
-        for &slot in &self.nowhere {
-            self.report(slot, &range, &mut found);
+        for &slot in &self.unlisted {
+            self.check_slot(slot, &range, &mut found);
         }
         if !self.long.is_empty() {
             self.long.overlapping(&range, &self.ranges, &mut found);
@@ -128,7 +130,7 @@ impl Index {
         short.overlapping(&range, &self.ranges, found);
     }
 
-    fn report(&self, slot: u32, range: &Range, found: &mut impl FnMut(u32, &Range)) {
+    fn check_slot(&self, slot: u32, range: &Range, found: &mut impl FnMut(u32, &Range)) {
         if let Some(other) = &self.ranges[slot as usize]
             && range.overlaps(other)
         {

@@ -1,7 +1,7 @@
-//! Requests by the chunks that they touch.
+//! Lists of requests by the chunks that they touch.
 //!
-//! A target is cut into chunks of one size, and chunks are hashed into lists. A request stands in the list of each chunk
-//! that it touches:
+//! A target is divided into chunks of one size, which are hashed into lists. A request is in the list of each chunk that
+//! it touches:
 //!
 //! ```text
 //!  chunks    0         1         2         3
@@ -10,7 +10,7 @@
 //!  slot 7               [==]                   in chunk 1
 //! ```
 //!
-//! Two requests may meet in several chunks; only the first chunk that they share counts, so each is found once.
+//! Two requests can share several chunks; only the first shared chunk counts, so each overlap is found once.
 
 use std::ops::RangeInclusive;
 
@@ -25,10 +25,10 @@ struct Entry {
     chunk: u64,
 }
 
-/// The lists of one size of chunks, in constant memory.
+/// Lists for one chunk size, in constant memory.
 #[derive(Debug)]
 pub struct Lists {
-    /// A chunk has 2 to this power of sectors: a shift is many times cheaper than a division.
+    /// log2 of the sectors per chunk: a shift is much faster than a division.
     chunk_bits: u32,
     /// First entry of each hash list.
     heads: Vec<u32>,
@@ -50,18 +50,18 @@ impl Lists {
         }
     }
 
-    /// Whether nothing stands in any list.
+    /// Whether all lists are empty.
     pub fn is_empty(&self) -> bool {
         self.unused == self.entries.len()
     }
 
-    /// How many chunks a request touches.
+    /// Number of chunks that a request touches.
     pub fn count(&self, range: &Range) -> u64 {
         let chunks = self.chunks(range);
         chunks.end() - chunks.start() + 1
     }
 
-    /// Whether there is room for a request.
+    /// Whether enough entries are free for a request.
     pub fn has_room(&self, range: &Range) -> bool {
         self.count(range) <= self.unused as u64
     }
@@ -71,7 +71,7 @@ impl Lists {
         range.sector >> self.chunk_bits..=last >> self.chunk_bits
     }
 
-    /// Notes a request, for which there must be room.
+    /// Adds a request. [`has_room`](Self::has_room) must be true.
     pub fn insert(&mut self, slot: u32, range: &Range) {
         for chunk in self.chunks(range) {
             let list = self.list(range.target, chunk);
@@ -84,7 +84,7 @@ impl Lists {
         }
     }
 
-    /// Forgets a request that was noted.
+    /// Removes a request.
     pub fn remove(&mut self, slot: u32, range: &Range) {
         for chunk in self.chunks(range) {
             let list = self.list(range.target, chunk);
@@ -104,7 +104,7 @@ impl Lists {
         }
     }
 
-    /// Calls `found` once for each request here that overlaps `range`; `ranges` tells what stands in each slot.
+    /// Calls `found` once for each listed request that overlaps `range`; `ranges` has the range of each slot.
     pub fn overlapping(&self, range: &Range, ranges: &[Option<Range>], mut found: impl FnMut(u32, &Range)) {
         let own = self.chunks(range);
         for chunk in own.clone() {
@@ -123,7 +123,7 @@ impl Lists {
 
     #[inline]
     fn list(&self, target: u16, chunk: u64) -> usize {
-        // Fibonacci hashing: neighbouring chunks go to lists far apart.
+        // Fibonacci hashing: adjacent chunks go to distant lists.
         let key = (chunk ^ (u64::from(target) << 48)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (key >> 32) as usize & (self.heads.len() - 1)
     }

@@ -1,9 +1,9 @@
-//! What to do about a request that overlaps one in flight: the manual's "damaged I/O".
+//! Conflicts: requests that overlap one in flight, the manual's "damaged I/O".
 //!
-//! A real application never has two writes of the same place in flight; a replay would, as soon as the device is slower
-//! than the original was. [`index`] finds overlaps; [`Tracker`] decides what they mean and keeps those that wait in
-//! order: a request waits for every conflicting one that came before it, whether that is in flight or waits itself, so
-//! no newcomer overtakes a pushed-back request.
+//! A real application never has two writes of the same sectors in flight. A replay would, if the device is slower than
+//! the original. [`index`] finds overlaps; [`Tracker`] decides what they mean and keeps waiting requests in order: a
+//! request waits for all earlier conflicting requests, in flight or waiting, so that no later request overtakes a
+//! pushed-back one.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -58,48 +58,48 @@ impl Strong {
     }
 }
 
-/// What a newcomer may do.
+/// Whether a request may be issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Go now; it is tracked as in flight.
-    Go,
-    /// Conflicts: with [`Policy::Partial`] it is tracked as waiting and comes back by [`Tracker::finish`].
+pub enum Admission {
+    /// Issue it now; it is tracked as in flight.
+    Issue,
+    /// It conflicts. With [`Policy::Partial`] it is tracked as waiting, until [`Tracker::release`] returns it.
     Conflict,
 }
 
-/// Knows which requests are in flight and which wait for them.
+/// Tracks requests in flight and requests that wait for them.
 #[derive(Debug)]
 pub struct Tracker {
     policy: Policy,
     strong: Strong,
     index: Index,
-    /// For each slot: how many earlier conflicting requests it still waits for.
+    /// For each slot, the number of earlier conflicting requests it waits for.
     blockers: Vec<u32>,
-    /// For each slot: its turn, to tell earlier from later.
-    turn: Vec<u64>,
-    turns: u64,
-    /// Slots whose last blocker has gone, oldest first.
+    /// For each slot, its arrival number.
+    arrival: Vec<u64>,
+    arrivals: u64,
+    /// Slots whose last blocker has completed, oldest first.
     released: std::collections::VecDeque<u32>,
 }
 
 impl Tracker {
-    /// For requests in slots `0..slots`.
+    /// Tracks requests in slots `0..slots`.
     pub fn new(policy: Policy, strong: Strong, slots: usize) -> Self {
         Self {
             policy,
             strong,
             index: Index::new(slots),
             blockers: vec![0; slots],
-            turn: vec![0; slots],
-            turns: 0,
+            arrival: vec![0; slots],
+            arrivals: 0,
             released: std::collections::VecDeque::with_capacity(slots),
         }
     }
 
-    /// Asks for a request, and tracks it unless the policy is not to (a conflict under drop or ordering).
-    pub fn admit(&mut self, slot: u32, range: Range) -> Verdict {
+    /// Checks a request, and tracks it unless it conflicts under `drop` or `ordering`.
+    pub fn admit(&mut self, slot: u32, range: Range) -> Admission {
         if self.policy == Policy::Allow || range.sectors == 0 {
-            return Verdict::Go;
+            return Admission::Issue;
         }
         let strong = self.strong;
         let mut blockers = 0;
@@ -108,45 +108,45 @@ impl Tracker {
             blockers += u32::from(strong.conflict(range.modifies, other.modifies));
         });
         if blockers > 0 && self.policy != Policy::Partial {
-            return Verdict::Conflict;
+            return Admission::Conflict;
         }
-        self.turns += 1;
-        self.turn[slot as usize] = self.turns;
+        self.arrivals += 1;
+        self.arrival[slot as usize] = self.arrivals;
         self.blockers[slot as usize] = blockers;
         self.index.insert(slot, range);
-        if blockers == 0 { Verdict::Go } else { Verdict::Conflict }
+        if blockers == 0 { Admission::Issue } else { Admission::Conflict }
     }
 
-    /// Looks for what a request would overlap, for nothing but to have it in the processor's cache when it is admitted.
+    /// Searches for overlaps of a request only to bring the index entries into the processor's cache.
     pub fn prefetch(&self, range: Range) {
         if self.policy != Policy::Allow && !self.index.is_long(&range) {
             self.index.overlapping(range, |slot, _| {
-                std::hint::black_box(self.turn[slot as usize]);
+                std::hint::black_box(self.arrival[slot as usize]);
             });
         }
     }
 
-    /// A request in flight is through: those that waited for it alone can be had from [`Tracker::release`].
+    /// Removes a completed request. Requests that waited only for it become available from [`Tracker::release`].
     pub fn finish(&mut self, slot: u32) {
         let Some(range) = self.index.remove(slot) else { return };
         if self.policy != Policy::Partial {
             return;
         }
-        let (strong, turn) = (self.strong, &self.turn);
+        let (strong, arrival) = (self.strong, &self.arrival);
         let (blockers, released) = (&mut self.blockers, &mut self.released);
-        let own = turn[slot as usize];
+        let own_arrival = arrival[slot as usize];
         self.index.overlapping(range, |other_slot, other| {
-            let other_slot_index = other_slot as usize;
-            if turn[other_slot_index] > own && strong.conflict(range.modifies, other.modifies) {
-                blockers[other_slot_index] -= 1;
-                if blockers[other_slot_index] == 0 {
+            let other_index = other_slot as usize;
+            if arrival[other_index] > own_arrival && strong.conflict(range.modifies, other.modifies) {
+                blockers[other_index] -= 1;
+                if blockers[other_index] == 0 {
                     released.push_back(other_slot);
                 }
             }
         });
     }
 
-    /// The next request whose conflict has gone; it counts as in flight from now on.
+    /// The next request whose conflicts are resolved; from now on it counts as in flight.
     #[inline]
     pub fn release(&mut self) -> Option<u32> {
         self.released.pop_front()
@@ -161,17 +161,17 @@ mod tests {
 
     #[derive(Clone, Copy, PartialEq)]
     enum State {
-        Flying,
+        InFlight,
         Waiting,
     }
 
-    /// The slow, obvious model: a list in order of arrival; a request may fly when no conflicting one stands before it.
+    /// A simple, slow model: a list in order of arrival. A request may be issued if no earlier one conflicts with it.
     #[derive(Default)]
     struct Model(Vec<(u32, Range, State)>);
 
     impl Model {
-        fn conflicts_before(&self, place: usize, strong: Strong, range: &Range) -> bool {
-            self.0[..place].iter().any(|(_, other, _)| {
+        fn has_earlier_conflict(&self, end: usize, strong: Strong, range: &Range) -> bool {
+            self.0[..end].iter().any(|(_, other, _)| {
                 other.target == range.target
                     && other.sectors > 0
                     && other.sector < range.sector + range.sectors
@@ -180,27 +180,27 @@ mod tests {
             })
         }
 
-        fn admit(&mut self, policy: Policy, strong: Strong, slot: u32, range: Range) -> Verdict {
+        fn admit(&mut self, policy: Policy, strong: Strong, slot: u32, range: Range) -> Admission {
             let conflict =
-                range.sectors > 0 && policy != Policy::Allow && self.conflicts_before(self.0.len(), strong, &range);
+                range.sectors > 0 && policy != Policy::Allow && self.has_earlier_conflict(self.0.len(), strong, &range);
             if !conflict {
-                self.0.push((slot, range, State::Flying));
-                return Verdict::Go;
+                self.0.push((slot, range, State::InFlight));
+                return Admission::Issue;
             }
             if policy == Policy::Partial {
                 self.0.push((slot, range, State::Waiting));
             }
-            Verdict::Conflict
+            Admission::Conflict
         }
 
         fn finish(&mut self, strong: Strong, slot: u32) -> Vec<u32> {
             self.0.retain(|(s, ..)| *s != slot);
             let free: Vec<usize> = (0..self.0.len())
-                .filter(|&i| self.0[i].2 == State::Waiting && !self.conflicts_before(i, strong, &self.0[i].1))
+                .filter(|&i| self.0[i].2 == State::Waiting && !self.has_earlier_conflict(i, strong, &self.0[i].1))
                 .collect();
             free.into_iter()
                 .map(|i| {
-                    self.0[i].2 = State::Flying;
+                    self.0[i].2 = State::InFlight;
                     self.0[i].0
                 })
                 .collect()
@@ -216,7 +216,7 @@ mod tests {
     }
 
     fn ranges() -> impl Strategy<Value = Range> {
-        // Few places and some very long ranges, so that everything overlaps and every way through the index is taken.
+        // Few positions and some very long ranges, so that many ranges overlap and all parts of the index are used.
         let sector = prop_oneof![6 => 0u64..600, 1 => 0u64..200_000];
         let sectors = prop_oneof![8 => 0u64..40, 2 => 40u64..20_000, 1 => 20_000u64..16_000_000];
         (0u16..2, sector, sectors, any::<bool>()).prop_map(|(target, sector, sectors, modifies)| Range {
@@ -230,7 +230,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
         #[test]
-        fn agrees_with_the_obvious_model(
+        fn the_tracker_matches_a_simple_model(
             policy in policies(), strong in strengths(),
             steps in prop::collection::vec((ranges(), any::<prop::sample::Index>(), 0u8..5), 1..120),
         ) {
@@ -238,24 +238,24 @@ mod tests {
             let mut tracker = Tracker::new(policy, strong, SLOTS as usize);
             let mut model = Model::default();
             let mut free: Vec<u32> = (0..SLOTS).collect();
-            let mut flying: Vec<u32> = Vec::new();
+            let mut in_flight: Vec<u32> = Vec::new();
             for (range, pick, kind) in steps {
                 if kind > 0 && !free.is_empty() {
                     let slot = free.pop().unwrap();
-                    let verdict = tracker.admit(slot, range);
-                    prop_assert_eq!(verdict, model.admit(policy, strong, slot, range));
-                    match verdict {
-                        Verdict::Go => flying.push(slot),
-                        Verdict::Conflict if policy != Policy::Partial => free.push(slot),
-                        Verdict::Conflict => {}
+                    let admission = tracker.admit(slot, range);
+                    prop_assert_eq!(admission, model.admit(policy, strong, slot, range));
+                    match admission {
+                        Admission::Issue => in_flight.push(slot),
+                        Admission::Conflict if policy != Policy::Partial => free.push(slot),
+                        Admission::Conflict => {}
                     }
-                } else if !flying.is_empty() {
-                    let slot = flying.swap_remove(pick.index(flying.len()));
+                } else if !in_flight.is_empty() {
+                    let slot = in_flight.swap_remove(pick.index(in_flight.len()));
                     tracker.finish(slot);
                     free.push(slot);
                     let mut released: Vec<u32> = std::iter::from_fn(|| tracker.release()).collect();
                     let mut expected = model.finish(strong, slot);
-                    flying.extend(&released);
+                    in_flight.extend(&released);
                     released.sort_unstable();
                     expected.sort_unstable();
                     prop_assert_eq!(released, expected);

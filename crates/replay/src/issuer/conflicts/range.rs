@@ -1,15 +1,15 @@
-//! What overlaps is asked of.
+//! Ranges of sectors to check for overlaps.
 
-/// The part of a target that a request touches, and whether it modifies it.
+/// The sectors that a request touches, and whether it modifies them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
-    /// Which target.
+    /// Index of the target.
     pub target: u16,
     /// First sector.
     pub sector: u64,
     /// Length in sectors.
     pub sectors: u64,
-    /// Whether its content may change.
+    /// Whether it may change the content.
     pub modifies: bool,
 }
 

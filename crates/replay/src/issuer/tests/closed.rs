@@ -1,4 +1,4 @@
-//! Closed loops: each request goes when its client is ready for it, and not otherwise.
+//! Closed loops: each request is issued exactly when its client is ready.
 
 use super::*;
 
@@ -6,13 +6,13 @@ fn bench(think: Think, depth: usize, policy: Policy) -> Bench {
     Bench { pace: Pace::Closed(think), ..Bench::new(policy, depth) }
 }
 
-/// Takes as long as the place of the request says, in turn.
-fn takes(latencies: Vec<i64>) -> Answer {
+/// Chooses the latency by the position of the request.
+fn latency_by_position(latencies: Vec<i64>) -> Answer {
     Box::new(move |io| (Nanos(latencies[io.offset as usize / 4096 % latencies.len()]), io.length as i64))
 }
 
 #[test]
-fn without_think_times_the_next_goes_when_one_completes() {
+fn without_think_times_each_completion_issues_the_next_request() {
     let load = (0..30).map(|i| write(i, i as i64 * 1000 * MS, i * 8, 8)).collect();
     let (rows, counters) = bench(Think::Never, 3, Policy::Partial).run(load, each_takes(MS));
     let rows = by_request(rows);
@@ -22,8 +22,8 @@ fn without_think_times_the_next_goes_when_one_completes() {
 }
 
 #[test]
-fn with_think_times_a_slow_device_gets_its_load_later_and_never_faster() {
-    // One client; the load has a request every 5 ms, and each takes 3.
+fn with_think_times_a_slow_device_delays_the_load() {
+    // One client; the load has a request every 5 ms, each with a latency of 3 ms.
     let load = (0..10).map(|i| write(i, i as i64 * 5 * MS, i * 8, 8)).collect();
     let (rows, _) = bench(Think::AsLoad, 1, Policy::Partial).run(load, each_takes(3 * MS));
     for (row, next) in rows.iter().zip(&rows[1..]) {
@@ -33,7 +33,7 @@ fn with_think_times_a_slow_device_gets_its_load_later_and_never_faster() {
 }
 
 #[test]
-fn clients_of_what_is_left_out_take_the_next() {
+fn the_client_of_a_skipped_request_takes_the_next_one() {
     let mut load: Vec<_> = (0..20).map(|i| write(i, 0, 0, 8)).collect();
     load[7].skip = Some(Outcome::BeyondEnd);
     for policy in [Policy::Drop, Policy::Partial, Policy::Ordering] {
@@ -47,31 +47,31 @@ fn clients_of_what_is_left_out_take_the_next() {
 }
 
 #[test]
-fn a_stop_leaves_those_who_think_where_they_are() {
+fn draining_discards_requests_of_thinking_clients() {
     let bench = bench(Think::AsLoad, 2, Policy::Partial);
     let load = (0..9).map(|i| write(i, i as i64 * 1000 * MS, i * 8, 8)).collect();
-    let answer = stopping(&bench, Stop::gently);
+    let answer = stopping(&bench, Stop::drain);
     let (rows, _) = bench.run(load, answer);
     assert!(by_request(rows).iter().map(|row| row.request).eq(0..3));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
-    /// Completions in their order free clients; the load in its order takes them.
+    /// Clients are freed in the order of completions and take requests in the order of the load.
     #[test]
-    fn each_follows_the_request_that_freed_its_client(
+    fn each_request_follows_the_completion_that_freed_its_client(
         gaps in prop::collection::vec(0_i64..20_000, 1..60), depth in 1_usize..6, thinks in any::<bool>(),
         latencies in prop::collection::vec(1_i64..30_000, 1..20),
     ) {
         let mut at = 0;
         let load: Vec<_> = gaps.iter().zip(0..).map(|(gap, i)| { at += gap; write(i, at, i * 8, 8) }).collect();
-        let times: Vec<_> = load.iter().map(|planned| planned.scheduled).collect();
+        let times: Vec<_> = load.iter().map(|io| io.scheduled).collect();
         let think = if thinks { Think::AsLoad } else { Think::Never };
-        let (through, _) = bench(think, depth, Policy::Allow).run(load, takes(latencies));
-        prop_assert_eq!(through.len(), times.len());
-        for row in &through {
+        let (rows, _) = bench(think, depth, Policy::Allow).run(load, latency_by_position(latencies));
+        prop_assert_eq!(rows.len(), times.len());
+        for row in &rows {
             let number = row.request as usize;
-            let expected = match (number.checked_sub(depth).map(|place| &through[place]), think) {
+            let expected = match (number.checked_sub(depth).map(|index| &rows[index]), think) {
                 (None, Think::AsLoad) => times[number],
                 (None, Think::Never) => Nanos::ZERO,
                 (Some(before), Think::Never) => before.completed.unwrap(),
@@ -82,8 +82,8 @@ proptest! {
             prop_assert_eq!(row.scheduled, expected, "{:?}", row);
             let delay = row.delay().unwrap();
             prop_assert!((Nanos::ZERO..Nanos(1000)).contains(&delay), "late or early: {:?}", row);
-            let flying = through.iter().filter(|other| other.issued <= row.issued && other.completed > row.issued);
-            prop_assert!(flying.count() <= depth);
+            let in_flight = rows.iter().filter(|other| other.issued <= row.issued && other.completed > row.issued);
+            prop_assert!(in_flight.count() <= depth);
         }
     }
 }
