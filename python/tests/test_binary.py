@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -39,3 +40,11 @@ def test_as_fast_as_possible_has_no_delay(replayed: tuple[Path, dict[str, Any]],
 def test_report_takes_what_replay_wrote(replayed: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     iosonar("report", replayed[0], "--format", "png", "--out", tmp_path)
     assert (tmp_path / "a.g01.latency.realtime.png").exists()
+
+
+@pytest.mark.parametrize("name", ["report", "compare", "sql"])
+def test_the_binary_describes_the_commands_of_this_half_as_they_describe_themselves(name: str) -> None:
+    listed = " ".join(iosonar("--help").split())
+    own = iosonar(name, "--help").split("\n\n")[1]
+    description = " ".join(own.split()).removesuffix(".")
+    assert re.search(rf" {name} {re.escape(description)} ", listed), f"{description!r} is not in: {listed}"

@@ -6,25 +6,24 @@ use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 
-/// The documents whose examples are checked.
-const DOCUMENTS: [&str; 13] = [
-    "README.md",
-    "CONTRIBUTING.md",
-    "docs/data.md",
-    "docs/devices.md",
-    "docs/formats.md",
-    "docs/guide.md",
-    "docs/loads.md",
-    "docs/pitfalls.md",
-    "docs/recording.md",
-    "docs/reports.md",
-    "docs/running.md",
-    "docs/transforms.md",
-    "docs/verify.md",
-];
-
 fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The documents, relative to the top of the repository.
+fn documents() -> Vec<PathBuf> {
+    let folders = ["", "docs", "loads", "fuzz"].map(|folder| top().join(folder));
+    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("a folder of documents"));
+    let mut files: Vec<PathBuf> = files.map(|file| file.expect("an entry").path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "md"));
+    files.sort();
+    assert!(files.len() > 10, "few documents were found: {files:?}");
+    files
+}
+
+/// Those whose code blocks show commands of today, not of former versions.
+fn documents_with_examples() -> impl Iterator<Item = PathBuf> {
+    documents().into_iter().filter(|file| !file.ends_with("CHANGELOG.md"))
 }
 
 /// One use of the command: where it stands, and its words from the subcommand on.
@@ -33,8 +32,8 @@ struct Example {
     words: Vec<String>,
 }
 
-fn examples_of_document(name: &str) -> Vec<Example> {
-    examples(name, &fs::read_to_string(top().join(name)).expect("the document"))
+fn examples_of_document(file: &Path) -> Vec<Example> {
+    examples(&file.display().to_string(), &fs::read_to_string(file).expect("the document"))
 }
 
 /// The lines of code blocks, or of a help's examples, that run `iosonar`, continued lines joined.
@@ -110,7 +109,7 @@ fn check(example: &Example, helps: &mut Helps) {
 #[test]
 fn every_example_in_the_documents_can_be_typed() {
     let mut helps = Helps::default();
-    let examples: Vec<Example> = DOCUMENTS.iter().flat_map(|name| examples_of_document(name)).collect();
+    let examples: Vec<Example> = documents_with_examples().flat_map(|file| examples_of_document(&file)).collect();
     assert!(examples.len() > 10, "few examples were found: is this test still reading the documents rightly?");
     examples.iter().for_each(|example| check(example, &mut helps));
 }
@@ -130,4 +129,38 @@ fn every_example_in_the_help_can_be_typed() {
         assert!(!shown.is_empty(), "`iosonar {name} --help` shows no example");
         shown.iter().for_each(|example| check(example, &mut helps));
     }
+}
+
+/// The text without its code blocks.
+fn prose(text: &str) -> String {
+    text.split("```").step_by(2).collect()
+}
+
+/// The anchors that GitHub makes of the headings.
+fn anchors(text: &str) -> Vec<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    let kept = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ');
+    headings.map(|heading| heading.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
+}
+
+#[test]
+fn every_link_between_documents_leads_to_a_file_and_a_heading() {
+    let mut links = 0;
+    for document in documents() {
+        let text = prose(&fs::read_to_string(&document).expect("the document"));
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if link.contains("://") {
+                continue;
+            }
+            links += 1;
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let file = if path.is_empty() { document.clone() } else { document.with_file_name(path) };
+            assert!(file.exists(), "{}: no file for the link {link}", document.display());
+            if !anchor.is_empty() {
+                let headings = anchors(&prose(&fs::read_to_string(&file).expect("a document")));
+                assert!(headings.contains(&anchor.to_owned()), "{}: no heading for {link}", document.display());
+            }
+        }
+    }
+    assert!(links > 50, "only {links} links were found");
 }

@@ -57,7 +57,7 @@ def compare(
         str, typer.Option(metavar="SIZE", help="Memory limit for each side; what exceeds it spills to TMPDIR.")
     ] = "2GiB",
 ) -> None:
-    """Compares runs: latency changes with confidence intervals, as text and as a page."""
+    """Compare runs: overlays, differences of latency with their confidence intervals, and a summary."""
     from iosonar.diagrams import Options, Study
     from iosonar.diagrams.comparison import ROLES, Side
     from iosonar.figures.size import PAGE

@@ -89,7 +89,7 @@ def report(
         ),
     ] = "duckdb",
 ) -> None:
-    """Writes a page or pictures of runs or loads."""
+    """Show what happened in runs, or what loads are like, in a page or in pictures."""
     from iosonar.diagrams import CATALOGUE, Options, Study
     from iosonar.errors import UsageError, UserError
     from iosonar.figures.size import PAGE, Size

@@ -73,7 +73,7 @@ def sql(
         str, typer.Option(metavar="SIZE", help="Memory limit; what exceeds it spills to TMPDIR.")
     ] = "2GiB",
 ) -> None:
-    """Runs an SQL query on runs and loads."""
+    """Query runs and loads in SQL."""
     from iosonar.table import open_files
     from iosonar.table.embedded import connect
     from iosonar.table.engine import EngineOptions
