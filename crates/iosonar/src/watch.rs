@@ -10,18 +10,20 @@ use indicatif::{ProgressBar, ProgressStyle};
 use iosonar_replay::issuer::Stop;
 use iosonar_replay::result::completion_log::Progress;
 use iosonar_trace::Nanos;
+use iosonar_trace::pipe::end_pipes;
 
 use crate::console::status;
 use crate::hang::Hang;
 use crate::human;
 use crate::signals::{SignalHandler, on_signal};
 
-/// The first signal stops issuing; a second one does not wait for requests in flight.
+/// The first signal stops issuing, and waiting for a load from a pipe; a second one does not wait for requests in flight.
 pub fn stop_on_signals(stop: &Arc<Stop>) -> io::Result<SignalHandler> {
     let stop = Arc::clone(stop);
     on_signal(move |_, before| {
         if before == 0 {
             stop.drain();
+            end_pipes();
             status!("stopping: waiting for requests in flight; press Ctrl-C again to stop at once");
         } else {
             stop.abort();

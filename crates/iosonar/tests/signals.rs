@@ -5,6 +5,7 @@
 mod replaying;
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 
-use replaying::{Bench, MIB, Row, family, run, side_by_side, wait_until};
+use replaying::{Bench, MIB, Ran, Row, family, run, side_by_side, wait_until};
 
 fn send(signal: &str, process: u32) {
     run("kill", &[format!("-{signal}").as_ref(), process.to_string().as_ref()]);
@@ -50,7 +51,7 @@ fn a_replay_goes_on_after_signals_that_are_ignored_from_the_start() {
 
 #[test]
 fn a_pass_over_a_file_goes_on_after_signals_that_are_ignored_from_the_start() {
-    for (pass, bytes) in [("wipe", 256 * MIB), ("slurp", 8192 * MIB)] {
+    for (pass, bytes) in [("wipe", 256 * MIB), ("slurp", 1024 * MIB)] {
         let bench = Bench::new();
         let target = bench.target(bytes);
         let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
@@ -197,4 +198,49 @@ fn a_signal_of_the_terminal_counts_once() {
     assert_eq!(ran.stderr.matches("stopping").count(), 1, "{}", ran.stderr);
     // Were it two, nothing in flight would have been waited for.
     assert_eq!(ran.statistics()["unfinished"], 0, "{}", ran.stdout);
+}
+
+#[test]
+fn a_signal_ends_a_replay_that_waits_for_the_first_data_of_a_pipe() {
+    for has_writer in [false, true] {
+        let bench = Bench::new();
+        let pipe = bench.path("pipe");
+        run("mkfifo", &[pipe.as_ref()]);
+        let child = bench.command(&pipe, &bench.target(16 * MIB), &[]).spawn().unwrap();
+        wait_until("the replay has opened the pipe", || family(child.id()).into_iter().any(|one| has_open(one, &pipe)));
+        let writer = has_writer.then(|| File::options().write(true).open(&pipe).unwrap());
+        family(child.id()).into_iter().for_each(|process| send("INT", process));
+        let ran = Ran::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(1);
+        assert!(ran.stderr.contains("stopped before the replay began"), "{}", ran.stderr);
+        assert_eq!(bench.names(), ["pipe", "target"]);
+        drop(writer);
+    }
+}
+
+#[test]
+fn a_signal_ends_a_replay_whose_pipe_brings_nothing_more() {
+    let bench = Bench::new();
+    let pipe = bench.path("pipe");
+    run("mkfifo", &[pipe.as_ref()]);
+    let child = bench.command(&pipe, &bench.target(16 * MIB), &[]).spawn().unwrap();
+    let mut writer = File::options().write(true).open(&pipe).unwrap();
+    // More than is read before the first request goes out.
+    writer.write_all(&fs::read(bench.load(&side_by_side(20_000, 8))).unwrap()).unwrap();
+    wait_until("the replay has started", || bench.path("r.replay.parquet.journal").exists());
+    family(child.id()).into_iter().for_each(|process| send("INT", process));
+    let ran = Ran::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(5);
+    assert!(ran.result.exists(), "{}", ran.stderr);
+}
+
+#[test]
+fn a_signal_ends_a_replay_whose_command_does_not_end() {
+    let bench = Bench::new();
+    let started = bench.path("started");
+    let edit = format!("cmd command=\"cat; touch {}; exec sleep 1000\"", started.display());
+    let load = bench.load(&side_by_side(20_000, 8));
+    let child = bench.command(&load, &bench.target(16 * MIB), &["--edit", &edit]).spawn().unwrap();
+    wait_until("the command waits", || started.exists());
+    family(child.id()).into_iter().take(2).for_each(|process| send("INT", process));
+    let ran = Ran::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(1);
+    assert!(ran.stderr.contains("stopped before the replay began"), "{}", ran.stderr);
 }

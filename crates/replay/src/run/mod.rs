@@ -78,8 +78,13 @@ pub struct Prepared {
 
 impl Prepared {
     /// Opens load, target and journal, and refuses what must not be done. Nothing is written to the target yet.
-    /// Once `stop` is ordered, reading the load ends, and so does the run.
-    pub fn new(mut options: Options, stop: &Arc<Stop>) -> Result<Self> {
+    /// Once a stop is requested, reading the load ends, and so does the run.
+    pub fn new(options: Options, stop: &Arc<Stop>) -> Result<Self> {
+        // What a stop cut short, such as a pipe, may look wrong.
+        Self::prepare(options, stop).map_err(|error| if stop.is_requested() { Error::Stopped } else { error })
+    }
+
+    fn prepare(mut options: Options, stop: &Arc<Stop>) -> Result<Self> {
         checks::check(&options)?;
         // Before what was left open is settled.
         let typed = OpenMap::of(options.typed.options());

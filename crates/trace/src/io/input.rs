@@ -1,13 +1,16 @@
 //! The bytes of a file that is read: plain, gzip or zstd by their first bytes, from a file or from standard input.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 use crate::io::gzip::Unpacked;
+use crate::io::pipe::Pipe;
 
 /// How much of the beginning is shown to the formats, so that they can recognise themselves.
 const HEAD_BYTES: u64 = 64 * 1024;
@@ -91,7 +94,12 @@ impl Input {
     /// Opens a file, or standard input for `-`.
     pub fn open(path: &Path) -> Result<Self> {
         if path == Path::new("-") {
-            return Self::from_reader(path, Box::new(io::stdin()), None);
+            let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(|e| Error::io(path, e))?;
+            return Self::from_reader(path, Box::new(Pipe::of_file(stdin.into())), None);
+        }
+        if fs::metadata(path).is_ok_and(|status| status.file_type().is_fifo()) {
+            let pipe = Pipe::open(path).map_err(|e| Error::io(path, e))?;
+            return Self::from_reader(path, Box::new(pipe), None);
         }
         let file = File::open(path).map_err(|e| Error::io(path, e))?;
         let status = file.metadata().map_err(|e| Error::io(path, e))?;

@@ -6,4 +6,5 @@ pub(crate) mod guarded;
 pub(crate) mod gzip;
 pub mod input;
 pub mod output;
+pub mod pipe;
 pub(crate) mod stream;

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::formats::classic;
 use crate::io::input::Input;
 use crate::io::output::Output;
+use crate::io::pipe::{self, Pipe};
 use crate::model::metadata::Metadata;
 use crate::model::request::Request;
 use crate::params::{Definition, ParamDefault, ParamSpec, ParamType};
@@ -59,7 +60,8 @@ fn apply(rows: Rows, command: &str) -> Result<Rows> {
     let feeder = thread::spawn(move || feed_all(rows, File::from(OwnedFd::from(feed))));
     let stdout = child.stdout.take().ok_or_else(|| wrap(io::ErrorKind::BrokenPipe.into()))?;
     let mut source = Through { name, rows: None, child: Some(child), feeder: Some(feeder), metadata };
-    let input = Input::from_reader(Path::new(&source.name), Box::new(stdout), None)?;
+    let input =
+        Input::from_reader(Path::new(&source.name), Box::new(Pipe::of_file(OwnedFd::from(stdout).into())), None)?;
     source.rows = Some(crate::into_load((classic::FORMAT.open)(input, &crate::Options::default())?)?);
     // The first device gets the requests of all, at any position.
     Ok(Counted::on_devices_of_any_size(source))
@@ -115,6 +117,10 @@ impl Through {
     /// Checks exit status and losses after the command has closed its output.
     fn end(&mut self) -> Result<()> {
         if let Some(mut child) = self.child.take() {
+            if pipe::is_ended() {
+                // It may run on without an end.
+                _ = child.kill();
+            }
             let status = child.wait().map_err(|e| Error::io(&self.name, e))?;
             if !status.success() {
                 return Err(Error::format(&self.name, format!("the command failed: {status}")));
