@@ -176,7 +176,7 @@ impl Replacing {
         // Again, as it may have appeared since.
         self.allows(output)?;
         signals::remove_unfinished_files();
-        let existing = if self.overwrite { Existing::Replaced } else { Existing::FromTheStart };
+        let existing = if self.overwrite { Existing::ReplaceAny } else { Existing::ReplaceKnown };
         Ok(Output::create_as(output, existing)?)
     }
 }
@@ -260,7 +260,7 @@ mod tests {
             self.0.extend(new.iter().map(|device| device.name.clone()));
         }
 
-        fn keep(&mut self, _: &Metadata) -> iosonar_trace::Result<()> {
+        fn checkpoint(&mut self, _: &Metadata) -> iosonar_trace::Result<()> {
             Ok(())
         }
 

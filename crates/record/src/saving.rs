@@ -93,7 +93,7 @@ fn write(mut writer: Box<dyn Writer<Request>>, heard: &Receiver<Told>) -> Result
                     writer.write(row)?;
                 }
             }
-            Told::Keep(so_far) => writer.keep(&so_far)?,
+            Told::Keep(so_far) => writer.checkpoint(&so_far)?,
             Told::End(metadata) => return Ok(writer.finish(&metadata)?.warnings),
         }
     }

@@ -4,7 +4,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use iosonar_trace::output::try_name;
+use iosonar_trace::output::try_create;
 use iosonar_trace::transforms::Pipeline;
 use iosonar_trace::{Nanos, format_for};
 
@@ -98,7 +98,7 @@ fn check_output(options: &Options) -> Result<()> {
         ));
     }
     // A link that leads nowhere, or a name so long that the hidden one beside it is too long.
-    let Ok(meta) = output.metadata() else { return Ok(try_name(output)?) };
+    let Ok(meta) = output.metadata() else { return Ok(try_create(output)?) };
     let joined = options.edit.iter().flat_map(|edit| edit.files());
     for (other, what) in
         std::iter::once((load.as_path(), "the load")).chain(joined.map(|file| (file, "a load that is read")))
@@ -113,7 +113,7 @@ fn check_output(options: &Options) -> Result<()> {
     if !options.result.overwrite {
         return refuse_now(format!("{shown} exists; choose another --output, or replace it with --overwrite"));
     }
-    Ok(try_name(output)?)
+    Ok(try_create(output)?)
 }
 
 /// Whether two names mean the same file or device.

@@ -223,8 +223,8 @@ impl Writer<Request> for IologWriter {
         self.names.learn(new);
     }
 
-    fn keep(&mut self, _: &Metadata) -> Result<()> {
-        self.output.keep(Vec::new())
+    fn checkpoint(&mut self, _: &Metadata) -> Result<()> {
+        self.output.checkpoint(Vec::new())
     }
 
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {

@@ -81,8 +81,8 @@ impl Writer<Request> for SpcWriter {
         self.units.learn(new);
     }
 
-    fn keep(&mut self, _: &Metadata) -> Result<()> {
-        self.output.keep(Vec::new())
+    fn checkpoint(&mut self, _: &Metadata) -> Result<()> {
+        self.output.checkpoint(Vec::new())
     }
 
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {

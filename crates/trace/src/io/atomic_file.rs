@@ -1,5 +1,6 @@
-//! A file that grows under a hidden name beside its final one, `.NAME.XXXXXX.partial`, and what becomes of it: it gets its
-//! name, gets another one because that was taken meanwhile, stays as it is because a part is better than nothing, or goes.
+//! A file that is written under a hidden name, `.NAME.XXXXXX.partial`, in the folder of its final name. In the end it is
+//! renamed: to its final name, or to another one if that is taken. An unfinished file is removed, unless it has a
+//! checkpoint.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -13,54 +14,54 @@ use tempfile::{NamedTempFile, TempPath};
 
 use crate::io::checkpoint::Checkpoint;
 
-/// What becomes of a regular file that stands under the final name.
+/// Whether a regular file that has the final name is replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
-    /// One that was there from the start is replaced: whoever begins an output has asked about it before. One that
-    /// appears meanwhile stays, and what was written gets another name.
+    /// Replace a file that existed when the output was created; the caller has checked that this is allowed. A file that
+    /// appeared since then stays, and the output gets another name.
     #[default]
-    FromTheStart,
-    /// Whatever is there in the end is replaced.
-    Replaced,
+    ReplaceKnown,
+    /// Replace any file that has the name when the output is finished.
+    ReplaceAny,
 }
 
-/// The hidden files that this process is writing, for [`remove_unfinished`].
+/// The hidden files that this process is writing and that have no checkpoint, for [`remove_unfinished`].
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn unfinished() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes what is being written and has no name of its own yet, for a program that is about to end because of a signal.
-/// No other output can get its final name afterwards.
+/// Removes the hidden files without a checkpoint, for a program that is about to end because of a signal. Afterwards no
+/// output can be renamed to its final name.
 pub fn remove_unfinished() {
     let paths = unfinished();
     for path in paths.iter() {
         let _ = fs::remove_file(path);
     }
-    // Held for ever: a file that was just removed must not be missed by the thread that wants to rename it.
+    // The lock is never released: another thread would fail to rename a file that was just removed.
     std::mem::forget(paths);
 }
 
-/// The file.
+/// A file that gets its final name when it is complete.
 pub struct AtomicFile {
-    /// `None` once it has its name.
+    /// `None` after the rename.
     file: Option<NamedTempFile>,
-    /// The final name, links followed.
+    /// The final name, with links resolved.
     path: PathBuf,
     replaces: bool,
-    /// What [`AtomicFile::keep`] made of it.
-    kept: Option<Checkpoint>,
-    /// Nothing more is written after an error: it could only damage what is kept.
-    is_over: bool,
+    /// The state of the last [`AtomicFile::checkpoint`].
+    checkpoint: Option<Checkpoint>,
+    /// After an error nothing more is written: it could damage the checkpoint.
+    has_failed: bool,
 }
 
 impl AtomicFile {
-    /// Begins it beside `path`.
+    /// Creates the hidden file in the folder of `path`.
     pub fn create(path: &Path, existing: Existing) -> io::Result<Self> {
-        let path = follow(path)?;
+        let path = resolve_link(path)?;
         let name = path.file_name().unwrap_or_default();
-        // 0o666 is what any program asks for; the umask takes its share.
+        // 0o666, as other programs, less the umask.
         let mut paths = unfinished();
         let file = tempfile::Builder::new()
             .prefix(&[OsStr::new("."), name, OsStr::new(".")].join(OsStr::new("")))
@@ -69,23 +70,23 @@ impl AtomicFile {
             .tempfile_in(folder_of(&path))?;
         paths.push(file.path().to_owned());
         drop(paths);
-        let replaces = existing == Existing::Replaced || fs::metadata(&path).is_ok();
-        Ok(Self { file: Some(file), path, replaces, kept: None, is_over: false })
+        let replaces = existing == Existing::ReplaceAny || fs::metadata(&path).is_ok();
+        Ok(Self { file: Some(file), path, replaces, checkpoint: None, has_failed: false })
     }
 
-    /// From now on it stays under its hidden name, whatever becomes of this program and of what is still to come. `end`
-    /// stands behind what was written: it makes a whole file of a part. With an end, what is written behind it waits in
-    /// memory for the next one. Returns the hidden name.
-    pub fn keep(&mut self, end: Vec<u8>) -> io::Result<PathBuf> {
+    /// From now on the file is not removed: it stays under its hidden name, even if this program is killed or writing
+    /// fails later. `footer` is appended to make the part a readable file; until the next checkpoint, further writes are
+    /// kept in memory if it is not empty. Returns the hidden name.
+    pub fn checkpoint(&mut self, footer: Vec<u8>) -> io::Result<PathBuf> {
         let Some(file) = &mut self.file else { return Err(io::ErrorKind::BrokenPipe.into()) };
         let hidden = file.path().to_owned();
         let bytes = file.as_file_mut().stream_position()?;
-        let kept = match self.kept.take() {
-            Some(kept) if kept.has_end() => kept,
+        let checkpoint = match self.checkpoint.take() {
+            Some(checkpoint) if checkpoint.has_footer() => checkpoint,
             _ => Checkpoint::new(file.as_file(), &hidden, bytes),
         };
-        if let Err(error) = self.kept.insert(kept).extend(file.as_file(), end) {
-            self.go_back();
+        if let Err(error) = self.checkpoint.insert(checkpoint).extend(file.as_file(), footer) {
+            self.roll_back();
             return Err(error);
         }
         file.disable_cleanup(true);
@@ -93,49 +94,50 @@ impl AtomicFile {
         Ok(hidden)
     }
 
-    /// Makes it again what could be read last. What has no end is read as far as it goes, and stays as it is.
-    fn go_back(&mut self) {
-        self.is_over = true;
-        if let (Some(file), Some(kept)) = (&self.file, self.kept.as_ref().filter(|kept| kept.has_end())) {
-            // The room for it was there before. If it can't be had any more, there is nothing else to try.
-            let _ = kept.restore(file.as_file());
+    /// Restores the last checkpoint. Without a footer there is nothing to restore: a file cut anywhere is readable.
+    fn roll_back(&mut self) {
+        self.has_failed = true;
+        if let (Some(file), Some(checkpoint)) =
+            (&self.file, self.checkpoint.as_ref().filter(|checkpoint| checkpoint.has_footer()))
+        {
+            // The space was allocated before. If the file system cannot provide it again, there is no other remedy.
+            let _ = checkpoint.restore(file.as_file());
         }
     }
 
-    /// Makes its content durable and gives it its name.
+    /// Makes the content durable and renames the file to its final name.
     pub fn finish(mut self) -> io::Result<()> {
         let Some(file) = self.file.take() else { return Ok(()) };
         let hidden = file.path().to_owned();
-        let result = self.name(file);
+        let result = self.persist(file);
         unfinished().retain(|path| *path != hidden);
         result
     }
 
-    fn name(&mut self, file: NamedTempFile) -> io::Result<()> {
-        if let Some(kept) = self.kept.as_mut().filter(|kept| kept.has_end())
-            && let Err(error) = kept.extend(file.as_file(), Vec::new())
+    fn persist(&mut self, file: NamedTempFile) -> io::Result<()> {
+        if let Some(checkpoint) = self.checkpoint.as_mut().filter(|checkpoint| checkpoint.has_footer())
+            && let Err(error) = checkpoint.extend(file.as_file(), Vec::new())
         {
-            let _ = kept.restore(file.as_file());
+            let _ = checkpoint.restore(file.as_file());
             return Err(error);
         }
         file.as_file().sync_all()?;
-        // A signal's removal of hidden files comes before this or after it.
+        // The lock excludes `remove_unfinished` during the rename.
         let paths = unfinished();
         let persisted = match self.replaces {
             true => file.persist(&self.path).map(|_| ()).map_err(|e| (e.file, e.error)),
-            false => persist_beside(file, &self.path),
+            false => persist_as_new(file, &self.path),
         };
         drop(paths);
         match persisted {
             Ok(()) => make_name_durable(&self.path),
             Err((file, error)) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let kept = keep_beside(file, &self.path).map_err(|(_, error)| error)?;
+                let other = persist_under_free_name(file, &self.path).map_err(|(_, error)| error)?;
                 Err(io::Error::new(
                     error.kind(),
                     format!(
-                        "a file of this name appeared meanwhile, and was not replaced; what was written is whole, and is \
-                         called {}",
-                        kept.display()
+                        "a file of this name appeared meanwhile and was not replaced; the complete output is {}",
+                        other.display()
                     ),
                 ))
             }
@@ -146,16 +148,16 @@ impl AtomicFile {
 
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(file) = self.file.as_mut().filter(|_| !self.is_over) else {
-            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "nothing is written after an error"));
+        let Some(file) = self.file.as_mut().filter(|_| !self.has_failed) else {
+            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "an earlier write failed"));
         };
-        if let Some(kept) = self.kept.as_mut().filter(|kept| kept.has_end()) {
-            kept.push(bytes);
+        if let Some(checkpoint) = self.checkpoint.as_mut().filter(|checkpoint| checkpoint.has_footer()) {
+            checkpoint.push(bytes);
             return Ok(bytes.len());
         }
         let written = file.write(bytes);
         if written.as_ref().is_err_and(|e| e.kind() != io::ErrorKind::Interrupted) {
-            self.go_back();
+            self.roll_back();
         }
         written
     }
@@ -175,62 +177,62 @@ impl Drop for AtomicFile {
     }
 }
 
-/// Gives a file that has only its hidden name another one, which there must not be.
+/// Renames a hidden file to `name`. Fails if a file of this name exists.
 pub fn give_name(hidden: &Path, name: &Path) -> io::Result<()> {
     let mut file = NamedTempFile::from_parts(File::open(hidden)?, TempPath::try_from_path(hidden)?);
     file.disable_cleanup(true);
     file.as_file().sync_all()?;
-    persist_beside(file, name).map_err(|(_, error)| error)?;
+    persist_as_new(file, name).map_err(|(_, error)| error)?;
     make_name_durable(name)
 }
 
-/// Where a link leads: the file there is replaced, not the link. One that leads nowhere is refused, as nobody can have been
-/// asked about what it stands for.
-fn follow(path: &Path) -> io::Result<PathBuf> {
+/// The target of a symbolic link: that file is replaced, not the link. A dangling link is refused, because the caller
+/// cannot have checked whether its target may be replaced.
+fn resolve_link(path: &Path) -> io::Result<PathBuf> {
     if !fs::symlink_metadata(path).is_ok_and(|status| status.is_symlink()) {
         return Ok(path.to_owned());
     }
     fs::canonicalize(path).map_err(|error| {
-        let leads_to = fs::read_link(path).unwrap_or_default();
+        let target = fs::read_link(path).unwrap_or_default();
         io::Error::new(
             error.kind(),
             format!(
-                "it is a symbolic link to {}, which is not there; remove the link, or name the file itself",
-                leads_to.display()
+                "it is a symbolic link to {}, which does not exist; remove the link, or name the file itself",
+                target.display()
             ),
         )
     })
 }
 
-/// A file that still has its hidden name, and why.
+/// A file that could not be renamed, and the error.
 type Failed = (NamedTempFile, io::Error);
 
-/// Gives it that name, unless there is one already.
-fn persist_beside(file: NamedTempFile, path: &Path) -> Result<(), Failed> {
+/// Renames the file, unless a file of this name exists.
+fn persist_as_new(file: NamedTempFile, path: &Path) -> Result<(), Failed> {
     let failed = match file.persist_noclobber(path) {
         Ok(_) => return Ok(()),
         Err(failed) => failed,
     };
-    // Where a file system (FAT, for example) can neither refuse to replace nor link, looking before has to do.
-    let can_neither = matches!(
+    // Some file systems, such as FAT, support neither RENAME_NOREPLACE nor hard links. There, check before the rename.
+    let is_unsupported = matches!(
         failed.error.kind(),
         io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput
     );
-    if can_neither && fs::symlink_metadata(path).is_err() {
+    if is_unsupported && fs::symlink_metadata(path).is_err() {
         return failed.file.persist(path).map(|_| ()).map_err(|e| (e.file, e.error));
     }
     Err((failed.file, failed.error))
 }
 
-/// Gives it the first free name like that one: `a-2.load.parquet` for `a.load.parquet`.
-fn keep_beside(mut file: NamedTempFile, path: &Path) -> Result<PathBuf, Failed> {
+/// Renames the file to the first free numbered name: `a-2.load.parquet` for `a.load.parquet`.
+fn persist_under_free_name(mut file: NamedTempFile, path: &Path) -> Result<PathBuf, Failed> {
     let name = path.file_name().unwrap_or_default().as_bytes();
     let dot = name.iter().skip(1).position(|&byte| byte == b'.').map_or(name.len(), |place| place + 1);
     let (stem, ending) = name.split_at(dot);
     for number in 2..1000 {
         let name = [stem, format!("-{number}").as_bytes(), ending].concat();
         let other = path.with_file_name(OsStr::from_bytes(&name));
-        match persist_beside(file, &other) {
+        match persist_as_new(file, &other) {
             Ok(()) => return Ok(other),
             Err((back, error)) if error.kind() == io::ErrorKind::AlreadyExists => file = back,
             Err(failed) => return Err(failed),
@@ -239,8 +241,8 @@ fn keep_beside(mut file: NamedTempFile, path: &Path) -> Result<PathBuf, Failed> 
     file.keep().map(|(_, hidden)| hidden).map_err(|e| (e.file, e.error))
 }
 
-/// Makes the name that a file just got outlive the system, as far as this can be had: a folder that may be written, but
-/// not be read, can't be opened for it, and not every file system does it. The file is whole and has its name.
+/// Syncs the folder, so that a rename survives a crash of the system. Does nothing if the folder cannot be opened (write
+/// permission only) or the file system does not support it: the file is complete and has its name.
 fn make_name_durable(path: &Path) -> io::Result<()> {
     let Ok(folder) = File::open(folder_of(path)) else { return Ok(()) };
     folder.sync_all().or_else(|error| match error.kind() {

@@ -1,12 +1,12 @@
-//! What has been written of a file that still grows, kept so that it can be read whatever becomes of the program.
+//! Checkpoints of a growing file: it can be read even if its program is killed.
 //!
 //! ```text
-//!  .NAME.XXXXXX.partial      what is written for good, and an end that makes a whole file of it
-//!  .NAME.XXXXXX.partial.end  only while that is being extended: where the end was, how long it was, and the end
+//!  .NAME.XXXXXX.partial      the data so far, and a footer that makes it a readable file
+//!  .NAME.XXXXXX.partial.end  undo file, only while the first is extended: offset and length of the footer, and the footer
 //! ```
 //!
-//! The next piece overwrites the end, and has another one behind it. A program that is killed in the middle of that
-//! leaves the second file, with which [`recover`] goes back. Text needs no end: it is read as far as it goes.
+//! The next piece overwrites the footer and appends another one. A program that is killed while it does so leaves the undo
+//! file, with which [`recover`] restores the previous footer. Text needs no footer: a part of it is readable.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
@@ -17,103 +17,104 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// What is kept of a file.
+/// The state of a file's last checkpoint.
 pub struct Checkpoint {
-    /// How much of it is written for good.
+    /// Bytes of data in the file: the offset of the footer.
     bytes: u64,
-    /// What stands behind that, until something else does.
-    end: Vec<u8>,
-    /// What comes there with the next end.
-    next: Vec<u8>,
-    /// The other file.
-    end_path: PathBuf,
+    /// The footer in the file.
+    footer: Vec<u8>,
+    /// Data for the next checkpoint.
+    pending: Vec<u8>,
+    undo_path: PathBuf,
 }
 
 impl Checkpoint {
-    /// Of that file, of which so many bytes are written. While it is open, [`recover`] leaves it alone.
+    /// Starts checkpoints of a file that has `bytes` bytes of data. Locks the file, so that [`recover`] refuses it while it
+    /// is open.
     pub fn new(file: &File, path: &Path, bytes: u64) -> Self {
-        // Where a file system has no locks, it is as good without.
+        // Some file systems have no locks.
         let _ = file.try_lock();
-        Self { bytes, end: Vec::new(), next: Vec::new(), end_path: end_path(path) }
+        Self { bytes, footer: Vec::new(), pending: Vec::new(), undo_path: undo_path(path) }
     }
 
-    /// Whether an end stands behind it, so that what is written has to wait.
-    pub fn has_end(&self) -> bool {
-        !self.end.is_empty()
+    /// Whether the data is followed by a footer, so that further data must be kept in memory until the next checkpoint.
+    pub fn has_footer(&self) -> bool {
+        !self.footer.is_empty()
     }
 
-    /// Takes what comes next.
+    /// Keeps data for the next checkpoint.
     pub fn push(&mut self, bytes: &[u8]) {
-        self.next.extend_from_slice(bytes);
+        self.pending.extend_from_slice(bytes);
     }
 
-    /// Adds what has come, and puts another end behind it, or none.
-    pub fn extend(&mut self, file: &File, end: Vec<u8>) -> io::Result<()> {
-        let mut all = std::mem::take(&mut self.next);
+    /// Writes the pending data and a new footer, which may be empty.
+    pub fn extend(&mut self, file: &File, footer: Vec<u8>) -> io::Result<()> {
+        let mut all = std::mem::take(&mut self.pending);
         let bytes = self.bytes + all.len() as u64;
-        all.extend_from_slice(&end);
-        if self.has_end() {
-            let length = self.end.len() as u64;
-            fs::write(&self.end_path, [&self.bytes.to_le_bytes(), &length.to_le_bytes(), &self.end[..]].concat())?;
+        all.extend_from_slice(&footer);
+        if self.has_footer() {
+            let length = self.footer.len() as u64;
+            fs::write(&self.undo_path, [&self.bytes.to_le_bytes(), &length.to_le_bytes(), &self.footer[..]].concat())?;
         }
         file.write_all_at(&all, self.bytes)?;
-        file.set_len(bytes + end.len() as u64)?;
-        self.forget_end_file();
-        (self.bytes, self.end) = (bytes, end);
+        file.set_len(bytes + footer.len() as u64)?;
+        self.remove_undo_file();
+        (self.bytes, self.footer) = (bytes, footer);
         Ok(())
     }
 
-    /// Puts the end where it was, as if nothing had been written behind it since.
+    /// Restores the footer, and removes everything written after it.
     pub fn restore(&self, file: &File) -> io::Result<()> {
-        put_end(file, self.bytes, &self.end)?;
-        self.forget_end_file();
+        put_footer(file, self.bytes, &self.footer)?;
+        self.remove_undo_file();
         Ok(())
     }
 
-    fn forget_end_file(&self) {
-        if self.has_end() {
-            // If it stays, what it would bring back is a little older.
-            let _ = fs::remove_file(&self.end_path);
+    fn remove_undo_file(&self) {
+        if self.has_footer() {
+            // If this fails, `recover` restores this footer, which is only a little older.
+            let _ = fs::remove_file(&self.undo_path);
         }
     }
 }
 
-fn put_end(file: &File, bytes: u64, end: &[u8]) -> io::Result<()> {
-    // Where a file system needs new room even for this, giving up what is behind may make it.
-    file.write_all_at(end, bytes).or_else(|_| file.set_len(bytes).and_then(|()| file.write_all_at(end, bytes)))?;
-    file.set_len(bytes + end.len() as u64)
+fn put_footer(file: &File, bytes: u64, footer: &[u8]) -> io::Result<()> {
+    // If the file system needs new space to overwrite, truncating the file first may free it.
+    file.write_all_at(footer, bytes)
+        .or_else(|_| file.set_len(bytes).and_then(|()| file.write_all_at(footer, bytes)))?;
+    file.set_len(bytes + footer.len() as u64)
 }
 
-/// The name of the other file.
-fn end_path(path: &Path) -> PathBuf {
+fn undo_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".end");
     name.into()
 }
 
-/// Whether a file was being extended when its program was killed, and can't be read before it is recovered.
-pub fn was_being_extended(path: &Path) -> bool {
-    end_path(path).exists()
+/// Whether the program was killed while it extended the file, which cannot be read before it is recovered.
+pub fn needs_recovery(path: &Path) -> bool {
+    undo_path(path).exists()
 }
 
-/// The name that a file would have got, by its hidden one.
+/// The final name of a file with this hidden name.
 pub fn final_name(hidden: &Path) -> Option<PathBuf> {
     let name = hidden.file_name()?.as_bytes().strip_prefix(b".")?.strip_suffix(b".partial")?;
     let name = &name[..name.iter().rposition(|&byte| byte == b'.')?];
     (!name.is_empty()).then(|| hidden.with_file_name(OsStr::from_bytes(name)))
 }
 
-/// What the other file says. If that is not whole, the program was killed before it wrote anything else.
-fn whole_end(told: &[u8]) -> Option<(u64, &[u8])> {
-    let (bytes, rest) = told.split_first_chunk()?;
-    let (length, end) = rest.split_first_chunk()?;
-    (u64::from_le_bytes(*length) == end.len() as u64).then_some((u64::from_le_bytes(*bytes), end))
+/// Offset and content of the footer in an undo file. `None` if it is incomplete: then the program was killed before it
+/// changed the data file.
+fn parse_undo(content: &[u8]) -> Option<(u64, &[u8])> {
+    let (bytes, rest) = content.split_first_chunk()?;
+    let (length, footer) = rest.split_first_chunk()?;
+    (u64::from_le_bytes(*length) == footer.len() as u64).then_some((u64::from_le_bytes(*bytes), footer))
 }
 
-/// Makes what a killed program left one that can be read, under its hidden name.
+/// Makes the file of a killed program readable. It keeps its hidden name.
 ///
 /// # Errors
-/// If that program is still writing it, or it can't be written here.
+/// If the program is still writing the file, or the file cannot be written.
 pub fn recover(hidden: &Path) -> Result<()> {
     let wrap = |e| Error::io(hidden, e);
     let file = File::options().read(true).write(true).open(hidden).map_err(wrap)?;
@@ -123,16 +124,16 @@ pub fn recover(hidden: &Path) -> Result<()> {
             "it is still being written; wait for the recording's end, or end it with Ctrl-C",
         ));
     }
-    let end_path = end_path(hidden);
-    let told = match fs::read(&end_path) {
-        Ok(told) => told,
+    let undo_path = undo_path(hidden);
+    let undo = match fs::read(&undo_path) {
+        Ok(undo) => undo,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(Error::io(end_path, e)),
+        Err(e) => return Err(Error::io(undo_path, e)),
     };
-    if let Some((bytes, end)) = whole_end(&told) {
-        put_end(&file, bytes, end).and_then(|()| file.sync_all()).map_err(wrap)?;
+    if let Some((bytes, footer)) = parse_undo(&undo) {
+        put_footer(&file, bytes, footer).and_then(|()| file.sync_all()).map_err(wrap)?;
     }
-    fs::remove_file(&end_path).map_err(|e| Error::io(end_path, e))
+    fs::remove_file(&undo_path).map_err(|e| Error::io(undo_path, e))
 }
 
 #[cfg(test)]
@@ -143,9 +144,9 @@ mod tests {
 
     use super::*;
 
-    /// A file in memory, and where its other file would be.
+    /// A file in memory, and a hidden name for it.
     fn file(folder: &Path) -> (File, PathBuf) {
-        let file = memfd_create("kept", MemfdFlags::ALLOW_SEALING).unwrap();
+        let file = memfd_create("checkpoint", MemfdFlags::ALLOW_SEALING).unwrap();
         (file.into(), folder.join(".a.load.parquet.abcdef.partial"))
     }
 
@@ -156,77 +157,77 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_replaced_by_what_comes_next() {
+    fn a_footer_is_replaced_by_further_data_and_a_new_footer() {
         let folder = tempfile::tempdir().unwrap();
         let (mut file, path) = file(folder.path());
         file.write_all(b"one ").unwrap();
-        let mut kept = Checkpoint::new(&file, &path, 4);
-        for (next, end, whole) in
+        let mut checkpoint = Checkpoint::new(&file, &path, 4);
+        for (data, footer, whole) in
             [("", "END", "one END"), ("two ", "A LONGER END", "one two A LONGER END"), ("3 ", "E", "one two 3 E")]
         {
-            kept.push(next.as_bytes());
-            kept.extend(&file, end.into()).unwrap();
+            checkpoint.push(data.as_bytes());
+            checkpoint.extend(&file, footer.into()).unwrap();
             assert_eq!(content(&file), whole.as_bytes());
-            assert!(!was_being_extended(&path));
+            assert!(!needs_recovery(&path));
         }
-        kept.push(b"4");
-        kept.extend(&file, Vec::new()).unwrap();
+        checkpoint.push(b"4");
+        checkpoint.extend(&file, Vec::new()).unwrap();
         assert_eq!(content(&file), b"one two 3 4");
     }
 
     #[test]
-    fn what_finds_no_room_leaves_what_was_there() {
+    fn a_checkpoint_that_fails_on_a_full_disk_is_undone() {
         let folder = tempfile::tempdir().unwrap();
         let (mut file, path) = file(folder.path());
         file.write_all(&[1; 5000]).unwrap();
-        let mut kept = Checkpoint::new(&file, &path, 5000);
-        kept.extend(&file, vec![2; 100]).unwrap();
+        let mut checkpoint = Checkpoint::new(&file, &path, 5000);
+        checkpoint.extend(&file, vec![2; 100]).unwrap();
         let before = content(&file);
-        // A file that can't grow takes what fits into its last page, which is over the end.
+        // A sealed file cannot grow, but takes data up to the end of its last page, which overwrites the footer.
         fcntl_add_seals(&file, SealFlags::GROW).unwrap();
-        kept.push(&[3; 100_000]);
-        kept.extend(&file, vec![4; 200]).unwrap_err();
-        assert!(was_being_extended(&path));
-        kept.restore(&file).unwrap();
+        checkpoint.push(&[3; 100_000]);
+        checkpoint.extend(&file, vec![4; 200]).unwrap_err();
+        assert!(needs_recovery(&path));
+        checkpoint.restore(&file).unwrap();
         assert_eq!(content(&file), before);
-        assert!(!was_being_extended(&path));
+        assert!(!needs_recovery(&path));
     }
 
     #[test]
-    fn a_file_whose_program_was_killed_gets_its_end_back() {
+    fn the_footer_of_a_killed_program_is_recovered() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".a.load.parquet.abcdef.partial");
-        let told = |end: &[u8]| [&4_u64.to_le_bytes(), &3_u64.to_le_bytes(), end].concat();
-        for (left, other, recovered) in [
-            ("one two A LONG", Some(told(b"END")), "one END"),
-            ("on", Some(told(b"END")), "on\0\0END"),
-            ("one END", Some(told(b"EN")), "one END"),
+        let undo = |footer: &[u8]| [&4_u64.to_le_bytes(), &3_u64.to_le_bytes(), footer].concat();
+        for (left, undo, recovered) in [
+            ("one two A LONG", Some(undo(b"END")), "one END"),
+            ("on", Some(undo(b"END")), "on\0\0END"),
+            ("one END", Some(undo(b"EN")), "one END"),
             ("one END", Some(Vec::new()), "one END"),
             ("one END", None, "one END"),
         ] {
             fs::write(&path, left).unwrap();
-            if let Some(other) = other {
-                fs::write(end_path(&path), other).unwrap();
+            if let Some(undo) = undo {
+                fs::write(undo_path(&path), undo).unwrap();
             }
             recover(&path).unwrap();
             assert_eq!(fs::read(&path).unwrap(), recovered.as_bytes());
-            assert!(!was_being_extended(&path));
+            assert!(!needs_recovery(&path));
         }
     }
 
     #[test]
-    fn a_file_that_still_grows_is_left_alone() {
+    fn a_file_that_is_still_being_written_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".a.load.abcdef.partial");
         let file = File::create(&path).unwrap();
-        let kept = Checkpoint::new(&file, &path, 0);
+        let checkpoint = Checkpoint::new(&file, &path, 0);
         assert!(recover(&path).unwrap_err().to_string().contains("still being written"));
-        drop((kept, file));
+        drop((checkpoint, file));
         recover(&path).unwrap();
     }
 
     #[test]
-    fn hidden_names_tell_the_final_ones() {
+    fn a_hidden_name_contains_the_final_name() {
         let name = |hidden: &str| final_name(Path::new(hidden));
         assert_eq!(name("there/.a.load.gz.Ab3xYz.partial"), Some("there/a.load.gz".into()));
         for other in ["a.load.gz", ".a.load", ".partial", "..Ab3xYz.partial", "/"] {

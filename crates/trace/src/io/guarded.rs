@@ -1,4 +1,4 @@
-//! Calls into libraries that panic on some kinds of damage, which then is an error as any other.
+//! Calls into libraries that panic on some damaged files. The panic becomes an error.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,12 +7,12 @@ thread_local! {
     static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic on this thread, now, is one that becomes an error: a panic hook need not say or do anything.
+/// Whether a panic on this thread becomes an error now. A panic hook then should do nothing.
 pub fn is_guarded() -> bool {
     IS_GUARDED.get()
 }
 
-/// What `call` returns, or `None` if it panics. What it changes is not looked at afterwards: readers are spent after errors.
+/// Returns the result of `call`, or `None` if it panics. Unwind safe, because a reader is not used after an error.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Option<T> {
     IS_GUARDED.set(true);
     let returned = catch_unwind(AssertUnwindSafe(call));
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_is_no_more_than_nothing() {
+    fn a_panic_becomes_none() {
         assert_eq!(guarded(|| is_guarded().then_some(1).expect("it is")), Some(1));
         assert_eq!(guarded(|| panic!("damage")), None::<()>);
         assert!(!is_guarded());

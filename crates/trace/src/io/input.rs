@@ -1,4 +1,4 @@
-//! The bytes of a file that is read: plain, gzip or zstd by their first bytes, from a file or from standard input.
+//! Input files: plain, gzip or zstd, recognised by their first bytes; or standard input.
 
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -9,22 +9,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
-use crate::io::gzip::Unpacked;
+use crate::io::gzip::GzipReader;
 use crate::io::pipe::Pipe;
 
-/// How much of the beginning is shown to the formats, so that they can recognise themselves.
+/// Bytes at the beginning of the content by which formats recognise a file.
 const HEAD_BYTES: u64 = 64 * 1024;
 
-/// How often a file may have been packed, so that [`Input::unpacked`] finds what it is.
-const PACKED_AT_MOST: usize = 8;
+/// Most layers of compression that [`Input::unpacked`] removes.
+const MAX_LAYERS: usize = 8;
 
-/// What may stand in front of text.
+/// Windows programs write it before text in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// How the bytes of a file are packed.
+/// The compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// None.
     None,
     /// gzip, of one or several members.
     Gzip,
@@ -33,7 +33,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Its name for people.
+    /// Its name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -51,40 +51,40 @@ impl Compression {
     }
 }
 
-/// A file's content after decompression. Its `read` ends early where the packed data does; [`Input::damage`] then says
-/// why, so that what is readable is read and yet never taken for the whole.
+/// The decompressed content of a file. Where the compressed data is cut short or damaged, `read` ends early and
+/// [`Input::damage`] has the reason. So everything readable is read, but is not taken for the whole content.
 pub struct Input {
     path: PathBuf,
     compression: Compression,
     head: Vec<u8>,
-    /// How much of the head has been read again, as the beginning of the content.
-    replayed: usize,
-    /// What follows the head.
+    /// Bytes of `head` that `read` has returned.
+    head_position: usize,
+    /// The content after `head`.
     stream: Box<dyn Read + Send>,
-    gauge: Arc<Gauge>,
+    raw: Arc<RawState>,
     bytes: Option<u64>,
     damage: Option<String>,
 }
 
-/// What passed through the lowest layer, seen from above the decompression.
+/// The state of the file below the decompression.
 #[derive(Default)]
-struct Gauge {
+struct RawState {
     position: AtomicU64,
-    failed: AtomicBool,
+    has_failed: AtomicBool,
 }
 
-struct Gauged<R> {
+struct RawFile<R> {
     inner: R,
-    gauge: Arc<Gauge>,
+    state: Arc<RawState>,
 }
 
-impl<R: Read> Read for Gauged<R> {
+impl<R: Read> Read for RawFile<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let result = self.inner.read(buffer);
         match &result {
-            Ok(n) => _ = self.gauge.position.fetch_add(*n as u64, Ordering::Relaxed),
+            Ok(n) => _ = self.state.position.fetch_add(*n as u64, Ordering::Relaxed),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => self.gauge.failed.store(true, Ordering::Relaxed),
+            Err(_) => self.state.has_failed.store(true, Ordering::Relaxed),
         }
         result
     }
@@ -110,40 +110,39 @@ impl Input {
         Self::from_reader(path, Box::new(file), bytes)
     }
 
-    /// The same on any source of bytes; `path` is what it is called, `bytes` its length where known.
-    pub fn from_reader(path: &Path, raw: Box<dyn Read + Send>, bytes: Option<u64>) -> Result<Self> {
-        let gauge = Arc::new(Gauge::default());
-        let mut raw = Gauged { inner: raw, gauge: Arc::clone(&gauge) };
+    /// Reads any source of bytes. `path` names it in messages; `bytes` is its length where known.
+    pub fn from_reader(path: &Path, source: Box<dyn Read + Send>, bytes: Option<u64>) -> Result<Self> {
+        let state = Arc::new(RawState::default());
+        let mut raw = RawFile { inner: source, state: Arc::clone(&state) };
         let mut magic = Vec::with_capacity(4);
         raw.by_ref().take(4).read_to_end(&mut magic).map_err(|e| Error::io(path, e))?;
         let compression = Compression::recognise(&magic);
-        let packed = Cursor::new(magic).chain(raw);
+        let compressed = Cursor::new(magic).chain(raw);
         let stream: Box<dyn Read + Send> = match compression {
-            Compression::None => Box::new(packed),
-            Compression::Gzip => Box::new(Unpacked::new(io::BufReader::with_capacity(128 * 1024, packed))),
-            Compression::Zstd => Box::new(zstd::Decoder::new(packed).map_err(|e| Error::io(path, e))?),
+            Compression::None => Box::new(compressed),
+            Compression::Gzip => Box::new(GzipReader::new(io::BufReader::with_capacity(128 * 1024, compressed))),
+            Compression::Zstd => Box::new(zstd::Decoder::new(compressed).map_err(|e| Error::io(path, e))?),
         };
         let mut input = Self {
             path: path.to_owned(),
             compression,
             head: Vec::new(),
-            replayed: 0,
+            head_position: 0,
             stream,
-            gauge,
+            raw: state,
             bytes,
             damage: None,
         };
         let mut head = Vec::new();
         input.by_ref().take(HEAD_BYTES).read_to_end(&mut head).map_err(|e| Error::io(path, e))?;
-        // Windows marks text in UTF-8 with it.
-        input.replayed = if head.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        input.head_position = if head.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         input.head = head;
         Ok(input)
     }
 
-    /// What was packed again and again. As a trace such a file is not read; what it holds can be found out all the same.
+    /// Removes further layers of compression. A trace is not read from such a file, but its kind can be recognised.
     pub fn unpacked(mut self) -> Result<Self> {
-        for _ in 1..PACKED_AT_MOST {
+        for _ in 1..MAX_LAYERS {
             if Compression::recognise(self.head()) == Compression::None {
                 break;
             }
@@ -153,33 +152,33 @@ impl Input {
         Ok(self)
     }
 
-    /// What it is called.
+    /// The path, as given.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How it is packed.
+    /// The compression of the file.
     pub fn compression(&self) -> Compression {
         self.compression
     }
 
-    /// The first bytes of the content: 64 KiB, or all of it.
+    /// The first 64 KiB of the content, without a byte order mark.
     pub fn head(&self) -> &[u8] {
         self.head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.head)
     }
 
-    /// Why the content ended before its end, if it did.
+    /// The reason why the content ended early, if it did.
     pub fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }
 
-    /// How much of the file has been read, from 0 to 1, where its length is known.
+    /// The part of the file that has been read, from 0 to 1, if its length is known.
     pub fn progress(&self) -> Option<f64> {
         let all = self.bytes.filter(|&b| b > 0)?;
-        Some((self.gauge.position.load(Ordering::Relaxed) as f64 / all as f64).min(1.0))
+        Some((self.raw.position.load(Ordering::Relaxed) as f64 / all as f64).min(1.0))
     }
 
-    /// The content as a file to seek in: the file itself, or a nameless copy in the folder for temporary files.
+    /// The content as a seekable file: the file itself if it is not compressed, else an unnamed temporary copy.
     pub fn into_file(mut self) -> Result<File> {
         if self.compression == Compression::None && self.bytes.is_some() {
             return File::open(&self.path).map_err(|e| Error::io(&self.path, e));
@@ -197,12 +196,12 @@ impl Input {
 
 impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // First of all what was readable, even if the damage has been met already: a small file is all head.
-        let head = &self.head[self.replayed..];
+        // The head comes first, even if damage was found while it was filled: a small file fits into the head.
+        let head = &self.head[self.head_position..];
         if !head.is_empty() {
             let length = head.len().min(buffer.len());
             buffer[..length].copy_from_slice(&head[..length]);
-            self.replayed += length;
+            self.head_position += length;
             return Ok(length);
         }
         if self.damage.is_some() {
@@ -212,13 +211,13 @@ impl Read for Input {
             Err(e)
                 if self.compression != Compression::None
                     && e.kind() != io::ErrorKind::Interrupted
-                    && !self.gauge.failed.load(Ordering::Relaxed) =>
+                    && !self.raw.has_failed.load(Ordering::Relaxed) =>
             {
                 let name = self.compression.name();
                 self.damage = Some(if e.kind() == io::ErrorKind::UnexpectedEof {
                     format!("its {name} data ends in the middle: the file was cut short")
                 } else {
-                    format!("its {name} data is damaged ({e}): nothing behind that place can be read")
+                    format!("its {name} data is damaged ({e}): the rest cannot be read")
                 });
                 Ok(0)
             }
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn compression_is_told_by_content() {
+    fn compression_is_recognised_by_content() {
         let content: Vec<u8> = (0..300_000_u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
         assert_eq!(read(&content), (content.clone(), Compression::None, None));
         assert_eq!(read(&gzip(&content)), (content.clone(), Compression::Gzip, None));
@@ -256,20 +255,20 @@ mod tests {
     }
 
     #[test]
-    fn what_was_packed_again_and_again_is_unpacked() {
+    fn several_layers_of_compression_are_removed() {
         let mut packed = b"content".to_vec();
-        for times in 0..=PACKED_AT_MOST {
+        for layers in 0..=MAX_LAYERS {
             let mut input = Input::from_reader(Path::new("x"), Box::new(Cursor::new(packed.clone())), None).unwrap();
-            assert_eq!(input.compression(), if times == 0 { Compression::None } else { Compression::Gzip });
+            assert_eq!(input.compression(), if layers == 0 { Compression::None } else { Compression::Gzip });
             input = input.unpacked().unwrap();
-            assert_eq!(input.head(), b"content", "packed {times} times");
-            // Zeros behind it, as storage has them behind a file.
+            assert_eq!(input.head(), b"content", "{layers} layers");
+            // Padding, as on a block device.
             packed = [gzip(&packed), vec![0; 100]].concat();
         }
     }
 
     #[test]
-    fn a_byte_order_mark_is_no_content() {
+    fn a_byte_order_mark_is_skipped() {
         let marked = "\u{feff}Timestamp,Response\n".as_bytes();
         for bytes in [marked.to_vec(), gzip(marked)] {
             assert_eq!(read(&bytes).0, b"Timestamp,Response\n");
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn members_and_frames_follow_each_other() {
+    fn files_of_several_members_or_frames_are_read_to_the_end() {
         let two = [gzip(b"one "), gzip(b"two")].concat();
         assert_eq!(read(&two).0, b"one two");
         let two = [zstd::encode_all(&b"one "[..], 1).unwrap(), zstd::encode_all(&b"two"[..], 1).unwrap()].concat();
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_files_give_what_is_readable() {
+    fn a_file_that_was_cut_short_is_read_up_to_the_cut() {
         let content: Vec<u8> = (0..100_000_u32).flat_map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
         for packed in [gzip(&content), zstd::encode_all(&content[..], 1).unwrap()] {
             let (got, _, damage) = read(&packed[..packed.len() / 2]);
@@ -295,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn small_cut_files_give_what_is_readable_too() {
+    fn a_file_smaller_than_the_head_is_read_up_to_the_cut() {
         let content: Vec<u8> = (0..1350).flat_map(|i| format!("{i} ; {} ; 8 ; R\n", i * 7919).into_bytes()).collect();
         assert!(content.len() < HEAD_BYTES as usize);
         let half = content.len() / 2;
@@ -315,20 +314,20 @@ mod tests {
     }
 
     #[test]
-    fn zeros_behind_the_last_member_are_padding_as_for_gunzip() {
+    fn zeros_after_the_last_member_are_padding_as_for_gunzip() {
         for length in [100, 300_000] {
             let content: Vec<u8> = (0..length as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
             for zeros in [1, 9, 512, 200_000] {
                 let packed = [gzip(&content), gzip(b"x"), vec![0; zeros]].concat();
                 let expected = [&content[..], b"x"].concat();
-                assert!(read(&packed) == (expected, Compression::Gzip, None), "{zeros} behind {length}");
+                assert!(read(&packed) == (expected, Compression::Gzip, None), "{zeros} zeros after {length} bytes");
             }
             let (got, _, damage) = read(&[gzip(&content), vec![0; 512], b"more".to_vec()].concat());
             assert!(got == content && damage.unwrap().contains("damaged"));
             for more in ["junk", "more than ten bytes"] {
                 let (got, _, damage) = read(&[gzip(&content), more.into()].concat());
                 assert!(
-                    got == content && damage.unwrap().contains("what follows its last member is no gzip"),
+                    got == content && damage.unwrap().contains("its last member is followed by data that is not gzip"),
                     "{more}"
                 );
             }
@@ -336,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_files_say_so() {
+    fn damage_is_reported() {
         let mut packed = gzip(&vec![7; 100_000]);
         let middle = packed.len() / 2;
         packed[middle] ^= 0xff;

@@ -1,4 +1,4 @@
-//! Bytes in and out: compressed, growing, complete or recovered.
+//! Files as streams of bytes: compression, atomic creation, checkpoints and recovery.
 
 pub(crate) mod atomic_file;
 pub(crate) mod checkpoint;

@@ -1,5 +1,5 @@
-//! The bytes of a file that is written. It grows under a temporary name beside the final one and is renamed when it is
-//! whole and on stable storage, so that a file under its final name is never a part of one.
+//! Output files. A file is written under a hidden name and renamed when it is complete and on stable storage, so that a
+//! file under its final name is always complete.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -10,27 +10,27 @@ use crate::error::{Error, Result};
 use crate::io::atomic_file::AtomicFile;
 pub use crate::io::atomic_file::{Existing, give_name, remove_unfinished};
 pub use crate::io::checkpoint::{final_name, recover};
-use crate::io::gzip::Members;
+use crate::io::gzip::GzipWriter;
 use crate::io::input::Compression;
 
-/// A file that is being written, compressed as its name says (`.gz`, `.zst`), or standard output for `-`.
+/// A file that is being written, compressed if its name ends in `.gz` or `.zst`; or standard output for `-`.
 pub struct Output {
-    place: Place,
+    location: Location,
     encoder: Encoder,
 }
 
-/// Where an output is.
+/// The names of an output.
 #[derive(Clone)]
-pub struct Place {
+pub struct Location {
     /// The final name.
     path: PathBuf,
-    /// Where what was written stays, whatever comes.
-    kept_as: Option<PathBuf>,
+    /// The hidden name, if there is a checkpoint.
+    checkpoint: Option<PathBuf>,
 }
 
 enum Encoder {
     Plain(BufWriter<Sink>),
-    Gzip(Members<BufWriter<Sink>>),
+    Gzip(GzipWriter<BufWriter<Sink>>),
     Zstd(zstd::Encoder<'static, BufWriter<Sink>>),
 }
 
@@ -41,61 +41,61 @@ enum Sink {
     AtomicFile(AtomicFile),
 }
 
-/// Asks whether a file of that name can be begun, by beginning it; nothing of it stays.
+/// Checks that an output of this name can be created, by creating and removing one.
 ///
 /// # Errors
 /// As for [`Output::create`].
-pub fn try_name(path: &Path) -> Result<()> {
+pub fn try_create(path: &Path) -> Result<()> {
     Output::create(path).map(drop)
 }
 
 impl Output {
-    /// Starts a file of that name. One that is there already is replaced in the end; one that appears meanwhile is not, and
-    /// [`Output::finish`] tells under which other name the new one is then.
+    /// Creates an output. [`Output::finish`] replaces a file of this name that exists now. It does not replace one that
+    /// appears later: it then fails, and names the file that has the output.
     ///
     /// # Errors
-    /// If there can be no such file: its folder is missing, it is a folder itself, or a link that leads nowhere.
+    /// If the file cannot be created: its folder is missing, or its name is that of a folder or of a dangling link.
     pub fn create(path: &Path) -> Result<Self> {
         Self::create_as(path, Existing::default())
     }
 
-    /// The same with a choice.
+    /// Like [`Output::create`], with a choice of what happens to an existing file.
     ///
     /// # Errors
-    /// As above.
+    /// As for [`Output::create`].
     pub fn create_as(path: &Path, existing: Existing) -> Result<Self> {
         let wrap = |e| Error::io(path, e);
         let sink = BufWriter::with_capacity(256 * 1024, Sink::open(path, existing).map_err(wrap)?);
         let encoder = match split_compression(path).1 {
             Compression::None => Encoder::Plain(sink),
-            Compression::Gzip => Encoder::Gzip(Members::new(sink)),
+            Compression::Gzip => Encoder::Gzip(GzipWriter::new(sink)),
             Compression::Zstd => Encoder::Zstd(zstd::Encoder::new(sink, 3).map_err(wrap)?),
         };
-        Ok(Self { place: Place::new(path), encoder })
+        Ok(Self { location: Location::new(path), encoder })
     }
 
-    /// An open file or pipe, which is called `path` in messages, plain.
+    /// Writes to an open file or pipe, without compression. `path` names it in messages.
     pub fn of_file(path: &Path, file: File) -> Self {
         let sink = BufWriter::with_capacity(256 * 1024, Sink::Special(file));
-        Self { place: Place::new(path), encoder: Encoder::Plain(sink) }
+        Self { location: Location::new(path), encoder: Encoder::Plain(sink) }
     }
 
-    /// Its final name.
+    /// The final name.
     pub fn path(&self) -> &Path {
-        &self.place.path
+        &self.location.path
     }
 
-    /// Where it is.
-    pub fn place(&self) -> &Place {
-        &self.place
+    /// The names of the output.
+    pub fn location(&self) -> &Location {
+        &self.location
     }
 
-    /// Hands everything so far to the system. From now on it stays under a hidden name, whatever becomes of this program
-    /// and of what is still to come. `end`, if it is not empty, stands behind it until it is kept again, with another end,
-    /// or finished: it makes a whole file of a part. Until then what is written waits in memory. What is packed can have
-    /// no end, and is not kept if it needs one.
-    pub fn keep(&mut self, end: Vec<u8>) -> Result<()> {
-        if !end.is_empty() && !matches!(self.encoder, Encoder::Plain(_)) {
+    /// Writes all data so far to the file. From now on the file stays under its hidden name, even if this program is killed
+    /// or writing fails later. `footer` is appended to make the part a readable file; until the next checkpoint or
+    /// [`Output::finish`], further data is kept in memory if it is not empty. A compressed file cannot have such a footer:
+    /// then this does nothing.
+    pub fn checkpoint(&mut self, footer: Vec<u8>) -> Result<()> {
+        if !footer.is_empty() && !matches!(self.encoder, Encoder::Plain(_)) {
             return Ok(());
         }
         let flushed = self.flush();
@@ -104,22 +104,22 @@ impl Output {
             Encoder::Gzip(encoder) => encoder.get_mut().get_mut(),
             Encoder::Zstd(encoder) => encoder.get_mut().get_mut(),
         };
-        let kept = flushed.and_then(|()| match sink {
-            Sink::AtomicFile(file) => file.keep(end).map(Some),
+        let hidden = flushed.and_then(|()| match sink {
+            Sink::AtomicFile(file) => file.checkpoint(footer).map(Some),
             Sink::Stdout(_) | Sink::Special(_) => Ok(None),
         });
-        self.place.kept_as = kept.map_err(|e| self.place.error(e))?;
+        self.location.checkpoint = hidden.map_err(|e| self.location.error(e))?;
         Ok(())
     }
 
-    /// An error of the system on it, with where what was written until then is, if it was kept.
+    /// An I/O error on the output. It names the file with the data so far, if there is a checkpoint.
     pub fn error(&self, source: io::Error) -> Error {
-        self.place.error(source)
+        self.location.error(source)
     }
 
-    /// Ends the compression, makes the content durable and gives it its final name.
+    /// Ends the compression, makes the content durable and renames the file to its final name.
     pub fn finish(self) -> Result<()> {
-        let Self { place, encoder } = self;
+        let Self { location, encoder } = self;
         let end = || -> io::Result<()> {
             let buffered = match encoder {
                 Encoder::Plain(sink) => sink,
@@ -128,13 +128,13 @@ impl Output {
             };
             buffered.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
         };
-        end().map_err(|e| place.error(e))
+        end().map_err(|e| location.error(e))
     }
 }
 
-impl Place {
+impl Location {
     fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), kept_as: None }
+        Self { path: path.to_owned(), checkpoint: None }
     }
 
     /// The final name.
@@ -144,13 +144,13 @@ impl Place {
 
     /// As [`Output::error`].
     pub fn error(&self, source: io::Error) -> Error {
-        let kept = self.kept_as.as_ref().filter(|kept| kept.exists());
-        let source = match kept {
-            Some(kept) => io::Error::new(
+        let checkpoint = self.checkpoint.as_ref().filter(|hidden| hidden.exists());
+        let source = match checkpoint {
+            Some(hidden) => io::Error::new(
                 source.kind(),
                 format!(
-                    "{source}; what was written until then is kept as {0}: `iosonar recover {0}` gives it its name",
-                    kept.display()
+                    "{source}; the data written so far is kept as {0}: `iosonar recover {0}` gives it its name",
+                    hidden.display()
                 ),
             ),
             None => source,
@@ -166,7 +166,7 @@ impl Sink {
         }
         if let Ok(status) = fs::metadata(path) {
             if status.is_dir() {
-                return Err(io::Error::new(io::ErrorKind::IsADirectory, "a folder stands under this name"));
+                return Err(io::Error::new(io::ErrorKind::IsADirectory, "a folder has this name"));
             }
             if !status.is_file() {
                 return Ok(Self::Special(open_special(path, &status)?));
@@ -184,15 +184,15 @@ impl Sink {
     }
 }
 
-/// Opens a pipe or a character device. A block device is refused: an output would overwrite what it holds.
+/// Opens a pipe or a character device. A block device is refused: an output would overwrite its content.
 fn open_special(path: &Path, status: &fs::Metadata) -> io::Result<File> {
     refuse_block_device(status)?;
     let file = File::options().write(true).open(path)?;
-    // The name may stand for something else by now.
+    // Another file may have got the name since `status` was read.
     let opened = file.metadata()?;
     refuse_block_device(&opened)?;
     if opened.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the name was given to another file meanwhile"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "another file got this name meanwhile"));
     }
     Ok(file)
 }
@@ -200,18 +200,18 @@ fn open_special(path: &Path, status: &fs::Metadata) -> io::Result<File> {
 /// Refuses a block device as an output.
 ///
 /// # Errors
-/// If it is one.
+/// If `status` is that of a block device.
 pub fn refuse_block_device(status: &fs::Metadata) -> io::Result<()> {
     if status.file_type().is_block_device() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "it is a block device, and an output would overwrite what it holds: name a file instead",
+            "it is a block device, and an output would overwrite its content: name a file instead",
         ));
     }
     Ok(())
 }
 
-/// A name without the ending of a compression, and that compression.
+/// Splits the ending of a compression from a name.
 pub fn split_compression(path: &Path) -> (&Path, Compression) {
     let bytes = path.as_os_str().as_encoded_bytes();
     let compression = match bytes {
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_under_its_final_name_is_whole() {
+    fn a_file_gets_its_final_name_when_it_is_complete() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["plain.load", "packed.load.gz", "packed.load.zst"] {
             let path = folder.path().join(name);
@@ -273,56 +273,57 @@ mod tests {
             assert!(!path.exists());
 
             let mut output = Output::create(&path).unwrap();
-            output.write_all(b"whole").unwrap();
+            output.write_all(b"complete").unwrap();
             output.flush().unwrap();
             assert!(!path.exists());
             output.finish().unwrap();
             let mut content = String::new();
             io::Read::read_to_string(&mut crate::io::input::Input::open(&path).unwrap(), &mut content).unwrap();
-            assert_eq!(content, "whole");
+            assert_eq!(content, "complete");
         }
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "something temporary was left behind");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "a temporary file was left behind");
     }
 
+    /// Writes an output while another program creates a file of the same name.
     fn written(path: &Path, content: &str, existing: Existing) -> Result<()> {
         let mut output = Output::create_as(path, existing)?;
         output.write_all(content.as_bytes()).unwrap();
-        fs::write(path, "somebody else's").unwrap();
+        fs::write(path, "another program's").unwrap();
         output.finish()
     }
 
     #[test]
-    fn a_file_that_appears_meanwhile_is_not_replaced_and_nothing_is_lost() {
+    fn a_file_that_appears_meanwhile_is_kept_and_the_output_gets_another_name() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.load.gz");
         for (ours, other) in [("one", "a-2.load.gz"), ("another", "a-3.load.gz")] {
             fs::remove_file(&path).ok();
-            let said = written(&path, ours, Existing::FromTheStart).unwrap_err().to_string();
-            assert!(said.contains("appeared meanwhile") && said.contains(other), "{said}");
-            assert_eq!(fs::read_to_string(&path).unwrap(), "somebody else's");
+            let error = written(&path, ours, Existing::ReplaceKnown).unwrap_err().to_string();
+            assert!(error.contains("appeared meanwhile") && error.contains(other), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), "another program's");
             let mut content = String::new();
-            let mut kept = crate::io::input::Input::open(&folder.path().join(other)).unwrap();
-            io::Read::read_to_string(&mut kept, &mut content).unwrap();
+            let mut output = crate::io::input::Input::open(&folder.path().join(other)).unwrap();
+            io::Read::read_to_string(&mut output, &mut content).unwrap();
             assert_eq!(content, ours);
         }
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "something hidden was left behind");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "a hidden file was left behind");
     }
 
     #[test]
-    fn what_appears_meanwhile_is_replaced_if_that_was_asked_for() {
+    fn a_file_that_appears_meanwhile_is_replaced_with_replace_any() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.load");
-        written(&path, "ours", Existing::Replaced).unwrap();
+        written(&path, "ours", Existing::ReplaceAny).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
     }
 
     #[test]
-    fn links_are_followed_and_those_that_lead_nowhere_refused() {
+    fn links_are_followed_and_dangling_links_refused() {
         let folder = tempfile::tempdir().unwrap();
         let (file, link) = (folder.path().join("a.load"), folder.path().join("link.load"));
         std::os::unix::fs::symlink("a.load", &link).unwrap();
-        let said = Output::create(&link).err().unwrap().to_string();
-        assert!(said.contains("symbolic link to a.load"), "{said}");
+        let error = Output::create(&link).err().unwrap().to_string();
+        assert!(error.contains("symbolic link to a.load"), "{error}");
 
         fs::write(&file, "old").unwrap();
         let mut output = Output::create(&link).unwrap();

@@ -1,51 +1,51 @@
-//! The two ends of a stream of rows. Every format implements them; every tool speaks to them.
+//! Readers and writers of rows. Every format implements them.
 
 use crate::error::Result;
 use crate::model::metadata::{Device, Metadata};
 
-/// Hands out rows ([`crate::Request`] or [`crate::IoResult`]) one at a time.
+/// Reads rows ([`crate::Request`] or [`crate::IoResult`]) one at a time.
 pub trait Reader<Row>: Send {
-    /// The next row; `None` at the end. After an error the reader is spent.
+    /// The next row; `None` at the end. After an error, the reader must not be used again.
     fn next(&mut self) -> Result<Option<Row>>;
 
-    /// What is known by now: source and the first devices from the start, each further device before the first row that
-    /// names it (a device keeps its number: new ones stand behind the others), counts, span and completeness of what was
-    /// read so far — or all of it from the start, where the format keeps it (then [`Reader::has_totals`] is true).
+    /// The metadata known so far. Source and first devices are known from the start; each further device is appended
+    /// before the first row that names it, so that device numbers never change. Counts, span and completeness describe
+    /// the rows read so far, or the whole file if [`Reader::has_totals`].
     fn metadata(&self) -> &Metadata;
 
-    /// Whether [`Reader::metadata`] already describes the whole file.
+    /// Whether counts, span and completeness in [`Reader::metadata`] describe the whole file from the start.
     fn has_totals(&self) -> bool {
         false
     }
 
-    /// Whether [`Reader::metadata`] knows all devices that will ever come.
+    /// Whether [`Reader::metadata`] has all devices of the file.
     fn has_all_devices(&self) -> bool {
         self.has_totals()
     }
 
-    /// How far it is through its file, from 0 to 1, where that can be said.
+    /// The part of the file that has been read, from 0 to 1, if it is known.
     fn progress(&self) -> Option<f64> {
         None
     }
 }
 
-/// Takes rows one at a time. Nothing stands under the file's final name until [`Writer::finish`]; without that, nothing is
-/// left of it, but for [`Writer::keep`].
+/// Writes rows one at a time. The file gets its final name in [`Writer::finish`]. A writer that is dropped before removes
+/// the file, unless [`Writer::checkpoint`] was called.
 pub trait Writer<Row>: Send {
-    /// Adds a row. Its device is one of those that were known when the file was begun, or of
-    /// [`Writer::learn_devices`]; any other has no name.
+    /// Writes a row. Its device must be known from the creation of the file or from [`Writer::learn_devices`]; any other
+    /// has no name.
     fn write(&mut self, row: &Row) -> Result<()>;
 
-    /// Takes devices that appeared since the file was begun, behind all that are known. Formats that name devices in
-    /// their rows need them before the first row on them; what has them in its footer waits for [`Writer::finish`].
+    /// Appends devices that appeared since the file was created. Formats that name devices in their rows need them before
+    /// the first row on them; formats that list devices in a footer take them from [`Writer::finish`].
     fn learn_devices(&mut self, _new: &[Device]) {}
 
-    /// Makes what was written so far outlive this program, whatever becomes of it and of what is still to come: it stays
-    /// under a hidden name beside the final one, and can be read. For what can't be made again. The footer, where the
-    /// format has one, is of `so_far` as in [`Writer::finish`].
-    fn keep(&mut self, so_far: &Metadata) -> Result<()>;
+    /// Makes the rows written so far survive the end of this program: they stay in a readable file under a hidden name
+    /// beside the final one. For recordings and runs, which cannot be repeated. The footer, if the format has one, is made
+    /// of `so_far` as in [`Writer::finish`].
+    fn checkpoint(&mut self, so_far: &Metadata) -> Result<()>;
 
-    /// Ends the file. The writer counts rows and span itself; everything else in the footer comes from `metadata`.
+    /// Finishes the file. The writer counts rows and span itself; all other metadata in the footer comes from `metadata`.
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss>;
 }
 

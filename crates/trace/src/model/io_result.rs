@@ -1,47 +1,47 @@
-//! One row of a run: a request, and what happened to it.
+//! One row of a run: a request and its result.
 
 use crate::model::request::{DeviceId, Flags, Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};
 
-/// What happened to one request. Times count from the run's virtual zero: the scheduled time of its first request.
+/// The result of one request. Times count from virtual zero, the scheduled time of the first replayed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoResult {
     /// Its number in the load, from 0, over the whole load (not only the window).
     pub request: u64,
     /// Complete iterations of the load before this one.
     pub iteration: u32,
-    /// The device it was for in the load.
+    /// Its device in the load.
     pub device: DeviceId,
     /// Its sector in the load.
     pub source_sector: Sector,
-    /// The sector that was used on the target, after wrap-around and widening.
+    /// Its sector on the target, after wrap-around or scaling, and widening.
     pub sector: Sector,
-    /// The length that was asked of the target, after widening.
+    /// Its length on the target, after widening.
     pub sectors: Sectors,
-    /// What it did.
+    /// Operation.
     pub op: Op,
-    /// How it did that.
+    /// Flags of the operation.
     pub flags: Flags,
-    /// When the load wants it to be issued.
+    /// Scheduled time.
     pub scheduled: Nanos,
-    /// When it was issued: taken right before its submission. `None` if it never was.
+    /// Time right before its submission. `None` if it was never issued.
     pub issued: Option<Nanos>,
-    /// When its completion was seen. `None` if it never was.
+    /// When the loop saw its completion. `None` if it never did.
     pub completed: Option<Nanos>,
-    /// When it lay ready for the issuing loop, its data built; kept with `--verbose`.
+    /// When it was prepared, its data built; kept with `--verbose`.
     pub ready: Option<Nanos>,
     /// When the call that submitted it returned; kept with `--verbose`.
     pub submitted: Option<Nanos>,
     /// The last poll after its issue that found no completions: it completed between then and `completed`; kept with
     /// `--verbose`.
     pub last_empty_poll: Option<Nanos>,
-    /// Bytes that the target says it moved.
+    /// Bytes moved, as the target reports.
     pub bytes_done: u64,
     /// Requests in flight right after its issue, itself included.
     pub in_flight: u32,
-    /// Requests that were due and not yet issued at its issue, pushed-back ones included, itself not.
+    /// Requests due but not issued at its issue, including pushed-back ones, excluding itself.
     pub waiting: u32,
-    /// Whether it had to wait for a request that it overlaps.
+    /// Whether it waited for a request that it overlaps.
     pub pushed_back: bool,
     /// Whether it was widened to the target's logical blocks.
     pub widened: bool,
@@ -54,7 +54,7 @@ pub struct IoResult {
 }
 
 impl IoResult {
-    /// The row of a request that stays where the load has it, before anything happened to it.
+    /// The row of a request that was not issued yet, at the position it has in the load.
     pub fn of(request: &Request, number: u64) -> Self {
         Self {
             request: number,
@@ -92,9 +92,9 @@ impl IoResult {
         Some(self.issued? - self.scheduled)
     }
 
-    /// Whether nothing but the replayer itself delayed it. The one definition; `docs/schema.md` has it in SQL. A load that
-    /// was read too late, or a journal that was written too slowly, is the replayer's own fault, so such requests count.
-    /// Those that waited for the device, or were postponed on purpose, don't.
+    /// Whether nothing but the replayer held it back. This is the only definition in Rust; `docs/schema.md` has it in SQL.
+    /// Reading the load too late or writing the journal too slowly is the replayer's fault, so such requests are not held
+    /// back. Requests that waited for the device, or were postponed on purpose, are.
     pub fn is_not_held_back(&self) -> bool {
         use DelayReason::{Depth, Order, Perturbed};
         self.issued.is_some() && !self.pushed_back && !matches!(self.delay_reason, Depth | Order | Perturbed)
@@ -111,7 +111,7 @@ macro_rules! named_enum {
         pub enum $name { #[default] $($(#[$vdoc])* $variant = $number,)* }
 
         impl $name {
-            /// All of them, in the order of their numbers.
+            /// All variants, by number.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
             /// Its name in the table.
@@ -119,7 +119,7 @@ macro_rules! named_enum {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// The one of that name, or of the name that it had in version 1 of the table.
+            /// The variant with this name, in this version or version 1 of the table.
             pub fn from_name(name: &str) -> Option<Self> {
                 match name {
                     $($text $(| $old)? => Some(Self::$variant),)*
@@ -127,7 +127,7 @@ macro_rules! named_enum {
                 }
             }
 
-            /// The one of that number.
+            /// The variant with this number.
             pub fn from_number(number: u8) -> Option<Self> {
                 Self::ALL.iter().copied().find(|x| *x as u8 == number)
             }
@@ -140,21 +140,21 @@ named_enum! {
     DelayReason {
         /// Nothing.
         None = 0 "none" was "nothing",
-        /// The most requests allowed in flight were in flight.
+        /// As many requests as the depth allows were in flight.
         Depth = 1 "depth",
-        /// An earlier request had to wait for an overlap, and order was asked for.
+        /// An earlier request waited for an overlap, and the conflict mode keeps the order.
         Order = 2 "order",
-        /// The load was not read, its data not built, or no buffer free for it in time.
+        /// The load was not read, its data was not built, or no buffer was free in time.
         Input = 3 "input",
         /// The completion log could not check and write results as fast as the requests completed.
         CompletionLog = 4 "completion_log" was "recorder",
-        /// It was postponed on purpose.
+        /// It was postponed on purpose (`--perturb`).
         Perturbed = 5 "perturbed",
     }
 }
 
 impl DelayReason {
-    /// Why the request was late, where neither the device nor the depth was the cause: for people, behind a colon.
+    /// The reason as a clause that follows a colon; `None` if the device or the depth was the cause.
     pub fn phrase(self) -> Option<&'static str> {
         match self {
             Self::None | Self::Depth => None,
@@ -169,33 +169,33 @@ impl DelayReason {
 named_enum! {
     /// How a request ended.
     Outcome {
-        /// All of it was done.
+        /// It completed in full.
         Ok = 0 "ok",
-        /// The target did less than asked, without an error.
+        /// The target moved fewer bytes than its length, without an error.
         Short = 1 "short",
-        /// The target returned an error: see its number.
+        /// The target returned the error in `errno`.
         Error = 2 "error",
         /// Issued, but its completion was never seen.
         Unfinished = 3 "unfinished",
-        /// Left out: it overlapped a request in flight, and dropping was asked for.
+        /// Not issued: it overlapped a request in flight, and the conflict mode is `drop`.
         Dropped = 4 "dropped",
-        /// Left out: it crosses the end of the target, even after wrap-around.
+        /// Not issued: it crosses the end of the target, even after wrap-around.
         BeyondEnd = 5 "beyond_end",
-        /// Left out: it is not aligned to the target's logical blocks, and rejecting was asked for.
+        /// Not issued: it is not aligned to the target's logical blocks, and unaligned requests are rejected.
         Unaligned = 6 "unaligned",
-        /// Left out: it is larger than the memory for buffers.
+        /// Not issued: it is larger than the memory for buffers.
         TooLarge = 7 "too_large",
-        /// Left out: the target can't do this operation.
+        /// Not issued: the target does not support the operation.
         Unsupported = 8 "unsupported",
-        /// Left out: its device is mapped to no target, or writes were forbidden.
+        /// Not issued: its device is mapped to no target, or writes were forbidden.
         Excluded = 9 "excluded",
-        /// Done, but the data that was read is not what was written.
+        /// It completed, but the data read differs from the data written.
         Corrupt = 10 "corrupt",
     }
 }
 
 impl Outcome {
-    /// Whether the request was never given to the target.
+    /// Whether the request was never issued.
     pub fn is_skipped(self) -> bool {
         use Outcome::{BeyondEnd, Dropped, Excluded, TooLarge, Unaligned, Unsupported};
         matches!(self, Dropped | BeyondEnd | Unaligned | TooLarge | Unsupported | Excluded)

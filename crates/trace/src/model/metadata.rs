@@ -1,4 +1,4 @@
-//! What a file says about itself: the JSON in a Parquet footer under the key `iosonar`.
+//! The metadata of a file: the JSON in a Parquet footer under the key `iosonar`.
 
 use serde::de::Error as _;
 use serde::ser::Error as _;
@@ -9,17 +9,17 @@ use crate::model::request::{Op, Request};
 use crate::model::run_info::RunInfo;
 use crate::model::units::Nanos;
 
-/// The version of the tables that this build writes; it reads earlier ones too. `docs/schema.md` has the differences.
+/// The version of the tables that this build writes; it reads earlier ones too. `docs/schema.md` lists the differences.
 pub const SCHEMA_VERSION: u32 = 2;
-/// The name of the footer's key.
+/// The key in the Parquet footer.
 pub const FOOTER_KEY: &str = "iosonar";
 
-/// Notices that are kept: a file that was merged of many has those of all of them.
-const MOST_NOTICES: usize = 1000;
-/// How many of them may tell of single lines.
-const MOST_OF_LINES: usize = 100;
+/// Most notices in a file. A merged load has those of all its sources.
+const MAX_NOTICES: usize = 1000;
+/// Most notices about single lines.
+const MAX_LINE_NOTICES: usize = 100;
 
-/// What is known about a load or a run as a whole.
+/// The metadata of a load or a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metadata {
     /// The version of the table: [`SCHEMA_VERSION`] when written by this build.
@@ -33,19 +33,19 @@ pub struct Metadata {
     /// Wall-clock time of the trace's zero, in nanoseconds since 1970 UTC, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch_unix_ns: Option<i64>,
-    /// What the recorder's clocks showed at one moment, of a recording. It stays as it is when rows are moved in time.
+    /// The recorder's clocks at one moment. Transforms that move rows in time do not change it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<Clocks>,
     /// Which event the rows' time is the time of.
     #[serde(default, skip_serializing_if = "RequestTime::is_default")]
     pub request_time: RequestTime,
-    /// How many, and how many of them went wrong.
+    /// Numbers of rows and of losses.
     pub counts: Counts,
-    /// From when to when, and up to where.
+    /// The extent of the rows in time and space.
     pub span: Span,
-    /// False if the file, or what it was made from, was cut short.
+    /// False if the file, or the file it was made from, was cut short.
     pub complete: bool,
-    /// Things about the file that a person should know, oldest first; bounded in number.
+    /// Messages for users, oldest first, at most 1000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
     /// For a run: options, machine, target and closing statistics (`docs/schema.md` lists the keys).
@@ -53,7 +53,7 @@ pub struct Metadata {
     pub run: Option<Box<RunInfo>>,
 }
 
-/// An object, whatever is in it, or nothing.
+/// Reads an object with any keys, or null.
 fn object<'de, D: Deserializer<'de>>(found: D) -> Result<Option<Box<RunInfo>>, D::Error> {
     match Option::deserialize(found)? {
         None => Ok(None),
@@ -64,12 +64,12 @@ fn object<'de, D: Deserializer<'de>>(found: D) -> Result<Option<Box<RunInfo>>, D
     }
 }
 
-/// Keys in alphabetical order, whichever of them are known here: a table that is written again stays the same.
+/// Writes keys in alphabetical order, known or not, so that a table that is written again stays the same.
 fn sorted<S: Serializer>(run: &Option<Box<RunInfo>>, to: S) -> Result<S::Ok, S::Error> {
     serde_json::to_value(run).map_err(S::Error::custom)?.serialize(to)
 }
 
-/// Two clocks of a machine at the same moment.
+/// The readings of two clocks of a machine at the same moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clocks {
     /// The time of day, in nanoseconds since 1970 UTC.
@@ -84,7 +84,7 @@ pub struct Clocks {
 pub enum Kind {
     /// Requests to be issued.
     Load,
-    /// Requests that were replayed, with what happened.
+    /// Replayed requests with their results.
     Replay,
 }
 
@@ -114,7 +114,7 @@ pub struct Source {
     pub path: Option<String>,
     /// The format of that file, by its name in `iosonar convert --from`.
     pub format: String,
-    /// The free text in front of the rows: licence, origin.
+    /// Free text before the rows: licence, origin.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub preamble: String,
 }
@@ -122,14 +122,14 @@ pub struct Source {
 /// A device of the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
-    /// Its name in the trace; empty where the format has none.
+    /// Its name in the trace; empty if it has none.
     pub name: String,
     /// Its size in sectors of 512 bytes, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sectors: Option<u64>,
 }
 
-/// How many rows, and how much was lost on the way to them.
+/// Numbers of rows, and of losses while recording and converting them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counts {
@@ -141,9 +141,9 @@ pub struct Counts {
     pub writes: u64,
     /// Of these, flushes, discards and write-zeroes.
     pub others: u64,
-    /// Lines or records of the source that could not be understood, and are missing here.
+    /// Lines or records of the source that could not be parsed, and were left out.
     pub bad_lines: u64,
-    /// Times at which the source jumped back in time; what followed was shifted so that time goes on.
+    /// How often the source jumped back in time; later rows were shifted so that time increases.
     pub time_jumps: u64,
     /// Events that the recorder lost.
     pub lost_events: u64,
@@ -159,14 +159,14 @@ pub struct Span {
     pub first_ns: i64,
     /// Time of the latest row.
     pub last_ns: i64,
-    /// The first sector behind the highest request that has a length.
+    /// The highest end sector of all requests with a length.
     pub max_end_sector: u64,
     /// The length of the largest request, in sectors.
     pub max_sectors: u64,
 }
 
 impl Metadata {
-    /// Of a file that holds nothing yet, made from a source of that format, with one nameless device.
+    /// The metadata of an empty file, converted from `format`, with one unnamed device.
     pub fn new(kind: Kind, format: &str) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
@@ -184,12 +184,12 @@ impl Metadata {
         }
     }
 
-    /// Takes one more request into account: counts and span.
+    /// Adds a request to counts and span.
     pub fn count_request(&mut self, request: &Request) {
         self.count(request.op, request.at, request.end().0, request.sectors.0);
     }
 
-    /// Takes one more row of a run into account, by its scheduled time and its sector in the load.
+    /// Adds a row of a run to counts and span, by its scheduled time and its sector in the load.
     pub fn count_record(&mut self, record: &IoResult) {
         let end = record.source_sector + record.sectors;
         self.count(record.op, record.scheduled, end.0, record.sectors.0);
@@ -208,24 +208,24 @@ impl Metadata {
         }
         span.first_ns = span.first_ns.min(at.0);
         span.last_ns = span.last_ns.max(at.0);
-        // What has no length is at no place, whatever is written there.
+        // The position of a request without a length has no meaning.
         if sectors > 0 {
             span.max_end_sector = span.max_end_sector.max(end);
         }
         span.max_sectors = span.max_sectors.max(sectors);
     }
 
-    /// Adds something that a person should know of the whole.
+    /// Adds a message for users about the whole file.
     pub fn notice(&mut self, text: impl Into<String>) {
-        if self.notices.len() < MOST_NOTICES {
+        if self.notices.len() < MAX_NOTICES {
             self.notices.push(text.into());
         }
     }
 
-    /// Adds what is wrong with one line or record of many. Only the first 100 are kept, the counts tell the rest: so
-    /// there is room for what is said of the whole, which stands nowhere else.
+    /// Adds a message about one bad line or record. Drops it if there are 100 messages already: the counts include all
+    /// bad lines, and room remains for messages about the whole file.
     pub fn notice_of_line(&mut self, text: impl Into<String>) {
-        if self.notices.len() < MOST_OF_LINES {
+        if self.notices.len() < MAX_LINE_NOTICES {
             self.notices.push(text.into());
         }
     }

@@ -1,4 +1,4 @@
-//! Requests, their results, and what a file says about itself.
+//! Requests, their results, and the metadata of files.
 
 pub(crate) mod io_result;
 pub(crate) mod metadata;

@@ -1,36 +1,36 @@
-//! One request of a load: when, where, how long, what.
+//! One request of a load.
 
 use std::fmt;
 
 use crate::model::units::{Nanos, Sector, Sectors};
 
-/// A request as it was asked for, with what a recording may know beyond that.
+/// A request of a load, with the times and process that a recording may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// When it was issued, since the start of the trace.
+    /// When it was made, since the start of the trace; see [`crate::RequestTime`].
     pub at: Nanos,
-    /// Which device of the trace's device table ([`crate::Metadata::devices`]).
+    /// Its device, an index into [`crate::Metadata::devices`].
     pub device: DeviceId,
-    /// Where it starts.
+    /// Start position.
     pub sector: Sector,
-    /// How long it is; zero for a flush without data.
+    /// Length; zero for a flush without data.
     pub sectors: Sectors,
-    /// What it does.
+    /// Operation.
     pub op: Op,
-    /// How it does that.
+    /// Flags of the operation.
     pub flags: Flags,
-    /// From being given to the device until its completion, where the trace has completions.
+    /// From its issue to the device until its completion, if the trace has completions.
     pub latency: Option<Nanos>,
-    /// From being asked for until being given to the device, where the trace has both.
+    /// From being queued until its issue to the device, if the trace has both.
     pub queued: Option<Nanos>,
-    /// The process that asked, where known.
+    /// The process that made it, where known.
     pub pid: Option<u32>,
-    /// That process' name; empty where unknown.
+    /// Name of that process; empty where unknown.
     pub comm: Comm,
 }
 
 impl Request {
-    /// A request of which no more is known than what every trace has.
+    /// A request on device 0, without flags, latency and process.
     pub fn new(at: Nanos, op: Op, sector: Sector, sectors: Sectors) -> Self {
         Self {
             at,
@@ -51,7 +51,7 @@ impl Request {
         self.sectors.0 == 0
     }
 
-    /// The first sector behind it.
+    /// The first sector after it.
     pub fn end(&self) -> Sector {
         self.sector + self.sectors
     }
@@ -61,7 +61,7 @@ impl Request {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceId(pub u16);
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Op {
@@ -73,12 +73,12 @@ pub enum Op {
     Flush = 2,
     /// Tells the device that the range is no longer needed.
     Discard = 3,
-    /// Makes the range read as zeros, without sending them.
+    /// Zeroes the range without a transfer of data.
     WriteZeroes = 4,
 }
 
 impl Op {
-    /// Every operation, in the order of its number.
+    /// All operations, by number.
     pub const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Flush, Self::Discard, Self::WriteZeroes];
 
     /// Its name in the table.
@@ -86,17 +86,17 @@ impl Op {
         ["read", "write", "flush", "discard", "write_zeroes"][self as usize]
     }
 
-    /// The operation of that name.
+    /// The operation with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|op| op.name() == name)
     }
 
-    /// The operation of that number (`op as u8`).
+    /// The operation with this number (`op as u8`).
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// Whether it changes what the device holds.
+    /// Whether it changes the content of the device.
     pub fn modifies(self) -> bool {
         matches!(self, Self::Write | Self::Discard | Self::WriteZeroes)
     }
@@ -109,18 +109,18 @@ pub struct Flags(pub u16);
 impl Flags {
     /// No flag.
     pub const NONE: Self = Self(0);
-    /// Forced unit access: done only when durable (`F` behind the operation in RWBS).
+    /// Forced unit access: completes when the data is durable (`F` after the operation in RWBS).
     pub const FUA: Self = Self(1);
-    /// Someone waits for it (`S`).
+    /// Synchronous (`S`).
     pub const SYNC: Self = Self(2);
     /// File-system metadata (`M`).
     pub const META: Self = Self(4);
     /// Read-ahead (`A`).
     pub const READAHEAD: Self = Self(8);
-    /// A flush before the data (`F` in front of the operation).
+    /// A flush before the data (`F` before the operation).
     pub const PREFLUSH: Self = Self(16);
 
-    /// Both sets together.
+    /// The union of two sets.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -131,12 +131,12 @@ impl Flags {
     }
 }
 
-/// A process' name as the kernel keeps it: at most 15 bytes, zero-padded (`TASK_COMM_LEN`).
+/// The name of a process in the kernel's form: at most 15 bytes, zero-padded (`TASK_COMM_LEN`).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Comm(pub [u8; 16]);
 
 impl Comm {
-    /// The first 15 bytes of `name`, cut at a character's border.
+    /// The first 15 bytes of `name`, cut at a character boundary.
     pub fn new(name: &str) -> Self {
         let mut end = name.len().min(15);
         while !name.is_char_boundary(end) {
@@ -147,7 +147,7 @@ impl Comm {
         Self(bytes)
     }
 
-    /// The same of bytes; what is no UTF-8 in them is replaced.
+    /// Like [`Comm::new`]; replaces invalid UTF-8.
     pub fn from_bytes(name: &[u8]) -> Self {
         match std::str::from_utf8(name) {
             Ok(name) => Self::new(name),
@@ -155,7 +155,7 @@ impl Comm {
         }
     }
 
-    /// Up to its padding; bytes that are no UTF-8 end it.
+    /// The name without its padding, up to the first invalid UTF-8.
     pub fn as_str(&self) -> &str {
         let end = self.0.iter().position(|&b| b == 0).unwrap_or(self.0.len());
         match std::str::from_utf8(&self.0[..end]) {

@@ -1,32 +1,32 @@
-//! The letters by which Linux' block layer says what a request does: `RWBS` in its traces.
+//! `RWBS`: the letters for operation and flags in traces of Linux' block layer.
 //!
-//! `[F] op [F] [A] [S] [M]`: a flush in front, the operation (`R` read, `W` write, `D` discard, `N` none, `F` flush, `Z…`
-//! zones), forced unit access, read-ahead, sync, metadata. An append to a zone (`ZA`) is data that is written; the other
-//! operations on zones (`ZR` reset, `ZRA` reset all, `ZF` finish, `ZO` open, `ZC` close) move none. From `blk_fill_rwbs` in
-//! the kernel and `fill_rwbs` in blktrace. The kernel's tracepoints say `N` with a length where zeros are written (seen on
-//! Linux 6.18), newer ones `WZ`; blktrace says `W`. What is written here says `WZ`.
+//! `[F] op [F] [A] [S] [M]`: preflush, the operation (`R` read, `W` write, `D` discard, `N` none, `F` flush, `Z…` zones),
+//! forced unit access, read-ahead, sync, metadata. A zone append (`ZA`) writes data; the other zone operations (`ZR` reset,
+//! `ZRA` reset all, `ZF` finish, `ZO` open, `ZC` close) move none. From `blk_fill_rwbs` in the kernel and `fill_rwbs` in
+//! blktrace. For write-zeroes, the kernel's tracepoints have `N` with a length (seen on Linux 6.18), newer ones `WZ`;
+//! blktrace has `W`. This module writes `WZ`.
 
 use crate::model::request::{Flags, Op};
 
 const FLUSHES: Flags = Flags::PREFLUSH.with(Flags::FUA);
 
-/// What is asked of a device that is no request of a load.
+/// Commands to a device that a load does not contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotARequest {
     /// A command to the driver.
     DriverCommand,
-    /// The reset, the opening and so on of a device's zones.
+    /// Zone management, such as the reset or the opening of a zone.
     ZoneManagement,
-    /// Nothing that is known.
+    /// An unknown operation.
     Unknown,
 }
 
-/// What the letters say of a request that moves so many sectors.
+/// Parses the letters of a request of `sectors` sectors.
 ///
 /// # Errors
-/// If it is no request of a load: what else it is.
+/// If the command is not a request of a load.
 pub fn parse(letters: &[u8], sectors: u64) -> Result<(Op, Flags), NotARequest> {
-    // Mostly it is no more than this.
+    // The most frequent ones first.
     match letters {
         b"R" => return Ok((Op::Read, Flags::NONE)),
         b"W" => return Ok((Op::Write, Flags::NONE)),
@@ -51,36 +51,36 @@ pub fn parse(letters: &[u8], sectors: u64) -> Result<(Op, Flags), NotARequest> {
             b'A' => Flags::READAHEAD,
             b'S' => Flags::SYNC,
             b'M' => Flags::META,
-            // Secure erase, atomic writes and what may come: the operation is the same.
+            // Secure erase, atomic writes and future flags do not change the operation.
             _ => Flags::NONE,
         });
     }
     let has_flush = flags.has(Flags::PREFLUSH);
     let op = match letter {
         b'R' => Op::Read,
-        // A flush without data is asked for as a write of nothing.
+        // A flush without data is queued as an empty write with preflush.
         b'W' | b'N' if sectors == 0 && has_flush => Op::Flush,
         b'W' if modifiers.contains(&b'Z') => Op::WriteZeroes,
         b'W' => Op::Write,
         b'D' => Op::Discard,
         b'F' => Op::Flush,
-        // Commands to the driver have no length, or no place. (An append to a zone looks like this where `ZA` is unknown.)
+        // Commands to the driver have no length or no position. (Kernels without `ZA` write zone appends like this, too.)
         b'N' if sectors > 0 => Op::WriteZeroes,
         b'N' => return Err(NotARequest::DriverCommand),
         b'Z' => return Err(NotARequest::ZoneManagement),
         _ => return Err(NotARequest::Unknown),
     };
-    // A flush is nothing but that, however it was asked for.
+    // A flush has neither of these flags in a load, even if it was queued with them.
     let flags = if op == Op::Flush { Flags(flags.0 & !FLUSHES.0) } else { flags };
     Ok((op, flags))
 }
 
-/// Whether it is an append to a zone.
+/// Whether the letters are those of a zone append.
 pub fn is_append(letters: &[u8]) -> bool {
     letters.strip_prefix(b"F").unwrap_or(letters).starts_with(b"ZA")
 }
 
-/// The letters for a request.
+/// The letters of an operation with flags.
 pub fn letters(op: Op, flags: Flags) -> String {
     let mut text = String::with_capacity(6);
     if flags.has(Flags::PREFLUSH) {
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_of_real_traces() {
+    fn letters_of_real_traces_are_parsed() {
         for (text, sectors, op, flags) in [
             ("R", 8, Op::Read, Flags::NONE),
             ("RA", 8, Op::Read, Flags::READAHEAD),
@@ -142,13 +142,13 @@ mod tests {
     }
 
     #[test]
-    fn appends_are_told_apart() {
+    fn zone_appends_are_recognised() {
         let appends = ["ZA", "ZAFS", "FZAS", "ZRAS", "W", "FWAS", "FF"].map(|letters| is_append(letters.as_bytes()));
         assert_eq!(appends, [true, true, true, false, false, false, false]);
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_letters_are_parsed_back() {
         for op in Op::ALL {
             for bits in 0..32 {
                 let flags = Flags(bits);

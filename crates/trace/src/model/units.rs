@@ -1,14 +1,14 @@
-//! Units as types, so that a sector is never taken for a length and a nanosecond never for a second.
+//! Types for units, so that positions, lengths and times cannot be mixed up.
 
 use std::fmt;
 use std::ops::{Add, Sub};
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes in a sector: 512, whatever the device's own blocks are, as everywhere in Linux' block layer.
+/// Bytes in a sector: 512, whatever the device's block size, as in Linux' block layer.
 pub const SECTOR_BYTES: u64 = 512;
 
-/// The highest end of a request: an offset in bytes has to fit into what the system calls take.
+/// The highest end of a request: its offset in bytes must fit into the `i64` that system calls take.
 pub const MAX_END_SECTOR: u64 = i64::MAX as u64 / SECTOR_BYTES;
 
 /// Nanoseconds since the start of the trace or of the run, or a span of time.
@@ -27,7 +27,7 @@ pub struct Sector(pub u64);
 pub struct Sectors(pub u64);
 
 impl Nanos {
-    /// The beginning of the trace or of the run.
+    /// The start of the trace, or virtual zero of a run.
     pub const ZERO: Self = Self(0);
     /// Later than every request.
     pub const MAX: Self = Self(i64::MAX);
@@ -37,7 +37,7 @@ impl Nanos {
         Self((secs * 1e9).round() as i64)
     }
 
-    /// In seconds.
+    /// The time in seconds.
     pub fn as_secs(self) -> f64 {
         self.0 as f64 / 1e9
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::model::metadata::{Metadata, SCHEMA_VERSION};
 
-/// Keys of `run.statistics` in version 1, and their names since.
+/// Keys of `run.statistics` in version 1, and their new names.
 const STATISTICS: [(&str, &str); 5] = [
     ("issue_error_us", "delay_us"),
     ("issue_error_free_us", "delay_not_held_back_us"),
@@ -12,31 +12,31 @@ const STATISTICS: [(&str, &str); 5] = [
     ("latency_intended_us", "latency_from_scheduled_us"),
     ("recorder_stalls", "completion_log_stalls"),
 ];
-/// The same for each of `run.findings`.
+/// The same for the elements of `run.findings`.
 const FINDING: [(&str, &str); 2] =
     [("expected_generation", "expected_sequence_number"), ("found_generation", "found_sequence_number")];
-/// A cause of delay in `run.statistics.verdict`.
+/// A cause of delay in `run.statistics.verdict`, and its new name.
 const CAUSE: (&str, &str) = ("recorder", "completion_log");
 
-/// A value of `--wait`.
+/// A value of `--wait`, and its new name.
 const WAIT: (&str, &str) = ("work", "inline");
-/// Options that are values of `engine` since.
+/// Options of version 1 that became values of `engine`.
 const ENGINES: [(&str, &str); 2] = [("fake_io", "null"), ("dry_run", "dry_run")];
 
 /// Why a footer cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FooterError {
-    /// A newer version of the tables, which may have changed anything.
+    /// A newer version of the tables; any key may have changed.
     #[error("has version {0} of the tables; this iosonar reads versions up to {SCHEMA_VERSION}: use a newer iosonar")]
     TooNew(u64),
-    /// Not an object that `docs/schema.md` describes.
+    /// Not an object as described in `docs/schema.md`.
     #[error(transparent)]
     Invalid(#[from] serde_json::Error),
 }
 
 impl Metadata {
-    /// Parses a footer of this version of the tables or an earlier one, with the names of this version. `schema_version`
-    /// stays the footer's own.
+    /// Parses a footer of this or an earlier version of the tables, and renames keys to those of this version.
+    /// `schema_version` keeps the value in the footer.
     pub fn from_json(json: &[u8]) -> Result<Self, FooterError> {
         let mut footer: Value = serde_json::from_slice(json)?;
         match footer["schema_version"].as_u64() {
@@ -56,10 +56,10 @@ fn rename_version_1(footer: &mut Value) {
     }
     if let Some(options) = footer.pointer_mut("/run/options").and_then(Value::as_object_mut) {
         for (old, engine) in ENGINES {
-            // A classic result has other values here.
-            if let Some(chosen) = options.get(old).and_then(Value::as_bool) {
+            // In a classic result these options have other types and keep their names.
+            if let Some(is_set) = options.get(old).and_then(Value::as_bool) {
                 options.remove(old);
-                if chosen {
+                if is_set {
                     options.insert("engine".into(), engine.into());
                 }
             }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::model::metadata::Kind;
 
-    /// The run of a footer of that version, as it is written again.
+    /// Reads a footer of this version with this `run`, and returns `run` as it is written again.
     fn footer(version: u32, run: Value) -> Value {
         let mut footer = serde_json::to_value(Metadata::new(Kind::Replay, "test")).unwrap();
         (footer["schema_version"], footer["run"]) = (version.into(), run);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_values_in_a_footer_of_version_1_are_left_alone() {
+    fn values_of_unexpected_types_in_a_footer_of_version_1_are_kept() {
         for run in [
             json!({"statistics": 1, "findings": {"expected_generation": 1}}),
             json!({"statistics": {"verdict": [1]}, "findings": [1, null]}),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_version_is_refused_whatever_else_it_holds() {
+    fn a_newer_version_is_refused() {
         let error = Metadata::from_json(br#"{"schema_version": 3, "wholly": "different"}"#).unwrap_err();
         let text = "has version 3 of the tables; this iosonar reads versions up to 2: use a newer iosonar";
         assert_eq!(error.to_string(), text);

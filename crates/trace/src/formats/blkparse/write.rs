@@ -95,8 +95,8 @@ impl Writer<Request> for BlkparseWriter {
         self.names.learn(new);
     }
 
-    fn keep(&mut self, _: &Metadata) -> Result<()> {
-        self.output.keep(Vec::new())
+    fn checkpoint(&mut self, _: &Metadata) -> Result<()> {
+        self.output.checkpoint(Vec::new())
     }
 
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {

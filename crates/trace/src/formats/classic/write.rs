@@ -103,8 +103,8 @@ impl Writer<Request> for LoadWriter {
         self.output.write_all(&self.line).map_err(|e| self.output.error(e))
     }
 
-    fn keep(&mut self, _: &Metadata) -> Result<()> {
-        self.output.keep(Vec::new())
+    fn checkpoint(&mut self, _: &Metadata) -> Result<()> {
+        self.output.checkpoint(Vec::new())
     }
 
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
@@ -148,8 +148,8 @@ impl Writer<IoResult> for RunWriter {
         self.output.write_all(&self.line).map_err(|e| self.output.error(e))
     }
 
-    fn keep(&mut self, _: &Metadata) -> Result<()> {
-        self.output.keep(Vec::new())
+    fn checkpoint(&mut self, _: &Metadata) -> Result<()> {
+        self.output.checkpoint(Vec::new())
     }
 
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {

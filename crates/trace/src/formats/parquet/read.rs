@@ -12,7 +12,7 @@ use ::parquet::file::statistics::Statistics;
 
 use crate::error::{Error, Result};
 use crate::formats::format::Opened;
-use crate::io::checkpoint::was_being_extended;
+use crate::io::checkpoint::needs_recovery;
 use crate::io::stream::Reader;
 use crate::model::metadata::{Device, FOOTER_KEY, Kind, Metadata, SCHEMA_VERSION, Span};
 use crate::model::request::Request;
@@ -56,7 +56,7 @@ impl TableFile {
             if !begins_with_magic(&mut file).map_err(|e| Error::io(path, e))? {
                 return Err(Error::format(path, "no Parquet file: these begin with PAR1"));
             }
-            if was_being_extended(path) {
+            if needs_recovery(path) {
                 let advice = format!("its recording was killed; `iosonar recover {}` makes it whole", path.display());
                 return Err(Error::format(path, advice));
             }

@@ -51,7 +51,7 @@ fn what_is_kept_is_a_whole_file_at_any_time() {
         // The first time there is nothing to be read yet.
         assert!(length == 0 || open_load(&hidden()).0 == rows[..written], "not while more comes");
         written = length;
-        writer.keep(&about).unwrap();
+        writer.checkpoint(&about).unwrap();
         let (kept, metadata) = open_load(&hidden());
         assert_eq!(kept, rows[..length]);
         assert_eq!((metadata.counts.requests, metadata.complete), (length as u64, false));
@@ -68,7 +68,7 @@ fn what_is_kept_does_not_wait_in_memory_for_ever() {
     let hidden = || fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
     let about = Metadata { complete: false, ..Metadata::new(Kind::Load, "test") };
     let mut writer = crate::create_load(&folder.path().join("a.load.parquet"), &about).unwrap();
-    writer.keep(&about).unwrap();
+    writer.checkpoint(&about).unwrap();
     // Numbers that take their full size, in more row groups than may wait.
     let random = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
     for number in 0..5 * GROUP_ROWS as u64 {

@@ -11,7 +11,7 @@ use ::parquet::schema::types::{ColumnPath, Type};
 
 use crate::error::{Error, Result};
 use crate::formats::format::refuse_packing;
-use crate::io::output::{Output, Place};
+use crate::io::output::{Location, Output};
 use crate::io::stream::{ConversionLoss, Writer};
 use crate::model::metadata::SCHEMA_VERSION;
 use crate::model::metadata::{FOOTER_KEY, Metadata};
@@ -72,7 +72,7 @@ impl<Row: Table> TableWriter<Row> {
         }
         self.rows = 0;
         let written = self.buffers.write(&mut self.writer);
-        written.map_err(|e| failed(self.writer.inner().place(), e))
+        written.map_err(|e| failed(self.writer.inner().location(), e))
     }
 
     /// Our own part of the footer.
@@ -117,17 +117,17 @@ impl<Row: Table> Writer<Row> for TableWriter<Row> {
         // what may wait: else the ends of a long recording would be more to write than its rows.
         let bytes = self.writer.bytes_written();
         match self.kept.take_if(|kept| bytes - kept.bytes > kept.end.max(MOST_WAITING)) {
-            Some(kept) => self.keep(&kept.so_far),
+            Some(kept) => self.checkpoint(&kept.so_far),
             None => Ok(()),
         }
     }
 
-    fn keep(&mut self, so_far: &Metadata) -> Result<()> {
+    fn checkpoint(&mut self, so_far: &Metadata) -> Result<()> {
         self.end_group()?;
         let end = self.end(so_far)?;
         self.writer.flush().map_err(|e| self.writer.inner().error(e))?;
         let (bytes, length) = (self.writer.bytes_written(), end.len());
-        self.writer.inner_mut().keep(end)?;
+        self.writer.inner_mut().checkpoint(end)?;
         self.kept = Some(Kept { so_far: so_far.clone(), bytes, end: length });
         Ok(())
     }
@@ -136,16 +136,16 @@ impl<Row: Table> Writer<Row> for TableWriter<Row> {
         self.end_group()?;
         let own = self.own(metadata)?;
         self.writer.append_key_value_metadata(own);
-        let place = self.writer.inner().place().clone();
-        self.writer.into_inner().map_err(|e| failed(&place, e))?.finish()?;
+        let location = self.writer.inner().location().clone();
+        self.writer.into_inner().map_err(|e| failed(&location, e))?.finish()?;
         Ok(ConversionLoss::default())
     }
 }
 
-/// With where what was written until then is, if it was kept.
-fn failed(place: &Place, error: ParquetError) -> Error {
-    match wrap(place.path(), error) {
-        Error::Io { source, .. } => place.error(source),
+/// Adds where the data written so far is, if there is a checkpoint.
+fn failed(location: &Location, error: ParquetError) -> Error {
+    match wrap(location.path(), error) {
+        Error::Io { source, .. } => location.error(source),
         other => other,
     }
 }

@@ -1,10 +1,10 @@
-//! What stands in a footer stays as it is, whoever wrote it.
+//! A footer is kept unchanged, whichever program wrote it.
 
 use serde_json::{Value, json};
 
 use super::{Field, FindingKind, OptionValue, RunInfo, RunStatistics, TargetKind};
 
-/// As a replay writes it.
+/// The object `run` as a replay writes it.
 const OF_A_REPLAY: &str = include_str!("tests/replay.json");
 
 fn read(run: Value) -> RunInfo {
@@ -20,7 +20,7 @@ fn of_a_replay() -> Value {
 }
 
 #[test]
-fn a_replay_is_known_to_the_last_key() {
+fn every_key_of_a_replay_has_a_field() {
     let run = read(of_a_replay());
     assert_eq!(written(&run), of_a_replay());
     let targets = run.targets.list();
@@ -34,9 +34,9 @@ fn a_replay_is_known_to_the_last_key() {
     assert_eq!((run.option("depth").integer(), run.has("asap"), run.has("force")), (Some(512_u64), false, true));
 }
 
-/// Missing, null and wrong stay apart.
+/// Missing keys, null, and values of another type remain distinct.
 #[test]
-fn what_is_not_known_is_kept_and_not_used() {
+fn unknown_keys_and_values_of_another_type_are_kept_and_not_used() {
     let run = json!({"fake": null, "engine": 7, "started_unix_ns": "x", "targets": [{"sectors": -1, "colour": "red"}],
                      "options": {"new": {"deep": [1, -1, 0.5, u64::MAX]}}, "warnings": ["a", 7], "later": {"x": null}});
     let found = read(run.clone());
@@ -48,7 +48,7 @@ fn what_is_not_known_is_kept_and_not_used() {
 }
 
 #[test]
-fn statistics_of_others_are_read_by_their_names() {
+fn statistics_of_other_programs_are_read_by_key() {
     let verdict = json!({"faithful": false, "sentence": "Too late."});
     let run = read(json!({"statistics": {"requests": 7, "dropped": "x", "verdict": verdict}}));
     let statistics = run.statistics.known().unwrap();
@@ -56,35 +56,35 @@ fn statistics_of_others_are_read_by_their_names() {
     assert_eq!((statistics.unfaithful(), statistics.verdict()), (Some("Too late."), None));
 }
 
-/// Where there is a value, itself and all within it.
-fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+/// Collects the JSON pointers of a value and of all values in it.
+fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
-    let deeper: Vec<_> = match value {
+    let children: Vec<_> = match value {
         Value::Object(all) => all.iter().map(|(key, value)| (key.clone(), value)).collect(),
         Value::Array(all) => all.iter().enumerate().map(|(key, value)| (key.to_string(), value)).collect(),
         _ => Vec::new(),
     };
-    deeper.into_iter().for_each(|(key, value)| places(value, &format!("{at}/{key}"), found));
+    children.into_iter().for_each(|(key, value)| pointers(value, &format!("{at}/{key}"), found));
 }
 
 #[test]
-fn odd_values_anywhere_are_kept() {
+fn values_of_another_type_are_kept_under_any_key() {
     let whole = of_a_replay();
     let mut all = Vec::new();
-    places(&whole, "", &mut all);
-    for place in all.iter().filter(|place| !place.is_empty()) {
+    pointers(&whole, "", &mut all);
+    for pointer in all.iter().filter(|pointer| !pointer.is_empty()) {
         for odd in
             [json!(null), json!(true), json!(-1), json!(u64::MAX), json!(1e300), json!("x"), json!([[7]]), json!({})]
         {
             let mut changed = whole.clone();
-            *changed.pointer_mut(place).unwrap() = odd;
+            *changed.pointer_mut(pointer).unwrap() = odd;
             let again = written(&read(changed.clone()));
-            assert!(same(&again, &changed), "{place}: {again:#}");
+            assert!(same(&again, &changed), "{pointer}: {again:#}");
         }
     }
 }
 
-/// Whether they are the same but for how a whole number is written.
+/// Whether two values are equal; integers equal floats of the same value.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),

@@ -1,4 +1,4 @@
-//! Distributions of times, as numbers.
+//! Summaries of distributions of times.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct Quantiles {
     pub max: f64,
 }
 
-/// Shares within 10, 25, 50 and 100 µs, in percent.
+/// Percentages of requests within 10, 25, 50 and 100 µs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each field is the bound of its name")]
 pub struct Within {

@@ -1,42 +1,42 @@
-//! Values whose type is not known here: of options, and under keys of other programs and versions.
+//! Untyped values: of options, and of keys of other programs and versions.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-/// A value of an option, or of anything else that JSON can hold.
+/// The value of an option, or any other JSON value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum OptionValue {
-    /// None: the option was not given, and has no default.
+    /// The option was not given and has no default.
     #[default]
     Null,
     /// True or false.
     Flag(bool),
-    /// A whole number.
+    /// An integer.
     Integer(i128),
     /// Any other number.
     Number(f64),
-    /// Text, and one of a few words.
+    /// Text, or the name of an enum value.
     Text(String),
-    /// Several.
+    /// A list of values.
     List(Vec<OptionValue>),
-    /// Values with names of their own.
+    /// Named values.
     Map(OpenMap),
 }
 
 impl OptionValue {
-    /// The text, if it is one.
+    /// The text, if it is text.
     pub fn text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// The whole number, if it is one that fits.
+    /// The integer, if it is one that fits into `N`.
     pub fn integer<N: TryFrom<i128>>(&self) -> Option<N> {
         if let Self::Integer(number) = self { N::try_from(*number).ok() } else { None }
     }
 
-    /// The number, whole or not, if it is one.
+    /// The integer or float, if it is a number.
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Integer(number) => Some(*number as f64),
@@ -111,16 +111,16 @@ impl From<&str> for OptionValue {
     }
 }
 
-/// Values by their names.
+/// Named values, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct OpenMap(BTreeMap<String, OptionValue>);
 
 impl OpenMap {
-    /// The fields of a struct, or the entries of a map, that serde knows.
+    /// The serialized fields of a struct, or entries of a map.
     ///
     /// # Panics
-    /// If it is neither, or if serde refuses it: plain data is meant.
+    /// If the value is neither, or if its serialization fails; plain data never does.
     pub fn of(object: &impl Serialize) -> Self {
         match serde_json::to_value(object).map(OptionValue::from_json) {
             Ok(OptionValue::Map(map)) => map,
@@ -128,7 +128,7 @@ impl OpenMap {
         }
     }
 
-    /// The value of that name; null if there is none.
+    /// The value with this name; null if there is none.
     pub fn get(&self, name: &str) -> &OptionValue {
         self.0.get(name).unwrap_or(&OptionValue::Null)
     }
@@ -138,12 +138,12 @@ impl OpenMap {
         self.0.insert(name.to_owned(), value.into());
     }
 
-    /// How many there are.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

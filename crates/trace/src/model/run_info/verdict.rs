@@ -1,4 +1,4 @@
-//! The verdict on a run: whether it kept the load's times as far as that was the replayer's to do.
+//! The verdict on a run: whether it was faithful.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,13 +8,13 @@ use super::times::{Quantiles, Within};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// The most requests allowed were in flight: the device had not answered.
+    /// As many requests as the depth allows were in flight.
     Depth,
     /// It waited for a request that it overlaps.
     Overlap,
-    /// An earlier one waited for an overlap, and order was asked for.
+    /// An earlier request waited for an overlap, and the conflict mode keeps the order.
     Order,
-    /// It was postponed on purpose.
+    /// It was postponed on purpose (`--perturb`).
     Perturbed,
     /// It was not read, or its data not built, in time.
     Input,
@@ -22,11 +22,11 @@ pub enum Cause {
     CompletionLog,
     /// The call that submitted earlier requests took long.
     Submission,
-    /// Taking completions back took long.
+    /// Reaping completions took long.
     Completions,
-    /// The processor was taken away from the loop, or it was woken late.
+    /// The issuing thread was preempted or woken late.
     Descheduled,
-    /// Many were due at once, and the loop was busy with those before it.
+    /// Many requests were due at once, and the loop was busy with earlier ones.
     Burst,
     /// None of these.
     Unknown,
@@ -48,24 +48,24 @@ impl Cause {
         Self::Unknown,
     ];
 
-    /// In a few words.
+    /// A short name for tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Depth => "depth was full",
             Self::Overlap => "waited for an overlap",
             Self::Order => "kept in order",
-            Self::Perturbed => "put off on purpose",
+            Self::Perturbed => "postponed on purpose",
             Self::Input => "was not ready",
             Self::CompletionLog => "waited for the completion log",
             Self::Submission => "a submission took long",
-            Self::Completions => "taking completions took long",
-            Self::Descheduled => "processor taken away",
+            Self::Completions => "reaping took long",
+            Self::Descheduled => "loop was preempted",
             Self::Burst => "many due at once",
             Self::Unknown => "cause unknown",
         }
     }
 
-    /// For people, behind "because".
+    /// A clause that follows "because".
     pub fn phrase(self) -> &'static str {
         match self {
             Self::Depth => "as many requests were in flight as --depth allows",
@@ -82,71 +82,71 @@ impl Cause {
         }
     }
 
-    /// Whether the device made a request late, and not the replayer.
+    /// Whether the device, not the replayer, made the request late.
     pub fn is_due_to_device(self) -> bool {
         matches!(self, Self::Depth | Self::Overlap | Self::Order)
     }
 }
 
-/// How many requests were late for a cause.
+/// The number of requests that were late for one cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Late {
-    /// Why.
+    /// The cause.
     pub cause: Cause,
-    /// How many were more than 50 µs late.
+    /// Requests more than 50 µs late.
     pub requests: u64,
 }
 
-/// A request that was late, the worst of its tenth of a second.
+/// The latest request of a tenth of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
     /// Its scheduled time, in seconds since virtual zero.
     pub at_s: f64,
     /// Its number in the load.
     pub request: u64,
-    /// By how much.
+    /// Its delay.
     pub late_us: f64,
-    /// Why, as far as it is known.
+    /// The cause of its delay.
     pub cause: Cause,
 }
 
-/// One part of the requests, and how late they went out.
+/// The delays of a part of the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Part {
-    /// How many they are.
+    /// Number of requests.
     pub requests: u64,
-    /// Issue time less scheduled time; null if there are none.
+    /// Issue − scheduled time; null without requests.
     pub delay_us: Option<Quantiles>,
-    /// Percentage of them that went out within so many µs; null if there are none.
+    /// Percentage of requests issued within 10, 25, 50 and 100 µs of their scheduled time; null without requests.
     pub within_pct: Option<Within>,
 }
 
 /// The verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Whether it kept the load's times as far as that was the replayer's to do.
+    /// Whether at least 95 % of the requests not held back went out within 50 µs of their scheduled time.
     pub faithful: bool,
-    /// The same for people, with the reason.
+    /// The same as a sentence, with the reason.
     pub sentence: String,
-    /// Requests that were not held back: nothing but the replayer could make them late. Those within 50 µs are the criterion.
+    /// Requests that were not held back: only the replayer could make them late. They decide on `faithful`.
     pub own: Part,
-    /// Requests that waited for the device: for room in the depth, or for one that they overlap.
+    /// Requests that waited for the device: for the depth, or for a request they overlap.
     pub device: Part,
-    /// Requests that were more than 50 µs late, by cause; causes without any are left out.
+    /// Requests more than 50 µs late, by cause; causes without requests are left out.
     pub late: Vec<Late>,
     /// The worst moments, worst first.
     pub worst: Vec<Moment>,
-    /// What to try if it was not faithful, the most promising first.
+    /// Remedies if the run was not faithful, the most promising first.
     #[serde(default)]
     pub remedies: Vec<Remedy>,
 }
 
-/// Something to try.
+/// A change that may make the next run faithful.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remedy {
-    /// What, as it would be typed or said.
+    /// The change: an option to type, or an instruction.
     #[serde(rename = "try")]
     pub what: String,
-    /// What it takes.
+    /// Its cost.
     pub costs: String,
 }

@@ -1,68 +1,67 @@
-//! How much of a run's data was verified, and with what result.
+//! The extent and the result of a run's verification.
 
 use serde::{Deserialize, Serialize};
 
-/// How much is checked. Each includes those before it.
+/// Which data is verified. Each mode includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerifyMode {
-    /// Nothing, and writes carry no headers.
+    /// None; writes carry no headers.
     #[default]
     Off,
     /// Every read of a sector that was written in this run.
     Reads,
-    /// Also every sector that was written, at the end.
+    /// Also every written sector, after the run.
     Final,
-    /// Also every write, at once after it.
+    /// Also every write, right after it completed.
     Paranoia,
 }
 
-/// How much was checked, and with what result. Sectors have 512 bytes.
+/// The extent and the result of verification. Sectors have 512 bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verification {
-    /// What was asked for.
+    /// The mode given by `--verify`.
     pub mode: VerifyMode,
-    /// Percentage of the written sectors of which it was known what they hold: below 100 if `--verify-memory` was too
-    /// little for all.
+    /// Percentage of the written sectors whose content is known; below 100 if `--verify-memory` was too small for all.
     pub known_pct: f64,
-    /// Sectors of the load's reads that were checked.
+    /// Checked sectors of the load's reads.
     pub read_sectors: u64,
-    /// Sectors that were checked at once after they were written.
+    /// Sectors checked right after they were written.
     pub reread_sectors: u64,
-    /// Sectors of which nothing can be said, because they were read or written while another request wrote them.
+    /// Sectors that could not be checked, because another request wrote them during the read or write.
     pub undecided_sectors: u64,
-    /// Sectors that were not what they had to be, whenever that was seen.
+    /// Sectors with wrong content, in all passes.
     pub mismatches: u64,
-    /// Sectors that could not be read when iosonar itself asked for them.
+    /// Sectors that could not be read when iosonar checked them.
     pub errors: u64,
-    /// The last pass, if one was asked for.
+    /// The final pass, if there was one.
     #[serde(rename = "final")]
     pub last: Option<FinalPassCounts>,
 }
 
-/// The last pass.
+/// The final pass over all written sectors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FinalPassCounts {
-    /// Sectors that were checked.
+    /// Checked sectors.
     pub checked: u64,
-    /// Sectors that had been written or zeroed, and not discarded since on a target that promises no zeros. Estimated if not
-    /// all are known.
+    /// Sectors to check: written or zeroed, and not discarded since then on a target that does not guarantee zeros.
+    /// Estimated if not all are known.
     pub sectors: u64,
     /// Sectors that could not be read.
     pub errors: u64,
-    /// Sectors that were not what they had to be.
+    /// Sectors with wrong content.
     pub mismatches: u64,
-    /// Whether it came to its end.
+    /// Whether the pass reached its end.
     pub complete: bool,
 }
 
 impl Verification {
-    /// Whether something was found that must not be.
+    /// Whether there were mismatches or read errors.
     pub fn has_failed(&self) -> bool {
         self.mismatches + self.errors > 0
     }
 
-    /// Whether everything was looked at that was to be.
+    /// Whether the final pass, if any, reached its end.
     pub fn is_whole(&self) -> bool {
         self.last.as_ref().is_none_or(|last| last.complete)
     }
