@@ -1,4 +1,4 @@
-//! Sets up the engine that the options name.
+//! Sets up the engine that the options choose.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use iosonar_trace::Nanos;
 
 use super::Target;
 use super::null::Null;
-use super::service::Service;
+use super::service::ServiceTimes;
 use super::simulate::Simulate;
-use super::threads::{MOST_THREADS, Threads};
+use super::threads::{MAX_THREADS, Threads};
 use super::uring::{self, Uring};
 use crate::config::method::{Engine, Method, RingOptions};
 use crate::error::{Error, Result};
@@ -17,68 +17,69 @@ use crate::pipeline::buffers::Arena;
 use crate::schedule::clock::Monotonic;
 
 impl Method {
-    /// Sets the target up, in the thread that will drive it. Returns also the engine that it is, and what the user should
-    /// know about that choice. `seed` is what chance depends on.
+    /// Sets up the engine, in the thread that will use it. `seed` determines the random numbers of a simulation.
     pub fn target(&self, files: Vec<File>, arena: Arc<Arena>, slots: usize, seed: u64) -> Result<Chosen> {
-        let refused = |e| Error::system("io_uring cannot be set up", e);
+        let failed = |e| Error::system("cannot set up io_uring", e);
         Ok(match self.engine {
-            Some(Engine::Threads) => Chosen::other(Engine::Threads, self.pool(files, arena, slots)?),
+            Some(Engine::Threads) => Chosen::other(Engine::Threads, self.thread_pool(files, arena, slots)?),
             Some(Engine::Null | Engine::DryRun) => Chosen::other(Engine::Null, Null::new(slots)),
             Some(Engine::Simulate) => {
                 let simulation = self.simulate.as_ref().expect("checked");
-                let service = Service::new(&simulation.law, seed)?;
+                let service = ServiceTimes::new(&simulation.distribution, seed)?;
                 let clock = Monotonic::starting_in(Nanos::ZERO);
                 Chosen::other(Engine::Simulate, Simulate::new(clock, service, simulation.servers, slots))
             }
             None | Some(Engine::IoUring) => match uring::ring(slots, self.ring) {
                 Ok(ring) => {
-                    let target = Uring::over(ring, files, arena, slots, self.ring).map_err(refused)?;
+                    let target = Uring::with_ring(ring, files, arena, slots, self.ring).map_err(failed)?;
                     Chosen::Uring(Box::new(target))
                 }
-                Err(error) if self.engine.is_none() && self.ring == RingOptions::default() && is_missing(&error) => {
+                Err(error)
+                    if self.engine.is_none() && self.ring == RingOptions::default() && is_unavailable(&error) =>
+                {
                     Chosen::Other {
                         engine: Engine::Threads,
-                        target: Box::new(self.pool(files, arena, slots)?),
-                        remark: Some(format!(
-                            "io_uring cannot be set up ({}). A pool of threads does the I/O instead, which is less exact; \
-                         --engine io_uring makes this an error",
-                            uring::advise(&error)
+                        target: Box::new(self.thread_pool(files, arena, slots)?),
+                        warning: Some(format!(
+                            "cannot set up io_uring ({}): using a thread pool instead, which is less accurate; --engine \
+                             io_uring makes this an error",
+                            uring::with_advice(&error)
                         )),
                     }
                 }
-                Err(error) => return Err(refused(uring::advise(&error))),
+                Err(error) => return Err(failed(uring::with_advice(&error))),
             },
         })
     }
 
-    fn pool(&self, files: Vec<File>, arena: Arc<Arena>, slots: usize) -> Result<Threads> {
-        Threads::new(files, arena, slots, self.workers.unwrap_or(MOST_THREADS))
-            .map_err(|e| Error::system("a pool of threads cannot be set up", e))
+    fn thread_pool(&self, files: Vec<File>, arena: Arc<Arena>, slots: usize) -> Result<Threads> {
+        Threads::new(files, arena, slots, self.workers.unwrap_or(MAX_THREADS))
+            .map_err(|e| Error::system("cannot set up the thread pool", e))
     }
 }
 
-/// Whether this is how a machine without io_uring answers: where it is there and fails, that is to be heard of.
-fn is_missing(error: &std::io::Error) -> bool {
+/// Whether io_uring is unavailable or forbidden. Any other failure is reported, even if the engine was not named.
+fn is_unavailable(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOSYS))
 }
 
-/// A target, ready.
+/// An engine, set up.
 pub enum Chosen {
-    /// The usual one, with a loop compiled for it.
+    /// io_uring, with a loop compiled for it.
     Uring(Box<Uring>),
-    /// Any other.
+    /// Any other engine.
     Other {
-        /// What it is.
+        /// Which one.
         engine: Engine,
-        /// The target.
+        /// Its implementation.
         target: Box<dyn Target>,
-        /// Why it was chosen, where the user would not expect it.
-        remark: Option<String>,
+        /// A warning if the choice may be unexpected.
+        warning: Option<String>,
     },
 }
 
 impl Chosen {
     fn other(engine: Engine, target: impl Target + 'static) -> Self {
-        Self::Other { engine, target: Box::new(target), remark: None }
+        Self::Other { engine, target: Box::new(target), warning: None }
     }
 }

@@ -1,4 +1,4 @@
-//! How a ring gives a range of a target back to it: what the kernel can do there.
+//! Discards by io_uring, depending on the kernel and the target.
 #![allow(unsafe_code, reason = "the kernel is handed commands; each use says why they are sound")]
 
 use std::io;
@@ -9,34 +9,34 @@ use io_uring::{IoUring, opcode, squeue};
 /// `BLOCK_URING_CMD_DISCARD` of linux/blkdev.h, since Linux 6.12.
 const DISCARD_COMMAND: u32 = 0x1200;
 
-/// How a range of a target is given back.
+/// How a target is discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Discards {
-    /// A block device's own command.
+pub enum DiscardMethod {
+    /// The block device's io_uring command.
     Command,
-    /// A hole in a file.
-    Hole,
-    /// By a system call that blocks.
+    /// `fallocate` that punches a hole in a file.
+    PunchHole,
+    /// A blocking system call in a helper thread.
     Helper,
 }
 
-impl Discards {
-    /// On that block device, which is registered as the ring's file of that number. Nothing else may be queued yet.
+impl DiscardMethod {
+    /// The method for a block device that is registered as this file of the ring. The submission queue must be empty.
     ///
     /// # Errors
-    /// If the ring cannot be asked.
-    pub fn on_device(ring: &mut IoUring, number: u16) -> io::Result<Self> {
-        Ok(if knows_discard(ring, number)? { Self::Command } else { Self::Helper })
+    /// If the submission fails.
+    pub fn on_device(ring: &mut IoUring, file: u16) -> io::Result<Self> {
+        Ok(if supports_discard_command(ring, file)? { Self::Command } else { Self::Helper })
     }
 }
 
-/// A block device's own command, always handed to one of the kernel's workers.
+/// The discard command of a block device, always executed by a kernel worker (`IOSQE_ASYNC`).
 ///
-/// Left to itself, the ring first tries the command without waiting. Where that would have to wait, because more are in
-/// flight than the device's queue has requests, Linux 6.12 to 6.18 and perhaps later ones repeat it from the entry in the
-/// submission queue, where another request stands by then: the discard fails with EINVAL, or another range is discarded, or
-/// none, and it is called done. A command with this flag is copied at its submission. Drivers without requests (zram) also
-/// need it: they fail what must not wait as if they could not discard at all.
+/// Without this flag, the ring first tries the command without blocking. If this would block, because more requests are
+/// in flight than the device's queue holds, Linux 6.12 to 6.18 and perhaps later repeat the command from its entry in the
+/// submission queue, which by then contains another request: the discard fails with EINVAL, or discards another range or
+/// nothing and reports success. With this flag, the command is copied at submission. Drivers without requests (zram) need
+/// it too: for a non-blocking discard they report that they do not support discards.
 pub fn command(target: u16, offset: u64, length: u64) -> squeue::Entry {
     let mut command = [0; 16];
     command[..8].copy_from_slice(&length.to_ne_bytes());
@@ -47,18 +47,18 @@ pub fn command(target: u16, offset: u64, length: u64) -> squeue::Entry {
         .flags(squeue::Flags::ASYNC)
 }
 
-/// Whether the kernel discards by a command of the ring on that block device: asked by discarding nothing, which is wrong
-/// for who knows the command, and unknown to who doesn't.
-fn knows_discard(ring: &mut IoUring, target: u16) -> io::Result<bool> {
-    // SAFETY: no memory is named.
-    unsafe { ring.submission().push(&command(target, 0, 0)) }.expect("nothing else is queued yet");
+/// Whether the kernel supports the discard command on this block device. An empty discard fails with EINVAL if the command
+/// is known, else with another error.
+fn supports_discard_command(ring: &mut IoUring, file: u16) -> io::Result<bool> {
+    // SAFETY: the command refers to no memory.
+    unsafe { ring.submission().push(&command(file, 0, 0)) }.expect("nothing else is queued yet");
     loop {
         match ring.submit_and_wait(1) {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
             Ok(_) => {
-                if let Some(answer) = ring.completion().next() {
-                    return Ok(answer.result() == -libc::EINVAL);
+                if let Some(cqe) = ring.completion().next() {
+                    return Ok(cqe.result() == -libc::EINVAL);
                 }
             }
         }

@@ -1,7 +1,7 @@
-//! A target that exists only in a test's time: it answers after a stated time, in the order of its answers, and can fail.
+//! A target with simulated time: it completes each request after a given latency, in order of completion, and can fail.
 //!
-//! Clock and target share one time that only [`Mock::relax`] and the clock's own readings move, so that scheduling,
-//! push-back and statistics are exact and the same on every run.
+//! Clock and target share a time that advances only by [`Mock::wait`](Target::wait) and with each reading of the clock, so
+//! that scheduling, push-back and statistics are exact and deterministic.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -14,17 +14,17 @@ use super::{Completion, Io, Target};
 use crate::issuer::Idle;
 use crate::schedule::clock::Clock;
 
-/// The time that a mock target and its clock share, in nanoseconds.
+/// The time in nanoseconds that a mock target and its clock share.
 #[derive(Clone, Debug, Default)]
 pub struct Time(Rc<Cell<i64>>);
 
 impl Time {
-    /// That moves on by one nanosecond with each look at it.
+    /// Starts at `ns` and advances by 1 ns with each reading.
     pub fn starting_at(ns: i64) -> Self {
         Self(Rc::new(Cell::new(ns)))
     }
 
-    /// Moves on to that moment, if it has not come yet.
+    /// Advances to `at`, unless that is in the past.
     pub fn advance_to(&self, at: Nanos) {
         self.0.set(self.0.get().max(at.0));
     }
@@ -37,26 +37,26 @@ impl Clock for Time {
     }
 }
 
-/// What a mock does with a request: how long it takes, and its result.
-pub type Answer = Box<dyn FnMut(&Io<'_>) -> (Nanos, i64)>;
+/// Chooses latency and result of a request.
+pub type Responder = Box<dyn FnMut(&Io<'_>) -> (Nanos, i64)>;
 
-/// A target of a test.
+/// A mock target.
 pub struct Mock {
     time: Time,
-    answer: Answer,
+    responder: Responder,
     staged: Vec<(Nanos, Completion)>,
-    flying: BTreeMap<(Nanos, u32), Completion>,
-    /// Every request that was submitted: time, operation number, offset and length in bytes.
+    in_flight: BTreeMap<(Nanos, u32), Completion>,
+    /// Every staged request: time, operation number, offset and length in bytes.
     pub log: Vec<(Nanos, u8, u64, u64)>,
 }
 
 impl Mock {
-    /// That answers as `answer` says.
-    pub fn new(time: Time, answer: Answer) -> Self {
-        Self { time, answer, staged: Vec::new(), flying: BTreeMap::new(), log: Vec::new() }
+    /// Completes requests as `responder` chooses.
+    pub fn new(time: Time, responder: Responder) -> Self {
+        Self { time, responder, staged: Vec::new(), in_flight: BTreeMap::new(), log: Vec::new() }
     }
 
-    /// That does all that is asked of it, each request in `latency`.
+    /// Completes all requests successfully after `latency`.
     pub fn with_latency(time: Time, latency: Nanos) -> Self {
         Self::new(time, Box::new(move |io| (latency, io.length as i64)))
     }
@@ -64,7 +64,7 @@ impl Mock {
 
 impl Target for Mock {
     fn stage(&mut self, io: Io<'_>) {
-        let (latency, result) = (self.answer)(&io);
+        let (latency, result) = (self.responder)(&io);
         self.staged.push((latency, Completion { slot: io.slot, result }));
         self.log.push((Nanos(self.time.0.get()), io.op as u8, io.offset, io.length));
     }
@@ -72,29 +72,29 @@ impl Target for Mock {
     fn submit(&mut self) -> io::Result<()> {
         let now = Nanos(self.time.0.get());
         for (latency, completion) in self.staged.drain(..) {
-            self.flying.insert((now + latency, completion.slot), completion);
+            self.in_flight.insert((now + latency, completion.slot), completion);
         }
         Ok(())
     }
 
     fn reap(&mut self) -> Option<Completion> {
-        let first = self.flying.first_entry()?;
+        let first = self.in_flight.first_entry()?;
         (first.key().0.0 <= self.time.0.get()).then(|| first.remove())
     }
 
     fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
         let until = self.time.0.get() + timeout.0;
-        let next = self.flying.keys().next().map_or(until, |(at, _)| at.0.min(until));
+        let next = self.in_flight.keys().next().map_or(until, |(at, _)| at.0.min(until));
         self.time.0.set(next.max(self.time.0.get()));
         Ok(())
     }
 }
 
-/// Leaps to the next event instead of spinning.
+/// Advances the simulated time to the next event.
 #[derive(Debug, Default)]
-pub struct Leap;
+pub struct SkipToNextEvent;
 
-impl<T: Target> Idle<T> for Leap {
+impl<T: Target> Idle<T> for SkipToNextEvent {
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
         target.wait(Nanos(left.0.min(1_000_000_000)))
     }

@@ -1,4 +1,4 @@
-//! What the issuing loop drives. One file for each kind; the loop does not know which one it has.
+//! Engines, one file for each. The issuing loop uses them through [`Target`].
 
 use std::io;
 
@@ -18,58 +18,57 @@ pub mod simulate;
 pub mod threads;
 pub mod uring;
 
-/// One request, as a target takes it.
+/// A request as an engine receives it.
 #[derive(Debug)]
 pub struct Io<'a> {
-    /// Comes back in [`Completion::slot`].
+    /// Returned in [`Completion::slot`].
     pub slot: u32,
-    /// The request's own number: the same in every run of the load.
+    /// Identifies the request; the same in every run of the load.
     pub key: u64,
-    /// Which of the run's targets.
+    /// Index of the target.
     pub target: u16,
-    /// What to do.
+    /// The operation.
     pub op: Op,
-    /// How.
+    /// Its flags.
     pub flags: Flags,
-    /// Where, in bytes.
+    /// Position in bytes.
     pub offset: u64,
-    /// How much, in bytes.
+    /// Length in bytes.
     pub length: u64,
-    /// The data, or where to put it. Stays where it is until the completion was reaped.
+    /// The buffer of the data. It must not move until the completion is reaped.
     pub buffer: Option<&'a Buffer>,
 }
 
-/// A request that the target is through with.
+/// A completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The slot of its [`Io`].
     pub slot: u32,
-    /// Bytes moved, or a negated error number.
+    /// Bytes transferred, or a negated error number.
     pub result: i64,
 }
 
-/// Something that does I/O in the background.
+/// An engine: performs I/O asynchronously.
 pub trait Target {
-    /// Lines a request up; nothing happens before [`Target::submit`].
+    /// Adds a request to the next submission. It is not issued before [`Target::submit`].
     fn stage(&mut self, io: Io<'_>);
 
-    /// Hands over what was staged. An error ends the run; errors of single requests come with their completions.
+    /// Submits all staged requests. An error ends the run; errors of single requests are in their completions.
     fn submit(&mut self) -> io::Result<()>;
 
-    /// Takes one completion, if there is any. Cheap; never waits.
+    /// Returns a completion, if there is any. Cheap and non-blocking.
     fn reap(&mut self) -> Option<Completion>;
 
-    /// Waits for a completion, but not beyond `timeout`.
+    /// Waits for a completion, at most `timeout`.
     fn wait(&mut self, timeout: Nanos) -> io::Result<()>;
 
-    /// What the user should know: wishes that were not granted, and what the run showed so far. Asked for before and
-    /// after the run.
-    fn remarks(&self) -> Vec<String> {
+    /// Warnings about the setup and about the run so far. Called before and after the run.
+    fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// For targets that are slower than the loop anyway: one compiled loop serves them all.
+/// For engines other than io_uring, which share one compiled loop.
 impl Target for Box<dyn Target> {
     fn stage(&mut self, io: Io<'_>) {
         (**self).stage(io);
@@ -87,7 +86,7 @@ impl Target for Box<dyn Target> {
         (**self).wait(timeout)
     }
 
-    fn remarks(&self) -> Vec<String> {
-        (**self).remarks()
+    fn warnings(&self) -> Vec<String> {
+        (**self).warnings()
     }
 }

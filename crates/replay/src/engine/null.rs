@@ -1,4 +1,4 @@
-//! A target that is through with everything at once and moves nothing: what the loop costs by itself.
+//! An engine without I/O: requests complete immediately. Measures the cost of the loop.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,17 +8,17 @@ use iosonar_trace::Nanos;
 
 use super::{Completion, Io, Target};
 
-/// A target without storage.
+/// An engine without I/O.
 #[derive(Debug, Default)]
 pub struct Null {
     staged: usize,
-    through: VecDeque<Completion>,
+    completed: VecDeque<Completion>,
 }
 
 impl Null {
     /// For at most `slots` requests in flight.
     pub fn new(slots: usize) -> Self {
-        Self { staged: 0, through: VecDeque::with_capacity(slots) }
+        Self { staged: 0, completed: VecDeque::with_capacity(slots) }
     }
 }
 
@@ -26,7 +26,7 @@ impl Target for Null {
     #[inline]
     fn stage(&mut self, io: Io<'_>) {
         self.staged += 1;
-        self.through.push_back(Completion { slot: io.slot, result: io.length as i64 });
+        self.completed.push_back(Completion { slot: io.slot, result: io.length as i64 });
     }
 
     #[inline]
@@ -37,11 +37,11 @@ impl Target for Null {
 
     #[inline]
     fn reap(&mut self) -> Option<Completion> {
-        if self.through.len() > self.staged { self.through.pop_front() } else { None }
+        if self.completed.len() > self.staged { self.completed.pop_front() } else { None }
     }
 
     fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
-        if self.through.len() == self.staged {
+        if self.completed.len() == self.staged {
             std::thread::sleep(Duration::from_nanos(timeout.0.max(0) as u64));
         }
         Ok(())

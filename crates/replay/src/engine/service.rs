@@ -1,4 +1,4 @@
-//! How long a simulated device takes for a request: always the same, by chance, or as an earlier run has it.
+//! Service times of a simulated device: constant, random, or taken from an earlier run.
 
 use std::f64::consts::TAU;
 use std::fmt;
@@ -12,78 +12,79 @@ use serde::{Serialize, Serializer};
 
 use crate::error::{Error, Result};
 
-/// The device that is asked for with `--simulate`.
+/// The simulated device of `--simulate`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulation {
-    /// How long it takes.
-    pub law: Law,
-    /// How many requests it works on at once; `None` is all of them.
+    /// Its service times.
+    pub distribution: Distribution,
+    /// Number of requests served concurrently; `None` is unlimited.
     pub servers: Option<u32>,
 }
 
-/// Where service times come from.
+/// Distribution of the service times.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Law {
-    /// Always so long.
+pub enum Distribution {
+    /// The same for all requests.
     Constant(Nanos),
-    /// Half of them shorter than the median, their logarithms normal with this deviation.
+    /// Log-normal.
     LogNormal {
         /// The median.
         median: Nanos,
-        /// Standard deviation of the natural logarithm: 0 is constant, 1 puts 5 % beyond five times the median.
+        /// Standard deviation of the natural logarithm. With 0 all times are equal; with 1, 5 % exceed five times the
+        /// median.
         sigma: f64,
     },
-    /// As in an earlier run.
+    /// The latencies of an earlier run.
     Run(PathBuf),
 }
 
 impl FromStr for Simulation {
     type Err = String;
 
-    /// Reads `constant=200us`, `lognormal=200us:0.5` or `run=FILE`, and ` servers=8` behind it.
+    /// Parses `constant=200us`, `lognormal=200us:0.5` or `run=FILE`, optionally followed by ` servers=8`.
     fn from_str(text: &str) -> std::result::Result<Self, String> {
-        const HOW: &str = "say constant=200us, lognormal=200us:0.5 (median and spread) or run=FILE.replay.parquet, and \
-                           behind it, if requests shall queue up, servers=8";
-        // A file's name may have spaces: only a last word is taken for the servers.
-        let (law, servers) = match text.trim().rsplit_once(char::is_whitespace) {
-            Some((law, word)) => match word.strip_prefix("servers=") {
+        const USAGE: &str = "use constant=200us, lognormal=200us:0.5 (median and spread) or run=FILE.replay.parquet; append \
+                                     servers=8 to let requests queue for eight servers";
+        // File names may contain spaces, so only the last word can be the servers.
+        let (distribution, servers) = match text.trim().rsplit_once(char::is_whitespace) {
+            Some((distribution, word)) => match word.strip_prefix("servers=") {
                 Some(count) => {
                     let count = parse_count(count)?;
                     let count = u32::try_from(count).ok().filter(|n| (1..=65_536).contains(n));
-                    (law.trim(), Some(count.ok_or("servers must be between 1 and 65536")?))
+                    (distribution.trim(), Some(count.ok_or("servers must be between 1 and 65536")?))
                 }
                 None => (text.trim(), None),
             },
             None => (text.trim(), None),
         };
-        let law = match law.split_once('=') {
-            Some(("constant", time)) => Law::Constant(span(time)?),
+        let distribution = match distribution.split_once('=') {
+            Some(("constant", time)) => Distribution::Constant(parse_service_time(time)?),
             Some(("lognormal", both)) => {
-                let (median, sigma) = both.split_once(':').ok_or(HOW)?;
+                let (median, sigma) = both.split_once(':').ok_or(USAGE)?;
                 let sigma = sigma.parse().ok().filter(|s: &f64| (0.0..=10.0).contains(s));
-                Law::LogNormal {
-                    median: span(median)?,
+                Distribution::LogNormal {
+                    median: parse_service_time(median)?,
                     sigma: sigma.ok_or("the spread of lognormal must be a number from 0 to 10")?,
                 }
             }
-            Some(("run", file)) if !file.is_empty() => Law::Run(file.into()),
-            _ => return Err(format!("`{text}` is no service time: {HOW}")),
+            Some(("run", file)) if !file.is_empty() => Distribution::Run(file.into()),
+            _ => return Err(format!("invalid service time `{text}`: {USAGE}")),
         };
-        Ok(Self { law, servers })
+        Ok(Self { distribution, servers })
     }
 }
 
-fn span(text: &str) -> std::result::Result<Nanos, String> {
+fn parse_service_time(text: &str) -> std::result::Result<Nanos, String> {
     let time = parse_time(text)?;
-    if time < Nanos::ZERO { Err(format!("`{text}` is negative: a request takes some time")) } else { Ok(time) }
+    if time < Nanos::ZERO { Err(format!("`{text}` is negative; give 0 or more")) } else { Ok(time) }
 }
 
 impl fmt::Display for Simulation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.law {
-            Law::Constant(time) => write!(f, "constant={}", time_typed(*time))?,
-            Law::LogNormal { median, sigma } => write!(f, "lognormal={}:{sigma}", time_typed(*median))?,
-            Law::Run(file) => write!(f, "run={}", file.display())?,
+        match &self.distribution {
+            Distribution::Constant(time) => write!(f, "constant={}", time_typed(*time))?,
+            Distribution::LogNormal { median, sigma } => write!(f, "lognormal={}:{sigma}", time_typed(*median))?,
+            Distribution::Run(file) => write!(f, "run={}", file.display())?,
         }
         self.servers.map_or(Ok(()), |n| write!(f, " servers={n}"))
     }
@@ -95,77 +96,77 @@ impl Serialize for Simulation {
     }
 }
 
-/// Draws service times.
+/// Random service times.
 #[derive(Debug)]
-pub struct Service {
+pub struct ServiceTimes {
     seed: u64,
-    draws: Draws,
+    sampler: Sampler,
 }
 
 #[derive(Debug)]
-enum Draws {
+enum Sampler {
     Constant(Nanos),
     LogNormal { log_median: f64, sigma: f64 },
     Tables(Vec<[Option<Table>; CLASSES]>),
 }
 
-impl Service {
-    /// By that law; reads the earlier run, if it is one.
-    pub fn new(law: &Law, seed: u64) -> Result<Self> {
-        let draws = match law {
-            Law::Constant(time) => Draws::Constant(*time),
-            Law::LogNormal { median, sigma } => {
-                Draws::LogNormal { log_median: (median.0.max(1) as f64).ln(), sigma: *sigma }
+impl ServiceTimes {
+    /// Service times of this distribution; reads the earlier run if it needs one.
+    pub fn new(distribution: &Distribution, seed: u64) -> Result<Self> {
+        let sampler = match distribution {
+            Distribution::Constant(time) => Sampler::Constant(*time),
+            Distribution::LogNormal { median, sigma } => {
+                Sampler::LogNormal { log_median: (median.0.max(1) as f64).ln(), sigma: *sigma }
             }
-            Law::Run(file) => Draws::Tables(tables(file)?),
+            Distribution::Run(file) => Sampler::Tables(tables(file)?),
         };
-        Ok(Self { seed, draws })
+        Ok(Self { seed, sampler })
     }
 
-    /// How long this request takes: the same for the same seed and key, whenever it is asked.
+    /// The service time of a request, which depends only on seed, key, operation and length.
     #[inline]
     pub fn time(&self, key: u64, op: Op, bytes: u64) -> Nanos {
-        let chance = || uniform(mixed(self.seed ^ mixed(key)));
-        match &self.draws {
-            Draws::Constant(time) => *time,
-            Draws::LogNormal { log_median, sigma } => {
-                // Box and Muller's way to a normal number.
-                let (radius, angle) = (chance(), uniform(mixed(self.seed ^ mixed(key) ^ u64::MAX)));
+        let random = || uniform(mix(self.seed ^ mix(key)));
+        match &self.sampler {
+            Sampler::Constant(time) => *time,
+            Sampler::LogNormal { log_median, sigma } => {
+                // Box–Muller transform.
+                let (radius, angle) = (random(), uniform(mix(self.seed ^ mix(key) ^ u64::MAX)));
                 let normal = (-2.0 * (1.0 - radius).ln()).sqrt() * (TAU * angle).cos();
                 Nanos((log_median + sigma * normal).exp().min(i64::MAX as f64) as i64)
             }
-            Draws::Tables(tables) => {
-                let table = tables[op as usize][class_of(bytes)].as_ref().expect("every class has a table");
-                table.at(chance())
+            Sampler::Tables(tables) => {
+                let table = tables[op as usize][size_class(bytes)].as_ref().expect("every class has a table");
+                table.at(random())
             }
         }
     }
 }
 
-/// SplitMix64's finaliser: neighbours among keys get numbers that have nothing to do with each other.
-fn mixed(key: u64) -> u64 {
+/// SplitMix64's finaliser: adjacent keys give independent numbers.
+fn mix(key: u64) -> u64 {
     let z = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
 
-/// From 0 to 1, without 1.
+/// From 0 to below 1.
 fn uniform(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Sizes are told apart by their power of two, from 512 bytes to 16 MiB and beyond.
+/// Size classes: powers of two, from 512 bytes to 16 MiB and above.
 const CLASSES: usize = 16;
 
-fn class_of(bytes: u64) -> usize {
+fn size_class(bytes: u64) -> usize {
     (bytes.div_ceil(512).max(1).ilog2() as usize).min(CLASSES - 1)
 }
 
-/// Steps of a table, and once more within its last step: the tail is what makes a device.
+/// Steps of the quantile table. Its last step is divided again into so many, because the tail matters most.
 const STEPS: usize = 1024;
 
-/// A distribution as its quantiles.
+/// Quantiles of a distribution.
 #[derive(Clone, Debug)]
 struct Table {
     body: Vec<Nanos>,
@@ -181,28 +182,28 @@ impl Table {
         Self { body: quantiles(0.0), tail: quantiles(1.0 - 1.0 / STEPS as f64) }
     }
 
-    /// The quantile of that share.
+    /// The quantile at this share.
     #[inline]
     fn at(&self, share: f64) -> Nanos {
         let place = share * STEPS as f64;
         if place < (STEPS - 1) as f64 {
-            between(&self.body, place)
+            interpolate(&self.body, place)
         } else {
-            between(&self.tail, (place - (STEPS - 1) as f64) * STEPS as f64)
+            interpolate(&self.tail, (place - (STEPS - 1) as f64) * STEPS as f64)
         }
     }
 }
 
-fn between(steps: &[Nanos], place: f64) -> Nanos {
+fn interpolate(steps: &[Nanos], place: f64) -> Nanos {
     let below = (place as usize).min(STEPS - 1);
     let (low, high) = (steps[below].0 as f64, steps[below + 1].0 as f64);
     Nanos((low + (high - low) * (place - below as f64)).round() as i64)
 }
 
-/// The latencies of a run, by operation and size; a size that it has not got takes after the next one that it has, an
-/// operation that it has not got after all of them.
+/// Quantiles of a run's latencies by operation and size. A missing size uses the nearest size of the operation, a missing
+/// operation the latencies of all requests.
 fn tables(file: &Path) -> Result<Vec<[Option<Table>; CLASSES]>> {
-    let mut known = vec![[const { None::<Histogram<u64>> }; CLASSES]; Op::ALL.len()];
+    let mut histograms = vec![[const { None::<Histogram<u64>> }; CLASSES]; Op::ALL.len()];
     let mut all = histogram();
     let Opened::Run(mut run) = iosonar_trace::open(file)? else {
         return Err(Error::Options(format!(
@@ -214,26 +215,32 @@ fn tables(file: &Path) -> Result<Vec<[Option<Table>; CLASSES]>> {
         let IoResult { op, sectors, .. } = record;
         if let Some(latency) = record.latency() {
             let latency = latency.0.max(1) as u64;
-            known[op as usize][class_of(sectors.bytes())].get_or_insert_with(histogram).saturating_record(latency);
+            histograms[op as usize][size_class(sectors.bytes())]
+                .get_or_insert_with(histogram)
+                .saturating_record(latency);
             all.saturating_record(latency);
         }
     }
     if all.is_empty() {
-        return Err(Error::Options(format!("{}: no request of it was completed: nothing to simulate", file.display())));
+        return Err(Error::Options(format!(
+            "{}: no request completed, so there are no latencies to simulate",
+            file.display()
+        )));
     }
     let fallback = Table::new(&all);
-    Ok(known.into_iter().map(|of_op| filled(of_op.map(|h| h.as_ref().map(Table::new)), &fallback)).collect())
+    Ok(histograms.into_iter().map(|of_op| fill_missing(of_op.map(|h| h.as_ref().map(Table::new)), &fallback)).collect())
 }
 
 fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("constant, valid bounds")
 }
 
-/// With a table for each class: its own, or that of the nearest class that has one.
-fn filled(known: [Option<Table>; CLASSES], fallback: &Table) -> [Option<Table>; CLASSES] {
+/// Fills missing classes: from the nearest class, or else from `fallback`.
+fn fill_missing(histograms: [Option<Table>; CLASSES], fallback: &Table) -> [Option<Table>; CLASSES] {
     std::array::from_fn(|class| {
-        let nearest = (0..CLASSES).filter(|&other| known[other].is_some()).min_by_key(|other| other.abs_diff(class));
-        nearest.map_or_else(|| Some(fallback.clone()), |nearest| known[nearest].clone())
+        let nearest =
+            (0..CLASSES).filter(|&other| histograms[other].is_some()).min_by_key(|other| other.abs_diff(class));
+        nearest.map_or_else(|| Some(fallback.clone()), |nearest| histograms[nearest].clone())
     })
 }
 
@@ -241,19 +248,22 @@ fn filled(known: [Option<Table>; CLASSES], fallback: &Table) -> [Option<Table>; 
 mod tests {
     use super::*;
 
-    fn drawn(law: &str, n: u64) -> Vec<i64> {
-        let service = Service::new(&law.parse::<Simulation>().unwrap().law, 7).unwrap();
+    fn sampled(distribution: &str, n: u64) -> Vec<i64> {
+        let service = ServiceTimes::new(&distribution.parse::<Simulation>().unwrap().distribution, 7).unwrap();
         let mut times: Vec<_> = (0..n).map(|key| service.time(key, Op::Read, 4096).0).collect();
         times.sort_unstable();
         times
     }
 
     #[test]
-    fn what_is_typed_is_understood_and_shown_again() {
+    fn a_simulation_is_parsed_and_displayed() {
         for text in ["constant=200us", "lognormal=1ms:0.5 servers=8", "run=a file.replay.parquet servers=1"] {
             assert_eq!(text.parse::<Simulation>().unwrap().to_string(), text);
         }
-        assert_eq!("constant=200us".parse::<Simulation>().unwrap().law, Law::Constant(Nanos(200_000)));
+        assert_eq!(
+            "constant=200us".parse::<Simulation>().unwrap().distribution,
+            Distribution::Constant(Nanos(200_000))
+        );
         for wrong in
             ["", "constant", "constant=-1ms", "lognormal=1ms", "lognormal=1ms:x", "run=", "constant=1ms servers=0"]
         {
@@ -263,15 +273,15 @@ mod tests {
 
     #[test]
     fn a_log_normal_device_has_its_median_and_spread() {
-        let times = drawn("lognormal=200us:0.5", 100_001);
+        let times = sampled("lognormal=200us:0.5", 100_001);
         assert!(times[50_000].abs_diff(200_000) < 2_000, "{}", times[50_000]);
-        // One standard deviation up: 84.13 % lie below.
+        // One standard deviation above the median: 84.13 % are below.
         assert!(times[84_134].abs_diff((200_000.0 * 0.5_f64.exp()) as i64) < 5_000, "{}", times[84_134]);
     }
 
     #[test]
-    fn the_same_seed_and_request_take_the_same_time_in_any_order() {
-        let of = |seed| Service::new(&Law::LogNormal { median: Nanos(1000), sigma: 1.0 }, seed).unwrap();
+    fn a_service_time_depends_only_on_seed_and_request() {
+        let of = |seed| ServiceTimes::new(&Distribution::LogNormal { median: Nanos(1000), sigma: 1.0 }, seed).unwrap();
         let (one, same, other) = (of(1), of(1), of(2));
         let forwards: Vec<_> = (0..100).map(|key| one.time(key, Op::Write, 512)).collect();
         let mut backwards: Vec<_> = (0..100).rev().map(|key| same.time(key, Op::Write, 512)).collect();
@@ -281,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_gives_back_the_distribution_that_it_was_made_of() {
+    fn a_table_reproduces_its_distribution() {
         let mut times = histogram();
         (1..=100_000).for_each(|us: u64| times.record(us * 1000).unwrap());
         let table = Table::new(&times);

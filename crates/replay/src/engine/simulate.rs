@@ -1,7 +1,7 @@
-//! A target that takes a stated time for each request and moves nothing: a device of which everything is known.
+//! A simulated device: requests complete after known service times, without I/O.
 //!
-//! How long a request takes depends on the seed and on which request it is, never on when it comes: the same load meets
-//! the same device in every run. With a number of servers, requests beyond that queue up for the first that is free.
+//! A service time depends only on the seed and the request, not on the time of issue, so that a load meets the same
+//! device in every run. With a limited number of servers, further requests queue for the first free one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use iosonar_trace::Nanos;
 
-use super::service::Service;
+use super::service::ServiceTimes;
 use super::{Completion, Io, Target};
 use crate::schedule::clock::Clock;
 
@@ -18,24 +18,25 @@ use crate::schedule::clock::Clock;
 #[derive(Debug)]
 pub struct Simulate<C> {
     clock: C,
-    service: Service,
-    /// When each server is free, soonest first; empty where there is one for each request.
+    service: ServiceTimes,
+    /// When each server becomes free, earliest first; empty if their number is unlimited.
     servers: BinaryHeap<Reverse<Nanos>>,
     staged: Vec<(u32, i64, Nanos)>,
-    /// When each request is through, soonest first; among equals, the one that came first.
-    flying: BinaryHeap<Reverse<(Nanos, u64, u32, i64)>>,
+    /// Completion time, submission number, slot and result of each request, earliest first.
+    in_flight: BinaryHeap<Reverse<(Nanos, u64, u32, i64)>>,
     count: u64,
 }
 
 impl<C: Clock> Simulate<C> {
-    /// For at most `slots` requests in flight. `servers` work at once; `None` is as many as there are requests.
-    pub fn new(clock: C, service: Service, servers: Option<u32>, slots: usize) -> Self {
+    /// For at most `slots` requests in flight. `servers` is the number of requests served concurrently; `None` is
+    /// unlimited.
+    pub fn new(clock: C, service: ServiceTimes, servers: Option<u32>, slots: usize) -> Self {
         Self {
             clock,
             service,
             servers: (0..servers.unwrap_or(0)).map(|_| Reverse(Nanos(i64::MIN))).collect(),
             staged: Vec::with_capacity(slots),
-            flying: BinaryHeap::with_capacity(slots),
+            in_flight: BinaryHeap::with_capacity(slots),
             count: 0,
         }
     }
@@ -44,40 +45,40 @@ impl<C: Clock> Simulate<C> {
 impl<C: Clock> Target for Simulate<C> {
     #[inline]
     fn stage(&mut self, io: Io<'_>) {
-        let takes = self.service.time(io.key, io.op, io.length);
-        self.staged.push((io.slot, io.length as i64, takes));
+        let service_time = self.service.time(io.key, io.op, io.length);
+        self.staged.push((io.slot, io.length as i64, service_time));
     }
 
     #[inline]
     fn submit(&mut self) -> io::Result<()> {
         let now = self.clock.now();
-        for (slot, result, takes) in self.staged.drain(..) {
-            let begins = match self.servers.peek_mut() {
-                Some(mut soonest) => {
-                    let begins = soonest.0.max(now);
-                    // Let go of, it moves to its new place.
-                    soonest.0 = begins + takes;
-                    begins
+        for (slot, result, service_time) in self.staged.drain(..) {
+            let start = match self.servers.peek_mut() {
+                Some(mut earliest) => {
+                    let start = earliest.0.max(now);
+                    // Dropping `earliest` restores the order of the heap.
+                    earliest.0 = start + service_time;
+                    start
                 }
                 None => now,
             };
             self.count += 1;
-            self.flying.push(Reverse((begins + takes, self.count, slot, result)));
+            self.in_flight.push(Reverse((start + service_time, self.count, slot, result)));
         }
         Ok(())
     }
 
     #[inline]
     fn reap(&mut self) -> Option<Completion> {
-        let Reverse((at, ..)) = *self.flying.peek()?;
+        let Reverse((at, ..)) = *self.in_flight.peek()?;
         if at > self.clock.now() {
             return None;
         }
-        self.flying.pop().map(|Reverse((_, _, slot, result))| Completion { slot, result })
+        self.in_flight.pop().map(|Reverse((_, _, slot, result))| Completion { slot, result })
     }
 
     fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
-        let next = self.flying.peek().map_or(timeout, |Reverse((at, ..))| (*at - self.clock.now()).min(timeout));
+        let next = self.in_flight.peek().map_or(timeout, |Reverse((at, ..))| (*at - self.clock.now()).min(timeout));
         if next > Nanos::ZERO {
             std::thread::sleep(Duration::from_nanos(next.0 as u64));
         }
@@ -91,11 +92,11 @@ mod tests {
 
     use super::*;
     use crate::engine::mock::Time;
-    use crate::engine::service::Law;
+    use crate::engine::service::Distribution;
 
-    /// Times at which ten requests, staged at once, are through on so many servers of 1 ms each.
-    fn through(servers: Option<u32>) -> Vec<i64> {
-        let service = Service::new(&Law::Constant(Nanos(1_000_000)), 1).unwrap();
+    /// Completion times, in half milliseconds, of ten requests that are submitted together and take 1 ms each.
+    fn completion_times(servers: Option<u32>) -> Vec<i64> {
+        let service = ServiceTimes::new(&Distribution::Constant(Nanos(1_000_000)), 1).unwrap();
         let mut target = Simulate::new(Time::starting_at(0), service, servers, 10);
         for slot in 0..10 {
             let io = Io {
@@ -113,7 +114,7 @@ mod tests {
         target.submit().unwrap();
         let mut seen = Vec::new();
         for half_ms in 0..30 {
-            // The submission took a nanosecond of it.
+            // Submitting took 1 ns.
             target.clock = Time::starting_at(half_ms * 500_000 + 10);
             while let Some(completion) = target.reap() {
                 assert_eq!(completion, Completion { slot: seen.len() as u32, result: 512 }, "first come, first served");
@@ -124,10 +125,10 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_through_before_its_time_and_servers_take_turns() {
-        assert_eq!(through(None), [2; 10]);
-        assert_eq!(through(Some(20)), [2; 10]);
-        assert_eq!(through(Some(1)), (1..=10).map(|n| n * 2).collect::<Vec<_>>());
-        assert_eq!(through(Some(4)), [2, 2, 2, 2, 4, 4, 4, 4, 6, 6]);
+    fn requests_complete_after_their_service_time_and_queue_for_servers() {
+        assert_eq!(completion_times(None), [2; 10]);
+        assert_eq!(completion_times(Some(20)), [2; 10]);
+        assert_eq!(completion_times(Some(1)), (1..=10).map(|n| n * 2).collect::<Vec<_>>());
+        assert_eq!(completion_times(Some(4)), [2, 2, 2, 2, 4, 4, 4, 4, 6, 6]);
     }
 }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use rtrb::RingBuffer;
 
 use super::*;
-use crate::engine::mock::{Answer, Leap, Mock, Time};
+use crate::engine::mock::{Mock, Responder, SkipToNextEvent, Time};
 use crate::engine::{Completion, Io};
 use crate::issuer::conflicts::Strong;
 use crate::pipeline::buffers::{Buffer, Pool};
@@ -80,7 +80,7 @@ impl Bench {
         target: T,
         load: Vec<PreparedIo>,
         output: Producer<CompletedIo>,
-    ) -> Issuer<'_, T, Time, Leap> {
+    ) -> Issuer<'_, T, Time, SkipToNextEvent> {
         let (mut producer, input) = RingBuffer::new(load.len().max(1));
         for request in load {
             producer.push(request).expect("the queue has room for the load");
@@ -94,7 +94,7 @@ impl Bench {
         target: T,
         input: Consumer<PreparedIo>,
         output: Producer<CompletedIo>,
-    ) -> Issuer<'_, T, Time, Leap> {
+    ) -> Issuer<'_, T, Time, SkipToNextEvent> {
         let limits = Limits {
             depth: self.depth,
             pushed_back: self.pushed_back,
@@ -105,15 +105,24 @@ impl Bench {
         let rules = IssueRules { pace: self.pace, policy: self.policy, strong: Strong::AnyWrite, limits };
         let stall_monitor = StallMonitor::new(&self.in_flight, RingBuffer::new(64).0);
         let (clock, stop) = (time.clone(), &*self.stop);
-        let parts =
-            IssuerParts { clock, target, idle: Leap, rules, stop, input, output, stall_monitor, rereader: None };
+        let parts = IssuerParts {
+            clock,
+            target,
+            idle: SkipToNextEvent,
+            rules,
+            stop,
+            input,
+            output,
+            stall_monitor,
+            rereader: None,
+        };
         Issuer::new(parts)
     }
 
     /// Returns the rows in the order of the output, and the counters.
-    fn run(&self, load: Vec<PreparedIo>, answer: Answer) -> (Vec<IoResult>, LoopCounters) {
+    fn run(&self, load: Vec<PreparedIo>, responder: Responder) -> (Vec<IoResult>, LoopCounters) {
         let time = Time::starting_at(-MS);
-        let target = Mock::new(time.clone(), answer);
+        let target = Mock::new(time.clone(), responder);
         let (rows, counters, outcome) = self.run_on(&time, target, load);
         outcome.expect("a mock submission does not fail");
         (rows, counters)
@@ -131,7 +140,7 @@ impl Bench {
     }
 }
 
-fn each_takes(ns: i64) -> Answer {
+fn each_takes(ns: i64) -> Responder {
     Box::new(move |io| (Nanos(ns), io.length as i64))
 }
 
@@ -296,7 +305,7 @@ fn errors_and_short_requests_are_recorded_and_the_loop_continues() {
         PreparedIo { buffer, ..io }
     };
     let load = (0..5).map(|i| with_data(write(i, i as i64 * MS, i * 8, 8))).collect();
-    let answer: Answer = Box::new(|io| {
+    let responder: Responder = Box::new(|io| {
         let result = match io.offset / 4096 {
             1 => -i64::from(libc::EIO),
             2 => 512,
@@ -305,14 +314,14 @@ fn errors_and_short_requests_are_recorded_and_the_loop_continues() {
         };
         (Nanos(1000), result)
     });
-    let (rows, _) = Bench::new(Policy::Partial, 8).run(load, answer);
+    let (rows, _) = Bench::new(Policy::Partial, 8).run(load, responder);
     let results: Vec<_> = by_request(rows).iter().map(|row| (row.outcome, row.errno, row.bytes_done)).collect();
     use Outcome::{Error, Ok, Short};
     assert_eq!(results, [(Ok, 0, 4096), (Error, libc::EIO, 0), (Short, 0, 512), (Short, 0, 0), (Ok, 0, 4096)]);
 }
 
 /// Requests a stop when request 2 is staged.
-fn stopping(bench: &Bench, request_stop: fn(&Stop)) -> Answer {
+fn stopping(bench: &Bench, request_stop: fn(&Stop)) -> Responder {
     let stop = Rc::clone(&bench.stop);
     Box::new(move |io| {
         if io.offset == 2 * 4096 {
@@ -329,8 +338,8 @@ fn draining_waits_for_requests_in_flight_and_issues_no_more() {
     let mut load: Vec<_> = (0..3).map(|i| write(i, i as i64 * 1000, i * 8, 8)).collect();
     load.insert(2, write(9, 1500, 0, 8));
     load.extend((3..9).map(|i| write(i, i as i64 * MS, i * 8, 8)));
-    let answer = stopping(&bench, Stop::drain);
-    let (rows, _) = bench.run(load, answer);
+    let responder = stopping(&bench, Stop::drain);
+    let (rows, _) = bench.run(load, responder);
     let results: Vec<_> = by_request(rows).iter().map(|row| (row.request, row.outcome, row.issued.is_some())).collect();
     use Outcome::{Ok, Unfinished};
     assert_eq!(results, [(0, Ok, true), (1, Ok, true), (2, Ok, true), (9, Unfinished, false)]);
@@ -339,8 +348,8 @@ fn draining_waits_for_requests_in_flight_and_issues_no_more() {
 #[test]
 fn an_abort_leaves_requests_in_flight_unfinished() {
     let bench = Bench::new(Policy::Partial, 8);
-    let answer = stopping(&bench, Stop::abort);
-    let (rows, _) = bench.run((0..9).map(|i| write(i, i as i64 * 1000, i * 8, 8)).collect(), answer);
+    let responder = stopping(&bench, Stop::abort);
+    let (rows, _) = bench.run((0..9).map(|i| write(i, i as i64 * 1000, i * 8, 8)).collect(), responder);
     let rows = by_request(rows);
     assert_eq!(rows.iter().map(|row| row.request).collect::<Vec<_>>(), [0, 1, 2]);
     assert!(rows.iter().all(|r| r.outcome == Outcome::Unfinished && r.issued.is_some() && r.completed.is_none()));
@@ -429,13 +438,13 @@ proptest! {
         let count = load.len() as u64;
         let skipped = load.iter().filter(|io| io.skip.is_some()).count();
         let mut number = 0;
-        let answer: Answer = Box::new(move |io| {
+        let responder: Responder = Box::new(move |io| {
             number += 1;
             let result = if number % errors == 0 { -i64::from(libc::EIO) } else { io.length as i64 };
             (Nanos(latencies[number % latencies.len()]), result)
         });
         let bench = Bench { pushed_back, ..Bench::new(policy, depth) };
-        let (rows, counters) = bench.run(load, answer);
+        let (rows, counters) = bench.run(load, responder);
         let done: Vec<_> = rows.iter().filter_map(|row| row.completed).collect();
         prop_assert!(done.is_sorted(), "in the order of completion");
         let rows = by_request(rows);
@@ -472,16 +481,16 @@ proptest! {
 }
 
 /// Requests alternate between target 0 with a latency of 1 s and target 1 with a latency of 0.1 ms.
-fn load_of_a_slow_and_a_fast_target(requests: u64) -> (Vec<PreparedIo>, Answer) {
+fn load_of_a_slow_and_a_fast_target(requests: u64) -> (Vec<PreparedIo>, Responder) {
     let on = |i: u64| PreparedIo { target: (i % 2) as u16, ..write(i, i as i64 * MS, i * 8, 8) };
-    let answer = Box::new(|io: &Io<'_>| (Nanos(if io.target == 0 { 1000 * MS } else { MS / 10 }), io.length as i64));
-    ((0..requests).map(on).collect(), answer)
+    let responder = Box::new(|io: &Io<'_>| (Nanos(if io.target == 0 { 1000 * MS } else { MS / 10 }), io.length as i64));
+    ((0..requests).map(on).collect(), responder)
 }
 
 #[test]
 fn with_a_depth_per_target_a_full_target_does_not_hold_others() {
-    let (load, answer) = load_of_a_slow_and_a_fast_target(40);
-    let (rows, counters) = Bench::with_depth_per_target(2, Policy::Partial, 1).run(load, answer);
+    let (load, responder) = load_of_a_slow_and_a_fast_target(40);
+    let (rows, counters) = Bench::with_depth_per_target(2, Policy::Partial, 1).run(load, responder);
     let rows = by_request(rows);
     for row in rows.iter().filter(|row| row.request % 2 == 1) {
         assert!(row.delay().unwrap() < Nanos(MS / 10) && row.delay_reason == DelayReason::None, "{row:?}");
@@ -491,8 +500,8 @@ fn with_a_depth_per_target_a_full_target_does_not_hold_others() {
     }
     assert_eq!(counters.max_in_flight, 2, "one on each");
 
-    let (load, answer) = load_of_a_slow_and_a_fast_target(40);
-    let (rows, counters) = Bench::new(Policy::Partial, 1).run(load, answer);
+    let (load, responder) = load_of_a_slow_and_a_fast_target(40);
+    let (rows, counters) = Bench::new(Policy::Partial, 1).run(load, responder);
     let held = rows.iter().filter(|row| row.delay_reason == DelayReason::Depth).count();
     assert!(held >= 38, "a shared depth also holds requests of the fast target: {held}");
     assert_eq!(counters.max_in_flight, 1);
@@ -515,8 +524,8 @@ fn pushed_back_requests_of_one_target_take_no_slots_of_another() {
     bench.pushed_back = 2;
     // All requests of target 0 overlap and soon use up its slots for pushed-back requests.
     let load = (0..20).map(|i| PreparedIo { target: (i % 2) as u16, ..write(i, i as i64 * MS, (i % 2) * i * 8, 8) });
-    let answer = Box::new(|io: &Io<'_>| (Nanos(if io.target == 0 { 100 * MS } else { MS / 10 }), io.length as i64));
-    let (rows, counters) = bench.run(load.collect(), answer);
+    let responder = Box::new(|io: &Io<'_>| (Nanos(if io.target == 0 { 100 * MS } else { MS / 10 }), io.length as i64));
+    let (rows, counters) = bench.run(load.collect(), responder);
     assert_eq!((rows.len(), counters.max_pushed_back), (20, 2));
     for row in rows.iter().filter(|row| row.request % 2 == 1) {
         assert_eq!(row.delay_reason, DelayReason::None, "{row:?}");
@@ -563,8 +572,8 @@ proptest! {
             PreparedIo { target, ..write(i as u64, at, place * 1000, i as u64 + 1) }
         });
         let load: Vec<_> = load.collect();
-        let answer = Box::new(move |io: &Io<'_>| (Nanos(takes[(io.length / 512) as usize - 1]), io.length as i64));
-        let (rows, _) = Bench::with_depth_per_target(3, Policy::Partial, depth).run(load, answer);
+        let responder = Box::new(move |io: &Io<'_>| (Nanos(takes[(io.length / 512) as usize - 1]), io.length as i64));
+        let (rows, _) = Bench::with_depth_per_target(3, Policy::Partial, depth).run(load, responder);
         prop_assert_eq!(rows.len(), requests.len());
         for row in &rows {
             let in_flight = |other: &&IoResult| other.issued <= row.issued && other.completed > row.issued;

@@ -55,7 +55,7 @@ pub fn conclude(
     if let Err(error) = read {
         warnings.push(format!("the load could be read only in part: {error}"));
     }
-    warnings.extend(looped.remarks);
+    warnings.extend(looped.warnings);
     if let Err(error) = looped.outcome {
         warnings.push(format!("the target failed as a whole, and the run ended there: {error}"));
         metadata.complete = false;

@@ -54,7 +54,7 @@ pub struct Looped {
     /// The error that ended it early, if one did.
     pub outcome: io::Result<()>,
     /// What the target has to say beyond what it said before.
-    pub remarks: Vec<String>,
+    pub warnings: Vec<String>,
     /// Results of the other stages, if the loop ran them inline.
     pub stages: Option<(Prepare, Recorded)>,
 }
@@ -102,11 +102,11 @@ impl<'a> IssuerThread<'a> {
         let (files, arena) = (std::mem::take(&mut self.files), Arc::clone(&self.arena));
         Ok(match self.options.method.target(files, arena, self.rules.limits.slots(), self.options.modes.seed)? {
             Chosen::Uring(target) => {
-                let told = Told { engine: Engine::IoUring, warnings: target.remarks() };
+                let told = Told { engine: Engine::IoUring, warnings: target.warnings() };
                 self.drive(*target, told, ready, started, after)
             }
-            Chosen::Other { engine, target, remark } => {
-                let warnings = remark.into_iter().chain(target.remarks()).collect();
+            Chosen::Other { engine, target, warning } => {
+                let warnings = warning.into_iter().chain(target.warnings()).collect();
                 self.drive(target, Told { engine, warnings }, ready, started, after)
             }
         })
@@ -163,8 +163,8 @@ impl<'a> IssuerThread<'a> {
         let parts = IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader };
         let (counters, mut target, idle, outcome) = Issuer::new(parts).run();
         let stages = finish(idle);
-        let remarks = target.remarks().into_iter().filter(|remark| !before.contains(remark)).collect();
-        let _ = after.ended.send(Looped { counters, outcome, remarks, stages });
+        let warnings = target.warnings().into_iter().filter(|warning| !before.contains(warning)).collect();
+        let _ = after.ended.send(Looped { counters, outcome, warnings, stages });
         let (mut checker, mut pool) = after.asked.recv().ok()?;
         let pass = FinalPass::new(&mut checker, &mut pool, geometries);
         let (far, said) = pass.run(&mut target, &clock, stop, &|far| progress.verified(&far));

@@ -7,7 +7,7 @@ fn bench(think: Think, depth: usize, policy: Policy) -> Bench {
 }
 
 /// Chooses the latency by the position of the request.
-fn latency_by_position(latencies: Vec<i64>) -> Answer {
+fn latency_by_position(latencies: Vec<i64>) -> Responder {
     Box::new(move |io| (Nanos(latencies[io.offset as usize / 4096 % latencies.len()]), io.length as i64))
 }
 
@@ -50,8 +50,8 @@ fn the_client_of_a_skipped_request_takes_the_next_one() {
 fn draining_discards_requests_of_thinking_clients() {
     let bench = bench(Think::AsLoad, 2, Policy::Partial);
     let load = (0..9).map(|i| write(i, i as i64 * 1000 * MS, i * 8, 8)).collect();
-    let answer = stopping(&bench, Stop::drain);
-    let (rows, _) = bench.run(load, answer);
+    let responder = stopping(&bench, Stop::drain);
+    let (rows, _) = bench.run(load, responder);
     assert!(by_request(rows).iter().map(|row| row.request).eq(0..3));
 }
 

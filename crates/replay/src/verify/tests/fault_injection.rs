@@ -13,7 +13,7 @@ use super::store::{Lie, Plan, Store};
 use crate::address::placement::Geometry;
 use crate::device::discarded::Discarded;
 use crate::engine::Io;
-use crate::engine::mock::{Leap, Time};
+use crate::engine::mock::{SkipToNextEvent, Time};
 use crate::issuer::conflicts::{Policy, Strong};
 use crate::issuer::{IssueRules, Issuer, IssuerParts, Limits, Pace, Rereader, StallMonitor, Stop};
 use crate::pipeline::buffers::Pool;
@@ -99,7 +99,7 @@ impl Bench {
         let issuer = Issuer::new(IssuerParts {
             clock: time.clone(),
             target: Store::new(&time, &arena, SECTORS, plan),
-            idle: Leap,
+            idle: SkipToNextEvent,
             rules,
             stop: &stop,
             input: planned,
