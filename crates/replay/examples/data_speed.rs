@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use iosonar_replay::Options;
-use iosonar_replay::pipeline::payload::Content;
+use iosonar_replay::pipeline::payload::Payload;
 use iosonar_trace::Sector;
 
 const ROUND_BYTES: usize = 1 << 30;
@@ -26,28 +26,28 @@ fn main() {
     ] {
         let line = format!("load --engine null --output run {words}");
         let options = Options::parse(line.split(' ')).expect("they go together");
-        let mut content = Content::new(&options.data, 1);
+        let mut payload = Payload::new(&options.data, 1);
         let mut row = format!("| `{words}` |");
         for memory in [CACHED, DEFAULT_BUFFERS] {
             let mut bytes = vec![1; memory];
             for request in [4096, 65536] {
-                row += &format!(" {:.1} GB/s |", speed(&mut content, &mut bytes, request));
+                row += &format!(" {:.1} GB/s |", speed(&mut payload, &mut bytes, request));
             }
         }
         println!("{row}");
     }
 }
 
-fn speed(content: &mut Content, memory: &mut [u8], request: usize) -> f64 {
-    let round = |content: &mut Content, memory: &mut [u8]| {
+fn speed(payload: &mut Payload, memory: &mut [u8], request: usize) -> f64 {
+    let round = |payload: &mut Payload, memory: &mut [u8]| {
         let begun = Instant::now();
         for turn in 0..ROUND_BYTES / memory.len() {
             for (i, bytes) in memory.chunks_mut(request).enumerate() {
-                content.fill(Sector(((turn + i) * request / 512) as u64), bytes);
+                payload.fill(Sector(((turn + i) * request / 512) as u64), bytes);
             }
             std::hint::black_box(&*memory);
         }
         ROUND_BYTES as f64 / begun.elapsed().as_secs_f64() / 1e9
     };
-    (0..5).map(|_| round(content, memory)).fold(0.0, f64::max)
+    (0..5).map(|_| round(payload, memory)).fold(0.0, f64::max)
 }

@@ -26,14 +26,14 @@ fn main() {
     let depth = arguments.next().unwrap_or(512) as usize;
     let limits = Limits { depth, pushed_back: depth, batch: BATCH, queues: 1, until: Nanos::MAX };
     let rules = IssueRules { pace: Pace::AsFastAsPossible, policy: Policy::Partial, strong: Strong::AnyWrite, limits };
-    let (mut planned_in, planned_out) = RingBuffer::new(16_384);
+    let (mut prepared_in, prepared_out) = RingBuffer::new(16_384);
     let (done_in, mut done_out) = RingBuffer::new(65_536);
     let (stop, in_flight) = (Stop::default(), AtomicU32::new(0));
     thread::scope(|scope| {
         scope.spawn(move || {
             for request in 0..requests {
                 let mut planned = planned(request);
-                while let Err(PushError::Full(back)) = planned_in.push(planned) {
+                while let Err(PushError::Full(back)) = prepared_in.push(planned) {
                     planned = back;
                     thread::yield_now();
                 }
@@ -57,7 +57,7 @@ fn main() {
                 idle: Hybrid { margin: Nanos(100_000) },
                 rules,
                 stop: &stop,
-                input: planned_out,
+                input: prepared_out,
                 output: done_in,
                 stall_monitor: StallMonitor::new(&in_flight, RingBuffer::new(64).0),
                 rereader: None,

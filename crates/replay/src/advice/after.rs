@@ -76,8 +76,8 @@ pub fn after(options: &Options, fed: &PrepareStats, s: &Statistics) -> Vec<Strin
             human::counted(s.skipped.too_large, "request")
         ),
     );
-    all.extend(options.data.doubt().filter(|_| fed.written.bytes > 0));
-    all.extend(options.data.shortfall(&fed.written));
+    all.extend(options.data.warning().filter(|_| fed.written.bytes > 0));
+    all.extend(options.data.duplicate_shortfall(&fed.written));
     all
 }
 

@@ -1,8 +1,8 @@
-//! How long the rooms beside the loop sleep between looks at their queues.
+//! Sleeps between polls, for the stages beside the loop.
 //!
-//! Each waking costs the loop: on a machine of few processors it may take the loop's own for some microseconds, right when
-//! a request is due. A thousand wakings a second made two of a hundred requests late. So they sleep for as long as their
-//! queues allow: the less was found, the longer.
+//! With few processors, a thread that wakes up can take the loop's processor for some microseconds just when a request is
+//! due: with a thousand wake-ups per second, two of a hundred requests were late. So stages sleep as long as their queues
+//! allow: longer, the less they found.
 
 use std::thread;
 use std::time::Duration;
@@ -12,38 +12,38 @@ use iosonar_trace::Nanos;
 const SHORTEST: Duration = Duration::from_micros(250);
 const LONGEST: Duration = Duration::from_millis(16);
 
-/// Sleeps, longer and longer while there is little to do.
+/// Sleeps longer while there is little to do.
 #[derive(Debug)]
 pub struct Backoff {
     next: Duration,
-    /// At most so many is little.
-    little: usize,
-    /// More than so many is much.
-    much: usize,
+    /// At most this many entries lengthen the sleep.
+    few: usize,
+    /// More entries than this shorten the sleep.
+    many: usize,
 }
 
 impl Backoff {
-    /// For a queue of that capacity: a 64th of it is little, an eighth is much.
+    /// For a queue of this capacity: up to 1/64 of it lengthens the sleep, more than 1/8 shortens it.
     pub fn for_queue(capacity: usize) -> Self {
-        Self { next: SHORTEST, little: capacity / 64, much: capacity / 8 }
+        Self { next: SHORTEST, few: capacity / 64, many: capacity / 8 }
     }
 
-    /// Sleeps, given how much was found since the last time.
+    /// Sleeps. `found` is the number of entries found since the last sleep.
     pub fn sleep(&mut self, found: usize) {
         self.adapt(found);
         thread::sleep(self.next);
     }
 
     fn adapt(&mut self, found: usize) {
-        if found <= self.little {
+        if found <= self.few {
             self.next = (self.next * 2).min(LONGEST);
-        } else if found > self.much {
+        } else if found > self.many {
             self.next = (self.next / 4).max(SHORTEST);
         }
     }
 
-    /// Sleeps until something that is that far away, but not longer than an order to stop may be overlooked.
-    pub fn until(left: Nanos) {
+    /// Sleeps for this time, limited so that a stop is noticed.
+    pub fn sleep_up_to(left: Nanos) {
         thread::sleep(Duration::from_nanos(left.0 as u64).min(LONGEST));
     }
 }
@@ -53,13 +53,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sleeps_longer_while_idle_and_shorter_under_load() {
-        let mut nap = Backoff::for_queue(64);
-        (0..20).for_each(|_| nap.adapt(0));
-        assert_eq!(nap.next, LONGEST);
-        nap.adapt(5);
-        assert_eq!(nap.next, LONGEST, "neither little nor much");
-        (0..20).for_each(|_| nap.adapt(9));
-        assert_eq!(nap.next, SHORTEST);
+    fn sleeps_get_longer_while_idle_and_shorter_under_load() {
+        let mut backoff = Backoff::for_queue(64);
+        (0..20).for_each(|_| backoff.adapt(0));
+        assert_eq!(backoff.next, LONGEST);
+        backoff.adapt(5);
+        assert_eq!(backoff.next, LONGEST, "neither few nor many");
+        (0..20).for_each(|_| backoff.adapt(9));
+        assert_eq!(backoff.next, SHORTEST);
     }
 }

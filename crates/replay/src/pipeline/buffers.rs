@@ -1,7 +1,7 @@
-//! Memory for the data of requests: one locked area, handed out in pieces of 4 KiB times a power of two.
+//! Memory for the data of requests: one locked area, divided into buffers of 4 KiB times a power of two.
 //!
-//! A [`Buffer`] is a token for its piece: whoever holds it, and nobody else, may touch those bytes. It travels with the
-//! request through the queues and comes back to the [`Pool`] at the end, so nothing is allocated while a run goes on.
+//! A [`Buffer`] is a token for its part of the area: only its owner may access those bytes. It travels with the request
+//! through the queues and returns to the [`Pool`] at the end, so that nothing is allocated during a run.
 #![allow(unsafe_code, reason = "one mapping is shared by threads; tokens keep their accesses apart")]
 
 use std::ptr::NonNull;
@@ -10,19 +10,19 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 
-/// The smallest piece.
+/// The smallest buffer.
 pub const UNIT_BYTES: u64 = 4096;
 
-/// One area of memory, aligned to pages, for direct I/O.
+/// A page-aligned area of memory, for direct I/O.
 #[derive(Debug)]
 pub struct Arena {
     base: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: the area is plain memory; it is only reached through `Buffer` tokens, of which no two overlap.
+// SAFETY: the area is plain memory, accessed only through `Buffer` tokens, which never overlap.
 unsafe impl Send for Arena {}
-// SAFETY: as above; a shared `Arena` gives no access without an exclusive token.
+// SAFETY: as above; a shared `Arena` gives no access without a token.
 unsafe impl Sync for Arena {}
 
 impl Arena {
@@ -44,46 +44,46 @@ impl Arena {
             let what = format!("cannot reserve {} MiB for buffers; lower --depth or --buffers", bytes >> 20);
             return Err(Error::system(what, std::io::Error::last_os_error()));
         }
-        // SAFETY: the mapping just made. Huge pages are a wish: fewer translations while data is built and moved.
+        // SAFETY: the mapping just made. Huge pages are optional; they save address translations.
         unsafe { libc::madvise(base, length, libc::MADV_HUGEPAGE) };
         let base = NonNull::new(base.cast()).expect("a mapping is never null");
         Ok(Self { base, bytes: length })
     }
 
-    /// Its address and size in bytes, to be registered with the kernel.
+    /// Address and size in bytes, for registration with the kernel.
     pub fn raw(&self) -> (*mut u8, usize) {
         (self.base.as_ptr(), self.bytes)
     }
 
-    /// The address of a buffer's first byte, for the kernel.
+    /// The address of a buffer, for the kernel.
     pub fn address(&self, buffer: &Buffer) -> *mut u8 {
-        // SAFETY: the pool made the token from a piece inside the area.
+        // SAFETY: the pool made the token for a part of the area.
         unsafe { self.base.as_ptr().add(buffer.offset()) }
     }
 
     /// The first `length` bytes of a buffer.
     pub fn bytes(&self, buffer: &Buffer, length: u64) -> &[u8] {
         assert!(length <= buffer.bytes(), "{length} bytes asked of {buffer:?}");
-        // SAFETY: inside the piece (asserted); the token is borrowed, so nobody writes to it meanwhile.
+        // SAFETY: inside the buffer (asserted); the token is borrowed, so nothing writes to it meanwhile.
         unsafe { slice::from_raw_parts(self.address(buffer), length as usize) }
     }
 
-    /// The first `length` bytes of a buffer, to be written.
+    /// The first `length` bytes of a buffer, writable.
     pub fn bytes_mut<'a>(&'a self, buffer: &'a mut Buffer, length: u64) -> &'a mut [u8] {
         assert!(length <= buffer.bytes(), "{length} bytes asked of {buffer:?}");
-        // SAFETY: inside the piece (asserted); the token is borrowed exclusively.
+        // SAFETY: inside the buffer (asserted); the token is borrowed exclusively.
         unsafe { slice::from_raw_parts_mut(self.address(buffer), length as usize) }
     }
 }
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        // SAFETY: the mapping made in `new`; every user holds the `Arc` that is going away now.
+        // SAFETY: the mapping made in `new`; the last `Arc` of its users is being dropped.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }
 
-/// The right to use one piece of the area. Not to be copied.
+/// The exclusive right to use a part of the area.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Buffer {
     unit: u32,
@@ -104,20 +104,20 @@ impl Buffer {
 const NONE: u32 = u32::MAX;
 const TAKEN: u8 = u8::MAX;
 
-/// Hands out buffers and takes them back: the buddy method, in constant memory and logarithmic time.
+/// Allocates buffers by the buddy method, in constant memory and logarithmic time.
 #[derive(Debug)]
 pub struct Pool {
     arena: Arc<Arena>,
-    /// For each order, the first unit of its first free piece.
+    /// For each order, the first unit of the first free part.
     free: Vec<u32>,
-    /// For the first unit of each free piece: the order of the piece, else `TAKEN`.
+    /// For the first unit of each free part, the part's order, else `TAKEN`.
     order_at: Vec<u8>,
     next: Vec<u32>,
     previous: Vec<u32>,
 }
 
 impl Pool {
-    /// With room for `bytes`, rounded up to a power of two.
+    /// A pool of at least this many bytes, rounded up to a power of two.
     pub fn new(bytes: u64) -> Result<Self> {
         let units = bytes.div_ceil(UNIT_BYTES).max(1).next_power_of_two();
         if units >= u64::from(NONE) {
@@ -135,17 +135,17 @@ impl Pool {
         Ok(pool)
     }
 
-    /// The area that the buffers lie in.
+    /// The area that contains the buffers.
     pub fn arena(&self) -> &Arc<Arena> {
         &self.arena
     }
 
-    /// The largest buffer that can ever be had, in bytes.
+    /// The size of the largest possible buffer in bytes.
     pub fn largest(&self) -> u64 {
         UNIT_BYTES << (self.free.len() - 1)
     }
 
-    /// A buffer of at least `bytes`, or `None` while there is no room.
+    /// Takes a buffer of at least this many bytes; `None` if there is none now.
     pub fn take(&mut self, bytes: u64) -> Option<Buffer> {
         let order = order_for(bytes);
         let mut found = (order..self.free.len()).find(|&o| self.free[o] != NONE)?;
@@ -158,7 +158,7 @@ impl Pool {
         Some(Buffer { unit, order: order as u8 })
     }
 
-    /// Takes a buffer back and joins it with its free neighbours.
+    /// Returns a buffer and merges it with free neighbours.
     pub fn give(&mut self, buffer: Buffer) {
         let (mut unit, mut order) = (buffer.unit, buffer.order as usize);
         while order + 1 < self.free.len() {
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_pool_says_so_and_recovers() {
+    fn a_full_pool_returns_none_and_recovers() {
         let mut pool = Pool::new(16 * UNIT_BYTES).unwrap();
         let all = pool.take(16 * UNIT_BYTES).unwrap();
         assert_eq!(pool.take(1), None);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_holds_what_was_put_into_it() {
+    fn buffers_keep_their_data() {
         let mut pool = Pool::new(4 * UNIT_BYTES).unwrap();
         let arena = Arc::clone(pool.arena());
         let (mut a, mut b) = (pool.take(512).unwrap(), pool.take(5000).unwrap());
@@ -229,7 +229,7 @@ mod tests {
     }
 
     proptest! {
-        /// Pieces in use never overlap, and when all are back the whole area is one piece again.
+        /// Buffers never overlap, and after all are returned the area is one part again.
         #[test]
         fn no_two_buffers_overlap(steps in prop::collection::vec((any::<bool>(), 1u64..40_000), 1..200)) {
             let mut pool = Pool::new(64 * UNIT_BYTES).unwrap();

@@ -1,21 +1,21 @@
-//! What travels between the rooms: a request on its way to the target, and one that is through.
+//! Requests between the stages: prepared for the loop, and completed.
 
 use iosonar_trace::{DelayReason, DeviceId, Flags, IoResult, Nanos, Op, Outcome, Sector, Sectors};
 
 use crate::pipeline::buffers::Buffer;
 
-/// A request that is ready to be issued: placed on the target, its data built.
+/// A request that is ready to be issued: placed on the target, with its data.
 #[derive(Debug)]
 pub struct PreparedIo {
-    /// Its place among all requests of this run, from 1. Requests that overlap are issued in this order.
+    /// Its position among all requests of this run, from 1. Requests that overlap are issued in this order.
     pub sequence_number: u64,
     /// Its number in the load.
     pub request: u64,
-    /// How many times the load was replayed in full before it.
+    /// Complete iterations of the load before this one.
     pub iteration: u32,
     /// Its device in the load.
     pub device: DeviceId,
-    /// Which of the run's targets it goes to.
+    /// Index of its target.
     pub target: u16,
     /// Its sector in the load.
     pub source_sector: Sector,
@@ -23,26 +23,26 @@ pub struct PreparedIo {
     pub sector: Sector,
     /// Its length on the target.
     pub sectors: Sectors,
-    /// What it does.
+    /// The operation.
     pub op: Op,
-    /// How.
+    /// Its flags.
     pub flags: Flags,
-    /// When the load wants it issued, since virtual zero.
+    /// When the load issues it, since virtual zero.
     pub scheduled: Nanos,
-    /// When it is to be issued: then, or later on purpose.
+    /// When to issue it: the scheduled time, or later if perturbed.
     pub deadline: Nanos,
-    /// When it was ready.
+    /// When it was prepared.
     pub ready: Nanos,
     /// Whether it was widened to the target's logical blocks.
     pub widened: bool,
-    /// Why it is not to be issued at all, if so.
+    /// Why it is not issued, if so.
     pub skip: Option<Outcome>,
-    /// Memory for its data; `None` where it moves none or is not to be issued.
+    /// Memory for its data; `None` if it has no data or is not issued.
     pub buffer: Option<Buffer>,
 }
 
 impl PreparedIo {
-    /// Its row, as far as it is known before it is issued.
+    /// Its row, as far as known before it is issued.
     pub fn record(&self) -> IoResult {
         IoResult {
             request: self.request,
@@ -71,30 +71,30 @@ impl PreparedIo {
     }
 }
 
-/// A request that is through: its row, and the memory that can be used again.
+/// A completed, skipped or unfinished request.
 #[derive(Debug)]
 pub struct CompletedIo {
-    /// What happened.
+    /// Its row.
     pub record: IoResult,
     /// See [`PreparedIo::sequence_number`].
     pub sequence_number: u64,
-    /// Which of the run's targets it went to.
+    /// Index of its target.
     pub target: u16,
-    /// The highest sequence number that the loop had taken when this one was through: what comes later was issued later.
+    /// The highest sequence number admitted when this request completed: higher ones are issued later.
     pub admitted: u64,
-    /// What was read at once after it, where that was asked for.
+    /// The read-back of a write, if requested.
     pub reread: Option<Reread>,
-    /// Its buffer, for the completion log to look at and to give back.
+    /// Its buffer, to be checked and returned.
     pub buffer: Option<Buffer>,
 }
 
-/// How a write was read at once after it.
+/// A read of the data of a completed write, immediately afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reread {
-    /// When that was issued.
+    /// When it was issued.
     pub issued: Nanos,
-    /// When it was through.
+    /// When it completed.
     pub completed: Nanos,
-    /// Bytes that it read, or a negated error number.
+    /// Bytes read, or a negated error number.
     pub result: i64,
 }

@@ -1,4 +1,4 @@
-//! What is made ready ahead of the loop: requests, their buffers and their data.
+//! Preparation ahead of the loop: requests, buffers and data.
 
 pub(crate) mod backoff;
 pub mod buffers;

@@ -1,7 +1,7 @@
-//! A load that a thread of its own reads ahead of a loop that does everything else itself: what is packed is unpacked in
-//! pieces, and a piece takes longer than there is between two deadlines.
+//! Reads the load ahead in a thread, if the loop runs the other stages inline: decompressing a part of a load takes longer
+//! than the time between two deadlines.
 //!
-//! Neither wakes the other, as that would cost the loop more than a request does: both look now and then.
+//! Neither side wakes the other, which would cost the loop more than a request does. Both poll.
 
 use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
@@ -12,61 +12,61 @@ use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
 use crate::error::{Error, Result};
 
-/// Requests that change hands at a time, and how many such there may be between the two: some 50 MB. While this thread
-/// works, the kernel serves the device on the loop's own processor; what was read before the start costs nothing then.
+/// Requests per batch, and batches in the queue: some 50 MB. While this thread works, the kernel serves the device on the
+/// loop's processor, so requests read before the start cost nothing during the run.
 const BATCH: usize = 1024;
 const BATCHES: usize = 512;
-/// How long the thread sleeps when it is far enough ahead. Even at a million requests a second that is a third of it.
-const FULL: Duration = Duration::from_millis(5);
-/// How long the other one does if there is nothing yet.
-const EMPTY: Duration = Duration::from_micros(100);
+/// Sleep while the queue is full. At a million requests per second the queue empties in a hundred times this time.
+const FULL_SLEEP: Duration = Duration::from_millis(5);
+/// Sleep while the queue is empty.
+const EMPTY_SLEEP: Duration = Duration::from_micros(100);
 
-/// A reader whose rows another thread reads.
-pub struct Ahead {
+/// A reader whose rows are read by another thread.
+pub struct PrefetchReader {
     batches: Consumer<Batch>,
     rows: std::vec::IntoIter<Request>,
-    /// What is known of the load with the batch at hand.
-    known: Metadata,
+    /// The metadata as of the current batch.
+    metadata: Metadata,
     has_totals: bool,
-    /// Of the batch at hand, if it is the last one.
+    /// The end of the load, if the current batch is the last one.
     end: Option<iosonar_trace::Result<()>>,
     reader: Option<JoinHandle<()>>,
 }
 
 struct Batch {
     rows: Vec<Request>,
-    known: Metadata,
+    metadata: Metadata,
     end: Option<iosonar_trace::Result<()>>,
 }
 
-impl Ahead {
-    /// Begins to read.
+impl PrefetchReader {
+    /// Starts reading.
     pub fn start(load: Box<dyn Reader<Request>>) -> Result<Self> {
-        let (to, batches) = RingBuffer::new(BATCHES);
-        let (known, has_totals) = (load.metadata().clone(), load.has_totals());
-        let thread = thread::Builder::new().name("reader".into()).spawn(move || read(load, to));
-        let reader = thread.map_err(|e| Error::system("the load's reader cannot be started", e))?;
-        Ok(Self { batches, rows: Vec::new().into_iter(), known, has_totals, end: None, reader: Some(reader) })
+        let (sender, batches) = RingBuffer::new(BATCHES);
+        let (metadata, has_totals) = (load.metadata().clone(), load.has_totals());
+        let thread = thread::Builder::new().name("reader".into()).spawn(move || read(load, sender));
+        let reader = thread.map_err(|e| Error::system("cannot start the thread that reads the load", e))?;
+        Ok(Self { batches, rows: Vec::new().into_iter(), metadata, has_totals, end: None, reader: Some(reader) })
     }
 
-    /// False if the thread has gone without a word, which it does in a panic only.
-    fn take_batch(&mut self) -> bool {
+    /// Returns false if the thread ended without a last batch, which means that it panicked.
+    fn receive_batch(&mut self) -> bool {
         loop {
-            // Asked before the look: what was put there before it went is seen.
-            let gone = self.batches.is_abandoned();
+            // Read before `pop`, so that batches pushed before the end are found.
+            let is_abandoned = self.batches.is_abandoned();
             if let Ok(batch) = self.batches.pop() {
-                (self.rows, self.known, self.end) = (batch.rows.into_iter(), batch.known, batch.end);
+                (self.rows, self.metadata, self.end) = (batch.rows.into_iter(), batch.metadata, batch.end);
                 return true;
             }
-            if gone {
+            if is_abandoned {
                 return false;
             }
-            thread::sleep(EMPTY);
+            thread::sleep(EMPTY_SLEEP);
         }
     }
 }
 
-impl Reader<Request> for Ahead {
+impl Reader<Request> for PrefetchReader {
     fn next(&mut self) -> iosonar_trace::Result<Option<Request>> {
         loop {
             if let Some(request) = self.rows.next() {
@@ -77,7 +77,7 @@ impl Reader<Request> for Ahead {
                     self.end = Some(Ok(()));
                     return end.map(|()| None);
                 }
-                None if self.take_batch() => {}
+                None if self.receive_batch() => {}
                 None => {
                     if let Some(Err(panic)) = self.reader.take().map(JoinHandle::join) {
                         resume_unwind(panic);
@@ -89,7 +89,7 @@ impl Reader<Request> for Ahead {
     }
 
     fn metadata(&self) -> &Metadata {
-        &self.known
+        &self.metadata
     }
 
     fn has_totals(&self) -> bool {
@@ -97,8 +97,8 @@ impl Reader<Request> for Ahead {
     }
 }
 
-/// Reads to the end, or until nobody takes the rows any more.
-fn read(mut load: Box<dyn Reader<Request>>, mut to: Producer<Batch>) {
+/// Reads until the end of the load, or until the receiver is dropped.
+fn read(mut load: Box<dyn Reader<Request>>, mut sender: Producer<Batch>) {
     loop {
         let mut rows = Vec::with_capacity(BATCH);
         let mut end = None;
@@ -110,13 +110,13 @@ fn read(mut load: Box<dyn Reader<Request>>, mut to: Producer<Batch>) {
             }
         }
         let ended = end.is_some();
-        let mut batch = Batch { rows, known: load.metadata().clone(), end };
-        while let Err(PushError::Full(back)) = to.push(batch) {
-            if to.is_abandoned() {
+        let mut batch = Batch { rows, metadata: load.metadata().clone(), end };
+        while let Err(PushError::Full(back)) = sender.push(batch) {
+            if sender.is_abandoned() {
                 return;
             }
             batch = back;
-            thread::sleep(FULL);
+            thread::sleep(FULL_SLEEP);
         }
         if ended {
             return;
@@ -130,34 +130,34 @@ mod tests {
 
     use super::*;
 
-    /// Requests up to a number, counted in the metadata; then the end, or an error.
-    struct Made {
+    /// Requests up to a number, counted in the metadata, then the end or an error.
+    struct TestLoad {
         next: i64,
         to: i64,
         fails: bool,
-        known: Metadata,
+        metadata: Metadata,
     }
 
-    impl Made {
+    impl TestLoad {
         fn load(to: i64, fails: bool) -> Box<dyn Reader<Request>> {
-            Box::new(Self { next: 0, to, fails, known: Metadata::new(Kind::Load, "made") })
+            Box::new(Self { next: 0, to, fails, metadata: Metadata::new(Kind::Load, "made") })
         }
     }
 
-    impl Reader<Request> for Made {
+    impl Reader<Request> for TestLoad {
         fn next(&mut self) -> iosonar_trace::Result<Option<Request>> {
             if self.next == self.to {
-                self.known.complete = false;
+                self.metadata.complete = false;
                 let broken = iosonar_trace::Error::format("made", "broken");
                 return if self.fails { Err(broken) } else { Ok(None) };
             }
             self.next += 1;
-            self.known.counts.bad_lines += 1;
+            self.metadata.counts.bad_lines += 1;
             Ok(Some(Request::new(Nanos(self.next), Op::Read, Sector(8), Sectors(8))))
         }
 
         fn metadata(&self) -> &Metadata {
-            &self.known
+            &self.metadata
         }
     }
 
@@ -175,20 +175,20 @@ mod tests {
     }
 
     #[test]
-    fn it_tells_what_the_load_tells() {
+    fn rows_errors_and_metadata_are_those_of_the_load() {
         for (to, fails) in [(0, false), (1, true), (1023, false), (1024, false), (1025, true), (50_000, false)] {
-            let (times, error, bad_lines, complete) = drain(Ahead::start(Made::load(to, fails)).unwrap());
+            let (times, error, bad_lines, complete) = drain(PrefetchReader::start(TestLoad::load(to, fails)).unwrap());
             assert!(times.into_iter().eq(1..=to), "{to}");
             assert_eq!((error.is_some(), bad_lines, complete), (fails, to as u64, false), "{to}");
         }
     }
 
     #[test]
-    fn a_thread_whose_rows_nobody_takes_ends() {
-        let mut ahead = Ahead::start(Made::load(i64::MAX, false)).unwrap();
-        ahead.next().unwrap();
-        let reader = ahead.reader.take().unwrap();
-        drop(ahead);
+    fn the_thread_ends_when_its_reader_is_dropped() {
+        let mut prefetched = PrefetchReader::start(TestLoad::load(i64::MAX, false)).unwrap();
+        prefetched.next().unwrap();
+        let reader = prefetched.reader.take().unwrap();
+        drop(prefetched);
         reader.join().unwrap();
     }
 }

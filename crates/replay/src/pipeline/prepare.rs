@@ -1,5 +1,4 @@
-//! Makes requests ready ahead of the loop: takes each from the agenda, places it on the target, finds it a buffer and
-//! builds its data.
+//! Prepares requests ahead of the loop: schedules them, places them on the target, and allocates and fills their buffers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,94 +13,94 @@ use crate::issuer::Stop;
 use crate::pipeline::backoff::Backoff;
 use crate::pipeline::buffers::{Arena, Buffer, Pool};
 use crate::pipeline::io::PreparedIo;
-use crate::pipeline::payload::{Content, Written};
+use crate::pipeline::payload::{Payload, Written};
 use crate::schedule::clock::Clock;
 use crate::schedule::iterations::Numbered;
 use crate::schedule::time_map::{Schedule, Scheduled};
 use crate::verify::block::is_sequence_number;
 use crate::verify::header;
 
-/// How long it waits for a buffer: memory is short then, and the completion log may give some back at any time.
-const BUFFER_NAP: Duration = Duration::from_millis(1);
+/// Sleep while no buffer is free; the completion log can return one at any time.
+const BUFFER_POLL: Duration = Duration::from_millis(1);
 
-/// Where requests go, and how early they are made ready.
+/// Where requests go, and how far ahead they are prepared.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    /// Where they go.
+pub struct PrepareConfig {
+    /// Where requests go.
     pub routes: Routes,
-    /// Whether requests get memory for their data, which is built for writes.
+    /// Whether requests have buffers, which are filled for writes.
     pub has_data: bool,
-    /// How far ahead requests are made ready.
+    /// How far ahead requests are prepared.
     pub ahead: Nanos,
-    /// The run's number, if what is written is to be recognised when it is read.
+    /// The run's random number, if sectors get headers for verification.
     pub write_header: Option<u64>,
 }
 
-impl Plan {
-    /// As the options say.
+impl PrepareConfig {
+    /// From the options.
     pub fn of(options: &Options, routes: Routes, write_header: Option<u64>) -> Self {
         Self { routes, has_data: options.method.has_device(), ahead: options.issuing.ahead_time, write_header }
     }
 }
 
-/// What requests are made from.
-pub struct Supplies<'a> {
-    /// Which, and when.
+/// Inputs of the stage.
+pub struct PrepareInputs<'a> {
+    /// Requests and their times.
     pub schedule: Schedule<'a>,
-    /// Where they go.
-    pub plan: Plan,
-    /// Memory for their data.
+    /// How they are prepared.
+    pub config: PrepareConfig,
+    /// Buffers.
     pub pool: Pool,
-    /// The data.
-    pub content: Content,
+    /// Data of writes.
+    pub payload: Payload,
 }
 
-/// What the feeder says of itself when it is done.
+/// Counts of the stage.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PrepareStats {
     /// Requests in the window.
     pub requests: u64,
-    /// The first sector behind the highest request of the window, for each device of the load that it is about.
-    pub reaches: Vec<u64>,
-    /// The load's devices, as far as they have appeared.
+    /// For each device of the load, the end of its highest request in the window, in sectors.
+    pub device_extents: Vec<u64>,
+    /// The load's devices seen so far.
     pub devices: Vec<Device>,
-    /// Lines of the load that could not be understood.
+    /// Malformed lines of the load.
     pub bad_lines: u64,
-    /// Whether the load itself was whole, as far as it was read.
+    /// Whether the load was complete, as far as it was read.
     pub load_complete: bool,
-    /// What the load's reader had to say.
+    /// Notices of the load's reader.
     pub notices: Vec<String>,
-    /// The data that was made for writes.
+    /// Data written.
     pub written: Written,
 }
 
-/// Takes the end of one more request into account in how far each device reaches.
-pub fn raise(reaches: &mut Vec<u64>, device: DeviceId, end: Sector) {
+/// Raises the extent of a device to the end of a request.
+pub fn raise_extent(device_extents: &mut Vec<u64>, device: DeviceId, end: Sector) {
     let device = usize::from(device.0);
-    if device >= reaches.len() {
-        reaches.resize(device + 1, 0);
+    if device >= device_extents.len() {
+        device_extents.resize(device + 1, 0);
     }
-    reaches[device] = reaches[device].max(end.0);
+    device_extents[device] = device_extents[device].max(end.0);
 }
 
-/// What the feeder leaves.
-pub struct Prepare {
-    /// What it counted.
-    pub fed: PrepareStats,
-    /// Whether the load could be read.
+/// The result of the stage.
+pub struct PrepareOutcome {
+    /// Its counts.
+    pub stats: PrepareStats,
+    /// The error of reading the load, if there was one.
     pub outcome: Result<()>,
-    /// The memory that it gave out.
-    pub memory: Memory,
+    /// Its buffers.
+    pub memory: BufferMemory,
 }
 
-/// What there is of buffers, and how those that are out come back.
-pub struct Memory {
+/// The buffer pool, and the queue of returned buffers.
+pub struct BufferMemory {
     pool: Pool,
     returned: Consumer<Buffer>,
 }
 
-impl Memory {
-    /// Buffers for others, when the loop and the completion log have ended as well.
+impl BufferMemory {
+    /// The pool, after the loop and the completion log have ended.
     pub fn into_pool(mut self) -> Pool {
         while let Ok(buffer) = self.returned.pop() {
             self.pool.give(buffer);
@@ -110,134 +109,134 @@ impl Memory {
     }
 }
 
-/// The room between the load and the loop.
+/// The stage between the load and the loop.
 pub struct Preparer<'a, C> {
     clock: C,
-    plan: Plan,
+    config: PrepareConfig,
     stop: &'a Stop,
     schedule: Schedule<'a>,
     arena: Arc<Arena>,
     pool: Pool,
-    content: Content,
+    payload: Payload,
     output: Producer<PreparedIo>,
     returned: Consumer<Buffer>,
-    /// Taken from the agenda, and not yet handed over.
+    /// Scheduled, but not yet passed on.
     next: Option<PreparedIo>,
-    /// Whether that has its buffer and its data.
-    is_equipped: bool,
-    fed: PrepareStats,
+    /// Whether `next` has its buffer and data.
+    is_ready: bool,
+    stats: PrepareStats,
     outcome: Result<()>,
-    /// Of the last request.
+    /// Sequence number of the last request.
     sequence_number: u64,
 }
 
-/// What the feeder did, or what it has to wait for.
+/// The result of a step, or what it has to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It handed a request over.
-    PrepareStats,
-    /// It is too early for the next one, by that much.
+    /// A request was passed on.
+    Prepared,
+    /// The next request is due for preparation only after this time.
     Early(Nanos),
-    /// All memory is out.
+    /// No buffer is free.
     NoBuffer,
-    /// The next one's data takes too long to be built now.
+    /// Building the next request's data would take too long now.
     TooLong,
     /// The queue to the loop is full.
     QueueFull,
-    /// There is nothing more to do.
+    /// All requests were passed on.
     Ended,
 }
 
-/// How long it takes to build a request's data, about: some 4 GB/s.
-fn takes(planned: &PreparedIo) -> Nanos {
-    if planned.op == Op::Write { Nanos(planned.sectors.bytes() as i64 / 4) } else { Nanos::ZERO }
+/// Approximate time to build a request's data, at 4 GB/s.
+fn build_time(io: &PreparedIo) -> Nanos {
+    if io.op == Op::Write { Nanos(io.sectors.bytes() as i64 / 4) } else { Nanos::ZERO }
 }
 
 impl<'a, C: Clock> Preparer<'a, C> {
-    /// Puts what it has into `output`, with buffers that come back by `returned`.
+    /// Passes requests to `output`; buffers come back through `returned`.
     pub fn new(
         clock: C,
-        supplies: Supplies<'a>,
+        inputs: PrepareInputs<'a>,
         stop: &'a Stop,
         output: Producer<PreparedIo>,
         returned: Consumer<Buffer>,
     ) -> Self {
-        let Supplies { schedule, plan, pool, content } = supplies;
+        let PrepareInputs { schedule, config, pool, payload } = inputs;
         let arena = Arc::clone(pool.arena());
         Self {
             clock,
-            plan,
+            config,
             stop,
             schedule,
             arena,
             pool,
-            content,
+            payload,
             output,
             returned,
             next: None,
-            is_equipped: false,
-            fed: PrepareStats::default(),
+            is_ready: false,
+            stats: PrepareStats::default(),
             outcome: Ok(()),
             sequence_number: 0,
         }
     }
 
-    /// Runs to the end of the agenda, or until a stop. What it counted is true even if the load could be read only in part.
-    pub fn run(mut self) -> Prepare {
-        let mut nap = Backoff::for_queue(self.output.buffer().capacity());
-        // Places that became free in the last nap.
+    /// Runs until the end of the load or a stop. The counts are valid even if reading the load failed.
+    pub fn run(mut self) -> PrepareOutcome {
+        let mut backoff = Backoff::for_queue(self.output.buffer().capacity());
+        // Entries freed during the last sleep.
         let mut freed = 0;
         loop {
             match self.step(Nanos::MAX) {
-                Step::PrepareStats => {}
+                Step::Prepared => {}
                 Step::Ended => return self.finish(),
                 _ if self.is_over() => return self.finish(),
-                // Not for each request anew: being a little less ahead harms nobody.
-                Step::Early(left) => Backoff::until(left.max(Nanos(self.plan.ahead.0 / 8))),
-                Step::NoBuffer | Step::TooLong => std::thread::sleep(BUFFER_NAP),
+                // Waits for several requests at a time, which shortens the lead only slightly.
+                Step::Early(left) => Backoff::sleep_up_to(left.max(Nanos(self.config.ahead.0 / 8))),
+                Step::NoBuffer | Step::TooLong => std::thread::sleep(BUFFER_POLL),
                 Step::QueueFull => {
                     let before = self.output.slots();
-                    nap.sleep(freed);
+                    backoff.sleep(freed);
                     freed = self.output.slots() - before;
                 }
             }
         }
     }
 
-    /// Makes one request ready and hands it over, if that can be done now. Never waits, but for the load to be read. What
-    /// takes longer than `allowed` is put off, while there is time for that.
+    /// Prepares one request and passes it on, if possible now. Blocks only while reading the load. Work that takes longer
+    /// than `allowed` is put off while its deadline permits.
     pub fn step(&mut self, allowed: Nanos) -> Step {
         if self.next.is_none() {
             self.next = match self.schedule.take_next() {
-                Ok(Some(scheduled)) => Some(self.planned(&scheduled)),
+                Ok(Some(scheduled)) => Some(self.prepare(&scheduled)),
                 Ok(None) => return Step::Ended,
                 Err(error) => {
                     self.outcome = Err(error);
                     return Step::Ended;
                 }
             };
-            self.is_equipped = false;
+            self.is_ready = false;
         }
         let mut next = self.next.take().expect("just made");
-        if !self.is_equipped {
+        if !self.is_ready {
             let left = next.deadline - self.clock.now();
-            let early = left - self.plan.ahead;
-            let missing = if early > Nanos::ZERO {
+            let early = left - self.config.ahead;
+            let not_ready = if early > Nanos::ZERO {
                 Err(Step::Early(early))
-            } else if takes(&next) > allowed && left > Nanos(self.plan.ahead.0 / 2) {
+            } else if build_time(&next) > allowed && left > Nanos(self.config.ahead.0 / 2) {
                 Err(Step::TooLong)
             } else {
-                self.equip(&mut next)
+                self.attach_data(&mut next)
             };
-            if let Err(missing) = missing {
+            if let Err(not_ready) = not_ready {
                 self.next = Some(next);
-                return missing;
+                return not_ready;
             }
             next.ready = self.clock.now();
-            self.is_equipped = true;
+            self.is_ready = true;
         }
         match self.output.push(next) {
-            Ok(()) => Step::PrepareStats,
+            Ok(()) => Step::Prepared,
             Err(rtrb::PushError::Full(back)) => {
                 self.next = Some(back);
                 if self.output.is_abandoned() { Step::Ended } else { Step::QueueFull }
@@ -245,29 +244,33 @@ impl<'a, C: Clock> Preparer<'a, C> {
         }
     }
 
-    /// Whether less than half of the places before the loop are taken.
+    /// Whether the loop's queue is less than half full.
     #[inline]
     pub fn is_low(&self) -> bool {
         self.output.slots() * 2 > self.output.buffer().capacity()
     }
 
-    /// What it leaves.
-    pub fn finish(self) -> Prepare {
-        let mut fed = self.fed;
-        let known = self.schedule.metadata();
-        fed.bad_lines = known.counts.bad_lines;
-        fed.load_complete = known.complete && self.outcome.is_ok();
-        fed.notices.clone_from(&known.notices);
-        fed.written = self.content.written();
-        fed.devices.clone_from(&known.devices);
-        Prepare { fed, outcome: self.outcome, memory: Memory { pool: self.pool, returned: self.returned } }
+    /// Ends the stage.
+    pub fn finish(self) -> PrepareOutcome {
+        let mut stats = self.stats;
+        let metadata = self.schedule.metadata();
+        stats.bad_lines = metadata.counts.bad_lines;
+        stats.load_complete = metadata.complete && self.outcome.is_ok();
+        stats.notices.clone_from(&metadata.notices);
+        stats.written = self.payload.written();
+        stats.devices.clone_from(&metadata.devices);
+        PrepareOutcome {
+            stats,
+            outcome: self.outcome,
+            memory: BufferMemory { pool: self.pool, returned: self.returned },
+        }
     }
 
-    fn planned(&mut self, scheduled: &Scheduled) -> PreparedIo {
-        self.fed.requests += 1;
-        raise(&mut self.fed.reaches, scheduled.next.request.device, scheduled.next.request.end());
+    fn prepare(&mut self, scheduled: &Scheduled) -> PreparedIo {
+        self.stats.requests += 1;
+        raise_extent(&mut self.stats.device_extents, scheduled.next.request.device, scheduled.next.request.end());
         let Scheduled { next: Numbered { request, number, iteration }, scheduled, deadline } = *scheduled;
-        let Routed { target, sector, sectors, widened, skip } = self.plan.routes.route(&request);
+        let Routed { target, sector, sectors, widened, skip } = self.config.routes.route(&request);
         self.sequence_number += 1;
         while !is_sequence_number(self.sequence_number) {
             self.sequence_number += 1;
@@ -292,15 +295,15 @@ impl<'a, C: Clock> Preparer<'a, C> {
         }
     }
 
-    /// Finds a buffer and builds the data; an error if there is no buffer now.
-    fn equip(&mut self, planned: &mut PreparedIo) -> std::result::Result<(), Step> {
-        let bytes = planned.sectors.bytes();
-        let moves_data = self.plan.has_data && matches!(planned.op, Op::Read | Op::Write) && bytes > 0;
-        if !moves_data || planned.skip.is_some() {
+    /// Allocates the buffer and builds the data; an error if this is not possible now.
+    fn attach_data(&mut self, io: &mut PreparedIo) -> std::result::Result<(), Step> {
+        let bytes = io.sectors.bytes();
+        let moves_data = self.config.has_data && matches!(io.op, Op::Read | Op::Write) && bytes > 0;
+        if !moves_data || io.skip.is_some() {
             return Ok(());
         }
         if bytes > self.pool.largest() {
-            planned.skip = Some(Outcome::TooLarge);
+            io.skip = Some(Outcome::TooLarge);
             return Ok(());
         }
         while let Ok(buffer) = self.returned.pop() {
@@ -308,15 +311,15 @@ impl<'a, C: Clock> Preparer<'a, C> {
         }
         let mut buffer = self.pool.take(bytes).ok_or(Step::NoBuffer)?;
         let memory = self.arena.bytes_mut(&mut buffer, bytes);
-        if planned.op == Op::Write {
-            self.content.fill(planned.sector, memory);
+        if io.op == Op::Write {
+            self.payload.fill(io.sector, memory);
         }
-        match self.plan.write_header {
-            Some(run) if planned.op == Op::Write => header::write_header(memory, run, planned),
+        match self.config.write_header {
+            Some(run) if io.op == Op::Write => header::write_header(memory, run, io),
             Some(run) => header::poison(memory, run),
             None => {}
         }
-        planned.buffer = Some(buffer);
+        io.buffer = Some(buffer);
         Ok(())
     }
 

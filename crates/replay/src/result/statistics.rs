@@ -136,7 +136,7 @@ impl Counter {
             elapsed_s,
             iops: per_second(self.completed),
             bytes_per_s: per_second(self.bytes),
-            wrap_factor: (0..fed.reaches.len()).filter_map(|d| with.wrap_factor(d as u16)).fold(0.0, f64::max),
+            wrap_factor: (0..fed.device_extents.len()).filter_map(|d| with.wrap_factor(d as u16)).fold(0.0, f64::max),
             max_in_flight: counters.max_in_flight,
             max_pushed_back: counters.max_pushed_back,
             delay_us: self.delay.quantiles().filter(|_| timed),

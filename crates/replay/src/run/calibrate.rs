@@ -24,8 +24,8 @@ use crate::issuer::{Hybrid, Idle, IssueRules, Issuer, IssuerParts, Limits, Sleep
 use crate::pipeline::buffers::{Pool, UNIT_BYTES};
 use crate::pipeline::inline_stages::{InlineIdle, InlineStages};
 use crate::pipeline::io::{CompletedIo, PreparedIo};
-use crate::pipeline::payload::Content;
-use crate::pipeline::prepare::{Plan, Preparer, Supplies};
+use crate::pipeline::payload::Payload;
+use crate::pipeline::prepare::{PrepareConfig, PrepareInputs, Preparer};
 use crate::result::completion_log::{CompletionLog, Progress};
 use crate::result::fidelity::NEEDED_PCT;
 use crate::result::journal::JournalWriter;
@@ -104,7 +104,7 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
     let limits = Limits::of(options, 1);
     let pool = Pool::new(options.issuing.buffers.min(64 << 20))?;
     let arena = Arc::clone(pool.arena());
-    let (planned_in, planned_out) = RingBuffer::new(options.queue());
+    let (prepared_in, prepared_out) = RingBuffer::new(options.queue());
     let (done_in, done_out) = RingBuffer::new((limits.slots() * 2).max(65_536));
     let (returned_in, returned_out) = RingBuffer::new((pool.largest() / UNIT_BYTES) as usize);
     let (stalls_in, stalls_out) = RingBuffer::new(STALLS);
@@ -117,11 +117,11 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
     let schedule = Schedule::new(Iterations::new(load, Window::default(), None), TimeMap::new(1.0, false));
     let geometry = Geometry { sectors: PLACES * 8, block_sectors: 1 };
     let routes = Routes::new(vec![geometry], Map::all_to_first(), Rules::default(), Vec::new());
-    let plan = Plan { routes, has_data: true, write_header: None, ahead: options.issuing.ahead_time };
-    let supplies = Supplies { schedule, plan, pool, content: Content::new(&options.data, 1) };
-    let feeder = Preparer::new(clock, supplies, stop, planned_in, returned_out);
+    let config = PrepareConfig { routes, has_data: true, write_header: None, ahead: options.issuing.ahead_time };
+    let inputs = PrepareInputs { schedule, config, pool, payload: Payload::new(&options.data, 1) };
+    let feeder = Preparer::new(clock, inputs, stop, prepared_in, returned_out);
     let recorder = CompletionLog::new(done_out, stalls_out, returned_in, arena, journal, stop, &progress);
-    let ends = (planned_out, done_in, stall_monitor);
+    let ends = (prepared_out, done_in, stall_monitor);
     let enter = || {
         lock_memory();
         isolation.inspect(|isolation| isolation.enter());

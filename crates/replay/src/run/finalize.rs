@@ -17,7 +17,7 @@ use crate::device::{self, Device};
 use crate::error::{Error, Result};
 use crate::host::contention::Contention;
 use crate::issuer::{LoopCounters, Pace};
-use crate::pipeline::prepare::{PrepareStats, raise};
+use crate::pipeline::prepare::{PrepareStats, raise_extent};
 use crate::result::completion_log::Recorded;
 use crate::result::journal::Journal;
 use crate::result::statistics::{Closing, Counter};
@@ -201,7 +201,7 @@ pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
     let mut fed = PrepareStats { devices: metadata.devices.clone(), ..PrepareStats::default() };
     let mut counters = LoopCounters::default();
     while let Some(record) = rows.read().map_err(|e| Error::file(journal, e))? {
-        raise(&mut fed.reaches, record.device, record.source_sector + record.sectors);
+        raise_extent(&mut fed.device_extents, record.device, record.source_sector + record.sectors);
         counters.max_in_flight = counters.max_in_flight.max(record.in_flight);
         counter.add(&record);
     }

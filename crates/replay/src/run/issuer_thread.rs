@@ -22,7 +22,7 @@ use crate::issuer::{
 use crate::pipeline::buffers::{Arena, Pool};
 use crate::pipeline::inline_stages::{InlineIdle, InlineStages};
 use crate::pipeline::io::{CompletedIo, PreparedIo};
-use crate::pipeline::prepare::Prepare;
+use crate::pipeline::prepare::PrepareOutcome;
 use crate::result::completion_log::{Progress, Recorded};
 use crate::schedule::clock::Monotonic;
 use crate::verify::Verify;
@@ -56,7 +56,7 @@ pub struct Looped {
     /// What the target has to say beyond what it said before.
     pub warnings: Vec<String>,
     /// Results of the other stages, if the loop ran them inline.
-    pub stages: Option<(Prepare, Recorded)>,
+    pub stages: Option<(PrepareOutcome, Recorded)>,
 }
 
 /// The thread of the issuing loop.
@@ -153,7 +153,7 @@ impl<'a> IssuerThread<'a> {
         clock: Monotonic,
         target: T,
         idle: I,
-        finish: impl FnOnce(I) -> Option<(Prepare, Recorded)>,
+        finish: impl FnOnce(I) -> Option<(PrepareOutcome, Recorded)>,
         before: &[String],
         after: &After,
     ) -> Option<LastDone> {

@@ -33,8 +33,8 @@ use crate::host::machine;
 use crate::issuer::{IssueRules, Limits, StallMonitor, Stop};
 use crate::pipeline::buffers::{Pool, UNIT_BYTES};
 use crate::pipeline::inline_stages::InlineStages;
-use crate::pipeline::payload::Content;
-use crate::pipeline::prepare::{Plan, Prepare, Preparer, Supplies};
+use crate::pipeline::payload::Payload;
+use crate::pipeline::prepare::{PrepareConfig, PrepareInputs, PrepareOutcome, Preparer};
 use crate::result::completion_log::{CompletionLog, Progress};
 use crate::result::journal;
 use crate::result::journal::JournalWriter;
@@ -66,7 +66,7 @@ pub struct Prepared {
     prescan: Option<Prescan>,
     journal: JournalWriter,
     pool: Pool,
-    content: Content,
+    payload: Payload,
     metadata: Metadata,
     warnings: Vec<String>,
     /// Undone when the run has ended.
@@ -133,7 +133,7 @@ impl Prepared {
             &metadata,
             prescan.as_ref().map_or(0, |s| s.expected(&options)),
         )?;
-        let content = Content::new(&options.data, seed);
+        let payload = Payload::new(&options.data, seed);
         let stop = Arc::clone(stop);
         Ok(Self {
             options,
@@ -144,7 +144,7 @@ impl Prepared {
             prescan,
             journal,
             pool,
-            content,
+            payload,
             metadata,
             warnings,
             isolation,
@@ -209,7 +209,7 @@ impl Prepared {
             self.devices.iter().for_each(Device::mark);
         }
         let files = self.devices.iter().map(claimed).collect::<Result<_>>()?;
-        let (planned_in, planned_out) = RingBuffer::new(self.options.queue());
+        let (prepared_in, prepared_out) = RingBuffer::new(self.options.queue());
         // Room for everything in flight or waiting, and as much again for the recorder's naps.
         let (done_in, done_out) = RingBuffer::new((rules.limits.slots() * 2).max(65_536));
         let buffers = (self.pool.largest() / UNIT_BYTES) as usize;
@@ -228,7 +228,7 @@ impl Prepared {
             arena: Arc::clone(&arena),
             stop,
             stall_monitor: StallMonitor::new(&progress.in_flight, stalls_in),
-            input: planned_out,
+            input: prepared_out,
             output: done_in,
             run,
             geometries: &geometries,
@@ -254,13 +254,13 @@ impl Prepared {
             // Where it cannot be, entries cannot be either, and the recorder will say so.
             let _ = self.journal.restate(&self.metadata);
             let routes = targets::routes(options, self.prescan.as_ref(), &self.devices, &self.map);
-            let plan = Plan::of(options, routes, run);
+            let config = PrepareConfig::of(options, routes, run);
             let again: Option<Reopen<'_>> = options.modes.again.then(|| {
                 Box::new(|| crate::run::prescan::ahead(options, crate::run::prescan::open(options, shared)?)) as _
             });
             let schedule = options.schedule(Iterations::new(self.load, options.time.window, again));
-            let supplies = Supplies { schedule, plan, pool: self.pool, content: self.content };
-            let feeder = Preparer::new(clock, supplies, stop, planned_in, returned_out);
+            let inputs = PrepareInputs { schedule, config, pool: self.pool, payload: self.payload };
+            let feeder = Preparer::new(clock, inputs, stop, prepared_in, returned_out);
             let discarded: Vec<_> = self.devices.iter().map(Discarded::on).collect();
             let checker = run.map(|run| Checker::of(options, run).with_discards(discarded));
             let recorder = CompletionLog::new(done_out, stalls_out, returned_in, arena, self.journal, stop, progress)
@@ -281,7 +281,7 @@ impl Prepared {
                 let fed = feeder.join().expect("the feeder does not panic");
                 (fed, recorder.join().expect("the recorder does not panic"))
             });
-            let (Prepare { fed, outcome, memory }, mut recorded) =
+            let (PrepareOutcome { stats: fed, outcome, memory }, mut recorded) =
                 beside.or(looped.stages.take()).expect("in threads of their own, or with the loop");
             let counted = meters.iter().filter_map(Meter::read).collect();
             self.metadata.complete = !stop.is_requested();

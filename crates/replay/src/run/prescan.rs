@@ -10,8 +10,8 @@ use crate::config::issuing::Wait;
 use crate::config::options::Options;
 use crate::error::{Error, Result};
 use crate::issuer::Stop;
-use crate::pipeline::prefetch::Ahead;
-use crate::pipeline::prepare::raise;
+use crate::pipeline::prefetch::PrefetchReader;
+use crate::pipeline::prepare::raise_extent;
 use crate::schedule::Window;
 use crate::schedule::iterations::period;
 
@@ -33,7 +33,7 @@ pub struct Prescan {
     /// The load's devices.
     pub devices: Vec<Device>,
     /// The first sector behind the highest request of each device; empty where nobody asked for it.
-    pub reaches: Vec<u64>,
+    pub device_extents: Vec<u64>,
 }
 
 impl Prescan {
@@ -79,7 +79,11 @@ pub fn open(options: &Options, stop: &Arc<Stop>) -> Result<Box<dyn Reader<Reques
 
 /// The same for the run itself: a loop with deadlines must not wait for a piece of the load to be unpacked.
 pub fn ahead(options: &Options, load: Box<dyn Reader<Request>>) -> Result<Box<dyn Reader<Request>>> {
-    Ok(if options.wait() == Wait::Inline && options.keeps_times() { Box::new(Ahead::start(load)?) } else { load })
+    Ok(if options.wait() == Wait::Inline && options.keeps_times() {
+        Box::new(PrefetchReader::start(load)?)
+    } else {
+        load
+    })
 }
 
 /// Counts the requests in the window: from the footer if the file has totals, else by reading it. `None` for a pipe.
@@ -104,7 +108,7 @@ pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
     }
     let mut longest_moved = 0;
     let mut inside = Metadata::new(Kind::Load, "window");
-    let mut reaches = Vec::new();
+    let mut device_extents = Vec::new();
     while let Some(request) = reader.next()? {
         if request.at >= window.end {
             break;
@@ -118,7 +122,7 @@ pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
             if matches!(request.op, Op::Read | Op::Write) {
                 longest_moved = request.sectors.0.max(longest_moved);
             }
-            raise(&mut reaches, request.device, request.end());
+            raise_extent(&mut device_extents, request.device, request.end());
         }
     }
     if stop.is_requested() {
@@ -135,13 +139,13 @@ pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
             }
         )));
     }
-    Ok(Some(of(&inside, reader.metadata(), longest_moved, reaches)))
+    Ok(Some(of(&inside, reader.metadata(), longest_moved, device_extents)))
 }
 
 /// Sectors up to which it makes no difference which kind of request is so long: no device splits it, no buffer is large.
 const SHORT: u64 = 256;
 
-fn of(window: &Metadata, load: &Metadata, longest_moved: u64, reaches: Vec<u64>) -> Prescan {
+fn of(window: &Metadata, load: &Metadata, longest_moved: u64, device_extents: Vec<u64>) -> Prescan {
     let counts = &window.counts;
     Prescan {
         requests: counts.requests,
@@ -151,7 +155,7 @@ fn of(window: &Metadata, load: &Metadata, longest_moved: u64, reaches: Vec<u64>)
         span: window.span,
         longest_moved,
         devices: load.devices.clone(),
-        reaches,
+        device_extents,
     }
 }
 

@@ -62,7 +62,7 @@ pub fn open(options: &Options, known: &[trace::Device], is_read: bool) -> Result
 /// Refuses a load that reaches beyond its target, where that was asked for.
 pub fn check_fit(options: &Options, prescan: Option<&Prescan>, devices: &[Device], map: &Map) -> Result<()> {
     let Some(prescan) = prescan.filter(|_| options.target.rules.fit == Fit::Reject) else { return Ok(()) };
-    for (number, &reach) in prescan.reaches.iter().enumerate() {
+    for (number, &reach) in prescan.device_extents.iter().enumerate() {
         let Some(target) = map.target_of(DeviceId(number as u16)) else { continue };
         let Device { path, geometry, .. } = &devices[usize::from(target)];
         if reach > geometry.sectors {
@@ -95,7 +95,7 @@ pub fn routes(options: &Options, prescan: Option<&Prescan>, devices: &[Device], 
 /// scaled alike; else what the part at hand reaches.
 fn extents(prescan: &Prescan) -> Vec<u64> {
     let size = |number: usize| prescan.devices.get(number).and_then(|device| device.sectors).unwrap_or(0);
-    prescan.reaches.iter().enumerate().map(|(number, &reach)| reach.max(size(number))).collect()
+    prescan.device_extents.iter().enumerate().map(|(number, &reach)| reach.max(size(number))).collect()
 }
 
 /// `run.targets` of the footer.

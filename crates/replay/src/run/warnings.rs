@@ -66,8 +66,8 @@ fn reach(options: &Options, map: &Map, target: u16, prescan: Option<&Prescan>, l
         return Some(LoadExtent::DeviceSize(largest));
     }
     let prescan = prescan?;
-    let reaches = prescan.reaches.iter().enumerate().filter(|(number, _)| goes_there(*number));
-    if let Some((_, &most)) = reaches.max_by_key(|(_, reach)| **reach) {
+    let device_extents = prescan.device_extents.iter().enumerate().filter(|(number, _)| goes_there(*number));
+    if let Some((_, &most)) = device_extents.max_by_key(|(_, reach)| **reach) {
         return Some(LoadExtent::AtLeast(most));
     }
     (0..prescan.devices.len().max(1)).all(goes_there).then_some(LoadExtent::AtLeast(prescan.span.max_end_sector))

@@ -1,8 +1,8 @@
-//! Blocks that are random in part: first random bytes, then a run of the filler, which is what a compressor saves.
+//! Blocks of random bytes followed by a compressible run of filler.
 //!
-//! One run for each block, because each run costs a compressor some bytes to describe: with zstd and lz4 up to 2 % of what
-//! it compresses at once. So the run of a compressible block is 1 % longer than what shall be saved, which is the middle.
-//! Some bytes are random whatever was asked for, so that no two blocks are equal but by `--dedupe`.
+//! There is one run per block, because a compressor needs some bytes to describe each run: with zstd and lz4 up to 2 % of
+//! its input. To centre this error, the run is 1 % longer than the requested savings. Some bytes are always random, so
+//! that blocks are equal only through `--dedupe`.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -11,21 +11,21 @@ use serde::Serialize;
 use super::duplicates::{Duplicates, Origin};
 use super::percent::Percent;
 
-/// The unit in which storages compress and look for duplicates, and the one in which the shares asked for hold.
+/// The unit in which storage systems compress and deduplicate, and for which the requested shares hold.
 pub const BLOCK_BYTES: usize = 4096;
 
-/// What follows the random part of a block.
+/// The content of a block after its random bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Filler {
-    /// 0xdeadbeef: storages that leave out runs of zeros must compress it all the same.
+    /// 0xdeadbeef: compressible, but not skipped as a run of zeros.
     Deadbeef,
-    /// Zeros, as the reference replayer leaves them.
+    /// Zeros, as the reference replayer writes.
     Zero,
 }
 
 impl Filler {
-    /// Fills a run with it.
+    /// Fills these bytes.
     pub fn fill(self, bytes: &mut [u8]) {
         match self {
             Self::Zero => bytes.fill(0),
@@ -38,16 +38,16 @@ impl Filler {
     }
 }
 
-/// Enough that no two of billions of blocks are likely to be equal by chance.
-const LEAST_RANDOM: usize = 8;
+/// Enough that among billions of blocks no two are likely to be equal by chance.
+const MIN_RANDOM_BYTES: usize = 8;
 
-/// Marks the numbers of parts of blocks, which are numbered apart: a whole block never repeats a part.
-const PART: u64 = 1 << 63;
+/// Set in the numbers of partial blocks, so that a whole block never equals a part.
+const PARTIAL_BLOCK: u64 = 1 << 63;
 
-/// Spreads numbers over all 64 bits; odd, so that no two become one.
+/// Spreads numbers over 64 bits; odd, so that different numbers stay different.
 const SPREAD: u64 = 0xd134_2543_de82_ef95;
 
-/// Makes blocks and parts of blocks.
+/// Generates whole and partial blocks.
 #[derive(Debug)]
 pub struct Blocks {
     random: Percent,
@@ -58,26 +58,27 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// With `random` of each block random and the rest `filler`; `dedupe` of all blocks repeat one before.
+    /// Blocks with this share of `random` bytes and the rest `filler`; the share `dedupe` of them repeats an earlier
+    /// block.
     pub fn new(random: Percent, filler: Filler, dedupe: Percent, seed: u64) -> Self {
         Self { random, filler, duplicates: Duplicates::new(dedupe, seed), seed, parts: 0 }
     }
 
-    /// Fills a whole block. Whether it is a duplicate.
+    /// Fills a whole block. Returns whether it is a duplicate.
     pub fn fill_block(&mut self, block: &mut [u8]) -> bool {
-        let origin = self.duplicates.deal();
-        let (Origin::Fresh(number) | Origin::Copy(number)) = origin;
+        let origin = self.duplicates.next_origin();
+        let (Origin::New(number) | Origin::Copy(number)) = origin;
         self.fill(number, block);
         matches!(origin, Origin::Copy(_))
     }
 
-    /// Fills a part of a block, which is never a duplicate.
+    /// Fills a partial block, which is never a duplicate.
     pub fn fill_part(&mut self, part: &mut [u8]) {
         self.parts += 1;
-        self.fill(PART | self.parts, part);
+        self.fill(PARTIAL_BLOCK | self.parts, part);
     }
 
-    /// The same number makes the same bytes: what is repeated need not be remembered.
+    /// A number always gives the same bytes, so that repeated blocks need not be stored.
     fn fill(&self, number: u64, bytes: &mut [u8]) {
         let (random, rest) = bytes.split_at_mut(self.random_bytes(bytes.len()));
         let key = self.seed.wrapping_add(number.wrapping_mul(SPREAD));
@@ -85,10 +86,10 @@ impl Blocks {
         self.filler.fill(rest);
     }
 
-    /// How many of so many bytes are random.
+    /// Number of random bytes among `length` bytes.
     fn random_bytes(&self, length: usize) -> usize {
-        let asked = self.random.of(length);
+        let requested = self.random.of(length);
         let cost = if self.filler == Filler::Deadbeef && self.random < Percent::ALL { length / 100 } else { 0 };
-        asked.saturating_sub(cost).max(LEAST_RANDOM).min(length)
+        requested.saturating_sub(cost).max(MIN_RANDOM_BYTES).min(length)
     }
 }

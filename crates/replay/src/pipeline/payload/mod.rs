@@ -1,13 +1,13 @@
-//! What is written: bytes made afresh for each request, so that no device saves itself the work, or as much of it as it
-//! is meant to save.
+//! Data of writes: new for each request, so that no device can avoid storing it, except for the share that it is meant to
+//! compress or deduplicate.
 //!
-//! Everything is laid out in blocks of 4 KiB by their position on the target: the unit in which storages compress and
-//! find duplicates. A request covers whole blocks and, at its ends, parts of some. Each is made on its own:
+//! Data is laid out in 4 KiB blocks by position on the target, the unit in which storage systems compress and
+//! deduplicate. A request covers whole blocks and, at its ends, parts of blocks. Each is generated separately:
 //!
 //! ```text
 //!  ├──────── a block ────────┤├──────── a block ────────┤
-//!  [ random …… ][ filler …… ][ random …… ][ filler …… ]      blocks:      a part random, then a run that compresses
-//!                             ╰─ the same bytes as a block written before     duplicates:  which blocks are copies
+//!  [ random …… ][ filler …… ][ random …… ][ filler …… ]      blocks:      random bytes, then a compressible run
+//!                             ╰─ the same bytes as an earlier block           duplicates:  which blocks are copies
 //! ```
 
 mod blocks;
@@ -27,9 +27,9 @@ pub use spec::DataSpec;
 use blocks::Blocks;
 use pattern::Tile;
 
-/// Makes the data of writes, in the order in which they are asked for.
+/// Generates the data of writes.
 #[derive(Debug)]
-pub struct Content {
+pub struct Payload {
     source: Source,
     written: Written,
 }
@@ -41,8 +41,8 @@ enum Source {
     Blocks(Box<Blocks>),
 }
 
-impl Content {
-    /// The same seed makes the same data.
+impl Payload {
+    /// The same seed generates the same data.
     pub fn new(spec: &DataSpec, seed: u64) -> Self {
         let source = match spec {
             DataSpec::Zero => Source::Zero,
@@ -54,7 +54,7 @@ impl Content {
         Self { source, written: Written::default() }
     }
 
-    /// Fills what will be written from the sector `at` of the target on.
+    /// Fills the data of a write that begins at this sector of the target.
     pub fn fill(&mut self, at: Sector, bytes: &mut [u8]) {
         self.written.bytes += bytes.len() as u64;
         for (offset, piece) in pieces(at, bytes) {
@@ -69,13 +69,13 @@ impl Content {
         }
     }
 
-    /// What was made so far.
+    /// Data generated so far.
     pub fn written(&self) -> Written {
         self.written
     }
 }
 
-/// The blocks, or parts of blocks, that a request covers: each with the byte of the target where it begins.
+/// The blocks and partial blocks that a request covers, with their positions in bytes.
 fn pieces(at: Sector, mut bytes: &mut [u8]) -> impl Iterator<Item = (u64, &mut [u8])> {
     let mut offset = at.bytes();
     std::iter::from_fn(move || {

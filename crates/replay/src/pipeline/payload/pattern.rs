@@ -1,26 +1,26 @@
-//! Data that is the same few bytes over and over. Each byte depends on its place on the target alone, so that whoever
-//! looks at the target later can tell what belongs there, however it was cut into requests.
+//! A repeated pattern. Each byte depends only on its position on the target, so that the content of a target can be
+//! checked later, however it was divided into requests.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// The bytes that are repeated: 1 to 512 of them.
+/// The repeated bytes, 1 to 512 of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(Vec<u8>);
 
-/// The longest pattern: a sector.
-const MOST_BYTES: usize = 512;
+/// Maximum length: a sector.
+const MAX_BYTES: usize = 512;
 
 impl FromStr for Pattern {
     type Err = String;
 
-    /// Two hexadecimal digits for each byte, `0x` before them or not.
+    /// Parses two hexadecimal digits per byte, with or without `0x` in front.
     fn from_str(text: &str) -> Result<Self, String> {
         let digits = text.strip_prefix("0x").unwrap_or(text);
-        let wrong = || format!("`{text}` is no pattern: give 1 to {MOST_BYTES} bytes, each as two hexadecimal digits");
-        if !digits.len().is_multiple_of(2) || !(1..=MOST_BYTES).contains(&(digits.len() / 2)) {
+        let wrong = || format!("invalid pattern `{text}`: give 1 to {MAX_BYTES} bytes, each as two hexadecimal digits");
+        if !digits.len().is_multiple_of(2) || !(1..=MAX_BYTES).contains(&(digits.len() / 2)) {
             return Err(wrong());
         }
         let values: Option<Vec<u8>> = digits.chars().map(|c| c.to_digit(16).map(|d| d as u8)).collect();
@@ -50,13 +50,13 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// Of a pattern.
+    /// Repeats a pattern.
     pub fn new(pattern: &Pattern) -> Self {
         let period = pattern.0.len();
         Self { bytes: pattern.0.repeat(8192usize.div_ceil(period)), period }
     }
 
-    /// Fills the bytes that lie `offset` bytes behind the target's beginning, and further on.
+    /// Fills bytes that begin at this offset on the target.
     pub fn fill(&self, offset: u64, bytes: &mut [u8]) {
         let phase = (offset % self.period as u64) as usize;
         let (first, rest) = bytes.split_at_mut(bytes.len().min(self.bytes.len() - phase));
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_are_read_and_shown_in_hexadecimal() {
+    fn patterns_are_parsed_and_displayed_in_hexadecimal() {
         assert_eq!("DEADbeef".parse::<Pattern>().unwrap().to_string(), "deadbeef");
         assert_eq!("0x00ff".parse::<Pattern>().unwrap().to_string(), "00ff");
         for wrong in ["", "0x", "f", "fff", "xy", "dead beef", "äa", &"00".repeat(513)] {
@@ -83,10 +83,10 @@ mod tests {
     }
 
     proptest! {
-        /// The byte at x is the pattern's byte at x modulo its length, wherever a request begins.
+        /// The byte at position x is the pattern's byte at x modulo its length.
         #[test]
         fn each_byte_depends_on_its_place_alone(
-            pattern in prop::collection::vec(any::<u8>(), 1..=MOST_BYTES), offset in 0u64..1 << 40, length in 0usize..40_000
+            pattern in prop::collection::vec(any::<u8>(), 1..=MAX_BYTES), offset in 0u64..1 << 40, length in 0usize..40_000
         ) {
             let mut bytes = vec![0; length];
             Tile::new(&Pattern(pattern.clone())).fill(offset, &mut bytes);

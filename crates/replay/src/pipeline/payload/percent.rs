@@ -1,19 +1,19 @@
-//! A share in whole percent.
+//! Whole percentages.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
 
-/// From 0 to 100.
+/// A percentage from 0 to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct Percent(u8);
 
 impl Percent {
-    /// Nothing.
+    /// 0 %.
     pub const NONE: Self = Self(0);
-    /// Everything.
+    /// 100 %.
     pub const ALL: Self = Self(100);
 
     /// `None` above 100.
@@ -21,17 +21,17 @@ impl Percent {
         (percent <= 100).then_some(Self(percent))
     }
 
-    /// From 0 to 100.
+    /// The number, from 0 to 100.
     pub fn get(self) -> u8 {
         self.0
     }
 
-    /// What remains to 100.
+    /// The difference to 100 %.
     pub fn rest(self) -> Self {
         Self(100 - self.0)
     }
 
-    /// That share of so many, rounded.
+    /// This share of `whole`, rounded.
     pub fn of(self, whole: usize) -> usize {
         (whole * usize::from(self.0) + 50) / 100
     }
@@ -46,14 +46,10 @@ impl fmt::Display for Percent {
 impl FromStr for Percent {
     type Err = String;
 
-    /// `50` and `50%` are the same.
+    /// Parses `50` or `50%`.
     fn from_str(text: &str) -> Result<Self, String> {
         let number = text.strip_suffix('%').unwrap_or(text).trim_end();
-        number
-            .parse()
-            .ok()
-            .and_then(Self::new)
-            .ok_or_else(|| "give a whole number of percent, from 0 to 100".to_owned())
+        number.parse().ok().and_then(Self::new).ok_or_else(|| "give a whole percentage from 0 to 100".to_owned())
     }
 }
 
@@ -71,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_share_is_refused() {
+    fn invalid_percentages_are_refused() {
         assert_eq!("50".parse(), Ok(Percent(50)));
         assert_eq!("100%".parse(), Ok(Percent::ALL));
         for wrong in ["101", "-1", "", "%", "0.5", "300", "50%%"] {

@@ -1,4 +1,4 @@
-//! What the data of writes is, as the engine and the footer have it.
+//! Specification of the data of writes.
 
 use std::fmt;
 
@@ -10,58 +10,58 @@ use super::blocks::{BLOCK_BYTES, Filler};
 use super::pattern::Pattern;
 use super::percent::Percent;
 
-/// What the data of writes is. Kept in the run's footer as it is here.
+/// The data of writes, as serialized in the run's footer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DataSpec {
     /// Zeros.
     Zero,
-    /// The same few bytes over and over.
+    /// A repeated pattern.
     Pattern {
-        /// These.
+        /// Its bytes.
         hex: Pattern,
     },
-    /// Fresh random bytes, or blocks that are random in part.
+    /// Random bytes, or blocks that are partly random.
     Random {
-        /// How much of each block is random.
+        /// Share of random bytes in each block.
         random_pct: Percent,
-        /// What the rest of each block is.
+        /// Content of the rest of each block.
         filler: Filler,
-        /// How many of all blocks repeat an earlier one.
+        /// Share of blocks that repeat an earlier one.
         dedupe_pct: Percent,
     },
 }
 
 impl Default for DataSpec {
-    /// Random throughout.
+    /// Random bytes only.
     fn default() -> Self {
         Self::Random { random_pct: Percent::ALL, filler: Filler::Deadbeef, dedupe_pct: Percent::NONE }
     }
 }
 
 impl DataSpec {
-    /// Why results on this data may be too good, if they may.
-    pub fn doubt(&self) -> Option<String> {
+    /// A warning if this data can make storage look faster.
+    pub fn warning(&self) -> Option<String> {
         let what = match self {
             Self::Zero => "zeros were written",
             Self::Pattern { .. } => "the same pattern was written everywhere",
             Self::Random { .. } => return None,
         };
         Some(format!(
-            "{what}: many storages store nothing of such data, and look faster than they are; --data random writes what \
-             they cannot save"
+            "{what}: many storage systems do not store such data, and therefore look faster than they are; use --data \
+             random"
         ))
     }
 
-    /// By how much what was written falls short of the duplicates asked for, if it does.
-    pub fn shortfall(&self, written: &Written) -> Option<String> {
+    /// A warning if fewer duplicates were written than requested.
+    pub fn duplicate_shortfall(&self, written: &Written) -> Option<String> {
         let Self::Random { dedupe_pct, .. } = *self else { return None };
-        let found = written.duplicates as f64 * BLOCK_BYTES as f64 / written.bytes.max(1) as f64 * 100.0;
-        (written.bytes > 0 && found < f64::from(dedupe_pct.get()) - 2.0).then(|| {
+        let actual = written.duplicates as f64 * BLOCK_BYTES as f64 / written.bytes.max(1) as f64 * 100.0;
+        (written.bytes > 0 && actual < f64::from(dedupe_pct.get()) - 2.0).then(|| {
             format!(
-                "{} of what was written is duplicates, not {dedupe_pct}: only whole blocks of 4 KiB can be, and \
-                 {} of {} blocks were written in part",
-                human::percent(found / 100.0),
+                "{} of the written data is duplicates, not {dedupe_pct}: only whole blocks of 4 KiB can be duplicates, and \
+                 {} of {} blocks were written partially",
+                human::percent(actual / 100.0),
                 human::count(written.partial_blocks),
                 human::count(written.partial_blocks + written.blocks)
             )
@@ -70,7 +70,7 @@ impl DataSpec {
 }
 
 impl fmt::Display for DataSpec {
-    /// For people: what is written, in a few words.
+    /// A short description for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Zero => f.write_str("zeros"),

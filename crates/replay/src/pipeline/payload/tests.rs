@@ -1,4 +1,4 @@
-//! What compressors and a deduplicator find in the data, beside what was asked for.
+//! Measures the data with compressors and a deduplicator.
 
 use std::collections::HashSet;
 
@@ -16,18 +16,18 @@ fn compressible(share: u8, dedupe: u8) -> DataSpec {
     DataSpec::Random { random_pct: percent(share).rest(), filler: Filler::Deadbeef, dedupe_pct: percent(dedupe) }
 }
 
-/// Data as it would lie on a target that was written from its beginning on by requests of so many bytes.
-fn made(spec: &DataSpec, bytes: usize, request: usize) -> Vec<u8> {
-    let (mut content, mut all) = (Content::new(spec, 1), vec![0x55; bytes]);
+/// The content of a target that was written from its beginning by requests of this size.
+fn written_data(spec: &DataSpec, bytes: usize, request: usize) -> Vec<u8> {
+    let (mut payload, mut all) = (Payload::new(spec, 1), vec![0x55; bytes]);
     for (i, piece) in all.chunks_mut(request).enumerate() {
-        content.fill(Sector((i * request / 512) as u64), piece);
+        payload.fill(Sector((i * request / 512) as u64), piece);
     }
     all
 }
 
 type Compressor<'a> = &'a dyn Fn(&[u8]) -> usize;
 
-/// What is saved, in percent, when each unit of so many bytes is compressed on its own.
+/// Savings in percent if each unit of this size is compressed separately.
 fn saved(data: &[u8], unit: usize, compressor: Compressor<'_>) -> f64 {
     let compressed: usize = data.chunks(unit).map(|u| compressor(u).min(u.len())).sum();
     100.0 - compressed as f64 / data.len() as f64 * 100.0
@@ -41,22 +41,22 @@ fn lz4(data: &[u8]) -> usize {
     lz4_flex::block::compress(data).len()
 }
 
-/// How many blocks, in percent, need not be stored because their like is.
+/// Share of blocks, in percent, that a deduplicator does not store.
 fn duplicates(data: &[u8]) -> f64 {
     let distinct: HashSet<&[u8]> = data.chunks(BLOCK_BYTES).collect();
     100.0 - distinct.len() as f64 * 100.0 / (data.len() / BLOCK_BYTES) as f64
 }
 
-fn assert_near(found: f64, asked: f64, what: &str) {
-    assert!((found - asked).abs() <= 2.0, "{what}: {asked} % asked for, {found:.2} % found");
+fn assert_near(actual: f64, requested: f64, what: &str) {
+    assert!((actual - requested).abs() <= 2.0, "{what}: {requested} % requested, {actual:.2} % actual");
 }
 
 #[test]
-fn each_compressor_finds_in_each_unit_what_was_asked_for() {
+fn compression_of_each_unit_saves_the_requested_share() {
     let (zstd_1, zstd_3) = (zstd(1), zstd(3));
     let compressors: [(&str, Compressor<'_>); 3] = [("zstd -1", &zstd_1), ("zstd -3", &zstd_3), ("lz4", &lz4)];
     for share in [0, 1, 2, 3, 5, 10, 25, 33, 50, 66, 75, 90, 97, 99, 100] {
-        let data = made(&compressible(share, 0), 8 * MIB, 64 << 10);
+        let data = written_data(&compressible(share, 0), 8 * MIB, 64 << 10);
         for (name, compressor) in compressors {
             for (unit, size) in [("4 KiB", 4096), ("64 KiB", 65536), ("the stream", data.len())] {
                 assert_near(saved(&data, size, compressor), f64::from(share), &format!("{name} of {unit}"));
@@ -66,10 +66,10 @@ fn each_compressor_finds_in_each_unit_what_was_asked_for() {
 }
 
 #[test]
-fn the_share_holds_for_the_parts_of_blocks_too() {
+fn partial_blocks_have_the_requested_share() {
     for (request, unit) in [(512, 4096), (1024, 4096), (2560, 4096), (20480, 20480), (70656, 4096)] {
         for share in [2, 10, 33, 50, 75, 90, 97] {
-            let data = made(&compressible(share, 0), 138 * request * 8, request);
+            let data = written_data(&compressible(share, 0), 138 * request * 8, request);
             let what = format!("requests of {request} bytes, units of {unit}");
             assert_near(saved(&data, unit, &zstd(3)), f64::from(share), &what);
         }
@@ -77,42 +77,42 @@ fn the_share_holds_for_the_parts_of_blocks_too() {
 }
 
 #[test]
-fn a_deduplicator_finds_the_duplicates_asked_for() {
+fn deduplication_finds_the_requested_share() {
     for share in [0, 1, 10, 50, 90, 99] {
-        assert_near(duplicates(&made(&compressible(0, share), 16 * MIB, MIB)), f64::from(share), "duplicates");
+        assert_near(duplicates(&written_data(&compressible(0, share), 16 * MIB, MIB)), f64::from(share), "duplicates");
     }
 }
 
 #[test]
-fn duplicates_are_left_to_the_deduplicator() {
+fn compressors_do_not_find_duplicates() {
     for (share, dedupe) in [(0, 50), (50, 50), (25, 80)] {
-        let all = made(&compressible(share, dedupe), 128 * MIB, MIB);
+        let all = written_data(&compressible(share, dedupe), 128 * MIB, MIB);
         assert_near(duplicates(&all), f64::from(dedupe), "duplicates");
-        // Where little was written yet, its like is always near; 64 MiB on there is enough to choose from.
+        // At the beginning, copies are near their originals; after 64 MiB they are far enough.
         let data = &all[64 * MIB..];
         for (unit, size) in [("4 KiB", 4096), ("64 KiB", 65536), ("the stream", data.len())] {
             for level in [1, 3] {
                 assert_near(saved(data, size, &zstd(level)), f64::from(share), &format!("zstd -{level} of {unit}"));
             }
         }
-        // A storage that does both keeps the product of both.
+        // Storage that compresses and deduplicates keeps the product of both shares.
         let mut seen = HashSet::new();
         let kept: Vec<&[u8]> = all.chunks(BLOCK_BYTES).filter(|b| seen.insert(*b)).collect();
         let stored: usize = kept.iter().map(|block| zstd(3)(block)).sum();
         let product = (1.0 - f64::from(share) / 100.0) * (1.0 - f64::from(dedupe) / 100.0);
-        assert_near(stored as f64 / all.len() as f64 * 100.0, product * 100.0, "what both leave");
+        assert_near(stored as f64 / all.len() as f64 * 100.0, product * 100.0, "the product of both");
     }
 }
 
 #[test]
-fn overwriting_leaves_the_share_of_duplicates() {
+fn overwriting_keeps_the_share_of_duplicates() {
     let blocks = 1 << 17;
-    let (mut content, mut block, mut device) =
-        (Content::new(&compressible(0, 40), 3), [0; BLOCK_BYTES], vec![0; blocks]);
-    // All of the device in order, then some blocks over and over. The first bytes of a block tell what it is.
+    let (mut payload, mut block, mut device) =
+        (Payload::new(&compressible(0, 40), 3), [0; BLOCK_BYTES], vec![0; blocks]);
+    // The whole device in order, then some blocks repeatedly. The first bytes of a block identify it.
     for i in 0..3 * blocks {
         let at = if i < blocks { i } else { i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 47 };
-        content.fill(Sector(at as u64 * 8), &mut block);
+        payload.fill(Sector(at as u64 * 8), &mut block);
         device[at] = u64::from_le_bytes(block[..8].try_into().unwrap());
     }
     let distinct: HashSet<u64> = device.iter().copied().collect();
@@ -120,10 +120,10 @@ fn overwriting_leaves_the_share_of_duplicates() {
 }
 
 #[test]
-fn of_fill_random_so_much_of_each_block_is_random_and_the_rest_zeros() {
+fn zero_filled_blocks_have_the_requested_share_of_random_bytes() {
     for share in [1, 25, 50, 99] {
         let spec = DataSpec::Random { random_pct: percent(share), filler: Filler::Zero, dedupe_pct: Percent::NONE };
-        let data = made(&spec, MIB, 64 << 10);
+        let data = written_data(&spec, MIB, 64 << 10);
         for block in data.chunks(BLOCK_BYTES) {
             let random = BLOCK_BYTES - block.iter().rev().take_while(|byte| **byte == 0).count();
             assert!((random as f64 / BLOCK_BYTES as f64 * 100.0 - f64::from(share)).abs() < 0.5, "{random} bytes");
@@ -133,17 +133,17 @@ fn of_fill_random_so_much_of_each_block_is_random_and_the_rest_zeros() {
 }
 
 #[test]
-fn zero_and_pattern_are_what_they_say() {
-    assert!(made(&DataSpec::Zero, MIB, 4096).iter().all(|byte| *byte == 0));
+fn zero_and_pattern_data_have_the_specified_bytes() {
+    assert!(written_data(&DataSpec::Zero, MIB, 4096).iter().all(|byte| *byte == 0));
     let pattern = DataSpec::Pattern { hex: "c0ffee".parse().unwrap() };
-    let cut_differently = [512, 4096, 10240].map(|request| made(&pattern, 300 * 1024, request));
-    assert!(cut_differently.iter().all(|data| data[..6] == [0xc0, 0xff, 0xee, 0xc0, 0xff, 0xee]));
-    assert!(cut_differently.iter().all(|data| *data == cut_differently[0]));
+    let by_request_size = [512, 4096, 10240].map(|request| written_data(&pattern, 300 * 1024, request));
+    assert!(by_request_size.iter().all(|data| data[..6] == [0xc0, 0xff, 0xee, 0xc0, 0xff, 0xee]));
+    assert!(by_request_size.iter().all(|data| *data == by_request_size[0]));
 }
 
 #[test]
-fn random_data_is_incompressible_and_its_bits_are_even() {
-    let data = made(&DataSpec::default(), 8 * MIB, 64 << 10);
+fn random_data_is_incompressible_and_has_equally_many_ones_and_zeros() {
+    let data = written_data(&DataSpec::default(), 8 * MIB, 64 << 10);
     assert_near(saved(&data, data.len(), &zstd(19)), 0.0, "zstd -19");
     let ones: u64 = data.iter().map(|b| u64::from(b.count_ones())).sum();
     let expected = data.len() as u64 * 4;
@@ -151,15 +151,15 @@ fn random_data_is_incompressible_and_its_bits_are_even() {
 }
 
 proptest! {
-    /// Whatever the requests: every byte is counted once, whole blocks are those of the target, the buffer is made anew
-    /// (nothing of what it held shines through), and the same seed makes the same data.
+    /// For any requests: every byte is counted once, whole blocks are those of the target, buffers are overwritten
+    /// completely, and the same seed generates the same data.
     #[test]
     fn every_request_is_filled_and_counted(
         requests in prop::collection::vec((0u64..10_000, 1usize..40), 1..40), share in 0u8..=100, dedupe in 0u8..=99,
         seed: u64
     ) {
         let spec = compressible(share, dedupe);
-        let (mut one, mut other) = (Content::new(&spec, seed), Content::new(&spec, seed));
+        let (mut one, mut other) = (Payload::new(&spec, seed), Payload::new(&spec, seed));
         let mut expected = Written::default();
         for (sector, sectors) in requests {
             let (mut a, mut b) = (vec![0; sectors * 512], vec![0xff; sectors * 512]);

@@ -34,7 +34,7 @@ impl Closing<'_> {
     /// How many times a device of the load is as large as its target.
     pub(super) fn wrap_factor(&self, device: u16) -> Option<f64> {
         let (_, geometry) = self.target_of(device)?;
-        let reach = self.fed.reaches.get(usize::from(device)).copied().unwrap_or(0);
+        let reach = self.fed.device_extents.get(usize::from(device)).copied().unwrap_or(0);
         Some(reach as f64 / geometry.sectors as f64)
     }
 }
