@@ -10,9 +10,6 @@ SHELL := bash
 LOADS ?= ../shared/loads
 # Where `make install` puts the binary, its man pages and its completions.
 PREFIX ?= /usr/local
-# How the binary in .venv is built; see Cargo.toml.
-PROFILE ?= quick
-
 # A toolchain from rustup is there even if this shell has not been told; so is losetup.
 export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 
@@ -29,11 +26,13 @@ help: ## list the goals
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: system-for-demo $(VENV)/program ## build, replay a load on a file, draw it; says where the pictures are
+demo: system-for-demo $(VENV)/program-quick ## build, replay a load on a file, draw it; says where the pictures are
 	$(BIN)/iosonar demo
 
 .PHONY: test
-test: lint test-rust test-without-clang test-python ## every check and every test, but those of `acceptance`
+test: system-for-test ## every check and every test, but those of `acceptance`
+	$(MAKE) --jobs 2 --output-sync=line built-tests $(VENV)/tools
+	$(MAKE) --jobs 2 --output-sync=line test-rust test-python lint test-without-clang
 
 .PHONY: build
 build: ## build the binary for release: target/release/iosonar
@@ -50,14 +49,14 @@ install: build ## install the binary, its man pages and completions under PREFIX
 	$(BUILT) completions fish > $(SHARE)/fish/vendor_completions.d/iosonar.fish
 
 .PHONY: acceptance
-acceptance: system-for-test $(VENV)/tools $(VENV)/program ## what needs the natural loads: make acceptance LOADS=DIR
+acceptance: system-for-test $(VENV)/tools $(VENV)/program-dev ## what needs the natural loads: make acceptance LOADS=DIR
 	@test -d "$(LOADS)" || { echo "no folder $(LOADS); name that of the natural loads: make acceptance LOADS=DIR" >&2; exit 1; }
 	IOSONAR_LOADS="$(abspath $(LOADS))" cargo test --locked --workspace --features acceptance --test 'acceptance*'
 	IOSONAR_LOADS="$(abspath $(LOADS))" $(BIN)/pytest -m acceptance
 	$(MAKE) test-spark
 
 .PHONY: test-spark
-test-spark: system-for-test $(VENV)/spark $(VENV)/program ## hold the answers of a Spark cluster against the embedded engine's
+test-spark: system-for-test $(VENV)/spark $(VENV)/program-dev ## hold the answers of a Spark cluster against the embedded engine's
 	tools/system.sh spark
 	$(BIN)/pytest -m spark
 
@@ -79,11 +78,11 @@ bench: build ## measure against other programs, as root on a quiet machine: make
 	python3 bench/record_overhead.py $(BUILT)
 
 .PHONY: bench-report
-bench-report: system-for-test $(VENV)/program ## measure what reports of 10 thousand to 10 million requests cost
+bench-report: system-for-test $(VENV)/program-quick ## measure what reports of 10 thousand to 10 million requests cost
 	$(BIN)/python bench/report.py --report $(BIN)/iosonar-report
 
 .PHONY: lint dependencies
-lint: system-for-test $(VENV)/tools $(VENV)/program dependencies
+lint: system-for-test $(VENV)/tools dependencies
 	cargo fmt --check
 	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
 	$(BIN)/ruff check
@@ -92,6 +91,11 @@ lint: system-for-test $(VENV)/tools $(VENV)/program dependencies
 
 dependencies: | system-for-demo ## check that packages use each other as ARCHITECTURE.md says, and files never in a circle
 	"$$(tools/system.sh --python)" tools/check_dependencies.py
+
+# Built once by both processors, before anything else needs them. The binary in .venv shares its libraries.
+.PHONY: built-tests
+built-tests: system-for-test
+	cargo test --locked --workspace --no-run
 
 .PHONY: test-rust test-python
 test-rust: system-for-test ## the tests of the Rust half alone
@@ -103,8 +107,8 @@ test-rust: system-for-test ## the tests of the Rust half alone
 test-without-clang: system-for-test ## that it builds where there is no clang, and that `record` says so
 	CLANG=no-clang-here cargo test --locked --workspace --test without_clang -- --include-ignored
 
-test-python: system-for-test $(VENV)/tools $(VENV)/program ## the tests of the Python half alone
-	$(BIN)/pytest
+test-python: system-for-test $(VENV)/tools $(VENV)/program-dev ## the tests of the Python half alone
+	$(BIN)/pytest --numprocesses 2
 
 .PHONY: system-for-demo system-for-test
 system-for-demo:
@@ -126,10 +130,12 @@ $(VENV)/spark: $(VENV)/tools
 	$(BIN)/python tools/requirements.py spark | $(PIP_INSTALL) --constraint python/requirements.lock --requirement /dev/stdin
 	touch $@
 
-# Both halves, the Python one as it stands in this folder. Cargo goes first by itself, because pip would hide its progress.
-$(VENV)/program: $(VENV)/libraries $(SOURCES)
-	cargo build --profile $(PROFILE) --locked --package iosonar
-	PATH="$(abspath $(BIN)):$$PATH" MATURIN_PEP517_ARGS='--profile $(PROFILE) --locked' \
+# Both halves, the binary of that profile of Cargo.toml, the Python half as it stands in this folder. Cargo goes first by
+# itself, because pip would hide its progress.
+$(VENV)/program-%: $(VENV)/libraries $(SOURCES)
+	rm -f $(VENV)/program-*
+	cargo build --profile $* --locked --package iosonar
+	PATH="$(abspath $(BIN)):$$PATH" MATURIN_PEP517_ARGS='--profile $* --locked' \
 		$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	touch $@
 

@@ -20,7 +20,7 @@ TOP = Path(__file__).resolve().parents[2]
 def iosonar(*words: object) -> str:
     """Runs the binary that stands beside this interpreter, and expects it to succeed; returns its standard output."""
     binary = Path(sys.executable).with_name("iosonar")
-    assert binary.exists(), f"{binary} is missing: `make .venv/program` builds it"
+    assert binary.exists(), f"{binary} is missing: `make .venv/program-dev` builds it"
     done = subprocess.run([binary, *map(str, words)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.args} ended with {done.returncode}: {done.stderr}"
     return done.stdout
