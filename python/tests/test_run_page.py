@@ -207,3 +207,32 @@ def test_many_long_names_leave_room_for_what_happened(tmp_path: Path) -> None:
 def test_how_far_a_load_reaches(open_study: OpenStudy, factor: float, text: str) -> None:
     with open_study(ROWS, run={"statistics": STATISTICS | {"wrap_factor": factor}}) as study:
         assert text in [banner.text for banner in summary(study).checks]
+
+
+@pytest.mark.parametrize(
+    ("options", "lead", "has_delays"),
+    [
+        ({}, "200 requests were replayed: 199 ms of load took 200 ms.", True),
+        ({"closed": "think"}, "200 requests were replayed in a closed loop, in 200 ms.", True),
+        ({"asap": True}, "200 requests were replayed as fast as possible, in 200 ms.", False),
+    ],
+)
+def test_a_run_without_the_times_of_the_load_has_no_demand(
+    open_study: OpenStudy, options: dict[str, Any], lead: str, has_delays: bool
+) -> None:
+    with open_study(ROWS, run={"options": options, "target": {"path": "none", "kind": "none"}}) as study:
+        page = run_page(
+            study, [diagram for diagram in CATALOGUE if diagram.name in ("overview.thrp", "delay.setpoint")]
+        )
+    shown = page.summary
+    assert shown.lead[0] == lead
+    assert ("Delay" in [table.title for table in shown.tables]) is has_delays
+    assert any(tile.label == "Delay p99" for tile in shown.tiles) is has_delays
+    assert any("delay" in banner.text for banner in (*shown.checks, *shown.inconclusive)) is has_delays
+    assert [empty.name for empty in page.empty] == ([] if has_delays else ["delay.setpoint"])
+    throughput = next(f for section in page.sections for f in section.figures if f.name == "overview.thrp")
+    is_timed = not options
+    assert ("demand" in throughput.title) is is_timed
+    assert any("of load" in note.text for note in throughput.notes) is is_timed
+    assert tile(shown, "Throughput")[1] == ("1,005 IO/s demanded" if is_timed else "")
+    assert "none" not in throughput.of

@@ -113,11 +113,14 @@ def report(
             study = Study(requests, options)
             check_window(study)
             diagrams = selection.choose(CATALOGUE, requests)
+            missing: dict[str, list[str]] = {}
             for done in write_report(study, diagrams, OutputOptions(out, format_, theme, data)):
                 for path in done.paths:
                     print_lines(path)
                 if not done.paths:
-                    print_error(f"{done.name} not drawn: {done.reason}")
+                    missing.setdefault(done.reason, []).append(done.name)
+            for reason, names in missing.items():
+                print_error(f"{', '.join(names)} not drawn: {reason}")
             if requests.is_run:
                 judge(study)
 

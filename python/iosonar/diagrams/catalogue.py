@@ -9,6 +9,8 @@ from enum import Enum
 from iosonar.diagrams.study import Study
 from iosonar.figures.model import Empty, Figure
 
+NO_DELAYS = "as fast as possible (--asap): requests have no scheduled times"
+
 
 class Group(Enum):
     """When a diagram is made."""
@@ -31,4 +33,10 @@ class Diagram:
     name: str
     rank: str
     group: Group
-    build: Callable[[Study], Figure | Empty]
+    builder: Callable[[Study], Figure | Empty]
+
+    def build(self, study: Study) -> Figure | Empty:
+        """The figure, or why there is none."""
+        if study.requests.is_run and not study.has_delays and "delay" in self.name.split("."):
+            return Empty(self.name, NO_DELAYS)
+        return self.builder(study)

@@ -98,7 +98,7 @@ def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
     found = fidelity_of(study, index, file)
     if found is None:
         return []
-    if file.run.get("options", {}).get("asap"):
+    if file.option("asap"):
         return [
             Note(NoteKind.FIDELITY, "As fast as possible (--asap): the load's times do not apply", Severity.NEUTRAL)
         ]

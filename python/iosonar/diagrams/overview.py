@@ -28,25 +28,31 @@ AT_ONCE = "all requests have the same time, so there is no rate"
 
 
 def overview(study: Study, name: str, rank: str, unit: Unit) -> Figure | Empty:
-    """Demanded and actual throughput, in requests or bytes per second."""
+    """Demanded and actual throughput, in requests or bytes per second; without the load's times there is no demand."""
     if not study.span.requests:
         return Empty(name, "no requests")
     demand = study.throughput("scheduled_ns")
-    found = [_line(study, demand, unit, Role.DEMAND, "Demand", Stroke.DASHED)]
+    found = []
     notes = list(common_notes(study))
     if study.requests.is_run:
-        actual = study.throughput("completed_ns")
-        found.insert(0, _line(study, actual, unit, Role.ACTUAL, "Actual", Stroke.SOLID))
+        found.append(_line(study, study.throughput("completed_ns"), unit, Role.ACTUAL, "Actual", Stroke.SOLID))
+    if study.has_demand:
+        found.append(_line(study, demand, unit, Role.DEMAND, "Demand", Stroke.DASHED))
+    if study.requests.is_run and study.has_demand:
         notes.append(_ratio(study))
     lines = [line for line in found if line is not None]
     if not lines:
         return Empty(name, AT_ONCE)
     most = max(float(np.nanmax(steps.y)) for steps, _ in lines)
     what = QUANTITIES[unit]
+    if not study.requests.is_run:
+        title = f"{what} demanded, all requests"
+    else:
+        title = f"{what}: demand and actual" if study.has_demand else what
     return Figure(
         name,
         rank,
-        f"{what}: demand and actual" if study.requests.is_run else f"{what} demanded, all requests",
+        title,
         f"{study.of} · {windows_text(study.throughput('completed_ns') if study.requests.is_run else demand)}",
         time_axis(study, "Time"),
         linear_axis(what, unit, most),

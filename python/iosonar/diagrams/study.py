@@ -16,7 +16,7 @@ from iosonar.quantities.span import Span, span
 from iosonar.quantities.throughput import Throughput, throughput, window_for
 from iosonar.quantities.verdict import Verdict, verdict
 from iosonar.quantities.working_set import DEFAULT_WINDOWS_S
-from iosonar.table import Requests
+from iosonar.table import Kind, Requests
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -105,9 +105,20 @@ class Study:
         """Which files this is about, for people."""
         files = self.requests.files
         names = ", ".join(file.name for file in files[:4]) + (f" and {len(files) - 4} more" if len(files) > 4 else "")
-        targets = ", ".join(str(path) for target in files[0].targets if (path := target.get("path")))
+        real = (target for target in files[0].targets if target.get("kind") != "none")
+        targets = ", ".join(str(path) for target in real if (path := target.get("path")))
         where = f" on {targets}" if targets and len(files) == 1 else ""
         return f"{names}{where} · {units.requests(self.span.requests)}"
+
+    @property
+    def has_delays(self) -> bool:
+        """Whether requests of a run had scheduled times; those issued as fast as possible had none."""
+        return any(not file.option("asap") for file in self.requests.files if file.kind is Kind.REPLAY)
+
+    @property
+    def has_demand(self) -> bool:
+        """Whether the load set the times of a run; in a closed loop, the storage sets them."""
+        return any(not (file.option("asap") or file.option("closed")) for file in self.requests.files)
 
     @property
     def window_s(self) -> float:

@@ -147,7 +147,7 @@ def _pairing(a: Side, b: Side) -> tuple[bool, Pairing]:
 
     same = what(a) == what(b) and len(what(a)) == 1 and what(a) != {()}
     # Where the storage makes the times, the same moment is not the same request.
-    closed = any((file.run.get("options") or {}).get("closed") for side in (a, b) for file in side.study.requests.files)
+    closed = any(file.option("closed") for side in (a, b) for file in side.study.requests.files)
     return same, Pairing.PAIRED if same and not closed else Pairing.UNPAIRED
 
 
@@ -224,7 +224,7 @@ def _missed(side: Side) -> Iterator[tuple[str, tuple[Severity, str]]]:
     """The runs of a side that missed their times, with their grade."""
     for index, file in enumerate(side.study.requests.files):
         found = fidelity_of(side.study, index, file)
-        if found is None or not found.requests or file.run.get("options", {}).get("asap"):
+        if found is None or not found.requests or file.option("asap"):
             continue
         grade = grade_of(found)
         if grade[0] is not Severity.GOOD:

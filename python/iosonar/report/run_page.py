@@ -129,7 +129,7 @@ def _summary(study: Study) -> Summary:
         tiles=tuple(_tiles(study)),
         tables=tuple(
             _values(study, measure)
-            for measure in ((LATENCY, DELAY) if run else (LATENCY,))
+            for measure in ((LATENCY, DELAY) if study.has_delays else (LATENCY,))
             if study.distribution(measure)
         ),
         checks=checks,
@@ -177,12 +177,14 @@ def _lead(study: Study) -> Iterator[str]:
     what = f" of {', '.join(sorted(loads))}" if loads else ""
     where = f" on {', '.join(sorted(targets))}" if targets else ""
     were = "was" if span.requests == 1 else "were"
-    speedups = {speed for file in files if (speed := file.run.get("options", {}).get("speedup"))} - {1}
+    speedups = {speed for file in files if (speed := file.option("speedup"))} - {1}
     speed = f", {units.number(float(next(iter(speedups))))} times as fast as recorded" if len(speedups) == 1 else ""
-    yield (
-        f"{units.requests(span.requests)}{what} {were} replayed{where}{speed}: "
-        f"{units.span(demand)} of load took {units.span(took)}."
-    )
+    replayed = f"{units.requests(span.requests)}{what} {were} replayed{where}"
+    if study.has_demand:
+        yield f"{replayed}{speed}: {units.span(demand)} of load took {units.span(took)}."
+    else:
+        how = " in a closed loop" if study.has_delays else " as fast as possible"
+        yield f"{replayed}{how}, in {units.span(took)}."
     yield from _quantiles(study, "Half of the requests")
 
 
@@ -233,7 +235,9 @@ def _tiles(study: Study) -> Iterator[Tile]:
     demand = (span.last_scheduled_s or 0.0) - (span.first_scheduled_s or 0.0)
     yield Tile("Requests", f"{span.requests:,}", _mix(study))
     if found := _work(study):
-        asked = f"{units.count(span.requests / demand)} IO/s demanded" if demand > 0 and run else ""
+        asked = (
+            f"{units.count(span.requests / demand)} IO/s demanded" if demand > 0 and run and study.has_demand else ""
+        )
         yield Tile("Throughput" if run else "Rate", f"{units.count(found.requests / found.seconds)} IO/s", asked)
         data = f"{units.transferred(found.data)} in total"
         yield Tile("Data", f"{units.transferred(found.data / found.seconds)}/s", data)
@@ -245,7 +249,7 @@ def _tiles(study: Study) -> Iterator[Tile]:
         worst = study.verdict(LATENCY)
         yield Tile(f"{of}, max", units.span(worst.maximum_s), f"limit {units.span(worst.limit_s)}" if run else "")
     delays = study.pooled(DELAY)
-    if delays.count and run:
+    if delays.count and study.has_delays:
         late = f"max {units.span(delays.maximum / 1e9)}"
         yield Tile("Delay p99", units.span(delays.quantile(0.99) / 1e9), late)
 
@@ -295,6 +299,8 @@ def _checks(study: Study) -> tuple[tuple[Banner, ...], tuple[Banner, ...]]:
     holding: list[Banner] = []
     inconclusive: list[Banner] = []
     for name, part in verdict.items():
+        if name == "bad_delay" and not study.has_delays:
+            continue
         if isinstance(part, dict) and part["grade"] and (text := _check(name, part)):
             if name == "fidelity" and len(study.requests.files) > 1:
                 text = f"The least faithful run: {text}"

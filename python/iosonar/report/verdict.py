@@ -98,7 +98,7 @@ def _fidelity(study: Study) -> dict[str, Any]:
     worst: dict[str, Any] = {"grade": Grade.GOOD, "reason": ""}
     for index, file in enumerate(study.requests.files):
         found = fidelity_of(study, index, file)
-        if found is None or not found.requests or file.run.get("options", {}).get("asap"):
+        if found is None or not found.requests or file.option("asap"):
             continue
         grade, words = grade_of(found)
         part = {

@@ -60,6 +60,10 @@ class SourceFile:
         """The footer's `run`: options, machine, target and statistics. Empty where there is none."""
         return self.footer.get("run") or {}
 
+    def option(self, name: str) -> Any:
+        """The value of an option of the run, by its name in the footer; None where it is not known."""
+        return (self.run.get("options") or {}).get(name)
+
     @property
     def targets(self) -> list[dict[str, Any]]:
         """What was replayed on, as the footer has it. A run of one target, or of an earlier version, has but one."""

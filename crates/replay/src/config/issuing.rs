@@ -10,14 +10,15 @@ use serde::Serialize;
 
 use crate::host::isolation::Part;
 
-/// The most requests in flight that can be asked for.
+/// The highest depth.
 pub const MOST_DEPTH: usize = 65_536;
 
 /// What the loop keeps to while it issues.
 #[derive(Clone, Debug, clap::Args, Serialize)]
 #[command(next_help_heading = "Issuing")]
 pub struct IssueOptions {
-    /// Queue depth: the most requests in flight (1 to 65536) over all targets; each=N for each target
+    /// Queue depth: the maximum number of requests in flight (1 to 65536), over all targets or, with each=N, for each;
+    /// pushed-back requests do not count
     #[arg(long, alias = "threads", value_name = "N|each=N", default_value = "512")]
     #[serde(flatten)]
     pub depth: Depth,
@@ -57,7 +58,7 @@ impl IssueOptions {
 /// How many requests may be in flight, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Depth {
-    /// The most requests in flight.
+    /// Maximum number of requests in flight, without those that were pushed back.
     #[serde(rename = "depth")]
     pub requests: usize,
     /// Whose depth that is.
