@@ -1,5 +1,5 @@
-//! Compiles the kernel's half of the recorder with clang. Where there is none the crate still builds, and says at run
-//! time that it can't record: `cfg(has_bpf)` tells which.
+//! Compiles the eBPF program with clang. Without clang the crate still builds, and `Recorder::start` returns
+//! [`Error::NotBuilt`]; `cfg(has_bpf)` distinguishes the two builds.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -29,15 +29,15 @@ fn targets(clang: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// With a clang at hand, a program that does not compile is an error: leaving `record` out would hide it.
+/// If clang is installed, a compile error fails the build; leaving `record` out would hide the error.
 fn compile(clang: &str, object: &Path) {
     let status = Command::new(clang)
-        // v2 is the oldest instruction set with all that is needed here; -g makes the type information (BTF).
+        // v2 is the oldest instruction set that the program needs; -g emits the type information (BTF).
         .args(["-O2", "-g", "-target", "bpf", "-mcpu=v2", "-Wall", "-Wextra", "-Werror", "-c", SOURCE, "-o"])
         .arg(object)
         .status()
-        .expect("clang ran a moment ago");
-    assert!(status.success(), "{clang} can't compile {SOURCE}");
+        .expect("clang printed its targets before");
+    assert!(status.success(), "{clang} cannot compile {SOURCE}");
 }
 
 fn warn(reason: &str) {

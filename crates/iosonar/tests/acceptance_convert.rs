@@ -1,4 +1,4 @@
-//! The natural loads go in and out whole. Run by `make acceptance`.
+//! Converts the natural loads to other formats and back without loss. Run by `make acceptance`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The natural loads on a loop device over a file in memory, from the text to the result and back. Run by
+//! Replays the natural loads on a loop device over a file in memory, and converts the results to text and back. Run by
 //! `make acceptance`.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
@@ -9,15 +9,15 @@ use std::path::Path;
 use iosonar_testing::{LoopDevice, Need, left_out};
 use iosonar_trace::{IoResult, Op, Outcome};
 
-use replaying::{Bench, MIB, Ran};
+use replaying::{Bench, Finished, MIB};
 
-/// What the text of a result can hold of a row.
+/// The columns of a row that a result in text has.
 fn in_text(row: &IoResult) -> (i64, u64, u64, bool, i64, i64, bool) {
     let (delay, latency) = (row.delay().expect("it was issued"), row.latency().expect("it came back"));
     (row.scheduled.0, row.sector.0, row.sectors.0, row.op == Op::Read, delay.0, latency.0, row.pushed_back)
 }
 
-/// Replays a load of so many rows, of which the highest ends there.
+/// Replays a load with that many rows, whose highest request ends at `max_end_sector`.
 fn check(name: &str, requests: u64, max_end_sector: u64) {
     if left_out(Need::Loop) {
         return;
@@ -59,7 +59,7 @@ fn check(name: &str, requests: u64, max_end_sector: u64) {
     assert_eq!(statistics["complete"], true);
     assert_no_overlap_in_flight(&rows);
 
-    // The text holds what was issued; back again it is the same.
+    // The text has a row for each issued request; the conversion back is lossless.
     let text = convert(&bench, &ran.result, "r.replay.gz");
     let parquet = convert(&bench, &text.result, "again.replay.parquet");
     let issued: Vec<_> = ran.rows().iter().filter(|row| row.issued.is_some()).map(in_text).collect();
@@ -69,25 +69,25 @@ fn check(name: &str, requests: u64, max_end_sector: u64) {
     }
 }
 
-/// No two requests that overlap, one of them a write, were in flight at the same time.
+/// Asserts that no two overlapping requests were in flight at the same time, unless both are reads.
 fn assert_no_overlap_in_flight(rows: &[IoResult]) {
-    let mut flying: Vec<&IoResult> = rows.iter().filter(|row| row.issued.is_some()).collect();
-    flying.sort_by_key(|row| row.issued);
-    let mut before: Vec<&IoResult> = Vec::new();
-    for row in flying {
-        before.retain(|earlier| earlier.completed > row.issued);
-        for other in &before {
+    let mut issued: Vec<&IoResult> = rows.iter().filter(|row| row.issued.is_some()).collect();
+    issued.sort_by_key(|row| row.issued);
+    let mut in_flight: Vec<&IoResult> = Vec::new();
+    for row in issued {
+        in_flight.retain(|earlier| earlier.completed > row.issued);
+        for other in &in_flight {
             let overlap = row.sector < other.sector + other.sectors && other.sector < row.sector + row.sectors;
             assert!(!overlap || (row.op == Op::Read && other.op == Op::Read), "{row:?}\n{other:?}");
         }
-        before.push(row);
+        in_flight.push(row);
     }
 }
 
-fn convert(bench: &Bench, from: &Path, to: &str) -> Ran {
+fn convert(bench: &Bench, from: &Path, to: &str) -> Finished {
     let to = bench.path(to);
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_iosonar")).arg("convert").arg(from).arg(&to).output();
-    Ran::of(output.unwrap(), to).with_code(0)
+    Finished::of(output.unwrap(), to).with_code(0)
 }
 
 #[test]

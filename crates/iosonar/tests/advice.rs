@@ -1,4 +1,4 @@
-//! What a replay says about its target before it begins and when it is over, and what its footer keeps of both.
+//! Warnings before and after a replay, and what the footer keeps of them.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -10,17 +10,17 @@ use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{Nanos, Op, Request, Sector, Sectors};
 use serde_json::Value;
 
-use replaying::{Bench, MIB, Ran, Row, run, side_by_side};
+use replaying::{Bench, Finished, MIB, Row, adjacent_requests, run};
 
 fn name(device: &LoopDevice) -> String {
     device.path().file_name().unwrap().to_string_lossy().into_owned()
 }
 
-/// Sets an attribute of a queue for the time of a test: loop devices keep theirs for the next user.
-struct Set(PathBuf, String);
+/// Sets a queue attribute and restores it when dropped: loop devices keep theirs for the next user.
+struct QueueAttribute(PathBuf, String);
 
-impl Set {
-    fn queue(device: &LoopDevice, attribute: &str, value: &str) -> Self {
+impl QueueAttribute {
+    fn set(device: &LoopDevice, attribute: &str, value: &str) -> Self {
         let path = PathBuf::from(format!("/sys/block/{}/queue/{attribute}", name(device)));
         let text = fs::read_to_string(&path).unwrap();
         let before = text.split(['[', ']']).nth(1).unwrap_or(text.trim()).to_owned();
@@ -29,7 +29,7 @@ impl Set {
     }
 }
 
-impl Drop for Set {
+impl Drop for QueueAttribute {
     fn drop(&mut self) {
         fs::write(&self.0, &self.1).ok();
     }
@@ -39,48 +39,51 @@ fn wipe(target: &Path) {
     run(env!("CARGO_BIN_EXE_iosonar"), &["device".as_ref(), "wipe".as_ref(), target.as_os_str()]);
 }
 
-fn of_run(ran: &Ran, key: &str) -> Value {
+fn of_run(ran: &Finished, key: &str) -> Value {
     ran.run()[key].clone()
 }
 
-/// Once in what was printed, and once in the footer.
-fn warned(ran: &Ran, words: &str) {
+/// Asserts that the warning is once on standard error, and once in the footer.
+fn assert_warned(ran: &Finished, words: &str) {
     assert_eq!(ran.stderr.matches(words).count(), 1, "{words:?} in {}", ran.stderr);
     assert_eq!(of_run(ran, "warnings").to_string().matches(words).count(), 1, "{words:?} in the footer");
 }
 
 #[test]
-fn what_would_make_a_result_worthless_is_said_before() {
+fn conditions_that_spoil_a_result_are_warned_about_before_the_run() {
     if left_out(Need::Loop) {
         return;
     }
     let (bench, device) = (Bench::new(), LoopDevice::new(64 * MIB));
     let there = fs::read_to_string(format!("/sys/block/{}/queue/scheduler", name(&device))).unwrap();
     let scheduler = there.split_whitespace().map(|s| s.trim_matches(['[', ']'])).find(|s| *s != "none");
-    let _set = scheduler.map(|scheduler| Set::queue(&device, "scheduler", scheduler));
-    let _kib = Set::queue(&device, "max_sectors_kb", "256");
-    let mut rows: Vec<Row> = side_by_side(20, 8);
+    let _set = scheduler.map(|scheduler| QueueAttribute::set(&device, "scheduler", scheduler));
+    let _kib = QueueAttribute::set(&device, "max_sectors_kb", "256");
+    let mut rows: Vec<Row> = adjacent_requests(20, 8);
     rows.push((0.03, 500_000, 2048, 'W'));
     let ran = bench.replay(&bench.load(&rows), device.path(), &[]).with_code(0);
     if let Some(scheduler) = scheduler {
-        warned(&ran, &format!("the scheduler of {} is {scheduler}", name(&device)));
+        assert_warned(&ran, &format!("the scheduler of {} is {scheduler}", name(&device)));
     }
-    warned(&ran, "requests of up to 1024 KiB, and the kernel splits what is longer than 256 KiB");
-    warned(&ran, "the load reaches up to 245 MiB, and the target has 64 MiB: requests beyond its end wrap around");
-    warned(&ran, "is all zero: areas that were never written answer too fast");
+    assert_warned(&ran, "requests of up to 1024 KiB, and the kernel splits what is longer than 256 KiB");
+    assert_warned(
+        &ran,
+        "the load reaches up to 245 MiB, and the target has 64 MiB: requests beyond its end wrap around",
+    );
+    assert_warned(&ran, "is all zero: areas that were never written answer too fast");
     let before = ran.stderr.find("the kernel splits").unwrap();
-    assert!(before < ran.stderr.find("expected duration").unwrap(), "before it begins: {}", ran.stderr);
+    assert!(before < ran.stderr.find("expected duration").unwrap(), "before the run: {}", ran.stderr);
 }
 
 #[test]
-fn a_target_as_it_should_be_is_not_warned_of() {
+fn a_well_prepared_target_gets_no_warning() {
     if left_out(Need::Loop) {
         return;
     }
     let (bench, device) = (Bench::new(), LoopDevice::new(16 * MIB));
-    let _set = Set::queue(&device, "scheduler", "none");
-    // One request each millisecond, up to the end.
-    let load = bench.load(&side_by_side(100, 320));
+    let _set = QueueAttribute::set(&device, "scheduler", "none");
+    // One request each millisecond, up to the end of the device.
+    let load = bench.load(&adjacent_requests(100, 320));
     let zero = "all zero: areas";
     let ran = bench.replay(&load, device.path(), &["--no-sample"]).with_code(0);
     assert!(!ran.stderr.split("reads came back").next().unwrap().contains(zero), "no samples: {}", ran.stderr);
@@ -91,14 +94,14 @@ fn a_target_as_it_should_be_is_not_warned_of() {
     }
 }
 
-/// A discard moves no data, and has a limit of its own.
+/// A discard moves no data, and has its own size limit.
 #[test]
-fn a_long_discard_is_no_request_that_is_split() {
+fn a_long_discard_gets_no_warning_about_splitting() {
     if left_out(Need::Loop) {
         return;
     }
     let (bench, device) = (Bench::new(), LoopDevice::new(16 * MIB));
-    let _kib = Set::queue(&device, "max_sectors_kb", "256");
+    let _kib = QueueAttribute::set(&device, "max_sectors_kb", "256");
     let request = |op, sectors| Request::new(Nanos(0), op, Sector(0), Sectors(sectors));
     let load = bench.parquet(&[request(Op::Discard, 16_384), request(Op::Write, 8)]);
     let ran = bench.replay(&load, device.path(), &["--no-sample"]).with_code(0);
@@ -106,29 +109,29 @@ fn a_long_discard_is_no_request_that_is_split() {
 }
 
 #[test]
-fn a_device_that_sees_fewer_requests_than_were_in_flight_is_told_of() {
+fn fewer_requests_at_the_device_than_in_flight_are_warned_about() {
     if left_out(Need::Loop) {
         return;
     }
     let (bench, device) = (Bench::new(), LoopDevice::new(64 * MIB));
-    let _none = Set::queue(&device, "scheduler", "none");
-    // The kernel keeps all others waiting.
-    let _few = Set::queue(&device, "nr_requests", "4");
-    let load = bench.load(&side_by_side(16_000, 8));
+    let _none = QueueAttribute::set(&device, "scheduler", "none");
+    // The kernel makes all others wait.
+    let _few = QueueAttribute::set(&device, "nr_requests", "4");
+    let load = bench.load(&adjacent_requests(16_000, 8));
     let ran = bench.replay(&load, device.path(), &["--asap", "--depth", "64", "--no-sample"]).with_code(0);
-    warned(&ran, &format!("in flight on average, but {} saw only", name(&device)));
+    assert_warned(&ran, &format!("in flight on average, but {} saw only", name(&device)));
     let (meant, counted) = (of_run(&ran, "mean_in_flight"), of_run(&ran, "device_counters"));
     let elapsed = ran.statistics()["elapsed_s"].as_f64().unwrap();
     let seen = counted[0]["busy_s"].as_f64().unwrap() / elapsed;
     assert!(seen < 8.0 && meant.as_f64().unwrap() > 16.0, "{meant} {counted}");
     assert_eq!(counted[0]["disk"], name(&device));
-    // 16000 requests, and those that others made meanwhile.
+    // 16000 requests, and those of other processes.
     let all = counted[0]["requests"].as_u64().unwrap() + counted[0]["merged"].as_u64().unwrap();
     assert!(all >= 16_000, "{counted}");
 }
 
 #[test]
-fn the_footer_keeps_the_machine_and_the_queue() {
+fn the_footer_describes_the_machine_and_the_queue() {
     if left_out(Need::Loop) {
         return;
     }
@@ -137,18 +140,18 @@ fn the_footer_keeps_the_machine_and_the_queue() {
     let mount = Mount::new(bench.path("mounted"), ["-o".as_ref(), "noatime".as_ref(), device.path().as_os_str()]);
     let target = mount.path().join("target");
     fs::write(&target, vec![1; 4 << 20]).unwrap();
-    let ran = bench.replay(&bench.load(&side_by_side(20, 8)), &target, &["--force"]);
+    let ran = bench.replay(&bench.load(&adjacent_requests(20, 8)), &target, &["--force"]);
     drop(mount);
     let ran = ran.with_code(0);
     let (target, machine) = (of_run(&ran, "target"), of_run(&ran, "machine"));
     assert_eq!((&target["disk"], &target["mount"]["file_system"]), (&name(&device).into(), &"ext4".into()));
     assert!(target["mount"]["options"].as_str().unwrap().contains("noatime"), "{target}");
     assert_eq!(target["queue"]["logical_block_bytes"], 512);
-    let told = |path: &str| fs::read_to_string(path).unwrap().trim().to_owned();
-    assert_eq!(machine["kernel"], told("/proc/sys/kernel/osrelease"));
-    assert_eq!(machine["kernel_command_line"], told("/proc/cmdline"));
+    let read_trimmed = |path: &str| fs::read_to_string(path).unwrap().trim().to_owned();
+    assert_eq!(machine["kernel"], read_trimmed("/proc/sys/kernel/osrelease"));
+    assert_eq!(machine["kernel_command_line"], read_trimmed("/proc/cmdline"));
     assert!(machine["limits"]["open_files"].as_u64().unwrap() > 0);
-    // Each key is in the contract.
+    // Every key is documented in the schema.
     let schema = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema.md")).unwrap();
     for key in
         machine.as_object().unwrap().keys().chain(["mean_in_flight", "device_counters"].map(str::to_owned).iter())

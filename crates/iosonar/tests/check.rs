@@ -1,4 +1,4 @@
-//! `iosonar check` on a recording of what the test itself did to a device, as a replay would have.
+//! `iosonar check` on recordings of I/O that the test does itself, as a replay would.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod recording;
@@ -32,7 +32,7 @@ fn write_run(path: &Path, rows: &[IoResult]) {
 }
 
 #[test]
-fn a_recording_holds_what_was_issued_and_a_lost_request_is_found() {
+fn a_complete_recording_passes_and_a_lost_request_is_found() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
     }
@@ -43,7 +43,7 @@ fn a_recording_holds_what_was_issued_and_a_lost_request_is_found() {
     let mut rows = Vec::new();
     for i in 0..200_u64 {
         let at = Nanos(start.elapsed().as_nanos() as i64);
-        // Every place twice, so that the number of times counts.
+        // Every position twice, so that counts matter.
         let sector = i % 100 * 16;
         if i % 3 == 0 {
             direct.read(sector * 512, 4096);
@@ -62,18 +62,18 @@ fn a_recording_holds_what_was_issued_and_a_lost_request_is_found() {
     let (run, seen) = (run.to_string_lossy().into_owned(), seen.to_string_lossy().into_owned());
 
     let found = iosonar(&["check", &run, &seen]);
-    let said = String::from_utf8_lossy(&found.stdout);
-    assert_eq!(found.status.code(), Some(0), "{said}");
-    assert!(said.contains("\ncomplete: every request"), "{said}");
-    assert!(said.contains("issue times of 201 requests"), "{said}");
+    let message = String::from_utf8_lossy(&found.stdout);
+    assert_eq!(found.status.code(), Some(0), "{message}");
+    assert!(message.contains("\ncomplete: every request"), "{message}");
+    assert!(message.contains("issue times of 201 requests"), "{message}");
 
-    // The kernel was never asked for this one.
+    // This request was never submitted to the kernel.
     rows.push(issued(Op::Write, 4000, 8, at));
     write_run(Path::new(&run), &rows);
     let found = iosonar(&["check", &run, &seen]);
-    let said = String::from_utf8_lossy(&found.stdout);
-    assert_eq!(found.status.code(), Some(3), "{said}");
-    assert!(said.contains("NOT complete: 1 request of the replay is missing"), "{said}");
+    let message = String::from_utf8_lossy(&found.stdout);
+    assert_eq!(found.status.code(), Some(3), "{message}");
+    assert!(message.contains("NOT complete: 1 request of the replay is missing"), "{message}");
 
     let found = iosonar(&["check", "--json", &run, &seen]);
     assert_eq!(found.status.code(), Some(3));
@@ -86,7 +86,7 @@ fn a_recording_holds_what_was_issued_and_a_lost_request_is_found() {
 }
 
 #[test]
-fn a_recorded_load_is_replayed_in_full_on_another_device() {
+fn a_recorded_load_replays_completely_on_another_device() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
     }
@@ -110,7 +110,7 @@ fn a_recorded_load_is_replayed_in_full_on_another_device() {
 }
 
 #[test]
-fn a_recording_of_another_run_of_the_same_load_proves_nothing() {
+fn a_recording_of_another_run_of_the_same_load_does_not_pass() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
     }
@@ -139,20 +139,23 @@ fn a_recording_of_another_run_of_the_same_load_proves_nothing() {
     assert!(iosonar(&replay(&second)[1..]).status.success());
 
     let found = iosonar(&["check", &first, &seen]);
-    let said = String::from_utf8_lossy(&found.stdout);
-    assert_eq!(found.status.code(), Some(0), "{said}");
-    assert!(said.contains("\n  before or after it "), "the samples that it reads before: {said}");
+    let message = String::from_utf8_lossy(&found.stdout);
+    assert_eq!(found.status.code(), Some(0), "{message}");
+    assert!(message.contains("\n  before or after it "), "the samples that it reads before: {message}");
     let found = iosonar(&["check", &second, &seen]);
-    let said = String::from_utf8_lossy(&found.stdout);
-    assert_eq!(found.status.code(), Some(3), "{said}");
-    assert!(said.contains("all recorded requests are before or after the run"), "{said}");
+    let message = String::from_utf8_lossy(&found.stdout);
+    assert_eq!(found.status.code(), Some(3), "{message}");
+    assert!(message.contains("all recorded requests are before or after the run"), "{message}");
     let found = iosonar(&["check", &second, &unsampled]);
-    let said = String::from_utf8_lossy(&found.stdout);
-    assert_eq!(found.status.code(), Some(3), "{said}");
-    assert!(said.contains("was not made during this run") && said.contains("s earlier than the run's"), "{said}");
+    let message = String::from_utf8_lossy(&found.stdout);
+    assert_eq!(found.status.code(), Some(3), "{message}");
+    assert!(
+        message.contains("was not made during this run") && message.contains("s earlier than the run's"),
+        "{message}"
+    );
 }
 
-/// As a database writes its log: each write behind a flush, and one flush by itself.
+/// A load like a database log: each write after a flush, and one separate flush.
 fn write_flushed_load(path: &Path) {
     let metadata = Metadata::new(Kind::Load, "test");
     let mut writer = iosonar_trace::create_load(path, &metadata).unwrap();
@@ -161,14 +164,14 @@ fn write_flushed_load(path: &Path) {
         let request = Request::new(Nanos(i as i64 * 100_000), Op::Write, Sector(i * 16), Sectors(8));
         writer.write(&Request { flags, ..request }).unwrap();
     }
-    // So it stands in recordings of earlier versions: no flush before the flush.
+    // As in recordings of earlier versions: a flush that has the preflush flag.
     let flush = Request::new(Nanos(5_000_000), Op::Flush, Sector(0), Sectors(0));
     writer.write(&Request { flags: Flags::PREFLUSH.with(Flags::SYNC), ..flush }).unwrap();
     writer.finish(&metadata).unwrap();
 }
 
-/// The recording again, without its n-th flush if so told, on a device of that name.
-fn write_again(path: &Path, rows: &[Request], known: &Metadata, without: Option<usize>, name: &str) {
+/// Writes the recording again, without flush number `without` if given, and with another device name.
+fn write_variant(path: &Path, rows: &[Request], known: &Metadata, without: Option<usize>, name: &str) {
     let mut known = known.clone();
     known.devices[0].name = name.to_owned();
     let mut writer = iosonar_trace::create_load(path, &known).unwrap();
@@ -179,7 +182,7 @@ fn write_again(path: &Path, rows: &[Request], known: &Metadata, without: Option<
 }
 
 #[test]
-fn a_lost_flush_of_the_replays_own_is_found() {
+fn a_missing_flush_of_the_replay_is_found() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
     }
@@ -194,57 +197,54 @@ fn a_lost_flush_of_the_replays_own_is_found() {
     let replay = [program, "replay", &load, "--target", &target, "--output", &run];
     let output = iosonar(&[&["record", "--device", &target, "--output", &seen, "--"][..], &replay].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let checked = |recorded: &str| {
+    let check = |recorded: &str| {
         let found = iosonar(&["check", "--json", &run, recorded]);
         (found.status.code(), serde_json::from_slice::<serde_json::Value>(&found.stdout).unwrap())
     };
 
-    let (code, json) = checked(&seen);
+    let (code, json) = check(&seen);
     assert_eq!(code, Some(0), "{json:#}");
     assert_eq!((&json["issued"], &json["flushes_before_writes"], &json["same"]), (&41.into(), &20.into(), &61.into()));
     let extra = json["extra_requests"].as_array().unwrap();
-    assert!(
-        extra.iter().all(|of| of["op"] != "flush"),
-        "a flush has no flush before it, and FUA none behind: {json:#}"
-    );
+    assert!(extra.iter().all(|of| of["op"] != "flush"), "no flush before a flush, none after FUA: {json:#}");
 
     let (rows, known) = recording::read_load(Path::new(&seen));
     let name = known.devices[0].name.clone();
-    write_again(Path::new(&again), &rows, &known, Some(7), &name);
-    let (code, json) = checked(&again);
+    write_variant(Path::new(&again), &rows, &known, Some(7), &name);
+    let (code, json) = check(&again);
     assert_eq!((code, &json["missing"], &json["missing_flushes"]), (Some(3), &1.into(), &1.into()), "{json:#}");
     assert_eq!(json["missing_requests"][0]["op"], "flush");
-    let said = iosonar(&["check", &run, &again]).stdout;
-    let said = String::from_utf8_lossy(&said);
+    let message = iosonar(&["check", &run, &again]).stdout;
+    let message = String::from_utf8_lossy(&message);
     assert!(
-        said.contains("1 of the missing is a flush\n") && said.contains("1 request of the replay is missing"),
-        "{said}"
+        message.contains("1 of the missing is a flush\n") && message.contains("1 request of the replay is missing"),
+        "{message}"
     );
 
-    // Other programs tell the device's numbers.
+    // Other programs write device numbers.
     let numbers = std::fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap().trim().replace(':', ",");
-    write_again(Path::new(&again), &rows, &known, None, &numbers);
-    let (code, json) = checked(&again);
+    write_variant(Path::new(&again), &rows, &known, None, &numbers);
+    let (code, json) = check(&again);
     assert_eq!((code, &json["devices"]), (Some(0), &serde_json::json!([numbers])), "{json:#}");
 }
 
 #[test]
-fn files_in_the_wrong_order_are_named() {
+fn swapped_files_are_refused_with_the_right_order() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("a.replay.parquet").to_string_lossy().into_owned();
     write_run(Path::new(&run), &[issued(Op::Read, 0, 8, Nanos(0))]);
     let found = iosonar(&["check", &run, &run]);
     assert_eq!(found.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&found.stderr);
-    assert!(said.contains("name the recording second"), "{said}");
+    let message = String::from_utf8_lossy(&found.stderr);
+    assert!(message.contains("name the recording second"), "{message}");
 }
 
-/// A run to `target`, and a recording of devices with the same requests, so many ns later each.
-struct Both {
+/// A run on a target, and a recording of the same requests, each `later(index)` ns later.
+struct RunAndRecording {
     folder: tempfile::TempDir,
 }
 
-impl Both {
+impl RunAndRecording {
     fn new(rows: &[IoResult], known: &Metadata, recorded: &[&str], later: impl Fn(usize) -> i64) -> Self {
         let both = Self { folder: tempfile::tempdir().unwrap() };
         let mut writer = iosonar_trace::create_run(&both.path("a.replay.parquet"), known).unwrap();
@@ -269,66 +269,66 @@ impl Both {
         self.folder.path().join(name)
     }
 
-    /// Exit code and what was said.
-    fn checked(&self, arguments: &[&str]) -> (Option<i32>, String) {
+    /// Exit code and standard output.
+    fn check(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let files = ["a.replay.parquet", "a.load.parquet"].map(|name| self.path(name).to_string_lossy().into_owned());
         let found = iosonar(&[&["check", &files[0], &files[1]], arguments].concat());
         (found.status.code(), String::from_utf8_lossy(&found.stdout).into_owned())
     }
 }
 
-fn to_target(disk: &str) -> Metadata {
+fn run_on(disk: &str) -> Metadata {
     let target = serde_json::json!({"path": format!("/dev/{disk}"), "kind": "block", "disk": disk, "others": true});
     let run = serde_json::from_value(serde_json::json!({"targets": [target]})).unwrap();
     Metadata { run, ..Metadata::new(Kind::Replay, "test") }
 }
 
-fn some_rows() -> Vec<IoResult> {
+fn ten_writes() -> Vec<IoResult> {
     (0..10).map(|i| issued(Op::Write, i * 8, 8, Nanos(i as i64 * 1000))).collect()
 }
 
 #[test]
-fn a_recording_of_another_device_is_told_of() {
-    let (code, said) = Both::new(&some_rows(), &to_target("loop1"), &["loop2"], |_| 0).checked(&[]);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("the target of the replay was loop1, the recording is of loop2"), "{said}");
-    assert!(said.ends_with("is in the recording of loop2\n"), "{said}");
-    let (_, said) = Both::new(&some_rows(), &to_target("loop1"), &["loop1"], |_| 0).checked(&[]);
-    assert!(!said.contains("note:") && said.ends_with("is in the recording of loop1\n"), "{said}");
-    let (_, said) = Both::new(&some_rows(), &to_target("loop1"), &["loop2"], |_| 0).checked(&["--json"]);
-    let json: serde_json::Value = serde_json::from_str(&said).unwrap();
-    assert!(json["notes"][0].as_str().unwrap().contains("the recording is of loop2"), "{said}");
+fn a_note_warns_that_another_device_was_recorded() {
+    let (code, message) = RunAndRecording::new(&ten_writes(), &run_on("loop1"), &["loop2"], |_| 0).check(&[]);
+    assert_eq!(code, Some(0), "{message}");
+    assert!(message.contains("the target of the replay was loop1, the recording is of loop2"), "{message}");
+    assert!(message.ends_with("is in the recording of loop2\n"), "{message}");
+    let (_, message) = RunAndRecording::new(&ten_writes(), &run_on("loop1"), &["loop1"], |_| 0).check(&[]);
+    assert!(!message.contains("note:") && message.ends_with("is in the recording of loop1\n"), "{message}");
+    let (_, message) = RunAndRecording::new(&ten_writes(), &run_on("loop1"), &["loop2"], |_| 0).check(&["--json"]);
+    let json: serde_json::Value = serde_json::from_str(&message).unwrap();
+    assert!(json["notes"][0].as_str().unwrap().contains("the recording is of loop2"), "{message}");
     assert_eq!(json["devices"], serde_json::json!([]));
 }
 
 #[test]
-fn times_that_do_not_fit_are_told_of() {
-    let both = Both::new(&some_rows(), &to_target("loop1"), &["loop1"], |i| i as i64 * 10_000_000);
-    let (code, said) = both.checked(&[]);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("may be of another run"), "{said}");
+fn a_note_warns_that_times_do_not_match() {
+    let both = RunAndRecording::new(&ten_writes(), &run_on("loop1"), &["loop1"], |i| i as i64 * 10_000_000);
+    let (code, message) = both.check(&[]);
+    assert_eq!(code, Some(0), "{message}");
+    assert!(message.contains("may be of another run"), "{message}");
 }
 
 #[test]
-fn a_damaged_run_is_never_complete() {
-    let mut rows = some_rows();
-    // The table holds it, but no reader takes it.
+fn a_damaged_run_is_inconclusive() {
+    let mut rows = ten_writes();
+    // The table can hold this sector, but readers reject it.
     rows.push(issued(Op::Write, 1 << 60, 8, Nanos(10_000)));
-    let both = Both::new(&rows, &to_target("loop1"), &["loop1"], |_| 0);
-    let (code, said) = both.checked(&[]);
-    assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("1 row of the run unreadable") && said.contains("INCONCLUSIVE"), "{said}");
+    let both = RunAndRecording::new(&rows, &run_on("loop1"), &["loop1"], |_| 0);
+    let (code, message) = both.check(&[]);
+    assert_eq!(code, Some(3), "{message}");
+    assert!(message.contains("1 row of the run unreadable") && message.contains("INCONCLUSIVE"), "{message}");
     let run = both.path("a.replay.parquet").to_string_lossy().into_owned();
     let info = iosonar(&["info", &run]);
-    let said = String::from_utf8_lossy(&info.stdout);
-    assert!(said.contains("NO: damaged, 1 row"), "{said}");
+    let message = String::from_utf8_lossy(&info.stdout);
+    assert!(message.contains("NO: damaged, 1 row"), "{message}");
     let limit = iosonar(&["limit", &run]);
-    let said = String::from_utf8_lossy(&limit.stderr);
-    assert!(said.contains("1 row"), "{said}");
+    let message = String::from_utf8_lossy(&limit.stderr);
+    assert!(message.contains("1 row"), "{message}");
 }
 
 #[test]
-fn what_is_missing_is_listed_before_what_others_did() {
+fn missing_requests_are_listed_before_additional_ones() {
     let folder = tempfile::tempdir().unwrap();
     let (run, seen) = (folder.path().join("a.replay.parquet"), folder.path().join("a.load.parquet"));
     write_run(&run, &[issued(Op::Write, 1000, 8, Nanos(0))]);
@@ -337,33 +337,33 @@ fn what_is_missing_is_listed_before_what_others_did() {
     (0..5).for_each(|i| writer.write(&Request::new(Nanos(i), Op::Read, Sector(0), Sectors(8))).unwrap());
     writer.finish(&metadata).unwrap();
     let found = iosonar(&["check", "--show", "2", &run.to_string_lossy(), &seen.to_string_lossy()]);
-    let said = String::from_utf8_lossy(&found.stdout);
-    assert_eq!(said.matches(" <\n").count(), 1, "{said}");
-    assert_eq!(said.matches(" > ").count(), 1, "{said}");
-    assert!(said.contains("and 4 more"), "{said}");
+    let message = String::from_utf8_lossy(&found.stdout);
+    assert_eq!(message.matches(" <\n").count(), 1, "{message}");
+    assert_eq!(message.matches(" > ").count(), 1, "{message}");
+    assert!(message.contains("and 4 more"), "{message}");
 }
 
 #[test]
-fn standard_input_is_refused_plainly() {
+fn standard_input_is_refused() {
     let found = iosonar(&["check", "-", "x.load.parquet"]);
-    let said = String::from_utf8_lossy(&found.stderr);
-    assert!(found.status.code() == Some(2) && said.contains("standard input"), "{said}");
+    let message = String::from_utf8_lossy(&found.stderr);
+    assert!(found.status.code() == Some(2) && message.contains("standard input"), "{message}");
 }
 
-/// A pipe can be opened only once: `check` waited forever for another writer.
+/// Regression test: a pipe can be opened only once, and `check` waited forever for another writer.
 #[test]
 fn files_that_cannot_be_read_twice_are_refused() {
-    let both = Both::new(&some_rows(), &to_target("loop1"), &["loop1"], |_| 0);
+    let both = RunAndRecording::new(&ten_writes(), &run_on("loop1"), &["loop1"], |_| 0);
     let [run, load] = ["a.replay.parquet", "a.load.parquet"].map(|name| both.path(name).to_string_lossy().into_owned());
     for files in [[run.as_str(), "/dev/null"], ["/dev/null", load.as_str()]] {
         let found = iosonar(&["check", files[0], files[1]]);
-        let said = String::from_utf8_lossy(&found.stderr);
-        assert!(found.status.code() == Some(2) && said.contains("/dev/null is not a regular file"), "{said}");
+        let message = String::from_utf8_lossy(&found.stderr);
+        assert!(found.status.code() == Some(2) && message.contains("/dev/null is not a regular file"), "{message}");
     }
 }
 
 #[test]
-fn what_was_cut_short_is_not_called_complete() {
+fn a_run_that_was_cut_short_is_inconclusive() {
     let folder = tempfile::tempdir().unwrap();
     let (run, seen) = (folder.path().join("a.replay.parquet"), folder.path().join("a.load.parquet"));
     let rows: Vec<_> = (0..10).map(|i| issued(Op::Write, i * 8, 8, Nanos(i as i64 * 1000))).collect();
@@ -378,7 +378,7 @@ fn what_was_cut_short_is_not_called_complete() {
     });
     writer.finish(&metadata).unwrap();
     let found = iosonar(&["check", &run.to_string_lossy(), &seen.to_string_lossy()]);
-    let said = String::from_utf8_lossy(&found.stdout);
-    assert_eq!(found.status.code(), Some(3), "{said}");
-    assert!(said.contains("a.replay.parquet was cut short") && said.contains("INCONCLUSIVE"), "{said}");
+    let message = String::from_utf8_lossy(&found.stdout);
+    assert_eq!(found.status.code(), Some(3), "{message}");
+    assert!(message.contains("a.replay.parquet was cut short") && message.contains("INCONCLUSIVE"), "{message}");
 }

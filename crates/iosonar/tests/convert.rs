@@ -31,12 +31,12 @@ fn iosonar(folder: &TempDir, arguments: &[&str]) -> Command {
     command
 }
 
-/// What it says on standard error; it must succeed or fail as expected.
-fn said(folder: &TempDir, arguments: &[&str], success: bool) -> String {
+/// Standard error; asserts success or failure.
+fn stderr_of(folder: &TempDir, arguments: &[&str], success: bool) -> String {
     let output = iosonar(folder, arguments).output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.success(), success, "iosonar {arguments:?}: {said}");
-    said
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.success(), success, "iosonar {arguments:?}: {message}");
+    message
 }
 
 fn info(folder: &TempDir, file: &str) -> Value {
@@ -54,22 +54,22 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
 }
 
 #[test]
-fn what_a_format_has_not_can_not_be_asked_for() {
+fn options_that_do_not_apply_to_a_format_are_refused() {
     let folder = folder(&[("a.load", LOAD)]);
-    let words = said(&folder, &["convert", "a.load", "b.load.parquet", "--action", "D"], false);
+    let words = stderr_of(&folder, &["convert", "a.load", "b.load.parquet", "--action", "D"], false);
     assert!(words.contains("a.load: the format classic holds requests, not events"), "{words}");
-    let words = said(&folder, &["convert", "a.load", "b", "--to", "nosuch"], false);
+    let words = stderr_of(&folder, &["convert", "a.load", "b", "--to", "nosuch"], false);
     assert!(words.contains("blktrace") && !words.contains("tencent"), "{words}");
 }
 
 #[test]
 fn text_to_parquet_and_back_gives_the_same_rows() {
     let folder = folder(&[("a.load", LOAD)]);
-    let words = said(&folder, &["convert", "a.load", "b.load.parquet"], true);
+    let words = stderr_of(&folder, &["convert", "a.load", "b.load.parquet"], true);
     assert!(words.contains("line 6 left out") && words.contains("1 bad lines"), "{words}");
-    said(&folder, &["convert", "b.load.parquet", "c.load.gz"], true);
-    said(&folder, &["convert", "c.load.gz", "d.load.zst"], true);
-    said(&folder, &["convert", "d.load.zst", "e.txt"], true);
+    stderr_of(&folder, &["convert", "b.load.parquet", "c.load.gz"], true);
+    stderr_of(&folder, &["convert", "c.load.gz", "d.load.zst"], true);
+    stderr_of(&folder, &["convert", "d.load.zst", "e.txt"], true);
     let text = fs::read_to_string(folder.path().join("e.txt")).unwrap();
     let columns = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0";
     let rows = [
@@ -81,11 +81,11 @@ fn text_to_parquet_and_back_gives_the_same_rows() {
 }
 
 #[test]
-fn the_format_is_told_by_content_not_by_name() {
+fn the_format_is_recognised_by_content_not_by_name() {
     let folder = folder(&[("a.parquet", LOAD)]);
-    let words = said(&folder, &["convert", "a.parquet", "b.load"], true);
+    let words = stderr_of(&folder, &["convert", "a.parquet", "b.load"], true);
     assert!(words.contains("[classic]"), "{words}");
-    let words = said(&folder, &["convert", "a.parquet", "c.load", "--from", "parquet"], false);
+    let words = stderr_of(&folder, &["convert", "a.parquet", "c.load", "--from", "parquet"], false);
     assert!(words.contains("no Parquet file"), "{words}");
 }
 
@@ -100,14 +100,14 @@ fn pipes_carry_every_format() {
 }
 
 #[test]
-fn a_run_is_converted_or_made_a_load() {
+fn a_run_converts_to_a_run_or_a_load() {
     let folder = folder(&[("a.replay", RESULT)]);
-    said(&folder, &["convert", "a.replay", "b.replay.parquet"], true);
+    stderr_of(&folder, &["convert", "a.replay", "b.replay.parquet"], true);
     let run = info(&folder, "b.replay.parquet");
     assert_eq!(run["kind"], "replay");
     assert_eq!(run["latency_us"]["max"].as_f64().unwrap().round(), 2_000_000.0);
     assert_eq!((&run["pushed_back"], &run["outcomes"]["ok"]), (&1.into(), &2.into()));
-    said(&folder, &["convert", "b.replay.parquet", "c.load"], true);
+    stderr_of(&folder, &["convert", "b.replay.parquet", "c.load"], true);
     let text = fs::read_to_string(folder.path().join("c.load")).unwrap();
     let first = text.lines().find(|line| line.contains("0.000000000 ;         16 ;")).expect("sorted by time");
     assert!(text.ends_with("   1.000000000 ;          8 ;   8 ; W ;   0.000000000 ;   0.000000000\n"), "{first}");
@@ -130,7 +130,7 @@ fn info_counts() {
 }
 
 #[test]
-fn info_reads_as_it_is_told() {
+fn info_takes_the_options_of_convert() {
     let events = "\
   8,0    3        1     0.000001000   697  Q   W 64 + 8 [x]
   8,0    3        2     0.000002000   697  Q   W 72 + 8 [x]
@@ -144,51 +144,51 @@ fn info_reads_as_it_is_told() {
     };
     assert_eq!(requests(&[]), 2);
     assert_eq!(requests(&["--action", "D"]), 1);
-    let words = said(&folder, &["info", "a.load", "--from", "parquet"], false);
+    let words = stderr_of(&folder, &["info", "a.load", "--from", "parquet"], false);
     assert!(words.contains("no Parquet file"), "{words}");
-    let words = said(&folder, &["info", "a.load", "b.blkparse"], false);
+    let words = stderr_of(&folder, &["info", "a.load", "b.blkparse"], false);
     assert!(words.contains("is one file"), "{words}");
 }
 
 #[test]
-fn a_cut_file_is_called_cut() {
+fn a_truncated_file_is_reported_as_cut_short() {
     let folder = folder(&[("a.load", &LOAD[..LOAD.len() - 20])]);
     assert_eq!(info(&folder, "a.load")["complete"], false);
-    let words = said(&folder, &["convert", "a.load", "b.load.parquet"], true);
+    let words = stderr_of(&folder, &["convert", "a.load", "b.load.parquet"], true);
     assert!(words.contains("cut short"), "{words}");
     assert_eq!(info(&folder, "b.load.parquet")["complete"], false);
 }
 
 #[test]
-fn a_file_that_is_there_stays_unless_it_may_go() {
-    let folder = folder(&[("a.load", LOAD), ("b.load", "a trace that nobody has twice")]);
+fn an_existing_file_is_replaced_only_with_overwrite() {
+    let folder = folder(&[("a.load", LOAD), ("b.load", "the only copy of a trace")]);
     let kept = || fs::read_to_string(folder.path().join("b.load")).unwrap();
-    let words = said(&folder, &["convert", "a.load", "b.load"], false);
+    let words = stderr_of(&folder, &["convert", "a.load", "b.load"], false);
     assert!(words.contains("b.load exists") && words.contains("--overwrite"), "{words}");
-    let words = said(&folder, &["generate", "poisson", "b.load", "--duration", "1s"], false);
+    let words = stderr_of(&folder, &["generate", "poisson", "b.load", "--duration", "1s"], false);
     assert!(words.contains("b.load exists"), "{words}");
-    let words = said(&folder, &["edit", "a.load", "b.load", "reverse"], false);
+    let words = stderr_of(&folder, &["edit", "a.load", "b.load", "reverse"], false);
     assert!(words.contains("b.load exists"), "{words}");
-    assert_eq!(kept(), "a trace that nobody has twice");
-    said(&folder, &["convert", "a.load", "b.load", "--overwrite"], true);
+    assert_eq!(kept(), "the only copy of a trace");
+    stderr_of(&folder, &["convert", "a.load", "b.load", "--overwrite"], true);
     assert_eq!(info(&folder, "b.load")["counts"]["requests"], 3);
 }
 
 #[test]
-fn a_wrong_format_is_no_empty_success() {
+fn the_wrong_format_is_an_error_not_an_empty_load() {
     let folder = folder(&[("a.load", LOAD), ("a.csv", "1,2,3,4,5\n1,2,3,4,5\n")]);
-    for (arguments, answer) in [
+    for (arguments, explanation) in [
         (&["convert", "a.load", "x.load.parquet", "--from", "etw"][..], "no request in the format etw"),
         (&["convert", "a.csv", "x.load.parquet", "--from", "tencent"], "line 1 left out"),
     ] {
-        let words = said(&folder, arguments, false);
-        assert!(words.contains(answer), "{arguments:?}: {words}");
+        let words = stderr_of(&folder, arguments, false);
+        assert!(words.contains(explanation), "{arguments:?}: {words}");
     }
     assert!(!folder.path().join("x.load.parquet").exists());
 }
 
 #[test]
-fn a_trace_without_the_chosen_events_is_no_empty_success() {
+fn a_trace_without_the_chosen_events_is_an_error_not_an_empty_load() {
     let events = "\
 dd 1 [000] 1.000000: block:block_bio_queue: 253,0 W 0 + 8 [dd]
 dd 1 [000] 1.000001: block:block_bio_complete: 253,0 W 0 + 8 [0]
@@ -199,7 +199,7 @@ dd 1 [000] 1.000001: block:block_bio_complete: 253,0 W 0 + 8 [0]
         ("bad.txt", &format!("{}x: block_rq_issue: oops\n", events.repeat(6))),
         ("c.txt", completions),
     ]);
-    for (arguments, answer) in [
+    for (arguments, explanation) in [
         (&["convert", "z.txt", "x.load.parquet", "--action", "D"][..], "253,0 (1 Q); --action Q takes requests"),
         (&["convert", "bad.txt", "x.load.parquet", "--action", "D"], "253,0 (6 Q); --action Q takes requests"),
         (
@@ -208,37 +208,37 @@ dd 1 [000] 1.000001: block:block_bio_complete: 253,0 W 0 + 8 [0]
         ),
         (&["convert", "c.txt", "x.load.parquet"], "only completions"),
     ] {
-        let words = said(&folder, arguments, false);
-        assert!(words.contains("has no request") && words.contains(answer), "{arguments:?}: {words}");
+        let words = stderr_of(&folder, arguments, false);
+        assert!(words.contains("has no request") && words.contains(explanation), "{arguments:?}: {words}");
     }
     assert!(!folder.path().join("x.load.parquet").exists());
-    said(&folder, &["convert", "z.txt", "x.load.parquet"], true);
+    stderr_of(&folder, &["convert", "z.txt", "x.load.parquet"], true);
 }
 
 #[test]
-fn a_file_that_is_given_twice_is_refused() {
+fn an_input_named_twice_is_refused() {
     let folder = folder(&[("a.load", LOAD)]);
-    said(&folder, &["convert", "a.load", "a.blktrace.0"], true);
+    stderr_of(&folder, &["convert", "a.load", "a.blktrace.0"], true);
     fs::hard_link(folder.path().join("a.blktrace.0"), folder.path().join("hard.0")).unwrap();
     std::os::unix::fs::symlink("a.blktrace.0", folder.path().join("soft.0")).unwrap();
     fs::copy(folder.path().join("a.blktrace.0"), folder.path().join("other.0")).unwrap();
-    for (twin, answer) in
+    for (twin, explanation) in
         [("a.blktrace.0", "given twice"), ("hard.0", "the same file as"), ("soft.0", "the same file as")]
     {
-        let words = said(&folder, &["convert", "a.blktrace.0", "other.0", twin, "x.load"], false);
-        assert!(words.contains(answer), "{words}");
-        let words = said(&folder, &["info", "a.blktrace.0", twin], false);
-        assert!(words.contains(answer), "{words}");
+        let words = stderr_of(&folder, &["convert", "a.blktrace.0", "other.0", twin, "x.load"], false);
+        assert!(words.contains(explanation), "{words}");
+        let words = stderr_of(&folder, &["info", "a.blktrace.0", twin], false);
+        assert!(words.contains(explanation), "{words}");
     }
-    said(&folder, &["convert", "a.blktrace.0", "other.0", "x.load"], true);
+    stderr_of(&folder, &["convert", "a.blktrace.0", "other.0", "x.load"], true);
     assert_eq!(info(&folder, "x.load")["counts"]["requests"], 6);
 }
 
 #[test]
-fn mistakes_get_an_answer() {
+fn mistakes_are_explained() {
     let folder = folder(&[("a.load", LOAD), ("empty", ""), ("noise", "\u{1}\u{2}nothing of the kind\n")]);
     fs::hard_link(folder.path().join("a.load"), folder.path().join("link.load")).unwrap();
-    for (arguments, answer) in [
+    for (arguments, explanation) in [
         (&["convert", "a.load", "link.load"][..], "the same file"),
         (&["convert", "a.load", "x.csv"], "--to"),
         (&["convert", "a.load", "x.replay.gz"], "iosonar replay"),
@@ -249,8 +249,8 @@ fn mistakes_get_an_answer() {
         (&["info", "noise"], "not recognised"),
         (&["info", "."], "folder"),
     ] {
-        let words = said(&folder, arguments, false);
-        assert!(words.contains(answer), "{arguments:?}: {words}");
+        let words = stderr_of(&folder, arguments, false);
+        assert!(words.contains(explanation), "{arguments:?}: {words}");
     }
     assert_eq!(fs::read_to_string(folder.path().join("a.load")).unwrap(), LOAD);
     assert!(!Path::new(&folder.path().join("x.load")).exists());

@@ -1,5 +1,5 @@
-//! What `iosonar replay` writes, as the target has it afterwards: found by a compressor, a deduplicator, and by the
-//! kernel's own compressing device.
+//! The data that `iosonar replay` writes, as seen by a compressor, by deduplication, and by the kernel's compressing
+//! block device (zram).
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -11,45 +11,45 @@ use std::time::Duration;
 
 use iosonar_testing::{LoopDevice, Need, left_out};
 use iosonar_trace::{Op, Outcome};
-use replaying::{Bench, MIB, Ran, Row, request};
+use replaying::{Bench, Finished, MIB, Row, request};
 use serde_json::json;
 
 const BLOCK: usize = 4096;
 
-/// Writes of 64 KiB side by side, over so many MiB.
+/// Adjacent writes of 64 KiB that cover `mib` MiB.
 fn writes(mib: u64) -> Vec<Row> {
     (0..mib * 16).map(|i| (i as f64 / 1e5, i * 128, 128, 'W')).collect()
 }
 
-/// What lies on a file of so many MiB that was written from end to end, and the run that did it.
-fn written(mib: u64, options: &[&str]) -> (Vec<u8>, Ran) {
+/// The content of a file of that many MiB that a replay has written completely, and the replay.
+fn written(mib: u64, options: &[&str]) -> (Vec<u8>, Finished) {
     let bench = Bench::new();
     let (load, target) = (bench.load(&writes(mib)), bench.target(mib * MIB));
     let ran = bench.replay(&load, &target, &[&["--asap"], options].concat()).with_code(0);
     let run = ran.run();
     assert_eq!(run["data"]["written"]["bytes"], mib * MIB);
     assert!(run["data"]["seed"].is_u64());
-    (fs::read(&target).expect("the target"), Ran { stdout: run.to_string(), ..ran })
+    (fs::read(&target).expect("the target"), Finished { stdout: run.to_string(), ..ran })
 }
 
-fn assert_near(found: f64, asked: f64, what: &str) {
-    assert!((found - asked).abs() <= 2.0, "{what}: {asked} % asked for, {found:.2} % found");
+fn assert_near(found: f64, expected: f64, what: &str) {
+    assert!((found - expected).abs() <= 2.0, "{what}: expected {expected} %, found {found:.2} %");
 }
 
-/// What zstd saves, in percent, of each unit of so many bytes.
+/// The share that zstd saves, in percent, compressing units of that many bytes.
 fn saved(data: &[u8], unit: usize, level: i32) -> f64 {
     let left: usize = data.chunks(unit).map(|u| zstd::bulk::compress(u, level).unwrap().len().min(u.len())).sum();
     100.0 - left as f64 * 100.0 / data.len() as f64
 }
 
-/// How many blocks, in percent, need not be stored because their like is.
+/// The share of duplicate blocks, in percent.
 fn duplicates(data: &[u8]) -> f64 {
     let distinct: HashSet<&[u8]> = data.chunks(BLOCK).collect();
     100.0 - distinct.len() as f64 * 100.0 / (data.len() / BLOCK) as f64
 }
 
 #[test]
-fn the_target_is_as_compressible_and_as_repetitive_as_asked_for() {
+fn written_data_has_the_requested_compressibility_and_duplicates() {
     let (data, ran) = written(48, &["--compressible", "60", "--dedupe", "25%"]);
     for level in [1, 3] {
         assert_near(saved(&data, BLOCK, level), 60.0, "each block");
@@ -70,7 +70,7 @@ fn the_target_is_as_compressible_and_as_repetitive_as_asked_for() {
 }
 
 #[test]
-fn by_default_nothing_can_be_saved() {
+fn by_default_data_neither_compresses_nor_deduplicates() {
     let (data, ran) = written(16, &["--no-sample"]);
     assert_near(saved(&data, data.len(), 3), 0.0, "the whole");
     assert_eq!(duplicates(&data), 0.0);
@@ -85,7 +85,7 @@ fn fill_random_leaves_zeros() {
 }
 
 #[test]
-fn what_flatters_the_storage_is_warned_about() {
+fn data_that_makes_storage_look_faster_is_warned_about() {
     for (what, word, byte) in [("zero", "zeros were written", 0), ("pattern=a5", "the same pattern", 0xa5)] {
         let (data, ran) = written(1, &["--data", what]);
         assert!(data.iter().all(|b| *b == byte));
@@ -95,20 +95,20 @@ fn what_flatters_the_storage_is_warned_about() {
 }
 
 #[test]
-fn duplicates_that_the_load_leaves_no_room_for_are_missed() {
+fn duplicates_that_the_load_makes_impossible_are_reported() {
     if left_out(Need::Loop) {
         return;
     }
-    // Blocks of 512 bytes: on greater ones requests would be widened.
+    // Blocks of 512 bytes: with larger ones, requests would be widened.
     let (bench, device) = (Bench::new(), LoopDevice::new(4 * MIB));
-    // 4 KiB each, but never at a multiple of it.
+    // 4 KiB each, but never aligned to 4 KiB.
     let rows: Vec<Row> = (0..256).map(|i| (i as f64 / 1e5, i * 16 + 1, 8, 'W')).collect();
     let ran = bench.replay(&bench.load(&rows), device.path(), &["--asap", "--dedupe", "50"]).with_code(0);
     assert!(ran.stderr.contains("0 % of what was written is duplicates, not 50 %"), "{}", ran.stderr);
 }
 
 #[test]
-fn options_that_contradict_each_other_are_refused() {
+fn contradictory_options_are_refused() {
     let bench = Bench::new();
     let (load, target) = (bench.load(&writes(1)), bench.target(MIB));
     for (options, code, word) in [
@@ -126,7 +126,7 @@ fn options_that_contradict_each_other_are_refused() {
     assert!(fs::read(&target).unwrap().iter().all(|byte| *byte == 0), "nothing was written");
 }
 
-/// A device that compresses what is written to it, removed when dropped.
+/// A zram device; removed when dropped.
 struct Zram(String);
 
 impl Zram {
@@ -146,7 +146,7 @@ impl Zram {
         Path::new("/sys/block").join(format!("zram{}", self.0)).join(name)
     }
 
-    /// Bytes stored, what they were compressed to, and pages that it did not store because they hold one word only.
+    /// Bytes stored, their compressed size, and pages not stored because they repeat a single word.
     fn stored(&self) -> [u64; 3] {
         let text = fs::read_to_string(self.attribute("mm_stat")).expect("its statistics");
         let all: Vec<u64> = text.split_whitespace().map(|n| n.parse().expect("a number")).collect();
@@ -156,7 +156,7 @@ impl Zram {
 
 impl Drop for Zram {
     fn drop(&mut self) {
-        // Whoever looks at new devices may still have it open.
+        // udev may still have it open.
         for _ in 0..100 {
             if fs::write("/sys/class/zram-control/hot_remove", &self.0).is_ok() {
                 return;
@@ -167,7 +167,7 @@ impl Drop for Zram {
 }
 
 #[test]
-fn a_compressing_device_saves_what_was_asked_for() {
+fn a_compressing_device_saves_the_requested_share() {
     if left_out(Need::Zram) {
         return;
     }
@@ -186,7 +186,7 @@ fn a_compressing_device_saves_what_was_asked_for() {
     }
     let [bytes, compressed, same] = stored(&[]);
     assert_eq!((bytes, compressed, same), (16 * MIB, 16 * MIB, 0), "random data takes its full size");
-    // Why compressible data is not made of zeros or of one word alone: it would not be compressed, but left out.
+    // zram does not compress pages of zeros or of one repeated word, but omits them: compressible data must differ.
     for nothing in ["zero", "pattern=deadbeef"] {
         let [_, compressed, same] = stored(&["--data", nothing]);
         assert_eq!((compressed, same), (0, pages), "{nothing}");
@@ -194,12 +194,12 @@ fn a_compressing_device_saves_what_was_asked_for() {
 }
 
 #[test]
-fn what_is_discarded_on_a_compressing_device_is_no_longer_stored() {
+fn discarded_data_is_removed_from_a_compressing_device() {
     if left_out(Need::Zram) {
         return;
     }
     let bench = Bench::new();
-    // Written, then every second MiB given back.
+    // Written, then every second MiB discarded.
     let row = |i: u64, op| request(i as f64 / 1e3, op, i % 16 * 2048, 2048);
     let load: Vec<_> = (0..32)
         .filter(|i| *i < 16 || i % 2 == 0)

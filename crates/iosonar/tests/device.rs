@@ -1,4 +1,4 @@
-//! `iosonar device`, as users run it: on real devices, in use and not, whole and broken.
+//! `iosonar device` on real devices: in use or not, intact or broken.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use serde_json::Value;
 
-use replaying::{Bench, MIB, Ran, run, wait_until};
+use replaying::{Bench, Finished, MIB, run, wait_until};
 
 fn command(words: &[&OsStr]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
@@ -22,21 +22,21 @@ fn command(words: &[&OsStr]) -> Command {
 }
 
 /// `iosonar device VERB PATH MORE...`
-fn device(verb: &str, path: &Path, more: &[&str]) -> Ran {
+fn device(verb: &str, path: &Path, more: &[&str]) -> Finished {
     let words: Vec<&OsStr> = [verb.as_ref(), path.as_os_str()].into_iter().chain(more.iter().map(OsStr::new)).collect();
-    Ran::of(command(&words).output().expect("it runs"), PathBuf::new())
+    Finished::of(command(&words).output().expect("it runs"), PathBuf::new())
 }
 
-fn json(ran: &Ran) -> Value {
+fn json(ran: &Finished) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {}", ran.stdout))
 }
 
-/// Data that is no zero, from this byte on.
+/// Writes nonzero data at that byte offset.
 fn fill(path: &Path, from: u64, bytes: u64) {
     File::options().write(true).open(path).unwrap().write_all_at(&vec![7; bytes as usize], from).unwrap();
 }
 
-/// Undoes what a test did to the machine, also when it fails.
+/// Restores the machine, also if the test fails.
 struct Undo(&'static str, Vec<PathBuf>);
 
 impl Drop for Undo {
@@ -45,14 +45,14 @@ impl Drop for Undo {
     }
 }
 
-/// Mounted with a file system of its own until the end of the test.
+/// Makes a file system on the device and mounts it until the end of the test.
 fn mounted(bench: &Bench, device: &LoopDevice) -> Mount {
     run("mkfs.ext4", &["-q".as_ref(), "-L".as_ref(), "home".as_ref(), device.path().as_os_str()]);
     Mount::new(bench.path("mounted"), [device.path()])
 }
 
 #[test]
-fn inspect_finds_the_zero_area_of_a_device() {
+fn inspect_estimates_the_zero_share_of_a_device() {
     if left_out(Need::Loop) {
         return;
     }
@@ -62,7 +62,7 @@ fn inspect_finds_the_zero_area_of_a_device() {
     assert_eq!((&found["kind"], found["bytes"].as_u64()), (&"block".into(), Some(256 * MIB)));
     let sample = &found["sample"];
     assert_eq!((sample["samples"].as_u64(), &sample["exact"]), (Some(4096), &false.into()));
-    // Stratified: of the parts, only the one at the border could fall either way.
+    // The sample is stratified: only the stratum at the boundary can fall either way.
     assert!((sample["zero_share"].as_f64().unwrap() - 0.75).abs() < 1e-3, "{sample}");
     let (low, high) = (sample["zero_share_95"][0].as_f64().unwrap(), sample["zero_share_95"][1].as_f64().unwrap());
     assert!(0.7 < low && low < 0.75 && 0.75 < high && high < 0.8, "{sample}");
@@ -79,7 +79,7 @@ fn inspect_finds_the_zero_area_of_a_device() {
 }
 
 #[test]
-fn inspect_tells_the_queue_as_sysfs_does() {
+fn inspect_reports_the_queue_attributes_of_sysfs() {
     if left_out(Need::Loop) {
         return;
     }
@@ -97,16 +97,16 @@ fn inspect_tells_the_queue_as_sysfs_does() {
         ("write_zeroes_max_bytes", "write_zeroes_max_bytes"),
         ("wbt_lat_usec", "wbt_lat_usec"),
     ] {
-        // What the kernel does not tell is null.
-        let told = fs::read_to_string(format!("/sys/block/{name}/queue/{file}")).ok();
-        let told = told.and_then(|text| text.trim().parse::<u64>().ok());
-        assert_eq!(found["queue"][key].as_u64(), told, "{key}");
+        // Attributes that the kernel lacks are null.
+        let expected = fs::read_to_string(format!("/sys/block/{name}/queue/{file}")).ok();
+        let expected = expected.and_then(|text| text.trim().parse::<u64>().ok());
+        assert_eq!(found["queue"][key].as_u64(), expected, "{key}");
     }
     assert_eq!(found["queue"]["logical_block_bytes"], 4096);
 }
 
 #[test]
-fn inspect_looks_at_what_is_in_use() {
+fn inspect_works_on_devices_in_use() {
     if left_out(Need::Loop) {
         return;
     }
@@ -117,7 +117,7 @@ fn inspect_looks_at_what_is_in_use() {
     assert_eq!(found["users"], serde_json::json!([format!("mounted on {}", place.display())]));
     assert_eq!(found["signatures"], serde_json::json!(["ext4 \"home\""]));
     assert!(found["sample"]["samples"].as_u64().unwrap() > 0);
-    // What stands behind it, too, and a file on it knows its disk and its file system.
+    // Its backing file, too; and a file on it reports its disk and file system.
     let behind = json(&device("inspect", loop_device.backing_file(), &["--json"]).with_code(0));
     assert_eq!(behind["users"], serde_json::json!([format!("attached to {}", loop_device.path().display())]));
     let file = place.join("file");
@@ -143,7 +143,7 @@ fn inspect_finds_the_holes_of_a_file() {
     device("inspect", Path::new("/dev/null"), &[]).refused(&["neither a block device nor a regular file"]);
 }
 
-/// What zstd makes of it, in bytes.
+/// The size after compression by zstd, in bytes.
 fn compressed(path: &Path) -> u64 {
     let output = Command::new("zstd").args(["-3", "--long=27", "--stdout", "--quiet"]).arg(path).output().unwrap();
     assert!(output.status.success(), "zstd: {output:?}");
@@ -151,7 +151,7 @@ fn compressed(path: &Path) -> u64 {
 }
 
 #[test]
-fn wipe_leaves_nothing_to_compress_and_no_block_twice() {
+fn wipe_writes_incompressible_data_without_duplicate_blocks() {
     if left_out(Need::Loop) {
         return;
     }
@@ -159,13 +159,13 @@ fn wipe_leaves_nothing_to_compress_and_no_block_twice() {
     let ran = device("wipe", loop_device.path(), &[]).with_code(0);
     assert!(ran.stderr.contains("48 MiB; overwriting all of it with random data"), "{}", ran.stderr);
     assert!(ran.stdout.contains("50.3 MB in"), "{}", ran.stdout);
-    // `--long` looks 128 MiB back: data that repeats every MiB would shrink to a fortieth.
+    // `--long` finds repetitions within 128 MiB: data repeated each MiB would shrink to a fortieth.
     assert!(compressed(loop_device.backing_file()) >= 48 * MIB);
     let once = fs::read(loop_device.backing_file()).unwrap();
     device("wipe", loop_device.path(), &[]).with_code(0);
     let twice = fs::read(loop_device.backing_file()).unwrap();
     let blocks: HashSet<&[u8]> = once.chunks(4096).chain(twice.chunks(4096)).collect();
-    assert_eq!(blocks.len() as u64, 2 * 48 * MIB / 4096, "none twice, nor in the next wipe");
+    assert_eq!(blocks.len() as u64, 2 * 48 * MIB / 4096, "no duplicate block within a wipe or between two");
     let read = json(&device("slurp", loop_device.path(), &["--json"]).with_code(0));
     assert_eq!((read["zero_share"].as_f64(), read["units"].as_u64()), (Some(0.0), Some(48 * 256)));
 }
@@ -183,7 +183,7 @@ fn wipe_fills_a_file_to_its_last_byte_and_keeps_its_size() {
 }
 
 #[test]
-fn wipe_refuses_what_is_in_use_or_carries_something() {
+fn wipe_refuses_targets_in_use_and_targets_with_data() {
     if left_out(Need::Loop) {
         return;
     }
@@ -195,7 +195,7 @@ fn wipe_refuses_what_is_in_use_or_carries_something() {
         device("wipe", loop_device.backing_file(), more).refused(&["attached to /dev/loop"]);
     }
     drop(mount);
-    // Claimed by someone, as LVM and RAID claim their parts.
+    // Claimed exclusively, as LVM and RAID claim their devices.
     let claim = {
         use std::os::unix::fs::OpenOptionsExt;
         File::options().read(true).write(true).custom_flags(0o200).open(loop_device.path()).unwrap()
@@ -212,26 +212,26 @@ fn wipe_refuses_what_is_in_use_or_carries_something() {
 }
 
 #[test]
-fn a_wipe_that_is_cut_short_says_how_far_it_was() {
+fn an_interrupted_wipe_reports_where_it_stopped() {
     let bench = Bench::new();
-    // Far more than it can write until the signal comes.
+    // More than it can write before the signal arrives.
     let target = bench.target(16 << 30);
     let child = command(&["wipe".as_ref(), target.as_os_str()]).spawn().expect("it runs");
     wait_until("something is written", || fs::metadata(&target).unwrap().blocks() > 0);
     run("kill", &["-INT".as_ref(), child.id().to_string().as_ref()]);
-    let ran = Ran::of(child.wait_with_output().unwrap(), PathBuf::new()).with_code(5);
+    let ran = Finished::of(child.wait_with_output().unwrap(), PathBuf::new()).with_code(5);
     assert!(ran.stderr.contains("cut short") && ran.stderr.contains("unchanged from sector"), "{}", ran.stderr);
     let from = ran.stderr.split("from sector ").nth(1).and_then(|text| text.split(' ').next()).unwrap();
     let reached = from.parse::<u64>().expect("a number") * 512;
     assert!(reached > 0 && reached < 16 << 30, "{reached}");
-    // What it says is so: data up to there, and nothing behind it.
+    // The file has data up to the reported sector, and none after it.
     let found = json(&device("inspect", &target, &["--json", "--samples", "0"]).with_code(0));
     assert_eq!(found["holes"], serde_json::json!({"count": 1, "bytes": (16 << 30) - reached}));
     assert!(ran.stdout.is_empty(), "{}", ran.stdout);
 }
 
 #[test]
-fn a_wipe_without_room_says_how_far_it_was() {
+fn a_wipe_on_a_full_disk_reports_where_it_stopped() {
     if left_out(Need::Root) {
         return;
     }
@@ -244,11 +244,11 @@ fn a_wipe_without_room_says_how_far_it_was() {
 }
 
 #[test]
-fn slurp_names_the_places_that_can_not_be_read() {
+fn slurp_names_unreadable_regions() {
     if left_out(Need::Loop) {
         return;
     }
-    // A device over a file of a file system that does direct I/O: such a device fails where its file ends.
+    // A loop device with direct I/O, over a file on a file system: reads beyond the end of its truncated file fail.
     let (bench, below) = (Bench::new(), LoopDevice::new(64 * MIB));
     let mount = mounted(&bench, &below);
     let place = mount.path();
@@ -263,7 +263,7 @@ fn slurp_names_the_places_that_can_not_be_read() {
     File::options().write(true).open(&file).unwrap().set_len(16 * MIB - 300 * 1024).unwrap();
     let read = json(&device("slurp", &broken, &["--json"]).with_code(4));
     let failures = read["failures"].as_array().unwrap();
-    assert_eq!(failures.len(), 1, "neighbours are one place: {read}");
+    assert_eq!(failures.len(), 1, "adjacent failures are one region: {read}");
     assert_eq!((&failures[0]["at"], &failures[0]["bytes"]), (&(16 * MIB - 300 * 1024).into(), &(300 * 1024).into()));
     assert_eq!((&read["failed_bytes"], &read["read_bytes"]), (&(300 * 1024).into(), &(16 * MIB - 300 * 1024).into()));
     let ran = device("slurp", &broken, &[]).with_code(4);
@@ -276,7 +276,7 @@ fn slurp_names_the_places_that_can_not_be_read() {
 }
 
 #[test]
-fn slurp_counts_zeroes_of_what_is_in_use() {
+fn slurp_counts_zeroes_of_a_device_in_use() {
     if left_out(Need::Loop) {
         return;
     }
@@ -302,7 +302,7 @@ fn a_scheduler_is_shown_and_set() {
     let name = loop_device.path().file_name().unwrap().to_string_lossy().into_owned();
     let sysfs = || fs::read_to_string(format!("/sys/block/{name}/queue/scheduler")).unwrap();
     let there: Vec<String> = sysfs().split_whitespace().map(|name| name.trim_matches(['[', ']']).to_owned()).collect();
-    // A loop device would stay so for its next user.
+    // A loop device would keep the scheduler for its next user.
     device("scheduler", loop_device.path(), &["none"]).with_code(0);
     for scheduler in there.iter().filter(|name| *name != "none") {
         let ran = device("scheduler", loop_device.path(), &[scheduler]).with_code(0);

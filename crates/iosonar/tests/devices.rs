@@ -1,4 +1,4 @@
-//! Loads of several devices on several targets, and where requests go that do not fit there.
+//! Loads of several devices on several targets, and requests that do not fit on a target.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -11,7 +11,7 @@ use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{Nanos, Op, Outcome, Request};
 use serde_json::{Value, json};
 
-use replaying::{Bench, MIB, Ran, request, run, side_by_side, wait_until};
+use replaying::{Bench, Finished, MIB, adjacent_requests, request, run, wait_until};
 
 fn file(bench: &Bench, name: &str, bytes: u64) -> PathBuf {
     let path = bench.path(name);
@@ -19,25 +19,25 @@ fn file(bench: &Bench, name: &str, bytes: u64) -> PathBuf {
     path
 }
 
-/// `SRC=DEV`, in the place where a target is wanted.
+/// `SRC=DEV`, as the argument of `--target`.
 fn on(source: &str, target: &Path) -> PathBuf {
     format!("{source}={}", target.display()).into()
 }
 
-/// Which blocks of 4 KiB hold anything.
+/// Numbers of the 4 KiB blocks that are not zero.
 fn written(path: &Path) -> Vec<usize> {
     let bytes = fs::read(path).expect("the target's bytes");
     let blocks = bytes.chunks(4096).enumerate();
     blocks.filter(|(_, block)| block.iter().any(|&byte| byte != 0)).map(|(number, _)| number).collect()
 }
 
-/// Of a load's device.
-fn device(ran: &Ran, number: usize) -> Value {
+/// The statistics of a device of the load.
+fn device(ran: &Finished, number: usize) -> Value {
     ran.statistics()["devices"][number].clone()
 }
 
-/// The same sectors on every device, so that a request that went astray would be found.
-fn same_places_on_three() -> Vec<(u16, Request)> {
+/// Similar sectors on every device, so that a misdirected request is detected.
+fn requests_on_three_devices() -> Vec<(u16, Request)> {
     let write = |device: u16, at: f64, block: u64| (device, request(at, Op::Write, block * 8, 8));
     vec![
         write(0, 0.0, 1),
@@ -51,14 +51,14 @@ fn same_places_on_three() -> Vec<(u16, Request)> {
 }
 
 #[test]
-fn requests_land_on_the_devices_that_theirs_are_mapped_to() {
+fn requests_go_to_the_target_of_their_device() {
     if left_out(Need::Loop) {
         return;
     }
     let bench = Bench::new();
     let (first, second) = (LoopDevice::new(8 * MIB), LoopDevice::new(4 * MIB));
-    let load = bench.host(&same_places_on_three());
-    // One by its name, one by its number.
+    let load = bench.host(&requests_on_three_devices());
+    // One device by name, one by number.
     let other = format!("0={}", second.path().display());
     let ran = bench.replay(&load, &on("sdb", first.path()), &["-t", &other]).with_code(0);
     assert_eq!(written(first.backing_file()), [2, 4], "sdb");
@@ -95,21 +95,21 @@ fn requests_land_on_the_devices_that_theirs_are_mapped_to() {
 fn a_target_without_a_name_takes_the_other_devices() {
     let bench = Bench::new();
     let (first, second) = (file(&bench, "first", 4 * MIB), file(&bench, "second", 4 * MIB));
-    let load = bench.host(&same_places_on_three());
+    let load = bench.host(&requests_on_three_devices());
     let ran = bench.replay(&load, &second, &["-t", &format!("sda={}", first.display())]).with_code(0);
     assert_eq!((written(&first), written(&second)), (vec![1, 4], vec![2, 3, 4]));
     assert_eq!(ran.statistics()["completed"], 7);
 }
 
 #[test]
-fn two_devices_share_a_target_and_their_overlaps_are_seen() {
+fn devices_that_share_a_target_conflict_with_each_other() {
     if left_out(Need::Loop) {
         return;
     }
     let bench = Bench::new();
     let target = LoopDevice::new(4 * MIB);
     let at_once = [0, 1].map(|device| (device, request(0.0, Op::Write, 8, 8)));
-    // The same device by another name: it is claimed but once.
+    // The same target by another name: it is claimed only once.
     let link = bench.path("link");
     std::os::unix::fs::symlink(target.path(), &link).unwrap();
     let other = on("sdb", &link).display().to_string();
@@ -119,10 +119,10 @@ fn two_devices_share_a_target_and_their_overlaps_are_seen() {
 }
 
 #[test]
-fn mistakes_in_targets_are_explained_and_nothing_is_opened() {
+fn mistakes_in_targets_are_explained_and_change_nothing() {
     let bench = Bench::new();
     let (first, second) = (file(&bench, "first", 4 * MIB), file(&bench, "second.replay.parquet", 4 * MIB));
-    let load = bench.host(&same_places_on_three());
+    let load = bench.host(&requests_on_three_devices());
     let before = bench.names();
     let second_is = |source: &str| on(source, &second).display().to_string();
     let refused = |load: &Path, target: &Path, more: &[&str], words: &[&str]| {
@@ -142,20 +142,20 @@ fn mistakes_in_targets_are_explained_and_nothing_is_opened() {
     );
     let output = ["-t", &second_is("sdb"), "--output", second.to_str().unwrap(), "--overwrite"];
     refused(&load, &on("sda", &first), &output, &["is the target, which the result would replace"]);
-    // The safety of every target, and not of the first only.
+    // Every target is checked, not only the first.
     run("mkfs.ext4", &["-q".as_ref(), second.as_os_str()]);
     refused(&load, &on("sda", &first), &["-t", &second_is("sdb")], &["second.replay.parquet: contains ext4"]);
     assert_eq!(written(&first), [0_usize; 0]);
 }
 
 #[test]
-fn a_load_fits_in_the_way_that_was_asked_for() {
+fn fit_rejects_clips_scales_or_wraps() {
     let bench = Bench::new();
     let target = file(&bench, "half", 2 * MIB);
-    // On a device of 8192 sectors: at its beginning, in its middle, and at its very end.
+    // On a device of 8192 sectors: at its start, in its middle, and at its end.
     let rows = [0, 4096, 8184].map(|sector| (0, request(0.0, Op::Write, sector, 8)));
     let load = bench.host(&rows);
-    let sectors = |ran: &Ran| ran.by_request().iter().map(|row| row.sector.0).collect::<Vec<_>>();
+    let sectors = |ran: &Finished| ran.by_request().iter().map(|row| row.sector.0).collect::<Vec<_>>();
     let replayed = |fit: &str| bench.replay(&load, &target, &["--overwrite", "--fit", fit]);
 
     let refused =
@@ -182,7 +182,7 @@ fn a_load_fits_in_the_way_that_was_asked_for() {
 }
 
 #[test]
-fn of_reads_only_nothing_is_written_even_on_what_is_mounted() {
+fn reads_only_writes_nothing_even_on_a_mounted_device() {
     if left_out(Need::Loop) {
         return;
     }
@@ -190,7 +190,7 @@ fn of_reads_only_nothing_is_written_even_on_what_is_mounted() {
     run("mkfs.ext4", &["-q".as_ref(), target.path().as_os_str()]);
     let mount = Mount::new(bench.path("mounted"), ["-o".as_ref(), "ro,noload".as_ref(), target.path().as_os_str()]);
     let before = fs::read(target.backing_file()).unwrap();
-    let load = bench.load(&side_by_side(90, 8));
+    let load = bench.load(&adjacent_requests(90, 8));
     bench.replay(&load, target.path(), &[]).refused(&["mounted on"]);
     let ran = bench.replay(&load, target.path(), &["--reads-only"]);
     drop(mount);
@@ -200,7 +200,7 @@ fn of_reads_only_nothing_is_written_even_on_what_is_mounted() {
     let statistics = ran.statistics();
     assert_eq!((&statistics["completed"], &statistics["skipped"]["excluded"]), (&json!(30), &json!(60)));
     assert!(fs::read(target.backing_file()).unwrap() == before, "nothing was written");
-    // The kernel would not let it be written, either.
+    // On a read-only device, the kernel would refuse any write.
     run("blockdev", &["--setro".as_ref(), target.path().as_os_str()]);
     let ran = bench.replay(&load, target.path(), &["--overwrite", "--reads-only"]);
     run("blockdev", &["--setrw".as_ref(), target.path().as_os_str()]);
@@ -208,7 +208,7 @@ fn of_reads_only_nothing_is_written_even_on_what_is_mounted() {
 }
 
 #[test]
-fn a_depth_for_each_and_an_offset_are_in_the_result() {
+fn depth_per_target_and_output_offset_are_in_the_result() {
     let bench = Bench::new();
     let (first, second) = (file(&bench, "first", 4 * MIB), file(&bench, "second", 4 * MIB));
     let requests: Vec<_> = (0..400).map(|i| ((i % 2) as u16, request(0.0, Op::Write, i * 8, 8))).collect();
@@ -223,18 +223,18 @@ fn a_depth_for_each_and_an_offset_are_in_the_result() {
     let rows = ran.rows();
     assert!(rows.iter().all(|row| row.scheduled == Nanos::from_secs(5000.0) && row.issued >= Some(row.scheduled)));
     assert!(rows.iter().all(|row| row.ready > Some(Nanos::from_secs(4000.0))), "all times of a row");
-    assert!(ran.statistics()["elapsed_s"].as_f64() < Some(5000.0), "what is measured stays");
+    assert!(ran.statistics()["elapsed_s"].as_f64() < Some(5000.0), "durations are not shifted");
 }
 
 #[test]
-fn a_recovered_run_knows_its_devices() {
+fn a_recovered_run_has_statistics_by_device() {
     let bench = Bench::new();
     let (first, second) = (file(&bench, "first", 4 * MIB), file(&bench, "second", 2 * MIB));
-    // A hundred at once, and one that is far away.
+    // A hundred at once, and one much later.
     let begin = (0..100).map(|i| ((i % 2) as u16, request(0.0, Op::Write, i * 8, 8)));
     let load = bench.host(&begin.chain([(0, request(500.0, Op::Write, 0, 8))]).collect::<Vec<_>>());
     let other = on("sdb", &second).display().to_string();
-    let running = bench.begin(&load, &on("sda", &first), &["-t", &other]);
+    let running = bench.start(&load, &on("sda", &first), &["-t", &other]);
     let journal = bench.path("r.replay.parquet.journal");
     wait_until("all that is due is in the journal", || {
         fs::metadata(&journal).is_ok_and(|meta| meta.len() > 100 * iosonar_replay::result::journal::ENTRY_BYTES as u64)
@@ -243,7 +243,7 @@ fn a_recovered_run_knows_its_devices() {
     let killed = running.end();
     let mut recover = Command::new(env!("CARGO_BIN_EXE_iosonar"));
     let output = recover.arg("recover").arg(&journal).output().expect("it runs");
-    let ran = Ran::of(output, killed.result).with_code(0);
+    let ran = Finished::of(output, killed.result).with_code(0);
     let sdb = device(&ran, 1);
     assert_eq!((&sdb["source"], &sdb["target"]), (&json!("sdb"), &json!(second)));
     assert_eq!((&sdb["requests"], &sdb["wrap_factor"]), (&json!(50), &json!(800.0 / 4096.0)));

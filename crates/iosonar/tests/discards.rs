@@ -1,5 +1,5 @@
-//! Discards on real devices: each that a run calls done was done, however many are in flight, and verification knows what
-//! it left behind.
+//! Discards on real devices: every discard that a run reports as done was done, at any depth, and verification expects
+//! its effect.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -10,14 +10,14 @@ use std::path::PathBuf;
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{Flags, Op, Outcome, Request};
 
-use replaying::{Bench, MIB, Ran, request, run};
+use replaying::{Bench, Finished, MIB, request, run};
 
-/// Bytes of a block, and sectors.
+/// The size of a block in bytes, and in sectors.
 const BLOCK: usize = 4096;
 const SECTORS: u64 = 8;
 
-/// Discards every second block in a scattered order, so that the kernel cannot merge them, with four of these other
-/// requests to each.
+/// Discards every second block in scattered order, so that the kernel cannot merge them, each with four requests of
+/// another operation.
 fn scattered(blocks: u64, other: Op) -> Vec<Request> {
     let place = |i: u64| (i * 7919 % (blocks / 2)) * 2;
     let of = |i: u64| {
@@ -31,15 +31,15 @@ fn scattered(blocks: u64, other: Op) -> Vec<Request> {
     (0..blocks / 2 * 5).map(of).collect()
 }
 
-/// Blocks of the device that still hold something, of those that were discarded, by the backing file.
+/// Blocks that were discarded but still have data, according to the backing file.
 fn left_over(device: &LoopDevice) -> Vec<usize> {
     let content = fs::read(device.backing_file()).unwrap();
     let blocks = content.chunks_exact(BLOCK).enumerate();
     blocks.filter(|(i, block)| i % 2 == 0 && block.iter().any(|&byte| byte != 0)).map(|(i, _)| i).collect()
 }
 
-/// A queue of the fewest requests that the kernel allows, so that few in flight are more than it has. Loop devices keep it
-/// for their next user, so it is put back.
+/// Sets the queue to the fewest requests that the kernel allows, so that a few in flight exceed it. Restored when
+/// dropped, as loop devices keep it for their next user.
 struct ShortQueue(PathBuf, String);
 
 impl ShortQueue {
@@ -58,15 +58,15 @@ impl Drop for ShortQueue {
     }
 }
 
-fn failed(ran: &Ran) -> Vec<(u64, Outcome, i32)> {
+fn failed(ran: &Finished) -> Vec<(u64, Outcome, i32)> {
     let rows = ran.rows().into_iter().filter(|row| row.outcome != Outcome::Ok);
     rows.map(|row| (row.sector.0, row.outcome, row.errno)).collect()
 }
 
-/// More are in flight than the device's queue has requests: Linux 6.12 to 6.18 at least then read the command again from
-/// where io_uring had put another one meanwhile.
+/// Regression test: with more in flight than the queue has requests, Linux 6.12 to 6.18 at least read the command again
+/// from a submission queue entry that io_uring had reused.
 #[test]
-fn every_discard_is_done_when_more_are_in_flight_than_the_queue_holds() {
+fn every_discard_is_done_with_more_in_flight_than_the_queue_has_requests() {
     if left_out(Need::Loop) {
         return;
     }
@@ -88,9 +88,10 @@ fn every_discard_is_done_when_more_are_in_flight_than_the_queue_holds() {
     }
 }
 
-/// Holes and zeros are calls of another kind, and a flush before a write is tied to it: the ring reads these once.
+/// Discards and write-zeroes of a file are fallocate calls, and a flush before a write is linked to it: the kernel
+/// reads these entries once.
 #[test]
-fn holes_zeros_and_flushes_are_all_done_however_many_are_in_flight() {
+fn discards_zeroes_and_flushes_on_a_file_are_all_done_at_any_depth() {
     if left_out(Need::Loop) {
         return;
     }
@@ -100,7 +101,7 @@ fn holes_zeros_and_flushes_are_all_done_however_many_are_in_flight() {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let mounted = Mount::new(folder.path(), [device.path()]);
     let blocks = bytes / BLOCK as u64;
-    // Of four blocks side by side one is discarded, one becomes zeros, one is written behind a flush, one is read.
+    // Of four adjacent blocks one is discarded, one zeroed, one written after a flush, one read.
     let row = |i: u64| {
         let block = i * 7919 % blocks;
         let op = [Op::Discard, Op::WriteZeroes, Op::Write, Op::Read][(block % 4) as usize];

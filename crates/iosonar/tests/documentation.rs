@@ -1,4 +1,4 @@
-//! What the documentation shows can be typed: every subcommand and option in its examples exists.
+//! The examples in the documentation work: every subcommand and option in them exists.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ fn documents_with_examples() -> impl Iterator<Item = PathBuf> {
     documents().into_iter().filter(|file| !file.ends_with("CHANGELOG.md"))
 }
 
-/// One use of the command: where it stands, and its words from the subcommand on.
+/// One use of the command: its document and line, and its words from the subcommand on.
 struct Example {
     place: String,
     words: Vec<String>,
@@ -36,7 +36,7 @@ fn examples_of_document(file: &Path) -> Vec<Example> {
     examples(&file.display().to_string(), &fs::read_to_string(file).expect("the document"))
 }
 
-/// The lines of code blocks, or of a help's examples, that run `iosonar`, continued lines joined.
+/// The lines of code blocks, or of examples in a help text, that run `iosonar`, with continued lines joined.
 fn examples(document: &str, text: &str) -> Vec<Example> {
     let mut examples = Vec::new();
     let mut in_code = false;
@@ -50,7 +50,7 @@ fn examples(document: &str, text: &str) -> Vec<Example> {
                 continue;
             }
             let line = std::mem::take(&mut continued) + line;
-            // What stands far to the right explains the command.
+            // Text far to the right explains the command.
             let command = line.split(" #").next().and_then(|line| line.trim_start().split("   ").next());
             let command = command.unwrap_or_default();
             for stage in
@@ -71,12 +71,12 @@ fn is_python(name: &str) -> bool {
     top().join(format!("packaging/scripts/iosonar-{name}")).is_file()
 }
 
-/// What `--help` prints, each asked for once.
+/// Outputs of `--help`, cached.
 #[derive(Default)]
 struct Helps(BTreeMap<Vec<String>, String>);
 
 impl Helps {
-    /// The help that applies to these words: those of the command, and of its own subcommand if the next is one.
+    /// The help of the command that these words call, or of its subcommand.
     fn of(&mut self, words: &[String]) -> Option<&str> {
         let names: Vec<String> = words.iter().take_while(|word| !word.starts_with('-')).take(2).cloned().collect();
         if !self.0.contains_key(&names) {
@@ -107,21 +107,21 @@ fn check(example: &Example, helps: &mut Helps) {
 }
 
 #[test]
-fn every_example_in_the_documents_can_be_typed() {
+fn every_example_in_the_documents_is_valid() {
     let mut helps = Helps::default();
     let examples: Vec<Example> = documents_with_examples().flat_map(|file| examples_of_document(&file)).collect();
-    assert!(examples.len() > 10, "few examples were found: is this test still reading the documents rightly?");
+    assert!(examples.len() > 10, "found only {} examples; does this test still parse the documents?", examples.len());
     examples.iter().for_each(|example| check(example, &mut helps));
 }
 
 #[test]
-fn every_example_in_the_help_can_be_typed() {
+fn every_example_in_the_help_is_valid() {
     let mut helps = Helps::default();
     let main = Command::new(env!("CARGO_BIN_EXE_iosonar")).arg("--help").output().expect("it runs");
     let main = String::from_utf8(main.stdout).expect("UTF-8");
     let list = main.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let names = list.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
-    // The Python half's commands may not be installed; its own tests type their examples.
+    // The Python half may not be installed; its own tests check its examples.
     let elsewhere = ["help", "report", "compare", "sql"];
     for name in names.filter(|name| !elsewhere.contains(name)) {
         let help = helps.of(&[name.to_owned()]).expect("a subcommand of the list").to_owned();

@@ -35,20 +35,20 @@ fn rows(folder: &TempDir, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_pipeline_changes_a_load() {
+fn a_pipeline_edits_a_load() {
     let folder = folder();
-    let (success, _, said) = edit(&folder, &["x.load", "y.load", "select to=2 | subst | slip every=1 increase=4k"]);
-    assert!(success && said.contains("2 requests"), "{said}");
+    let (success, _, message) = edit(&folder, &["x.load", "y.load", "select to=2 | subst | slip every=1 increase=4k"]);
+    assert!(success && message.contains("2 requests"), "{message}");
     assert_eq!(rows(&folder, "y.load"), ["0.500000000 8 16 W", "1.000000000 808 8 W"]);
     let text = fs::read_to_string(folder.path().join("y.load")).unwrap();
     assert!(text.contains("Free for all") && text.contains("Edited by iosonar: select to=2 | subst | slip"), "{text}");
 }
 
 #[test]
-fn several_loads_stand_side_by_side_and_close_up() {
+fn adjacent_and_dense_place_several_loads() {
     let folder = folder();
-    let (success, _, said) = edit(&folder, &["x.load", "y.load", "adjacent with=x.load | dense"]);
-    assert!(success && said.contains("load 2 is at sectors 4008 to 8016"), "{said}");
+    let (success, _, message) = edit(&folder, &["x.load", "y.load", "adjacent with=x.load | dense"]);
+    assert!(success && message.contains("load 2 is at sectors 4008 to 8016"), "{message}");
     let sectors: Vec<String> =
         rows(&folder, "y.load").iter().map(|row| row.split(' ').nth(1).unwrap().to_owned()).collect();
     assert_eq!(sectors, ["0", "32", "16", "48", "24", "56"]);
@@ -67,21 +67,21 @@ fn mistakes_are_explained_and_leave_no_file() {
         (&["z.load", "y.load", "reverse"], "z.load"),
         (&["--help-transform", "slipp"], "did you mean slip?"),
     ] {
-        let (success, _, said) = edit(&folder, arguments);
-        assert!(!success && said.contains(explained), "iosonar edit {arguments:?}: {said}");
+        let (success, _, message) = edit(&folder, arguments);
+        assert!(!success && message.contains(explained), "iosonar edit {arguments:?}: {message}");
     }
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 }
 
 #[test]
-fn a_temporary_folder_that_fails_is_named() {
+fn a_temporary_folder_that_fails_is_named_once() {
     let folder = folder();
     let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
     let arguments = ["edit", "x.load", "y.load", "reverse"];
     let output = command.current_dir(&folder).env("TMPDIR", "/nowhere").args(arguments).output().expect("it runs");
-    let said = String::from_utf8(output.stderr).expect("UTF-8");
-    assert!(!output.status.success() && said.contains("TMPDIR"), "{said}");
-    assert_eq!(said.matches("No such file").count(), 1, "the cause is told twice: {said}");
+    let message = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(!output.status.success() && message.contains("TMPDIR"), "{message}");
+    assert_eq!(message.matches("No such file").count(), 1, "the cause is repeated: {message}");
 }
 
 #[test]
@@ -93,9 +93,9 @@ fn each_transform_explains_itself() {
     assert!(all.contains(text.trim()) && all.contains("anonymise: "));
 }
 
-/// A replay on a file, and what is then said of it. The load of half a second is repeated, and ends by the window.
+/// The load of half a second is repeated without end; the window ends it.
 #[test]
-fn a_load_is_changed_on_its_way_into_a_replay() {
+fn a_replay_edits_its_load() {
     let folder = folder();
     fs::write(folder.path().join("target"), vec![0; 8 << 20]).unwrap();
     let iosonar = |arguments: &[&str]| {
@@ -108,15 +108,15 @@ fn a_load_is_changed_on_its_way_into_a_replay() {
     };
     let edit = "clip to=1000 | scale time=0.1 | repeat | subst from=W to=R";
     let replay = ["replay", "x.load", "--target", "target", "--output", "y.replay.parquet", "--edit", edit];
-    let (success, said) = iosonar(&replay);
-    assert!(!success && said.contains("never ends"), "{said}");
-    let (success, said) = iosonar(&[&replay[..], &["--duration", "0.5", "--asap"]].concat());
-    assert!(success, "{said}");
+    let (success, message) = iosonar(&replay);
+    assert!(!success && message.contains("never ends"), "{message}");
+    let (success, message) = iosonar(&[&replay[..], &["--duration", "0.5", "--asap"]].concat());
+    assert!(success, "{message}");
     // 0.05 and 0.1 s, then again every 0.1 s: 5 iterations begin before 0.5 s, the last has one request inside.
-    let (success, said) = iosonar(&["edit", "y.replay.parquet", "z.load", "select"]);
-    assert!(success && said.contains("9 requests (9 reads, 0 writes"), "{said}");
-    let (success, said) = iosonar(&["limit", "y.replay.parquet"]);
-    assert!(!success && said.contains("--asap"), "{said}");
-    let (success, said) = iosonar(&["limit", "x.load"]);
-    assert!(!success && said.contains("is a load"), "{said}");
+    let (success, message) = iosonar(&["edit", "y.replay.parquet", "z.load", "select"]);
+    assert!(success && message.contains("9 requests (9 reads, 0 writes"), "{message}");
+    let (success, message) = iosonar(&["limit", "y.replay.parquet"]);
+    assert!(!success && message.contains("--asap"), "{message}");
+    let (success, message) = iosonar(&["limit", "x.load"]);
+    assert!(!success && message.contains("is a load"), "{message}");
 }

@@ -1,4 +1,4 @@
-//! What does the I/O of a replay, or does as if: every engine and way of opening, as users run them.
+//! Every engine and way of opening the target, real and fake.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -10,9 +10,9 @@ use std::process::Command;
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{Flags, Op, Outcome, Request};
 
-use replaying::{Bench, MIB, Ran, read_run, request, side_by_side};
+use replaying::{Bench, Finished, MIB, adjacent_requests, read_run, request};
 
-/// One request of each kind, one after the other.
+/// One request of each operation, one after the other.
 fn all_operations() -> Vec<Request> {
     let durable = |flags, row: Request| Request { flags, ..row };
     vec![
@@ -24,10 +24,6 @@ fn all_operations() -> Vec<Request> {
         request(0.010, Op::Discard, 0, 64),
         request(0.012, Op::WriteZeroes, 64, 64),
     ]
-}
-
-fn run_of(ran: &Ran) -> serde_json::Value {
-    ran.run()
 }
 
 #[test]
@@ -48,8 +44,8 @@ fn every_engine_does_every_operation_on_a_device() {
         let rows = ran.by_request();
         assert_eq!(rows.len(), 7);
         assert!(rows.iter().all(|row| row.outcome == Outcome::Ok), "{more:?}: {rows:?}");
-        assert_eq!(run_of(&ran)["engine"], engine);
-        assert_eq!(run_of(&ran)["fake"].is_null(), !more.contains(&"--no-o-direct"));
+        assert_eq!(ran.run()["engine"], engine);
+        assert_eq!(ran.run()["fake"].is_null(), !more.contains(&"--no-o-direct"));
         let content = fs::read(device.backing_file()).unwrap();
         let is_zero = |from: usize| content[from * 512..(from + 64) * 512].iter().all(|&byte| byte == 0);
         assert!(is_zero(0), "{more:?}: discarded");
@@ -59,14 +55,14 @@ fn every_engine_does_every_operation_on_a_device() {
     }
 }
 
-/// The kernel's own word for what came to the device, by its tracepoint: operation, sector, sectors.
+/// The bios that reached the device, according to the kernel's tracepoint: RWBS, sector, sectors.
 fn traced(device: &Path, work: impl FnOnce()) -> Vec<(String, u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     // Not every machine has it mounted at /sys/kernel/tracing.
     let folder = tempfile::tempdir().unwrap();
     let tracefs = Mount::new(folder.path().join("tracing"), ["-t", "tracefs", "tracefs"]);
     let instance = tracefs.path().join(format!("instances/iosonar-test-{}", std::process::id()));
-    fs::create_dir(&instance).expect("a trace of its own");
+    fs::create_dir(&instance).expect("a trace instance");
     let rdev = fs::metadata(device).unwrap().rdev();
     let (major, minor) = ((rdev >> 8) & 0xfff, rdev & 0xff);
     let event = instance.join("events/block/block_bio_queue");
@@ -100,14 +96,14 @@ fn discards_flushes_and_durable_writes_reach_the_device_as_such() {
         one("durable write", &|rwbs| rwbs.starts_with("WF"), 128, 64);
         one("plain write", &|rwbs| rwbs.starts_with('W') && !rwbs.contains('F'), 0, 64);
         let flushes = seen.iter().filter(|(rwbs, ..)| rwbs.starts_with('F')).count();
-        assert!(flushes >= 2, "{more:?}: that before the write and the one by itself in {seen:?}");
+        assert!(flushes >= 2, "{more:?}: the flush before the write or the separate one is missing in {seen:?}");
     }
 }
 
 #[test]
-fn what_a_target_can_not_do_is_left_out_and_named() {
+fn unsupported_operations_are_skipped_and_named() {
     let bench = Bench::new();
-    // A file in memory knows holes, but no ranges of zeros.
+    // tmpfs supports holes, but not zeroed ranges.
     for engine in ["io_uring", "threads"] {
         let more = ["--engine", engine, "--overwrite"];
         let ran = bench.replay(&bench.parquet(&all_operations()), &bench.target(MIB), &more).with_code(0);
@@ -120,9 +116,9 @@ fn what_a_target_can_not_do_is_left_out_and_named() {
 }
 
 #[test]
-fn polling_is_refused_where_the_device_can_not() {
+fn polling_is_refused_on_a_device_without_it() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(10, 8));
+    let load = bench.load(&adjacent_requests(10, 8));
     bench.replay(&load, &bench.target(MIB), &["--poll"]).refused(&["not a block device", "leave out --poll"]);
     if left_out(Need::Loop) {
         return;
@@ -135,7 +131,7 @@ fn polling_is_refused_where_the_device_can_not() {
 #[test]
 fn fake_results_are_marked_everywhere() {
     let bench = Bench::new();
-    let (load, target) = (bench.load(&side_by_side(200, 8)), bench.target(MIB));
+    let (load, target) = (bench.load(&adjacent_requests(200, 8)), bench.target(MIB));
     for (more, word) in [
         (&["--fake-io"][..], "--engine null"),
         (&["--engine", "null"], "--engine null"),
@@ -148,7 +144,7 @@ fn fake_results_are_marked_everywhere() {
         let more = [more, &["--overwrite"]].concat();
         let ran = bench.replay(&load, &target, &more).with_code(0);
         assert_eq!(ran.rows().len(), 200);
-        let sentence = run_of(&ran)["fake"].as_str().unwrap().to_owned();
+        let sentence = ran.run()["fake"].as_str().unwrap().to_owned();
         assert!(sentence.starts_with("FAKE RESULT: ") && sentence.contains(word), "{sentence}");
         assert_eq!(ran.statistics()["fake"], sentence.as_str());
         assert!(ran.stdout.starts_with("FAKE RESULT"), "{}", ran.stdout);
@@ -158,7 +154,7 @@ fn fake_results_are_marked_everywhere() {
         assert_eq!(json["fake"], sentence.as_str());
         let info = Command::new(env!("CARGO_BIN_EXE_iosonar")).arg("info").arg(&ran.result).output().unwrap();
         assert!(String::from_utf8_lossy(&info.stdout).contains(&sentence));
-        // The classic text says it as well, and says it still when it is read again.
+        // The classic text has the sentence as well, and a reader finds it.
         let text = bench.path("t.replay.gz");
         let as_text = [&more[..], &["--output", text.to_str().unwrap()]].concat();
         bench.replay(&load, &target, &as_text).with_code(0);
@@ -167,9 +163,9 @@ fn fake_results_are_marked_everywhere() {
 }
 
 #[test]
-fn fakes_touch_nothing() {
+fn fake_engines_do_not_touch_the_target() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(200, 8));
+    let load = bench.load(&adjacent_requests(200, 8));
     let target = bench.target(MIB);
     bench.replay(&load, &target, &["--dry-run"]).with_code(0);
     for more in [&["--fake-io"][..], &["--simulate", "constant=1us"]] {
@@ -177,7 +173,7 @@ fn fakes_touch_nothing() {
         assert!(!ran.stderr.contains("overwritten"), "{}", ran.stderr);
     }
     assert!(fs::read(&target).unwrap().iter().all(|&byte| byte == 0));
-    // What is not opened need not be there; what is opened must.
+    // A target that is not opened need not exist.
     let nowhere = Path::new("/nowhere/at/all");
     let ran = bench.replay(&load, nowhere, &["--fake-io", "--overwrite"]).with_code(0);
     assert_eq!(ran.rows().len(), 200);
@@ -185,20 +181,20 @@ fn fakes_touch_nothing() {
 }
 
 #[test]
-fn without_positions_nothing_wraps_around() {
+fn without_a_target_size_nothing_wraps_around() {
     let bench = Bench::new();
     let far = 1 << 40;
     let load = bench.load(&[(0.0, far, 8, 'W'), (0.001, 3, 5, 'R')]);
-    let sectors = |ran: Ran| ran.by_request().iter().map(|row| row.sector.0).collect::<Vec<_>>();
+    let sectors = |ran: Finished| ran.by_request().iter().map(|row| row.sector.0).collect::<Vec<_>>();
     assert_eq!(sectors(bench.replay(&load, &bench.target(MIB), &["--fake-io"])), [far, 3]);
     let dry = bench.replay(&load, &bench.target(MIB), &["--dry-run", "--overwrite"]);
     assert_eq!(sectors(dry)[0], far % (MIB / 512));
 }
 
 #[test]
-fn a_simulated_device_takes_its_time_and_queues() {
+fn a_simulated_device_has_service_times_and_a_queue() {
     let bench = Bench::new();
-    // Ten at once: one server takes them in turn.
+    // Ten at once: a single server handles one at a time.
     let rows: Vec<_> = (0..10).map(|i| (0.0, i * 8, 8, 'R')).collect();
     let load = bench.load(&rows);
     let ran = bench.replay(&load, Path::new("none"), &["--simulate", "constant=2ms servers=1"]).with_code(0);
@@ -206,7 +202,7 @@ fn a_simulated_device_takes_its_time_and_queues() {
         assert!(row.latency().unwrap().0 > i * 2_000_000 - 1_000_000, "{row:?}");
         assert_eq!(row.bytes_done, 4096);
     }
-    // The run that it left is a device to simulate.
+    // Its result can be simulated in turn.
     fs::rename(&ran.result, bench.path("earlier.replay.parquet")).unwrap();
     let again = bench.replay(&load, Path::new("none"), &["--simulate", "run=earlier.replay.parquet"]).with_code(0);
     assert!(again.rows().iter().all(|row| row.latency().unwrap().0 >= 1_900_000));
@@ -215,9 +211,9 @@ fn a_simulated_device_takes_its_time_and_queues() {
 }
 
 #[test]
-fn contradictions_are_refused_with_what_to_do() {
+fn contradictory_options_are_refused_with_a_remedy() {
     let bench = Bench::new();
-    let (load, target) = (bench.load(&side_by_side(10, 8)), bench.target(MIB));
+    let (load, target) = (bench.load(&adjacent_requests(10, 8)), bench.target(MIB));
     for (more, word) in [
         (&["--engine", "simulate"][..], "--simulate constant=200us"),
         (&["--engine", "threads", "--dry-run"], "cannot be used with"),
@@ -229,7 +225,7 @@ fn contradictions_are_refused_with_what_to_do() {
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
     command.arg("replay").arg(&load).arg("--output").arg(bench.path("x.replay.parquet"));
-    let ran = Ran::of(command.args(["--engine", "threads"]).output().unwrap(), bench.path("x.replay.parquet"));
+    let ran = Finished::of(command.args(["--engine", "threads"]).output().unwrap(), bench.path("x.replay.parquet"));
     ran.refused(&["--target"]);
     assert_eq!(bench.names(), ["a.load", "target"], "nothing is left behind");
 }

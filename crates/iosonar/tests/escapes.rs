@@ -1,5 +1,5 @@
-//! Names, notices, preambles and paths of others are shown without what a terminal would obey, and paths that are no UTF-8
-//! work everywhere.
+//! Names, notices, preambles and paths are shown without terminal escape sequences, and paths that are not UTF-8 work
+//! in every command.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -14,19 +14,20 @@ use iosonar_trace::{Device, DeviceId, IoResult, Kind, Metadata, Nanos, Op, Outco
 
 use replaying::{Bench, MIB, request};
 
-/// Clears the screen, moves the cursor, rings, writes backwards; and a second line that looks like a message of ours.
+/// Clears the screen, moves the cursor, rings the bell, writes right to left; and has a second line that imitates a
+/// message of iosonar.
 const EVIL: &str = "sda\x1b[2J\x1b]0;title\x07\u{9b}31m\u{202e}\r\niosonar: all is well";
 
-fn is_obeyed(c: char) -> bool {
+fn is_control(c: char) -> bool {
     (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c)
 }
 
-/// Neither stream has anything that a terminal would obey, nor a line that is not ours.
+/// Asserts that neither stream has control characters, or the imitated message.
 fn assert_harmless(what: &str, output: &Output) {
     for stream in [&output.stdout, &output.stderr] {
         let text = std::str::from_utf8(stream).unwrap_or_else(|e| panic!("{what}: {e}"));
         let bad: Vec<_> =
-            text.lines().filter(|line| line.contains(is_obeyed) || line == &"iosonar: all is well").collect();
+            text.lines().filter(|line| line.contains(is_control) || line == &"iosonar: all is well").collect();
         assert!(bad.is_empty(), "{what}: {bad:#?}");
     }
 }
@@ -42,33 +43,33 @@ fn words<const N: usize>(words: [&str; N]) -> [&OsStr; N] {
     words.map(OsStr::new)
 }
 
-fn known() -> Metadata {
-    let mut known = Metadata::new(Kind::Load, "test");
-    known.devices = ["", "2"].map(|more| Device { name: format!("{EVIL}{more}"), sectors: Some(64) }).into();
-    known.source.preamble = format!("{EVIL}\n{EVIL}");
-    known.source.path = Some(EVIL.into());
-    known.notice(EVIL);
-    known
+fn evil_metadata() -> Metadata {
+    let mut evil_metadata = Metadata::new(Kind::Load, "test");
+    evil_metadata.devices = ["", "2"].map(|more| Device { name: format!("{EVIL}{more}"), sectors: Some(64) }).into();
+    evil_metadata.source.preamble = format!("{EVIL}\n{EVIL}");
+    evil_metadata.source.path = Some(EVIL.into());
+    evil_metadata.notice(EVIL);
+    evil_metadata
 }
 
 fn load(bench: &Bench, name: &OsStr) {
-    let mut writer = iosonar_trace::create_load(bench.path("").join(name).as_path(), &known()).unwrap();
+    let mut writer = iosonar_trace::create_load(bench.path("").join(name).as_path(), &evil_metadata()).unwrap();
     for i in 0..4 {
         let row = request(i as f64 / 1e3, Op::Write, u64::from(i) * 8, 8);
         writer.write(&Request { device: DeviceId(i % 2), ..row }).unwrap();
     }
-    writer.finish(&known()).unwrap();
+    writer.finish(&evil_metadata()).unwrap();
 }
 
 #[test]
-fn nothing_that_is_said_of_a_file_is_obeyed_by_a_terminal() {
+fn texts_from_a_file_cannot_control_the_terminal() {
     let bench = Bench::new();
     load(&bench, OsStr::new("a.load.parquet"));
     bench.target(MIB);
     let info = iosonar(&bench, &words(["info", "a.load.parquet"]));
-    let said = String::from_utf8(info.stdout).unwrap();
-    assert!(said.contains(r"sda\x1b[2J\x1b]0;title\x07\x9b31m\u202e\r\niosonar: all is well"), "{said}");
-    // What programs read says the same as the file.
+    let message = String::from_utf8(info.stdout).unwrap();
+    assert!(message.contains(r"sda\x1b[2J\x1b]0;title\x07\x9b31m\u202e\r\niosonar: all is well"), "{message}");
+    // JSON has the text unchanged.
     let info = iosonar(&bench, &words(["info", "--json", "a.load.parquet"]));
     let json: serde_json::Value = serde_json::from_slice(&info.stdout).unwrap();
     assert_eq!((&json["devices"][0]["name"], &json["notices"][0]), (&EVIL.into(), &EVIL.into()));
@@ -92,7 +93,7 @@ fn nothing_that_is_said_of_a_file_is_obeyed_by_a_terminal() {
     }
 
     let journal = bench.path("d.replay.parquet.journal");
-    let mut header = Metadata { kind: Kind::Replay, ..known() };
+    let mut header = Metadata { kind: Kind::Replay, ..evil_metadata() };
     let target = serde_json::json!({"path": EVIL, "sectors": 64, "sources": [0], "others": true});
     header.run = serde_json::from_value(serde_json::json!({"fake": EVIL, "targets": [target]})).unwrap();
     let mut writer = JournalWriter::create(&journal, &header, 2).unwrap();
@@ -109,7 +110,7 @@ fn nothing_that_is_said_of_a_file_is_obeyed_by_a_terminal() {
 }
 
 #[test]
-fn no_path_is_obeyed_by_a_terminal() {
+fn paths_cannot_control_the_terminal() {
     let bench = Bench::new();
     for name in [
         &b"esc\x1b[2J\x07iosonar: all is well"[..],

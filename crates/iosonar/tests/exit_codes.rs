@@ -1,27 +1,27 @@
-//! What is wrong with a command line ends with 2, whatever the files are; what fails at work ends with 1.
+//! Exit codes: 2 for a wrong command line, whatever the files are; 1 for a failure during the work.
 
 use std::path::Path;
 use std::process::Command;
 
-/// The exit code, and what was said on standard error.
+/// The exit code and standard error.
 fn iosonar(folder: &Path, line: &str) -> (Option<i32>, String) {
     let words = line.split(' ').map(|word| word.replace('~', " "));
     let output = Command::new(env!("CARGO_BIN_EXE_iosonar")).current_dir(folder).args(words).output().expect("it runs");
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// A folder with a load, a run of it that is fake, and a target.
+/// A folder with a load, a fake run of it, and a target.
 fn bench() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    let (code, said) = iosonar(folder.path(), "generate poisson a.load.gz --rate 50 --duration 2s");
-    assert_eq!(code, Some(0), "{said}");
-    let (code, said) = iosonar(folder.path(), "replay a.load.gz --fake-io --asap --output a.replay.gz");
-    assert_eq!(code, Some(0), "{said}");
+    let (code, message) = iosonar(folder.path(), "generate poisson a.load.gz --rate 50 --duration 2s");
+    assert_eq!(code, Some(0), "{message}");
+    let (code, message) = iosonar(folder.path(), "replay a.load.gz --fake-io --asap --output a.replay.gz");
+    assert_eq!(code, Some(0), "{message}");
     folder
 }
 
 #[test]
-fn a_wrong_command_line_ends_with_2_and_says_how_to_mend_it() {
+fn a_wrong_command_line_exits_with_2_and_a_remedy() {
     let bench = bench();
     let wrong = [
         ("nonsense", "no subcommand"),
@@ -52,8 +52,8 @@ fn a_wrong_command_line_ends_with_2_and_says_how_to_mend_it() {
         ("demo --seconds 1", "30s"),
     ];
     for (line, words) in wrong {
-        let (code, said) = iosonar(bench.path(), line);
-        assert!(code == Some(2) && said.contains(words), "{line}: {code:?} {said}");
+        let (code, message) = iosonar(bench.path(), line);
+        assert!(code == Some(2) && message.contains(words), "{line}: {code:?} {message}");
     }
     for (options, words) in [
         ("--depth 0", "64"),
@@ -80,17 +80,17 @@ fn a_wrong_command_line_ends_with_2_and_says_how_to_mend_it() {
     ] {
         let nothing_real = if options.contains("--simulate") { "" } else { " --fake-io" };
         let line = format!("replay a.load.gz -o b.replay.gz{nothing_real} {options}");
-        let (code, said) = iosonar(bench.path(), &line);
-        assert!(code == Some(2) && said.contains(words), "{options}: {code:?} {said}");
+        let (code, message) = iosonar(bench.path(), &line);
+        assert!(code == Some(2) && message.contains(words), "{options}: {code:?} {message}");
     }
-    let (code, said) = iosonar(bench.path(), "replay --calibrate --depth 0");
-    assert!(code == Some(2) && said.contains("64"), "{said}");
-    let (code, said) = iosonar(bench.path(), "replay a.load.gz -o b.nonsense --fake-io");
-    assert!(code == Some(2) && said.contains(".replay.parquet"), "{said}");
+    let (code, message) = iosonar(bench.path(), "replay --calibrate --depth 0");
+    assert!(code == Some(2) && message.contains("64"), "{message}");
+    let (code, message) = iosonar(bench.path(), "replay a.load.gz -o b.nonsense --fake-io");
+    assert!(code == Some(2) && message.contains(".replay.parquet"), "{message}");
 }
 
 #[test]
-fn what_fails_at_work_ends_with_1() {
+fn a_failure_during_the_work_exits_with_1() {
     let bench = bench();
     for (line, words) in [
         ("info nowhere.load.gz", "nowhere"),
@@ -102,14 +102,14 @@ fn what_fails_at_work_ends_with_1() {
         ("convert a.load.gz a.replay.gz", "exists"),
         ("device scheduler a.load.gz", "not a block device"),
     ] {
-        let (code, said) = iosonar(bench.path(), line);
-        assert!(code == Some(1) && said.contains(words), "{line}: {code:?} {said}");
+        let (code, message) = iosonar(bench.path(), line);
+        assert!(code == Some(1) && message.contains(words), "{line}: {code:?} {message}");
     }
 }
 
-/// A bare number is seconds; every option that takes a time takes every unit.
+/// A number without unit is in seconds; every option for a time accepts every unit.
 #[test]
-fn times_are_taken_in_any_unit() {
+fn times_are_accepted_in_any_unit() {
     let bench = bench();
     for (number, options) in [
         "--start 500ms --end 1500ms",
@@ -122,7 +122,7 @@ fn times_are_taken_in_any_unit() {
     .enumerate()
     {
         let line = format!("replay a.load.gz -o {number}.replay.gz --simulate constant=1us {options}");
-        let (code, said) = iosonar(bench.path(), &line);
-        assert_eq!(code, Some(0), "{line}: {said}");
+        let (code, message) = iosonar(bench.path(), &line);
+        assert_eq!(code, Some(0), "{line}: {message}");
     }
 }

@@ -1,4 +1,4 @@
-//! `iosonar NAME` runs `iosonar-NAME`: where it is looked for, what is passed, the error if there is none.
+//! `iosonar NAME` runs `iosonar-NAME`: where it is searched, its arguments and environment, the error if there is none.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,11 +8,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use assert_cmd::Command;
 use tempfile::TempDir;
 
-/// The binary in a folder of its own, and another folder that is all of the path.
+/// The binary in its own folder, and a second folder that is the whole `PATH`.
 struct Installation {
     folders: TempDir,
-    /// One at a time: a process that another test starts would inherit a script that is just being written, and the
-    /// kernel runs no file that somebody may write to ("text file busy").
+    /// Serialises the tests: a process started by another test would inherit a script that is being written, and the
+    /// kernel does not run a file that is open for writing ("text file busy").
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -21,7 +21,7 @@ static TURN: Mutex<()> = Mutex::new(());
 impl Installation {
     fn new() -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        // Beside the binary, so that a link will do.
+        // On the file system of the binary, for the hard link.
         let folders = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
         for name in ["own", "path"] {
             fs::create_dir(folders.path().join(name)).expect("a folder within");
@@ -48,8 +48,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What is said on standard error by a command that must fail with this code.
-fn complaint(command: &mut Command, code: i32) -> String {
+/// Standard error of a command that must fail with this code.
+fn error_of(command: &mut Command, code: i32) -> String {
     text(&command.assert().code(code).get_output().stderr)
 }
 
@@ -63,21 +63,21 @@ fn the_folder_of_the_binary_comes_before_the_path() {
 }
 
 #[test]
-fn it_gets_the_arguments_as_they_are_and_its_exit_code_is_ours() {
+fn a_program_gets_its_arguments_unchanged_and_its_exit_code_is_returned() {
     let installation = Installation::new();
     installation.program("path", "iosonar-hello", "printf '%s|' \"$@\"; exit 7");
     installation.iosonar(&["hello", "--help", "two words", "-x"]).assert().code(7).stdout("--help|two words|-x|");
 }
 
 #[test]
-fn it_is_told_which_version_of_the_tables_this_half_speaks() {
+fn a_program_gets_the_schema_version() {
     let installation = Installation::new();
     installation.program("path", "iosonar-hello", "echo $IOSONAR_SCHEMA_VERSION");
     let version = format!("{}\n", iosonar_trace::SCHEMA_VERSION);
     installation.iosonar(&["hello"]).assert().success().stdout(version);
 }
 
-/// The line of the list of commands that begins with this name, with what continues it.
+/// The entry of a command in the list of commands, with its continuation lines.
 fn listed(help: &str, name: &str) -> String {
     let begins = format!("  {name} ");
     let lines = help.lines().skip_while(|line| !line.starts_with(&begins));
@@ -94,12 +94,12 @@ fn the_help_lists_the_python_half_and_every_other_program() {
     installation.program("path", "iosonar-replay", "");
     let file = installation.program("path", "iosonar-data", "");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("it may not be run");
-    let said = installation.iosonar(&["--help"]).assert().success();
-    let help = text(&said.get_output().stdout);
+    let message = installation.iosonar(&["--help"]).assert().success();
+    let help = text(&message.get_output().stdout);
     assert!(listed(&help, "report").starts_with("report Show what happened in runs"), "{help}");
     assert!(!listed(&help, "report").contains("not installed"), "{help}");
     assert!(listed(&help, "sql").ends_with("(not installed: pip install .)"), "{help}");
-    // The one that would run, and neither what is a subcommand nor what cannot be run.
+    // Lists the program that would run; not one with the name of a subcommand, and not a file that cannot be executed.
     assert_eq!(listed(&help, "hello"), format!("hello {}", hello.display()), "{help}");
     assert!(!help.contains("iosonar-replay") && !help.contains("iosonar-data"), "{help}");
     let short = installation.iosonar(&["help"]).assert().success();
@@ -107,7 +107,7 @@ fn the_help_lists_the_python_half_and_every_other_program() {
 }
 
 #[test]
-fn help_for_another_program_is_its_own() {
+fn help_for_a_program_is_that_of_the_program() {
     let installation = Installation::new();
     installation.program("path", "iosonar-report", "echo report \"$@\"");
     installation.program("path", "iosonar-hello", "echo hello \"$@\"");
@@ -126,7 +126,7 @@ fn a_programs_name_cannot_change_the_terminal() {
 }
 
 #[test]
-fn completions_and_the_man_page_have_the_python_half() {
+fn completions_and_the_man_page_include_the_python_half() {
     let installation = Installation::new();
     for (arguments, report) in [
         (&["completions", "bash"][..], "generate record device replay report compare sql"),
@@ -136,12 +136,12 @@ fn completions_and_the_man_page_have_the_python_half() {
     ] {
         let made = text(&installation.iosonar(arguments).assert().success().get_output().stdout);
         assert!(made.contains(report), "{arguments:?}: {made}");
-        assert!(!made.contains("not installed"), "they are written once, for any installation: {made}");
+        assert!(!made.contains("not installed"), "they must suit any installation: {made}");
     }
 }
 
 #[test]
-fn a_file_that_may_not_be_run_is_no_program() {
+fn a_file_without_execute_permission_is_not_a_program() {
     let installation = Installation::new();
     let file = installation.program("own", "iosonar-hello", "echo never");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("it may not be run");
@@ -154,36 +154,36 @@ fn a_program_that_cannot_start_is_named() {
     let installation = Installation::new();
     let file = installation.program("own", "iosonar-hello", "");
     fs::write(&file, "#!/no/such/interpreter\n").expect("a script without its interpreter");
-    let said = complaint(&mut installation.iosonar(&["hello"]), 1);
-    assert!(said.contains("cannot run") && said.contains("own/iosonar-hello"), "{said}");
+    let message = error_of(&mut installation.iosonar(&["hello"]), 1);
+    assert!(message.contains("cannot run") && message.contains("own/iosonar-hello"), "{message}");
 }
 
 #[test]
-fn an_unknown_name_is_answered_with_the_nearest_ones() {
+fn an_unknown_name_suggests_similar_ones() {
     let installation = Installation::new();
-    let said = complaint(&mut installation.iosonar(&["complete"]), 2);
-    assert!(said.contains("no subcommand `complete`") && said.contains("did you mean completions"), "{said}");
-    let said = complaint(&mut installation.iosonar(&["reprot"]), 2);
-    assert!(said.contains("did you mean report"), "the Python half's names count as well: {said}");
-    let said = complaint(&mut installation.iosonar(&["xyzzy"]), 2);
-    assert!(said.contains("`iosonar --help` lists the commands"), "{said}");
+    let message = error_of(&mut installation.iosonar(&["complete"]), 2);
+    assert!(message.contains("no subcommand `complete`") && message.contains("did you mean completions"), "{message}");
+    let message = error_of(&mut installation.iosonar(&["reprot"]), 2);
+    assert!(message.contains("did you mean report"), "names of the Python half are suggested as well: {message}");
+    let message = error_of(&mut installation.iosonar(&["xyzzy"]), 2);
+    assert!(message.contains("`iosonar --help` lists the commands"), "{message}");
 }
 
 #[test]
-fn a_missing_python_half_is_named_with_the_way_to_get_it() {
+fn a_missing_python_half_is_reported_with_how_to_install_it() {
     let installation = Installation::new();
-    let said = complaint(&mut installation.iosonar(&["report"]), 1);
-    assert!(said.contains("pip install") && said.contains("iosonar-report"), "{said}");
+    let message = error_of(&mut installation.iosonar(&["report"]), 1);
+    assert!(message.contains("pip install") && message.contains("iosonar-report"), "{message}");
 }
 
 #[test]
-fn every_program_of_the_python_half_is_known_by_name() {
+fn the_binary_knows_every_program_of_the_python_half() {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/scripts");
     let installation = Installation::new();
     for script in fs::read_dir(scripts).expect("the Python half's programs") {
         let file = script.expect("a program").file_name();
         let name = file.to_string_lossy().strip_prefix("iosonar-").expect("iosonar-NAME").to_owned();
-        let said = complaint(&mut installation.iosonar(&[&name]), 1);
-        assert!(said.contains("is part of iosonar's Python half"), "add {name} to PYTHON_HALF: {said}");
+        let message = error_of(&mut installation.iosonar(&[&name]), 1);
+        assert!(message.contains("is part of iosonar's Python half"), "add {name} to PYTHON_HALF: {message}");
     }
 }

@@ -1,5 +1,5 @@
-//! Targets that fail or go away while a run goes on, and limits of the process, on every engine that does I/O: each request
-//! has its row, and what could not be had is said.
+//! Targets that fail or disappear during a run, and limits of the process, with every engine that does I/O: each
+//! request has a row, and failures are reported.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -14,20 +14,20 @@ use std::process::Command;
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::Outcome;
 
-use replaying::{Bench, MIB, Ran, Row, known_target, run, side_by_side};
+use replaying::{Bench, Finished, MIB, Row, adjacent_requests, marked_target, run};
 
 const ENGINES: [&[&str]; 4] =
     [&["--engine", "io_uring"], &["--sqpoll"], &["--engine", "threads"], &["--engine", "threads", "--workers", "1"]];
 
 #[test]
-fn errors_on_every_tenth_request_are_recorded_and_nothing_else_suffers() {
+fn errors_on_every_tenth_request_are_recorded_and_affect_no_other() {
     if left_out(Need::Loop) {
         return;
     }
     let half = 8 * MIB / 512;
     let rows: Vec<Row> = (0..1000)
         .map(|i| match i % 10 {
-            // Its second half is going to be missing: reads there fail.
+            // The second half will be removed: reads there fail.
             9 => (i as f64 / 1e4, half + i * 8, 8, 'R'),
             n => (i as f64 / 1e4, i * 8, 8, if n % 3 == 0 { 'R' } else { 'W' }),
         })
@@ -52,11 +52,11 @@ fn errors_on_every_tenth_request_are_recorded_and_nothing_else_suffers() {
 
 /// A load of two seconds.
 fn two_seconds(bench: &Bench) -> std::path::PathBuf {
-    bench.load(&side_by_side(2000, 1))
+    bench.load(&adjacent_requests(2000, 1))
 }
 
 #[test]
-fn a_target_that_is_pulled_out_in_the_middle_fails_row_by_row() {
+fn a_target_that_is_removed_during_the_run_fails_row_by_row() {
     if left_out(Need::Loop) {
         return;
     }
@@ -65,8 +65,8 @@ fn a_target_that_is_pulled_out_in_the_middle_fails_row_by_row() {
         run("mkfs.ext4", &["-q".as_ref(), device.path().as_os_str()]);
         let mounted = Mount::new(bench.path("mounted"), [device.path()]);
         let target = mounted.path().join("target");
-        known_target(&target, 2 * MIB);
-        let running = bench.begin(&two_seconds(&bench), &target, more);
+        marked_target(&target, 2 * MIB);
+        let running = bench.start(&two_seconds(&bench), &target, more);
         shutdown::shut_down(mounted.path());
         let ran = running.end().with_code(4);
         let rows = ran.by_request();
@@ -81,26 +81,26 @@ fn a_target_that_is_pulled_out_in_the_middle_fails_row_by_row() {
 }
 
 #[test]
-fn a_file_that_is_unlinked_in_the_middle_stays_until_the_end() {
+fn a_target_file_that_is_unlinked_stays_usable_until_the_end() {
     for more in ENGINES {
         let bench = Bench::new();
         let target = bench.target(2 * MIB);
-        let running = bench.begin(&two_seconds(&bench), &target, more);
+        let running = bench.start(&two_seconds(&bench), &target, more);
         fs::remove_file(&target).unwrap();
         let ran = running.end().with_code(0);
         assert_eq!(ran.rows().iter().filter(|row| row.outcome == Outcome::Ok).count(), 2000, "{more:?}");
     }
 }
 
-/// The command as a user of whom the system takes no more than so many threads. The superuser has no such limit.
+/// The command as a user who may have at most that many threads. The superuser has no such limit.
 fn with_threads(bench: &Bench, inner: &Command, threads: usize) -> Command {
     fs::set_permissions(bench.path("."), fs::Permissions::from_mode(0o777)).unwrap();
-    // Where that user can get at it, wherever this was built.
+    // In a place that this user can read.
     let program = bench.path("iosonar");
-    // By a process of its own: a child that another test starts meanwhile would hold the copy open for writing.
+    // Copied by another process: a child that another test starts meanwhile would inherit a copy open for writing.
     replaying::run("cp", &[inner.get_program(), program.as_os_str()]);
     let mut command = Command::new("setpriv");
-    // A user of its own for each limit: threads of an earlier command that are still ending do not count.
+    // A different user for each limit: threads of an earlier command that are still ending do not count.
     let user = 64_000 + threads;
     let (user_id, group_id) = (format!("--reuid={user}"), format!("--regid={user}"));
     command.args([&user_id, &group_id]).args(["--clear-groups", "prlimit", &format!("--nproc={threads}")]);
@@ -109,25 +109,25 @@ fn with_threads(bench: &Bench, inner: &Command, threads: usize) -> Command {
 }
 
 #[test]
-fn more_threads_than_the_system_gives_are_not_needed() {
+fn a_run_with_few_threads_allowed_succeeds_or_explains() {
     if left_out(Need::Root) {
         return;
     }
     let bench = Bench::new();
-    // Many at once, so that more are wanted than there can be.
+    // Many at once, so that more workers are needed than the limit allows.
     let rows: Vec<Row> = (0..2000).map(|i| ((i / 200) as f64 / 1e2, i * 8, 8, 'R')).collect();
     let (load, target) = (bench.load(&rows), bench.target(16 * MIB));
     fs::set_permissions(&target, fs::Permissions::from_mode(0o666)).unwrap();
     for threads in [1, 2, 3, 4, 5, 6, 8, 10, 12, 20, 45] {
         let inner = bench.command(&load, &target, &["--engine", "threads", "--workers", "400", "--overwrite"]);
         let ran = with_threads(&bench, &inner, threads).output().unwrap();
-        let ran = Ran::of(ran, bench.path("r.replay.parquet"));
+        let ran = Finished::of(ran, bench.path("r.replay.parquet"));
         match ran.code {
             Some(0) => {
                 assert_eq!(ran.rows().len(), 2000);
                 assert!(ran.stderr.contains("ulimit -u"), "{threads}: {}", ran.stderr);
             }
-            // With so few there is no room for the supervisor, the worker and the program that looks for file systems.
+            // Too few for the supervisor, the worker and the program that looks for file systems.
             Some(1) if threads < 20 => {
                 let told =
                     ["ulimit -u", "Resource temporarily unavailable"].iter().any(|word| ran.stderr.contains(word));
@@ -145,35 +145,35 @@ fn few_open_files_and_little_locked_memory_are_enough_for_threads() {
         return;
     }
     let bench = Bench::new();
-    let (load, target) = (bench.load(&side_by_side(100, 8)), bench.target(MIB));
+    let (load, target) = (bench.load(&adjacent_requests(100, 8)), bench.target(MIB));
     let inner = bench.command(&load, &target, &["--engine", "threads", "--overwrite"]);
     for files in (3..24).rev() {
         let ran = limited(&bench, &inner, &format!("--nofile={files}"));
         match ran.code {
             Some(0) => assert_eq!(ran.rows().len(), 100),
             Some(1) => assert!(ran.stderr.contains("Too many open files"), "{files}: {}", ran.stderr),
-            // The system could not even load the program.
+            // The program could not even be loaded.
             Some(127) => {}
             code => panic!("{files}: {code:?}: {}", ran.stderr),
         }
     }
-    // Threads register nothing, so they miss nothing.
+    // The threads engine registers neither files nor buffers.
     let ran = limited(&bench, &inner, "--memlock=0").with_code(0);
     assert_eq!(ran.rows().len(), 100);
     assert!(!ran.stderr.contains("ulimit -l"), "{}", ran.stderr);
 }
 
-fn limited(bench: &Bench, inner: &Command, limit: &str) -> Ran {
+fn limited(bench: &Bench, inner: &Command, limit: &str) -> Finished {
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock", "prlimit", limit]);
     command.arg(inner.get_program()).args(inner.get_args()).current_dir(bench.path("."));
-    Ran::of(command.output().unwrap(), bench.path("r.replay.parquet"))
+    Finished::of(command.output().unwrap(), bench.path("r.replay.parquet"))
 }
 
 #[test]
-fn more_workers_than_can_be_used_are_refused_or_cost_nothing() {
+fn unusable_numbers_of_workers_are_refused_or_cost_nothing() {
     let bench = Bench::new();
-    let (load, target) = (bench.load(&side_by_side(100, 8)), bench.target(MIB));
+    let (load, target) = (bench.load(&adjacent_requests(100, 8)), bench.target(MIB));
     let threads = |workers: &str| {
         let more = ["--engine", "threads", "--workers", workers, "--depth", "65536", "--overwrite"];
         bench.replay(&load, Path::new(&target), &more)

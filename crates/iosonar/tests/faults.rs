@@ -1,10 +1,10 @@
-//! What a replay survives: signals, kills, full disks, devices that fail, shrink or hang, low limits, no io_uring, bad
-//! loads. What was measured is kept, what was not is marked.
+//! Faults that a replay survives: signals, kills, full disks, devices that fail, shrink or hang, low limits, no
+//! io_uring, bad loads. Measured rows are kept, missing ones are marked.
 
-#[allow(unsafe_code, reason = "a seccomp filter, as containers have one, is set by two system calls")]
-mod forbidden;
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
+#[allow(unsafe_code, reason = "a seccomp filter, as containers have one, is set by two system calls")]
+mod seccomp;
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -14,18 +14,18 @@ use std::process::{Command, Stdio};
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{IoResult, Outcome};
 
-use replaying::{Bench, MIB, Ran, Row, known_target, read_run, run, side_by_side, wait_until};
+use replaying::{Bench, Finished, MIB, Row, adjacent_requests, marked_target, read_run, run, wait_until};
 
-/// A load that takes a minute: longer than any test waits for it.
+/// A load of one minute: longer than any test waits.
 fn long(bench: &Bench) -> PathBuf {
     let rows: Vec<Row> =
         (0..60_000).map(|i| (i as f64 / 1e3, i % 100 * 8, 8, if i % 3 == 0 { 'R' } else { 'W' })).collect();
     bench.load(&rows)
 }
 
-/// Rows of a run that was cut short: the load's first requests, each once, done but for some at the end. At most `missing`
-/// of them are not there: those that were in flight when it was killed.
-fn assert_begun(rows: &[IoResult], missing: u64) {
+/// Asserts that the rows are the first requests of the load, each once, completed except for some at the end. At most
+/// `missing` of them may be absent: those in flight at the kill.
+fn assert_first_rows(rows: &[IoResult], missing: u64) {
     assert!(rows.len() > 10 && rows.len() < 60_000, "{} rows", rows.len());
     let mut numbers: Vec<_> = rows.iter().map(|row| row.request).collect();
     numbers.sort_unstable();
@@ -39,13 +39,13 @@ fn assert_begun(rows: &[IoResult], missing: u64) {
 }
 
 #[test]
-fn signals_end_a_run_with_a_whole_result_that_is_marked() {
+fn a_signal_ends_a_run_with_a_complete_file_marked_incomplete() {
     for (signal, how) in [("INT", "spin"), ("TERM", "hybrid"), ("HUP", "sleep"), ("INT", "inline")] {
         let bench = Bench::new();
-        let running = bench.begin(&long(&bench), &bench.target(MIB), &["--wait", how]);
+        let running = bench.start(&long(&bench), &bench.target(MIB), &["--wait", how]);
         running.signal(signal);
         let ran = running.end().with_code(5);
-        assert_begun(&ran.rows(), 0);
+        assert_first_rows(&ran.rows(), 0);
         assert!(!ran.footer().complete);
         assert_eq!(ran.statistics()["complete"], false);
         assert_eq!(ran.statistics()["requests"], ran.rows().len());
@@ -55,9 +55,9 @@ fn signals_end_a_run_with_a_whole_result_that_is_marked() {
     }
 }
 
-/// A pipeline of which nothing ever comes: each request is left out, without end.
+/// A pipeline that never yields a request: it drops all of them, without end.
 #[test]
-fn a_signal_ends_the_reading_of_a_load_that_never_begins() {
+fn a_signal_ends_the_reading_of_a_load_without_a_first_request() {
     for begins in ["--edit=repeat|clip from=1T", "--edit=repeat|select from=9999h to=99999h"] {
         let bench = Bench::new();
         let mut command = bench.command(&long(&bench), &bench.target(MIB), &[begins, "--duration", "3"]);
@@ -80,14 +80,14 @@ fn catches_term(id: &str) -> bool {
     u64::from_str_radix(caught, 16).unwrap() >> (15 - 1) & 1 == 1
 }
 
-/// A terminal that was closed, a program that started it and died.
+/// As after the terminal was closed, or the parent died.
 #[test]
-fn nobody_has_to_listen_to_a_replay() {
+fn a_replay_survives_closed_output_pipes() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(300, 8));
+    let load = bench.load(&adjacent_requests(300, 8));
     let mut command = bench.command(&load, &bench.target(MIB), &[]);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // The reading ends of both pipes.
+    // The read ends of both pipes.
     drop((child.stdout.take(), child.stderr.take()));
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let (rows, footer) = read_run(&bench.path("r.replay.parquet"));
@@ -96,23 +96,23 @@ fn nobody_has_to_listen_to_a_replay() {
 
 /// `replay --json > file` on a disk that is full.
 #[test]
-fn an_answer_that_is_lost_is_told_after_the_replay() {
+fn output_that_cannot_be_written_is_an_error_after_the_replay() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(300, 8));
+    let load = bench.load(&adjacent_requests(300, 8));
     let full = File::options().write(true).open("/dev/full").unwrap();
     let mut command = bench.command(&load, &bench.target(MIB), &["--json"]);
     let output = command.stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("cannot write standard output"), "{said}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("cannot write standard output"), "{message}");
     let (rows, footer) = read_run(&bench.path("r.replay.parquet"));
     assert_eq!((rows.len(), footer.complete), (300, true), "what was measured is there");
 }
 
 #[test]
-fn what_appears_under_the_results_name_is_not_replaced() {
+fn a_file_that_appears_under_the_results_name_is_not_replaced() {
     let bench = Bench::new();
-    let running = bench.begin(&bench.load(&side_by_side(3000, 8)), &bench.target(MIB), &[]);
+    let running = bench.start(&bench.load(&adjacent_requests(3000, 8)), &bench.target(MIB), &[]);
     fs::write(bench.path("r.replay.parquet"), "somebody else's").unwrap();
     let ran = running.end();
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
@@ -123,9 +123,9 @@ fn what_appears_under_the_results_name_is_not_replaced() {
     assert_eq!(ran.rows().len(), 3000);
 }
 
-/// A replay that was killed, whose journal is there.
+/// Kills a replay; returns its journal.
 fn killed(bench: &Bench) -> PathBuf {
-    let running = bench.begin(&long(bench), &bench.target(MIB), &[]);
+    let running = bench.start(&long(bench), &bench.target(MIB), &[]);
     running.signal("KILL");
     let ran = running.end();
     assert_eq!(ran.code, None, "killed");
@@ -133,14 +133,14 @@ fn killed(bench: &Bench) -> PathBuf {
     bench.path("r.replay.parquet.journal")
 }
 
-fn recover(bench: &Bench, more: &[&str]) -> Ran {
+fn recover(bench: &Bench, more: &[&str]) -> Finished {
     let output = Command::new(env!("CARGO_BIN_EXE_iosonar"))
         .arg("recover")
         .arg(bench.path("r.replay.parquet.journal"))
         .args(more)
         .output()
         .unwrap();
-    Ran::of(output, bench.path("r.replay.parquet"))
+    Finished::of(output, bench.path("r.replay.parquet"))
 }
 
 #[test]
@@ -149,11 +149,11 @@ fn a_killed_run_is_recovered() {
     let journal = killed(&bench);
     for more in [&[][..], &["--from", "parquet"]] {
         let output = Command::new(env!("CARGO_BIN_EXE_iosonar")).arg("info").arg(&journal).args(more).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && said.contains("iosonar recover"), "who asks what it is learns it: {said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && message.contains("iosonar recover"), "info names the remedy: {message}");
     }
     let ran = recover(&bench, &[]).with_code(0);
-    assert_begun(&ran.rows(), 512);
+    assert_first_rows(&ran.rows(), 512);
     assert!(!ran.footer().complete);
     let statistics = ran.statistics();
     assert_eq!(statistics["requests"], ran.rows().len());
@@ -163,7 +163,7 @@ fn a_killed_run_is_recovered() {
     assert!(ran.stderr.contains("recovered from its journal"), "{}", ran.stderr);
     assert!(ran.stdout.contains("cut short"), "{}", ran.stdout);
     assert!(statistics["verdict"]["sentence"].as_str().unwrap().starts_with("As far as it went"), "{statistics}");
-    // What is known only when the run begins is there as well.
+    // Facts known only at the start of the run are kept as well.
     let run = ran.run();
     for key in ["started_unix_ns", "started_monotonic_ns"] {
         assert!(run[key].as_i64().unwrap() > 0, "{key}: {run}");
@@ -177,16 +177,16 @@ fn a_killed_run_is_recovered() {
 }
 
 #[test]
-fn a_run_that_goes_on_is_not_recovered() {
+fn a_run_in_progress_is_not_recovered() {
     let bench = Bench::new();
-    let running = bench.begin(&long(&bench), &bench.target(MIB), &[]);
+    let running = bench.start(&long(&bench), &bench.target(MIB), &[]);
     recover(&bench, &[]).refused(&["still writing it"]);
-    // Nor is its journal replaced.
+    // Its journal is not replaced either.
     let other = bench.path("other");
     File::create(&other).and_then(|f| f.set_len(MIB)).unwrap();
     bench.replay(&bench.path("a.load"), &other, &[]).refused(&["still running"]);
     running.signal("INT");
-    assert_begun(&running.end().with_code(5).rows(), 0);
+    assert_first_rows(&running.end().with_code(5).rows(), 0);
 }
 
 /// The length of a journal's header, and of its entries.
@@ -197,7 +197,7 @@ fn layout(journal: &Path) -> (u64, u64) {
 }
 
 #[test]
-fn a_journal_that_ends_within_an_entry_gives_what_is_before() {
+fn a_journal_truncated_within_an_entry_yields_all_entries_before_it() {
     let bench = Bench::new();
     let journal = killed(&bench);
     let (header, entry) = layout(&journal);
@@ -208,7 +208,7 @@ fn a_journal_that_ends_within_an_entry_gives_what_is_before() {
 }
 
 #[test]
-fn a_damaged_entry_costs_no_other() {
+fn a_damaged_entry_affects_no_other_entry() {
     let bench = Bench::new();
     let journal = killed(&bench);
     let (header, entry) = layout(&journal);
@@ -224,7 +224,7 @@ fn a_damaged_entry_costs_no_other() {
 }
 
 #[test]
-fn what_is_no_journal_is_refused_and_kept() {
+fn a_file_that_is_not_a_journal_is_refused_and_kept() {
     let bench = Bench::new();
     for (content, word) in [
         ("", "too short"),
@@ -238,7 +238,7 @@ fn what_is_no_journal_is_refused_and_kept() {
     }
 }
 
-/// A file system in memory of that size, until it is dropped.
+/// A tmpfs of that size; unmounted when dropped.
 struct Small(Mount);
 
 impl Small {
@@ -253,7 +253,7 @@ impl Small {
 }
 
 #[test]
-fn room_for_the_record_is_asked_for_at_the_beginning() {
+fn room_for_the_journal_is_reserved_at_the_start() {
     if left_out(Need::Root) {
         return;
     }
@@ -265,25 +265,25 @@ fn room_for_the_record_is_asked_for_at_the_beginning() {
 }
 
 #[test]
-fn a_disk_that_runs_full_ends_the_run_and_keeps_what_was_written() {
+fn a_full_disk_ends_the_run_and_keeps_its_rows() {
     if left_out(Need::Root) {
         return;
     }
     let bench = Bench::new();
     let small = Small::new(&bench, MIB);
-    // Nobody knows how long a load from a pipe is: no room is reserved.
+    // The length of a load from a pipe is unknown: no room is reserved.
     let rows: Vec<Row> = (0..40_000).map(|i| (i as f64 / 1e4, i % 100 * 8, 8, 'W')).collect();
     let load = bench.load(&rows);
     let mut command = bench.command(Path::new("-"), &bench.target(MIB), &["--output", &small.output()]);
     let output = command.stdin(File::open(load).unwrap()).output().unwrap();
-    let ran = Ran::of(output, PathBuf::from(small.output())).with_code(1);
+    let ran = Finished::of(output, PathBuf::from(small.output())).with_code(1);
     assert!(ran.stderr.contains("make room") && ran.stderr.contains("iosonar recover"), "{}", ran.stderr);
     let journal = small.0.path().join("r.replay.parquet.journal");
     assert!(journal.exists(), "what was measured is kept");
     let result = bench.path("recovered.replay.parquet");
     let recovered =
         Command::new(env!("CARGO_BIN_EXE_iosonar")).arg("recover").arg(journal).arg("-o").arg(&result).output();
-    let recovered = Ran::of(recovered.unwrap(), result).with_code(0);
+    let recovered = Finished::of(recovered.unwrap(), result).with_code(0);
     let kept = recovered.rows().len();
     assert!(kept > 5000 && kept < 40_000, "{kept}");
     assert!(!recovered.footer().complete);
@@ -296,9 +296,9 @@ fn a_device_that_fails_is_recorded_row_by_row() {
     }
     let bench = Bench::new();
     let device = LoopDevice::new(16 * MIB);
-    // Half of the device goes while the run goes on.
+    // Half of the device is removed during the run.
     let rows: Vec<Row> = (0..3000).map(|i| (i as f64 / 1e3, i * 8, 8, if i % 3 == 0 { 'R' } else { 'W' })).collect();
-    let running = bench.begin(&bench.load(&rows), device.path(), &[]);
+    let running = bench.start(&bench.load(&rows), device.path(), &[]);
     File::options().write(true).open(device.backing_file()).unwrap().set_len(MIB).unwrap();
     run("losetup", &["--set-capacity".as_ref(), device.path().as_os_str()]);
     let ran = running.end().with_code(4);
@@ -313,7 +313,7 @@ fn a_device_that_fails_is_recorded_row_by_row() {
     assert!(ran.stderr.contains("shrank during the run"), "{}", ran.stderr);
 }
 
-/// A file system that can be frozen: then writes hang until it is thawed.
+/// A file system that can be frozen: writes then hang until it is thawed.
 struct Frozen(Mount);
 
 impl Frozen {
@@ -339,7 +339,7 @@ impl Drop for Frozen {
 
 fn target_on(frozen: &Frozen) -> PathBuf {
     let target = frozen.0.path().join("target");
-    known_target(&target, MIB);
+    marked_target(&target, MIB);
     target
 }
 
@@ -352,7 +352,7 @@ fn a_target_that_hangs_and_recovers_loses_nothing() {
     let frozen = Frozen::mounted(&bench, &device);
     let target = target_on(&frozen);
     let rows: Vec<Row> = (0..2000).map(|i| (i as f64 / 1e3, i % 100 * 8, 8, 'W')).collect();
-    let running = bench.begin(&bench.load(&rows), &target, &[]);
+    let running = bench.start(&bench.load(&rows), &target, &[]);
     frozen.freeze();
     std::thread::sleep(std::time::Duration::from_millis(700));
     frozen.thaw();
@@ -362,20 +362,20 @@ fn a_target_that_hangs_and_recovers_loses_nothing() {
 }
 
 #[test]
-fn a_target_that_hangs_can_be_left_and_the_result_lists_what_never_came_back() {
+fn a_run_on_a_hanging_target_can_be_stopped_and_lists_unfinished_requests() {
     if left_out(Need::Loop) {
         return;
     }
     let (bench, device) = (Bench::new(), LoopDevice::new(32 * MIB));
     let frozen = Frozen::mounted(&bench, &device);
-    let running = bench.begin(&long(&bench), &target_on(&frozen), &[]);
+    let running = bench.start(&long(&bench), &target_on(&frozen), &[]);
     frozen.freeze();
-    // Longer than a device that is only slow is waited for.
+    // Longer than the wait for a device that is only slow.
     std::thread::sleep(std::time::Duration::from_millis(7500));
     running.signal("INT");
     std::thread::sleep(std::time::Duration::from_millis(300));
     running.signal("INT");
-    // The result is there before the kernel lets the program go.
+    // The result exists before the kernel lets the process end.
     wait_until("the result is there", || bench.path("r.replay.parquet").exists());
     frozen.thaw();
     let ran = running.end().with_code(5);
@@ -389,18 +389,18 @@ fn a_target_that_hangs_can_be_left_and_the_result_lists_what_never_came_back() {
 }
 
 #[test]
-fn low_limits_give_a_result_or_advice() {
+fn low_limits_yield_a_result_or_a_remedy() {
     let bench = Bench::new();
-    let load = side_by_side(100, 8);
+    let load = adjacent_requests(100, 8);
     let path = bench.load(&load);
     let target = bench.target(MIB);
     let limited = |limits: &[&str]| {
         let inner = bench.command(&path, &target, &["--overwrite"]);
         let mut command = Command::new("prlimit");
         command.args(limits).arg(inner.get_program()).args(inner.get_args()).current_dir(bench.path("."));
-        Ran::of(command.output().unwrap(), bench.path("r.replay.parquet"))
+        Finished::of(command.output().unwrap(), bench.path("r.replay.parquet"))
     };
-    // Enough for the standard streams, the files of a run, and little more; then fewer and fewer.
+    // Enough for the standard streams, the files of a run, and little more; then less and less.
     for files in (3..24).rev() {
         let ran = limited(&[&format!("--nofile={files}")]);
         match ran.code {
@@ -415,25 +415,25 @@ fn low_limits_give_a_result_or_advice() {
 }
 
 #[test]
-fn little_memory_that_may_be_locked_costs_registered_buffers_only() {
+fn a_low_limit_of_locked_memory_only_disables_registered_buffers() {
     if left_out(Need::Root) {
         return;
     }
     let bench = Bench::new();
-    let inner = bench.command(&bench.load(&side_by_side(100, 8)), &bench.target(MIB), &[]);
+    let inner = bench.command(&bench.load(&adjacent_requests(100, 8)), &bench.target(MIB), &[]);
     let mut command = Command::new("setpriv");
-    // Who may lock memory at will has no limit.
+    // With CAP_IPC_LOCK there is no limit.
     command.args(["--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock", "prlimit", "--memlock=65536"]);
     command.arg(inner.get_program()).args(inner.get_args());
-    let ran = Ran::of(command.output().unwrap(), bench.path("r.replay.parquet")).with_code(0);
+    let ran = Finished::of(command.output().unwrap(), bench.path("r.replay.parquet")).with_code(0);
     assert_eq!(ran.rows().len(), 100);
     assert!(ran.stderr.contains("ulimit -l"), "{}", ran.stderr);
 }
 
 #[test]
-fn the_depth_has_bounds() {
+fn the_depth_is_limited() {
     let bench = Bench::new();
-    let load = side_by_side(100, 8);
+    let load = adjacent_requests(100, 8);
     let path = bench.load(&load);
     let target = bench.target(MIB);
     assert_eq!(bench.replay(&path, &target, &["--depth", "65536"]).with_code(0).rows().len(), 100);
@@ -445,16 +445,16 @@ fn the_depth_has_bounds() {
 }
 
 #[test]
-fn without_io_uring_threads_do_it_and_that_is_said() {
+fn without_io_uring_the_threads_engine_takes_over_with_a_warning() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(100, 8));
+    let load = bench.load(&adjacent_requests(100, 8));
     let replay = |more: &[&str]| {
         let mut command = bench.command(&load, &bench.target(MIB), more);
-        forbidden::without_io_uring(&mut command);
-        Ran::of(command.output().unwrap(), bench.path("r.replay.parquet"))
+        seccomp::deny_io_uring(&mut command);
+        Finished::of(command.output().unwrap(), bench.path("r.replay.parquet"))
     };
     let advice = ["cannot set up io_uring", "kernel.io_uring_disabled", "seccomp"];
-    // Who asks for it by name gets it, or an error.
+    // `--engine io_uring` gets io_uring, or an error.
     for named in [&["--engine", "io_uring"][..], &["--sqpoll"], &["--poll"]] {
         if named != ["--poll"] {
             replay(named).refused(&advice);
@@ -475,7 +475,7 @@ fn without_io_uring_threads_do_it_and_that_is_said() {
 }
 
 #[test]
-fn bad_loads_are_refused_with_their_name() {
+fn bad_loads_are_refused_by_name() {
     let bench = Bench::new();
     let target = bench.target(MIB);
     let mut noise = vec![0_u8; 5000];
@@ -495,13 +495,13 @@ fn bad_loads_are_refused_with_their_name() {
     ] {
         let ran = bench.replay(Path::new(load), &target, &[]).refused(&[load, word]);
         assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
-        assert_eq!(ran.stderr.matches(word).count(), 1, "said once: {}", ran.stderr);
+        assert_eq!(ran.stderr.matches(word).count(), 1, "message once: {}", ran.stderr);
         assert_eq!(bench.names(), names);
     }
 }
 
 #[test]
-fn odd_loads_are_replayed_as_far_as_they_make_sense() {
+fn odd_loads_are_replayed_as_far_as_possible() {
     let bench = Bench::new();
     let text = "start ; sector; length ; op\n0.0 ; 0 ; 8 ; R\n0.002 ; 8 ; 8 ; W\n0.001 ; 16 ; 8 ; W\n-1 ; 0 ; 8 ; R\n\
                 0.003 ; 99999999999999999999 ; 8 ; R\n0.004 ; 0 ; 99999999999999 ; W\n99999999999999 ; 0 ; 8 ; W\n\
@@ -509,7 +509,7 @@ fn odd_loads_are_replayed_as_far_as_they_make_sense() {
     let ran = bench.replay(&bench.text("odd.load", text), &bench.target(MIB), &["--duration", "1"]).with_code(0);
     let rows: Vec<_> = ran.by_request().iter().map(|r| (r.source_sector.0, r.outcome)).collect();
     let (ok, beyond) = (Outcome::Ok, Outcome::BeyondEnd);
-    // Unsorted: what follows a jump back in time is shifted, and goes on.
+    // Unsorted: rows after a jump back in time are shifted.
     assert_eq!(rows[..4], [(0, ok), (8, ok), (16, ok), (0, beyond)]);
     let scheduled: Vec<_> = ran.by_request().iter().map(|row| row.scheduled).collect();
     assert!(scheduled.is_sorted(), "time goes on");

@@ -13,17 +13,17 @@ fn iosonar(folder: &TempDir, arguments: &[&str]) -> (bool, String) {
 }
 
 fn made(folder: &TempDir, arguments: &[&str]) -> String {
-    let (success, said) = iosonar(folder, arguments);
-    assert!(success, "iosonar {arguments:?}: {said}");
-    said
+    let (success, message) = iosonar(folder, arguments);
+    assert!(success, "iosonar {arguments:?}: {message}");
+    message
 }
 
 #[test]
-fn bursts_as_they_were_asked_for() {
+fn bursts_have_the_requested_shape() {
     let folder = TempDir::new().unwrap();
     let arguments = ["generate", "bursts", "x.load.parquet", "--first", "1", "--growth", "2", "--duration", "3s"];
-    let said = made(&folder, &arguments);
-    assert!(said.contains("9 requests"), "{said}");
+    let message = made(&folder, &arguments);
+    assert!(message.contains("9 requests"), "{message}");
     let mut load = open_load(&folder.path().join("x.load.parquet")).unwrap();
     let mut of_second = [0; 3];
     while let Some(request) = load.next().unwrap() {
@@ -35,7 +35,7 @@ fn bursts_as_they_were_asked_for() {
 }
 
 #[test]
-fn what_the_file_says_makes_it_again() {
+fn the_command_in_the_preamble_reproduces_the_load() {
     let folder = TempDir::new().unwrap();
     let positions = "hotspots spots=2 share=80%";
     let arguments =
@@ -45,7 +45,11 @@ fn what_the_file_says_makes_it_again() {
         &[&arguments[..], &["--duration", "5s", "--span", "100M", "--seed", "99", "--reads", "0.25"]].concat(),
     );
     let first = fs::read_to_string(folder.path().join("x.load")).unwrap();
-    let line = first.lines().find_map(|line| line.split_once("Artificial load: iosonar ")).expect("it says how").1;
+    let line = first
+        .lines()
+        .find_map(|line| line.split_once("Artificial load: iosonar "))
+        .expect("the command in the preamble")
+        .1;
     let again = line.replace("OUT", "again.load");
     let (before, rest) = again.split_once('\'').unwrap();
     let (quoted, after) = rest.split_once('\'').unwrap();
@@ -65,8 +69,8 @@ fn mistakes_are_explained_and_leave_no_file() {
         (&["generate", "poisson", "x.load", "--duration", "0"], "--duration"),
         (&["generate", "poisson", "x.unknown"], "let it end in"),
     ] {
-        let (success, said) = iosonar(&folder, arguments);
-        assert!(!success && said.contains(explained), "iosonar {arguments:?}: {said}");
+        let (success, message) = iosonar(&folder, arguments);
+        assert!(!success && message.contains(explained), "iosonar {arguments:?}: {message}");
     }
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
 }

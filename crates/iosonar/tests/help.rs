@@ -1,25 +1,25 @@
-//! What `--help` says, of the command and of each subcommand, as snapshots.
+//! The output of `--help`, of the command and of each subcommand, as snapshots.
 //!
-//! After a change of the help, look at what changed and accept it:
+//! After a change of the help, update the snapshots and review the change:
 //! `INSTA_UPDATE=always cargo test --workspace --test help`, then `git diff`.
 
 use assert_cmd::Command;
 
 fn help(arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
-    // What else is installed on this machine shall not be in the snapshots.
+    // Programs installed on this machine must not appear in the snapshots.
     let output = command.args(arguments).arg("--help").env("PATH", "/nonexistent").output().expect("it runs");
     assert!(output.status.success(), "iosonar {arguments:?} --help failed");
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// These print their own help.
+/// Programs that print their own help.
 const PYTHON_HALF: [&str; 3] = ["report", "compare", "sql"];
 
 /// The names in the list of commands.
 fn subcommands(help: &str) -> Vec<&str> {
     let list = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    // A name starts in the third column; what is further in continues a description.
+    // A name starts in the third column; deeper lines continue a description.
     let names = list.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()
 }
@@ -29,7 +29,7 @@ fn help_of_every_subcommand() {
     let main = help(&[]);
     insta::assert_snapshot!("iosonar", main);
     let names = subcommands(&main);
-    assert!(names.contains(&"completions"), "the list of commands was not understood: {names:?}");
+    assert!(names.contains(&"completions"), "cannot parse the list of commands: {names:?}");
     for name in names.into_iter().filter(|name| !PYTHON_HALF.contains(name)) {
         let own = help(&[name]);
         insta::assert_snapshot!(format!("iosonar-{name}"), own);

@@ -1,4 +1,4 @@
-//! What is left of a file that is being written when a signal comes, or when another one gets its name.
+//! Output files when a signal arrives during writing, or another file gets the name.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -18,8 +18,8 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Comes back when it has begun to write. For ever, if it never does: no test asserts times.
-fn begun(folder: &Path) {
+/// Waits until a hidden file exists and grows, without a time limit: no test asserts times.
+fn wait_for_output(folder: &Path) {
     while !names(folder).iter().any(|name| name.ends_with(".partial")) {
         thread::sleep(Duration::from_millis(1));
     }
@@ -30,7 +30,7 @@ fn send(signal: &str, child: &Child) {
     assert!(sent.success());
 }
 
-/// Makes a load without end, as far as the test goes.
+/// Starts to generate a load that is longer than the test.
 fn generate(program: &[&str], output: &Path, requests: &str) -> Child {
     iosonar_testing::default_signals();
     Command::new(program[0])
@@ -44,11 +44,11 @@ fn generate(program: &[&str], output: &Path, requests: &str) -> Child {
 }
 
 #[test]
-fn nothing_hidden_stays_behind_after_a_signal() {
+fn a_signal_leaves_no_hidden_file() {
     for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
         let folder = tempfile::tempdir().unwrap();
         let mut child = generate(&[IOSONAR], &folder.path().join("a.load.gz"), "1G");
-        begun(folder.path());
+        wait_for_output(folder.path());
         send(signal, &child);
         assert_eq!(child.wait().unwrap().code(), Some(128 + number));
         assert_eq!(names(folder.path()), [""; 0], "after SIG{signal}");
@@ -60,31 +60,31 @@ fn a_signal_that_is_ignored_from_the_start_stays_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let nohup = ["sh", "-c", "trap '' HUP; exec \"$@\"", "sh", IOSONAR];
     let mut child = generate(&nohup, &folder.path().join("a.load.gz"), "1G");
-    begun(folder.path());
+    wait_for_output(folder.path());
     send("HUP", &child);
     send("TERM", &child);
     assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
 }
 
 #[test]
-fn a_file_that_appears_meanwhile_is_not_replaced() {
+fn a_file_that_appears_during_writing_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("a.load");
     let child = generate(&[IOSONAR], &output, "10M");
-    begun(folder.path());
-    // It must not be done before the other file is there, however long this thread has to wait for a processor.
+    wait_for_output(folder.path());
+    // The output must not be complete before the other file exists, however slow this thread is.
     send("STOP", &child);
-    fs::write(&output, "somebody else's").unwrap();
+    fs::write(&output, "another file").unwrap();
     send("CONT", &child);
     let ended = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stderr);
-    assert_eq!(ended.status.code(), Some(1), "{said}");
-    assert!(said.contains("appeared meanwhile") && said.contains("a-2.load"), "{said}");
-    assert_eq!(fs::read_to_string(&output).unwrap(), "somebody else's");
+    let message = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{message}");
+    assert!(message.contains("appeared meanwhile") && message.contains("a-2.load"), "{message}");
+    assert_eq!(fs::read_to_string(&output).unwrap(), "another file");
     assert_eq!(names(folder.path()), ["a-2.load", "a.load"]);
 }
 
-/// A file system in memory that is soon full; unmounted when dropped.
+/// A small tmpfs that fills up soon; unmounted when dropped.
 struct Small(Mount, #[allow(dead_code, reason = "removed after it was unmounted")] tempfile::TempDir);
 
 impl Small {
@@ -110,26 +110,26 @@ fn device() -> Option<LoopDevice> {
 }
 
 #[test]
-fn a_recording_that_is_ended_while_it_begins_leaves_nothing_hidden() {
+fn a_recording_that_is_stopped_at_its_start_leaves_no_hidden_file() {
     let Some(device) = device() else { return };
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let mut child = record(&device, &["--", "true"], &folder.path().join("a.load")).spawn().unwrap();
-    begun(folder.path());
+    wait_for_output(folder.path());
     send("TERM", &child);
-    // Where the command was quicker, the recording is there.
+    // If the command ended first, the recording exists.
     let code = child.wait().unwrap().code();
     assert!(matches!(code, Some(0 | 143)), "{code:?}");
     assert!(!names(folder.path()).iter().any(|name| name.ends_with(".partial")), "{:?}", names(folder.path()));
 }
 
-/// What the one hidden file in a folder holds by now.
+/// The rows in the only hidden file of a folder.
 struct Kept {
     name: String,
     rows: usize,
     complete: bool,
 }
 
-/// Nothing while it is being extended.
+/// `None` while it is being extended.
 fn kept(folder: &Path) -> Option<Kept> {
     let [name] = names(folder).try_into().unwrap();
     assert!(name.ends_with(".partial"), "{name}");
@@ -137,7 +137,7 @@ fn kept(folder: &Path) -> Option<Kept> {
     Some(Kept { name, rows, complete })
 }
 
-/// How many there are, and whether that is all.
+/// The number of rows, and whether the load is complete.
 fn rows_of(load: &Path) -> iosonar_trace::Result<(usize, bool)> {
     let mut load = iosonar_trace::open_load(load)?;
     let mut rows = 0;
@@ -147,9 +147,9 @@ fn rows_of(load: &Path) -> iosonar_trace::Result<(usize, bool)> {
     Ok((rows, load.metadata().complete))
 }
 
-/// Comes back when that many requests of a recording are kept.
-fn are_kept(rows: usize, folder: &Path, child: &mut Child) {
-    begun(folder);
+/// Waits until that many requests of a recording are in the hidden file.
+fn wait_for_rows(rows: usize, folder: &Path, child: &mut Child) {
+    wait_for_output(folder);
     while kept(folder).is_none_or(|kept| kept.rows < rows) {
         assert!(child.try_wait().unwrap().is_none(), "the recording ended");
         thread::sleep(Duration::from_millis(20));
@@ -161,14 +161,14 @@ fn recover(hidden: &Path) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
 }
 
-/// A command that reads a few blocks, waits for a line on its standard input, and reads others.
+/// A command that reads `few` blocks, waits for a line on its standard input, and reads `others`.
 fn reads(device: &LoopDevice, few: u32, others: u32) -> String {
     let read = format!("dd if={} of=/dev/null iflag=direct bs=512 2>&1 count", device.path().display());
     format!("{read}={few}; read line && {read}={others}")
 }
 
 #[test]
-fn a_recording_whose_disk_is_full_says_so_and_keeps_what_it_has() {
+fn a_recording_on_a_full_disk_fails_and_keeps_its_rows() {
     for name in ["a.load", "a.load.parquet"] {
         let Some(device) = device() else { return };
         let (small, folder) = (Small::new(), tempfile::tempdir().unwrap());
@@ -176,56 +176,56 @@ fn a_recording_whose_disk_is_full_says_so_and_keeps_what_it_has() {
         let work = format!("{}; touch {}", reads(&device, 100, 30000), done.display());
         let mut command = record(&device, &["--", "sh", "-c", &work], &small.0.path().join(name));
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-        are_kept(100, small.0.path(), &mut child);
+        wait_for_rows(100, small.0.path(), &mut child);
         child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
         let output = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("kept as") && said.contains("iosonar recover"), "{said}");
-        assert!(done.exists(), "the command was waited for");
-        let kept = kept(small.0.path()).expect("it can be read");
-        assert!(kept.rows >= 100 && said.contains(&kept.name), "{} in {}: {said}", kept.rows, kept.name);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        assert!(message.contains("kept as") && message.contains("iosonar recover"), "{message}");
+        assert!(done.exists(), "the command ran to its end");
+        let kept = kept(small.0.path()).expect("a readable file");
+        assert!(kept.rows >= 100 && message.contains(&kept.name), "{} in {}: {message}", kept.rows, kept.name);
     }
 }
 
 #[test]
-fn a_recording_that_is_killed_leaves_a_file_that_can_be_read() {
+fn a_killed_recording_leaves_a_readable_file() {
     for name in ["a.load.zst", "a.load.parquet"] {
         let Some(device) = device() else { return };
         let folder = tempfile::tempdir_in("/dev/shm").unwrap();
         let work = reads(&device, 100, 1);
         let mut command = record(&device, &["--", "sh", "-c", &work], &folder.path().join(name));
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-        are_kept(100, folder.path(), &mut child);
+        wait_for_rows(100, folder.path(), &mut child);
         let hidden = folder.path().join(&names(folder.path())[0]);
-        let (code, said) = recover(&hidden);
-        assert!(code == Some(1) && said.contains("still being written"), "{said}");
+        let (code, message) = recover(&hidden);
+        assert!(code == Some(1) && message.contains("still being written"), "{message}");
         child.kill().unwrap();
         child.wait().unwrap();
-        let kept = kept(folder.path()).expect("it can be read");
+        let kept = kept(folder.path()).expect("a readable file");
         assert_eq!((kept.rows, kept.complete), (100, false));
-        let (code, said) = recover(&hidden);
-        assert!(code == Some(0) && said.contains(": 100 requests"), "{said}");
+        let (code, message) = recover(&hidden);
+        assert!(code == Some(0) && message.contains(": 100 requests"), "{message}");
         assert_eq!(names(folder.path()), [name]);
     }
 }
 
 #[test]
-fn a_recording_that_the_system_lets_down_keeps_what_it_has() {
+fn a_recording_that_fails_keeps_its_rows() {
     let Some(device) = device() else { return };
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let output = folder.path().join("a.load");
     let mut command = record(&device, &["--", "sh", "-c", &reads(&device, 100, 1)], &output);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-    are_kept(100, folder.path(), &mut child);
-    // poll(2) refuses to wait for more files than a process may open; here it waits for the ring.
+    wait_for_rows(100, folder.path(), &mut child);
+    // poll(2) fails if it gets more files than RLIMIT_NOFILE allows; here that is the wait for the ring.
     let allowed = Command::new("prlimit").args(["--nofile=0:0", "--pid", &child.id().to_string()]).status();
     assert!(allowed.unwrap().success());
-    let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let first = said.find(|line| line.starts_with("iosonar: ")).expect("it is told of at once");
+    let mut message = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let first = message.find(|line| line.starts_with("iosonar: ")).expect("an error at once");
     assert!(first.contains("the command continues") && first.contains("wait for events"), "{first}");
     child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
-    let rest: String = said.collect();
+    let rest: String = message.collect();
     assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
     assert!(rest.contains("has everything until then"), "{rest}");
     assert_eq!(names(folder.path()), ["a.load"]);
@@ -233,17 +233,17 @@ fn a_recording_that_the_system_lets_down_keeps_what_it_has() {
 }
 
 #[test]
-fn what_can_be_recovered_is_told_to_whoever_names_something_else() {
+fn recover_refuses_other_files_and_names_the_right_ones() {
     let folder = tempfile::tempdir().unwrap();
     let other = folder.path().join("a.load");
     fs::write(&other, "").unwrap();
-    let (code, said) = recover(&other);
-    assert!(code == Some(2) && said.contains("RESULT.journal") && said.contains(".partial"), "{said}");
+    let (code, message) = recover(&other);
+    assert!(code == Some(2) && message.contains("RESULT.journal") && message.contains(".partial"), "{message}");
 }
 
-/// Where a disk is full, one wants the name elsewhere; only a copy could be there.
+/// With a full disk, a user wants the result on another file system; a rename cannot do that.
 #[test]
-fn a_name_on_another_file_system_is_refused_with_what_to_do() {
+fn an_output_on_another_file_system_is_refused_with_a_remedy() {
     if left_out(Need::Root) {
         return;
     }
@@ -254,20 +254,20 @@ fn a_name_on_another_file_system_is_refused_with_what_to_do() {
     let output = other.path().join("a.load");
     let ran = Command::new(IOSONAR).arg("recover").arg(&hidden).arg("-o").arg(&output).output();
     let ran = ran.unwrap();
-    let said = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.code() == Some(1) && said.contains("different file systems"), "{said}");
+    let message = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.code() == Some(1) && message.contains("different file systems"), "{message}");
     assert!(hidden.exists() && !output.exists());
 }
 
 #[test]
-fn a_command_that_outlives_its_recording_is_told_of() {
+fn a_recording_that_ends_before_its_command_is_reported_at_once() {
     let Some(device) = device() else { return };
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let arguments = ["--duration", "0.1", "--", "sh", "-c", "read -r end; exit 7"];
     let mut child = record(&device, &arguments, &folder.path().join("a.load")).stdin(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(said.any(|line| line.contains("recording ended after --duration")));
-    assert!(said.any(|line| line.contains("a.load: ")), "the recording is told of before the command's end");
+    let mut message = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(message.any(|line| line.contains("recording ended after --duration")));
+    assert!(message.any(|line| line.contains("a.load: ")), "the result is reported before the command ends");
     drop(child.stdin.take());
     assert_eq!(child.wait().unwrap().code(), Some(7));
     let text = fs::read_to_string(folder.path().join("a.load")).unwrap();
@@ -275,27 +275,27 @@ fn a_command_that_outlives_its_recording_is_told_of() {
 }
 
 #[test]
-fn a_device_whose_medium_goes_is_told_of() {
+fn a_device_that_loses_its_medium_is_reported() {
     let Some(device) = device() else { return };
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let (path, backing) = (device.path().display(), device.backing_file().display());
     let work = format!("truncate -s 0 {backing} && losetup --set-capacity {path}");
     for (name, when) in [("a.load", "any more when the recording ended"), ("b.load", "when the recording began")] {
         let output = record(&device, &["--", "sh", "-c", &work], &folder.path().join(name)).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{said}");
-        assert!(said.contains("had no medium") && said.contains(when), "{said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{message}");
+        assert!(message.contains("had no medium") && message.contains(when), "{message}");
     }
 }
 
 #[test]
-fn the_name_of_a_recording_tells_its_format() {
+fn an_output_name_without_a_format_is_refused() {
     let Some(device) = device() else { return };
     for name in ["-", "/dev/shm/a.recording"] {
         let output = record(&device, &["--duration", "1"], Path::new(name)).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(".load.parquet") || said.contains(".parquet"), "{said}");
-        assert!(!said.contains("--to"), "{said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(".load.parquet") || message.contains(".parquet"), "{message}");
+        assert!(!message.contains("--to"), "{message}");
     }
 }

@@ -1,4 +1,4 @@
-//! `replay --isolate`: what it arranges on the machine goes away with it, even if it is killed.
+//! `replay --isolate`: its changes to the machine end with the run, even if that is killed.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -8,23 +8,23 @@ use std::process::Command;
 use std::thread::available_parallelism;
 
 use iosonar_testing::{Need, left_out};
-use replaying::{Bench, MIB, Ran, side_by_side, wait_until};
+use replaying::{Bench, Finished, MIB, adjacent_requests, wait_until};
 
 const WORKERS: &str = "/sys/devices/virtual/workqueue/cpumask";
 
 fn workers() -> String {
-    fs::read_to_string(WORKERS).expect("the kernel tells where its workers may run").trim().to_owned()
+    fs::read_to_string(WORKERS).expect("the CPU mask of the kernel's workers").trim().to_owned()
 }
 
 #[test]
-fn the_machine_is_arranged_while_a_replay_runs_and_as_before_afterwards() {
+fn the_machine_is_changed_during_a_replay_and_restored_afterwards() {
     if left_out(Need::Root) {
         return;
     }
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(3000, 8));
+    let load = bench.load(&adjacent_requests(3000, 8));
     let any_command = || Command::new(env!("CARGO_BIN_EXE_iosonar")).arg("info").arg(&load).output().unwrap();
-    // What an earlier, killed run of this very test may have left is not what is to be found afterwards.
+    // An earlier, killed run of this test may have left the mask changed.
     any_command();
     let before = workers();
     if available_parallelism().is_ok_and(|n| n.get() == 1) {
@@ -32,19 +32,19 @@ fn the_machine_is_arranged_while_a_replay_runs_and_as_before_afterwards() {
         return;
     }
 
-    let running = bench.begin(&load, &bench.target(16 * MIB), &["--isolate=workers,processors"]);
+    let running = bench.start(&load, &bench.target(16 * MIB), &["--isolate=workers,processors"]);
     wait_until("the workers to be kept off", || workers() != before);
     let ran = running.end().with_code(0);
     assert_eq!(workers(), before);
-    let said = ran.run()["isolation"].as_array().unwrap().len();
-    assert_eq!(said, 2);
+    let message = ran.run()["isolation"].as_array().unwrap().len();
+    assert_eq!(message, 2);
     assert!(ran.stderr.contains("isolation: workers"), "{}", ran.stderr);
 
-    // Where the kernel groups programs by sessions, a nice value counts only within one: the session itself comes first.
+    // With autogroup scheduling a nice value counts only within a session, so the session gets priority.
     let session = || fs::read_to_string("/proc/self/autogroup").unwrap_or_default();
-    let (as_it_was, is_grouped) = (session(), session_priorities_count());
+    let (as_it_was, is_grouped) = (session(), session_priorities_apply());
     fs::remove_file(bench.path("r.replay.parquet")).unwrap();
-    let running = bench.begin(&load, &bench.target(16 * MIB), &["--isolate=priority"]);
+    let running = bench.start(&load, &bench.target(16 * MIB), &["--isolate=priority"]);
     if is_grouped {
         wait_until("the session to come first", || session().trim().ends_with(" nice -20"));
     }
@@ -52,9 +52,9 @@ fn the_machine_is_arranged_while_a_replay_runs_and_as_before_afterwards() {
     assert_eq!(session(), as_it_was);
     assert_eq!(ran.stderr.contains("its session before all others"), is_grouped, "{}", ran.stderr);
 
-    // A kill leaves it arranged; whatever is called next puts that right.
+    // After a kill the change remains; the next command restores it.
     fs::remove_file(bench.path("r.replay.parquet")).unwrap();
-    let running = bench.begin(&load, &bench.target(16 * MIB), &["--isolate=workers,priority"]);
+    let running = bench.start(&load, &bench.target(16 * MIB), &["--isolate=workers,priority"]);
     wait_until("the workers to be kept off", || workers() != before);
     running.signal("KILL");
     running.end();
@@ -64,9 +64,9 @@ fn the_machine_is_arranged_while_a_replay_runs_and_as_before_afterwards() {
     assert!(String::from_utf8_lossy(&next.stderr).contains("restored "), "{next:?}");
     assert_eq!((workers(), session()), (before.clone(), as_it_was.clone()));
 
-    // If only the process that does the I/O is killed, its supervisor puts it right.
+    // If only the worker is killed, its supervisor restores it.
     fs::remove_file(bench.path("r.replay.parquet.journal")).unwrap();
-    let running = bench.begin(&load, &bench.target(16 * MIB), &["--isolate=workers,priority"]);
+    let running = bench.start(&load, &bench.target(16 * MIB), &["--isolate=workers,priority"]);
     wait_until("the workers to be kept off", || workers() != before);
     running.kill_worker();
     let ran = running.end();
@@ -75,22 +75,22 @@ fn the_machine_is_arranged_while_a_replay_runs_and_as_before_afterwards() {
     assert_eq!((workers(), session()), (before, as_it_was));
 }
 
-/// Not in the session of process 1 (as in a rescue shell, or below an init that starts no session): the kernel gives it
-/// no group, and shows an empty file.
-fn session_priorities_count() -> bool {
+/// Whether session priorities apply. Not in the session of process 1 (as in a rescue shell, or below an init that
+/// starts no session): the kernel gives it no autogroup, and shows an empty file. no group, and shows an empty file.
+fn session_priorities_apply() -> bool {
     let is_on = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|on| on.trim() == "1");
     is_on && fs::read_to_string("/proc/self/autogroup").is_ok_and(|group| !group.trim().is_empty())
 }
 
 #[test]
-fn a_replay_runs_in_a_pid_namespace_whose_session_began_outside_of_it() {
+fn a_replay_works_in_a_pid_namespace_with_an_outer_session() {
     if left_out(Need::Root) {
         return;
     }
     let bench = Bench::new();
-    let replay = bench.command(&bench.load(&side_by_side(20, 8)), &bench.target(MIB), &[]);
+    let replay = bench.command(&bench.load(&adjacent_requests(20, 8)), &bench.target(MIB), &[]);
     let mut inside = Command::new("unshare");
     inside.args(["--pid", "--fork"]).arg(replay.get_program()).args(replay.get_args());
     let ran = inside.current_dir(replay.get_current_dir().expect("the bench's own")).output().expect("it runs");
-    Ran::of(ran, bench.path("r.replay.parquet")).with_code(0).footer();
+    Finished::of(ran, bench.path("r.replay.parquet")).with_code(0).footer();
 }

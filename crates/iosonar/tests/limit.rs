@@ -1,12 +1,12 @@
-//! `iosonar limit` on runs of which it is known what they hold.
+//! `iosonar limit` on runs with known content.
 
 use std::process::Command;
 
 use iosonar_trace::{DelayReason, IoResult, Kind, Metadata, Nanos, Op, Outcome, Request, Sector, Sectors};
 use serde_json::{Value, json};
 
-/// A request each millisecond, all of them two seconds late, from a run of which this is known. Returns whether `limit`
-/// takes it, and what it says.
+/// A run with this footer: a request each millisecond, all of them two seconds late. Returns whether `limit` succeeds,
+/// and its standard output and error.
 fn limit(run: Value, delay_reason: DelayReason, more: &[&str]) -> (bool, String, String) {
     let rows = (0..3000).map(|number| {
         let request = Request::new(Nanos(number * 1_000_000), Op::Read, Sector(0), Sectors(8));
@@ -22,7 +22,7 @@ fn limit_of(run: Value, rows: impl Iterator<Item = IoResult>, more: &[&str]) -> 
     let path = folder.path().join("a.replay.parquet");
     let run = serde_json::from_value(run).unwrap();
     let mut metadata = Metadata { run, ..Metadata::new(Kind::Replay, "test") };
-    // Of the load.
+    // Bad lines of the load.
     metadata.counts.bad_lines = 3;
     let mut writer = iosonar_trace::create_run(&path, &metadata).unwrap();
     rows.for_each(|row| writer.write(&row).unwrap());
@@ -33,11 +33,11 @@ fn limit_of(run: Value, rows: impl Iterator<Item = IoResult>, more: &[&str]) -> 
     (output.status.success(), text(output.stdout), text(output.stderr))
 }
 
-/// A ramp by 100 requests per second each second, on a storage that does 500 per second, one after the other.
+/// A ramp of 100 requests/s more each second, on a storage that does 500 requests/s, one at a time.
 fn ramp() -> impl Iterator<Item = IoResult> {
     let mut free_at = Nanos::ZERO;
     (0..8000_u64).map(move |number| {
-        // After t seconds 50·t² were demanded.
+        // After t seconds, 50·t² requests were scheduled.
         let request = Request::new(Nanos::from_secs((number as f64 / 50.0).sqrt()), Op::Read, Sector(0), Sectors(8));
         let issued = free_at.max(request.at);
         free_at = issued + Nanos(2_000_000);
@@ -53,55 +53,61 @@ fn ramp() -> impl Iterator<Item = IoResult> {
 }
 
 #[test]
-fn more_than_a_storage_did_is_only_kept_up_with_as_long_as_it_may_wait() {
-    // Demand exceeds it from 5 s on; a second late is what comes three seconds after that.
-    let (_, said, _) = limit_of(json!({}), ramp(), &[]);
-    assert!(said.contains("it completed at most 500 in a second; faster requests queued for up to 1 s"), "{said}");
-    let (_, said, _) = limit_of(json!({}), ramp(), &["--late", "1ms"]);
-    assert!(said.contains("at most 500 in a second\n") && !said.contains("queued"), "{said}");
+fn requests_beyond_the_throughput_of_the_storage_queue_up_to_the_limit() {
+    // Demand exceeds it from 5 s on; requests scheduled three seconds after that are a second late.
+    let (_, message, _) = limit_of(json!({}), ramp(), &[]);
+    assert!(
+        message.contains("it completed at most 500 in a second; faster requests queued for up to 1 s"),
+        "{message}"
+    );
+    let (_, message, _) = limit_of(json!({}), ramp(), &["--late", "1ms"]);
+    assert!(message.contains("at most 500 in a second\n") && !message.contains("queued"), "{message}");
 }
 
 #[test]
-fn a_fake_result_is_told_in_front() {
+fn a_fake_result_is_marked_in_the_first_line() {
     let run = || json!({"fake": "FAKE RESULT: simulated"});
-    let (_, said, _) = limit(run(), DelayReason::Depth, &[]);
-    let lines: Vec<&str> = said.lines().collect();
-    assert!(lines[0].ends_with("FAKE RESULT: simulated") && lines[1].contains("kept up in no full second"), "{said}");
-    let (_, said, _) = limit(run(), DelayReason::Depth, &["--json"]);
-    assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["fake"], "FAKE RESULT: simulated");
-    let (_, said, _) = limit(json!({"fake": null}), DelayReason::Depth, &["--json"]);
-    assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["fake"], Value::Null);
+    let (_, message, _) = limit(run(), DelayReason::Depth, &[]);
+    let lines: Vec<&str> = message.lines().collect();
+    assert!(
+        lines[0].ends_with("FAKE RESULT: simulated") && lines[1].contains("kept up in no full second"),
+        "{message}"
+    );
+    let (_, message, _) = limit(run(), DelayReason::Depth, &["--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&message).unwrap()["fake"], "FAKE RESULT: simulated");
+    let (_, message, _) = limit(json!({"fake": null}), DelayReason::Depth, &["--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&message).unwrap()["fake"], Value::Null);
 }
 
 #[test]
-fn bad_lines_of_the_load_are_no_damage_of_the_run() {
-    let (success, said, warned) = limit(json!({}), DelayReason::Depth, &["--json"]);
-    assert!(success && warned.is_empty(), "{warned}");
-    assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["unreadable_rows"], 0);
+fn bad_lines_of_the_load_are_not_damage_of_the_run() {
+    let (success, message, stderr) = limit(json!({}), DelayReason::Depth, &["--json"]);
+    assert!(success && stderr.is_empty(), "{stderr}");
+    assert_eq!(serde_json::from_str::<Value>(&message).unwrap()["unreadable_rows"], 0);
 }
 
 #[test]
-fn what_has_no_deadlines_has_no_limit() {
+fn a_run_without_scheduled_times_has_no_limit() {
     for (options, how) in [(json!({"asap": true, "closed": null}), "--asap"), (json!({"closed": "never"}), "--closed")]
     {
-        let (success, _, said) = limit(json!({"options": options}), DelayReason::Depth, &[]);
-        assert!(!success && said.contains(how) && said.contains("no request can be late"), "{said}");
+        let (success, _, message) = limit(json!({"options": options}), DelayReason::Depth, &[]);
+        assert!(!success && message.contains(how) && message.contains("no request can be late"), "{message}");
     }
-    let (success, _, said) = limit(json!({}), DelayReason::Depth, &["--late", "0"]);
-    assert!(!success && said.contains("--late") && said.contains("above zero"), "{said}");
-    let (success, _, said) = limit(json!({"options": {"asap": false, "closed": null}}), DelayReason::Depth, &[]);
-    assert!(success && said.is_empty(), "{said}");
+    let (success, _, message) = limit(json!({}), DelayReason::Depth, &["--late", "0"]);
+    assert!(!success && message.contains("--late") && message.contains("above zero"), "{message}");
+    let (success, _, message) = limit(json!({"options": {"asap": false, "closed": null}}), DelayReason::Depth, &[]);
+    assert!(success && message.is_empty(), "{message}");
 }
 
 #[test]
-fn what_may_not_be_the_storages_limit_is_warned_of() {
+fn limits_that_may_not_be_the_storage_s_are_warned_about() {
     for (delay_reason, why) in
         [(DelayReason::Input, "not read"), (DelayReason::CompletionLog, "write"), (DelayReason::Order, "overlapped")]
     {
-        let (success, _, said) = limit(json!({}), delay_reason, &[]);
-        assert!(success && said.contains("the first late request") && said.contains(why), "{said}");
+        let (success, _, message) = limit(json!({}), delay_reason, &[]);
+        assert!(success && message.contains("the first late request") && message.contains(why), "{message}");
     }
     let verdict = json!({"faithful": false, "sentence": "This replay was not faithful."});
-    let (_, _, said) = limit(json!({"statistics": {"verdict": verdict}}), DelayReason::None, &[]);
-    assert!(said.contains("This replay was not faithful."), "{said}");
+    let (_, _, message) = limit(json!({"statistics": {"verdict": verdict}}), DelayReason::None, &[]);
+    assert!(message.contains("This replay was not faithful."), "{message}");
 }

@@ -1,4 +1,4 @@
-//! The ways to run a load, end to end: again and again, for a time, perturbed, waiting in each way.
+//! Run modes, end to end: looped, for a duration, perturbed, and each way of waiting.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -9,16 +9,16 @@ use std::process::Stdio;
 
 use iosonar_trace::{DelayReason, IoResult, Nanos, Outcome};
 
-use replaying::{Bench, MIB, Ran, Row, family, run, side_by_side, wait_until};
+use replaying::{Bench, Finished, MIB, Row, adjacent_requests, process_tree, run, wait_until};
 
 const MS: i64 = 1_000_000;
 
-fn each_done(rows: &[IoResult]) {
+fn assert_all_done(rows: &[IoResult]) {
     assert!(rows.iter().all(|row| row.outcome == Outcome::Ok), "{rows:?}");
     assert!(rows.iter().all(|row| row.delay().unwrap() >= Nanos::ZERO), "never early");
 }
 
-/// Request, iteration and scheduled time in ms, in the order of iterations.
+/// Request, iteration and scheduled time in ms, in order of iterations.
 fn places(rows: &[IoResult]) -> Vec<(u64, u32, i64)> {
     let mut places: Vec<_> = rows.iter().map(|row| (row.request, row.iteration, row.scheduled.0 / MS)).collect();
     places.sort_by_key(|&(request, iteration, _)| (iteration, request));
@@ -26,12 +26,12 @@ fn places(rows: &[IoResult]) -> Vec<(u64, u32, i64)> {
 }
 
 #[test]
-fn a_looped_load_goes_on_from_round_to_round_until_its_time_is_over() {
+fn a_looped_load_repeats_until_its_duration_ends() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(10, 8));
+    let load = bench.load(&adjacent_requests(10, 8));
     let ran = bench.replay(&load, &bench.target(MIB), &["--loop", "--for", "35ms"]).with_code(0);
     let rows = ran.rows();
-    each_done(&rows);
+    assert_all_done(&rows);
     assert_eq!(places(&rows), (0..35).map(|i| (i % 10, i as u32 / 10, i as i64)).collect::<Vec<_>>());
     assert!(ran.footer().complete, "it ended as it was asked to");
     assert_eq!(ran.statistics()["requests"], 35);
@@ -39,30 +39,30 @@ fn a_looped_load_goes_on_from_round_to_round_until_its_time_is_over() {
 }
 
 #[test]
-fn a_round_is_the_window_and_a_speed_up_shortens_it() {
+fn an_iteration_is_the_window_divided_by_the_speed_up() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(10, 8));
+    let load = bench.load(&adjacent_requests(10, 8));
     let window = ["--start", "0.002", "--end", "0.006", "--speedup", "0.5", "--loop", "--for", "20ms"];
     let rows = bench.replay(&load, &bench.target(MIB), &window).with_code(0).rows();
     assert_eq!(places(&rows), (0..10).map(|i| (i % 4 + 2, i as u32 / 4, i as i64 * 2)).collect::<Vec<_>>());
 }
 
 #[test]
-fn a_time_ends_a_run_without_a_loop_as_well() {
+fn a_duration_ends_a_run_without_a_loop_as_well() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(100, 8));
+    let load = bench.load(&adjacent_requests(100, 8));
     let ran = bench.replay(&load, &bench.target(MIB), &["--for", "20ms", "--speedup", "2"]).with_code(0);
     assert!(ran.by_request().iter().map(|row| row.request).eq(0..40));
     assert!(ran.footer().complete);
 }
 
 #[test]
-fn as_fast_as_possible_again_and_again_ends_with_its_time() {
+fn a_looped_asap_run_ends_with_its_duration() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(50, 8));
+    let load = bench.load(&adjacent_requests(50, 8));
     let ran = bench.replay(&load, &bench.target(MIB), &["--asap", "--loop", "--for", "200ms"]).with_code(0);
     let rows = ran.rows();
-    each_done(&rows);
+    assert_all_done(&rows);
     assert!(rows.len() > 100 && ran.footer().complete, "{} rows", rows.len());
     let places = places(&rows);
     assert!(
@@ -71,14 +71,14 @@ fn as_fast_as_possible_again_and_again_ends_with_its_time() {
 }
 
 #[test]
-fn a_pipe_is_neither_looped_nor_read_by_the_loop_and_no_time_is_no_time() {
+fn a_pipe_cannot_be_looped_or_read_inline_and_a_zero_duration_is_refused() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(10, 8));
+    let load = bench.load(&adjacent_requests(10, 8));
     let target = bench.target(MIB);
     let piped = |more: &[&str]| {
         let mut command = bench.command(Path::new("-"), &target, more);
         let output = command.stdin(File::open(&load).unwrap()).output().unwrap();
-        Ran::of(output, bench.path("r.replay.parquet"))
+        Finished::of(output, bench.path("r.replay.parquet"))
     };
     piped(&["--loop", "--for", "1"]).refused(&["can be read only once", "--loop"]);
     piped(&["--wait", "inline"]).refused(&["waited for a pipe", "name a file"]);
@@ -87,21 +87,21 @@ fn a_pipe_is_neither_looped_nor_read_by_the_loop_and_no_time_is_no_time() {
 }
 
 #[test]
-fn an_endless_pipeline_ends_with_its_time() {
+fn an_endless_pipeline_ends_with_the_duration() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(10, 8));
+    let load = bench.load(&adjacent_requests(10, 8));
     let ran = bench.replay(&load, &bench.target(MIB), &["--edit", "repeat", "--for", "25ms"]).with_code(0);
     assert_eq!(ran.rows().len(), 25);
 }
 
 #[test]
-fn perturbed_times_are_late_and_marked_and_never_early() {
+fn perturbed_requests_are_late_and_marked_and_never_early() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(200, 8));
+    let load = bench.load(&adjacent_requests(200, 8));
     let target = bench.target(MIB);
     let ran = bench.replay(&load, &target, &["--perturb", "quantize=20ms"]).with_code(0);
     let rows = ran.by_request();
-    each_done(&rows);
+    assert_all_done(&rows);
     for row in &rows {
         assert_eq!(row.scheduled.0, row.request as i64 * MS, "the load's own time");
         let boundary = (row.scheduled.0 + 20 * MS - 1) / (20 * MS) * 20 * MS;
@@ -112,27 +112,27 @@ fn perturbed_times_are_late_and_marked_and_never_early() {
     assert!(ran.run()["fake"].as_str().unwrap().contains("perturbed on purpose"));
     let ran = bench.replay(&load, &target, &["--perturb", "delay=1ms", "--seed", "7", "--overwrite"]).with_code(0);
     let rows = ran.by_request();
-    each_done(&rows);
+    assert_all_done(&rows);
     assert!(rows.iter().map(|row| row.request).eq(0..200), "each once");
     bench.replay(&load, &target, &["--perturb", "jitter=1ms", "--overwrite"]).with_code(2);
 }
 
 #[test]
-fn whichever_way_it_waits_nothing_goes_early_or_is_lost() {
+fn with_every_way_of_waiting_no_request_is_early_or_lost() {
     let bench = Bench::new();
     let rows: Vec<Row> = (0..50).map(|i| (i as f64 / 500.0, i * 8, 8, 'W')).collect();
     let load = bench.load(&rows);
     let target = bench.target(MIB);
     for wait in ["spin", "hybrid", "sleep", "inline"] {
         let ran = bench.replay(&load, &target, &["--wait", wait, "--overwrite"]).with_code(0);
-        each_done(&ran.rows());
+        assert_all_done(&ran.rows());
         assert_eq!(ran.rows().len(), 50);
         assert_eq!(ran.run()["options"]["wait"], wait);
     }
 }
 
 #[test]
-fn the_earlier_name_of_a_way_to_wait_means_the_same() {
+fn the_earlier_name_of_a_way_of_waiting_still_works() {
     let bench = Bench::new();
     let ran = bench.replay(&bench.load(&[(0.0, 0, 8, 'W')]), &bench.target(MIB), &["--wait", "work"]).with_code(0);
     let run = ran.run();
@@ -140,22 +140,22 @@ fn the_earlier_name_of_a_way_to_wait_means_the_same() {
 }
 
 #[test]
-fn a_closed_loop_issues_when_a_request_is_through() {
+fn a_closed_loop_issues_after_a_completion() {
     let bench = Bench::new();
-    // All at once, and then nothing for an hour: without pauses neither matters.
+    // All at once, and then nothing for an hour: without think times neither matters.
     let rows: Vec<Row> = (0..200).map(|i| (if i < 100 { 0.0 } else { 3600.0 }, i * 8, 8, 'W')).collect();
     let target = bench.target(MIB);
     let ran = bench.replay(&bench.load(&rows), &target, &["--closed=no-think", "--depth", "4"]).with_code(0);
     let rows = ran.by_request();
-    each_done(&rows);
+    assert_all_done(&rows);
     assert!(rows.iter().map(|row| row.request).eq(0..200), "each once");
     assert_eq!(ran.statistics()["max_in_flight"], 4);
     assert_eq!(ran.run()["options"]["closed"], "never");
-    // With pauses, each of the 2 ms between two requests counts from the completion of the one before.
+    // With think times, the 2 ms between two requests count from the completion of the earlier one.
     let rows: Vec<Row> = (0..20).map(|i| (i as f64 / 500.0, i * 8, 8, 'W')).collect();
     let ran = bench.replay(&bench.load(&rows), &target, &["--closed", "--depth", "1", "--overwrite"]).with_code(0);
     let rows = ran.by_request();
-    each_done(&rows);
+    assert_all_done(&rows);
     for (row, next) in rows.iter().zip(&rows[1..]) {
         assert_eq!(next.scheduled.0, row.completed.unwrap().0 + 2 * MS, "{next:?}");
     }
@@ -164,28 +164,28 @@ fn a_closed_loop_issues_when_a_request_is_through() {
     bench.replay(&bench.path("a.load"), &target, &words).refused(&["--speedup changes the load's times"]);
 }
 
-/// How fast a machine is, no test may say; what is measured and told, it may.
+/// The speed of the machine is not asserted, only that it is measured and reported.
 #[test]
 fn calibration_needs_neither_load_nor_target() {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_iosonar"));
-    // Far too slow a way to wait to be faithful for long: the search is short.
+    // A slow way of waiting: the search is short.
     let output = command.args(["replay", "--calibrate", "--wait", "sleep", "--json"]).output().unwrap();
-    let ran = Ran::of(output, "none".into()).with_code(0);
-    let said: serde_json::Value = serde_json::from_str(&ran.stdout).expect("one object and nothing else");
-    let steps = said["steps"].as_array().unwrap();
-    assert_eq!((&steps[0]["rate"], &said["wait"]), (&1000.0.into(), &"sleep".into()));
+    let ran = Finished::of(output, "none".into()).with_code(0);
+    let message: serde_json::Value = serde_json::from_str(&ran.stdout).expect("one object and nothing else");
+    let steps = message["steps"].as_array().unwrap();
+    assert_eq!((&steps[0]["rate"], &message["wait"]), (&1000.0.into(), &"sleep".into()));
     for step in steps {
         let own = step["verdict"]["own"]["requests"].as_f64().unwrap();
         let all = own + step["verdict"]["device"]["requests"].as_f64().unwrap();
         assert!((all - 2.0 * step["rate"].as_f64().unwrap()).abs() <= 1.0, "every request has its row: {step}");
     }
-    assert!(said["sentence"].as_str().unwrap().contains("requests/s"), "{said}");
+    assert!(message["sentence"].as_str().unwrap().contains("requests/s"), "{message}");
     let bench = Bench::new();
-    bench.replay(&bench.load(&side_by_side(1, 8)), &bench.target(MIB), &["--calibrate"]).with_code(2);
+    bench.replay(&bench.load(&adjacent_requests(1, 8)), &bench.target(MIB), &["--calibrate"]).with_code(2);
 }
 
 #[test]
-fn a_calibration_that_is_killed_leaves_no_journal_behind() {
+fn a_killed_calibration_leaves_no_journal() {
     let bench = Bench::new();
     let folder = bench.path("tmp");
     std::fs::create_dir(&folder).unwrap();
@@ -196,7 +196,7 @@ fn a_calibration_that_is_killed_leaves_no_journal_behind() {
         let open = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
         open.filter_map(|entry| std::fs::read_link(entry.path()).ok()).any(|file| file.starts_with(&folder))
     };
-    let worker = || family(child.id()).into_iter().find(|process| has_one_open(*process));
+    let worker = || process_tree(child.id()).into_iter().find(|process| has_one_open(*process));
     wait_until("its journal is open", || worker().is_some());
     run("kill", &["-KILL".as_ref(), worker().unwrap().to_string().as_ref()]);
     child.wait().unwrap();
@@ -207,7 +207,7 @@ fn a_calibration_that_is_killed_leaves_no_journal_behind() {
 #[test]
 fn repeated_runs_have_a_result_each() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(20, 8));
+    let load = bench.load(&adjacent_requests(20, 8));
     let target = bench.target(MIB);
     let ran = bench.replay(&load, &target, &["--repeat", "3"]).with_code(0);
     let results = ["r.1.replay.parquet", "r.2.replay.parquet", "r.3.replay.parquet"];
@@ -218,7 +218,7 @@ fn repeated_runs_have_a_result_each() {
     }
     assert!(ran.stderr.contains("run 3 of 3"), "{}", ran.stderr);
     assert!(ran.stdout.contains("variance of 3 runs") && ran.stdout.contains("(spread "), "{}", ran.stdout);
-    // None is begun if one could not be written.
+    // No run starts if the result of one could not be written.
     std::fs::remove_file(bench.path(results[0])).unwrap();
     bench.replay(&load, &target, &["--repeat", "3"]).refused(&["r.2.replay.parquet exists", "--overwrite"]);
     assert!(!bench.path(results[0]).exists());
@@ -228,10 +228,10 @@ fn repeated_runs_have_a_result_each() {
 }
 
 #[test]
-fn a_signal_ends_repeated_runs_as_well() {
+fn a_signal_ends_all_repeated_runs() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(60_000, 8));
-    let running = bench.begin_as("r.1.replay.parquet", &load, &bench.target(MIB), &["--repeat", "9"]);
+    let load = bench.load(&adjacent_requests(60_000, 8));
+    let running = bench.start_as("r.1.replay.parquet", &load, &bench.target(MIB), &["--repeat", "9"]);
     running.signal("INT");
     let ran = running.end().with_code(5);
     assert!(ran.stderr.contains("8 of 9 runs not started"), "{}", ran.stderr);

@@ -1,4 +1,4 @@
-//! Parquet files whose footer is JSON, but not what iosonar writes: each command answers, or refuses them in a sentence.
+//! Parquet files with a JSON footer that iosonar would not write: each command succeeds, or refuses them with an error.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -8,12 +8,12 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use replaying::{Bench, MIB, side_by_side};
+use replaying::{Bench, MIB, adjacent_requests};
 
-/// Spare bytes in the footer, so that a changed one has room in the place of the old one.
+/// Spare bytes in the footer, so that a changed one fits in place.
 const ROOM: usize = 200;
 
-/// Where there is a value, itself and all within it.
+/// JSON pointers of a value and of all values within it.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
     let deeper: Vec<_> = match value {
@@ -39,7 +39,7 @@ fn odd() -> [Value; 9] {
     ]
 }
 
-/// Where the footer's text is in the file.
+/// The byte range of the footer's text in the file.
 fn footer_of(file: &[u8]) -> std::ops::Range<usize> {
     let begin = b"{\"schema_version\"";
     let from = file.windows(begin.len()).position(|window| window == begin).expect("a footer");
@@ -49,9 +49,9 @@ fn footer_of(file: &[u8]) -> std::ops::Range<usize> {
 }
 
 #[test]
-fn odd_footers_are_refused_or_read_but_never_a_panic() {
+fn odd_footers_are_refused_or_read_without_a_panic() {
     let bench = Bench::new();
-    let text = replaying::text(&side_by_side(20, 8));
+    let text = replaying::text(&adjacent_requests(20, 8));
     let load = bench.text("a.load", &format!("{}\n{text}", "x".repeat(ROOM)));
     bench.replay(&load, &bench.target(MIB), &[]).with_code(0);
     let whole = fs::read(bench.path("r.replay.parquet")).unwrap();
@@ -65,7 +65,7 @@ fn odd_footers_are_refused_or_read_but_never_a_panic() {
     let odd = odd();
     let commands = ["info", "limit", "check", "convert"];
     for (number, place) in all.iter().enumerate() {
-        // What the commands look at: each of the odd ones; what lies deeper: one of them, by turns.
+        // Top-level keys get every odd value; deeper ones get one each, in rotation.
         let depth = place.matches('/').count();
         let few = number % odd.len();
         for value in if depth < 2 { &odd[..] } else { &odd[few..=few] } {
@@ -86,9 +86,9 @@ fn odd_footers_are_refused_or_read_but_never_a_panic() {
                     _ => {}
                 }
                 let output = iosonar.output().unwrap();
-                let said = String::from_utf8_lossy(&output.stderr);
+                let message = String::from_utf8_lossy(&output.stderr);
                 let is_answer = matches!(output.status.code(), Some(0..=5));
-                assert!(is_answer && !said.contains("panicked"), "{command}, {place} = {value}: {output:?}");
+                assert!(is_answer && !message.contains("panicked"), "{command}, {place} = {value}: {output:?}");
                 if output.status.success() { read += 1 } else { refused += 1 }
             }
         }

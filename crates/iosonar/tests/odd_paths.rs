@@ -1,4 +1,4 @@
-//! Paths whose bytes are no UTF-8: every command that names them in JSON or on the terminal goes on.
+//! Paths that are not UTF-8: every command that names them in JSON or on the terminal works.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::process::Command;
 
-use replaying::{Bench, MIB, side_by_side, text};
+use replaying::{Bench, MIB, adjacent_requests, text};
 
 #[test]
 fn paths_without_utf8_work_in_every_command() {
@@ -18,7 +18,7 @@ fn paths_without_utf8_work_in_every_command() {
         bench.path("x").with_file_name(OsString::from_vec(name))
     };
     let (load, target, result) = (odd(".load"), bench.path("target.img"), odd(".replay.parquet"));
-    fs::write(&load, text(&side_by_side(20, 8))).expect("a load");
+    fs::write(&load, text(&adjacent_requests(20, 8))).expect("a load");
     fs::File::create(&target).and_then(|file| file.set_len(MIB)).expect("a target");
     let word = OsStr::new;
     let commands: [&[&OsStr]; 10] = [
@@ -35,11 +35,11 @@ fn paths_without_utf8_work_in_every_command() {
     ];
     for arguments in commands {
         let output = Command::new(env!("CARGO_BIN_EXE_iosonar")).args(arguments).output().expect("it runs");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!said.contains("panicked"), "{arguments:?}: {said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(!message.contains("panicked"), "{arguments:?}: {message}");
         let code = output.status.code();
-        // The times of a load are not those of its replay: `check` may find that they differ.
+        // The times of a load differ from those of its replay: `check` may report that.
         let expected: &[i32] = if arguments[0] == "check" { &[0, 3] } else { &[0] };
-        assert!(code.is_some_and(|code| expected.contains(&code)), "{arguments:?}: {code:?} {said}");
+        assert!(code.is_some_and(|code| expected.contains(&code)), "{arguments:?}: {code:?} {message}");
     }
 }

@@ -1,4 +1,4 @@
-//! Where commands must not write their outputs: to block devices, and over what they read.
+//! Outputs that commands must refuse: block devices, and their own inputs.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -9,14 +9,14 @@ use std::process::{Command, Output, Stdio};
 
 use iosonar_testing::{LoopDevice, Need, left_out};
 
-use replaying::{Bench, MIB, side_by_side};
+use replaying::{Bench, MIB, adjacent_requests};
 
 fn iosonar(bench: &Bench, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
     command.current_dir(bench.path("")).args(arguments).stdin(Stdio::null()).output().expect("it runs")
 }
 
-fn said(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -25,12 +25,12 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn no_command_writes_to_a_block_device() {
+fn no_command_writes_its_output_to_a_block_device() {
     if left_out(Need::Loop) {
         return;
     }
     let (bench, device) = (Bench::new(), LoopDevice::new(4 * MIB));
-    let load = bench.load(&side_by_side(100, 8));
+    let load = bench.load(&adjacent_requests(100, 8));
     let link = bench.path("link.load");
     std::os::unix::fs::symlink(device.path(), &link).unwrap();
     let before = fs::read(device.path()).unwrap();
@@ -42,28 +42,28 @@ fn no_command_writes_to_a_block_device() {
                 &["generate", "poisson", text(output), "--to", "classic", "--duration", "1s"],
             ] {
                 let ran = iosonar(&bench, &[command, more].concat());
-                assert_eq!(ran.status.code(), Some(1), "{command:?}: {}", said(&ran));
-                assert!(said(&ran).contains("block device"), "{command:?}: {}", said(&ran));
+                assert_eq!(ran.status.code(), Some(1), "{command:?}: {}", stderr(&ran));
+                assert!(stderr(&ran).contains("block device"), "{command:?}: {}", stderr(&ran));
             }
         }
         let ran =
             iosonar(&bench, &["record", "--device", text(device.path()), "--output", text(output), "--duration", "1"]);
-        assert!(!ran.status.success() && said(&ran).contains("block device"), "{}", said(&ran));
+        assert!(!ran.status.success() && stderr(&ran).contains("block device"), "{}", stderr(&ran));
         bench.replay(&load, &bench.target(MIB), &["--output", text(output), "--overwrite"]).refused(&[]);
         let journal = bench.text("x.replay.parquet.journal", "whatever");
         let ran = iosonar(&bench, &["recover", text(&journal), "--output", text(output)]);
-        assert!(!ran.status.success(), "{}", said(&ran));
+        assert!(!ran.status.success(), "{}", stderr(&ran));
     }
     assert!(fs::read(device.path()).unwrap() == before, "nothing was written");
 }
 
 #[test]
-fn pipes_and_character_devices_take_outputs() {
+fn outputs_may_be_pipes_and_character_devices() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(100, 8));
+    let load = bench.load(&adjacent_requests(100, 8));
     for output in ["/dev/null", "/dev/stdout", "-"] {
         let ran = iosonar(&bench, &["convert", text(&load), output, "--to", "classic"]);
-        assert!(ran.status.success(), "{output}: {}", said(&ran));
+        assert!(ran.status.success(), "{output}: {}", stderr(&ran));
         assert_eq!(ran.stdout.is_empty(), output == "/dev/null", "{output}");
     }
     let fifo = bench.path("fifo");
@@ -73,15 +73,15 @@ fn pipes_and_character_devices_take_outputs() {
         std::thread::spawn(move || fs::read_to_string(fifo).unwrap())
     };
     let ran = iosonar(&bench, &["convert", text(&load), text(&fifo), "--to", "classic"]);
-    assert!(ran.status.success(), "{}", said(&ran));
+    assert!(ran.status.success(), "{}", stderr(&ran));
     assert_eq!(reader.join().unwrap().lines().filter(|line| line.contains(" W ")).count(), 66);
 }
 
 #[test]
-fn a_load_that_is_merged_is_never_the_output() {
+fn the_output_must_not_be_a_load_that_is_merged() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(10, 8));
-    let other = bench.text("m.load", &replaying::text(&side_by_side(1000, 8)));
+    let load = bench.load(&adjacent_requests(10, 8));
+    let other = bench.text("m.load", &replaying::text(&adjacent_requests(1000, 8)));
     let hard = bench.path("hard.load");
     fs::hard_link(&other, &hard).unwrap();
     let before = fs::read(&other).unwrap();
@@ -91,17 +91,17 @@ fn a_load_that_is_merged_is_never_the_output() {
         ("slip | adjacent with=a.load,hard.load", "m.load"),
     ] {
         let ran = iosonar(&bench, &["edit", text(&load), output, pipeline, "--overwrite"]);
-        assert!(said(&ran).contains("are the same file"), "{pipeline}: {}", said(&ran));
+        assert!(stderr(&ran).contains("are the same file"), "{pipeline}: {}", stderr(&ran));
         assert!(fs::read(&other).unwrap() == before, "{pipeline}");
     }
 }
 
 #[test]
-fn man_pages_replace_only_man_pages_of_iosonar() {
+fn man_replaces_only_man_pages_of_iosonar() {
     let bench = Bench::new();
     let pages = bench.path("man1");
     let install = |more: &[&str]| iosonar(&bench, &[&["man", "--out", "man1"], more].concat());
-    // Installed twice, the second time over those of an earlier version.
+    // Installed twice, the second time over an earlier version.
     assert!(install(&[]).status.success());
     let names: Vec<_> = fs::read_dir(&pages).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(names.len() > 10, "{names:?}");
@@ -118,7 +118,7 @@ fn man_pages_replace_only_man_pages_of_iosonar() {
         let ran = install(&[]);
         assert!(!ran.status.success(), "{others:?}");
         for word in ["iosonar-replay.1", "not a man page of iosonar", "--overwrite"] {
-            assert!(said(&ran).contains(word), "{}", said(&ran));
+            assert!(stderr(&ran).contains(word), "{}", stderr(&ran));
         }
         assert_eq!(fs::read_to_string(&page).unwrap(), others);
         assert_eq!(fs::read_dir(&pages).unwrap().count(), 1, "none of the others was written either");

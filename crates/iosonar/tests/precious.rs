@@ -1,4 +1,4 @@
-//! Files as targets: which may be overwritten without a question, which by force only, and which never.
+//! Files as targets: which may be overwritten freely, which only with `--force`, and which never.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -10,26 +10,26 @@ use std::process::{Command, Stdio};
 
 use iosonar_testing::{Need, left_out};
 
-use replaying::{Bench, MIB, Ran, run, side_by_side};
+use replaying::{Bench, Finished, MIB, adjacent_requests, run};
 
 fn bench() -> Bench {
     let bench = Bench::on_disk();
-    bench.load(&side_by_side(10, 8));
+    bench.load(&adjacent_requests(10, 8));
     bench
 }
 
-fn wipe(target: &Path, more: &[&str]) -> Ran {
+fn wipe(target: &Path, more: &[&str]) -> Finished {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
     let output = command.args(["device", "wipe"]).arg(target).args(more).output().expect("it runs");
-    Ran::of(output, PathBuf::new())
+    Finished::of(output, PathBuf::new())
 }
 
-fn replay(bench: &Bench, target: &Path, more: &[&str]) -> Ran {
+fn replay(bench: &Bench, target: &Path, more: &[&str]) -> Finished {
     bench.replay(&bench.path("a.load"), target, &[&["--overwrite"][..], more].concat())
 }
 
-/// Refused by replay and wipe, and untouched.
-fn refused(bench: &Bench, target: &Path, more: &[&str], words: &[&str]) {
+/// Asserts that replay and wipe are assert_refused, and leave the target unchanged.
+fn assert_refused(bench: &Bench, target: &Path, more: &[&str], words: &[&str]) {
     let before = fs::read(target).unwrap();
     replay(bench, target, more).refused(words);
     wipe(target, more).refused(words);
@@ -37,36 +37,36 @@ fn refused(bench: &Bench, target: &Path, more: &[&str], words: &[&str]) {
 }
 
 #[test]
-fn a_file_that_holds_data_goes_by_force_only() {
+fn a_file_with_data_is_overwritten_only_with_force() {
     let bench = bench();
     let picture = bench.path("victim.png");
     fs::write(&picture, [&b"\x89PNG\r\n\x1a\n"[..], &vec![7; 3 * MIB as usize]].concat()).unwrap();
-    refused(&bench, &picture, &[], &["holds data", "--force"]);
-    // One byte in a file of holes.
+    assert_refused(&bench, &picture, &[], &["holds data", "--force"]);
+    // A single byte in a sparse file.
     let sparse = bench.target(64 << 30);
     use std::os::unix::fs::FileExt;
     File::options().write(true).open(&sparse).unwrap().write_all_at(b"x", 33 << 30).unwrap();
     replay(&bench, &sparse, &[]).refused(&["holds data", "--force"]);
-    // Force is asked for once.
+    // `--force` is needed only once.
     replay(&bench, &picture, &["--force"]).with_code(0);
     replay(&bench, &picture, &[]).with_code(0);
     wipe(&picture, &[]).with_code(0);
-    // Another file in its place is not what was forced.
+    // But not for another file in its place.
     let other = bench.path("other.png");
     fs::write(&other, vec![9; 2 * MIB as usize]).unwrap();
     run("cp", &[other.as_os_str(), picture.as_os_str()]);
-    refused(&bench, &picture, &[], &["holds data", "--force"]);
+    assert_refused(&bench, &picture, &[], &["holds data", "--force"]);
 }
 
 #[test]
-fn files_that_were_made_for_it_go_without_a_question() {
+fn files_made_as_targets_are_overwritten_without_force() {
     let bench = bench();
     let zeros = bench.path("zeros");
     fs::write(&zeros, vec![0; 2 * MIB as usize]).unwrap();
     let reserved = bench.path("reserved");
     run("fallocate", &["-l".as_ref(), "2M".as_ref(), reserved.as_os_str()]);
     for target in [bench.target(16 * MIB), zeros, reserved] {
-        // What the first one wrote is no reason to refuse the second.
+        // Data of the first run is no reason to refuse the second.
         for _ in 0..2 {
             replay(&bench, &target, &[]).with_code(0);
         }
@@ -81,19 +81,19 @@ fn files_that_were_made_for_it_go_without_a_question() {
 }
 
 #[test]
-fn a_forced_run_that_only_reads_leaves_the_next_one_to_force() {
+fn a_forced_run_that_only_reads_does_not_mark_the_target() {
     let bench = bench();
     let data = bench.text("data", &"x".repeat(2 * MIB as usize));
     let rows: Vec<_> = (0..10).map(|i| (i as f64 / 1e3, i * 8, 8, 'R')).collect();
     let reads = bench.text("reads.load", &replaying::text(&rows));
     bench.replay(&reads, &data, &["--force", "--output", "reads.replay"]).with_code(0);
-    refused(&bench, &data, &[], &["--force"]);
+    assert_refused(&bench, &data, &[], &["--force"]);
 }
 
 #[test]
-fn files_of_our_own_are_never_overwritten() {
+fn files_of_iosonar_are_never_overwritten() {
     let bench = bench();
-    let long = bench.text("long.load", &replaying::text(&side_by_side(20_000, 8)));
+    let long = bench.text("long.load", &replaying::text(&adjacent_requests(20_000, 8)));
     let target = bench.target(MIB);
     let result = |name: &str| {
         bench.replay(&long, &target, &["--output", name, "--asap"]).with_code(0);
@@ -104,7 +104,7 @@ fn files_of_our_own_are_never_overwritten() {
     let journal = bench.path("own.journal");
     fs::write(&journal, [&b"iosonar\x02"[..], &[0; 100_000]].concat()).unwrap();
     let cut = bench.path("cut.replay.parquet");
-    // Damaged within, and still a result that somebody may want to save.
+    // Damaged inside, but still a result that may be worth saving.
     let mut bytes = fs::read(&table).unwrap();
     bytes[4..5000].fill(0);
     fs::write(&cut, &bytes).unwrap();
@@ -120,7 +120,7 @@ fn files_of_our_own_are_never_overwritten() {
     let all = [
         (packed(&text, "gzip", "gz"), "the result of a replay"),
         (packed(&long, "zstd", "zst"), "a load"),
-        // By whatever packed what was packed before.
+        // With each compressor.
         (packed(&packed(&long, "gzip", "gz"), "gzip", "gz"), "a load"),
         (packed(&packed(&packed(&journal, "gzip", "gz"), "zstd", "zst"), "gzip", "gz"), "the journal of a replay"),
         (packed(&packed(&table, "gzip", "gz"), "zstd", "zst"), "the result of a replay"),
@@ -132,8 +132,8 @@ fn files_of_our_own_are_never_overwritten() {
         (cut, "the result of a replay"),
     ];
     for (file, what) in &all {
-        refused(&bench, file, &[], &[what, "never overwritten"]);
-        refused(&bench, file, &["--force"], &[what, "never overwritten"]);
+        assert_refused(&bench, file, &[], &[what, "never overwritten"]);
+        assert_refused(&bench, file, &["--force"], &[what, "never overwritten"]);
     }
 }
 
@@ -155,18 +155,18 @@ impl Drop for Over {
 }
 
 #[test]
-fn devices_over_files_of_our_own_are_never_overwritten() {
+fn devices_over_files_of_iosonar_are_never_overwritten() {
     if left_out(Need::Loop) {
         return;
     }
     let bench = bench();
-    let long = bench.text("long.load", &replaying::text(&side_by_side(20_000, 8)));
+    let long = bench.text("long.load", &replaying::text(&adjacent_requests(20_000, 8)));
     bench.replay(&long, &bench.target(MIB), &["--output", "own.replay.parquet", "--asap"]).with_code(0);
     let journal = bench.path("own.journal");
     fs::write(&journal, [&b"iosonar\x02"[..], &[0; 100_000]].concat()).unwrap();
     let never = |device: &Path, what: &str| {
         for more in [&[][..], &["--force"]] {
-            refused(&bench, device, more, &[what, "never overwritten", "not even with --force"]);
+            assert_refused(&bench, device, more, &[what, "never overwritten", "not even with --force"]);
         }
     };
     let packed = bench.path("long.load.gz");
@@ -177,14 +177,14 @@ fn devices_over_files_of_our_own_are_never_overwritten() {
         (&journal, "the journal of a replay"),
         (&packed, "a load"),
     ] {
-        // As a whole, a part of it that does not show what it is, and through another device.
+        // The whole, a part of it without the file's signature, and through a second device.
         let whole = Over::new(file, &[]);
         never(&whole.0, what);
         never(&Over::new(&whole.0, &["--offset", "4096"]).0, what);
         drop(whole);
         never(&Over::new(file, &["--offset", "8192"]).0, what);
     }
-    // Of a file that has no name any more, and of a disk that a load was copied to, the device itself shows what it is.
+    // The content of the device is checked as well: for a deleted file, or a load copied to a disk.
     let long_bytes = fs::read(&long).unwrap();
     let table_bytes = fs::read(bench.path("own.replay.parquet")).unwrap();
     for (bytes, what) in [(&long_bytes, "a load"), (&table_bytes, "the result of a replay")] {
@@ -194,7 +194,7 @@ fn devices_over_files_of_our_own_are_never_overwritten() {
         fs::remove_file(&gone).unwrap();
         never(&device.0, what);
     }
-    // Another file of the same kind under the name that the file had is not what stands behind the device.
+    // Another file that took the name is not the backing file.
     let (blank, moved) = (bench.path("blank"), bench.path("moved"));
     File::create(&blank).unwrap().set_len(MIB).unwrap();
     let device = Over::new(&blank, &[]);
@@ -205,9 +205,9 @@ fn devices_over_files_of_our_own_are_never_overwritten() {
 }
 
 #[test]
-fn what_the_run_itself_reads_or_writes_is_no_target() {
+fn files_of_the_run_itself_cannot_be_the_target() {
     let bench = bench();
-    let other = bench.text("m.load", &replaying::text(&side_by_side(1000, 8)));
+    let other = bench.text("m.load", &replaying::text(&adjacent_requests(1000, 8)));
     let before = fs::read(&other).unwrap();
     let (hard, link) = (bench.path("hard"), bench.path("link"));
     fs::hard_link(&other, &hard).unwrap();
@@ -226,7 +226,7 @@ fn what_the_run_itself_reads_or_writes_is_no_target() {
     let later = bench.path("r.2.replay.parquet");
     File::create(&later).unwrap().set_len(MIB).unwrap();
     replay(&bench, &later, &["--force", "--repeat", "2"]).refused(&["is the target"]);
-    // The result may not be what is merged, either.
+    // The result must not replace a load that is merged.
     let target = bench.target(MIB);
     let more = ["--edit", "merge with=m.load", "--output", "m.replay.gz"];
     fs::rename(&other, bench.path("m.replay.gz")).unwrap();
@@ -236,12 +236,12 @@ fn what_the_run_itself_reads_or_writes_is_no_target() {
 }
 
 #[test]
-fn a_device_over_what_the_run_reads_is_no_target() {
+fn a_device_over_a_file_of_the_run_cannot_be_the_target() {
     if left_out(Need::Loop) {
         return;
     }
     let bench = bench();
-    let load = bench.text("long.load", &replaying::text(&side_by_side(1000, 8)));
+    let load = bench.text("long.load", &replaying::text(&adjacent_requests(1000, 8)));
     let before = fs::read(&load).unwrap();
     let show = Command::new("losetup").args(["--find", "--show"]).arg(&load).output().unwrap();
     let device = PathBuf::from(String::from_utf8(show.stdout).unwrap().trim());
@@ -254,7 +254,7 @@ fn a_device_over_what_the_run_reads_is_no_target() {
 }
 
 #[test]
-fn nobody_is_advised_to_make_a_file_below_dev() {
+fn the_error_does_not_suggest_a_file_below_dev() {
     let bench = bench();
     for target in ["/dev/nope", "/dev/shm/no-such-file", "/dev/disk/by-id/nope"] {
         let ran = replay(&bench, Path::new(target), &[]).refused(&["no such device", "lsblk"]);
@@ -265,7 +265,7 @@ fn nobody_is_advised_to_make_a_file_below_dev() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let target = folder.path().join("nowhere.img");
     replay(&bench, &target, &[]).refused(&["no such device or file", &format!("fallocate -l 1G {}", target.display())]);
-    // A device without a medium is no file, either.
+    // Nor for a device without a medium.
     if Path::new("/dev/loop7").exists() && !Path::new("/sys/block/loop7/loop").exists() {
         let ran = replay(&bench, Path::new("/dev/loop7"), &[]);
         assert!(!ran.stderr.contains("fallocate"), "{}", ran.stderr);

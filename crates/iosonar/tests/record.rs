@@ -1,5 +1,5 @@
-//! `iosonar record` on real devices of the kernel: what it writes is compared with what the test did, and with what the
-//! kernel's own tracepoints say. No time is asserted but that it is there.
+//! `iosonar record` on real devices: recordings are compared with the I/O of the test and with the kernel's
+//! tracepoints. Times are only asserted to be present.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod recording;
@@ -16,7 +16,7 @@ use recording::{Direct, Recording, Zram, iosonar, run};
 
 const MIB: u64 = 1 << 20;
 
-/// What is compared of a request: the rest depends on the machine.
+/// The compared part of a request; the rest depends on the machine.
 fn shape(request: &Request) -> (Op, u64, u64) {
     (request.op, request.sector.0, request.sectors.0)
 }
@@ -25,9 +25,9 @@ fn shapes(requests: &[Request]) -> Vec<(Op, u64, u64)> {
     requests.iter().map(shape).collect()
 }
 
-/// Nothing was lost, and what has no end is counted. (A few may have none: there are kernels that run no eBPF program
-/// while they interrupt certain protected processes.)
-fn assert_ends_are_known(rows: &[Request], footer: &Metadata) {
+/// Asserts that no event was lost, and that the footer counts the rows without a completion. (A few may have none: some
+/// kernels run no eBPF program while they interrupt certain protected processes.)
+fn assert_completions_are_counted(rows: &[Request], footer: &Metadata) {
     assert_eq!(footer.counts.lost_events, 0);
     let without = rows.iter().filter(|row| row.latency.is_none()).count();
     assert_eq!(footer.counts.unmatched, without as u64);
@@ -35,7 +35,7 @@ fn assert_ends_are_known(rows: &[Request], footer: &Metadata) {
     assert!(rows.iter().filter_map(|row| row.latency).all(|latency| latency.0 > 0));
 }
 
-/// Reads, writes, a flush and discards, and what a recording of them must say.
+/// Does reads, writes, a flush and discards; returns what a recording must contain.
 fn exercise(path: &Path) -> Vec<(Op, u64, u64)> {
     let device = Direct::open(path);
     device.write(0, 4096);
@@ -56,8 +56,8 @@ fn exercise(path: &Path) -> Vec<(Op, u64, u64)> {
     ]
 }
 
-/// Only what the test asked for: others look at devices, too (udev), and where a device cannot write zeros by itself the
-/// kernel writes them after its refusal.
+/// The rows of the test's own requests. Other processes read devices, too (udev); and if a device rejects write-zeroes,
+/// the kernel writes zeroes as data.
 fn own(rows: Vec<Request>) -> Vec<Request> {
     let thread = recording::thread_name();
     let is_own = |row: &Request| match row.comm.as_str() {
@@ -68,7 +68,7 @@ fn own(rows: Vec<Request>) -> Vec<Request> {
 }
 
 #[test]
-fn what_was_asked_for_is_recorded_as_it_was() {
+fn at_level_q_requests_are_recorded_as_submitted() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
     }
@@ -80,11 +80,11 @@ fn what_was_asked_for_is_recorded_as_it_was() {
     let name = device.path().file_name().unwrap().to_string_lossy().into_owned();
     assert_eq!(footer.devices.len(), 1);
     assert_eq!((footer.devices[0].name.as_str(), footer.devices[0].sectors), (name.as_str(), Some(131_072)));
-    assert_ends_are_known(&rows, &footer);
+    assert_completions_are_counted(&rows, &footer);
     assert!(footer.epoch_unix_ns.is_some() && footer.complete);
-    // Of the recording, not of the rows' zero, which may be moved later.
+    // The zero of the recording, not of the rows, which may be shifted later.
     assert!(footer.notices[0].contains("ns of CLOCK_MONOTONIC;") && !footer.notices[0].contains("at_ns"), "{footer:?}");
-    assert!(rows.is_sorted_by_key(|row| row.at), "rows are in the order of time");
+    assert!(rows.is_sorted_by_key(|row| row.at), "rows are in order of time");
 
     let rows = own(rows);
     assert_eq!(shapes(&rows), expected);
@@ -96,11 +96,11 @@ fn what_was_asked_for_is_recorded_as_it_was() {
     }
     assert!(rows[0].flags.has(Flags::SYNC), "direct writes are waited for: {:?}", rows[0].flags);
     let sync_at_most = Flags(rows[3].flags.0 & !Flags::SYNC.0);
-    assert_eq!(sync_at_most, Flags::NONE, "as in other programs' traces: a flush is nothing but that");
+    assert_eq!(sync_at_most, Flags::NONE, "as in traces of other programs, a flush has no other flags");
 }
 
 #[test]
-fn what_reached_the_device_is_what_the_kernel_made_of_it() {
+fn at_level_d_requests_are_recorded_as_issued_to_the_driver() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
     }
@@ -119,7 +119,7 @@ fn what_reached_the_device_is_what_the_kernel_made_of_it() {
     direct.flush();
     let (rows, footer) = recording.stop();
 
-    assert_ends_are_known(&rows, &footer);
+    assert_completions_are_counted(&rows, &footer);
     let reads: Vec<_> =
         rows.iter().filter(|row| row.op == Op::Read && row.comm.as_str() == recording::thread_name()).collect();
     assert!(reads.len() as u64 >= 16_384 / split_at, "one request of 8 MiB cannot be: {} reads", reads.len());
@@ -127,7 +127,7 @@ fn what_reached_the_device_is_what_the_kernel_made_of_it() {
     let mut by_sector = reads.clone();
     by_sector.sort_by_key(|row| row.sector);
     for read in by_sector {
-        assert_eq!(read.sector.0, end, "the pieces lie side by side");
+        assert_eq!(read.sector.0, end, "the pieces are adjacent");
         assert!(read.sectors.0 <= split_at);
         assert!(read.queued.is_some() && read.pid == Some(std::process::id()));
         end = read.end().0;
@@ -138,7 +138,7 @@ fn what_reached_the_device_is_what_the_kernel_made_of_it() {
 }
 
 #[test]
-fn requests_are_those_that_the_kernels_tracepoint_tells() {
+fn at_level_d_requests_are_those_of_the_kernels_tracepoint() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
     }
@@ -146,7 +146,7 @@ fn requests_are_those_that_the_kernels_tracepoint_tells() {
     let tracing = recording::Tracing::of("block_rq_issue", device.path());
     let recording = Recording::start(&["--level", "D", "--device", &device.path().to_string_lossy()]);
     let before = tracing.lines().len();
-    // A file system makes requests of many kinds, from several processes.
+    // A file system submits requests of many kinds, from several processes.
     run("mkfs.ext4", &["-q", &device.path().to_string_lossy()]);
     {
         let folder = tempfile::tempdir().expect("a folder");
@@ -156,7 +156,7 @@ fn requests_are_those_that_the_kernels_tracepoint_tells() {
         }
         run("sync", &[]);
     }
-    let told: Vec<(String, u64, u64)> = tracing.lines().split_off(before);
+    let traced: Vec<(String, u64, u64)> = tracing.lines().split_off(before);
     let (rows, footer) = recording.stop();
     assert_eq!(footer.counts.lost_events, 0);
     let mut count: BTreeMap<(char, u64, u64), i64> = BTreeMap::new();
@@ -166,25 +166,25 @@ fn requests_are_those_that_the_kernels_tracepoint_tells() {
             Op::Write => 'W',
             Op::Flush => 'F',
             Op::Discard => 'D',
-            // The tracepoint writes no letter of its own for it.
+            // The tracepoint has no letter for write-zeroes.
             Op::WriteZeroes => 'N',
         };
         *count.entry((letter, row.sector.0, row.sectors.0)).or_default() += 1;
     }
-    for (rwbs, sector, sectors) in &told {
+    for (rwbs, sector, sectors) in &traced {
         // A flush without data is `FF`; a write after a flush is `FW`.
         let mut letters = rwbs.chars();
         let first = letters.next().unwrap();
         let letter = if first == 'F' && *sectors > 0 { letters.next().unwrap() } else { first };
         *count.entry((letter, *sector, *sectors)).or_default() -= 1;
     }
-    assert!(told.len() > 20, "the tracepoint told of {} requests only", told.len());
+    assert!(traced.len() > 20, "only {} requests at the tracepoint", traced.len());
     count.retain(|_, difference| *difference != 0);
-    assert!(count.is_empty(), "recorded more (+) or less (-) often than told: {count:?}");
+    assert!(count.is_empty(), "recorded more (+) or less (-) often than traced: {count:?}");
 }
 
 #[test]
-fn a_device_without_requests_is_recorded_by_its_bios() {
+fn a_bio_based_device_is_recorded_by_bios() {
     if left_out(Need::Zram) || left_out(Need::Bpf) {
         return;
     }
@@ -196,7 +196,7 @@ fn a_device_without_requests_is_recorded_by_its_bios() {
         direct.write(8192, 65536);
         direct.read(8192, 4096);
         let (rows, footer) = recording.stop();
-        assert_ends_are_known(&rows, &footer);
+        assert_completions_are_counted(&rows, &footer);
         let rows = own(rows);
         assert_eq!(shapes(&rows), [(Op::Write, 0, 8), (Op::Write, 16, 128), (Op::Read, 16, 8)]);
         assert!(rows.iter().all(|row| row.queued.is_none()), "{rows:?}");
@@ -204,7 +204,7 @@ fn a_device_without_requests_is_recorded_by_its_bios() {
 }
 
 #[test]
-fn a_partition_has_sectors_of_its_own_and_others_are_not_seen() {
+fn a_partition_counts_sectors_from_its_start_and_excludes_other_partitions() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
     }
@@ -219,13 +219,13 @@ fn a_partition_has_sectors_of_its_own_and_others_are_not_seen() {
             let direct = Direct::open(Path::new(path));
             direct.write(4096, 8192);
         }
-        // The same place, by the disk's own sectors.
+        // The same sector, counted on the whole disk.
         Direct::open(Path::new(&disk)).read(16384 * 512 + 512, 512);
         let (rows, footer) = recording.stop();
         assert_eq!(footer.devices[0].sectors, Some(8192));
         assert_eq!(shapes(&own(rows)), [(Op::Write, 8, 16), (Op::Read, 1, 1)], "level {level}");
     }
-    // More events than the smallest ring holds, which nobody reads now.
+    // More events than the smallest ring holds while it is not drained.
     let recording = Recording::start(&["--buffer", "1", "--device", &second]);
     recording.signal("STOP");
     let direct = Direct::open(Path::new(&first));
@@ -235,7 +235,7 @@ fn a_partition_has_sectors_of_its_own_and_others_are_not_seen() {
     drop(direct);
     recording.signal("CONT");
     let (rows, footer) = recording.stop();
-    assert_eq!((own(rows), footer.counts.lost_events), (vec![], 0), "what others are asked takes no room");
+    assert_eq!((own(rows), footer.counts.lost_events), (vec![], 0), "requests of other partitions take no room");
     let refused = iosonar(&["record", "--device", &disk, "--device", &first, "--output", "/dev/shm/refused.load"]);
     assert!(!refused.status.success());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("is a partition of"), "{refused:?}");
@@ -244,7 +244,7 @@ fn a_partition_has_sectors_of_its_own_and_others_are_not_seen() {
 }
 
 #[test]
-fn several_devices_stay_several() {
+fn several_devices_are_recorded_separately() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
     }
@@ -260,7 +260,7 @@ fn several_devices_stay_several() {
 }
 
 #[test]
-fn a_recording_never_records_itself() {
+fn an_output_on_a_recorded_disk_is_refused() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
     }
@@ -272,13 +272,13 @@ fn a_recording_never_records_itself() {
     let output = mount.path().join("own.load.parquet");
     let refused = iosonar(&["record", "--device", &disk, "--duration", "1", "--output", &output.to_string_lossy()]);
     assert_eq!(refused.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(said.contains("is to be recorded"), "{said}");
-    assert_eq!(fs::read_dir(mount.path()).unwrap().count(), 1, "nothing but lost+found");
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert!(message.contains("is to be recorded"), "{message}");
+    assert_eq!(fs::read_dir(mount.path()).unwrap().count(), 1, "only lost+found");
 }
 
 #[test]
-fn the_exit_code_is_the_commands() {
+fn the_exit_code_is_that_of_the_command() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
     }
@@ -293,11 +293,11 @@ fn the_exit_code_is_the_commands() {
     assert_eq!(code("b.load", "exit 7"), Some(7));
     assert_eq!(code("c.load", "kill -TERM $$"), Some(128 + 15));
     assert_eq!(code("a.load", "exit 0"), Some(1), "a recording is not overwritten");
-    assert!(folder.path().join("b.load").exists(), "a command that fails was recorded all the same");
+    assert!(folder.path().join("b.load").exists(), "a command that fails is recorded as well");
 }
 
 #[test]
-fn the_end_of_the_command_is_seen_by_one_who_was_started_not_to_be_told_of_children() {
+fn the_end_of_the_command_is_seen_even_with_sigchld_ignored() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
     }
@@ -316,7 +316,7 @@ fn the_end_of_the_command_is_seen_by_one_who_was_started_not_to_be_told_of_child
 }
 
 #[test]
-fn ctrl_c_ends_the_recording_with_all_of_it() {
+fn ctrl_c_ends_the_recording_and_keeps_all_of_it() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
     }
@@ -331,7 +331,7 @@ fn ctrl_c_ends_the_recording_with_all_of_it() {
         .arg(&output)
         .spawn()
         .unwrap();
-    // There is no telling from outside when it has begun: requests are made until it has seen some.
+    // The start of the recording cannot be seen from outside: submit requests until it has seen some.
     let direct = Direct::open(device.path());
     for i in 0..100 {
         direct.write(i % 64 * 4096, 4096);
@@ -345,7 +345,7 @@ fn ctrl_c_ends_the_recording_with_all_of_it() {
 }
 
 #[test]
-fn an_order_to_terminate_ends_the_command_and_keeps_the_recording() {
+fn sigterm_ends_the_command_and_keeps_the_recording() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
     }
@@ -365,19 +365,19 @@ fn an_order_to_terminate_ends_the_command_and_keeps_the_recording() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     run("kill", &["-TERM", &child.id().to_string()]);
-    assert_eq!(child.wait().unwrap().code(), Some(128 + 15), "the command's end");
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15), "as the command");
     assert!(output.exists());
 }
 
 #[test]
-fn what_is_lost_is_counted() {
+fn lost_events_are_counted() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
     }
     let device = LoopDevice::new(16 * MIB);
     let recording = Recording::start(&["--buffer", "1", "--device", &device.path().to_string_lossy()]);
     let direct = Direct::open(device.path());
-    // The smallest ring holds 14563 events of 72 bytes; nobody reads it now, and each request makes three.
+    // The smallest ring holds 14563 events of 72 bytes; it is not drained now, and each request makes three.
     recording.signal("STOP");
     for i in 0..6000 {
         direct.write(i % 64 * 4096, 4096);
@@ -390,14 +390,14 @@ fn what_is_lost_is_counted() {
 }
 
 #[test]
-fn what_lies_in_the_ring_at_the_end_is_recorded() {
+fn events_in_the_ring_at_the_end_are_recorded() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
     }
     let device = LoopDevice::new(16 * MIB);
     let mut recording = Recording::start(&["--buffer", "32", "--device", &device.path().to_string_lossy()]);
     let direct = Direct::open(device.path());
-    // Three events each, more than are read at once.
+    // Three events each, more than are drained at once.
     recording.signal("STOP");
     for i in 0..70_000 {
         direct.read(i % 64 * 4096, 4096);
@@ -410,11 +410,11 @@ fn what_lies_in_the_ring_at_the_end_is_recorded() {
 }
 
 #[test]
-fn what_is_no_device_is_refused_with_advice() {
+fn a_path_that_is_no_block_device_is_refused_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("image");
     fs::write(&file, "").unwrap();
     let refused = iosonar(&["record", "--device", &file.to_string_lossy(), "--duration", "1"]);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("it is a regular file"), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("this is a regular file"), "{refused:?}");
 }

@@ -1,5 +1,5 @@
-//! `iosonar replay` as a user runs it, on files and on loop devices: every request once, at the right place, with its
-//! outcome. No time is asserted but that it is there and in order.
+//! `iosonar replay` on files and on loop devices: every request once, at the right place, with its outcome. Times are
+//! only asserted to be present and in order.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -16,10 +16,10 @@ use iosonar_trace::run_info::RunStatistics;
 use iosonar_trace::{DelayReason, Flags, IoResult, Op, Outcome};
 use serde_json::Value;
 
-use replaying::{Bench, MIB, Ran, Row, request, side_by_side};
+use replaying::{Bench, Finished, MIB, Row, adjacent_requests, request};
 
-/// Each request of the load once, done, in its place; times in their order.
-fn assert_all_done(ran: &Ran, load: &[Row]) {
+/// Asserts that each request of the load was done once, at its place, with times in order.
+fn assert_all_done(ran: &Finished, load: &[Row]) {
     let rows = ran.by_request();
     assert_eq!(rows.len(), load.len());
     for (i, (row, &(_, sector, sectors, op))) in rows.iter().zip(load).enumerate() {
@@ -32,7 +32,7 @@ fn assert_all_done(ran: &Ran, load: &[Row]) {
         assert!(row.in_flight >= 1, "{row:?}");
     }
     let done: Vec<_> = ran.rows().iter().map(|row| row.completed).collect();
-    assert!(done.is_sorted(), "rows stand in the order of completion");
+    assert!(done.is_sorted(), "rows are in order of completion");
     assert!(ran.footer().complete);
 }
 
@@ -47,13 +47,13 @@ fn outcomes(rows: &[IoResult]) -> BTreeMap<Outcome, usize> {
 #[test]
 fn every_request_of_a_load_is_done_once_on_a_file() {
     let bench = Bench::new();
-    let load = side_by_side(300, 8);
+    let load = adjacent_requests(300, 8);
     let ran = bench.replay(&bench.load(&load), &bench.target(16 * MIB), &[]).with_code(0);
     assert_all_done(&ran, &load);
     assert!(ran.rows().iter().all(|row| row.source_sector == row.sector && !row.widened));
     let scheduled: Vec<_> = ran.by_request().iter().map(|row| row.scheduled.0).collect();
     assert!(scheduled.iter().enumerate().all(|(i, &ns)| ns == i as i64 * 1_000_000), "the load's own times");
-    assert_eq!(bench.names(), ["a.load", "r.replay.parquet", "target"], "the journal has gone");
+    assert_eq!(bench.names(), ["a.load", "r.replay.parquet", "target"], "the journal is removed");
 }
 
 #[test]
@@ -63,17 +63,17 @@ fn every_request_of_a_load_is_done_once_on_a_device() {
     }
     let bench = Bench::new();
     let device = LoopDevice::new(16 * MIB);
-    let load = side_by_side(300, 8);
+    let load = adjacent_requests(300, 8);
     let ran = bench.replay(&bench.load(&load), device.path(), &[]).with_code(0);
     assert_all_done(&ran, &load);
     let target = ran.run()["target"].clone();
     assert_eq!((&target["kind"], &target["sectors"]), (&"block".into(), &32_768.into()));
     let statistics = ran.statistics();
-    assert_eq!(statistics["devices"][0]["latency_us"], statistics["latency_us"], "there is but one");
+    assert_eq!(statistics["devices"][0]["latency_us"], statistics["latency_us"], "there is only one device");
 }
 
 #[test]
-fn what_was_written_is_on_the_target_and_nothing_else_is() {
+fn writes_reach_the_target_and_nothing_else_changes() {
     if left_out(Need::Loop) {
         return;
     }
@@ -89,10 +89,10 @@ fn what_was_written_is_on_the_target_and_nothing_else_is() {
     }
     assert_eq!(ran.statistics()["zero_reads"], 0);
     let again = zstd_size(&content[64 * 512..96 * 512]);
-    assert!(again > 16_000, "what is written cannot be compressed: 16 KiB became {again} bytes");
+    assert!(again > 16_000, "written data is incompressible: 16 KiB became {again} bytes");
 }
 
-/// By the program itself, which compresses text by its name.
+/// The size after compression by iosonar, which compresses text by the file's name.
 fn zstd_size(bytes: &[u8]) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("data");
@@ -103,9 +103,9 @@ fn zstd_size(bytes: &[u8]) -> usize {
 }
 
 #[test]
-fn a_window_is_cut_out_and_begins_at_zero() {
+fn times_of_a_window_count_from_its_start() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(100, 8));
+    let load = bench.load(&adjacent_requests(100, 8));
     let target = bench.target(MIB);
     for window in [&["--start", "0.02", "--end", "0.05"][..], &["--start", "0.02", "--duration", "0.03"]] {
         let ran = bench.replay(&load, &target, &[window, &["--overwrite"]].concat()).with_code(0);
@@ -123,14 +123,15 @@ fn a_window_is_cut_out_and_begins_at_zero() {
 #[test]
 fn a_speed_up_divides_all_times() {
     let bench = Bench::new();
-    let ran = bench.replay(&bench.load(&side_by_side(100, 8)), &bench.target(MIB), &["--speedup", "4"]).with_code(0);
+    let ran =
+        bench.replay(&bench.load(&adjacent_requests(100, 8)), &bench.target(MIB), &["--speedup", "4"]).with_code(0);
     assert!(ran.by_request().iter().enumerate().all(|(i, row)| row.scheduled.0 == i as i64 * 250_000));
     assert!(ran.stderr.contains("distorts"), "{}", ran.stderr);
     assert_eq!(ran.run()["options"]["speedup"], 4.0);
 }
 
 #[test]
-fn the_end_of_the_target_is_a_border_that_wraps() {
+fn requests_wrap_around_at_the_end_of_the_target() {
     let bench = Bench::new();
     // 1 MiB has 2048 sectors.
     let load = [
@@ -168,7 +169,7 @@ fn the_end_of_the_target_is_a_border_that_wraps() {
 }
 
 #[test]
-fn unaligned_requests_are_widened_or_left_out() {
+fn unaligned_requests_are_widened_or_skipped() {
     if left_out(Need::Loop) {
         return;
     }
@@ -188,14 +189,14 @@ fn unaligned_requests_are_widened_or_left_out() {
 }
 
 #[test]
-fn as_fast_as_possible_keeps_to_the_depth() {
+fn an_asap_run_keeps_to_the_depth() {
     if left_out(Need::Loop) {
         return;
     }
     let bench = Bench::new();
     let device = LoopDevice::new(16 * MIB);
-    // Hours, in the load's own time.
-    let load: Vec<Row> = side_by_side(2000, 8).iter().map(|&(at, s, n, op)| (at * 10_000.0, s, n, op)).collect();
+    // Hours apart in the load.
+    let load: Vec<Row> = adjacent_requests(2000, 8).iter().map(|&(at, s, n, op)| (at * 10_000.0, s, n, op)).collect();
     let path = bench.load(&load);
     for (depth, how) in [(1, "hybrid"), (7, "hybrid"), (1, "inline"), (7, "inline"), (64, "inline")] {
         let more = ["--asap", "--depth", &depth.to_string(), "--wait", how, "--overwrite"];
@@ -208,16 +209,16 @@ fn as_fast_as_possible_keeps_to_the_depth() {
         if depth == 1 {
             let mut rows = ran.by_request();
             rows.sort_by_key(|row| row.issued);
-            assert!(rows.is_sorted_by_key(|row| row.request), "one after the other, in the load's order");
+            assert!(rows.is_sorted_by_key(|row| row.request), "one at a time, in the order of the load");
             assert!(rows.windows(2).all(|w| w[0].completed <= w[1].issued));
         }
     }
 }
 
 #[test]
-fn more_is_left_out_than_the_recorder_takes_at_once() {
+fn skipped_requests_may_exceed_the_queue_of_the_completion_log() {
     let bench = Bench::new();
-    // More than any queue in the engine holds.
+    // More than any queue in the engine can hold.
     let load: Vec<Row> = (0..150_000).map(|i| (0.0, i % 100 * 8, 8, 'W')).collect();
     let (path, target) = (bench.load(&load), bench.target(MIB));
     for how in ["spin", "inline"] {
@@ -227,7 +228,7 @@ fn more_is_left_out_than_the_recorder_takes_at_once() {
 }
 
 #[test]
-fn more_than_the_depth_waits_and_is_marked() {
+fn requests_beyond_the_depth_wait_and_are_marked() {
     let bench = Bench::new();
     let load: Vec<Row> = (0..200).map(|i| (0.0, i * 8, 8, 'W')).collect();
     let ran = bench.replay(&bench.load(&load), &bench.target(MIB), &["--depth", "2"]).with_code(0);
@@ -236,13 +237,13 @@ fn more_than_the_depth_waits_and_is_marked() {
     assert!(ran.rows().iter().filter(|row| row.delay_reason == DelayReason::Depth).count() > 100);
 }
 
-/// Writes that all overlap their neighbours, at once.
+/// Writes at the same time, each of which overlaps its neighbours.
 fn overlapping() -> Vec<Row> {
     (0..400).map(|i| (i as f64 / 1e7, i % 10 * 4, 8, 'W')).collect()
 }
 
-/// Requests that overlap are never in flight together, and go in the order of the load.
-fn assert_in_order(rows: &[IoResult]) {
+/// Asserts that overlapping requests were never in flight together, and went in the order of the load.
+fn assert_overlaps_in_order(rows: &[IoResult]) {
     for (i, a) in rows.iter().enumerate() {
         for b in &rows[i + 1..] {
             let overlap = a.sector.0 < b.sector.0 + b.sectors.0 && b.sector.0 < a.sector.0 + a.sectors.0;
@@ -265,7 +266,7 @@ fn overlapping_requests_wait_for_each_other() {
 
     let partial = bench.replay(&path, device.path(), &[]).with_code(0);
     assert_all_done(&partial, &load);
-    assert_in_order(&partial.by_request());
+    assert_overlaps_in_order(&partial.by_request());
     let pushed_back = partial.rows().iter().filter(|row| row.pushed_back).count();
     assert!(pushed_back > 100, "{pushed_back}");
     assert_eq!(partial.statistics()["pushed_back"], pushed_back);
@@ -273,8 +274,8 @@ fn overlapping_requests_wait_for_each_other() {
 
     let ordering = bench.replay(&path, device.path(), &["--conflicts", "ordering", "--overwrite"]).with_code(0);
     assert_all_done(&ordering, &load);
-    assert_in_order(&ordering.by_request());
-    assert!(ordering.by_request().is_sorted_by_key(|row| row.issued), "nothing overtakes");
+    assert_overlaps_in_order(&ordering.by_request());
+    assert!(ordering.by_request().is_sorted_by_key(|row| row.issued), "no request overtakes another");
     assert!(ordering.statistics()["ordered_waits"].as_u64().unwrap() > 100);
     assert_eq!(ordering.statistics()["pushed_back"], 0);
 
@@ -285,7 +286,7 @@ fn overlapping_requests_wait_for_each_other() {
 }
 
 #[test]
-fn dropped_requests_have_their_rows_and_advice() {
+fn dropped_requests_have_rows_and_a_remedy() {
     if left_out(Need::Loop) {
         return;
     }
@@ -294,7 +295,7 @@ fn dropped_requests_have_their_rows_and_advice() {
     let ran = bench.replay(&bench.load(&overlapping()), device.path(), &["--conflicts", "drop"]).with_code(0);
     let rows = ran.by_request();
     assert!(rows.iter().map(|row| row.request).eq(0..400), "each once");
-    assert_in_order(&rows);
+    assert_overlaps_in_order(&rows);
     let counts = outcomes(&rows);
     let dropped = counts[&Outcome::Dropped];
     assert!(dropped > 100 && counts[&Outcome::Ok] + dropped == 400, "{counts:?}");
@@ -360,10 +361,10 @@ fn every_operation_of_a_parquet_load_is_done() {
 }
 
 #[test]
-fn a_classic_result_is_one_that_can_be_read_and_replayed() {
+fn a_classic_result_can_be_read_and_replayed() {
     let bench = Bench::new();
-    let mut load = side_by_side(100, 8);
-    // Crosses the target's end: it is left out, and the text has no row for that.
+    let mut load = adjacent_requests(100, 8);
+    // Crosses the target's end: it is skipped, and the text has no row for it.
     load.push((0.2, 2044, 8, 'W'));
     let path = bench.load(&load);
     load.pop();
@@ -375,39 +376,39 @@ fn a_classic_result_is_one_that_can_be_read_and_replayed() {
     assert!(rows.iter().all(|row| row.outcome == Outcome::Ok && row.completed > row.issued));
     assert!(
         ran.stderr.contains("1 rows without a completion"),
-        "what the text has no words for is said: {}",
+        "what the text has no words for is message: {}",
         ran.stderr
     );
-    // A result is a load again.
+    // A result can be replayed as a load.
     let again = bench.replay(&bench.path("r.replay.gz"), &target, &[]).with_code(0);
     let sectors = |rows: &[IoResult]| rows.iter().map(|row| row.sector.0).collect::<Vec<_>>();
     assert_eq!(sectors(&again.by_request()), load.iter().map(|row| row.1).collect::<Vec<_>>());
 }
 
-/// By whatever name: a pipe was read before the run where its name was not `-`, and then waited for forever.
+/// Regression test: a pipe whose name was not `-` was read before the run, and then waited for forever.
 #[test]
-fn a_load_comes_through_a_pipe() {
+fn a_load_can_come_through_a_pipe() {
     for name in ["-", "/dev/stdin"] {
         let bench = Bench::new();
-        let load = side_by_side(100, 8);
+        let load = adjacent_requests(100, 8);
         let target = bench.target(MIB);
         let spawned =
             |more: &[&str]| bench.command(Path::new(name), &target, more).stdin(Stdio::piped()).spawn().unwrap();
         let refused = spawned(&["--fit", "scale"]).wait_with_output().unwrap();
-        Ran::of(refused, bench.path("r.replay.parquet")).refused(&["comes through a pipe"]);
+        Finished::of(refused, bench.path("r.replay.parquet")).refused(&["comes through a pipe"]);
         let mut child = spawned(&[]);
         let mut pipe = child.stdin.take().unwrap();
         pipe.write_all(replaying::text(&load).as_bytes()).unwrap();
         drop(pipe);
-        let ran = Ran::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(0);
+        let ran = Finished::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(0);
         assert_all_done(&ran, &load);
     }
 }
 
 #[test]
-fn bad_lines_are_named_and_counted_and_the_rest_is_replayed() {
+fn bad_lines_are_reported_and_counted_and_the_rest_is_replayed() {
     let bench = Bench::new();
-    let text = replaying::text(&side_by_side(20, 8)) + "0.02 ; 8 ; 8 ; X\n-1 ; 8 ; 8 ; R\n0.021 ; 160 ; 8 ; W\n";
+    let text = replaying::text(&adjacent_requests(20, 8)) + "0.02 ; 8 ; 8 ; X\n-1 ; 8 ; 8 ; R\n0.021 ; 160 ; 8 ; W\n";
     let ran = bench.replay(&bench.text("bad.load", &text), &bench.target(MIB), &[]).with_code(0);
     assert_eq!(ran.rows().len(), 21);
     assert_eq!(ran.statistics()["bad_lines"], 2);
@@ -418,24 +419,25 @@ fn bad_lines_are_named_and_counted_and_the_rest_is_replayed() {
 }
 
 #[test]
-fn a_load_that_was_cut_short_gives_a_result_that_says_so() {
+fn a_truncated_load_makes_a_result_marked_incomplete() {
     let bench = Bench::new();
-    let whole = replaying::text(&side_by_side(20, 8));
+    let whole = replaying::text(&adjacent_requests(20, 8));
     let ran = bench.replay(&bench.text("cut.load", &whole[..whole.len() - 7]), &bench.target(MIB), &[]).with_code(5);
     assert!(!ran.footer().complete);
     assert_eq!(ran.statistics()["complete"], false);
     assert!(ran.stderr.contains("the load itself was cut short"), "{}", ran.stderr);
     assert!(ran.rows().len() >= 19);
 
-    let output = bench.replay(&bench.load(&side_by_side(20, 8)), &bench.path("target"), &["--overwrite"]).with_code(0);
-    assert!(output.footer().complete, "the same load, whole");
+    let output =
+        bench.replay(&bench.load(&adjacent_requests(20, 8)), &bench.path("target"), &["--overwrite"]).with_code(0);
+    assert!(output.footer().complete, "the same load, complete");
 }
 
-/// The workbench's tests hold every value against the schema; here it is that the two have the same keys.
+/// The tests of the Python half check values against the schema; this test checks that both have the same keys.
 #[test]
-fn json_has_the_keys_of_its_schema() {
+fn the_json_output_has_the_keys_of_its_schema() {
     let bench = Bench::new();
-    let load = bench.load(&side_by_side(100, 8));
+    let load = bench.load(&adjacent_requests(100, 8));
     let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas/replay-statistics.json");
     let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
     let ran = bench.replay(&load, &bench.target(MIB), &["--json"]).with_code(0);
@@ -456,9 +458,10 @@ fn json_has_the_keys_of_its_schema() {
 }
 
 #[test]
-fn every_key_of_a_run_is_known_and_documented() {
+fn every_key_of_the_footer_is_documented() {
     let bench = Bench::new();
-    let ran = bench.replay(&bench.load(&side_by_side(100, 8)), &bench.target(MIB), &["--verify", "final"]).with_code(0);
+    let ran =
+        bench.replay(&bench.load(&adjacent_requests(100, 8)), &bench.target(MIB), &["--verify", "final"]).with_code(0);
     let info = ran.footer().run.unwrap();
     let (machine, target) = (info.machine.known().unwrap(), info.target.known().unwrap());
     for unknown in [&info.rest, &machine.rest, &target.rest, &info.data.known().unwrap().rest] {
@@ -481,29 +484,29 @@ fn keys(object: &Value) -> Vec<&String> {
 }
 
 #[test]
-fn statistics_for_people() {
+fn the_statistics_are_printed_as_in_the_snapshot() {
     let bench = Bench::new();
     let load: Vec<Row> = (0..100)
         .map(|i| (i as f64 / 1e3, i * 24, 8, if i % 4 == 0 { 'R' } else { 'W' }))
         .chain([(0.2, 2044, 8, 'W')])
         .collect();
     let target = bench.target(MIB);
-    // What reads find, so that no warning of zeros comes.
+    // Nonzero data, so that reads cause no warning of zeros.
     fs::File::options().write(true).open(&target).unwrap().write_all_at(&vec![1; MIB as usize], 0).unwrap();
     let ran = bench.replay(&bench.load(&load), &target, &["--force"]).with_code(0);
     insta::assert_snapshot!("replay-statistics", masked(&ran.stdout));
-    insta::assert_snapshot!("replay-says", masked(&ran.stderr));
+    insta::assert_snapshot!("replay-messages", masked(&ran.stderr));
 }
 
 #[test]
-fn how_the_loop_waits_is_told_with_the_reason() {
+fn the_footer_has_the_way_of_waiting_and_its_reason() {
     let bench = Bench::new();
-    let (load, target) = (bench.load(&side_by_side(20, 8)), bench.target(MIB));
+    let (load, target) = (bench.load(&adjacent_requests(20, 8)), bench.target(MIB));
     let chosen = bench.replay(&load, &target, &[]).with_code(0);
     let run = chosen.run();
-    let said = format!("waiting between requests: {} ({})", text(&run["wait"]), text(&run["wait_reason"]));
-    assert!(chosen.stderr.contains(&said), "{said}\n{}", chosen.stderr);
-    // Null where this very session was put before others.
+    let message = format!("waiting between requests: {} ({})", text(&run["wait"]), text(&run["wait_reason"]));
+    assert!(chosen.stderr.contains(&message), "{message}\n{}", chosen.stderr);
+    // Null if this session has priority over others.
     assert!(run["company"].is_null() || run["company"]["ready"].as_f64().unwrap() >= 0.0, "{run}");
     let asked = bench.replay(&load, &target, &["--wait", "sleep", "--overwrite"]).with_code(0);
     assert!(asked.stderr.contains("waiting between requests: sleep (it was asked for)"), "{}", asked.stderr);
@@ -513,21 +516,21 @@ fn how_the_loop_waits_is_told_with_the_reason() {
 }
 
 #[test]
-fn a_run_that_was_not_faithful_says_what_to_try() {
+fn a_run_that_was_not_faithful_names_remedies() {
     let bench = Bench::new();
-    let (load, target) = (bench.load(&side_by_side(20, 8)), bench.target(MIB));
-    // Whatever the machine: nothing is on time that is late on purpose, which is no reason to try anything.
+    let (load, target) = (bench.load(&adjacent_requests(20, 8)), bench.target(MIB));
+    // On any machine: requests delayed on purpose are late, which needs no remedy.
     let late = bench.replay(&load, &target, &["--perturb", "delay=20ms"]).with_code(0);
     assert_eq!(late.statistics()["verdict"]["remedies"], serde_json::json!([]));
     assert!(!late.stdout.contains("what to try"), "{}", late.stdout);
-    // Whether this one is on time depends on the machine; what is said of it does not.
+    // Whether this run is faithful depends on the machine; the form of its verdict does not.
     let ran = bench.replay(&load, &target, &["--wait", "sleep", "--speedup", "3", "--overwrite"]).with_code(0);
     let verdict = &ran.statistics()["verdict"];
     let remedies = verdict["remedies"].as_array().unwrap();
     assert_eq!(remedies.is_empty(), verdict["faithful"] == true, "{verdict}");
     for (remedy, number) in remedies.iter().zip(1..) {
-        let said = format!("{number}. {} (costs: {})", text(&remedy["try"]), text(&remedy["costs"]));
-        assert!(ran.stdout.contains(&said), "{said}\n{}", ran.stdout);
+        let message = format!("{number}. {} (costs: {})", text(&remedy["try"]), text(&remedy["costs"]));
+        assert!(ran.stdout.contains(&message), "{message}\n{}", ran.stdout);
     }
 }
 
@@ -535,11 +538,11 @@ fn text(value: &Value) -> &str {
     value.as_str().expect("text")
 }
 
-/// Numbers that differ from run to run, and names of folders, made the same.
+/// Replaces numbers that differ from run to run, and names of folders.
 fn masked(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
-        // Whether any request was not held back, or late, depends on the machine.
+        // Whether requests were held back or late depends on the machine.
         if line.starts_with("  not held back")
             || line.starts_with("  worst")
             || line.starts_with("  drift")
@@ -557,7 +560,7 @@ fn masked(text: &str) -> String {
         let next = line.chars().skip(1).map(Some).chain([None]);
         for (c, next) in line.chars().zip(next) {
             match c {
-                // Thousands have commas, and what is little is `<0.1 %`.
+                // Thousands have commas, and small shares are `<0.1 %`.
                 ',' if in_number && next.is_some_and(|c| c.is_ascii_digit()) => {}
                 '<' if is_measured => {}
                 '0'..='9' | '.' if is_measured => {

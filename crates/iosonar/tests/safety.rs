@@ -1,5 +1,5 @@
-//! What `iosonar replay` must never overwrite, and what it says instead. After each refusal the target holds what it
-//! held, and no journal or result is left.
+//! Targets that `iosonar replay` must never overwrite, and its errors. After each refusal the target is unchanged, and
+//! no journal or result is left.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -12,19 +12,19 @@ use std::process::Command;
 
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 
-use replaying::{Bench, MIB, Ran, run, side_by_side};
+use replaying::{Bench, Finished, MIB, adjacent_requests, run};
 
-/// `O_EXCL`, which claims a block device.
+/// `O_EXCL`, which claims a block device exclusively.
 const EXCLUSIVE: i32 = 0o200;
 
-/// A replay that must be refused, with and without `--force`, in words that hold all of `words`.
-fn refused(bench: &Bench, target: &Path, words: &[&str]) {
+/// Asserts that a replay is assert_refused, with and without `--force`, with errors that contain all of `words`.
+fn assert_refused(bench: &Bench, target: &Path, words: &[&str]) {
     for more in [&[][..], &["--force"]] {
-        refused_once(bench, target, more, words);
+        assert_refused_once(bench, target, more, words);
     }
 }
 
-fn refused_once(bench: &Bench, target: &Path, more: &[&str], words: &[&str]) -> Ran {
+fn assert_refused_once(bench: &Bench, target: &Path, more: &[&str], words: &[&str]) -> Finished {
     let before = bench.names();
     let load = bench.path("a.load");
     let ran = bench.replay(&load, target, more).refused(words);
@@ -35,7 +35,7 @@ fn refused_once(bench: &Bench, target: &Path, more: &[&str], words: &[&str]) -> 
 
 fn bench() -> Bench {
     let bench = Bench::new();
-    bench.load(&side_by_side(10, 8));
+    bench.load(&adjacent_requests(10, 8));
     bench
 }
 
@@ -43,7 +43,7 @@ fn words(path: &Path) -> &OsStr {
     path.as_os_str()
 }
 
-/// Undoes what a test did to the machine, also when it fails.
+/// Restores the machine, also if the test fails.
 struct Undo(&'static str, Vec<PathBuf>);
 
 impl Drop for Undo {
@@ -53,18 +53,18 @@ impl Drop for Undo {
 }
 
 #[test]
-fn a_mounted_device_is_refused_by_force_as_well() {
+fn a_mounted_device_is_refused_even_with_force() {
     if left_out(Need::Loop) {
         return;
     }
     let (bench, device) = (bench(), LoopDevice::new(16 * MIB));
     run("mkfs.ext4", &["-q".as_ref(), words(device.path())]);
     let _mount = Mount::new(bench.path("mounted"), [device.path()]);
-    refused(&bench, device.path(), &["mounted on", "mounted"]);
-    // Under another name.
+    assert_refused(&bench, device.path(), &["mounted on", "mounted"]);
+    // By another name.
     let link = bench.path("link");
     std::os::unix::fs::symlink(device.path(), &link).unwrap();
-    refused(&bench, &link, &["mounted on"]);
+    assert_refused(&bench, &link, &["mounted on"]);
     run("e2label", &[words(device.path()), "still-there".as_ref()]);
 }
 
@@ -78,10 +78,10 @@ fn a_disk_with_a_mounted_partition_is_refused() {
     let partition = PathBuf::from(format!("{}p1", device.path().display()));
     run("mkfs.ext4", &["-q".as_ref(), words(&partition)]);
     let mount = Mount::new(bench.path("mounted"), [&partition]);
-    refused(&bench, device.path(), &["partition", "mounted on"]);
-    refused(&bench, &partition, &["mounted on"]);
+    assert_refused(&bench, device.path(), &["partition", "mounted on"]);
+    assert_refused(&bench, &partition, &["mounted on"]);
     drop(mount);
-    refused_once(&bench, &partition, &[], &["contains ext4", "--force"]);
+    assert_refused_once(&bench, &partition, &[], &["contains ext4", "--force"]);
     run("delpart", &[words(device.path()), "1".as_ref()]);
 }
 
@@ -92,47 +92,47 @@ fn swap_is_refused() {
     }
     let (bench, device) = (bench(), LoopDevice::new(16 * MIB));
     run("mkswap", &["-q".as_ref(), words(device.path())]);
-    refused_once(&bench, device.path(), &[], &["contains swap", "--force", "wipefs"]);
+    assert_refused_once(&bench, device.path(), &[], &["contains swap", "--force", "wipefs"]);
     run("swapon", &[words(device.path())]);
     let _undo = Undo("swapoff", vec![device.path().to_owned()]);
-    refused(&bench, device.path(), &["in use as swap"]);
+    assert_refused(&bench, device.path(), &["in use as swap"]);
 }
 
 #[test]
-fn what_stands_behind_a_loop_device_is_refused() {
+fn the_backing_file_of_a_loop_device_is_refused() {
     if left_out(Need::Loop) {
         return;
     }
     let (bench, device) = (bench(), LoopDevice::new(16 * MIB));
     let behind = format!("attached to {}", device.path().display());
-    refused(&bench, device.backing_file(), &[&behind]);
-    // Under another name: the same folder, so that it can be linked.
+    assert_refused(&bench, device.backing_file(), &[&behind]);
+    // By another name: in the same folder, so that a hard link is possible.
     let hard = device.backing_file().with_extension("hard");
     fs::hard_link(device.backing_file(), &hard).unwrap();
     let _undo = Undo("rm", vec![hard.clone()]);
-    refused(&bench, &hard, &[&behind]);
-    // A device behind a device.
+    assert_refused(&bench, &hard, &[&behind]);
+    // A device below a device.
     let output = Command::new("losetup").args(["--find", "--show"]).arg(device.path()).output().unwrap();
     let upper = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
     let _undo = Undo("losetup", vec!["--detach".into(), upper.clone()]);
-    refused(&bench, device.path(), &[&format!("attached to {}", upper.display())]);
+    assert_refused(&bench, device.path(), &[&format!("attached to {}", upper.display())]);
 }
 
 #[test]
-fn a_device_that_someone_claimed_is_refused() {
+fn a_device_that_is_claimed_exclusively_is_refused() {
     if left_out(Need::Loop) {
         return;
     }
     let (bench, device) = (bench(), LoopDevice::new(16 * MIB));
     let claim = File::options().read(true).write(true).custom_flags(EXCLUSIVE).open(device.path()).unwrap();
-    refused(&bench, device.path(), &["in use"]);
+    assert_refused(&bench, device.path(), &["in use"]);
     drop(claim);
     let load = bench.path("a.load");
     bench.replay(&load, device.path(), &[]).with_code(0);
 }
 
 #[test]
-fn a_signature_is_destroyed_by_force_only() {
+fn a_signature_is_overwritten_only_with_force() {
     if left_out(Need::Loop) {
         return;
     }
@@ -153,7 +153,7 @@ fn a_signature_is_destroyed_by_force_only() {
         run("wipefs", &["--all".as_ref(), "--quiet".as_ref(), words(device.path())]);
         make();
         let before = fs::read(device.path()).unwrap();
-        refused_once(&bench, device.path(), &[], &[&format!("contains {kind}"), "--force", "wipefs --all"]);
+        assert_refused_once(&bench, device.path(), &[], &[&format!("contains {kind}"), "--force", "wipefs --all"]);
         assert!(fs::read(device.path()).unwrap() == before, "{kind} is untouched");
         let load = bench.path("a.load");
         let ran = bench.replay(&load, device.path(), &["--force"]).with_code(0);
@@ -162,7 +162,7 @@ fn a_signature_is_destroyed_by_force_only() {
     }
 }
 
-/// The label of a physical volume of LVM, as its on-disk format has it, with its own CRC-32.
+/// The label of an LVM physical volume in its on-disk format, with LVM's CRC-32 variant.
 fn lvm_label() -> [u8; 512] {
     let mut label = [0; 512];
     label[..8].copy_from_slice(b"LABELONE");
@@ -177,7 +177,7 @@ fn lvm_label() -> [u8; 512] {
     label
 }
 
-/// The superblock of a member of a RAID of Linux, version 1.2, whose checksum is the sum of its words.
+/// The superblock of a Linux RAID member, version 1.2; its checksum is the sum of its words.
 fn raid_superblock() -> [u8; 256] {
     let mut block = [0; 256];
     block[..4].copy_from_slice(&0xa92b_4efc_u32.to_le_bytes());
@@ -200,24 +200,24 @@ fn partition_table() -> [u8; 512] {
 }
 
 #[test]
-fn a_file_with_a_file_system_is_destroyed_by_force_only() {
+fn a_file_with_a_file_system_is_overwritten_only_with_force() {
     let bench = bench();
     let target = bench.target(16 * MIB);
     run("mkfs.ext4", &["-q".as_ref(), words(&target)]);
-    refused_once(&bench, &target, &[], &["contains ext4", "--force"]);
+    assert_refused_once(&bench, &target, &[], &["contains ext4", "--force"]);
     bench.replay(&bench.path("a.load"), &target, &["--force"]).with_code(0);
 }
 
 #[test]
-fn what_is_no_target_is_refused_with_advice() {
+fn unusable_targets_are_refused_with_a_remedy() {
     let bench = bench();
-    refused(&bench, &bench.path("nowhere"), &["no such device", "lsblk"]);
+    assert_refused(&bench, &bench.path("nowhere"), &["no such device", "lsblk"]);
     let folder = bench.path("folder");
     fs::create_dir(&folder).unwrap();
-    refused(&bench, &folder, &["neither a block device nor a regular file"]);
-    refused(&bench, Path::new("/dev/null"), &["neither a block device nor a regular file"]);
+    assert_refused(&bench, &folder, &["neither a block device nor a regular file"]);
+    assert_refused(&bench, Path::new("/dev/null"), &["neither a block device nor a regular file"]);
     let empty = bench.text("empty", "");
-    refused(&bench, &empty, &["too small for a block"]);
+    assert_refused(&bench, &empty, &["too small for a block"]);
 }
 
 #[test]
@@ -227,17 +227,17 @@ fn a_read_only_device_is_refused() {
     }
     let (bench, device) = (bench(), LoopDevice::new(16 * MIB));
     run("blockdev", &["--setro".as_ref(), words(device.path())]);
-    // A loop device would stay so for its next user.
+    // A loop device would stay read-only for its next user.
     let _undo = Undo("blockdev", vec!["--setrw".into(), device.path().to_owned()]);
-    refused(&bench, device.path(), &["read-only", "blockdev --setrw"]);
+    assert_refused(&bench, device.path(), &["read-only", "blockdev --setrw"]);
 }
 
 #[test]
-fn a_result_is_replaced_only_if_asked_for() {
+fn a_result_is_replaced_only_with_overwrite() {
     let bench = bench();
     let target = bench.target(16 * MIB);
     bench.text("r.replay.parquet", "precious");
-    refused_once(&bench, &target, &[], &["exists", "--overwrite"]);
+    assert_refused_once(&bench, &target, &[], &["exists", "--overwrite"]);
     assert_eq!(fs::read_to_string(bench.path("r.replay.parquet")).unwrap(), "precious");
     let ran = bench.replay(&bench.path("a.load"), &target, &["--overwrite"]).with_code(0);
     assert_eq!(ran.rows().len(), 10);
@@ -249,18 +249,18 @@ fn a_journal_of_an_earlier_run_is_kept() {
     let target = bench.target(16 * MIB);
     bench.text("r.replay.parquet.journal", "what a killed run left");
     for more in [&[][..], &["--overwrite"]] {
-        refused_once(&bench, &target, more, &["earlier run that did not end", "iosonar recover"]);
+        assert_refused_once(&bench, &target, more, &["earlier run that did not end", "iosonar recover"]);
     }
     assert_eq!(fs::read_to_string(bench.path("r.replay.parquet.journal")).unwrap(), "what a killed run left");
 }
 
 #[test]
-fn load_target_and_result_are_three() {
+fn load_target_and_result_must_be_different_files() {
     let bench = bench();
     let target = bench.path("target.replay.gz");
     File::create(&target).and_then(|f| f.set_len(MIB)).unwrap();
     // Large enough to be a target.
-    let load = bench.text("b.load", &replaying::text(&side_by_side(1000, 8)));
+    let load = bench.text("b.load", &replaying::text(&adjacent_requests(1000, 8)));
     let text = fs::read(&load).unwrap();
     bench.replay(&load, &load, &["--force"]).refused(&["the load and the target"]);
     let hard = bench.path("hard.load");
@@ -279,7 +279,7 @@ fn load_target_and_result_are_three() {
 }
 
 #[test]
-fn a_result_that_could_not_be_written_in_the_end_is_refused_at_the_beginning() {
+fn an_output_that_cannot_be_written_is_refused_before_the_run() {
     let bench = bench();
     let target = bench.target(MIB);
     let names = bench.names();
@@ -297,7 +297,7 @@ fn a_result_that_could_not_be_written_in_the_end_is_refused_at_the_beginning() {
         .replay(&bench.path("a.load"), &target, &["--output", "folder.replay", "--overwrite"])
         .refused(&["no regular file"]);
 
-    // The journal's name is shorter than the hidden one under which the result grows.
+    // The journal's name is shorter than the hidden name of an unfinished result.
     let long = format!("{}.replay", "x".repeat(235));
     let links = [("nowhere", "dangling.replay"), ("round.replay", "round.replay"), ("/proc/version", "proc.replay")];
     for (to, link) in links {

@@ -1,5 +1,5 @@
-//! Orders to end: what is ignored from the start stays ignored in every command, and a second Ctrl-C ends a replay even where
-//! the kernel does not let go of it.
+//! Signals: those ignored at the start stay ignored in every command, and a second Ctrl-C ends a replay even if the
+//! kernel blocks its worker.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 
-use replaying::{Bench, MIB, Ran, Row, family, run, side_by_side, wait_until};
+use replaying::{Bench, Finished, MIB, Row, adjacent_requests, process_tree, run, wait_until};
 
 fn send(signal: &str, process: u32) {
     run("kill", &[format!("-{signal}").as_ref(), process.to_string().as_ref()]);
 }
 
-/// A command that was started with these signals ignored, as by `nohup`.
+/// A command started with these signals ignored, as by `nohup`.
 fn ignoring(signals: &str, command: &Command) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("trap '' {signals}; exec \"$@\""), "sh"]).arg(command.get_program());
@@ -32,38 +32,38 @@ fn ignoring(signals: &str, command: &Command) -> Command {
 }
 
 #[test]
-fn a_replay_goes_on_after_signals_that_are_ignored_from_the_start() {
+fn a_replay_continues_after_ignored_signals() {
     for signals in ["HUP", "INT", "TERM", "HUP INT TERM"] {
         let bench = Bench::new();
-        let load = bench.load(&side_by_side(1500, 8));
+        let load = bench.load(&adjacent_requests(1500, 8));
         let command = bench.command(&load, &bench.target(16 * MIB), &[]);
         let child = ignoring(signals, &command).spawn().unwrap();
         wait_until("the journal is there", || bench.path("r.replay.parquet.journal").exists());
         for signal in signals.split(' ') {
-            family(child.id()).into_iter().for_each(|process| send(signal, process));
+            process_tree(child.id()).into_iter().for_each(|process| send(signal, process));
         }
         let output = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{signals}: {said}");
-        assert!(!said.contains("stopping"), "{signals}: {said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{signals}: {message}");
+        assert!(!message.contains("stopping"), "{signals}: {message}");
     }
 }
 
 #[test]
-fn a_pass_over_a_file_goes_on_after_signals_that_are_ignored_from_the_start() {
+fn wipe_and_slurp_continue_after_ignored_signals() {
     for (pass, bytes) in [("wipe", 256 * MIB), ("slurp", 1024 * MIB)] {
         let bench = Bench::new();
         let target = bench.target(bytes);
         let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
         command.args(["device", pass]).arg(&target);
         let child = ignoring("HUP INT", &command).spawn().unwrap();
-        // When it reads or writes the file it would have begun to listen to signals.
-        let is_open = || family(child.id()).into_iter().any(|process| has_open(process, &target));
+        // Once it reads or writes the file, signal handlers would be in mounted.
+        let is_open = || process_tree(child.id()).into_iter().any(|process| has_open(process, &target));
         wait_until("it has the file open", || is_open() || has_ended(child.id()));
         thread::sleep(Duration::from_millis(10));
         for signal in ["HUP", "INT"] {
-            // The supervisor is there until it is waited for; the others may have ended.
-            family(child.id()).into_iter().skip(1).filter(|&id| !has_ended(id)).for_each(|id| {
+            // The supervisor exists until it is waited for; the others may have ended.
+            process_tree(child.id()).into_iter().skip(1).filter(|&id| !has_ended(id)).for_each(|id| {
                 Command::new("kill").arg(format!("-{signal}")).arg(id.to_string()).output().unwrap();
             });
             send(signal, child.id());
@@ -73,15 +73,15 @@ fn a_pass_over_a_file_goes_on_after_signals_that_are_ignored_from_the_start() {
     }
 }
 
-/// What has no end of its own for signals ends at once, under its supervisor as well.
+/// A command without an orderly stop ends at once, even with a supervisor.
 #[test]
-fn a_look_at_a_device_ends_at_the_first_signal() {
+fn inspect_ends_at_the_first_signal() {
     let bench = Bench::new();
     let target = bench.target(1024 * MIB);
     let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
     command.args(["device", "inspect", "--samples", "10000000", "--time", "10m"]).arg(&target);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let is_open = || family(child.id()).into_iter().any(|process| has_open(process, &target));
+    let is_open = || process_tree(child.id()).into_iter().any(|process| has_open(process, &target));
     wait_until("it has the file open", is_open);
     send("INT", child.id());
     let output = child.wait_with_output().unwrap();
@@ -102,13 +102,13 @@ fn has_ended(process: u32) -> bool {
     matches!(state(process, &process.to_string()), None | Some('Z'))
 }
 
-/// Whether one of its threads waits in the kernel without being interruptible.
+/// Whether a thread of the process is in uninterruptible sleep.
 fn hangs(process: u32) -> bool {
     let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     threads.into_iter().any(|thread| state(process, &thread.file_name().to_string_lossy()) == Some('D'))
 }
 
-/// A file system that takes no writes, until it is dropped.
+/// A frozen file system, which accepts no writes; thawed when dropped.
 struct Frozen(PathBuf);
 
 impl Frozen {
@@ -124,8 +124,8 @@ impl Drop for Frozen {
     }
 }
 
-/// An ext4 of its own, with a file of 8 MiB.
-struct Place {
+/// An ext4 on its own device, with a file of 8 MiB.
+struct MountedFile {
     target: PathBuf,
     mount: PathBuf,
     _mounted: Mount,
@@ -133,7 +133,7 @@ struct Place {
     _device: LoopDevice,
 }
 
-impl Place {
+impl MountedFile {
     fn new() -> Self {
         let device = LoopDevice::new(64 * MIB);
         run("mkfs.ext4", &["-q".as_ref(), device.path().as_ref()]);
@@ -146,14 +146,14 @@ impl Place {
     }
 }
 
-/// Writes for some seconds, and to a file, as a pipe would be held open by what hangs.
-fn begin(bench: &Bench, place: &Place, more: &[&str]) -> (Child, PathBuf) {
+/// Starts a replay of some seconds. Standard error goes to a file, as a hanging process would keep a pipe open.
+fn start(bench: &Bench, mounted: &MountedFile, more: &[&str]) -> (Child, PathBuf) {
     let load: Vec<Row> = (0..20_000).map(|i| (i as f64 / 1e3, i % 1000 * 16, 8, 'W')).collect();
-    let said = bench.path("said");
-    let mut command = bench.command(&bench.load(&load), &place.target, &[more, &["--force"]].concat());
-    let output = File::create(&said).unwrap();
+    let message = bench.path("message");
+    let mut command = bench.command(&bench.load(&load), &mounted.target, &[more, &["--force"]].concat());
+    let output = File::create(&message).unwrap();
     command.stdout(output.try_clone().unwrap()).stderr(output);
-    (command.spawn().unwrap(), said)
+    (command.spawn().unwrap(), message)
 }
 
 #[test]
@@ -162,41 +162,43 @@ fn a_second_signal_ends_a_replay_on_a_file_system_that_is_frozen() {
         return;
     }
     for more in [&["--engine", "io_uring"][..], &["--engine", "threads"], &["--sqpoll"]] {
-        let (bench, place) = (Bench::new(), Place::new());
-        let (mut child, said) = begin(&bench, &place, more);
-        wait_until("it has begun", || {
+        let (bench, mounted) = (Bench::new(), MountedFile::new());
+        let (mut child, stderr) = start(&bench, &mounted, more);
+        wait_until("the replay has begun", || {
             fs::metadata(bench.path("r.replay.parquet.journal")).is_ok_and(|m| m.len() > 40_000)
         });
-        let worker = *family(child.id()).last().unwrap();
-        let frozen = Frozen::new(&place.mount);
-        wait_until("it hangs", || hangs(worker));
+        let worker = *process_tree(child.id()).last().unwrap();
+        let frozen = Frozen::new(&mounted.mount);
+        wait_until("the worker hangs", || hangs(worker));
         send("INT", child.id());
-        wait_until("it has heard that", || fs::read_to_string(&said).unwrap().contains("Ctrl-C again to stop at once"));
-        assert!(child.try_wait().unwrap().is_none(), "{more:?}: it waits for what is in flight");
+        wait_until("the signal arrived", || {
+            fs::read_to_string(&stderr).unwrap().contains("Ctrl-C again to stop at once")
+        });
+        assert!(child.try_wait().unwrap().is_none(), "{more:?}: the replay waits for requests in flight");
         send("INT", child.id());
-        wait_until("the second signal ends it", || has_ended(child.id()));
-        let said = fs::read_to_string(&said).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(5), "{more:?}: {said}");
+        wait_until("the second signal ends the replay", || has_ended(child.id()));
+        let message = fs::read_to_string(&stderr).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(5), "{more:?}: {message}");
         assert!(
-            said.contains("hangs in the kernel") && said.contains(&format!("process {worker}")),
-            "{more:?}: {said}"
+            message.contains("hangs in the kernel") && message.contains(&format!("process {worker}")),
+            "{more:?}: {message}"
         );
         drop(frozen);
-        wait_until("what hung has gone", || !Path::new(&format!("/proc/{worker}")).exists());
+        wait_until("the worker has ended", || !Path::new(&format!("/proc/{worker}")).exists());
     }
 }
 
-/// What the terminal sends comes to both processes of a replay, and counts once.
+/// A signal of the terminal reaches both processes of a replay, and counts once.
 #[test]
 fn a_signal_of_the_terminal_counts_once() {
     let bench = Bench::new();
     let load: Vec<Row> = (0..20_000).map(|i| (i as f64 / 1e3, i % 1000 * 16, 8, 'W')).collect();
-    let running = bench.begin(&bench.load(&load), &bench.target(16 * MIB), &["--simulate", "constant=400ms"]);
+    let running = bench.start(&bench.load(&load), &bench.target(16 * MIB), &["--simulate", "constant=400ms"]);
     let process = running.id();
-    family(process).into_iter().for_each(|one| send("INT", one));
+    process_tree(process).into_iter().for_each(|one| send("INT", one));
     let ran = running.end().with_code(5);
     assert_eq!(ran.stderr.matches("stopping").count(), 1, "{}", ran.stderr);
-    // Were it two, nothing in flight would have been waited for.
+    // If it counted twice, the replay would not have waited for requests in flight.
     assert_eq!(ran.statistics()["unfinished"], 0, "{}", ran.stdout);
 }
 
@@ -207,10 +209,12 @@ fn a_signal_ends_a_replay_that_waits_for_the_first_data_of_a_pipe() {
         let pipe = bench.path("pipe");
         run("mkfifo", &[pipe.as_ref()]);
         let child = bench.command(&pipe, &bench.target(16 * MIB), &[]).spawn().unwrap();
-        wait_until("the replay has opened the pipe", || family(child.id()).into_iter().any(|one| has_open(one, &pipe)));
+        wait_until("the replay has opened the pipe", || {
+            process_tree(child.id()).into_iter().any(|one| has_open(one, &pipe))
+        });
         let writer = has_writer.then(|| File::options().write(true).open(&pipe).unwrap());
-        family(child.id()).into_iter().for_each(|process| send("INT", process));
-        let ran = Ran::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(1);
+        process_tree(child.id()).into_iter().for_each(|process| send("INT", process));
+        let ran = Finished::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(1);
         assert!(ran.stderr.contains("stopped before the replay began"), "{}", ran.stderr);
         assert_eq!(bench.names(), ["pipe", "target"]);
         drop(writer);
@@ -225,10 +229,10 @@ fn a_signal_ends_a_replay_whose_pipe_brings_nothing_more() {
     let child = bench.command(&pipe, &bench.target(16 * MIB), &[]).spawn().unwrap();
     let mut writer = File::options().write(true).open(&pipe).unwrap();
     // More than is read before the first request goes out.
-    writer.write_all(&fs::read(bench.load(&side_by_side(20_000, 8))).unwrap()).unwrap();
+    writer.write_all(&fs::read(bench.load(&adjacent_requests(20_000, 8))).unwrap()).unwrap();
     wait_until("the replay has started", || bench.path("r.replay.parquet.journal").exists());
-    family(child.id()).into_iter().for_each(|process| send("INT", process));
-    let ran = Ran::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(5);
+    process_tree(child.id()).into_iter().for_each(|process| send("INT", process));
+    let ran = Finished::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(5);
     assert!(ran.result.exists(), "{}", ran.stderr);
 }
 
@@ -237,10 +241,10 @@ fn a_signal_ends_a_replay_whose_command_does_not_end() {
     let bench = Bench::new();
     let started = bench.path("started");
     let edit = format!("cmd command=\"cat; touch {}; exec sleep 1000\"", started.display());
-    let load = bench.load(&side_by_side(20_000, 8));
+    let load = bench.load(&adjacent_requests(20_000, 8));
     let child = bench.command(&load, &bench.target(16 * MIB), &["--edit", &edit]).spawn().unwrap();
     wait_until("the command waits", || started.exists());
-    family(child.id()).into_iter().take(2).for_each(|process| send("INT", process));
-    let ran = Ran::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(1);
+    process_tree(child.id()).into_iter().take(2).for_each(|process| send("INT", process));
+    let ran = Finished::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(1);
     assert!(ran.stderr.contains("stopped before the replay began"), "{}", ran.stderr);
 }

@@ -1,5 +1,5 @@
-//! `iosonar replay --verify` as a user runs it: honest targets raise no alarm, and what is changed behind the run's back is
-//! found and named.
+//! `iosonar replay --verify`: on correct targets there are no mismatches, and data changed by another process is
+//! detected and located.
 
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
@@ -11,22 +11,22 @@ use iosonar_testing::{LoopDevice, Need, left_out};
 use iosonar_trace::{Op, Outcome, human};
 use serde_json::Value;
 
-use replaying::{Bench, MIB, Ran, Row, request};
+use replaying::{Bench, Finished, MIB, Row, request};
 
 const MODES: [&str; 3] = ["reads", "final", "paranoia"];
 
-/// Writes and reads that often meet at the same places, several at once.
-fn meeting(requests: u64) -> Vec<Row> {
+/// Writes and reads that often overlap, several at once.
+fn overlapping(requests: u64) -> Vec<Row> {
     let place = |i: u64| i * 7919 % 97 * 4;
     (0..requests).map(|i| (i as f64 / 1e6, place(i), 4 + i % 3 * 4, if i % 5 < 2 { 'R' } else { 'W' })).collect()
 }
 
-fn verified(ran: &Ran) -> Value {
+fn verify_of(ran: &Finished) -> Value {
     ran.statistics()["verify"].clone()
 }
 
-fn assert_honest(ran: &Ran, mode: &str) {
-    let verify = verified(ran);
+fn assert_no_mismatch(ran: &Finished, mode: &str) {
+    let verify = verify_of(ran);
     assert_eq!((&verify["mode"], &verify["mismatches"], &verify["errors"]), (&mode.into(), &0.into(), &0.into()));
     assert!(verify["read_sectors"].as_u64().unwrap() > 0, "{verify}");
     assert_eq!(verify["reread_sectors"].as_u64().unwrap() > 0, mode == "paranoia", "{verify}");
@@ -37,27 +37,27 @@ fn assert_honest(ran: &Ran, mode: &str) {
         assert_eq!((&last["checked"], &last["complete"]), (&last["sectors"], &true.into()), "{last}");
         let sectors = last["sectors"].as_u64().unwrap();
         let sectors = human::count(sectors);
-        let said = format!("checked {sectors} of {sectors} blocks (100 %), found 0 errors, 0 mismatches");
-        assert!(sectors != "0" && ran.stdout.contains(&said), "{}", ran.stdout);
+        let message = format!("checked {sectors} of {sectors} blocks (100 %), found 0 errors, 0 mismatches");
+        assert!(sectors != "0" && ran.stdout.contains(&message), "{}", ran.stdout);
     }
 }
 
 #[test]
-fn an_honest_device_raises_no_alarm_in_any_mode_under_any_overlap() {
+fn a_correct_device_has_no_mismatch_in_any_mode_with_any_overlap() {
     if left_out(Need::Loop) {
         return;
     }
     let bench = Bench::new();
     let device = LoopDevice::new(MIB);
-    let load = bench.load(&meeting(1500));
+    let load = bench.load(&overlapping(1500));
     for mode in MODES {
         for overlaps in [&["--conflicts", "partial"][..], &["--conflicts", "allow"], &["--strong", "0"]] {
             let options = [&["--verify", mode, "--overwrite"], overlaps].concat();
             let ran = bench.replay(&load, device.path(), &options).with_code(0);
-            let verify = verified(&ran);
+            let verify = verify_of(&ran);
             assert_eq!(ran.rows().len(), 1500);
             if overlaps == ["--conflicts", "partial"] {
-                assert_honest(&ran, mode);
+                assert_no_mismatch(&ran, mode);
                 assert_eq!(verify["undecided_sectors"], 0);
             }
             assert_eq!(verify["mismatches"], 0, "{mode} {overlaps:?}: {}", ran.stderr);
@@ -66,14 +66,14 @@ fn an_honest_device_raises_no_alarm_in_any_mode_under_any_overlap() {
 }
 
 #[test]
-fn an_honest_device_raises_no_alarm_whichever_way_the_load_is_run() {
+fn a_correct_device_has_no_mismatch_in_any_run_mode() {
     if left_out(Need::Loop) {
         return;
     }
     let bench = Bench::new();
-    // The load reaches over more than it: requests wrap around, and meet where they did not in the load.
+    // The load is larger than the target: requests wrap around, and overlap that did not in the load.
     let device = LoopDevice::new(MIB / 8);
-    let load = bench.load(&meeting(1500));
+    let load = bench.load(&overlapping(1500));
     for mode in MODES {
         for way in [
             &["--engine", "threads"][..],
@@ -87,7 +87,7 @@ fn an_honest_device_raises_no_alarm_whichever_way_the_load_is_run() {
         ] {
             let ran =
                 bench.replay(&load, device.path(), &[&["--verify", mode, "--overwrite"], way].concat()).with_code(0);
-            assert_honest(&ran, mode);
+            assert_no_mismatch(&ran, mode);
             assert!(ran.rows().len() >= 1500, "{way:?}");
             assert!(ran.statistics()["wrap_factor"].as_f64().unwrap() > 1.0);
         }
@@ -95,14 +95,14 @@ fn an_honest_device_raises_no_alarm_whichever_way_the_load_is_run() {
 }
 
 #[test]
-fn each_of_several_targets_is_checked_by_itself() {
+fn each_of_several_targets_is_verified_separately() {
     if left_out(Need::Loop) {
         return;
     }
     let bench = Bench::new();
     let (first, second) = (LoopDevice::new(MIB), LoopDevice::new(MIB));
-    // The same places on both devices of the load, with other data.
-    let requests = meeting(800).into_iter().zip(0..).map(|((at, sector, sectors, op), i)| {
+    // The same sectors on both devices of the load, with different data.
+    let requests = overlapping(800).into_iter().zip(0..).map(|((at, sector, sectors, op), i)| {
         (i % 2, request(at, if op == 'R' { Op::Read } else { Op::Write }, sector, sectors))
     });
     let load = bench.host(&requests.collect::<Vec<_>>());
@@ -110,30 +110,30 @@ fn each_of_several_targets_is_checked_by_itself() {
     for mode in MODES {
         let target = format!("sda={}", first.path().display());
         let options = ["--verify", mode, "--overwrite", "--target", &other];
-        assert_honest(&bench.replay(&load, target.as_ref(), &options).with_code(0), mode);
+        assert_no_mismatch(&bench.replay(&load, target.as_ref(), &options).with_code(0), mode);
     }
 }
 
 #[test]
-fn an_honest_file_and_a_device_of_4k_blocks_raise_none_either() {
+fn a_correct_file_and_a_device_with_4k_blocks_have_no_mismatch() {
     if left_out(Need::Loop) {
         return;
     }
     let bench = Bench::new();
     let device = LoopDevice::with_block_size(MIB, 4096);
-    let load = bench.load(&meeting(600));
+    let load = bench.load(&overlapping(600));
     let file = bench.target(MIB);
     for mode in MODES {
-        // Widened writes overwrite their neighbours, which they own from then on.
+        // Widened writes overwrite their neighbours' sectors, which then belong to them.
         let ran = bench.replay(&load, device.path(), &["--verify", mode, "--overwrite"]).with_code(0);
-        assert_honest(&ran, mode);
+        assert_no_mismatch(&ran, mode);
         assert!(ran.statistics()["widened"].as_u64().unwrap() > 0);
-        assert_honest(&bench.replay(&load, &file, &["--verify", mode, "--overwrite"]).with_code(0), mode);
+        assert_no_mismatch(&bench.replay(&load, &file, &["--verify", mode, "--overwrite"]).with_code(0), mode);
     }
 }
 
 #[test]
-fn what_was_discarded_or_zeroed_is_known_as_such() {
+fn discarded_and_zeroed_sectors_are_expected_to_be_zero() {
     if left_out(Need::Loop) {
         return;
     }
@@ -149,13 +149,13 @@ fn what_was_discarded_or_zeroed_is_known_as_such() {
         request(0.06, Op::Read, 0, 64),
     ]);
     let ran = bench.replay(&load, device.path(), &["--verify", "final"]).with_code(0);
-    assert_honest(&ran, "final");
-    // All are known: a loop device returns zeros for what was discarded.
-    assert_eq!((&verified(&ran)["read_sectors"], &verified(&ran)["final"]["checked"]), (&128.into(), &64.into()));
+    assert_no_mismatch(&ran, "final");
+    // All are checked: a loop device returns zeros for discarded sectors.
+    assert_eq!((&verify_of(&ran)["read_sectors"], &verify_of(&ran)["final"]["checked"]), (&128.into(), &64.into()));
 }
 
 #[test]
-fn what_changes_behind_the_runs_back_is_found_and_named() {
+fn data_changed_by_another_process_is_found_and_located() {
     if left_out(Need::Loop) {
         return;
     }
@@ -164,19 +164,19 @@ fn what_changes_behind_the_runs_back_is_found_and_named() {
     // Everything is written early; the reads come two seconds later.
     let mut load: Vec<Row> = (0..200).map(|i| (i as f64 / 1e3, i * 8, 8, 'W')).collect();
     load.extend((0..50).map(|i| (3.0 + i as f64 / 1e3, i * 8, 8, 'R')));
-    let running = bench.begin(&bench.load(&load), device.path(), &["--verify", "final"]);
+    let running = bench.start(&bench.load(&load), device.path(), &["--verify", "final"]);
     std::thread::sleep(std::time::Duration::from_millis(1000));
     let file = OpenOptions::new().read(true).write(true).open(device.backing_file()).unwrap();
     let mut sector = [0; 512];
     file.read_exact_at(&mut sector, 80 * 512).unwrap();
     sector[100] ^= 1;
     file.write_all_at(&sector, 80 * 512).unwrap();
-    // One read sees this; the second only the last pass does.
+    // A read sees the first change; only the final pass sees the second.
     file.write_all_at(&[0; 4096], 1000 * 512).unwrap();
     let ran = running.end().with_code(4);
     let corrupt: Vec<_> = ran.rows().into_iter().filter(|row| row.outcome == Outcome::Corrupt).collect();
     assert_eq!(corrupt.iter().map(|row| row.sector.0).collect::<Vec<_>>(), [80]);
-    let verify = verified(&ran);
+    let verify = verify_of(&ran);
     assert_eq!((&verify["mismatches"], &verify["final"]["mismatches"]), (&10.into(), &9.into()), "{verify}");
     assert_eq!(ran.statistics()["verify_errors"], 1);
     let findings = ran.run()["findings"].clone();
@@ -198,9 +198,9 @@ fn what_changes_behind_the_runs_back_is_found_and_named() {
     assert!(ran.stdout.contains("found 0 errors, 9 mismatches"), "{}", ran.stdout);
 }
 
-/// What a discard left is known on loop devices and in files, so that its being undone is seen.
+/// Loop devices and files return zeros after a discard, so old data is detected.
 #[test]
-fn old_data_behind_a_discard_that_was_done_is_found() {
+fn old_data_after_a_successful_discard_is_found() {
     if left_out(Need::Loop) {
         return;
     }
@@ -209,35 +209,35 @@ fn old_data_behind_a_discard_that_was_done_is_found() {
     let mut load: Vec<_> = (0..200).map(|i| request(i as f64 / 1e3, Op::Write, i * 8, 8)).collect();
     load.extend((0..200).step_by(2).map(|i| request(0.3 + i as f64 / 1e3, Op::Discard, i * 8, 8)));
     load.push(request(3.0, Op::Flush, 0, 0));
-    let running = bench.begin(&bench.parquet(&load), device.path(), &["--verify", "final"]);
+    let running = bench.start(&bench.parquet(&load), device.path(), &["--verify", "final"]);
     std::thread::sleep(std::time::Duration::from_millis(1500));
     let file = OpenOptions::new().read(true).write(true).open(device.backing_file()).unwrap();
-    // The first comes back as if it had never been discarded, the second as something else.
+    // The first reads as if never discarded, the second has other data.
     let mut old = [0; 4096];
     file.read_exact_at(&mut old, 8 * 512).unwrap();
     file.write_all_at(&old, 16 * 512).unwrap();
     file.write_all_at(&[7; 512], 160 * 512).unwrap();
     let ran = running.end().with_code(4);
-    let verify = verified(&ran);
+    let verify = verify_of(&ran);
     assert_eq!((&verify["final"]["checked"], &verify["final"]["mismatches"]), (&1600.into(), &9.into()), "{verify}");
-    for said in
+    for message in
         ["sectors 16 to 23: misdirected; expected zeros", "sector 160: lost; expected zeros, found nothing of this run"]
     {
-        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+        assert!(ran.stderr.contains(message), "{}", ran.stderr);
     }
 }
 
 #[test]
-fn little_memory_means_a_sample_and_is_said() {
+fn with_little_memory_a_sample_is_verified_and_reported() {
     let bench = Bench::new();
     let load: Vec<Row> = (0..200).map(|i| (i as f64 / 1e4, i * 1024, 1024, 'W')).collect();
     let target = bench.target(100 * MIB);
     let ran = bench.replay(&bench.load(&load), &target, &["--verify", "final", "--verify-memory", "1"]).with_code(0);
-    let verify = verified(&ran);
+    let verify = verify_of(&ran);
     let known = verify["known_pct"].as_f64().unwrap();
     assert!(known < 100.0 && known > 1.0, "{verify}");
     let last = &verify["final"];
     let (checked, sectors) = (last["checked"].as_f64().unwrap(), last["sectors"].as_f64().unwrap());
     assert!((100.0 * checked / sectors - known).abs() < 0.1, "{last}");
-    assert!((sectors / 204_800.0 - 1.0).abs() < 0.1, "an estimate of what was written: {last}");
+    assert!((sectors / 204_800.0 - 1.0).abs() < 0.1, "an estimate of the written sectors: {last}");
 }

@@ -1,9 +1,9 @@
-//! Whether every request of a replay is in a recording that was made during it.
+//! Checks that every request of a replay is in a recording made during it.
 //!
-//! Two multisets of (operation, sector, length) are compared, each target with the recorded device of its name or its
-//! numbers; then, for the requests that are in both, the issue times. A constant difference of the two clocks' zeros is
-//! taken out. Files may be of any size: what does not fit into memory is compared in several passes, each over the
-//! requests whose position falls into its share.
+//! Compares two multisets of (operation, sector, length), each target with the recorded device of the same name or
+//! numbers; then the issue times of the requests in both. The constant difference of the two zeros is subtracted. Files
+//! may have any size: what does not fit into memory is compared in several passes, each over the requests whose hash
+//! falls into its share.
 
 mod clocks;
 mod coverage;
@@ -16,79 +16,80 @@ mod pieces;
 mod tests;
 mod times;
 
-use iosonar_trace::{IoResult, Metadata, Op, Reader, Request};
+use iosonar_trace::{IoResult, Metadata, Reader, Request};
 use serde::Serialize;
 
 use crate::error::Result;
-use clocks::Relation;
+use clocks::ClockRelation;
 use coverage::Tiling;
 use devices::Devices;
 pub use entry::Difference;
 use entry::Entry;
-use expected::{Expected, Told};
+use expected::{Expected, RunSummary};
 pub use times::Times;
 
-/// Requests of one side that are compared in one pass, some 200 MB of them.
-const PASS: u64 = 8 << 20;
+/// The most requests of one side in one pass: some 200 MB.
+const REQUESTS_PER_PASS: u64 = 8 << 20;
 
-/// Differences that are kept, of each side, some 100 MB of them; all are counted.
-const KEPT: usize = 2 << 20;
+/// The most differences kept of each side: some 100 MB. All are counted.
+const MAX_DIFFERENCES: usize = 2 << 20;
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Whether every request that the run issued is in the recording, as far as can be known: never if the run's file is
-    /// damaged or was cut short, or if the recording is known to be of another run.
+    /// Whether every request that the run issued is in the recording, as far as the files show: false if the run's file
+    /// is damaged or was cut short, or if the recording is of another run.
     pub complete: bool,
-    /// The recorded devices that the run's targets correspond to by name or numbers, and were compared with; empty if none
-    /// does.
+    /// The recorded devices that match the run's targets by name or numbers, and were compared with them; empty if none
+    /// matches.
     pub devices: Vec<String>,
-    /// Rows of the run that could not be read: what became of these requests is unknown.
+    /// Rows of the run that could not be read; their requests were not checked.
     pub unreadable_run: u64,
-    /// Rows of the recording that could not be read: what is missing may be among them.
+    /// Rows of the recording that could not be read; missing requests may be among them.
     pub unreadable_recording: u64,
     /// Requests that the run issued.
     pub issued: u64,
-    /// Flushes that the replay made itself, before writes that have that flag. They are looked for like its requests, and
-    /// not counted among these.
+    /// Flushes that the replay submitted itself, before writes with the preflush flag. They are checked like the run's
+    /// requests, but `issued` does not include them.
     pub flushes_before_writes: u64,
-    /// Flushes, of both kinds, on targets without a write cache: the kernel ends them unseen, so they are not looked for.
+    /// Flushes, of both kinds, on targets without a write cache: the kernel completes them before a recording sees
+    /// them, so they are not checked.
     pub unseen_flushes: u64,
-    /// Requests of the run that were never issued: they are not looked for.
+    /// Requests of the run that were never issued; they are not checked.
     pub never_issued: u64,
     /// Requests in the recording.
     pub recorded: u64,
-    /// Of these, requests that were recorded before the run began or after it ended, where both files tell when that was:
-    /// they are not compared.
+    /// Of these, requests recorded before the run began or after it ended, if both files tell the time: they are not
+    /// compared.
     pub outside: u64,
-    /// How much later than the run's the recorded requests are, in ns, negative if earlier, where both files tell when they
-    /// were and no clock's error explains it: they are those of another run.
+    /// How much later the recorded requests are than the run's, in ns, negative if earlier. Set if both files tell the
+    /// time and no clock error explains the difference: the recording is then of another run.
     pub apart_ns: Option<i64>,
-    /// Requests that are in both as they are.
+    /// Requests that are in both unchanged.
     pub same: u64,
     /// Requests of the run that are in the recording as several adjacent ones: the kernel split them.
     pub split: u64,
-    /// Requests of the run that are in the recording as a part of a larger one: the kernel merged them.
+    /// Requests of the run that are in the recording as part of a larger one: the kernel merged them.
     pub merged: u64,
-    /// Whether split and merged ones were looked for: not if there are too many differences to keep. What is missing may be
-    /// there in pieces then.
+    /// Whether split and merged requests were searched for: false if there are too many differences to keep. Missing
+    /// requests may then be in the recording in pieces.
     pub looked_for_pieces: bool,
-    /// What is not in the recording: requests of the run, and the replay's own flushes.
+    /// Requests of the run, and flushes of the replay, that are not in the recording.
     pub missing: u64,
-    /// Of these, flushes. The kernel does several of them at once on their way to the device.
+    /// Of these, flushes. The kernel may combine several flushes into one.
     pub missing_flushes: u64,
     /// Requests in the recording that are not of the run.
     pub extra: u64,
-    /// Issue times: recorded minus run's, of requests that occur equally often in both; `None` if there are none.
+    /// Issue times, recorded minus the run's, of requests that occur equally often in both; `None` if there are none.
     pub times: Option<Times>,
-    /// The first of those missing, by position.
+    /// The first missing ones, by position.
     pub missing_requests: Vec<Difference>,
-    /// The first of those that are not of the run, by position.
+    /// The first additional ones, by position.
     pub extra_requests: Vec<Difference>,
-    /// What the names of devices do not agree on, one sentence each.
+    /// What the user should know about the comparison, such as devices that do not match; one sentence each.
     #[serde(skip)]
     pub notes: Vec<String>,
-    /// What is known of the run, now that all of it was read.
+    /// The run's metadata, after all rows were read.
     #[serde(skip)]
     pub run: Metadata,
     /// The same of the recording.
@@ -97,36 +98,41 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The name of the recorded device that a difference is on, or of the target that corresponds to it.
-    pub fn device_of(&self, of: &Difference) -> Option<&str> {
-        self.devices.get(usize::from(of.device?)).map(String::as_str)
+    /// The recorded device that a difference is on, or that matches its target.
+    pub fn device_of(&self, difference: &Difference) -> Option<&str> {
+        self.devices.get(usize::from(difference.device?)).map(String::as_str)
     }
 }
 
-/// Opens a side anew for each pass.
+/// Opens one side; called once for each pass.
 pub type Open<'a, Row> = &'a mut dyn FnMut() -> Result<Box<dyn Reader<Row>>>;
 
 /// Compares a run with a recording.
 ///
 /// # Errors
-/// If one of them can't be read.
+/// If one of them cannot be read.
 pub fn compare(run: Open<IoResult>, recording: Open<Request>) -> Result<Comparison> {
-    compare_in_passes(run, recording, PASS, KEPT)
+    compare_in_passes(run, recording, REQUESTS_PER_PASS, MAX_DIFFERENCES)
 }
 
-fn compare_in_passes(run: Open<IoResult>, recording: Open<Request>, pass_size: u64, kept: usize) -> Result<Comparison> {
-    let known = (read_totals(run)?, read_totals(recording)?);
-    let Some(relation) = Relation::of(&known.0, &known.1) else {
-        return compare_within(known, run, recording, pass_size, kept, None);
+fn compare_in_passes(
+    run: Open<IoResult>,
+    recording: Open<Request>,
+    pass_size: u64,
+    max_differences: usize,
+) -> Result<Comparison> {
+    let metadata = (read_totals(run)?, read_totals(recording)?);
+    let Some(relation) = ClockRelation::of(&metadata.0, &metadata.1) else {
+        return compare_within(metadata, run, recording, pass_size, max_differences, None);
     };
-    let mut found = compare_within(known.clone(), run, recording, pass_size, kept, Some(&relation))?;
+    let mut found = compare_within(metadata.clone(), run, recording, pass_size, max_differences, Some(&relation))?;
     let mut apart_ns = found.times.and_then(|times| relation.too_early(times.offset_ns));
     if found.missing > 0 && found.outside > 0 {
-        // Why: the recording may be of another run, of which all is there, only at another time.
-        let whenever = compare_within(known, run, recording, pass_size, kept, None)?;
-        let apart = whenever.times.and_then(|times| relation.apart(times.offset_ns));
-        if apart.is_some() && whenever.missing < found.missing {
-            (found, apart_ns) = (whenever, apart);
+        // The recording may be of another run, and have all requests at another time.
+        let at_any_time = compare_within(metadata, run, recording, pass_size, max_differences, None)?;
+        let apart = at_any_time.times.and_then(|times| relation.apart(times.offset_ns));
+        if apart.is_some() && at_any_time.missing < found.missing {
+            (found, apart_ns) = (at_any_time, apart);
         }
     }
     found.apart_ns = apart_ns;
@@ -134,42 +140,42 @@ fn compare_in_passes(run: Open<IoResult>, recording: Open<Request>, pass_size: u
     Ok(found)
 }
 
-/// Compares the run with what was recorded while it went on, if the files' `relation` tells when that was.
+/// Compares the run with the requests recorded during it; with all requests if `relation` is `None`.
 fn compare_within(
-    known: (Metadata, Metadata),
+    metadata: (Metadata, Metadata),
     run: Open<IoResult>,
     recording: Open<Request>,
     pass_size: u64,
-    kept: usize,
-    relation: Option<&Relation>,
+    max_differences: usize,
+    relation: Option<&ClockRelation>,
 ) -> Result<Comparison> {
-    let passes = known.0.counts.requests.max(known.1.counts.requests).div_ceil(pass_size).max(1);
-    let devices = Devices::of(&known.0, &known.1);
-    let expected = Expected::of(&known.0, &devices);
-    let mut found = Found { kept, ..Found::default() };
+    let passes = metadata.0.counts.requests.max(metadata.1.counts.requests).div_ceil(pass_size).max(1);
+    let devices = Devices::of(&metadata.0, &metadata.1);
+    let expected = Expected::of(&metadata.0, &devices);
+    let mut matches = Matches { max_differences, ..Matches::default() };
     let mut unreadable = (0, 0);
     for pass in 0..passes {
-        // Every pass reads all rows, and each tells the same of them.
-        found.told = Told::default();
-        found.outside = 0;
-        let told = &mut found.told;
-        let issued = side(run()?.as_mut(), passes, pass, |row, enter| expected.of_row(row, told, enter))?;
-        let window = relation.map(|relation| relation.window(told));
-        let recorded = side(recording()?.as_mut(), passes, pass, |row: &Request, enter| {
+        // Every pass reads all rows, and so computes the same summary.
+        matches.summary = RunSummary::default();
+        matches.outside = 0;
+        let summary = &mut matches.summary;
+        let issued = read_side(run()?.as_mut(), passes, pass, |row, add| expected.add_row(row, summary, add))?;
+        let window = relation.map(|relation| relation.window(summary));
+        let recorded = read_side(recording()?.as_mut(), passes, pass, |row: &Request, add| {
             let group = devices.of_recorded(row.device);
-            if window.is_none_or(|window| window.holds(row.at.0, group != devices::OTHERS)) {
-                enter(Entry::new(group, row.op, row.sector, row.sectors, row.at.0));
+            if window.is_none_or(|window| window.contains(row.at.0, group != devices::OTHERS)) {
+                add(Entry::new(group, row.op, row.sector, row.sectors, row.at.0));
             } else {
-                found.outside += 1;
+                matches.outside += 1;
             }
         })?;
         unreadable = (issued.unreadable, recorded.unreadable);
-        found.join(&issued.entries, &recorded.entries);
+        matches.join(&issued.entries, &recorded.entries);
     }
-    let mut found = found.conclude(known, &devices);
-    (found.unreadable_run, found.unreadable_recording) = unreadable;
-    found.complete &= found.unreadable_run == 0 && found.run.complete;
-    Ok(found)
+    let mut comparison = matches.conclude(metadata, &devices);
+    (comparison.unreadable_run, comparison.unreadable_recording) = unreadable;
+    comparison.complete &= comparison.unreadable_run == 0 && comparison.run.complete;
+    Ok(comparison)
 }
 
 /// The metadata of a side, with the totals of all rows: from its footer, else by reading it to its end.
@@ -183,37 +189,37 @@ fn read_totals<Row>(open: Open<Row>) -> Result<Metadata> {
 
 struct Side {
     entries: Vec<Entry>,
-    /// Rows that are missing because they are damaged.
+    /// Damaged rows.
     unreadable: u64,
 }
 
-/// One pass' share of a side, sorted. `of_row` enters what is to be compared of a row.
-fn side<Row>(
+/// One pass's share of a side, sorted. `add_row` adds the entries to compare of a row.
+fn read_side<Row>(
     reader: &mut dyn Reader<Row>,
     passes: u64,
     pass: u64,
-    mut of_row: impl FnMut(&Row, &mut dyn FnMut(Entry)),
+    mut add_row: impl FnMut(&Row, &mut dyn FnMut(Entry)),
 ) -> Result<Side> {
     let mut side = Side { entries: Vec::new(), unreadable: 0 };
     while let Some(row) = reader.next()? {
-        of_row(&row, &mut |entry| {
+        add_row(&row, &mut |entry| {
             if entry.share(passes) == pass {
                 side.entries.push(entry);
             }
         });
     }
-    // Where a reader trusts the footer, it finds out only now.
+    // A reader that trusts the footer detects damaged rows only while reading.
     side.unreadable = reader.metadata().counts.bad_lines;
     side.entries.sort_unstable();
     Ok(side)
 }
 
-/// What the passes found so far.
+/// The results of the passes so far.
 #[derive(Default)]
-struct Found {
-    /// Differences of each side to keep, at most.
-    kept: usize,
-    told: Told,
+struct Matches {
+    /// The most differences to keep of each side.
+    max_differences: usize,
+    summary: RunSummary,
     recorded: u64,
     outside: u64,
     same: u64,
@@ -225,8 +231,8 @@ struct Found {
     times: times::Collected,
 }
 
-impl Found {
-    /// Walks both sides, sorted, group by group of what is the same but for its time.
+impl Matches {
+    /// Joins both sorted sides, by groups of entries that differ in time only.
     fn join(&mut self, mut issued: &[Entry], mut recorded: &[Entry]) {
         self.recorded += recorded.len() as u64;
         let mut differences = Vec::new();
@@ -235,12 +241,12 @@ impl Found {
             let both = a.len().min(b.len());
             self.same += both as u64;
             let (missing, extra) = (&a[both..], &b[both..]);
-            self.missing_beyond += keep(&mut self.missing, self.kept, missing);
-            self.extra_beyond += keep(&mut self.extra, self.kept, extra);
+            self.missing_beyond += keep(&mut self.missing, self.max_differences, missing);
+            self.extra_beyond += keep(&mut self.extra, self.max_differences, extra);
             if b.first().is_some_and(|entry| entry.is_flush()) {
                 self.extra_flushes += extra.len() as u64;
             }
-            // The n-th time of one side belongs to the n-th of the other: but only if none is missing in between.
+            // The n-th time of one side belongs to the n-th of the other, provided that none is missing in between.
             if a.len() == b.len() {
                 differences.extend(a.iter().zip(b).map(|(a, b)| b.at_ns.saturating_sub(a.at_ns)));
             }
@@ -250,14 +256,14 @@ impl Found {
 
     fn conclude(mut self, (run, recording): (Metadata, Metadata), devices: &Devices) -> Comparison {
         let all_kept = self.missing_beyond == 0 && self.extra_beyond == 0;
-        // Where one side has all of the other's, nothing of it can be a piece.
+        // If one side has no differences, no difference of the other can be a piece of one.
         let looked_for_pieces = all_kept || self.missing.is_empty() || self.extra.is_empty();
         let tiling = match looked_for_pieces {
-            true => pieces::take_tiled(&mut self.missing, &mut self.extra),
+            true => pieces::match_pieces(&mut self.missing, &mut self.extra),
             false => Tiling::default(),
         };
-        for of in self.missing.iter_mut().chain(&mut self.extra) {
-            of.device = of.device.and_then(|group| devices.place(group + 1));
+        for difference in self.missing.iter_mut().chain(&mut self.extra) {
+            difference.device = difference.device.and_then(|group| devices.compared_index(group + 1));
         }
         self.missing.sort_unstable();
         self.extra.sort_unstable();
@@ -267,10 +273,10 @@ impl Found {
             devices: devices.compared(),
             unreadable_run: 0,
             unreadable_recording: 0,
-            issued: self.told.issued,
-            flushes_before_writes: self.told.flushes_before_writes,
-            unseen_flushes: self.told.unseen_flushes,
-            never_issued: self.told.never_issued,
+            issued: self.summary.issued,
+            flushes_before_writes: self.summary.flushes_before_writes,
+            unseen_flushes: self.summary.unseen_flushes,
+            never_issued: self.summary.never_issued,
             recorded: self.recorded + self.outside,
             outside: self.outside,
             apart_ns: None,
@@ -279,19 +285,19 @@ impl Found {
             merged: tiling.merged,
             looked_for_pieces,
             missing,
-            missing_flushes: self.missing.iter().filter(|of| of.op == Op::Flush && of.sectors == 0).count() as u64,
+            missing_flushes: self.missing.iter().filter(|missing| missing.is_flush()).count() as u64,
             extra: self.extra.len() as u64 + self.extra_beyond,
             times: self.times.conclude(),
             missing_requests: self.missing,
             extra_requests: self.extra,
-            notes: devices.notes().into_iter().chain(self.told.notes(self.extra_flushes)).collect(),
+            notes: devices.notes().into_iter().chain(self.summary.notes(self.extra_flushes)).collect(),
             run,
             recording,
         }
     }
 }
 
-/// Takes the entries with that key off the front.
+/// Splits the entries with that key off the front.
 fn split_group<'a>(entries: &mut &'a [Entry], key: (u64, u64)) -> &'a [Entry] {
     let length = entries.iter().take_while(|entry| entry.key() == key).count();
     let (group, rest) = entries.split_at(length);
@@ -299,7 +305,7 @@ fn split_group<'a>(entries: &mut &'a [Entry], key: (u64, u64)) -> &'a [Entry] {
     group
 }
 
-/// Keeps as many as there may be, and returns how many more these are.
+/// Keeps at most `most` differences; returns the number of those dropped.
 fn keep(kept: &mut Vec<Difference>, most: usize, entries: &[Entry]) -> u64 {
     let room = most.saturating_sub(kept.len()).min(entries.len());
     kept.extend(entries[..room].iter().map(|entry| entry.difference()));

@@ -1,4 +1,4 @@
-//! Finds out what a device that is to be recorded is: a disk, or a partition of one.
+//! The devices to be recorded: disks and partitions, as sysfs describes them.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -6,16 +6,16 @@ use std::path::Path;
 
 use iosonar_trace::{Sector, Sectors};
 
+use crate::backing_disks::BackingDisks;
 use crate::error::{Error, Result};
 use crate::number::DeviceNumber;
-use crate::place::disks_below;
 
-/// What the kernel works with on a device.
+/// The unit that the device's driver takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// Bios are made into requests, and those go to the driver.
+    /// Request-based: the block layer makes requests of bios for the driver.
     Requests,
-    /// The driver takes bios as they are: zram, and what is stacked on other devices (dm, md).
+    /// Bio-based: the driver takes bios directly, as zram and stacked devices (dm, md) do.
     Bios,
 }
 
@@ -26,41 +26,41 @@ pub struct BlockDevice {
     pub name: String,
     /// Its size.
     pub sectors: Sectors,
-    /// The disk that it is, or is a part of.
+    /// The disk that it is, or is a partition of.
     pub disk: DeviceNumber,
     /// That disk's name.
     pub disk_name: String,
-    /// Where it lies there, if it is a partition.
+    /// Its number and start, if it is a partition.
     pub partition: Option<Partition>,
-    /// What the kernel works with on it.
+    /// Request-based or bio-based; a partition is as its disk.
     pub layer: Layer,
 }
 
-/// A part of a disk.
+/// A partition of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// Its own number.
+    /// The partition's own device number.
     pub number: DeviceNumber,
     /// Its first sector on the disk.
     pub first: Sector,
 }
 
 impl BlockDevice {
-    /// Looks at the device of that name.
+    /// Reads the description of the device.
     ///
     /// # Errors
-    /// If it is none, with what it is instead.
+    /// If the path is no block device; the error says what it is instead.
     pub fn open(path: &Path) -> Result<Self> {
-        let status = fs::metadata(path).map_err(|e| Error::device(path, missing(path, &e)))?;
+        let status = fs::metadata(path).map_err(|e| Error::device(path, cannot_open(path, &e)))?;
         if !status.file_type().is_block_device() {
             return Err(Error::device(path, not_a_device(path, &status)));
         }
         let number = DeviceNumber::from_status(status.rdev());
         let folder = number
-            .in_sysfs()
+            .sysfs_folder()
             .ok_or_else(|| Error::device(path, format!("the kernel has no device {number}; was it removed?")))?;
         Self::from_sysfs(number, &folder)
-            .ok_or_else(|| Error::device(path, format!("{} lacks its description", folder.display())))
+            .ok_or_else(|| Error::device(path, format!("{} has no description of it", folder.display())))
     }
 
     fn from_sysfs(number: DeviceNumber, folder: &Path) -> Option<Self> {
@@ -73,62 +73,55 @@ impl BlockDevice {
         Some(Self {
             name: name_of(folder),
             sectors: Sectors(read_number(&folder.join("size"))?),
-            disk: DeviceNumber::from_text(&fs::read_to_string(disk_folder.join("dev")).ok()?)?,
+            disk: DeviceNumber::parse(&fs::read_to_string(disk_folder.join("dev")).ok()?)?,
             disk_name: name_of(disk_folder),
             partition,
             layer: if disk_folder.join("mq").is_dir() { Layer::Requests } else { Layer::Bios },
         })
     }
 
-    /// What was not there of it to be recorded, asked at the end: a device without a medium, or one that was taken away.
-    pub(crate) fn absence(&self) -> Option<String> {
+    /// Why nothing could be recorded of it, checked at the end: the device had no medium, or was removed.
+    pub(crate) fn missing_medium(&self) -> Option<String> {
         let name = &self.name;
         if self.sectors == Sectors(0) {
             return Some(format!("{name} had no medium when the recording began: its size was 0"));
         }
         let number = self.partition.map_or(self.disk, |partition| partition.number);
-        match number.in_sysfs() {
-            None => Some(format!("{name} was gone when the recording ended")),
+        match number.sysfs_folder() {
+            None => Some(format!("{name} had been removed when the recording ended")),
             Some(folder) if read_number(&folder.join("size")) == Some(0) => {
-                Some(format!("{name} had no medium any more when the recording ended: its size was 0"))
+                Some(format!("{name} no longer had a medium when the recording ended: its size was 0"))
             }
             Some(_) => None,
         }
     }
 
-    /// Its first sector on its disk.
+    /// Its first sector, counted from the start of its disk.
     pub fn first(&self) -> Sector {
         self.partition.map_or(Sector(0), |partition| partition.first)
     }
 }
 
-/// Refuses devices of which one holds the other: a request would belong to both.
+/// Refuses a disk together with its own partition, and a device named twice: a request would belong to both.
 ///
 /// # Errors
 /// If two of them overlap.
 pub fn refuse_overlaps(devices: &[BlockDevice]) -> Result<()> {
     for (index, one) in devices.iter().enumerate() {
         for other in &devices[..index] {
-            let both_parts = one.partition.is_some() && other.partition.is_some();
-            if one.disk == other.disk && (!both_parts || one.partition == other.partition) {
+            let both_partitions = one.partition.is_some() && other.partition.is_some();
+            if one.disk == other.disk && (!both_partitions || one.partition == other.partition) {
                 let problem = if one.name == other.name {
                     "named twice: name each device once".to_owned()
                 } else {
-                    format!(
-                        "{} is a partition of {}: record one of them",
-                        part_first(one, other).0,
-                        part_first(one, other).1
-                    )
+                    let (partition, disk) = if one.partition.is_some() { (one, other) } else { (other, one) };
+                    format!("{} is a partition of {}: record one of them", partition.name, disk.name)
                 };
                 return Err(Error::device(Path::new("/dev").join(&one.name), problem));
             }
         }
     }
     Ok(())
-}
-
-fn part_first<'a>(one: &'a BlockDevice, other: &'a BlockDevice) -> (&'a str, &'a str) {
-    if one.partition.is_some() { (&one.name, &other.name) } else { (&other.name, &one.name) }
 }
 
 fn name_of(folder: &Path) -> String {
@@ -140,10 +133,10 @@ fn read_number(file: &Path) -> Option<u64> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-fn missing(path: &Path, error: &std::io::Error) -> String {
+fn cannot_open(path: &Path, error: &std::io::Error) -> String {
     let below_dev = Path::new("/dev").join(path);
     if error.kind() == std::io::ErrorKind::NotFound && path.is_relative() && below_dev.exists() {
-        return format!("there is no such file; did you mean {}?", below_dev.display());
+        return format!("no such file; did you mean {}?", below_dev.display());
     }
     format!("{error}; `lsblk` lists the devices")
 }
@@ -155,12 +148,12 @@ fn not_a_device(path: &Path, status: &fs::Metadata) -> String {
         kind if kind.is_file() => "a regular file",
         _ => "not a block device",
     };
-    let holder = disks_below(path).unwrap_or_default();
-    let advice = match holder.first() {
-        Some(disk) => format!("to record the disk below, name /dev/{disk}"),
-        None => "no block device lies below it".to_owned(),
+    let below = BackingDisks::of(path).unwrap_or_default();
+    let advice = match below.names.first() {
+        Some(disk) => format!("to record the disk below it, name /dev/{disk}"),
+        None => "there is none below it".to_owned(),
     };
-    format!("it is {kind}; name a block device ({advice})")
+    format!("this is {kind}; name a block device ({advice})")
 }
 
 #[cfg(test)]
@@ -168,20 +161,20 @@ mod tests {
     use super::*;
 
     fn device(name: &str, first: Option<u64>) -> BlockDevice {
-        let disk = DeviceNumber::from_text("8:0").unwrap();
+        let disk = DeviceNumber::parse("8:0").unwrap();
         BlockDevice {
             name: name.to_owned(),
             sectors: Sectors(1000),
             disk,
             disk_name: "sda".to_owned(),
             partition: first
-                .map(|first| Partition { number: DeviceNumber::from_text("8:1").unwrap(), first: Sector(first) }),
+                .map(|first| Partition { number: DeviceNumber::parse("8:1").unwrap(), first: Sector(first) }),
             layer: Layer::Requests,
         }
     }
 
     #[test]
-    fn a_disk_and_its_partition_are_not_recorded_together() {
+    fn a_disk_and_its_partition_cannot_be_recorded_together() {
         let problem = refuse_overlaps(&[device("sda1", Some(8)), device("sda", None)]).unwrap_err().to_string();
         assert!(problem.contains("sda1 is a partition of sda"), "{problem}");
         let problem = refuse_overlaps(&[device("sda", None), device("sda", None)]).unwrap_err().to_string();
@@ -190,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_device_is_named() {
+    fn the_error_names_the_kind_of_file_that_is_no_block_device() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let problem = |path: &Path| BlockDevice::open(path).unwrap_err().to_string();
         assert!(problem(file.path()).contains("a regular file"));

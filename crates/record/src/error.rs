@@ -1,18 +1,18 @@
-//! What can go wrong with recording, each with what to do about it.
+//! Errors of recording, each with its remedy.
 
 use std::io;
 use std::path::PathBuf;
 
-/// The result of anything here.
+/// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong.
+/// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Not a device that can be recorded.
     #[error("{}: {problem}", path.display())]
     Device {
-        /// As it was given.
+        /// The path as typed.
         path: PathBuf,
         /// What it is instead, and what to do.
         problem: String,
@@ -28,7 +28,7 @@ pub enum Error {
         /// The disk.
         disk: String,
     },
-    /// The recording would be in the way of what it records.
+    /// Writing the recording would disturb the recorded device.
     #[error(
         "{} lies on {disk}, whose partition {partition} is to be recorded: writing the recording would disturb it; name a \
          file on another device with --output (such as /dev/shm)", output.display()
@@ -38,23 +38,23 @@ pub enum Error {
         output: PathBuf,
         /// The disk.
         disk: String,
-        /// What is recorded of it.
+        /// The recorded partition of that disk.
         partition: String,
     },
     /// Built without clang.
     #[error(
-        "this iosonar can't record: it was built without clang, which compiles its eBPF programs. Install clang (`apt \
+        "this iosonar cannot record: it was built without clang, which compiles its eBPF programs. Install clang (`apt \
          install clang`, `dnf install clang`) and rebuild, or record with blktrace, perf or bpftrace, whose output `iosonar \
          convert` reads (see docs/recording.md; a locked-down kernel refuses blktrace)"
     )]
     NotBuilt,
-    /// Not allowed to load eBPF programs.
-    #[error("no permission to load eBPF programs ({said}): {}", advice_on_rights())]
-    Rights {
-        /// What the kernel said.
-        said: io::Error,
+    /// No permission to load eBPF programs.
+    #[error("no permission to load eBPF programs ({refusal}): {}", permission_remedy())]
+    Permission {
+        /// The kernel's error.
+        refusal: io::Error,
     },
-    /// No type information in the kernel.
+    /// The kernel has no type information.
     #[error(
         "this kernel has no BTF type information ({} is missing): it was built without CONFIG_DEBUG_INFO_BTF. Boot a \
          kernel that has it, as distributions' kernels do since about 2021, or record with blktrace or perf, whose output \
@@ -62,37 +62,37 @@ pub enum Error {
         BTF
     )]
     NoBtf,
-    /// A kernel that has not what is needed.
+    /// The kernel lacks a feature that the recorder needs.
     #[error(
-        "this kernel ({release}) can't run the recorder: {problem}. It needs Linux 5.15 or newer with CONFIG_BPF_SYSCALL \
+        "this kernel ({release}) cannot run the recorder: {problem}. It needs Linux 5.15 or newer with CONFIG_BPF_SYSCALL \
          and CONFIG_BLK_DEV_IO_TRACE"
     )]
     Kernel {
         /// `uname -r`.
         release: String,
-        /// What the kernel or the loader said.
+        /// The error of the kernel or the loader.
         problem: String,
     },
-    /// The system refused.
-    #[error("{what}")]
+    /// A system call failed.
+    #[error("{context}")]
     System {
-        /// What was tried.
-        what: String,
-        /// What the system said.
+        /// What failed.
+        context: String,
+        /// The system's error.
         source: io::Error,
     },
-    /// A trace can't be read or written.
+    /// A trace cannot be read or written.
     #[error(transparent)]
     Trace(#[from] iosonar_trace::Error),
-    /// The kernel hands out no more events.
+    /// The kernel delivers no more events.
     #[error("the recording stopped early; its file has everything until then: {0}")]
-    CutShort(Box<Error>),
-    /// The thread that writes the file is gone.
+    StoppedEarly(Box<Error>),
+    /// The writer thread panicked.
     #[error("the thread that writes the recording ended unexpectedly")]
     WriterGone,
 }
 
-/// Where the kernel describes its types.
+/// The kernel's type information.
 pub const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 impl Error {
@@ -100,12 +100,12 @@ impl Error {
         Self::Device { path: path.into(), problem: problem.into() }
     }
 
-    pub(crate) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
-        Self::System { what: what.into(), source: source.into() }
+    pub(crate) fn system(context: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self::System { context: context.into(), source: source.into() }
     }
 }
 
-fn advice_on_rights() -> &'static str {
+fn permission_remedy() -> &'static str {
     if rustix::process::geteuid().is_root() {
         "root lacks capabilities here: in a container, add BPF and PERFMON (docker run --privileged); a locked-down kernel \
          allows it to no one (see /sys/kernel/security/lockdown)"

@@ -1,101 +1,101 @@
-//! What the kernel's half tells: one fixed record for each event. `src/bpf/record.bpf.c` holds the other description
-//! of it; both are built into one binary, so it needs no version.
+//! The events of the eBPF program: one record of fixed size each. `struct event` in `src/bpf/record.bpf.c` is the other
+//! definition; both are built into one binary, so the layout needs no version.
 
 use iosonar_trace::{Comm, Flags, Op};
 
 /// Bytes of an event.
 pub const EVENT_BYTES: usize = 64;
 
-/// One event, as it comes out of the ring.
+/// One event, decoded from the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// `CLOCK_MONOTONIC`.
     pub time_ns: u64,
-    /// The address of the bio or the request: its identity until it is done.
+    /// The address of the bio or request: its identity until it completes.
     pub id: Id,
-    /// The low bits of the number of events that were lost until then.
+    /// The low bits of the count of events lost before this one.
     pub losses: u16,
-    /// What happened.
+    /// Io happened.
     pub kind: Kind,
 }
 
-/// The address of a bio or a request in the kernel. One that is done makes room for the next at the same address.
+/// The address of a bio or request in the kernel. It is reused after the completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Id(pub u64);
 
-/// What happened to it.
+/// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A bio was asked for, by that process.
-    Queued(What, Process),
-    /// A request goes to the driver; its first bio is this.
-    Issued(What, Id),
-    /// The request that holds this bio goes to the driver.
+    /// The process queued a bio.
+    Queued(Io, Process),
+    /// A request was issued to the driver, with its first bio.
+    Issued(Io, Id),
+    /// The request that contains this bio was issued to the driver.
     BioIssued,
-    /// It was completed; with that error of the driver, 0 for success.
-    Done(i32),
-    /// It is a new bio, the first part of this one.
+    /// The bio or request completed, with the driver's error, 0 for success.
+    Completed(i32),
+    /// A new bio was split off the front of this one.
     SplitFrom(Id),
-    /// The driver gave the request back.
+    /// The driver requeued the request.
     Requeued,
 }
 
-/// What a bio or a request is about.
+/// The operation and extent of a bio or request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct What {
-    /// Which of the recorded devices.
+pub struct Io {
+    /// Index of the recorded device.
     pub device: u8,
     /// The operation.
     pub op: Op,
-    /// How.
+    /// The flags of the load's table.
     pub flags: Flags,
-    /// Where, on the whole disk.
+    /// First sector, counted from the start of the disk.
     pub sector: u64,
-    /// How much.
+    /// Length.
     pub bytes: u32,
 }
 
-/// Who asked.
+/// The process that submitted a bio.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
+    /// The process, not the thread.
     pub pid: u32,
     /// The name of the thread.
     pub comm: Comm,
 }
 
 impl Event {
-    /// From the bytes of the ring; `None` if they are not what the kernel's half writes.
+    /// Decodes an event; `None` if it is not one that the eBPF program writes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; EVENT_BYTES] = bytes.try_into().ok()?;
-        let eight = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        let four = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-        let two = |at: usize| u16::from_ne_bytes(bytes[at..at + 2].try_into().expect("two bytes"));
-        let link = Id(eight(16));
-        let what = || {
+        let u64_at = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("u64_at bytes"));
+        let u32_at = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("u32_at bytes"));
+        let u16_at = |at: usize| u16::from_ne_bytes(bytes[at..at + 2].try_into().expect("u16_at bytes"));
+        let link = Id(u64_at(16));
+        let io = || {
             let op = op(bytes[42])?;
-            Some(What {
+            Some(Io {
                 device: bytes[41],
                 op,
                 flags: flags(op, Flags(bytes[43].into())),
-                sector: eight(24),
-                bytes: four(32),
+                sector: u64_at(24),
+                bytes: u32_at(32),
             })
         };
         let kind = match bytes[40] {
-            1 => Kind::Queued(what()?, Process { pid: four(36), comm: comm(bytes[48..64].try_into().ok()?) }),
-            2 => Kind::Issued(what()?, link),
+            1 => Kind::Queued(io()?, Process { pid: u32_at(36), comm: comm(bytes[48..64].try_into().ok()?) }),
+            2 => Kind::Issued(io()?, link),
             3 => Kind::BioIssued,
-            4 => Kind::Done(two(44).cast_signed().into()),
+            4 => Kind::Completed(u16_at(44).cast_signed().into()),
             5 => Kind::SplitFrom(link),
             6 => Kind::Requeued,
             _ => return None,
         };
-        Some(Self { time_ns: eight(0), id: Id(eight(8)), losses: two(46), kind })
+        Some(Self { time_ns: u64_at(0), id: Id(u64_at(8)), losses: u16_at(46), kind })
     }
 }
 
-/// The block layer's numbers (`enum req_op`). Erasing securely is a discard with a promise that a load can't hold.
+/// The block layer's numbers (`enum req_op`). A load has no secure erase; it counts as a discard.
 fn op(number: u8) -> Option<Op> {
     Some(match number {
         0 => Op::Read,
@@ -107,8 +107,8 @@ fn op(number: u8) -> Option<Op> {
     })
 }
 
-/// A flush is nothing but that: the block layer asks for one as a write of nothing with a flush before it, and what reads
-/// other programs' traces says of it what is said here.
+/// The block layer submits a flush as an empty write with `REQ_PREFLUSH`; in a load a flush has neither that flag nor
+/// FUA. The readers of other programs' traces do the same.
 fn flags(op: Op, flags: Flags) -> Flags {
     match op {
         Op::Flush => Flags(flags.0 & !Flags::PREFLUSH.with(Flags::FUA).0),
@@ -116,26 +116,26 @@ fn flags(op: Op, flags: Flags) -> Flags {
     }
 }
 
-/// What stands behind the terminating zero is left over from another name.
+/// Clears the bytes after the terminating zero: they are left over from an earlier name.
 fn comm(mut bytes: [u8; 16]) -> Comm {
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(15);
     bytes[end..].fill(0);
     Comm(bytes)
 }
 
-/// What came of emptying the ring.
+/// The result of draining the ring.
 pub struct Drained {
-    /// Whether it was found empty.
-    pub empty: bool,
-    /// Events that could not be understood.
-    pub strange: u64,
+    /// Whether the ring is empty now.
+    pub is_empty: bool,
+    /// Events that could not be decoded.
+    pub malformed: u64,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// As clang lays `struct event` out.
+    /// The bytes of a `struct event`.
     fn bytes(kind: u8, op: u8) -> [u8; EVENT_BYTES] {
         let mut bytes = [0; EVENT_BYTES];
         bytes[0..8].copy_from_slice(&1_000_u64.to_ne_bytes());
@@ -152,14 +152,13 @@ mod tests {
     }
 
     #[test]
-    fn every_field_is_found() {
-        let what =
-            What { device: 3, op: Op::Write, flags: Flags::FUA.with(Flags::PREFLUSH), sector: 2048, bytes: 4096 };
+    fn every_field_is_decoded() {
+        let io = Io { device: 3, op: Op::Write, flags: Flags::FUA.with(Flags::PREFLUSH), sector: 2048, bytes: 4096 };
         let kind = |number| Event::from_bytes(&bytes(number, 1)).map(|event| event.kind);
-        assert_eq!(kind(1), Some(Kind::Queued(what, Process { pid: 42, comm: Comm::new("fio") })));
-        assert_eq!(kind(2), Some(Kind::Issued(what, Id(7))));
+        assert_eq!(kind(1), Some(Kind::Queued(io, Process { pid: 42, comm: Comm::new("fio") })));
+        assert_eq!(kind(2), Some(Kind::Issued(io, Id(7))));
         assert_eq!(kind(3), Some(Kind::BioIssued));
-        assert_eq!(kind(4), Some(Kind::Done(-5)));
+        assert_eq!(kind(4), Some(Kind::Completed(-5)));
         assert_eq!(kind(5), Some(Kind::SplitFrom(Id(7))));
         assert_eq!(kind(6), Some(Kind::Requeued));
         let event = Event::from_bytes(&bytes(6, 1)).unwrap();
@@ -167,17 +166,17 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_has_no_flush_before_it() {
+    fn a_flush_has_neither_preflush_nor_fua() {
         let mut bytes = bytes(1, 2);
         bytes[43] = Flags::PREFLUSH.with(Flags::FUA).with(Flags::SYNC).0 as u8;
-        let Some(Event { kind: Kind::Queued(what, _), .. }) = Event::from_bytes(&bytes) else {
-            panic!("it is asked for")
+        let Some(Event { kind: Kind::Queued(io, _), .. }) = Event::from_bytes(&bytes) else {
+            panic!("not a queued bio")
         };
-        assert_eq!((what.op, what.flags), (Op::Flush, Flags::SYNC));
+        assert_eq!((io.op, io.flags), (Op::Flush, Flags::SYNC));
     }
 
     #[test]
-    fn what_the_kernels_half_never_writes_is_refused() {
+    fn an_event_that_the_ebpf_program_never_writes_is_rejected() {
         assert_eq!(Event::from_bytes(&bytes(7, 1)), None);
         assert_eq!(Event::from_bytes(&bytes(1, 4)), None);
         assert_eq!(Event::from_bytes(&bytes(1, 1)[1..]), None);

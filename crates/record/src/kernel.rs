@@ -1,4 +1,4 @@
-//! Loads the kernel's half, and reads what it tells.
+//! Loads the eBPF program into the kernel, and reads its events and counters.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -17,7 +17,7 @@ use crate::options::{Level, Options};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/record.bpf.o"));
 
-/// The functions and their tracepoints. Ends first: whatever is seen to begin will be seen to end.
+/// The functions and their tracepoints. Completions first: every request whose start is seen is also seen to complete.
 const PROGRAMS: [(&str, &str); 6] = [
     ("rq_complete", "block_rq_complete"),
     ("bio_complete", "block_bio_complete"),
@@ -27,17 +27,17 @@ const PROGRAMS: [(&str, &str); 6] = [
     ("bio_queue", "block_bio_queue"),
 ];
 
-/// Devices that one recording can hold: `DEVICES` of the kernel's half.
+/// The most devices in one recording: `DEVICES` of the eBPF program.
 const DEVICES: usize = 16;
 
-/// Counters of the kernel's half.
+/// The counters of the eBPF program.
 type Counters = [u64; 2];
 
-/// Their places in it: `enum counter`.
+/// Their indices: `enum counter` of the eBPF program.
 const LOST_EVENTS: usize = 0;
 const OTHER_COMMANDS: usize = 1;
 
-/// The kernel's half at work; dropping it takes it out of the kernel.
+/// The loaded eBPF program; dropping it unloads it.
 pub struct Kernel {
     ring: RingBuf<MapData>,
     counters: Array<MapData, Counters>,
@@ -45,7 +45,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Loads it and lets it tell of those devices.
+    /// Loads the program and attaches it to its tracepoints, for these devices.
     pub fn load(devices: &[BlockDevice], options: &Options) -> Result<Self> {
         if !Path::new(BTF).exists() {
             return Err(Error::NoBtf);
@@ -62,21 +62,21 @@ impl Kernel {
             .btf(Some(&btf))
             .override_global("device_count", &filter.count, true)
             .override_global("disk", &filter.disk[..], true)
-            .override_global("part", &filter.part[..], true)
+            .override_global("partition", &filter.partition[..], true)
             .override_global("first_sector", &filter.first_sector[..], true)
             .override_global("end_sector", &filter.end_sector[..], true)
-            .override_global("each_bio", &u32::from(options.level == Level::Queue), true)
+            .override_global("per_bio", &u32::from(options.level == Level::Queue), true)
             .override_global("wake_bytes", &(u64::from(options.ring_bytes) / 4), true)
             .map_max_entries("events", options.ring_bytes)
             .load(OBJECT)
             .map_err(|e| refusal(&e))?;
         for (function, tracepoint) in PROGRAMS {
-            let program = programs.program_mut(function).expect("in the object that was built with this");
+            let program = programs.program_mut(function).expect("built into the object");
             let program: &mut BtfTracePoint = program.try_into().map_err(|e| refusal(&e))?;
             program.load(tracepoint, &btf).map_err(|e| refusal(&e))?;
             program.attach().map_err(|e| refusal(&e))?;
         }
-        let mut map = |name| programs.take_map(name).expect("in the object that was built with this");
+        let mut map = |name| programs.take_map(name).expect("built into the object");
         Ok(Self {
             ring: RingBuf::try_from(map("events")).map_err(|e| refusal(&e))?,
             counters: Array::try_from(map(".bss")).map_err(|e| refusal(&e))?,
@@ -84,45 +84,45 @@ impl Kernel {
         })
     }
 
-    /// Waits until the ring is filling up, or that long.
+    /// Waits until the ring is filling up, at most `at_most`.
     pub fn wait(&self, at_most: Duration) -> Result<()> {
         let timeout = Timespec::try_from(at_most).expect("a fraction of a second");
         match rustix::event::poll(&mut [PollFd::from_borrowed_fd(self.ring.as_fd(), PollFlags::IN)], Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(e) => Err(Error::system("can't wait for events of the kernel", e)),
+            Err(e) => Err(Error::system("cannot wait for events of the kernel", e)),
         }
     }
 
-    /// Hands over so many events at most, in the order of the ring.
+    /// Passes at most `at_most` events to `take`, in the order of the ring.
     pub fn drain(&mut self, at_most: usize, mut take: impl FnMut(&Event)) -> Drained {
-        let mut strange = 0;
+        let mut malformed = 0;
         for _ in 0..at_most {
-            let Some(bytes) = self.ring.next() else { return Drained { empty: true, strange } };
+            let Some(bytes) = self.ring.next() else { return Drained { is_empty: true, malformed } };
             match Event::from_bytes(&bytes) {
                 Some(event) => take(&event),
-                None => strange += 1,
+                None => malformed += 1,
             }
         }
-        Drained { empty: false, strange }
+        Drained { is_empty: false, malformed }
     }
 
-    /// Takes it out of the kernel.
+    /// Unloads the program.
     pub fn stop(self) {
         drop(self);
     }
 
-    /// Events for which the ring had no room.
+    /// Events lost because the ring was full.
     pub fn lost_events(&self) -> u64 {
         self.counter(LOST_EVENTS)
     }
 
-    /// Commands that have no place in a load.
+    /// Commands that a load cannot represent.
     pub fn other_commands(&self) -> u64 {
         self.counter(OTHER_COMMANDS)
     }
 
-    /// Times at which the kernel ran none of the programs because the processor was in the middle of one: at most so
-    /// many events are missing without a trace, fewer where they were of other devices.
+    /// Times that the kernel skipped a program because another one was running on that processor: an upper bound for
+    /// the missing events, as some were of other devices.
     pub fn skipped_events(&self) -> u64 {
         self.programs.programs().filter_map(|(_, program)| recursion_misses(program)).sum()
     }
@@ -132,18 +132,18 @@ impl Kernel {
     }
 }
 
-/// The kernel's count in the program's file descriptor (since Linux 5.12).
+/// The kernel's counter in the `fdinfo` of the program's file descriptor (since Linux 5.12).
 fn recursion_misses(program: &Program) -> Option<u64> {
     let fd = program.fd().ok()?.as_fd().as_raw_fd();
     let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?;
     info.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
 }
 
-/// What to record, as the kernel's half wants it.
+/// What to record: the constants of the eBPF program.
 struct Filter {
     count: u32,
     disk: [u32; DEVICES],
-    part: [u32; DEVICES],
+    partition: [u32; DEVICES],
     first_sector: [u64; DEVICES],
     end_sector: [u64; DEVICES],
 }
@@ -153,13 +153,13 @@ impl Filter {
         let mut filter = Self {
             count: devices.len() as u32,
             disk: [0; DEVICES],
-            part: [0; DEVICES],
+            partition: [0; DEVICES],
             first_sector: [0; DEVICES],
             end_sector: [0; DEVICES],
         };
         for (i, device) in devices.iter().enumerate() {
-            filter.disk[i] = device.disk.in_kernel();
-            filter.part[i] = device.partition.map_or(0, |partition| partition.number.in_kernel());
+            filter.disk[i] = device.disk.to_kernel();
+            filter.partition[i] = device.partition.map_or(0, |partition| partition.number.to_kernel());
             filter.first_sector[i] = device.first().0;
             // A disk may grow while it is recorded.
             filter.end_sector[i] = device.partition.map_or(u64::MAX, |p| (p.first + device.sectors).0);
@@ -168,23 +168,23 @@ impl Filter {
     }
 }
 
-/// What a refusal of the kernel means for the user.
+/// Translates an error of the kernel or the loader for the user.
 fn refusal(error: &(dyn std::error::Error + 'static)) -> Error {
     let mut cause = Some(error);
     while let Some(inner) = cause {
         if let Some(io) = inner.downcast_ref::<io::Error>()
             && io.kind() == io::ErrorKind::PermissionDenied
         {
-            return Error::Rights { said: io::Error::from(io.kind()) };
+            return Error::Permission { refusal: io::Error::from(io.kind()) };
         }
         cause = inner.source();
     }
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    // The verifier's log runs to thousands of lines; its end says why.
-    let said = error.to_string();
-    let problem = match said.char_indices().rev().nth(500) {
-        Some((start, _)) => format!("… {}", &said[start..]),
-        None => said,
+    // The verifier's log has thousands of lines; the last ones state the reason.
+    let message = error.to_string();
+    let problem = match message.char_indices().rev().nth(500) {
+        Some((start, _)) => format!("… {}", &message[start..]),
+        None => message,
     };
     Error::Kernel { release, problem }
 }

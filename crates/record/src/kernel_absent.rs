@@ -1,4 +1,4 @@
-//! In the place of `kernel.rs` in a build without clang: there is nothing to load.
+//! Replaces `kernel.rs` in a build without clang: there is no eBPF program to load.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::event::{Drained, Event};
 use crate::options::Options;
 
-/// Can't be made.
+/// Has no values.
 pub enum Kernel {}
 
 impl Kernel {

@@ -1,17 +1,18 @@
 //! Records the requests of block devices from a running kernel, and compares a recording with a replay.
 //!
 //! ```text
-//!  tracepoints ─▶ bpf/record.bpf.c ─▶ ring ─▶ kernel.rs ─▶ pairing.rs ─▶ order.rs ─▶ saving.rs (a thread of its own)
-//!    (kernel)      one event each              events       beginnings     rows in      a load, kept
-//!                                                           find ends      time order   as it grows
+//!  tracepoints ─▶ bpf/record.bpf.c ─▶ ring ─▶ kernel.rs ─▶ pairing.rs ─▶ reorder.rs ─▶ writer_thread.rs
+//!    (kernel)      one event each              events       completions    rows in       a load, with
+//!                                                           to requests    time order    checkpoints
 //! ```
 //!
-//! `docs/recording.md` tells users what is recorded and what it costs.
+//! `docs/recording.md` describes to users what is recorded and what it costs.
 
+mod backing_disks;
 pub mod check;
 mod device;
 mod error;
-#[cfg_attr(not(has_bpf), allow(dead_code, reason = "without its other half nobody tells of events"))]
+#[cfg_attr(not(has_bpf), allow(dead_code, reason = "without the eBPF program there are no events"))]
 mod event;
 #[cfg(has_bpf)]
 mod kernel;
@@ -20,16 +21,15 @@ mod kernel;
 mod kernel;
 mod number;
 mod options;
-mod order;
 mod output;
 mod pairing;
-mod place;
 mod recorder;
-mod saving;
+mod reorder;
+mod writer_thread;
 
 pub use device::{BlockDevice, Layer, Partition, refuse_overlaps};
 pub use error::{Error, Result};
 pub use number::DeviceNumber;
 pub use options::{Level, Options};
 pub use output::refuse_output_on;
-pub use recorder::{Progress, Recorder, known};
+pub use recorder::{Progress, Recorder, initial_metadata};

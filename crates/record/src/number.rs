@@ -1,10 +1,10 @@
-//! The numbers of block devices, and where sysfs tells of them.
+//! Device numbers of block devices, and their folders in sysfs.
 
 use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 
-/// A block device's number as the kernel's tracepoints have it.
+/// A block device's major and minor number, as the kernel's tracepoints report them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DeviceNumber {
     major: u32,
@@ -12,24 +12,24 @@ pub struct DeviceNumber {
 }
 
 impl DeviceNumber {
-    /// From the number in a file's status.
+    /// From `st_dev` or `st_rdev` of a file's status.
     pub fn from_status(number: u64) -> Self {
         Self { major: rustix::fs::major(number), minor: rustix::fs::minor(number) }
     }
 
-    /// From `MAJOR:MINOR`, as files in sysfs have it.
-    pub fn from_text(text: &str) -> Option<Self> {
+    /// From `MAJOR:MINOR`, the notation of sysfs.
+    pub fn parse(text: &str) -> Option<Self> {
         let (major, minor) = text.trim().split_once(':')?;
         Some(Self { major: major.parse().ok()?, minor: minor.parse().ok()? })
     }
 
-    /// As the kernel keeps it in memory (`MKDEV`).
-    pub fn in_kernel(self) -> u32 {
+    /// The kernel's internal encoding (`MKDEV`), which differs from that of user space.
+    pub fn to_kernel(self) -> u32 {
         self.major << 20 | self.minor
     }
 
-    /// The device's folder in sysfs; of a file system without a block device there is none.
-    pub fn in_sysfs(self) -> Option<PathBuf> {
+    /// The device's folder in sysfs. `None` for a file system without a block device.
+    pub fn sysfs_folder(self) -> Option<PathBuf> {
         fs::canonicalize(format!("/sys/dev/block/{self}")).ok()
     }
 }
@@ -45,10 +45,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_those_of_the_kernel() {
-        let number = DeviceNumber::from_text("259:3\n").unwrap();
-        assert_eq!(number.in_kernel(), (259 << 20) + 3);
+    fn numbers_are_parsed_and_encoded_as_the_kernel_does() {
+        let number = DeviceNumber::parse("259:3\n").unwrap();
+        assert_eq!(number.to_kernel(), (259 << 20) + 3);
         assert_eq!(number.to_string(), "259:3");
-        assert_eq!(DeviceNumber::from_text("x"), None);
+        assert_eq!(DeviceNumber::parse("x"), None);
     }
 }

@@ -1,20 +1,20 @@
-//! What is recorded, and how.
+//! The options of a recording.
 
-/// At which point of its way a request is recorded.
+/// The point in the block layer at which requests are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// What was asked of the device: before splitting, merging and waiting in its queue (blktrace's Q).
+    /// As submitted to the device: before splitting, merging and queueing (blktrace's Q).
     Queue,
-    /// What reached the device: after all of that (blktrace's D).
+    /// As issued to the driver: after all of that (blktrace's D).
     Driver,
 }
 
 /// How to record.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// At which point.
+    /// The tap point.
     pub level: Level,
-    /// Room for events that were not read yet: a power of two, at least a page.
+    /// Size of the ring buffer of unread events, in bytes: a power of two, at least a page.
     pub ring_bytes: u32,
     /// Free text for the footer: origin, licence.
     pub note: String,

@@ -1,30 +1,30 @@
-//! Where the recording itself must not be written.
+//! Refuses output files on the devices that are recorded.
 
 use std::path::Path;
 
+use crate::backing_disks::BackingDisks;
 use crate::device::BlockDevice;
 use crate::error::{Error, Result};
-use crate::place::{Found, found_below};
 
-/// Refuses an output whose writes would be recorded, or would be in the way of what is. Returns what to warn of where nobody
-/// can tell.
+/// Refuses an output whose writes would be recorded, or would disturb the recorded device. Returns a warning if the
+/// disks below the output cannot be determined.
 ///
 /// # Errors
-/// If it would lie on the disk of one of the devices, or its folder can't be looked at.
+/// If the output is on the disk of one of the devices, or its folder cannot be examined.
 pub fn refuse_output_on(devices: &[BlockDevice], output: &Path) -> Result<Option<String>> {
     if output == Path::new("-") {
         return Ok(None);
     }
     let place = if output.exists() { output } else { folder_of(output) };
-    let Found { disks, unknown, .. } = found_below(place).map_err(|e| Error::system(place.display().to_string(), e))?;
-    if let Some(device) = devices.iter().find(|device| disks.contains(&device.disk_name)) {
+    let below = BackingDisks::of(place).map_err(|e| Error::system(place.display().to_string(), e))?;
+    if let Some(device) = devices.iter().find(|device| below.names.contains(&device.disk_name)) {
         let (output, disk, name) = (output.to_owned(), device.disk_name.clone(), device.name.clone());
         return Err(match device.partition {
             None => Error::OutputOnRecorded { output, disk },
             Some(_) => Error::OutputBesideRecorded { output, disk, partition: name },
         });
     }
-    Ok(unknown.map(|why| {
+    Ok(below.uncertainty.map(|why| {
         format!(
             "cannot tell on which disks {} lies ({why}): if one of them is recorded, the recording includes its own \
              writes",
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_of_which_nobody_can_tell_where_it_lies_is_warned_of() {
+    fn an_output_on_an_unknown_disk_is_warned_about() {
         let warning = refuse_output_on(&[], Path::new("/proc/a.load")).unwrap().unwrap();
         assert!(warning.contains("its file system is proc"), "{warning}");
         assert_eq!(refuse_output_on(&[], Path::new("/dev/shm/a.load")).unwrap(), None);

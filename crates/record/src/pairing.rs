@@ -1,10 +1,9 @@
-//! Makes rows of events: finds the beginning of each end, and who had asked.
+//! Pairs events into rows: matches each completion with its request, and finds the process that submitted it.
 //!
-//! The same address is used for one bio or request after another, so events of one address must be taken in the order
-//! in which they happened. The ring gives just that: there is one for all processors, and the kernel finishes telling
-//! of a beginning before anybody can bring about its end. (The order among different addresses is looser: that is
-//! `order.rs`' work.) Where events were lost, an address may have been used again without a word: whatever was on its way
-//! by then is given up.
+//! The kernel reuses the address of a completed bio or request, so events of one address must be taken in the order in
+//! which they happened. The ring guarantees that: it is one for all processors, and the event of a submission is in the
+//! ring before the request can complete. (Events of different addresses are ordered less strictly; `reorder.rs` sorts
+//! them.) If events were lost, an address may have been reused unnoticed: all requests in flight are then abandoned.
 
 use std::collections::HashMap;
 use std::mem::take;
@@ -12,161 +11,162 @@ use std::mem::take;
 use iosonar_trace::{DeviceId, Nanos, Request, SECTOR_BYTES, Sector, Sectors};
 
 use crate::device::Layer;
-use crate::event::{Event, Id, Kind, Process, What};
+use crate::event::{Event, Id, Io, Kind, Process};
 use crate::options::Level;
-use crate::order::{HOLD, Key, LIMIT, Order};
+use crate::reorder::{Key, MAX_ROWS, REORDER_WINDOW, ReorderBuffer};
 
-/// Askers that are remembered before the old ones among them are forgotten.
-const REMEMBERED: usize = 1 << 18;
+/// The most bios kept before old ones are dropped.
+const MAX_BIOS: usize = 1 << 18;
 
-/// After this long nobody's request is on its way to the driver any more.
-const FORGET_AFTER: Nanos = Nanos(60_000_000_000);
+/// A bio that was queued this long ago will not be issued any more.
+const BIO_TIMEOUT: Nanos = Nanos(60_000_000_000);
 
-/// What pairing must know of a device.
+/// The properties of a recorded device that pairing needs.
 #[derive(Clone, Copy, Debug)]
-pub struct Recorded {
-    /// Whether it has requests.
+pub struct RecordedDevice {
+    /// Request-based or bio-based.
     pub layer: Layer,
-    /// The sector of the disk that is its first.
+    /// The first sector of the device on its disk.
     pub first: Sector,
 }
 
-/// Takes events in the order of the ring, hands out rows in the order of time.
+/// Takes events in the order of the ring, returns rows in order of time.
 pub struct Pairing {
     level: Level,
-    devices: Vec<Recorded>,
-    /// The time of the trace's zero on the events' clock.
+    devices: Vec<RecordedDevice>,
+    /// The recording's zero on the clock of the events.
     zero_ns: u64,
-    /// Beginnings after this are no part of the recording any more.
-    until: Nanos,
-    /// The time of the last event.
+    /// The end of the recording: requests that begin later are left out.
+    end: Nanos,
+    /// The latest time of an event.
     newest: Nanos,
     bios: HashMap<Id, Bio>,
-    forget_at: usize,
-    /// The bio that a bio is a part of.
-    parts: HashMap<Id, Id>,
-    requests: HashMap<Id, Given>,
-    order: Order,
-    /// What the last event said of losses before it.
+    /// Number of bios at which old ones are dropped next.
+    prune_at: usize,
+    /// From a split-off bio to the bio that was queued.
+    parents: HashMap<Id, Id>,
+    requests: HashMap<Id, IssuedRequest>,
+    rows: ReorderBuffer,
+    /// [`Event::losses`] of the last event.
     losses: u16,
     counts: Counts,
 }
 
-/// What went by.
+/// Counts for the footer and its notices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Beginnings that became rows.
-    pub begun: u64,
-    /// Requests that the driver ended with an error.
+    /// Requests that became rows.
+    pub started: u64,
+    /// Requests that the driver completed with an error.
     pub failed: u64,
-    /// Bios that were refused because they would have had to wait: whoever asked asks again.
-    pub refused: u64,
-    /// Times that the driver gave a request back.
+    /// Bios with `REQ_NOWAIT` that failed because they would have blocked; the application submits them again.
+    pub would_block: u64,
+    /// Requeues by the driver.
     pub requeued: u64,
-    /// Bios that went to the driver without having been asked for.
-    pub unasked: u64,
+    /// Bios that were issued to the driver without a queue event.
+    pub unqueued: u64,
 }
 
-/// `BLK_STS_AGAIN`: what a request that must not wait (`REQ_NOWAIT`, io_uring's first try) gets where it would have to.
-const AGAIN: i32 = 12;
+/// The status of a bio with `REQ_NOWAIT` (io_uring's first attempt) that would have to wait.
+const BLK_STS_AGAIN: i32 = 12;
 
-/// A bio that was asked for.
+/// A bio that was queued.
 #[derive(Clone, Copy)]
 struct Bio {
-    asked: Nanos,
+    queued_at: Nanos,
     process: Process,
-    /// Its row, where bios are rows.
+    /// Its row, if bios are rows.
     row: Option<Key>,
-    /// When the first of it went to the driver.
-    given: Option<Nanos>,
-    /// Parts that were split off and are not done.
-    parts_out: u32,
-    /// Whether what was left after the splits is done.
-    rest_done: bool,
-    /// The first error of its parts and of that; 0 for none.
+    /// When the first part of it was issued to the driver.
+    issued_at: Option<Nanos>,
+    /// Parts that were split off and have not completed.
+    parts_in_flight: u32,
+    /// Whether the rest, after the splits, has completed.
+    rest_completed: bool,
+    /// The first error among the parts and the rest; 0 for none.
     error: i32,
 }
 
-/// A request that was given to the driver.
-struct Given {
+/// A request that was issued to the driver.
+struct IssuedRequest {
     row: Key,
-    /// The row is that of the last time that it was given; until there is another, this one stands for it.
-    is_back: bool,
+    /// Whether the driver requeued it. The next issue replaces the row; without one, the row remains.
+    is_requeued: bool,
 }
 
 impl Pairing {
-    /// For these devices, with the trace's zero at that time of the events' clock.
-    pub fn new(level: Level, devices: Vec<Recorded>, zero_ns: u64) -> Self {
+    /// Pairs events of these devices; `zero_ns` is the recording's zero on the clock of the events.
+    pub fn new(level: Level, devices: Vec<RecordedDevice>, zero_ns: u64) -> Self {
         Self {
             level,
             devices,
             zero_ns,
-            until: Nanos::MAX,
+            end: Nanos::MAX,
             newest: Nanos(0),
             bios: HashMap::new(),
-            forget_at: REMEMBERED,
-            parts: HashMap::new(),
+            prune_at: MAX_BIOS,
+            parents: HashMap::new(),
             requests: HashMap::new(),
-            order: Order::new(LIMIT),
+            rows: ReorderBuffer::new(MAX_ROWS),
             losses: 0,
             counts: Counts::default(),
         }
     }
 
-    /// Takes the next event.
-    pub fn take(&mut self, event: &Event) {
+    /// Processes the next event.
+    pub fn push(&mut self, event: &Event) {
         if event.losses != self.losses {
             self.losses = event.losses;
-            self.give_up_all();
+            self.abandon_all();
         }
         let at = self.since_zero(event.time_ns);
         self.newest = self.newest.max(at);
         match event.kind {
-            Kind::Queued(what, process) => self.queued(at, event.id, what, process),
-            Kind::Issued(what, first_bio) => self.issued(at, event.id, what, first_bio),
+            Kind::Queued(io, process) => self.queued(at, event.id, io, process),
+            Kind::Issued(io, first_bio) => self.issued(at, event.id, io, first_bio),
             Kind::BioIssued => self.bio_issued(at, event.id),
-            Kind::Done(error) => self.done(at, event.id, error),
+            Kind::Completed(error) => self.completed(at, event.id, error),
             Kind::SplitFrom(whole) => self.split(event.id, whole),
             Kind::Requeued => {
                 self.counts.requeued += 1;
-                if let Some(given) = self.requests.get_mut(&event.id) {
-                    given.is_back = true;
+                if let Some(request) = self.requests.get_mut(&event.id) {
+                    request.is_requeued = true;
                 }
             }
         }
     }
 
-    /// The ring was found empty at that time.
-    pub fn found_empty(&mut self, time_ns: u64) {
-        self.order.found_empty(self.since_zero(time_ns));
+    /// The ring was empty at that time.
+    pub fn ring_empty_at(&mut self, time_ns: u64) {
+        self.rows.ring_empty_at(self.since_zero(time_ns));
     }
 
-    /// Nothing that begins after that time becomes a row.
+    /// Requests that begin after that time are left out.
     pub fn end_at(&mut self, time_ns: u64) {
-        self.until = self.until.min(self.since_zero(time_ns));
+        self.end = self.end.min(self.since_zero(time_ns));
     }
 
-    /// Whether events came that are so much later than the end that none before it can follow.
-    pub fn is_past_the_end(&self) -> bool {
-        self.newest - HOLD > self.until
+    /// Whether an event arrived so late after the end that no earlier request can follow.
+    pub fn is_past_end(&self) -> bool {
+        self.newest - REORDER_WINDOW > self.end
     }
 
-    /// Hands over the rows that may leave.
+    /// Appends the rows that may be released to `into`.
     pub fn release(&mut self, into: &mut Vec<Request>) {
-        self.order.release(into);
+        self.rows.release(into);
     }
 
-    /// Hands over all rows, with or without their end.
-    pub fn finish(&mut self, into: &mut Vec<Request>) {
-        self.order.finish(into);
+    /// Releases all rows, completed or not.
+    pub fn release_all(&mut self, into: &mut Vec<Request>) {
+        self.rows.release_all(into);
     }
 
-    /// The rows that wait for their end or for earlier ones.
-    pub fn order(&self) -> &Order {
-        &self.order
+    /// The rows that wait for their completion or for earlier rows.
+    pub fn rows(&self) -> &ReorderBuffer {
+        &self.rows
     }
 
-    /// What went by.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -175,66 +175,67 @@ impl Pairing {
         Nanos(time_ns.wrapping_sub(self.zero_ns).cast_signed())
     }
 
-    fn queued(&mut self, at: Nanos, id: Id, what: What, process: Process) {
-        let is_row = self.level == Level::Queue || self.layer(what.device) == Some(Layer::Bios);
-        let row = if is_row { self.begin(at, what, process, None) } else { None };
-        let bio = Bio { asked: at, process, row, given: None, parts_out: 0, rest_done: false, error: 0 };
+    fn queued(&mut self, at: Nanos, id: Id, io: Io, process: Process) {
+        let is_row = self.level == Level::Queue || self.layer(io.device) == Some(Layer::Bios);
+        let row = if is_row { self.insert_row(at, io, process, None) } else { None };
+        let bio =
+            Bio { queued_at: at, process, row, issued_at: None, parts_in_flight: 0, rest_completed: false, error: 0 };
         if let Some(Bio { row: Some(before), .. }) = self.bios.insert(id, bio) {
-            // Its end was lost, or its address would not be in use again.
-            self.order.give_up(before);
+            // The address is in use again, so the completion of the earlier bio was lost.
+            self.rows.abandon(before);
         }
-        self.parts.remove(&id);
-        self.forget_old(at);
+        self.parents.remove(&id);
+        self.prune(at);
     }
 
-    fn issued(&mut self, at: Nanos, id: Id, what: What, first_bio: Id) {
+    fn issued(&mut self, at: Nanos, id: Id, io: Io, first_bio: Id) {
         let (process, queued) = match self.bios.get(&first_bio) {
-            Some(bio) => (bio.process, Some(at - bio.asked)),
+            Some(bio) => (bio.process, Some(at - bio.queued_at)),
             None => (Process::default(), None),
         };
-        let before = match self.begin(at, what, process, queued) {
-            Some(row) => self.requests.insert(id, Given { row, is_back: false }),
-            None => self.requests.remove(&id).map(|before| Given { is_back: false, ..before }),
+        let before = match self.insert_row(at, io, process, queued) {
+            Some(row) => self.requests.insert(id, IssuedRequest { row, is_requeued: false }),
+            None => self.requests.remove(&id).map(|before| IssuedRequest { is_requeued: false, ..before }),
         };
         match before {
-            Some(Given { row, is_back: true }) => {
-                self.order.remove(row);
-                self.counts.begun -= 1;
+            Some(IssuedRequest { row, is_requeued: true }) => {
+                self.rows.remove(row);
+                self.counts.started -= 1;
             }
-            Some(Given { row, is_back: false }) => self.order.give_up(row),
+            Some(IssuedRequest { row, is_requeued: false }) => self.rows.abandon(row),
             None => {}
         }
     }
 
     fn bio_issued(&mut self, at: Nanos, id: Id) {
-        let whole = self.parts.get(&id).copied().unwrap_or(id);
+        let whole = self.parents.get(&id).copied().unwrap_or(id);
         match self.bios.get_mut(&whole) {
-            Some(bio) => _ = bio.given.get_or_insert(at),
-            None => self.counts.unasked += 1,
+            Some(bio) => _ = bio.issued_at.get_or_insert(at),
+            None => self.counts.unqueued += 1,
         }
     }
 
     fn split(&mut self, part: Id, whole: Id) {
-        let whole = self.parts.get(&whole).copied().unwrap_or(whole);
+        let whole = self.parents.get(&whole).copied().unwrap_or(whole);
         let Some(bio) = self.bios.get_mut(&whole) else { return };
         if bio.row.is_some() {
-            // Device mapper tells of a part again when it splits that.
-            if self.parts.insert(part, whole).is_none() {
-                bio.parts_out += 1;
+            // Device mapper reports a part again when it splits that part.
+            if self.parents.insert(part, whole).is_none() {
+                bio.parts_in_flight += 1;
             }
         } else {
-            // Only its asker is of interest.
+            // Only the process and the queue time are needed.
             let copy = *bio;
             self.bios.insert(part, copy);
         }
     }
 
-    fn done(&mut self, at: Nanos, id: Id, error: i32) {
-        if let Some(Given { row: key, .. }) = self.requests.remove(&id) {
+    fn completed(&mut self, at: Nanos, id: Id, error: i32) {
+        if let Some(IssuedRequest { row: key, .. }) = self.requests.remove(&id) {
             self.counts.failed += u64::from(error != 0);
-            return self.order.settle(key, |row| row.latency = Some(at - row.at));
+            return self.rows.complete(key, |row| row.latency = Some(at - row.at));
         }
-        let (whole, is_part) = match self.parts.remove(&id) {
+        let (whole, is_part) = match self.parents.remove(&id) {
             Some(whole) => (whole, true),
             None => (id, false),
         };
@@ -244,44 +245,44 @@ impl Pairing {
             bio.error = error;
         }
         if is_part {
-            bio.parts_out = bio.parts_out.saturating_sub(1);
+            bio.parts_in_flight = bio.parts_in_flight.saturating_sub(1);
         } else {
-            bio.rest_done = true;
+            bio.rest_completed = true;
         }
-        if bio.rest_done && bio.parts_out == 0 {
-            let Bio { asked, given, error, .. } = *bio;
+        if bio.rest_completed && bio.parts_in_flight == 0 {
+            let Bio { queued_at, issued_at, error, .. } = *bio;
             self.bios.remove(&whole);
-            if error == AGAIN && given.is_none() {
-                self.counts.begun -= 1;
-                self.counts.refused += 1;
-                return self.order.remove(key);
+            if error == BLK_STS_AGAIN && issued_at.is_none() {
+                self.counts.started -= 1;
+                self.counts.would_block += 1;
+                return self.rows.remove(key);
             }
             self.counts.failed += u64::from(error != 0);
-            self.order.settle(key, |row| {
-                row.queued = given.map(|given| given - asked);
-                row.latency = Some(at - given.unwrap_or(asked));
+            self.rows.complete(key, |row| {
+                row.queued = issued_at.map(|issued_at| issued_at - queued_at);
+                row.latency = Some(at - issued_at.unwrap_or(queued_at));
             });
         }
     }
 
-    fn begin(&mut self, at: Nanos, what: What, process: Process, queued: Option<Nanos>) -> Option<Key> {
-        let device = self.devices.get(usize::from(what.device))?;
-        if at < Nanos(0) || at > self.until {
+    fn insert_row(&mut self, at: Nanos, io: Io, process: Process, queued: Option<Nanos>) -> Option<Key> {
+        let device = self.devices.get(usize::from(io.device))?;
+        if at < Nanos(0) || at > self.end {
             return None;
         }
         // A request without data may carry any position.
-        let (sector, sectors) = match u64::from(what.bytes) / SECTOR_BYTES {
+        let (sector, sectors) = match u64::from(io.bytes) / SECTOR_BYTES {
             0 => (Sector(0), Sectors(0)),
-            sectors => (Sector(what.sector.saturating_sub(device.first.0)), Sectors(sectors)),
+            sectors => (Sector(io.sector.saturating_sub(device.first.0)), Sectors(sectors)),
         };
-        self.counts.begun += 1;
-        Some(self.order.insert(Request {
-            device: DeviceId(what.device.into()),
-            flags: what.flags,
+        self.counts.started += 1;
+        Some(self.rows.insert(Request {
+            device: DeviceId(io.device.into()),
+            flags: io.flags,
             queued,
             pid: (process != Process::default()).then_some(process.pid),
             comm: process.comm,
-            ..Request::new(at, what.op, sector, sectors)
+            ..Request::new(at, io.op, sector, sectors)
         }))
     }
 
@@ -289,23 +290,23 @@ impl Pairing {
         self.devices.get(usize::from(device)).map(|device| device.layer)
     }
 
-    /// Nobody knows any more whose end comes next at an address.
-    fn give_up_all(&mut self) {
-        self.parts.clear();
+    /// After a loss of events, the next completion at an address may belong to another request.
+    fn abandon_all(&mut self) {
+        self.parents.clear();
         let rows = take(&mut self.bios).into_values().filter_map(|bio| bio.row);
-        for key in rows.chain(take(&mut self.requests).into_values().map(|given| given.row)) {
-            self.order.give_up(key);
+        for key in rows.chain(take(&mut self.requests).into_values().map(|request| request.row)) {
+            self.rows.abandon(key);
         }
     }
 
-    /// Bios that are no rows have no end here either: their request has it. Old ones are dropped now and then, and so are
-    /// those whose row has left without its end.
-    fn forget_old(&mut self, now: Nanos) {
-        if self.bios.len() >= self.forget_at {
-            let waits = |bio: &Bio| bio.row.is_some_and(|row| self.order.holds(row));
-            self.bios.retain(|_, bio| now - bio.asked < FORGET_AFTER || waits(bio));
-            self.parts.retain(|_, whole| self.bios.contains_key(whole));
-            self.forget_at = REMEMBERED.max(2 * self.bios.len());
+    /// Bios that are not rows are never completed here, as the event comes for their request. Drops old ones from time
+    /// to time, and bios whose row was released without a completion.
+    fn prune(&mut self, now: Nanos) {
+        if self.bios.len() >= self.prune_at {
+            let waits = |bio: &Bio| bio.row.is_some_and(|row| self.rows.contains(row));
+            self.bios.retain(|_, bio| now - bio.queued_at < BIO_TIMEOUT || waits(bio));
+            self.parents.retain(|_, whole| self.bios.contains_key(whole));
+            self.prune_at = MAX_BIOS.max(2 * self.bios.len());
         }
     }
 }

@@ -9,181 +9,183 @@ use crate::device::{BlockDevice, Layer, refuse_overlaps};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::options::{Level, Options};
-use crate::pairing::{Pairing, Recorded};
-use crate::saving::{Pace, Saving};
+use crate::pairing::{Pairing, RecordedDevice};
+use crate::writer_thread::{CheckpointSchedule, WriterThread};
 
-/// How often the ring is emptied when there is no hurry.
-const TICK: Duration = Duration::from_millis(20);
+/// How often the ring is drained when it is not filling up.
+const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long the end of the recording waits for requests that are still out.
-const PATIENCE_NS: u64 = 2_000_000_000;
+/// How long the end of the recording waits for requests in flight.
+const IN_FLIGHT_TIMEOUT_NS: u64 = 2_000_000_000;
 
-/// Rows that go to the file together, unless it is time to keep those that there are.
-const BATCH: usize = 4096;
+/// Rows handed to the writer thread at once, except when a checkpoint is due.
+const BATCH_ROWS: usize = 4096;
 
-/// Events that are taken before anything else is looked at.
-const DRAIN: usize = 1 << 16;
+/// Events drained at once, before the recorder does anything else.
+const DRAIN_EVENTS: usize = 1 << 16;
 
-/// How far a recording is.
+/// Progress of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Since its start.
     pub elapsed: Duration,
-    /// Requests that were seen.
+    /// Requests seen so far.
     pub requests: u64,
     /// Events that were lost because the ring was full.
     pub lost_events: u64,
 }
 
-/// A recording that is going on.
+/// A recording in progress.
 pub struct Recorder {
     kernel: Kernel,
     pairing: Pairing,
     devices: Vec<BlockDevice>,
     level: Level,
     zero_ns: u64,
-    strange_events: u64,
+    malformed_events: u64,
     rows: Vec<Request>,
-    counted: Metadata,
+    /// What is known of the recording without the counters of the kernel and of the pairing.
+    metadata: Metadata,
 }
 
 impl Recorder {
-    /// Starts to record those devices.
+    /// Starts recording the devices.
     ///
     /// # Errors
-    /// If they overlap, or the kernel does not let it.
+    /// If devices overlap, or the kernel refuses the eBPF program.
     pub fn start(devices: Vec<BlockDevice>, options: &Options) -> Result<Self> {
         refuse_overlaps(&devices)?;
-        // Loading takes a while that is no part of the recording.
+        // Loading takes a while; the recording's zero comes after it.
         let kernel = Kernel::load(&devices, options)?;
         let zero_ns = now(ClockId::Monotonic);
         let unix_ns = now(ClockId::Realtime).cast_signed();
         let clocks = Clocks { unix_ns, monotonic_ns: zero_ns.cast_signed() };
-        let recorded = devices.iter().map(|d| Recorded { layer: d.layer, first: d.first() }).collect();
+        let recorded = devices.iter().map(|d| RecordedDevice { layer: d.layer, first: d.first() }).collect();
         let pairing = Pairing::new(options.level, recorded, zero_ns);
-        let counted = Metadata { epoch_unix_ns: Some(unix_ns), clocks: Some(clocks), ..known(&devices, options) };
+        let metadata =
+            Metadata { epoch_unix_ns: Some(unix_ns), clocks: Some(clocks), ..initial_metadata(&devices, options) };
         let level = options.level;
-        Ok(Self { kernel, pairing, devices, level, zero_ns, strange_events: 0, rows: Vec::new(), counted })
+        Ok(Self { kernel, pairing, devices, level, zero_ns, malformed_events: 0, rows: Vec::new(), metadata })
     }
 
-    /// What is known of the recording by now.
-    fn metadata(&self) -> Metadata {
-        let mut metadata = self.counted.clone();
+    /// The footer as of now.
+    fn footer(&self) -> Metadata {
+        let mut metadata = self.metadata.clone();
         metadata.counts.lost_events = self.lost_events();
-        metadata.counts.unmatched = self.pairing.order().given_up();
+        metadata.counts.unmatched = self.pairing.rows().abandoned();
         for notice in self.notices() {
             metadata.notice(notice);
         }
         metadata
     }
 
-    /// Records into `writer` until `go_on` says no; it is asked many times a second. Returns what the footer says, and
-    /// what `writer` could not hold, one sentence each.
+    /// Records into `writer` until `go_on` returns false; it is called many times a second. Returns the footer, and
+    /// what `writer` could not represent, one sentence each.
     ///
     /// # Errors
-    /// If the file can't be written: what was written until then may stay under a hidden name, which is told. If the kernel
-    /// hands out no more events: the file is ended with those that there were.
+    /// If the file cannot be written: the part written so far may remain in a hidden file, which the error names. If
+    /// the kernel delivers no more events: the file then ends with the events that arrived.
     pub fn run(
         mut self,
         writer: Box<dyn Writer<Request>>,
         mut go_on: impl FnMut(&Progress) -> bool,
     ) -> Result<(Metadata, Vec<String>)> {
-        let file = Saving::start(writer);
-        let went = self.go(&file, &mut go_on).and_then(|()| self.await_the_last(&file));
-        if went.is_err() {
-            // What the ring holds can be read even so.
-            self.read_out(&file);
+        let file = WriterThread::start(writer);
+        let outcome = self.record_until(&file, &mut go_on).and_then(|()| self.await_in_flight(&file));
+        if outcome.is_err() {
+            // Events already in the ring can still be read.
+            self.drain_ring(&file);
         }
-        self.pairing.finish(&mut self.rows);
-        self.hand_over(&file);
-        let metadata = if went.is_ok() { self.metadata() } else { self.so_far() };
+        self.pairing.release_all(&mut self.rows);
+        self.send_rows(&file);
+        let metadata = if outcome.is_ok() { self.footer() } else { self.incomplete_footer() };
         self.kernel.stop();
-        // If it could not be written, this tells why.
+        // A write error takes precedence over the error of the recording.
         let notes = file.finish(metadata.clone())?;
-        went.map(|()| (metadata, notes)).map_err(|error| Error::CutShort(error.into()))
+        outcome.map(|()| (metadata, notes)).map_err(|error| Error::StoppedEarly(error.into()))
     }
 
-    /// Until it is to end, or the file can't be written any more.
-    fn go(&mut self, file: &Saving, go_on: &mut impl FnMut(&Progress) -> bool) -> Result<()> {
-        let mut pace = Pace::default();
+    /// Records until `go_on` returns false or the file can no longer be written.
+    fn record_until(&mut self, file: &WriterThread, go_on: &mut impl FnMut(&Progress) -> bool) -> Result<()> {
+        let mut schedule = CheckpointSchedule::default();
         loop {
             let progress = self.progress();
             if !go_on(&progress) {
                 return Ok(());
             }
-            self.kernel.wait(TICK)?;
+            self.kernel.wait(DRAIN_INTERVAL)?;
             self.drain();
             self.pairing.release(&mut self.rows);
-            let is_due = pace.is_due(progress.elapsed);
-            if is_due || self.rows.len() >= BATCH {
-                self.hand_over(file);
+            let is_due = schedule.is_due(progress.elapsed);
+            if is_due || self.rows.len() >= BATCH_ROWS {
+                self.send_rows(file);
             }
             if is_due {
-                file.keep(self.so_far());
+                file.checkpoint(self.incomplete_footer());
             }
-            if file.is_over() {
+            if file.has_ended() {
                 return Err(Error::WriterGone);
             }
         }
     }
 
-    fn hand_over(&mut self, file: &Saving) {
+    fn send_rows(&mut self, file: &WriterThread) {
         for row in &self.rows {
-            self.counted.count_request(row);
+            self.metadata.count_request(row);
         }
-        file.take(std::mem::take(&mut self.rows));
+        file.write(std::mem::take(&mut self.rows));
     }
 
-    /// The footer of a recording that was not ended in good order.
-    fn so_far(&self) -> Metadata {
-        let mut metadata = self.metadata();
+    /// The footer of a recording that was cut short.
+    fn incomplete_footer(&self) -> Metadata {
+        let mut metadata = self.footer();
         metadata.complete = false;
         metadata
     }
 
-    /// Lets the requests end that began in time.
-    fn await_the_last(&mut self, file: &Saving) -> Result<()> {
-        self.read_out(file);
-        let end = now(ClockId::Monotonic) + PATIENCE_NS;
-        while self.pairing.order().awaited() > 0 && now(ClockId::Monotonic) < end {
-            self.kernel.wait(TICK)?;
+    /// Waits for requests that began before the end of the recording.
+    fn await_in_flight(&mut self, file: &WriterThread) -> Result<()> {
+        self.drain_ring(file);
+        let end = now(ClockId::Monotonic) + IN_FLIGHT_TIMEOUT_NS;
+        while self.pairing.rows().in_flight() > 0 && now(ClockId::Monotonic) < end {
+            self.kernel.wait(DRAIN_INTERVAL)?;
             self.drain();
         }
         Ok(())
     }
 
-    /// Ends the recording now, but takes all that the ring holds.
-    fn read_out(&mut self, file: &Saving) {
+    /// Ends the recording now, and drains the ring.
+    fn drain_ring(&mut self, file: &WriterThread) {
         self.pairing.end_at(now(ClockId::Monotonic));
-        // Where events come faster than they are read it is never empty.
-        while !self.drain() && !self.pairing.is_past_the_end() {
+        // If events arrive faster than they are read, the ring is never empty.
+        while !self.drain() && !self.pairing.is_past_end() {
             self.pairing.release(&mut self.rows);
-            self.hand_over(file);
+            self.send_rows(file);
         }
     }
 
-    /// Takes what the ring holds, so much at most; tells whether it was all.
+    /// Drains the ring of at most [`DRAIN_EVENTS`] events; returns whether it is empty.
     fn drain(&mut self) -> bool {
-        // The time is taken before: an event that is not in the ring by then can be older only by a little.
+        // Read before draining: an event that arrives later can be older than this only by a little.
         let before = now(ClockId::Monotonic);
-        let drained = self.kernel.drain(DRAIN, |event| self.pairing.take(event));
-        self.strange_events += drained.strange;
-        if drained.empty {
-            self.pairing.found_empty(before);
+        let drained = self.kernel.drain(DRAIN_EVENTS, |event| self.pairing.push(event));
+        self.malformed_events += drained.malformed;
+        if drained.is_empty {
+            self.pairing.ring_empty_at(before);
         }
-        drained.empty
+        drained.is_empty
     }
 
     fn progress(&self) -> Progress {
         Progress {
             elapsed: Duration::from_nanos(now(ClockId::Monotonic) - self.zero_ns),
-            requests: self.pairing.counts().begun,
+            requests: self.pairing.counts().started,
             lost_events: self.lost_events(),
         }
     }
 
     fn lost_events(&self) -> u64 {
-        self.kernel.lost_events() + self.strange_events
+        self.kernel.lost_events() + self.malformed_events
     }
 
     fn notices(&self) -> Vec<String> {
@@ -192,7 +194,7 @@ impl Recorder {
             Level::Driver => "at level D: requests as issued to the driver",
         };
         let mut notices = vec![format!(
-            // Of the recording itself: rows may be moved in time later, and this stays.
+            // The time of the recording's own zero. It stays true when rows are shifted in time later.
             "recorded {level}; started at {} ns of CLOCK_MONOTONIC; kernel {}",
             self.zero_ns,
             rustix::system::uname().release().to_string_lossy()
@@ -202,7 +204,7 @@ impl Recorder {
                 notices.push(format!("{} is bio-based: levels Q and D are the same", device.name));
             }
             if let Some(partition) = device.partition {
-                // The kernel's half finds the first one that lies on the disk.
+                // The eBPF program attributes such flushes to the first recorded device on the disk.
                 let first = self.devices[..index].iter().find(|other| other.disk_name == device.disk_name);
                 notices.push(format!(
                     "{} is a partition: sectors count from its start, sector {} of {}{}",
@@ -218,7 +220,7 @@ impl Recorder {
                 ));
             }
         }
-        notices.extend(self.devices.iter().filter_map(BlockDevice::absence));
+        notices.extend(self.devices.iter().filter_map(BlockDevice::missing_medium));
         let counts = self.pairing.counts();
         let mut count = |number: u64, what: &str| {
             if number > 0 {
@@ -230,17 +232,20 @@ impl Recorder {
             self.kernel.skipped_events(),
             "events at most skipped by the kernel, because the recorder was busy with another on that CPU",
         );
-        count(self.pairing.order().late(), "requests arrived too late for sorting, and have a later time");
+        count(self.pairing.rows().late(), "requests arrived too late for sorting, and have a later time");
         count(counts.failed, "requests failed; they are in the load");
         count(counts.requeued, "requeues by the driver (busy or retry); each request is one row");
         count(
             self.kernel.other_commands(),
             "commands left out, as a load cannot hold them (zone management, passthrough)",
         );
-        count(counts.refused, "requests with REQ_NOWAIT failed with EAGAIN and are left out: they are submitted again");
-        if counts.begun == 0 {
+        count(
+            counts.would_block,
+            "requests with REQ_NOWAIT failed with EAGAIN and are left out: they are submitted again",
+        );
+        if counts.started == 0 {
             count(
-                counts.unasked,
+                counts.unqueued,
                 "requests issued without being queued on this device, as on a path of a multipath device: record the \
                  multipath device, or the path at --level D",
             );
@@ -249,10 +254,10 @@ impl Recorder {
     }
 }
 
-/// What is known of a recording of these devices before it starts.
-pub fn known(devices: &[BlockDevice], options: &Options) -> Metadata {
+/// The metadata of a recording before it starts.
+pub fn initial_metadata(devices: &[BlockDevice], options: &Options) -> Metadata {
     let mut metadata = Metadata::new(Kind::Load, "record");
-    // Text keeps nothing else that tells where it comes from.
+    // In text formats the preamble is the only record of the origin.
     metadata.source.preamble = match options.note.as_str() {
         "" => format!("Recorded by iosonar: {}", names(devices)),
         note => note.to_owned(),

@@ -44,8 +44,8 @@ pub struct Args {
     /// The device to record: a disk, a partition, a loop device, …; repeat for several devices
     #[arg(long, short, required = true, value_name = "DEV", num_args = 1..)]
     device: Vec<PathBuf>,
-    /// Duration of the recording: 90, 1.5s, 10m, 2h; COMMAND may end it earlier [default: until Ctrl-C, or until COMMAND
-    /// ends]
+    /// Duration of the recording: 90, 1.5s, 10m, 2h; COMMAND may end it earlier [default: until Ctrl-C, or until
+    /// COMMAND ends]
     #[arg(long, short = 't', value_name = "TIME", value_parser = duration::parse)]
     duration: Option<Duration>,
     /// The event at which requests are recorded
@@ -93,7 +93,7 @@ impl Args {
         };
         // Before the hidden file exists, so that a signal cannot leave it behind.
         let orders = Orders::note().context("cannot handle signals")?;
-        let writer = begin(&output, &iosonar_record::known(&devices, &options))?;
+        let writer = begin(&output, &iosonar_record::initial_metadata(&devices, &options))?;
         // Another recording may have created it in the meantime.
         refuse_existing(&output)?;
         let recorder = Recorder::start(devices, &options)?;

@@ -1,4 +1,4 @@
-//! What the tests of `record` and `check` have in common: devices, requests, and a recording around them.
+//! Shared by the tests of `record` and `check`: devices, requests, and a recording around them.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -11,10 +11,10 @@ use tempfile::TempDir;
 
 /// Runs iosonar to its end.
 pub fn iosonar(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_iosonar")).args(arguments).output().expect("it runs")
+    Command::new(env!("CARGO_BIN_EXE_iosonar")).args(arguments).output().expect("a child process")
 }
 
-/// Runs a program of the system, which must succeed.
+/// Runs a system program, which must succeed.
 pub fn run(program: &str, arguments: &[&str]) {
     let output = Command::new(program).args(arguments).output().unwrap_or_else(|e| panic!("{program}: {e}"));
     assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
@@ -23,28 +23,28 @@ pub fn run(program: &str, arguments: &[&str]) {
 /// All rows of a load, and its footer.
 pub fn read_load(path: &Path) -> (Vec<Request>, Metadata) {
     let Opened::Load(mut reader) = iosonar_trace::open(path).expect("a load was written") else {
-        panic!("{} is no load", path.display());
+        panic!("{} is not a load", path.display());
     };
     let mut rows = Vec::new();
-    while let Some(row) = reader.next().expect("it is whole") {
+    while let Some(row) = reader.next().expect("a readable row") {
         rows.push(row);
     }
     (rows, reader.metadata().clone())
 }
 
-/// The name that the kernel knows this thread by.
+/// The name of this thread in the kernel.
 pub fn thread_name() -> String {
     fs::read_to_string("/proc/thread-self/comm").expect("every thread has a name").trim_end().to_owned()
 }
 
-/// A recording that goes on around what the test does.
+/// A recording in progress while the test does I/O.
 pub struct Recording {
     child: Child,
     folder: TempDir,
 }
 
 impl Recording {
-    /// Comes back when the recording has begun: the command that it records says so.
+    /// Returns when the recording has started: its command prints a line then.
     pub fn start(arguments: &[&str]) -> Self {
         iosonar_testing::default_signals();
         let folder = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
@@ -53,16 +53,16 @@ impl Recording {
             .args(arguments)
             .arg("--output")
             .arg(folder.path().join("a.load.parquet"))
-            .args(["--", "sh", "-c", "echo begun; read -r end"])
+            .args(["--", "sh", "-c", "echo started; read -r end"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .expect("it runs");
+            .expect("a child process");
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().expect("a pipe")).read_line(&mut line).expect("a line");
-        if line != "begun\n" {
-            panic!("the recording did not begin: {:?}", child.wait_with_output());
+        if line != "started\n" {
+            panic!("the recording did not start: {:?}", child.wait_with_output());
         }
         Self { child, folder }
     }
@@ -72,27 +72,27 @@ impl Recording {
         run("kill", &[&format!("-{name}"), &self.child.id().to_string()]);
     }
 
-    /// Ends the command, and does not wait for the recorder.
+    /// Ends the command without waiting for the recorder.
     pub fn end_command(&mut self) {
         drop(self.child.stdin.take());
     }
 
-    /// Ends it and reads what was written.
+    /// Stops the recording and reads its file.
     pub fn stop(self) -> (Vec<Request>, Metadata) {
         read_load(&self.keep().path().join("a.load.parquet"))
     }
 
-    /// Ends it and hands over the folder in which `a.load.parquet` is.
+    /// Stops the recording and returns the folder with `a.load.parquet`.
     pub fn keep(mut self) -> TempDir {
         self.end_command();
-        let output = self.child.wait_with_output().expect("it ends");
-        // `read` at the end of its input says 1.
+        let output = self.child.wait_with_output().expect("an exit status");
+        // `read` returns 1 at the end of its input.
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         self.folder
     }
 }
 
-/// A device that is read and written past the page cache, one request at a time.
+/// A device opened with `O_DIRECT`: one request at a time, past the page cache.
 pub struct Direct {
     file: File,
 }
@@ -118,13 +118,13 @@ impl Direct {
     }
 }
 
-/// Direct requests want memory at the border of a page.
+/// `O_DIRECT` requires page-aligned memory.
 fn aligned(memory: &mut [u8], bytes: usize) -> &mut [u8] {
     let skip = memory.as_ptr().align_offset(4096);
     &mut memory[skip..skip + bytes]
 }
 
-/// A compressed device in memory, which takes bios as they are; removed when dropped.
+/// A compressed device in memory, which is bio-based; removed when dropped.
 pub struct Zram {
     number: u32,
     path: PathBuf,
@@ -150,7 +150,7 @@ impl Drop for Zram {
     }
 }
 
-/// The kernel's own trace of one tracepoint of the block layer, for one device.
+/// The kernel's trace of one block layer tracepoint, for one device.
 pub struct Tracing {
     tracefs: TempDir,
     instance: PathBuf,
@@ -162,7 +162,7 @@ impl Tracing {
         run("mount", &["-t", "tracefs", "tracefs", &tracefs.path().to_string_lossy()]);
         let instance = tracefs.path().join("instances").join(format!("iosonar-test-{}", std::process::id()));
         let tracing = Self { tracefs, instance };
-        fs::create_dir(&tracing.instance).expect("an instance of its own");
+        fs::create_dir(&tracing.instance).expect("a trace instance");
         let write = |file: &str, text: &str| {
             fs::write(tracing.instance.join(file), text).unwrap_or_else(|e| panic!("tracefs: {file}: {e}"));
         };

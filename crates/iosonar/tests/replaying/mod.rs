@@ -1,4 +1,4 @@
-//! What the tests of `replay` and `recover` have in common: a folder with loads and targets, a run in it, what it left.
+//! Shared by the tests of `replay` and `recover`: a folder with loads and targets, a run in it, and its result.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 pub const MIB: u64 = 1 << 20;
 
-/// Runs a program of the system, which must succeed.
+/// Runs a system program, which must succeed.
 pub fn run(program: &str, arguments: &[&OsStr]) {
     let output = Command::new(program).args(arguments).output().unwrap_or_else(|e| panic!("{program}: {e}"));
     assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
@@ -22,26 +22,26 @@ pub fn run(program: &str, arguments: &[&OsStr]) {
 /// A row of a load: seconds, sector, sectors, `R` or `W`.
 pub type Row = (f64, u64, u64, char);
 
-/// A load in the classic text.
+/// A load in the classic text format.
 pub fn text(rows: &[Row]) -> String {
     let lines = rows.iter().map(|(at, sector, sectors, op)| format!("{at:.9} ; {sector} ; {sectors} ; {op}\n"));
     "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n".to_owned() + &lines.collect::<String>()
 }
 
-/// Requests side by side, one each millisecond, every third a read.
-pub fn side_by_side(requests: u64, sectors: u64) -> Vec<Row> {
+/// Adjacent requests, one each millisecond, every third a read.
+pub fn adjacent_requests(requests: u64, sectors: u64) -> Vec<Row> {
     (0..requests).map(|i| (i as f64 / 1e3, i * sectors, sectors, if i % 3 == 0 { 'R' } else { 'W' })).collect()
 }
 
-/// A file of ones that is known as a target, where its file system can keep that.
-pub fn known_target(path: &Path, bytes: u64) {
+/// A file of ones that is marked as an iosonar target, if its file system has extended attributes.
+pub fn marked_target(path: &Path, bytes: u64) {
     fs::write(path, vec![1; bytes as usize]).expect("a file");
-    let file = File::open(path).expect("it is there");
-    file.sync_all().expect("it is durable");
+    let file = File::open(path).expect("just written");
+    file.sync_all().expect("fsync");
     iosonar_replay::device::content::mark(&file);
 }
 
-/// A folder in memory in which a test has its loads, its targets and its results.
+/// A folder in memory for a test's loads, targets and results.
 pub struct Bench {
     folder: TempDir,
 }
@@ -61,7 +61,7 @@ impl Bench {
         self.folder.path().join(name)
     }
 
-    /// Names of what lies in it, in order.
+    /// Names of the files in it, sorted.
     pub fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).expect("a folder");
         let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
@@ -69,7 +69,7 @@ impl Bench {
         names
     }
 
-    /// A file of that text.
+    /// A file with that text.
     pub fn text(&self, name: &str, text: &str) -> PathBuf {
         fs::write(self.path(name), text).expect("a file");
         self.path(name)
@@ -80,7 +80,7 @@ impl Bench {
         self.text("a.load", &text(rows))
     }
 
-    /// A load of requests that the classic text has no words for.
+    /// A load with operations or flags that the classic text cannot represent.
     pub fn parquet(&self, requests: &[Request]) -> PathBuf {
         let path = self.path("a.load.parquet");
         let known = Metadata::new(Kind::Load, "test");
@@ -125,47 +125,46 @@ impl Bench {
     }
 
     /// Replays to the end.
-    pub fn replay(&self, load: &Path, target: &Path, more: &[&str]) -> Ran {
-        Ran::of(self.command(load, target, more).output().expect("it runs"), self.path("r.replay.parquet"))
+    pub fn replay(&self, load: &Path, target: &Path, more: &[&str]) -> Finished {
+        Finished::of(self.command(load, target, more).output().expect("a child process"), self.path("r.replay.parquet"))
     }
 
-    /// Begins a replay, and comes back when requests of it are through.
-    pub fn begin(&self, load: &Path, target: &Path, more: &[&str]) -> Running {
-        self.begin_as("r.replay.parquet", load, target, more)
+    /// Starts a replay, and returns when its first requests are in the journal.
+    pub fn start(&self, load: &Path, target: &Path, more: &[&str]) -> Running {
+        self.start_as("r.replay.parquet", load, target, more)
     }
 
-    /// The same where the result gets that name.
-    pub fn begin_as(&self, result: &str, load: &Path, target: &Path, more: &[&str]) -> Running {
-        let child = self.command(load, target, more).spawn().expect("it runs");
+    /// The same with another name for the result.
+    pub fn start_as(&self, result: &str, load: &Path, target: &Path, more: &[&str]) -> Running {
+        let child = self.command(load, target, more).spawn().expect("a child process");
         let running = Running { child: Some(child), result: self.path(result) };
         let journal = self.path(&format!("{result}.journal"));
-        // It grows with the first entries that were flushed; the header alone is smaller than that.
-        let begun = || fs::metadata(&journal).is_ok_and(|m| m.len() > HEADER_AT_MOST);
-        wait_until("the journal has entries", begun);
+        // The journal grows when its first entries are flushed; the header alone is smaller than that.
+        wait_until("the journal has entries", || fs::metadata(&journal).is_ok_and(|m| m.len() > MAX_HEADER));
         running
     }
 }
 
 /// Larger than a journal's header, smaller than one with a hundred and thirty entries.
-const HEADER_AT_MOST: u64 = 12_288;
+const MAX_HEADER: u64 = 12_288;
 
-/// Waits, as long as a machine under load may need.
-pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
+/// Waits up to a minute, for machines under load.
+pub fn wait_until(description: &str, condition: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < Duration::from_secs(60), "timed out waiting until {description}");
         thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// The process and those that it started, as a supervisor its worker.
-pub fn family(process: u32) -> Vec<u32> {
+/// The process and its descendants, such as a supervisor and its worker.
+pub fn process_tree(process: u32) -> Vec<u32> {
     let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
-    let children = children.split_whitespace().filter_map(|id| id.parse().ok()).flat_map(family);
+    let children = children.split_whitespace().filter_map(|id| id.parse().ok()).flat_map(process_tree);
     std::iter::once(process).chain(children).collect()
 }
 
-/// A replay that goes on.
+/// A replay in progress.
 pub struct Running {
     child: Option<Child>,
     result: PathBuf,
@@ -173,7 +172,7 @@ pub struct Running {
 
 impl Running {
     pub fn id(&self) -> u32 {
-        self.child.as_ref().expect("it runs").id()
+        self.child.as_ref().expect("a child process").id()
     }
 
     pub fn signal(&self, name: &str) {
@@ -182,13 +181,13 @@ impl Running {
 
     /// Kills the process that does the I/O, not its supervisor.
     pub fn kill_worker(&self) {
-        let worker = family(self.id())[1];
+        let worker = process_tree(self.id())[1];
         run("kill", &["-KILL".as_ref(), worker.to_string().as_ref()]);
     }
 
-    pub fn end(mut self) -> Ran {
-        let child = self.child.take().expect("it runs");
-        Ran::of(child.wait_with_output().expect("it ends"), self.result.clone())
+    pub fn end(mut self) -> Finished {
+        let child = self.child.take().expect("a child process");
+        Finished::of(child.wait_with_output().expect("an exit status"), self.result.clone())
     }
 }
 
@@ -202,35 +201,34 @@ impl Drop for Running {
     }
 }
 
-/// What a replay left.
+/// A finished replay: exit code, output and result.
 #[derive(Debug)]
-pub struct Ran {
+pub struct Finished {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
     pub result: PathBuf,
 }
 
-impl Ran {
+impl Finished {
     pub fn of(output: Output, result: PathBuf) -> Self {
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr), result }
     }
 
-    /// It must have ended like this.
+    /// Asserts the exit code.
     pub fn with_code(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "stdout: {}\nstderr: {}", self.stdout, self.stderr);
         self
     }
 
-    /// It could not be done, or was not to be asked for, and said all of this; nothing was left behind.
+    /// Asserts exit code 1 or 2, and an error with all of these words.
     pub fn refused(self, words: &[&str]) -> Self {
         assert!(matches!(self.code, Some(1 | 2)), "{:?}: {}", self.code, self.stderr);
-        let ran = self;
         for word in words {
-            assert!(ran.stderr.contains(word), "no {word:?} in: {}", ran.stderr);
+            assert!(self.stderr.contains(word), "no {word:?} in: {}", self.stderr);
         }
-        ran
+        self
     }
 
     pub fn rows(&self) -> Vec<IoResult> {
@@ -241,12 +239,12 @@ impl Ran {
         read_run(&self.result).1
     }
 
-    /// The closing statistics, as the result keeps them.
+    /// The closing statistics from the result's footer.
     pub fn statistics(&self) -> Value {
         self.run()["statistics"].clone()
     }
 
-    /// What the result says about the run, as JSON.
+    /// The `run` entry of the footer, as JSON.
     pub fn run(&self) -> Value {
         serde_json::to_value(self.footer().run.expect("a run")).expect("plain data")
     }
@@ -262,10 +260,10 @@ impl Ran {
 /// All rows of a result, and its footer.
 pub fn read_run(path: &Path) -> (Vec<IoResult>, Metadata) {
     let Opened::Run(mut reader) = iosonar_trace::open(path).expect("a result was written") else {
-        panic!("{} is no result", path.display());
+        panic!("{} is not a result", path.display());
     };
     let mut rows = Vec::new();
-    while let Some(row) = reader.next().expect("it is whole") {
+    while let Some(row) = reader.next().expect("a readable row") {
         rows.push(row);
     }
     (rows, reader.metadata().clone())

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The few fields of the kernel's structures that the recorder reads, by name only: where they lie on the kernel at
- * hand is found from its BTF when the program is loaded (CO-RE). Every name here must be spelled as in the kernel.
+ * The fields of kernel structures that the recorder reads, by name only: the loader finds their offsets in the BTF of
+ * the running kernel (CO-RE). Every name must be spelled as in the kernel.
  */
 #ifndef IOSONAR_KERNEL_H
 #define IOSONAR_KERNEL_H
@@ -53,7 +53,7 @@ struct request {
 
 #pragma clang attribute pop
 
-/* The values are the kernel's own, found at load time; those here only have to differ. */
+/* The loader puts in the kernel's values; those here only have to differ from each other. */
 enum req_flag_bits {
 	__REQ_SYNC = 11,
 	__REQ_META = 12,
@@ -62,10 +62,10 @@ enum req_flag_bits {
 	__REQ_RAHEAD = 19,
 };
 
-/* What a loader is to do for `__builtin_preserve_enum_value`: put in the enumerator's value (BPF_ENUMVAL_VALUE). */
+/* The relocation `BPF_ENUMVAL_VALUE`: the loader puts in the enumerator's value. */
 #define kernel_bit(name) (1u << __builtin_preserve_enum_value(*(enum req_flag_bits *)name, 1))
 
-/* The operations of the block layer (enum req_op): the same numbers since 4.10, under two names of the type. */
+/* The operations of the block layer (enum req_op). Same numbers since 4.10; the type was renamed. */
 #define REQ_OP_MASK 0xffu
 #define REQ_OP_READ 0
 #define REQ_OP_WRITE 1
@@ -73,9 +73,9 @@ enum req_flag_bits {
 #define REQ_OP_DISCARD 3
 #define REQ_OP_SECURE_ERASE 5
 #define REQ_OP_WRITE_ZEROES 9
-#define REQ_OP_DRV_IN 34 /* from here on: the drive's own commands */
+#define REQ_OP_DRV_IN 34 /* from here on: driver-private and passthrough commands */
 
-/* The helpers of the kernel that are called, by their number in its stable interface (enum bpf_func_id). */
+/* The BPF helpers used here, by their numbers in the stable ABI (enum bpf_func_id). */
 static __u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static __u64 (*const bpf_get_current_pid_tgid)(void) = (void *)14;
 static long (*const bpf_get_current_comm)(void *buffer, __u32 size) = (void *)16;

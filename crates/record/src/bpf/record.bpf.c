@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Tells user space what happens to the requests of a few devices, event by event. All thinking (which end belongs to
- * which beginning, which row comes first) is done there, in pairing.rs and order.rs: here is only what must be.
+ * Reports what happens to the requests of a few devices, event by event. Matching completions and sorting are left to
+ * user space (pairing.rs, reorder.rs), to keep the cost in the kernel small.
  *
- *   bio ──QUEUED──┬──────────────(devices without requests)────────────▶ DONE(bio)
- *                 └─▶ request ──ISSUED(request, first bio)──▶ DONE(request)       as the device sees it
- *                          each bio ──BIO_ISSUED(bio)──▶ DONE(bio)                as it was asked for
+ *   bio ──QUEUED──┬──────────────(bio-based devices)─────────────────▶ COMPLETED(bio)
+ *                 └─▶ request ──ISSUED(request, first bio)──▶ COMPLETED(request)  level D
+ *                          each bio ──BIO_ISSUED(bio)──▶ COMPLETED(bio)           level Q
  */
 #include "kernel.h"
 
-/* As in event.rs: a change there is a change here. */
+/* `struct event` is decoded in event.rs: change both together. */
 enum kind {
-	QUEUED = 1,	/* a bio was asked for: id is the bio */
-	ISSUED = 2,	/* a request goes to the driver: id is the request, link its first bio */
-	BIO_ISSUED = 3, /* a bio's request goes to the driver: id is the bio */
-	DONE = 4,	/* id is what was completed */
-	SPLIT = 5,	/* id is a bio made for the first part of the bio `link` */
-	REQUEUED = 6,	/* the driver gave the request id back */
+	QUEUED = 1,	/* a bio was queued: id is the bio */
+	ISSUED = 2,	/* a request was issued to the driver: id is the request, link its first bio */
+	BIO_ISSUED = 3, /* the request of a bio was issued to the driver: id is the bio */
+	COMPLETED = 4,	/* id is the bio or request that completed */
+	SPLIT = 5,	/* id is a new bio, split off the front of the bio `link` */
+	REQUEUED = 6,	/* the driver requeued the request id */
 };
 
 struct event {
 	__u64 time_ns;	/* CLOCK_MONOTONIC */
 	__u64 id;
 	__u64 link;
-	__u64 sector;	/* of the whole disk */
+	__u64 sector;	/* from the start of the disk */
 	__u32 bytes;
 	__u32 pid;	/* the process, not the thread */
 	__u8 kind;
-	__u8 device;	/* which of the devices asked for */
-	__u8 op;	/* REQ_OP_*, with an empty write that flushes made REQ_OP_FLUSH */
+	__u8 device;	/* index of the recorded device */
+	__u8 op;	/* REQ_OP_*; an empty write, which is a flush, is reported as REQ_OP_FLUSH */
 	__u8 flags;	/* as in the load's table */
-	__s16 error;	/* of DONE: what the driver said, 0 for success */
-	__u16 losses;	/* the low bits of LOST_EVENTS by then: a beginning and an end with different ones do not match */
+	__s16 error;	/* of COMPLETED: the driver's error, 0 for success */
+	__u16 losses;	/* low bits of LOST_EVENTS so far: events with different values cannot be paired */
 	char comm[16];
 };
 
@@ -44,19 +44,19 @@ struct event {
 #define DEVICES 16
 #define NONE 0xffffffffu
 
-/* What to record; written before the program is loaded. An element of `part` is 0 where the whole disk is meant. */
+/* What to record; the loader fills it in. An element of `partition` is 0 for a whole disk. */
 const volatile __u32 device_count = 0;
 const volatile __u32 disk[DEVICES] = {};
-const volatile __u32 part[DEVICES] = {};
+const volatile __u32 partition[DEVICES] = {};
 const volatile __u64 first_sector[DEVICES] = {};
 const volatile __u64 end_sector[DEVICES] = {};
-const volatile __u32 each_bio = 0;
+const volatile __u32 per_bio = 0;
 const volatile __u64 wake_bytes = 0;
 
-/* What could not be told: as in kernel.rs. */
+/* Events that could not be reported; kernel.rs has the same indices. */
 enum counter {
 	LOST_EVENTS = 0,    /* the ring had no room */
-	OTHER_COMMANDS = 1, /* neither of what a load can hold: zones, the drive's own commands */
+	OTHER_COMMANDS = 1, /* not representable in a load: zone management, passthrough */
 	COUNTERS = 2,
 };
 __u64 counters[COUNTERS] = {};
@@ -66,7 +66,7 @@ struct {
 	int (*max_entries)[1 << 24];
 } events SEC(".maps");
 
-/* Requests seldom hold more bios than this; what lies beyond counts as lost. */
+/* Requests seldom have more bios than this; further bios count as lost. */
 #define BIOS_PER_REQUEST 1024
 
 static inline void count(enum counter counter)
@@ -87,36 +87,36 @@ static inline int is_recorded(__u32 number)
 	return 0;
 }
 
-/* The device on that disk that the request belongs to. One without data belongs to whole disks, and to a partition
- * if it is addressed to it, or to no one in particular (`addressed` 0: a request that the block layer made itself). */
+/* The recorded device on that disk that a request belongs to. A request without data belongs to the whole disk. It
+ * belongs to a partition if it was submitted to that, or if the block layer made it (`addressed` is 0). */
 static inline __u32 find_device(__u32 number, __u64 sector, __u32 bytes, __u32 addressed)
 {
 	for (__u32 i = 0; i < DEVICES && i < device_count; i++) {
 		if (disk[i] != number)
 			continue;
 		if (bytes ? sector >= first_sector[i] && sector < end_sector[i]
-			  : !part[i] || !addressed || addressed == part[i])
+			  : !partition[i] || !addressed || addressed == partition[i])
 			return i;
 	}
 	return NONE;
 }
 
-/* Whether a bio may concern a recorded device. What is left of one by now lies where all of it lay. */
+/* Whether a bio may be of a recorded device. The rest of a bio after a split is on the same device as all of it. */
 static inline int is_recorded_bio(struct bio *bio)
 {
 	return find_device(disk_number(bio->bi_bdev->bd_disk), bio->bi_iter.bi_sector, bio->bi_iter.bi_size, 0) != NONE;
 }
 
-/* Whether a request may: it may hold bios of several partitions, and a discard may hold some from anywhere. */
+/* The same for a request. It may contain bios of several partitions; the bios of a discard need not be adjacent. */
 static inline int is_recorded_request(struct request *rq)
 {
 	__u32 number = disk_number(rq->q->disk), sectors = rq->__data_len >> 9;
 	__u64 sector = rq->__sector;
-	int is_somewhere = sectors && (rq->cmd_flags & REQ_OP_MASK) != REQ_OP_DISCARD;
+	int has_extent = sectors && (rq->cmd_flags & REQ_OP_MASK) != REQ_OP_DISCARD;
 
 	for (__u32 i = 0; i < DEVICES && i < device_count; i++)
 		if (disk[i] == number &&
-		    (!is_somewhere || (sector < end_sector[i] && sector + sectors > first_sector[i])))
+		    (!has_extent || (sector < end_sector[i] && sector + sectors > first_sector[i])))
 			return 1;
 	return 0;
 }
@@ -128,13 +128,13 @@ static inline __u8 table_flags(__u32 opf)
 	       (opf & kernel_bit(__REQ_PREFLUSH) ? FLAG_PREFLUSH : 0);
 }
 
-static inline int has_a_row(__u32 op)
+static inline int is_recordable(__u32 op)
 {
 	return op <= REQ_OP_DISCARD || op == REQ_OP_SECURE_ERASE || op == REQ_OP_WRITE_ZEROES;
 }
 
-/* The time is taken before the room is: an event that waits for room is not younger for it. */
-static inline struct event *begin(__u8 kind, const void *id)
+/* Reads the clock before it reserves room in the ring: the time of an event excludes the wait for room. */
+static inline struct event *reserve(__u8 kind, const void *id)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
@@ -147,26 +147,26 @@ static inline struct event *begin(__u8 kind, const void *id)
 	return e;
 }
 
-/* The reader looks by itself many times a second; it is only woken when it must hurry, for waking it costs the
- * recorded process time. */
-static inline void end(struct event *e)
+/* The reader polls many times a second. It is woken only if the ring is filling up, as a wake-up costs the recorded
+ * process time. */
+static inline void submit(struct event *e)
 {
 	bpf_ringbuf_submit(e, bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= wake_bytes ? BPF_RB_FORCE_WAKEUP :
 											    BPF_RB_NO_WAKEUP);
 }
 
-static inline void tell(__u8 kind, const void *id, __u64 link, __s32 error)
+static inline void report(__u8 kind, const void *id, __u64 link, __s32 error)
 {
-	struct event *e = begin(kind, id);
+	struct event *e = reserve(kind, id);
 
 	if (!e)
 		return;
 	e->link = link;
 	e->error = error;
-	end(e);
+	submit(e);
 }
 
-static inline void describe(struct event *e, __u32 device, __u32 opf, __u64 sector, __u32 bytes)
+static inline void fill(struct event *e, __u32 device, __u32 opf, __u64 sector, __u32 bytes)
 {
 	__u32 op = opf & REQ_OP_MASK;
 
@@ -189,17 +189,17 @@ int bio_queue(__u64 *ctx)
 
 	if (device == NONE)
 		return 0;
-	if (!has_a_row(opf & REQ_OP_MASK)) {
+	if (!is_recordable(opf & REQ_OP_MASK)) {
 		count(OTHER_COMMANDS);
 		return 0;
 	}
-	e = begin(QUEUED, bio);
+	e = reserve(QUEUED, bio);
 	if (!e)
 		return 0;
-	describe(e, device, opf, sector, bytes);
+	fill(e, device, opf, sector, bytes);
 	e->pid = bpf_get_current_pid_tgid() >> 32;
 	bpf_get_current_comm(e->comm, sizeof(e->comm));
-	end(e);
+	submit(e);
 	return 0;
 }
 
@@ -209,7 +209,7 @@ int split(__u64 *ctx)
 	struct bio *bio = (void *)ctx[0];
 
 	if (is_recorded_bio(bio))
-		tell(SPLIT, bio, (__u64)bio->bi_private, 0);
+		report(SPLIT, bio, (__u64)bio->bi_private, 0);
 	return 0;
 }
 
@@ -226,29 +226,29 @@ int rq_issue(__u64 *ctx)
 	if (!is_recorded(number))
 		return 0;
 	if ((opf & REQ_OP_MASK) >= REQ_OP_DRV_IN)
-		/* It lies nowhere. (Operations on zones were counted as bios.) */
+		/* Such a request has no position: count it if its disk is recorded. (Zone operations were counted as bios.) */
 		count(OTHER_COMMANDS);
-	if (!has_a_row(opf & REQ_OP_MASK) || !is_recorded_request(rq))
+	if (!is_recordable(opf & REQ_OP_MASK) || !is_recorded_request(rq))
 		return 0;
-	if (each_bio) {
+	if (per_bio) {
 		for (int i = 0; bio; i++, bio = bio->bi_next) {
 			if (i == BIOS_PER_REQUEST) {
 				count(LOST_EVENTS);
 				break;
 			}
-			tell(BIO_ISSUED, bio, 0, 0);
+			report(BIO_ISSUED, bio, 0, 0);
 		}
 		return 0;
 	}
 	device = find_device(number, sector, bytes, 0);
 	if (device == NONE)
 		return 0;
-	e = begin(ISSUED, rq);
+	e = reserve(ISSUED, rq);
 	if (!e)
 		return 0;
 	e->link = (__u64)bio;
-	describe(e, device, opf, sector, bytes);
-	end(e);
+	fill(e, device, opf, sector, bytes);
+	submit(e);
 	return 0;
 }
 
@@ -258,7 +258,7 @@ int rq_requeue(__u64 *ctx)
 	struct request *rq = (void *)ctx[0];
 
 	if (is_recorded_request(rq))
-		tell(REQUEUED, rq, 0, 0);
+		report(REQUEUED, rq, 0, 0);
 	return 0;
 }
 
@@ -272,10 +272,10 @@ int rq_complete(__u64 *ctx)
 
 	if (!is_recorded_request(rq))
 		return 0;
-	if (!each_bio) {
-		/* A request may be completed in parts; the last one counts. */
+	if (!per_bio) {
+		/* A request may complete in parts; the last one counts. */
 		if (bytes >= rq->__data_len)
-			tell(DONE, rq, 0, error);
+			report(COMPLETED, rq, 0, error);
 		return 0;
 	}
 	for (int i = 0; bio && bio->bi_iter.bi_size <= bytes; i++, bio = bio->bi_next) {
@@ -284,21 +284,21 @@ int rq_complete(__u64 *ctx)
 			break;
 		}
 		bytes -= bio->bi_iter.bi_size;
-		tell(DONE, bio, 0, error);
+		report(COMPLETED, bio, 0, error);
 	}
 	return 0;
 }
 
-/* Comes only for bios that never were part of a request: see BIO_TRACE_COMPLETION in the kernel. */
+/* Fires only for bios that never were part of a request: see BIO_TRACE_COMPLETION in the kernel. */
 SEC("tp_btf/block_bio_complete")
 int bio_complete(__u64 *ctx)
 {
 	struct bio *bio = (void *)ctx[1];
 
 	if (is_recorded_bio(bio))
-		tell(DONE, bio, 0, bio->bi_status);
+		report(COMPLETED, bio, 0, bio->bi_status);
 	return 0;
 }
 
-/* Some of the helpers are for programs under the GPL only; the kernel takes this as one. */
+/* Some helpers require a GPL-compatible program; the kernel accepts this licence string as one. */
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,67 +1,67 @@
-//! When the run was, on the recording's time: only what is not of another time can stand for its requests.
+//! The time of the run on the clock of the recording: only requests of that time can be those of the run.
 
 use iosonar_trace::run_info::TargetKind;
 use iosonar_trace::{Metadata, RunInfo};
 
-use super::expected::Told;
+use super::expected::RunSummary;
 
-/// What two readings of the time of day on one machine may differ by, unless it was set in between.
+/// The most that two readings of the wall clock on one machine differ by, unless the clock was set in between.
 const WALL_ERROR_NS: i64 = 500_000_000;
 
-/// Time of day less `CLOCK_MONOTONIC` is the same all the time of one boot, as nobody sets the one; both were read one after
-/// the other, though.
+/// Within one boot, wall clock minus `CLOCK_MONOTONIC` is constant unless the wall clock is set. The two clocks are
+/// read one after the other, so the difference has this error.
 const SAME_BOOT_NS: u64 = 100_000_000;
 
-/// The kernel's events and the replay read one and the same clock, the replay first.
+/// The recorder and the replay read the same clock; the replay reads it first.
 const SAME_CLOCK_ERROR_NS: i64 = 1_000_000;
 
-/// Where the run's virtual zero is in the recording.
+/// The position of the run's virtual zero in the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Relation {
+pub struct ClockRelation {
     zero_ns: i64,
     error_ns: i64,
-    /// Whether all requests ended when they were told to have: nothing was left in the page cache.
+    /// Whether completion means that the device completed the request: nothing stays in the page cache.
     is_direct: bool,
 }
 
-impl Relation {
-    /// By what both footers say; `None` if one does not say when it was.
+impl ClockRelation {
+    /// From both footers; `None` if one does not tell its time.
     pub fn of(run: &Metadata, recording: &Metadata) -> Option<Self> {
-        let told = run.run.as_deref()?;
+        let run = run.run.as_deref()?;
         let epoch = recording.epoch_unix_ns?;
-        let started = told.started_unix_ns.value()?;
+        let started = run.started_unix_ns.value()?;
         let by_boot = || {
-            let (started_monotonic, clocks) = (told.started_monotonic_ns.value()?, recording.clocks?);
+            let (started_monotonic, clocks) = (run.started_monotonic_ns.value()?, recording.clocks?);
             let distances = [started.checked_sub(started_monotonic)?, clocks.unix_ns.checked_sub(clocks.monotonic_ns)?];
-            // Rows that were moved in time since moved the epoch with them.
+            // Transforms that shift rows in time have shifted the epoch as well.
             let zero = started_monotonic.checked_sub(epoch.checked_sub(distances[1])?)?;
             (distances[0].abs_diff(distances[1]) <= SAME_BOOT_NS).then_some((zero, SAME_CLOCK_ERROR_NS))
         };
         let (zero_ns, error_ns) = by_boot().or_else(|| Some((started.checked_sub(epoch)?, WALL_ERROR_NS)))?;
-        Some(Self { zero_ns, error_ns, is_direct: is_direct(told) })
+        Some(Self { zero_ns, error_ns, is_direct: is_direct(run) })
     }
 
-    /// From when to when the recording can hold what the run did.
-    pub fn window(&self, told: &Told) -> Window {
+    /// The time in which the recording can contain requests of the run.
+    pub fn window(&self, summary: &RunSummary) -> Window {
         let at = |ns: i64, error: i64| self.zero_ns.saturating_add(ns).saturating_add(error);
         Window {
-            first: told.first_issued.map_or(i64::MIN, |ns| at(ns, -self.error_ns)),
-            last: told
+            first: summary.first_issued.map_or(i64::MIN, |ns| at(ns, -self.error_ns)),
+            last: summary
                 .last_completed
-                .filter(|_| self.is_direct && !told.has_unfinished)
+                .filter(|_| self.is_direct && !summary.has_unfinished)
                 .map(|ns| at(ns, self.error_ns)),
         }
     }
 
-    /// How far off the recorded requests are, given the distance of the two zeros that their times make likely; negative if
-    /// they were recorded earlier. `None` if that may be an error of the clocks.
+    /// The difference in time between the recording and the run, where `offset_ns` is the difference of the zeros
+    /// according to the requests; negative if they were recorded earlier. `None` if clock errors explain it.
     pub fn apart(&self, offset_ns: i64) -> Option<i64> {
         let apart = offset_ns.saturating_sub(self.zero_ns);
         (apart.unsigned_abs() > WALL_ERROR_NS.unsigned_abs()).then_some(apart)
     }
 
-    /// The same where all of them were recorded while the run went on. Then they may be late, as they may have waited, but not
-    /// too early: a request is not recorded before it is issued, unless the page cache reads ahead.
+    /// The same for a recording made during the run. Requests may then be late, as they may have waited, but not early:
+    /// a request is not recorded before it is issued, except by read-ahead of the page cache.
     pub fn too_early(&self, offset_ns: i64) -> Option<i64> {
         let apart = offset_ns.saturating_sub(self.zero_ns);
         (self.is_direct && apart < -self.error_ns).then_some(apart)
@@ -75,7 +75,7 @@ fn is_direct(run: &RunInfo) -> bool {
     are_devices && !run.has("no_o_direct")
 }
 
-/// The run's time in the recording, the clocks' error added.
+/// The time of the run in the recording, extended by the clocks' error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     first: i64,
@@ -83,9 +83,9 @@ pub struct Window {
 }
 
 impl Window {
-    /// Whether a row can be of the run. What is stacked below the run's target may write later than the run ends: then it is
-    /// not `of_target`.
-    pub fn holds(&self, at_ns: i64, of_target: bool) -> bool {
+    /// Whether a row can be of the run. A device stacked below the run's target may write after the end of the run:
+    /// such rows are not `of_target`.
+    pub fn contains(&self, at_ns: i64, of_target: bool) -> bool {
         at_ns >= self.first && self.last.is_none_or(|last| !of_target || at_ns <= last)
     }
 }
@@ -112,60 +112,61 @@ mod tests {
     }
 
     fn zero_and_error(run: &Metadata, recording: &Metadata) -> Option<(i64, i64)> {
-        Relation::of(run, recording).map(|relation| (relation.zero_ns, relation.error_ns))
+        ClockRelation::of(run, recording).map(|relation| (relation.zero_ns, relation.error_ns))
     }
 
     #[test]
-    fn the_clock_that_nobody_sets_is_taken_where_both_read_the_same() {
+    fn within_one_boot_the_monotonic_clock_relates_the_files() {
         let run = run(1010, 17);
         assert_eq!(zero_and_error(&run, &recording(1000, Some((1000, 7)))), Some((10 * SECOND, SAME_CLOCK_ERROR_NS)));
-        // From the fourth second on, moved to the beginning.
+        // The recording from its fourth second on, shifted to begin at 0.
         assert_eq!(zero_and_error(&run, &recording(1004, Some((1000, 7)))), Some((6 * SECOND, SAME_CLOCK_ERROR_NS)));
-        // Another boot or machine, or one that slept or was set meanwhile.
+        // Another boot or machine; or the machine was suspended, or its clock set, in between.
         assert_eq!(zero_and_error(&run, &recording(1000, Some((1000, 8)))), Some((10 * SECOND, WALL_ERROR_NS)));
         assert_eq!(zero_and_error(&run, &recording(1000, None)), Some((10 * SECOND, WALL_ERROR_NS)));
     }
 
     #[test]
-    fn nothing_is_known_where_a_file_does_not_tell_its_time() {
+    fn without_the_time_of_both_files_there_is_no_relation() {
         let without = Metadata::new(Kind::Load, "test");
         assert_eq!(zero_and_error(&run(1, 1), &without), None);
         assert_eq!(zero_and_error(&Metadata::new(Kind::Replay, "test"), &recording(1, None)), None);
     }
 
     #[test]
-    fn the_end_counts_only_where_requests_end_when_they_are_told_to() {
-        let relation = Relation::of(&run(1010, 17), &recording(1000, Some((1000, 7)))).unwrap();
-        let told = Told { first_issued: Some(SECOND), last_completed: Some(2 * SECOND), ..Told::default() };
-        let window = relation.window(&told);
-        let held = |window: Window, of_target| {
+    fn the_window_ends_with_the_run_only_for_direct_io() {
+        let relation = ClockRelation::of(&run(1010, 17), &recording(1000, Some((1000, 7)))).unwrap();
+        let summary =
+            RunSummary { first_issued: Some(SECOND), last_completed: Some(2 * SECOND), ..RunSummary::default() };
+        let window = relation.window(&summary);
+        let contained = |window: Window, of_target| {
             [11 * SECOND - 2_000_000, 11 * SECOND, 12 * SECOND, 12 * SECOND + 2_000_000]
-                .map(|at| window.holds(at, of_target))
+                .map(|at| window.contains(at, of_target))
         };
-        assert_eq!(held(window, true), [false, true, true, false]);
-        assert_eq!(held(window, false), [false, true, true, true]);
-        let unfinished = Told { has_unfinished: true, ..told };
-        assert_eq!(held(relation.window(&unfinished), true), [false, true, true, true]);
+        assert_eq!(contained(window, true), [false, true, true, false]);
+        assert_eq!(contained(window, false), [false, true, true, true]);
+        let unfinished = RunSummary { has_unfinished: true, ..summary };
+        assert_eq!(contained(relation.window(&unfinished), true), [false, true, true, true]);
         for key in ["/options/no_o_direct", "/targets/0/kind"] {
-            let mut told = serde_json::to_value(run(1010, 17).run).unwrap();
-            told["options"] = json!({"no_o_direct": false});
-            *told.pointer_mut(key).unwrap() = if key.ends_with("kind") { "file".into() } else { true.into() };
-            let run = Metadata { run: serde_json::from_value(told).unwrap(), ..Metadata::new(Kind::Replay, "test") };
-            let relation = Relation::of(&run, &recording(1000, None)).unwrap();
+            let mut run = serde_json::to_value(run(1010, 17).run).unwrap();
+            run["options"] = json!({"no_o_direct": false});
+            *run.pointer_mut(key).unwrap() = if key.ends_with("kind") { "file".into() } else { true.into() };
+            let run = Metadata { run: serde_json::from_value(run).unwrap(), ..Metadata::new(Kind::Replay, "test") };
+            let relation = ClockRelation::of(&run, &recording(1000, None)).unwrap();
             assert!(
-                relation.window(&super::Told { last_completed: Some(0), ..Told::default() }).last.is_none(),
+                relation.window(&RunSummary { last_completed: Some(0), ..RunSummary::default() }).last.is_none(),
                 "{key}"
             );
         }
     }
 
     #[test]
-    fn what_the_clocks_may_differ_by_is_no_other_run() {
-        let relation = Relation::of(&run(1010, 17), &recording(1000, None)).unwrap();
+    fn a_difference_within_the_clock_error_is_not_another_run() {
+        let relation = ClockRelation::of(&run(1010, 17), &recording(1000, None)).unwrap();
         assert_eq!(relation.apart(10 * SECOND + WALL_ERROR_NS), None);
         assert_eq!(relation.apart(13 * SECOND), Some(3 * SECOND));
         assert_eq!([13 * SECOND, 7 * SECOND].map(|offset| relation.too_early(offset)), [None, Some(-3 * SECOND)]);
-        let read_ahead = Relation { is_direct: false, ..relation };
+        let read_ahead = ClockRelation { is_direct: false, ..relation };
         assert_eq!(read_ahead.too_early(7 * SECOND), None);
     }
 }

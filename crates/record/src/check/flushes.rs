@@ -1,20 +1,20 @@
-//! Which flushes of a target a recording can show.
+//! Which flushes of a target a recording shows.
 
 use iosonar_trace::run_info::{RunTarget, TargetKind};
 
-/// What a recording of a target shows of the flushes that it was asked for.
+/// The flushes submitted to a target that a recording shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flushes {
-    /// Each one.
+    /// Every one.
     Each,
-    /// None: there is no write cache to flush, and the kernel ends them before anybody sees them.
+    /// None: the target has no write cache, so the kernel completes flushes without issuing them.
     None,
-    /// Those that the file system makes of it, which need not be as many.
+    /// Those of the file system, which may be fewer or more.
     FileSystem,
 }
 
 impl Flushes {
-    /// On a target, as the run's footer describes it.
+    /// From the target's description in the run's footer.
     pub fn on(target: &RunTarget) -> Self {
         match (target.kind.value(), target.write_cache.text()) {
             (Some(TargetKind::File), _) => Self::FileSystem,

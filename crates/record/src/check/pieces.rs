@@ -1,34 +1,35 @@
-//! Requests that the kernel split or merged: one of one side covers exactly several adjacent ones of the other.
+//! Finds requests that the kernel split or merged: one request of one side covers exactly several adjacent ones of the
+//! other.
 
 use iosonar_trace::Op;
 
-use super::coverage::{Tiling, take_balanced};
+use super::coverage::{Tiling, match_coverage};
 use super::entry::Difference;
 
-/// Takes out of both lists what covers one another. What is left is in no certain order.
-pub fn take_tiled(missing: &mut Vec<Difference>, extra: &mut Vec<Difference>) -> Tiling {
+/// Removes from both lists the requests that cover each other. The rest is in no particular order.
+pub fn match_pieces(missing: &mut Vec<Difference>, extra: &mut Vec<Difference>) -> Tiling {
     let same = |whole: &Difference| Some(whole.op);
     let (split, _) = take_covered(missing, extra, same);
     let (_, merged) = take_covered(extra, missing, same);
-    // Where a device can't write zeros by itself, the kernel writes them as data.
+    // For a device without write-zeroes, the kernel writes zeroes as data.
     let zeros = |whole: &Difference| (whole.op == Op::WriteZeroes).then_some(Op::Write);
     let (written_out, _) = take_covered(missing, extra, zeros);
-    // Where one is taken that another needed, or where pieces begin in the middle of one, the sectors tell.
-    let balanced = take_balanced(missing, extra);
+    // What remains: pieces that were matched with the wrong request, or that begin inside of one.
+    let balanced = match_coverage(missing, extra);
     Tiling { split: split + written_out + balanced.split, merged: merged + balanced.merged }
 }
 
-/// Takes out each whole that is covered by parts, and those parts. Returns how many wholes and parts that were. `as_parts`
-/// tells the operation of a whole's parts, if it may have any.
+/// Removes each whole that is covered by parts, and those parts. Returns the numbers of wholes and of parts. `part_op`
+/// returns the operation of a whole's parts, if it may have any.
 fn take_covered(
     wholes: &mut Vec<Difference>,
     parts: &mut Vec<Difference>,
-    as_parts: impl Fn(&Difference) -> Option<Op>,
+    part_op: impl Fn(&Difference) -> Option<Op>,
 ) -> (u64, u64) {
     let before = (wholes.len(), parts.len());
     let mut places = Places::of(parts);
     wholes.retain(|whole| {
-        let cover = as_parts(whole).and_then(|op| places.cover(whole, op));
+        let cover = part_op(whole).and_then(|op| places.cover(whole, op));
         cover.iter().flatten().for_each(|&place| places.take(place));
         cover.is_none()
     });
@@ -40,11 +41,11 @@ fn take_covered(
 /// A device, an operation, then position and length.
 type Key = (Option<u16>, Op, u64, u64);
 
-/// Parts in the order of their keys. There may be millions.
+/// Parts, sorted by key; there may be millions. A place is an index in `sorted`.
 struct Places {
     sorted: Vec<(Key, usize)>,
-    /// For each place and one before the first: where to look for the next free one towards the beginning, counted from one.
-    /// A free one points at itself.
+    /// Union-find over places, counted from one, with zero before the first: the next free place at or before each one.
+    /// The parent of a free place is itself.
     free: Vec<usize>,
 }
 
@@ -57,7 +58,7 @@ impl Places {
         Self { sorted, free }
     }
 
-    /// Adjacent free parts from the start of `whole` to its end, the longest that fits at each step.
+    /// Adjacent free parts that cover `whole` exactly, the longest that fits at each step.
     fn cover(&mut self, whole: &Difference, op: Op) -> Option<Vec<usize>> {
         let end = whole.sector.checked_add(whole.sectors)?;
         let (mut at, mut cover) = (whole.sector, Vec::new());
@@ -79,7 +80,7 @@ impl Places {
     fn free_up_to(&mut self, count: usize) -> usize {
         let mut at = count;
         while self.free[at] != at {
-            // Halves the way for the next one that comes along here.
+            // Path halving.
             self.free[at] = self.free[self.free[at]];
             at = self.free[at];
         }
@@ -90,7 +91,7 @@ impl Places {
         self.free[place + 1] = place;
     }
 
-    /// For each part, as they came.
+    /// For each part, in the original order.
     fn is_free(&self) -> Vec<bool> {
         let mut is_free = vec![true; self.sorted.len()];
         for (place, &(_, index)) in self.sorted.iter().enumerate() {
@@ -114,7 +115,7 @@ mod tests {
     fn a_split_request_is_found_in_its_parts() {
         let mut missing = vec![write(0, 4096), write(9000, 8)];
         let mut extra = vec![write(2560, 1536), write(0, 2560), write(0, 8)];
-        assert_eq!(take_tiled(&mut missing, &mut extra), Tiling { split: 1, merged: 0 });
+        assert_eq!(match_pieces(&mut missing, &mut extra), Tiling { split: 1, merged: 0 });
         assert_eq!((missing, extra), (vec![write(9000, 8)], vec![write(0, 8)]));
     }
 
@@ -122,40 +123,40 @@ mod tests {
     fn merged_requests_are_found_in_the_whole() {
         let mut missing = vec![write(8, 8), write(0, 8), write(16, 8), write(8, 8)];
         let mut extra = vec![write(0, 24)];
-        assert_eq!(take_tiled(&mut missing, &mut extra), Tiling { split: 0, merged: 3 });
+        assert_eq!(match_pieces(&mut missing, &mut extra), Tiling { split: 0, merged: 3 });
         assert_eq!((missing, extra), (vec![write(8, 8)], vec![]));
     }
 
     #[test]
-    fn of_equal_parts_each_is_taken_once() {
+    fn each_of_several_equal_parts_is_used_once() {
         let mut missing = vec![write(0, 16), write(0, 16), write(0, 16)];
         let mut extra = vec![write(0, 8), write(8, 8), write(8, 8), write(0, 8), write(8, 4), write(0, 0)];
-        assert_eq!(take_tiled(&mut missing, &mut extra), Tiling { split: 2, merged: 0 });
+        assert_eq!(match_pieces(&mut missing, &mut extra), Tiling { split: 2, merged: 0 });
         extra.sort_unstable();
         assert_eq!((missing, extra), (vec![write(0, 16)], vec![write(0, 0), write(8, 4)]));
     }
 
     #[test]
-    fn zeros_that_the_kernel_writes_as_data_are_found() {
+    fn zeroes_that_the_kernel_writes_as_data_are_found() {
         let zeros = |sector, sectors| Difference { op: Op::WriteZeroes, ..write(sector, sectors) };
         let mut missing = vec![zeros(0, 24), write(100, 8), zeros(200, 8)];
         let mut extra = vec![write(0, 16), write(16, 8), zeros(100, 8), write(200, 4)];
-        assert_eq!(take_tiled(&mut missing, &mut extra), Tiling { split: 1, merged: 0 });
+        assert_eq!(match_pieces(&mut missing, &mut extra), Tiling { split: 1, merged: 0 });
         extra.sort_unstable();
-        assert_eq!(missing, [write(100, 8), zeros(200, 8)], "data is no zeros, and a part is not all");
+        assert_eq!(missing, [write(100, 8), zeros(200, 8)], "data does not cover zeroes as such, nor a part the whole");
         assert_eq!(extra, [zeros(100, 8), write(200, 4)]);
     }
 
     #[test]
-    fn a_gap_an_overhang_or_another_operation_is_no_cover() {
+    fn parts_with_a_gap_an_overhang_or_another_operation_do_not_cover() {
         let mut missing = vec![write(0, 24)];
         let read = Difference { op: Op::Read, ..write(8, 8) };
         let mut extra = vec![write(0, 8), read, write(16, 16)];
-        assert_eq!(take_tiled(&mut missing, &mut extra), Tiling::default());
+        assert_eq!(match_pieces(&mut missing, &mut extra), Tiling::default());
         assert_eq!((missing.len(), extra.len()), (1, 3));
     }
 
-    /// Several times over the same sectors, each time cut at other places.
+    /// The same sectors several times, cut at other places each time.
     fn passes(cuts: &[Vec<bool>]) -> Vec<Difference> {
         let of_pass = |cuts: &Vec<bool>| {
             let mut parts = vec![write(0, 8)];
@@ -173,19 +174,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_merged_and_split_in_any_way_is_found_and_a_lost_request_is_not(
-            asked in prop::collection::vec(prop::collection::vec(any::<bool>(), 30), 4),
-            done in prop::collection::vec(prop::collection::vec(any::<bool>(), 30), 4),
+        fn any_splitting_and_merging_is_found_and_a_lost_request_is_missing(
+            submitted in prop::collection::vec(prop::collection::vec(any::<bool>(), 30), 4),
+            recorded in prop::collection::vec(prop::collection::vec(any::<bool>(), 30), 4),
             lost in any::<prop::sample::Index>(),
         ) {
-            let (mut missing, mut extra) = (passes(&asked), passes(&done));
+            let (mut missing, mut extra) = (passes(&submitted), passes(&recorded));
             let all = missing.len() as u64;
-            let tiling = take_tiled(&mut missing, &mut extra);
+            let tiling = match_pieces(&mut missing, &mut extra);
             prop_assert_eq!((missing.len(), extra.len(), tiling.split + tiling.merged), (0, 0, all));
 
-            let (mut missing, mut extra) = (passes(&asked), passes(&done));
+            let (mut missing, mut extra) = (passes(&submitted), passes(&recorded));
             let lost = extra.swap_remove(lost.index(extra.len()));
-            take_tiled(&mut missing, &mut extra);
+            match_pieces(&mut missing, &mut extra);
             let sectors = |of: &[Difference]| of.iter().map(|of| of.sectors).sum::<u64>();
             prop_assert_eq!(sectors(&missing), sectors(&extra) + lost.sectors);
         }

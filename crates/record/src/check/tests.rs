@@ -1,14 +1,14 @@
-//! Of the comparison, on readers in memory.
+//! Tests of the comparison, on readers in memory.
 
 use std::collections::BTreeMap;
 
-use iosonar_trace::{Flags, Kind, Metadata, Nanos, Outcome, Sector, Sectors};
+use iosonar_trace::{Flags, Kind, Metadata, Nanos, Op, Outcome, Sector, Sectors};
 use proptest::prelude::*;
 
 use super::*;
 
 fn compared(run: &[IoResult], recording: &[Request], pass_size: u64) -> Comparison {
-    compared_as(run, &Metadata::new(Kind::Replay, "test"), recording, &Metadata::new(Kind::Load, "test"), pass_size)
+    compared_with(run, &Metadata::new(Kind::Replay, "test"), recording, &Metadata::new(Kind::Load, "test"), pass_size)
 }
 
 struct Rows<Row> {
@@ -47,27 +47,29 @@ fn recorded(sector: u64, sectors: u64, op: Op, at: i64) -> Request {
     Request::new(Nanos(at), op, Sector(sector), Sectors(sectors))
 }
 
-fn compared_as(
+fn compared_with(
     run: &[IoResult],
-    known_of_run: &Metadata,
+    run_metadata: &Metadata,
     recording: &[Request],
-    known: &Metadata,
+    recording_metadata: &Metadata,
     pass_size: u64,
 ) -> Comparison {
-    compare_in_passes(&mut || reader(run, known_of_run), &mut || reader(recording, known), pass_size, 1000).unwrap()
+    compare_in_passes(&mut || reader(run, run_metadata), &mut || reader(recording, recording_metadata), pass_size, 1000)
+        .unwrap()
 }
 
 #[test]
-fn requests_are_looked_for_on_the_device_of_their_target() {
+fn requests_are_compared_with_the_device_of_their_target() {
     let target = |disk: &str, source: u32| {
         serde_json::json!({"path": format!("/dev/{disk}"), "kind": "block", "disk": disk,
                            "sources": [source], "others": false})
     };
     let targets = serde_json::json!({"targets": [target("sda", 0), target("sdb", 1)]});
-    let known_of_run =
+    let run_metadata =
         Metadata { run: serde_json::from_value(targets).unwrap(), ..Metadata::new(Kind::Replay, "test") };
     let device = |name: &str| iosonar_trace::Device { name: name.into(), sectors: None };
-    let known = Metadata { devices: vec![device("sdb"), device("sda")], ..Metadata::new(Kind::Load, "test") };
+    let recording_metadata =
+        Metadata { devices: vec![device("sdb"), device("sda")], ..Metadata::new(Kind::Load, "test") };
     let on = |device: u32, mut row: IoResult| {
         row.device = iosonar_trace::DeviceId(device as _);
         row
@@ -77,10 +79,10 @@ fn requests_are_looked_for_on_the_device_of_their_target() {
         device: iosonar_trace::DeviceId(device as _),
         ..recorded(sector, 8, Op::Read, 5)
     };
-    let right = compared_as(&run, &known_of_run, &[seen(1, 0), seen(0, 8)], &known, 100);
+    let right = compared_with(&run, &run_metadata, &[seen(1, 0), seen(0, 8)], &recording_metadata, 100);
     assert!(right.complete, "{right:?}");
     assert_eq!(right.devices, ["sdb", "sda"]);
-    let swapped = compared_as(&run, &known_of_run, &[seen(0, 0), seen(1, 8)], &known, 100);
+    let swapped = compared_with(&run, &run_metadata, &[seen(0, 0), seen(1, 8)], &recording_metadata, 100);
     assert_eq!((swapped.complete, swapped.missing, swapped.extra), (false, 2, 2));
     assert_eq!(swapped.missing_requests[0].device, Some(1), "of sda");
 }
@@ -88,20 +90,20 @@ fn requests_are_looked_for_on_the_device_of_their_target() {
 #[test]
 fn a_run_that_is_damaged_or_was_cut_short_is_never_complete() {
     let rows = [issued(0, 8, Op::Read, Some(1))];
-    let known = Metadata::new(Kind::Load, "test");
+    let recording_metadata = Metadata::new(Kind::Load, "test");
     let mut damaged = Metadata::new(Kind::Replay, "test");
     damaged.counts.bad_lines = 3;
-    let found = compared_as(&rows, &damaged, &[recorded(0, 8, Op::Read, 1)], &known, 100);
+    let found = compared_with(&rows, &damaged, &[recorded(0, 8, Op::Read, 1)], &recording_metadata, 100);
     assert_eq!((found.complete, found.missing, found.unreadable_run), (false, 0, 3));
     let cut = Metadata { complete: false, ..Metadata::new(Kind::Replay, "test") };
-    assert!(!compared_as(&rows, &cut, &[recorded(0, 8, Op::Read, 1)], &known, 100).complete);
-    // What the recording lacks can't make more of it.
-    let found = compared_as(&rows, &known, &[recorded(0, 8, Op::Read, 1)], &damaged, 100);
+    assert!(!compared_with(&rows, &cut, &[recorded(0, 8, Op::Read, 1)], &recording_metadata, 100).complete);
+    // Damage in the recording cannot make it seem more complete.
+    let found = compared_with(&rows, &recording_metadata, &[recorded(0, 8, Op::Read, 1)], &damaged, 100);
     assert_eq!((found.complete, found.unreadable_recording), (true, 3));
 }
 
 #[test]
-fn a_complete_recording_is_called_so_and_its_times_are_compared() {
+fn a_complete_recording_is_reported_with_its_time_differences() {
     let run =
         [issued(0, 8, Op::Read, Some(100)), issued(8, 8, Op::Write, Some(300)), issued(0, 8, Op::Read, Some(200))];
     let recording = [recorded(0, 8, Op::Read, 1101), recorded(0, 8, Op::Read, 1203), recorded(8, 8, Op::Write, 1302)];
@@ -113,7 +115,7 @@ fn a_complete_recording_is_called_so_and_its_times_are_compared() {
 }
 
 #[test]
-fn times_of_requests_that_are_not_all_there_are_not_compared() {
+fn times_are_not_compared_if_an_equal_request_is_missing() {
     let flush = |at| issued(0, 0, Op::Flush, Some(at));
     let run = [flush(1), flush(1000), issued(8, 8, Op::Read, Some(2))];
     let recording = [recorded(0, 0, Op::Flush, 1001), recorded(8, 8, Op::Read, 3)];
@@ -123,7 +125,7 @@ fn times_of_requests_that_are_not_all_there_are_not_compared() {
 }
 
 #[test]
-fn a_request_that_occurs_once_too_little_is_missing() {
+fn a_request_that_occurs_less_often_is_missing() {
     let run = [issued(0, 8, Op::Read, Some(1)), issued(0, 8, Op::Read, Some(2)), issued(0, 8, Op::Read, None)];
     let recording = [recorded(0, 8, Op::Read, 1), recorded(0, 8, Op::Write, 1)];
     let found = compared(&run, &recording, 100);
@@ -134,7 +136,7 @@ fn a_request_that_occurs_once_too_little_is_missing() {
 }
 
 #[test]
-fn what_the_kernel_split_or_merged_is_not_missing() {
+fn split_and_merged_requests_are_not_missing() {
     let run = [issued(0, 16, Op::Write, Some(1)), issued(50, 8, Op::Read, Some(2)), issued(58, 8, Op::Read, Some(2))];
     let recording = [recorded(0, 8, Op::Write, 1), recorded(8, 8, Op::Write, 1), recorded(50, 16, Op::Read, 1)];
     let found = compared(&run, &recording, 100);
@@ -143,24 +145,25 @@ fn what_the_kernel_split_or_merged_is_not_missing() {
 }
 
 #[test]
-fn too_many_differences_are_not_called_missing_requests() {
+fn with_too_many_differences_pieces_are_not_searched_for() {
     let run: Vec<_> = (0..20).map(|n| issued(n * 16, 16, Op::Write, Some(1))).collect();
     let recording: Vec<_> = (0..40).map(|n| recorded(n * 8, 8, Op::Write, 1)).collect();
-    let with_room_for = |kept| {
-        let known = [Kind::Replay, Kind::Load].map(|kind| Metadata::new(kind, "test"));
-        let (run, recording) = (&mut || reader(&run, &known[0]), &mut || reader(&recording, &known[1]));
-        compare_in_passes(run, recording, 7, kept).unwrap()
+    let with_max_differences = |max_differences| {
+        let recording_metadata = [Kind::Replay, Kind::Load].map(|kind| Metadata::new(kind, "test"));
+        let (run, recording) =
+            (&mut || reader(&run, &recording_metadata[0]), &mut || reader(&recording, &recording_metadata[1]));
+        compare_in_passes(run, recording, 7, max_differences).unwrap()
     };
-    let found = with_room_for(40);
+    let found = with_max_differences(40);
     assert_eq!((found.complete, found.looked_for_pieces, found.split), (true, true, 20));
-    let found = with_room_for(39);
+    let found = with_max_differences(39);
     assert_eq!((found.complete, found.looked_for_pieces, found.missing, found.extra), (false, false, 20, 40));
     let nothing = compared(&run, &[], 7);
     assert_eq!((nothing.looked_for_pieces, nothing.missing), (true, 20));
 }
 
 #[test]
-fn a_flush_before_a_write_is_looked_for_and_missed() {
+fn a_flush_before_a_write_is_expected() {
     let flags = Flags::PREFLUSH.with(Flags::FUA);
     let flushed = |sector, at| IoResult { flags, ..issued(sector, 8, Op::Write, Some(at)) };
     let run = [flushed(0, 1), flushed(8, 2), issued(0, 0, Op::Flush, Some(3))];
@@ -175,12 +178,12 @@ fn a_flush_before_a_write_is_looked_for_and_missed() {
         }
     }
     assert_eq!(compared(&run, &with(3), 100).times.map(|times| times.compared), Some(5));
-    // Some traces give a flush a place.
+    // Some traces give a flush a position.
     let placed = [&writes[..], &vec![recorded(u64::MAX >> 9, 0, Op::Flush, 1); 3]].concat();
     assert!(compared(&run, &placed, 100).complete);
 }
 
-/// Few positions and lengths that never cover one another, so that many requests occur several times.
+/// Few positions and lengths that never overlap, so that many requests occur several times.
 fn key() -> impl Strategy<Value = (u64, u64, Op)> {
     (0..20_u64, prop_oneof![Just(1_u64), Just(2)], prop_oneof![Just(Op::Read), Just(Op::Write)])
         .prop_map(|(place, sectors, op)| (place * 10, sectors, op))
@@ -188,7 +191,7 @@ fn key() -> impl Strategy<Value = (u64, u64, Op)> {
 
 proptest! {
     #[test]
-    fn counts_are_those_of_a_count_for_each_request(
+    fn counts_equal_those_of_a_map_of_all_requests(
         run in prop::collection::vec(key(), 0..80),
         recording in prop::collection::vec(key(), 0..80),
         pass_size in 1..100_u64,
@@ -212,22 +215,22 @@ proptest! {
 
 const SECOND: i64 = 1_000_000_000;
 
-/// A run to a disk that began at a time of day, and a recording of it whose zero was the given ns before.
-fn told_when(zero_ns: i64) -> (Metadata, Metadata) {
+/// A run on a disk, and a recording whose zero is `zero_ns` before the start of the run.
+fn metadata_with_zero(zero_ns: i64) -> (Metadata, Metadata) {
     let run = serde_json::json!({
         "started_unix_ns": 1000 * SECOND, "started_monotonic_ns": 50 * SECOND,
         "targets": [{"path": "/dev/sda", "kind": "block", "disk": "sda", "others": true}],
     });
-    let known_of_run = Metadata { run: serde_json::from_value(run).unwrap(), ..Metadata::new(Kind::Replay, "test") };
+    let run_metadata = Metadata { run: serde_json::from_value(run).unwrap(), ..Metadata::new(Kind::Replay, "test") };
     let at = |ns: i64| ns - zero_ns;
     let clocks = iosonar_trace::Clocks { unix_ns: at(1000 * SECOND), monotonic_ns: at(50 * SECOND) };
-    let known = Metadata {
+    let recording_metadata = Metadata {
         epoch_unix_ns: Some(clocks.unix_ns),
         clocks: Some(clocks),
         devices: vec![iosonar_trace::Device { name: "sda".into(), sectors: None }],
         ..Metadata::new(Kind::Load, "record")
     };
-    (known_of_run, known)
+    (run_metadata, recording_metadata)
 }
 
 fn read_at(sector: u64, at: i64) -> IoResult {
@@ -235,35 +238,35 @@ fn read_at(sector: u64, at: i64) -> IoResult {
 }
 
 #[test]
-fn a_recording_of_another_run_is_told_by_its_time() {
+fn a_recording_of_another_run_is_detected_by_its_time() {
     let run: Vec<_> = (0..50).map(|n| read_at(n * 8, n as i64 * 1_000_000)).collect();
     let recording: Vec<_> = (0..50).map(|n| recorded(n * 8, 8, Op::Read, 2 * SECOND + n as i64 * 1_000_000)).collect();
     for pass_size in [7, 100] {
         for (zero, apart) in [(2 * SECOND, None), (62 * SECOND, Some(-60 * SECOND)), (-SECOND, Some(3 * SECOND))] {
             for has_clocks in [true, false] {
-                let (known_of_run, mut known) = told_when(zero);
-                known.clocks = known.clocks.filter(|_| has_clocks);
-                let found = compared_as(&run, &known_of_run, &recording, &known, pass_size);
+                let (run_metadata, mut recording_metadata) = metadata_with_zero(zero);
+                recording_metadata.clocks = recording_metadata.clocks.filter(|_| has_clocks);
+                let found = compared_with(&run, &run_metadata, &recording, &recording_metadata, pass_size);
                 assert_eq!((found.complete, found.apart_ns, found.missing), (apart.is_none(), apart, 0), "{zero}");
-                known.epoch_unix_ns = None;
-                assert!(compared_as(&run, &known_of_run, &recording, &known, pass_size).complete);
+                recording_metadata.epoch_unix_ns = None;
+                assert!(compared_with(&run, &run_metadata, &recording, &recording_metadata, pass_size).complete);
             }
         }
     }
 }
 
 #[test]
-fn what_was_read_before_or_after_the_run_does_not_stand_for_its_requests() {
+fn requests_before_or_after_the_run_do_not_count_for_it() {
     let run: Vec<_> = (0..50).map(|n| read_at(n * 8, n as i64 * 1_000_000)).collect();
     let zero = 2 * SECOND;
-    let (known_of_run, known) = told_when(zero);
+    let (run_metadata, recording_metadata) = metadata_with_zero(zero);
     let during = (0..40).map(|n| recorded(n * 8, 8, Op::Read, zero + n as i64 * 1_000_000));
     for at in [zero - 150_000_000, zero + 60_000_000] {
         let others = (0..50).map(|n| recorded(n * 8, 8, Op::Read, at));
         let mut recording: Vec<_> = during.clone().chain(others).collect();
         recording.sort_by_key(|row| row.at);
         for pass_size in [7, 100] {
-            let found = compared_as(&run, &known_of_run, &recording, &known, pass_size);
+            let found = compared_with(&run, &run_metadata, &recording, &recording_metadata, pass_size);
             assert_eq!((found.complete, found.missing, found.apart_ns), (false, 10, None));
             assert_eq!((found.recorded, found.outside, found.same, found.extra), (90, 50, 40, 0));
         }

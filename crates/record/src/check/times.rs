@@ -1,4 +1,4 @@
-//! How the issue times of two files differ, apart from the constant difference of their zeros.
+//! The difference in issue times between two files, without the constant difference of their zeros.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -6,20 +6,20 @@ use serde::Serialize;
 /// Differences of issue times, recorded minus run's, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Times {
-    /// Requests that were compared.
+    /// Number of requests compared.
     pub compared: u64,
-    /// The constant part: the median difference. It holds the distance of the two files' zeros.
+    /// The constant part: the median difference. It includes the distance between the two files' zeros.
     pub offset_ns: i64,
-    /// What is left of the difference without its constant part, its sign left out: the median.
+    /// Median of the absolute difference after subtracting the constant part.
     pub median_ns: u64,
-    /// The 99th percentile of the same.
+    /// Its 99th percentile.
     pub p99_ns: u64,
-    /// The largest.
+    /// Its maximum.
     pub max_ns: u64,
 }
 
-/// Differences as the passes bring them. The first pass (nearly always the only one) gives the constant part; what is
-/// left is kept as a histogram, exact to a thousandth.
+/// The differences of all passes. The first pass (nearly always the only one) determines the constant part; deviations
+/// from it are kept as a histogram, exact to a thousandth.
 #[derive(Default)]
 pub struct Collected {
     first: Option<First>,
@@ -27,34 +27,34 @@ pub struct Collected {
 
 struct First {
     offset: i64,
-    left: Histogram<u64>,
+    deviations: Histogram<u64>,
 }
 
 impl Collected {
-    /// Takes the differences of a pass.
+    /// Adds the differences of a pass.
     pub fn add(&mut self, mut differences: Vec<i64>) {
         if differences.is_empty() {
             return;
         }
-        let First { offset, left } = self.first.get_or_insert_with(|| {
+        let First { offset, deviations } = self.first.get_or_insert_with(|| {
             let middle = (differences.len() - 1) / 2;
             let (_, &mut offset, _) = differences.select_nth_unstable(middle);
-            First { offset, left: Histogram::new(3).expect("three digits are allowed") }
+            First { offset, deviations: Histogram::new(3).expect("three digits are allowed") }
         });
         for difference in differences {
-            left.record(difference.abs_diff(*offset)).expect("the histogram grows as needed");
+            deviations.record(difference.abs_diff(*offset)).expect("the histogram grows as needed");
         }
     }
 
-    /// The end.
+    /// The result; `None` without differences.
     pub fn conclude(self) -> Option<Times> {
-        let First { offset, left } = self.first?;
+        let First { offset, deviations } = self.first?;
         Some(Times {
-            compared: left.len(),
+            compared: deviations.len(),
             offset_ns: offset,
-            median_ns: left.value_at_quantile(0.5).min(left.max()),
-            p99_ns: left.value_at_quantile(0.99).min(left.max()),
-            max_ns: left.max(),
+            median_ns: deviations.value_at_quantile(0.5).min(deviations.max()),
+            p99_ns: deviations.value_at_quantile(0.99).min(deviations.max()),
+            max_ns: deviations.max(),
         })
     }
 }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_constant_part_is_taken_out() {
+    fn the_constant_part_is_subtracted() {
         let mut collected = Collected::default();
         collected.add((0..=100).map(|i| 5_000_000_000 + i - 50).collect());
         let times = collected.conclude().unwrap();
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn later_passes_count_from_the_first_ones_constant() {
+    fn later_passes_use_the_constant_of_the_first() {
         let mut collected = Collected::default();
         collected.add(Vec::new());
         collected.add(vec![10, 10, 10]);

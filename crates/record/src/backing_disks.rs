@@ -1,4 +1,4 @@
-//! On which disks a file lies: through its file system, and through what those disks are stacked on.
+//! Finds the disks below a file: through its file system, and through stacked devices (loop, dm, md).
 
 use std::collections::HashSet;
 use std::fs;
@@ -8,98 +8,91 @@ use std::path::{Path, PathBuf};
 
 use crate::number::DeviceNumber;
 
-/// The disks below a file or folder: that of its file system first, then what lies below that.
-///
-/// # Errors
-/// If the path can't be looked at.
-pub fn disks_below(path: &Path) -> io::Result<Vec<String>> {
-    Ok(found_below(path)?.disks)
-}
-
-/// The same, and whether there may be more of them.
-///
-/// # Errors
-/// As above.
-pub fn found_below(path: &Path) -> io::Result<Found> {
-    let mut found = Found::default();
-    found.below_file(&fs::canonicalize(path)?, 0)?;
-    Ok(found)
-}
-
+/// File systems on loop devices on file systems …: this depth is enough, and ends every cycle.
 /// File systems on loop devices on file systems …: some depth is enough, and ends every circle.
-const DEPTH: u32 = 8;
+const MAX_DEPTH: u32 = 8;
 
-/// File systems in memory, and on other machines.
-const ON_NO_DISK: [&str; 9] = ["tmpfs", "ramfs", "nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "virtiofs"];
+/// File systems in memory and on other machines.
+const DISKLESS: [&str; 9] = ["tmpfs", "ramfs", "nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "virtiofs"];
 
-/// What lies below a file.
+/// The disks below a file.
 #[derive(Default)]
-pub struct Found {
-    /// Names of the disks.
-    pub disks: Vec<String>,
-    /// Why there may be more of them, if there may.
-    pub unknown: Option<String>,
+pub struct BackingDisks {
+    /// Their names: the disk of the file system first, then the disks below that.
+    pub names: Vec<String>,
+    /// Why the list may be incomplete, if it may.
+    pub uncertainty: Option<String>,
     seen: HashSet<PathBuf>,
 }
 
-impl Found {
-    fn below_file(&mut self, path: &Path, depth: u32) -> io::Result<()> {
-        if depth > DEPTH {
+impl BackingDisks {
+    /// The disks below a file or folder.
+    ///
+    /// # Errors
+    /// If the path cannot be examined.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let mut found = Self::default();
+        found.add_below_file(&fs::canonicalize(path)?, 0)?;
+        Ok(found)
+    }
+
+    fn add_below_file(&mut self, path: &Path, depth: u32) -> io::Result<()> {
+        if depth > MAX_DEPTH {
             return Ok(());
         }
         let number = DeviceNumber::from_status(fs::metadata(path)?.dev());
-        if let Some(folder) = number.in_sysfs() {
-            self.below_device(&folder, depth);
+        if let Some(folder) = number.sysfs_folder() {
+            self.add_device(&folder, depth);
             return Ok(());
         }
-        // Some file systems (btrfs, overlay) have device numbers of their own: the mount table knows more.
+        // Some file systems (btrfs, overlay) report device numbers of their own; the mount table names the device.
         let table = fs::read_to_string("/proc/self/mountinfo")?;
         let Some(mount) = mount_of(&table, path) else { return Ok(()) };
-        let mut is_known = ON_NO_DISK.contains(&mount.kind);
+        let mut is_known = DISKLESS.contains(&mount.kind);
         if let Ok(status) = fs::metadata(mount.source)
             && status.file_type().is_block_device()
-            && let Some(folder) = DeviceNumber::from_status(status.rdev()).in_sysfs()
+            && let Some(folder) = DeviceNumber::from_status(status.rdev()).sysfs_folder()
         {
             is_known = true;
-            self.below_device(&folder, depth);
-            for folder in beside_in_btrfs(Path::new("/sys/fs/btrfs"), &folder) {
-                self.below_device(&folder, depth);
+            self.add_device(&folder, depth);
+            for folder in btrfs_members(Path::new("/sys/fs/btrfs"), &folder) {
+                self.add_device(&folder, depth);
             }
         }
         if let Some(upper) = mount.options.split(',').find_map(|option| option.strip_prefix("upperdir=")) {
-            // The folder may be out of sight from inside a container; then nothing can be said.
-            is_known |= self.below_file(Path::new(upper), depth + 1).is_ok();
+            // The upper folder may be invisible from inside a container.
+            is_known |= self.add_below_file(Path::new(upper), depth + 1).is_ok();
         }
         if !is_known {
-            self.unknown = Some(format!("its file system is {}", mount.kind));
+            self.uncertainty = Some(format!("its file system is {}", mount.kind));
         }
         Ok(())
     }
 
-    fn below_device(&mut self, folder: &Path, depth: u32) {
+    fn add_device(&mut self, folder: &Path, depth: u32) {
         let is_partition = folder.join("partition").exists();
         let disk = if is_partition { folder.parent().unwrap_or(folder) } else { folder };
         if !self.seen.insert(disk.to_owned()) {
             return;
         }
         let name = disk.file_name().unwrap_or_default().to_string_lossy().replace('!', "/");
-        // A file that was deleted since, or lies out of sight, has no name by which its disk could be found.
+        // A deleted or invisible backing file has no name by which its disk could be found.
         if let Ok(file) = fs::read_to_string(disk.join("loop/backing_file"))
-            && self.below_file(Path::new(file.trim_end()), depth + 1).is_err()
+            && self.add_below_file(Path::new(file.trim_end()), depth + 1).is_err()
         {
-            self.unknown = Some(format!("cannot find the backing file of {name}: {}", file.trim_end()));
+            self.uncertainty = Some(format!("cannot find the backing file of {name}: {}", file.trim_end()));
         }
-        self.disks.push(name);
+        self.names.push(name);
         for slave in fs::read_dir(disk.join("slaves")).into_iter().flatten().flatten() {
             if let Ok(folder) = fs::canonicalize(slave.path()) {
-                self.below_device(&folder, depth);
+                self.add_device(&folder, depth);
             }
         }
     }
 }
 
-/// The devices of the btrfs that this one belongs to: the mount table names one of them.
-fn beside_in_btrfs(file_systems: &Path, folder: &Path) -> Vec<PathBuf> {
+/// All devices of the btrfs file system that this device belongs to; the mount table names only one of them.
+fn btrfs_members(file_systems: &Path, folder: &Path) -> Vec<PathBuf> {
     let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     entries(file_systems)
         .map(|one| entries(&one.join("devices")).filter_map(|link| fs::canonicalize(link).ok()).collect())
@@ -113,7 +106,7 @@ struct Mount<'a> {
     options: &'a str,
 }
 
-/// The mount that a path lies on: the one with the longest mount point, the last of those
+/// The mount that contains a path: the one with the longest mount point, the last of those
 /// (`man proc`, section mountinfo: … mount-point … - type source super-options).
 fn mount_of<'a>(table: &'a str, path: &Path) -> Option<Mount<'a>> {
     table
@@ -140,7 +133,7 @@ mod tests {
 ";
 
     #[test]
-    fn the_longest_mount_point_counts() {
+    fn a_path_is_on_the_mount_with_the_longest_mount_point() {
         let source = |path: &str| mount_of(TABLE, Path::new(path)).map(|mount| mount.source);
         assert_eq!(source("/home/x"), Some("/dev/sda2"));
         assert_eq!(source("/homes"), Some("overlay"));
@@ -149,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn all_devices_of_a_btrfs_are_found() {
+    fn all_devices_of_a_btrfs_are_listed() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().canonicalize().unwrap().join(name);
         for name in ["sda", "sdb", "sdc", "btrfs/one/devices", "btrfs/two/devices"] {
@@ -158,33 +151,33 @@ mod tests {
         for (device, link) in [("sda", "one/devices/sda"), ("sdb", "two/devices/sdb"), ("sdc", "two/devices/sdc")] {
             std::os::unix::fs::symlink(path(device), path("btrfs").join(link)).unwrap();
         }
-        let mut beside = beside_in_btrfs(&path("btrfs"), &path("sdc"));
-        beside.sort();
-        assert_eq!(beside, [path("sdb"), path("sdc")]);
-        assert!(beside_in_btrfs(&path("btrfs"), &path("sdd")).is_empty());
+        let mut members = btrfs_members(&path("btrfs"), &path("sdc"));
+        members.sort();
+        assert_eq!(members, [path("sdb"), path("sdc")]);
+        assert!(btrfs_members(&path("btrfs"), &path("sdd")).is_empty());
     }
 
     #[test]
-    fn a_loop_device_whose_file_was_deleted_may_lie_on_any_disk() {
+    fn a_loop_device_whose_file_was_deleted_may_be_on_any_disk() {
         let folder = tempfile::tempdir_in("/dev/shm").unwrap();
         let (disk, file) = (folder.path().join("loop7"), folder.path().join("file"));
         fs::create_dir_all(disk.join("loop")).unwrap();
         fs::write(&file, "").unwrap();
         let below = |backing: &str| {
             fs::write(disk.join("loop/backing_file"), format!("{backing}\n")).unwrap();
-            let mut found = Found::default();
-            found.below_device(&disk, 0);
-            (found.disks, found.unknown)
+            let mut found = BackingDisks::default();
+            found.add_device(&disk, 0);
+            (found.names, found.uncertainty)
         };
         assert_eq!(below(&file.to_string_lossy()), (vec!["loop7".to_owned()], None));
-        let (disks, unknown) = below(&format!("{} (deleted)", file.display()));
+        let (disks, uncertainty) = below(&format!("{} (deleted)", file.display()));
         assert_eq!(disks, ["loop7"]);
-        assert!(unknown.unwrap().starts_with("cannot find the backing file of loop7: "));
+        assert!(uncertainty.unwrap().starts_with("cannot find the backing file of loop7: "));
     }
 
     #[test]
-    fn what_lies_in_memory_lies_on_no_disk() {
-        assert_eq!(disks_below(Path::new("/proc")).unwrap(), Vec::<String>::new());
-        assert!(disks_below(Path::new("/no/such/folder")).is_err());
+    fn a_file_in_memory_is_on_no_disk() {
+        assert_eq!(BackingDisks::of(Path::new("/proc")).unwrap().names, Vec::<String>::new());
+        assert!(BackingDisks::of(Path::new("/no/such/folder")).is_err());
     }
 }

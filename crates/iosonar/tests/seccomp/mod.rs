@@ -1,5 +1,4 @@
-//! A program that may not use io_uring, as in many containers: a seccomp filter of the test's own, so that nothing changes
-//! for the machine.
+//! Runs a program without io_uring, as in many containers: a seccomp filter in the child process only.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -10,15 +9,15 @@ const LOAD: u16 = 0x20;
 const JUMP_IF_EQUAL: u16 = 0x15;
 const RETURN: u16 = 0x06;
 
-/// Lets `io_uring_setup` fail with `EPERM` in the program.
-pub fn without_io_uring(command: &mut Command) {
-    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+/// Makes `io_uring_setup` fail with `EPERM` in the program.
+pub fn deny_io_uring(command: &mut Command) {
+    let instruction = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
     let mut filter = [
-        // The number of the system call comes first in `struct seccomp_data`.
-        step(LOAD, 0, 0, 0),
-        step(JUMP_IF_EQUAL, 0, 1, libc::SYS_io_uring_setup as u32),
-        step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
-        step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+        // The system call number is the first field of `struct seccomp_data`.
+        instruction(LOAD, 0, 0, 0),
+        instruction(JUMP_IF_EQUAL, 0, 1, libc::SYS_io_uring_setup as u32),
+        instruction(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        instruction(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];
     let set = move || {
         let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };

@@ -1,0 +1,115 @@
+//! Writes rows to the file in a thread of its own, so that encoding never competes with draining the ring. The thread
+//! writes checkpoints from time to time, so that little is lost if the process is killed.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use iosonar_trace::{Metadata, Request, Writer};
+
+use crate::error::{Error, Result};
+
+/// Batches of rows that the file may lag behind.
+const BATCHES: usize = 256;
+
+/// A killed recording loses at most the rows since the last checkpoint, and rows that wait behind a request that hangs. The
+/// interval between checkpoints is a fraction of the elapsed time, within these limits.
+///
+/// Each checkpoint ends a row group, and the file's footer grows with their number: 500 in a day.
+const MIN_INTERVAL: Duration = Duration::from_secs(5);
+const MAX_INTERVAL: Duration = Duration::from_secs(300);
+const ELAPSED_PARTS: u32 = 50;
+
+/// When checkpoints are written.
+#[derive(Default)]
+pub(crate) struct CheckpointSchedule {
+    next: Duration,
+}
+
+impl CheckpointSchedule {
+    /// Whether a checkpoint is due, this long after the start; if so, schedules the next one.
+    pub fn is_due(&mut self, elapsed: Duration) -> bool {
+        let is_due = elapsed >= self.next;
+        if is_due {
+            self.next = elapsed + (elapsed / ELAPSED_PARTS).clamp(MIN_INTERVAL, MAX_INTERVAL);
+        }
+        is_due
+    }
+}
+
+/// A message to the thread.
+enum Message {
+    Rows(Vec<Request>),
+    /// Make the rows written so far survive the death of this process.
+    Checkpoint(Box<Metadata>),
+    Finish(Box<Metadata>),
+}
+
+/// The thread that writes the recording.
+pub(crate) struct WriterThread {
+    messages: SyncSender<Message>,
+    thread: JoinHandle<Result<Vec<String>>>,
+}
+
+impl WriterThread {
+    /// Starts the thread.
+    pub fn start(writer: Box<dyn Writer<Request>>) -> Self {
+        let (sender, receiver) = sync_channel(BATCHES);
+        Self { messages: sender, thread: std::thread::spawn(move || write(writer, &receiver)) }
+    }
+
+    /// Appends rows. Blocks if the file lags behind; the ring then buffers events.
+    pub fn write(&self, rows: Vec<Request>) {
+        self.send(Message::Rows(rows));
+    }
+
+    /// Makes the rows so far survive the death of this process.
+    pub fn checkpoint(&self, footer: Metadata) {
+        self.send(Message::Checkpoint(footer.into()));
+    }
+
+    fn send(&self, message: Message) {
+        // Fails if the thread has ended; `finish` then returns why.
+        let _ = self.messages.send(message);
+    }
+
+    /// Whether the thread ended early because the file cannot be written; [`WriterThread::finish`] returns why.
+    pub fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Finishes the file. Returns what it could not represent, one sentence each.
+    pub fn finish(self, metadata: Metadata) -> Result<Vec<String>> {
+        self.send(Message::Finish(metadata.into()));
+        self.thread.join().map_err(|_| Error::WriterGone)?
+    }
+}
+
+fn write(mut writer: Box<dyn Writer<Request>>, messages: &Receiver<Message>) -> Result<Vec<String>> {
+    for message in messages {
+        match message {
+            Message::Rows(rows) => {
+                for row in &rows {
+                    writer.write(row)?;
+                }
+            }
+            Message::Checkpoint(footer) => writer.checkpoint(&footer)?,
+            Message::Finish(metadata) => return Ok(writer.finish(&metadata)?.warnings),
+        }
+    }
+    Err(Error::WriterGone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checkpoints_are_frequent_at_first_and_few_in_a_day() {
+        let mut schedule = CheckpointSchedule::default();
+        let due: Vec<u64> = (0..24 * 3600).filter(|&second| schedule.is_due(Duration::from_secs(second))).collect();
+        assert_eq!(due[..4], [0, 5, 10, 15]);
+        assert!(due.windows(2).all(|pair| pair[1] - pair[0] <= 5.max(pair[0] / 50 + 1).min(301)));
+        assert!((400..600).contains(&due.len()), "{}", due.len());
+    }
+}
