@@ -1,5 +1,5 @@
-# What people type; `make help` lists it. Each goal does its own set-up: the distribution's packages (named when they are
-# installed), a virtual environment in .venv, the build. A missing Rust toolchain is named, never installed.
+# Goals for people; `make help` lists them. Each goal does its own set-up: the distribution's packages (named when they are
+# installed), a virtual environment in .venv, the build. A missing Rust toolchain is reported, never installed.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -8,9 +8,9 @@ SHELL := bash
 
 # The folder of the natural loads.
 LOADS ?= ../shared/loads
-# Where `make install` puts the binary, its man pages and its completions.
+# The prefix of `make install` for the binary, its man pages and completions.
 PREFIX ?= /usr/local
-# A toolchain from rustup is there even if this shell has not been told; so is losetup.
+# A new toolchain of rustup may not be in this shell's path yet; losetup is in sbin.
 export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 
 BUILT = $(or $(CARGO_TARGET_DIR),target)/release/iosonar
@@ -26,11 +26,11 @@ help: ## list the goals
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: system-for-demo $(VENV)/program-quick ## build, replay a load on a file, draw it; says where the pictures are
+demo: system-for-demo $(VENV)/program-quick ## build, replay a load on a file, and draw the result
 	$(BIN)/iosonar demo
 
 .PHONY: test
-test: system-for-test ## every check and every test, but those of `acceptance`
+test: system-for-test ## all checks and tests, except those of `acceptance`
 	$(MAKE) --jobs 2 --output-sync=line built-tests $(VENV)/tools
 	$(MAKE) --jobs 2 --output-sync=line test-rust test-python lint test-without-clang
 
@@ -49,24 +49,24 @@ install: build ## install the binary, its man pages and completions under PREFIX
 	$(BUILT) completions fish > $(SHARE)/fish/vendor_completions.d/iosonar.fish
 
 .PHONY: acceptance
-acceptance: system-for-test $(VENV)/tools $(VENV)/program-dev ## what needs the natural loads: make acceptance LOADS=DIR
+acceptance: system-for-test $(VENV)/tools $(VENV)/program-dev ## the tests that need the natural loads: make acceptance LOADS=DIR
 	@test -d "$(LOADS)" || { echo "no folder $(LOADS); name that of the natural loads: make acceptance LOADS=DIR" >&2; exit 1; }
 	IOSONAR_LOADS="$(abspath $(LOADS))" cargo test --locked --workspace --features acceptance --test 'acceptance*'
 	IOSONAR_LOADS="$(abspath $(LOADS))" $(BIN)/pytest -m acceptance
 	$(MAKE) test-spark
 
 .PHONY: test-spark
-test-spark: system-for-test $(VENV)/spark $(VENV)/program-dev ## hold the answers of a Spark cluster against the embedded engine's
+test-spark: system-for-test $(VENV)/spark $(VENV)/program-dev ## compare the results of a Spark cluster with those of the embedded engine
 	tools/system.sh spark
 	$(BIN)/pytest -m spark
 
-# The folder of the judges that replayers are measured by: issue_error.py, make_load.py, bare_loop.c, floor.c.
+# The folder of the programs that measure replayers: issue_error.py, make_load.py, bare_loop.c, floor.c.
 JUDGES ?=
 
 .PHONY: bench
 bench: build ## measure against other programs, as root on a quiet machine: make bench JUDGES=DIR
 	tools/system.sh bench
-	@test -n "$(JUDGES)" || { echo "name the folder of the judges: make bench JUDGES=DIR" >&2; exit 1; }
+	@test -n "$(JUDGES)" || { echo "name the folder of the judging programs: make bench JUDGES=DIR" >&2; exit 1; }
 	python3 bench/fidelity.py --judge "$(JUDGES)" --iosonar $(BUILT)
 	python3 bench/asap.py --iosonar $(BUILT)
 	python3 bench/wait.py --iosonar $(BUILT)
@@ -78,7 +78,7 @@ bench: build ## measure against other programs, as root on a quiet machine: make
 	python3 bench/record_overhead.py $(BUILT)
 
 .PHONY: bench-report
-bench-report: system-for-test $(VENV)/program-quick ## measure what reports of 10 thousand to 10 million requests cost
+bench-report: system-for-test $(VENV)/program-quick ## measure the cost of reports of 10 thousand to 10 million requests
 	$(BIN)/python bench/report.py --report $(BIN)/iosonar-report
 
 .PHONY: lint dependencies
@@ -89,25 +89,25 @@ lint: system-for-test $(VENV)/tools dependencies
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-dependencies: | system-for-demo ## check that packages use each other as ARCHITECTURE.md says, and files never in a circle
+dependencies: | system-for-demo ## check that packages depend on each other as in ARCHITECTURE.md, and files without cycles
 	"$$(tools/system.sh --python)" tools/check_dependencies.py
 
-# Built once by both processors, before anything else needs them. The binary in .venv shares its libraries.
+# Builds all tests once, with both processors, before other goals need them. The binary in .venv shares its libraries.
 .PHONY: built-tests
 built-tests: system-for-test
 	cargo test --locked --workspace --no-run
 
 .PHONY: test-rust test-python
-test-rust: system-for-test ## the tests of the Rust half alone
+test-rust: system-for-test ## the tests of the Rust half
 	cargo test --locked --workspace
 
-# The build script takes the lack of what CLANG names for a lack of clang. `--workspace` keeps the features, and so the
-# builds, of all dependencies; a build that has clang after all fails the test instead of ignoring it.
+# A missing program in CLANG makes the build script behave as without clang. `--workspace` keeps the features of all
+# dependencies, and so their builds. A build that has clang after all fails this test instead of ignoring it.
 .PHONY: test-without-clang
-test-without-clang: system-for-test ## that it builds where there is no clang, and that `record` says so
+test-without-clang: system-for-test ## test the build without clang, and the error of `record`
 	CLANG=no-clang-here cargo test --locked --workspace --test without_clang -- --include-ignored
 
-test-python: system-for-test $(VENV)/tools $(VENV)/program-dev ## the tests of the Python half alone
+test-python: system-for-test $(VENV)/tools $(VENV)/program-dev ## the tests of the Python half
 	$(BIN)/pytest --numprocesses 2
 
 .PHONY: system-for-demo system-for-test
@@ -116,7 +116,7 @@ system-for-demo:
 system-for-test:
 	@tools/system.sh build record python test
 
-# What the Python half needs, and what its tests do, in the versions that are known to work together.
+# The dependencies of the Python half and of its tests, in versions that are known to work together.
 $(VENV)/libraries: pyproject.toml python/requirements.lock | system-for-demo
 	"$$(tools/system.sh --python)" -m venv $(VENV)
 	$(BIN)/python tools/requirements.py | $(PIP_INSTALL) --constraint python/requirements.lock --requirement /dev/stdin
@@ -130,8 +130,8 @@ $(VENV)/spark: $(VENV)/tools
 	$(BIN)/python tools/requirements.py spark | $(PIP_INSTALL) --constraint python/requirements.lock --requirement /dev/stdin
 	touch $@
 
-# Both halves, the binary of that profile of Cargo.toml, the Python half as it stands in this folder. Cargo goes first by
-# itself, because pip would hide its progress.
+# Both halves: the binary in that profile of Cargo.toml, and the Python half as an editable installation. Cargo runs first,
+# because pip would hide its progress.
 $(VENV)/program-%: $(VENV)/libraries $(SOURCES)
 	rm -f $(VENV)/program-*
 	cargo build --profile $* --locked --package iosonar
@@ -140,7 +140,7 @@ $(VENV)/program-%: $(VENV)/libraries $(SOURCES)
 	touch $@
 
 .PHONY: lock
-lock: | system-for-demo ## write python/requirements.lock anew, with the newest versions
+lock: | system-for-demo ## update python/requirements.lock to the newest versions
 	rm -rf $(VENV)-lock
 	"$$(tools/system.sh --python)" -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python tools/requirements.py test spark | $(VENV)-lock/bin/pip install --quiet --requirement /dev/stdin
@@ -148,6 +148,6 @@ lock: | system-for-demo ## write python/requirements.lock anew, with the newest 
 	rm -rf $(VENV)-lock
 
 .PHONY: clean
-clean: ## remove what was built, with the virtual environment and the demo's pictures
+clean: ## remove all build output, the virtual environment and the demo's pictures
 	cargo clean
 	rm -rf $(VENV) demo

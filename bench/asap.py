@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How fast is `iosonar replay --asap` beside fio's io_uring engine, on the same device, depth, size and mix?
+"""Compares the throughput of `iosonar replay --asap` and of fio's io_uring engine on the same device, depth and mix.
 
     bench/asap.py [--pairs 9] [--requests 1500000] [--depth 64] [--isolate PARTS] [--iosonar PATH] [--json FILE]
 
-Both work, in turn, on a loop device with direct I/O over a file in memory: 4 KiB requests at random places, 70 % reads.
-fio runs as long as the replay took. iosonar tracks conflicts and records every request, as always. `--isolate` adds a third
-to each pair: iosonar with the machine arranged by the parts named. Needs root and fio.
+Both run in turn on a loop device with direct I/O over a file in memory: 4 KiB requests at random positions, 70 % reads.
+fio runs as long as the replay took. iosonar tracks conflicts and records every request, as always. `--isolate` adds a
+third run to each pair: iosonar with `--isolate=PARTS`. Needs root and fio.
 """
 
 import json
@@ -31,26 +31,26 @@ def main() -> None:
         fio = ["fio", "--name=peer", f"--filename={device.path}", "--direct=1", "--ioengine=io_uring"]
         fio += [f"--iodepth={args.depth}", "--rw=randrw", "--rwmixread=70", "--bs=4k", "--time_based"]
         fio += ["--norandommap", "--output-format=json"]
-        arranged = [*own, f"--isolate={args.isolate}"]
+        isolated = [*own, f"--isolate={args.isolate}"]
         for n in range(args.pairs):
             ours = json.loads(sh(*own))
             row = {"iosonar": ours["iops"]}
             job = json.loads(sh(*fio, f"--runtime={max(1, ours['elapsed_s']):.0f}"))["jobs"][0]
             row["fio"] = job["read"]["iops"] + job["write"]["iops"]
             if args.isolate:
-                row["isolated"] = json.loads(sh(*arranged))["iops"]
+                row["isolated"] = json.loads(sh(*isolated))["iops"]
             rows.append(row)
-            said = ", ".join(f"{who} {iops:.0f}" for who, iops in row.items())
-            print(f"pair {n + 1}: {said} IOPS", file=sys.stderr, flush=True)
+            rates = ", ".join(f"{program} {iops:.0f}" for program, iops in row.items())
+            print(f"pair {n + 1}: {rates} IOPS", file=sys.stderr, flush=True)
     print("fio command:", *fio)
-    print("| pairs | how | iosonar --asap, median IOPS | fio io_uring, median IOPS | ratio pair by pair, median |")
+    print("| pairs | setup | iosonar --asap, median IOPS | fio io_uring, median IOPS | ratio in each pair, median |")
     print("|---|---|---|---|---|")
     peer = statistics.median(row["fio"] for row in rows)
-    for who, how in (("iosonar", "by itself"), ("isolated", f"--isolate={args.isolate}")):
-        if who in rows[0]:
-            ratio = statistics.median(row[who] / row["fio"] for row in rows)
-            median = statistics.median(row[who] for row in rows)
-            print(f"| {args.pairs} | {how} | {median:.0f} | {peer:.0f} | {ratio:.3f} |")
+    for program, setup in (("iosonar", "by itself"), ("isolated", f"--isolate={args.isolate}")):
+        if program in rows[0]:
+            ratio = statistics.median(row[program] / row["fio"] for row in rows)
+            median = statistics.median(row[program] for row in rows)
+            print(f"| {args.pairs} | {setup} | {median:.0f} | {peer:.0f} | {ratio:.3f} |")
     keep(args, rows)
 
 

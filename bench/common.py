@@ -1,4 +1,4 @@
-"""What the benchmarks share: their options, a place to work, a fast device, loads and the judge."""
+"""Shared by the benchmarks: options, a folder, a fast device, loads and the judging program."""
 
 import argparse
 import json
@@ -16,7 +16,7 @@ def sh(*words: object, **kw: object) -> str:
 
 
 def options(about: str | None, *, mib: int = 2048) -> argparse.ArgumentParser:
-    """A parser with the options that every benchmark of the replayer has; each adds its own."""
+    """A parser with the common options of benchmarks of the replayer; each adds its own."""
     p = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--iosonar", default="iosonar"), p.add_argument("--json", type=Path)
     p.add_argument("--mib", type=int, default=mib)
@@ -24,7 +24,7 @@ def options(about: str | None, *, mib: int = 2048) -> argparse.ArgumentParser:
 
 
 class LoopDevice:
-    """A loop device with direct I/O over a file in memory, filled so that no read meets a hole, or of `gib` and sparse."""
+    """A loop device with direct I/O over a file in memory: filled with data, or sparse with `gib` GiB."""
 
     def __init__(self, folder: Path, mib: int, gib: int = 0) -> None:
         self.file = folder / "disk"
@@ -41,14 +41,14 @@ class LoopDevice:
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """A folder in memory, which goes away."""
+    """A temporary folder in memory."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="iosonar-bench-") as name:
         yield Path(name)
 
 
 @contextmanager
 def bench(mib: int, gib: int = 0) -> Iterator[tuple[Path, LoopDevice]]:
-    """A folder in memory and a device in it; both go away."""
+    """A temporary folder in memory and a device in it."""
     with folder() as place:
         device = LoopDevice(place, mib, gib)
         try:
@@ -58,7 +58,7 @@ def bench(mib: int, gib: int = 0) -> Iterator[tuple[Path, LoopDevice]]:
 
 
 def poisson(args: argparse.Namespace, rate: float, place: Path) -> Path:
-    """A classic load of Poisson arrivals for `args.seconds`, made by the judges' own program."""
+    """A classic load of Poisson arrivals for `args.seconds`, made by the judging programs' generator."""
     load = place / "poisson.load"
     make = [args.judge / "make_load.py", "poisson", rate, args.seconds, "--mib", args.mib]
     with load.open("w") as f:
@@ -67,13 +67,13 @@ def poisson(args: argparse.Namespace, rate: float, place: Path) -> Path:
 
 
 def judge(args: argparse.Namespace, load: Path, device: str, command: list[str]) -> dict:
-    """What the kernel's clock says of a replayer; with `args.end`, of a stretch of the load."""
+    """Measures a replayer by the kernel's clock; with `args.end`, in a window of the load."""
     window = ["--start", str(args.start), "--end", str(args.end)] if args.end else []
     words = [args.judge / "issue_error.py", load, device, *window, "--json", "--timeout", "600", "--", *command]
     return json.loads(sh(sys.executable, *words))
 
 
 def keep(args: argparse.Namespace, results: object) -> None:
-    """All numbers, if they are wanted."""
+    """Writes all numbers, if `--json` is given."""
     if args.json:
         args.json.write_text(json.dumps(results, indent=1))

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""How fast traces are converted to loads: iosonar beside blkparse and awk, on the same trace, by turns.
+"""Compares the time of converting traces to loads by iosonar, and by blkparse and awk, on the same trace, in turn.
 
 bench/convert.py --iosonar target/release/iosonar [--requests 1000000] [--rounds 3] [--folder DIR]
 
-The trace is the natural load of PostgreSQL, repeated until it has so many requests, written as blktrace's binary file
-and as blkparse's text. What is timed is the way from a trace to a load, latencies included. The other side is what is
-usual: blkparse prints the fields, awk matches completions with requests and prints rows of classic text, as completions
-came; for a load as the manual wants it, NAME.load.gz, they are sorted and compressed. Wall-clock time is what a user
-waits for; processor time is what it costs. The folder needs some 400 bytes for each request; traces that are in DIR already are used again.
+The trace is the natural load of PostgreSQL, repeated until it has the required number of requests, as blktrace's binary
+file and as blkparse's text. The time is that from a trace to a load with latencies. The usual way: blkparse prints the
+fields, awk matches completions with requests and prints rows of classic text in order of completion; for a load as the
+manual requires, NAME.load.gz, they are sorted and compressed. Wall-clock time is what a user waits for, processor time
+is the cost. The folder needs some 400 bytes for each request; traces that exist in DIR are reused.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from pathlib import Path
 LOAD = Path(__file__).parent.parent / "loads" / "pgbench.load.parquet"
 LOAD_REQUESTS = 45494
 
-# In which column action, time, sector, sectors and operation stand.
+# The columns of action, time, sector, sectors and operation.
 FIELDS = "-v A=1 -v T=2 -v S=3 -v N=4 -v O=5"
 TEXT = "-v A=6 -v T=4 -v S=8 -v N=10 -v O=7"
 FORMAT = "%a %T.%9t %S %n %d\\n"
-# A row for each Q, with the latency, where its C is found; the oldest first where several are alike.
+# A row for each Q with its latency, at its C; of several equal requests, the oldest first.
 MATCH = r"""
 $A == "Q" { key = $S " " $N " " substr($O, 1, 1); waiting[key, ++last[key]] = $T }
 $A == "C" {
@@ -48,7 +48,7 @@ SORTED = "LC_ALL=C sort -n | gzip"
 
 @dataclass
 class Cost:
-    """What a pipeline took."""
+    """The cost of a pipeline."""
 
     wall_s: float
     processor_s: float
@@ -63,7 +63,7 @@ def timed(command: str) -> Cost:
     _, status, used = os.wait4(process.pid, 0)
     wall = time.monotonic() - began
     if status:
-        sys.exit(f"this failed: {command}")
+        sys.exit(f"failed: {command}")
     return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6)
 
 
@@ -88,11 +88,11 @@ def compare(iosonar: Path, folder: Path, requests: int, rounds: int) -> None:
     binary, text = make(iosonar, folder, requests)
     match, out = folder / "match.awk", folder / "out"
     match.write_text(MATCH)
-    # blkparse reads NAME.blktrace.0 when it is given NAME.
+    # blkparse reads NAME.blktrace.0 if it is given NAME.
     fields = f"blkparse -q -i {str(binary).removesuffix('.blktrace.0')} -f '{FORMAT}'"
     awks = [awk for awk in AWKS if shutil.which(awk)]
     print(
-        "| trace | how | wall-clock | processor | largest process | faster than each of the others, median of rounds |"
+        "| trace | how | wall-clock | processor | largest process | speed-up over each of the others, median of rounds |"
     )
     print("|---|---|---|---|---|---|")
     for trace in (binary, text):

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""How exactly does iosonar issue requests, beside the least that a replayer can be?
+"""Compares the issue times of iosonar with those of a minimal replayer.
 
     bench/fidelity.py --judge DIR [--pairs 9] [--rates 1000,10000] [--seconds 8]
                       [--load FILE --start S --end S --gib 34] [--isolate[=PARTS]] [--iosonar PATH] [--options '...']
                       [--json FILE]
 
-DIR holds issue_error.py (a judge of any replayer by the kernel's own clock), make_load.py, bare_loop.c and floor.c.
-Both programs replay the same load, in turn, on a loop device with direct I/O over a file in memory; the machine's own
-noise (floor) is measured beside them. Medians over the pairs go to standard output as a table. Needs root.
+DIR has issue_error.py (which measures any replayer by the kernel's clock), make_load.py, bare_loop.c and floor.c. Both
+programs replay the same load, in turn, on a loop device with direct I/O over a file in memory; the noise of the machine
+(floor) is measured with them. Prints a table of medians over the pairs. Needs root.
 
-A natural load needs a device that it fits on, or places wrap around, which the judge does not follow: `--gib` makes a
-sparse one, of which only what the load writes is in memory. `--isolate` adds a third one to each pair, which arranges the machine by the parts named, or by all.
+A natural load needs a device on which it fits, as the measurement does not follow wrap-around: `--gib` makes a sparse
+one, which takes memory only for written data. `--isolate` adds a third run to each pair, with `--isolate` of the parts
+named, or of all.
 """
 
 import argparse

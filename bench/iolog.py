@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""How do `iosonar replay` and fio's `read_iolog` replay the same load?
+"""Compares replays of the same load by `iosonar replay` and by fio's `read_iolog`.
 
     bench/iolog.py --judge DIR [--pairs 5] [--rates 1000,10000] [--seconds 8] [--engine io_uring] [--depth 64]
                    [--iosonar PATH] [--json FILE]
 
-DIR holds issue_error.py and make_load.py, as for bench/fidelity.py. Both programs replay the same Poisson load, in turn,
+DIR has issue_error.py and make_load.py, as for bench/fidelity.py. Both programs replay the same Poisson load, in turn,
 on a loop device with direct I/O over a file in memory; fio reads it as an I/O log of version 3, its most exact one
-(microseconds), which `iosonar convert` makes. When a request was issued is judged by the kernel's own clock. Beside that
-stands the latency that each program reports: on the same device, both should say the same. Needs root and fio.
+(microseconds), made by `iosonar convert`. Issue times are measured by the kernel's clock. Both programs should report
+the same latency, as the device is the same. Needs root and fio.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def fio_command(args: argparse.Namespace, iolog: Path, device: str, output: Path
 
 def fio_latency_us(output: Path) -> dict[str, float]:
     text = output.read_text()
-    # Notes of fio may stand before the object.
+    # Messages of fio may precede the object.
     latency = json.loads(text[text.index("{") :])["jobs"][0]["mixed"]["clat_ns"]
     return {
         "mean": latency["mean"] / 1e3,
@@ -58,25 +58,29 @@ def compare(args: argparse.Namespace, name: str, load: Path, device: LoopDevice,
     sh(args.iosonar, "convert", load, iolog)
     own = [args.iosonar, "replay", str(load), "--target", device.path, "--output", str(result), "--overwrite"]
     turns = {"fio": fio_command(args, iolog, device.path, report), "iosonar": own}
-    seen: dict[str, list[dict]] = {who: [] for who in turns}
+    seen: dict[str, list[dict]] = {program: [] for program in turns}
     for n in range(args.pairs):
-        for who in seen if n % 2 == 0 else reversed(seen):
-            judged = judge(args, load, device.path, turns[who])
-            judged["latency_us"] = fio_latency_us(report) if who == "fio" else iosonar_latency_us(args, result)
-            seen[who].append(judged)
-        said = ", ".join(f"{who} {rows[-1]['within_pct']['50']:.2f} % within 50 µs" for who, rows in seen.items())
-        print(f"{name} pair {n + 1}: {said}", file=sys.stderr, flush=True)
+        for program in seen if n % 2 == 0 else reversed(seen):
+            judged = judge(args, load, device.path, turns[program])
+            judged["latency_us"] = fio_latency_us(report) if program == "fio" else iosonar_latency_us(args, result)
+            seen[program].append(judged)
+        shares = ", ".join(
+            f"{program} {rows[-1]['within_pct']['50']:.2f} % within 50 µs" for program, rows in seen.items()
+        )
+        print(f"{name} pair {n + 1}: {shares}", file=sys.stderr, flush=True)
 
-    def middle(who: str, part: str, key: str) -> float:
-        return statistics.median(row[part][key] for row in seen[who])
+    def middle(program: str, part: str, key: str) -> float:
+        return statistics.median(row[part][key] for row in seen[program])
 
     return {
         "scenario": name,
         "pairs": args.pairs,
-        "within_pct": {who: {b: middle(who, "within_pct", b) for b in BOUNDS} for who in seen},
-        "error_us": {who: {q: middle(who, "error_us", q) for q in ("0.5", "0.99")} for who in seen},
-        "latency_us": {who: {q: middle(who, "latency_us", q) for q in ("mean", "p50", "p99")} for who in seen},
-        "missing": {who: sum(row["missing"] for row in rows) for who, rows in seen.items()},
+        "within_pct": {program: {b: middle(program, "within_pct", b) for b in BOUNDS} for program in seen},
+        "error_us": {program: {q: middle(program, "error_us", q) for q in ("0.5", "0.99")} for program in seen},
+        "latency_us": {
+            program: {q: middle(program, "latency_us", q) for q in ("mean", "p50", "p99")} for program in seen
+        },
+        "missing": {program: sum(row["missing"] for row in rows) for program, rows in seen.items()},
     }
 
 
@@ -85,7 +89,7 @@ def main() -> None:
     p.add_argument("--judge", type=Path, required=True), p.add_argument("--pairs", type=int, default=5)
     p.add_argument("--rates", default="1000,10000"), p.add_argument("--seconds", type=float, default=8)
     p.add_argument("--engine", default="io_uring"), p.add_argument("--depth", type=int, default=64)
-    # The judge's window: all of the load.
+    # The measured window: the whole load.
     p.set_defaults(start=0, end=0)
     args = p.parse_args()
     results = []
@@ -102,13 +106,13 @@ def main() -> None:
     print("| p50 | p99 | missing |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for r in results:
-        for who in ("fio", "iosonar"):
-            within, error, latency = r["within_pct"][who], r["error_us"][who], r["latency_us"][who]
+        for program in ("fio", "iosonar"):
+            within, error, latency = r["within_pct"][program], r["error_us"][program], r["latency_us"][program]
             print(
-                f"| {r['scenario']} | {r['pairs']} | {who} | {within['10']:.2f} % | {within['50']:.2f} % "
+                f"| {r['scenario']} | {r['pairs']} | {program} | {within['10']:.2f} % | {within['50']:.2f} % "
                 f"| {within['1000']:.2f} % | {error['0.5']:,.1f} µs | {error['0.99']:,.1f} µs "
                 f"| {latency['mean']:,.1f} µs | {latency['p50']:,.1f} µs | {latency['p99']:,.1f} µs "
-                f"| {r['missing'][who]} |"
+                f"| {r['missing'][program]} |"
             )
     keep(args, results)
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes a run of any length that looks like a real one, to measure what reports cost: docs/schema.md in every column.
+"""Makes a synthetic run of any length, to measure the cost of reports; its columns are those of docs/schema.md.
 
     bench/make_result.py OUT.replay.parquet ROWS [--rate 10000] [--seed 1]
 
-A device with a cache and queueing needles, a load with sequential streams, hot spots and far jumps. Made in chunks, so
-that a hundred million requests need a few hundred MB; rows stand in the order of completion, as in every run.
+A device with a cache and latency spikes, a load with sequential streams, hot spots and long jumps. It is made in
+chunks, so that a hundred million requests need a few hundred MB; rows are in order of completion, as in every run.
 """
 
 import argparse
@@ -31,35 +31,33 @@ Columns = dict[str, Any]
 
 
 def chunks(rows: int, rate: float, seed: int) -> Iterator[Columns]:
-    """Requests in the order of their issue; each chunk knows nothing of the others but where it begins."""
+    """Requests in order of issue; chunks are independent except for their start."""
     for number, first in enumerate(range(0, rows, CHUNK)):
         yield chunk(np.random.default_rng([seed, number]), first, min(CHUNK, rows - first), rate)
 
 
-def chunk(chance: np.random.Generator, first: int, n: int, rate: float) -> Columns:
+def chunk(rng: np.random.Generator, first: int, n: int, rate: float) -> Columns:
     start, length = first / rate * 1e9, n / rate * 1e9
-    # A load breathes: the rate swings by half.
-    even = np.sort(chance.random(n))
+    # The rate of the load varies by half.
+    even = np.sort(rng.random(n))
     scheduled = (start + length * (even + 0.5 / (8 * np.pi) * np.sin(8 * np.pi * even))).astype(np.int64)
     scheduled.sort()
-    write = chance.random(n) < 0.4
-    hit = chance.random(n) < np.where(write, 0.7, 0.45)
-    latency = np.where(hit, chance.lognormal(np.log(9e4), 0.3, n), chance.lognormal(np.log(4e6), 0.6, n))
-    for at in chance.uniform(start, start + length, 4):
-        needle = slice(*np.searchsorted(scheduled, [at, at + 1.5e8]))
-        latency[needle] *= chance.uniform(3, 40)
-    pushed = chance.random(n) < 0.02
-    delay = chance.lognormal(np.log(1500), 0.7, n) + pushed * chance.lognormal(np.log(2e6), 0.5, n)
+    write = rng.random(n) < 0.4
+    hit = rng.random(n) < np.where(write, 0.7, 0.45)
+    latency = np.where(hit, rng.lognormal(np.log(9e4), 0.3, n), rng.lognormal(np.log(4e6), 0.6, n))
+    for at in rng.uniform(start, start + length, 4):
+        spike = slice(*np.searchsorted(scheduled, [at, at + 1.5e8]))
+        latency[spike] *= rng.uniform(3, 40)
+    pushed = rng.random(n) < 0.02
+    delay = rng.lognormal(np.log(1500), 0.7, n) + pushed * rng.lognormal(np.log(2e6), 0.5, n)
     issued = scheduled + delay.astype(np.int64)
-    kind = chance.random(n)
+    kind = rng.random(n)
     number = first + np.arange(n)
     stream = (number % 8) * (DEVICE // 9) + (number // 8 * 16) % (DEVICE // 10)
-    hot = (chance.zipf(1.2, n) % 4_000_000 * 7919 % 4_000_000) * 8
-    far = chance.integers(0, DEVICE // 8 - 64, n) * 8
+    hot = (rng.zipf(1.2, n) % 4_000_000 * 7919 % 4_000_000) * 8
+    far = rng.integers(0, DEVICE // 8 - 64, n) * 8
     sector = np.where(kind < 0.3, stream, np.where(kind < 0.8, hot, far))
-    sectors = np.where(
-        kind < 0.3, 16, chance.choice([8, 16, 32, 64, 128, 256], n, p=[0.6, 0.15, 0.1, 0.08, 0.05, 0.02])
-    )
+    sectors = np.where(kind < 0.3, 16, rng.choice([8, 16, 32, 64, 128, 256], n, p=[0.6, 0.15, 0.1, 0.08, 0.05, 0.02]))
     return {
         "request": number, "source_sector": sector, "sector": sector, "sectors": sectors, "write": write,
         "scheduled_ns": scheduled, "issued_ns": issued, "completed_ns": issued + latency.astype(np.int64),
@@ -68,7 +66,7 @@ def chunk(chance: np.random.Generator, first: int, n: int, rate: float) -> Colum
 
 
 def completed(issued: Iterator[Columns]) -> Iterator[Columns]:
-    """The same rows in the order of completion, with the level that each saw at its issue."""
+    """The same rows in order of completion, with the number of requests in flight at the issue of each."""
     held: Columns = {}
     ends = np.empty(0, np.int64)
     issues_before = ends_before = 0
@@ -81,7 +79,7 @@ def completed(issued: Iterator[Columns]) -> Iterator[Columns]:
         level = issues_before + np.arange(1, len(begins) + 1) - ends_before - np.searchsorted(ends, begins, side="left")
         each["in_flight"] = np.maximum(level, 1)
         issues_before += len(begins)
-        # Delays reach over the chunk's end, so what lies close to it waits for the next one.
+        # Requests may complete after the end of the chunk: those near it wait for the next chunk.
         done = int(np.searchsorted(ends, horizon))
         ends, ends_before = ends[done:], ends_before + done
         merged = {name: np.concatenate([held[name], each[name]]) if held else each[name] for name in each}

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What does the replayer cost by itself? Requests per second where no storage takes part.
+"""Measures the replayer itself: requests per second without storage.
 
     bench/null.py [--requests 10000000] [--runs 3] [--iosonar PATH] [--loop PATH] [--json FILE]
 
-Three ways, from the whole to its heart: `--asap --dry-run` on a file (with data for all writes), `--asap --fake-io` (the
-load is read from Parquet, every request is recorded, conflicts are tracked), and the loop alone, fed from memory
-(--loop: the example loop_alone of crates/replay, built with --release). Medians go to standard output as a table.
+Three variants: `--asap --dry-run` on a file (with data for all writes), `--asap --fake-io` (the load is read from
+Parquet, every request is recorded, conflicts are tracked), and the loop alone, fed from memory (--loop: the example
+loop_alone of crates/replay, built with --release). Prints a table of medians.
 """
 
 import json

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What recording costs the programs that are recorded: fio on a loop device in memory, with and without.
+"""Measures the overhead of recording: fio on a loop device in memory, with and without a recording.
 
-Run as root on a machine that has nothing else to do: bench/record_overhead.py target/release/iosonar
-Runs come in pairs, one with a recording and one without, in changing order, so that what drifts hits both alike. For
-each kind of work the medians of all pairs are printed, as a table for docs/recording.md.
+Run as root on an otherwise idle machine: bench/record_overhead.py target/release/iosonar
+Runs come in pairs, with and without a recording, in alternating order, so that drift affects both. Prints a table of
+medians over all pairs for docs/recording.md.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Measured:
 
 
 def fio(device: str, work: list[str], seconds: float, prefix: list[str]) -> Measured:
-    """Runs fio on the device for so long, behind the words of `prefix`."""
+    """Runs fio on the device for `seconds`, as the command of `prefix`."""
     with tempfile.NamedTemporaryFile() as report:
         command = [*prefix, "fio", "--name=x", f"--filename={device}", "--direct=1", "--time_based", *work]
         command += [f"--runtime={seconds}", "--output-format=json", f"--output={report.name}"]
@@ -47,7 +47,7 @@ def fio(device: str, work: list[str], seconds: float, prefix: list[str]) -> Meas
 
 
 def children_seconds() -> float:
-    """Processor time of all ended children."""
+    """Processor time of all children that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def row(name: str, level: str, without: list[Measured], recorded: list[Measured], extra: list[float]) -> str:
-    """A line of the table: medians, and the median change of all pairs."""
+    """A row of the table: medians, and the median change over all pairs."""
     iops = statistics.median(w / o - 1 for w, o in ((r.iops, b.iops) for r, b in zip(recorded, without, strict=True)))
     mean = statistics.median(r.mean_ns - b.mean_ns for r, b in zip(recorded, without, strict=True))
     p99 = statistics.median(r.p99_ns - b.p99_ns for r, b in zip(recorded, without, strict=True))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a report costs: every picture of made runs of 10 thousand to 100 million requests, the page of the smallest, and
-a question in SQL.
+"""Measures the cost of reports: all pictures of synthetic runs of 10 thousand to 100 million requests, the page of the
+smallest, and an SQL query.
 
     bench/report.py [--rows 10000,10000000] [--processors 0,1] [--memory 2GiB] [--folder /tmp/made] [--report PROGRAM]
         [--sql PROGRAM]
 
-Runs are made by bench/make_result.py and kept in the folder. Times are from the program's start to its end. Memory is
-the most that the program and its drawing processes held together at any moment, each page counted once (PSS).
+bench/make_result.py makes the runs; they are kept in the folder. Times are those from start to end of the program.
+Memory is the peak of the program and its drawing processes together, each page counted once (PSS).
 """
 
 import argparse
@@ -45,11 +45,11 @@ def main() -> None:
 
 
 def measured(words: list) -> tuple[float, float, float]:
-    """Wall and processor seconds, and the most MiB."""
+    """Wall-clock and processor seconds, and peak memory in MiB."""
     before, start, most = os.times(), time.monotonic(), 0
     program = subprocess.Popen(words, stdout=subprocess.DEVNULL)
     while program.poll() is None:
-        most = max(most, sum(map(pss_kib, family(program.pid))))
+        most = max(most, sum(map(pss_kib, process_tree(program.pid))))
         time.sleep(0.1)
     wall, after = time.monotonic() - start, os.times()
     if program.returncode:
@@ -58,13 +58,13 @@ def measured(words: list) -> tuple[float, float, float]:
     return wall, spent, most / 1024
 
 
-def family(pid: int) -> list[int]:
-    """A process, its children, and theirs."""
+def process_tree(pid: int) -> list[int]:
+    """A process and its descendants."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
         children = []
-    return [pid, *(each for child in children for each in family(int(child)))]
+    return [pid, *(each for child in children for each in process_tree(int(child)))]
 
 
 def pss_kib(pid: int) -> int:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What does it cost to be exact? Each way to wait (`replay --wait`): how late requests go out, how much processor it takes.
+"""Measures the accuracy and cost of each way of waiting (`replay --wait`): delay of requests, and processor time.
 
     bench/wait.py [--rounds 3] [--rates 100,1000,10000] [--seconds 4] [--iosonar PATH] [--json FILE]
 
-Poisson arrivals of 4 KiB, 70 % reads, on a loop device with direct I/O over a file in memory; the ways take turns. Lateness
-is that of the requests that nothing but the replayer could make late, as the run's verdict counts it. The processor's time
-is that of the whole process (loop, reader, recorder, in user space and in the kernel for it), in shares of one processor.
-The last rows allow the process a single processor. Needs root.
+Poisson arrivals of 4 KiB, 70 % reads, on a loop device with direct I/O over a file in memory; the ways take turns. The
+delay is that of the requests not held back, as in the run's verdict. Processor time is that of the whole process (loop,
+reader, completion log, in user space and kernel), as a share of one processor. The last rows allow the process a single
+processor. Needs root.
 """
 
 import argparse
@@ -39,15 +39,15 @@ def replay(args: argparse.Namespace, load: Path, device: str, output: Path, way:
         "--no-sample",
     ]
     words = ["taskset", "--cpu-list", "0", *words] if way == ONE else [*words, "--wait", way]
-    begun = time.monotonic()
+    started = time.monotonic()
     run = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert run.stdout is not None
-    said = run.stdout.read()
+    output_text = run.stdout.read()
     _, code, used = os.wait4(run.pid, 0)
-    elapsed = time.monotonic() - begun
+    elapsed = time.monotonic() - started
     if code != 0:
         raise SystemExit(f"{words} ended with {os.waitstatus_to_exitcode(code)}")
-    verdict: dict[str, Any] = json.loads(said)["verdict"]
+    verdict: dict[str, Any] = json.loads(output_text)["verdict"]
     own = verdict["own"]
     return {
         **{f"within_{bound}_us": own["within_pct"][bound] for bound in ("10", "50", "100")},

@@ -1,9 +1,9 @@
-"""Checks what depends on what: between packages as the table in ARCHITECTURE.md says, between files without a circle.
+"""Checks dependencies: between packages against the table in ARCHITECTURE.md, between files for cycles.
 
-A package is a crate, or a package or module of the Python half. The table under "Packages" in ARCHITECTURE.md names
-each with the packages that it uses; this script compares that with the code (a crate can `use` no more than its
-Cargo.toml names; Python says it by its imports). Then it looks for files that import each other in a circle. It
-prints every disagreement. Run it by `make dependencies`.
+A package is a crate, or a package or module of the Python half. The table under "Packages" in ARCHITECTURE.md lists
+each with the packages that it uses; this script compares it with the code (a crate can `use` no more than its
+Cargo.toml lists; Python packages are found by imports). Then it searches for files that import each other in a cycle.
+It prints every finding. Run it by `make dependencies`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import rust_modules
 TOP = Path(__file__).resolve().parent.parent
 DOCUMENT = "ARCHITECTURE.md"
 PYTHON_PACKAGE = PurePosixPath("python/iosonar")
-# A crate for tests alone; any other may use it, but only as a dev-dependency.
+# A crate for tests; any other may use it, but only as a dev-dependency.
 TEST_CRATE = "crates/testing"
 
 Packages = dict[str, set[str]]
@@ -52,7 +52,7 @@ def packages_in(document: str) -> Packages:
 
 
 def package_of(path: PurePosixPath, packages: Mapping[str, object]) -> str | None:
-    """The innermost package that holds a file or module; a module may be named without its `.py`."""
+    """The innermost package that contains a file or module; a module may be given without its `.py`."""
     for candidate in (path, *path.parents):
         for name in (str(candidate), f"{candidate}.py"):
             if name in packages:
@@ -73,7 +73,7 @@ def crates_used(manifest: Path) -> Iterator[Dependency]:
 
 
 def python_imports(file: Path) -> Iterator[tuple[PurePosixPath, int]]:
-    """The modules of the Python half that a file imports, wherever in the file, with the line."""
+    """The modules of the Python half that a file imports, anywhere in the file, with the line."""
     path = PurePosixPath(file.relative_to(TOP).as_posix())
     for node in ast.walk(ast.parse(file.read_text(), filename=str(file))):
         if isinstance(node, ast.Import):
@@ -99,7 +99,7 @@ def python_packages_used(file: Path, packages: Packages) -> Iterator[Dependency]
 
 
 def python_file(module: PurePosixPath) -> Path | None:
-    """The file of a module, or of the module that holds the name."""
+    """The file of a module, or of the module that contains the name."""
     for path in (module, module.parent):
         for candidate in (TOP / f"{path}.py", TOP / path / "__init__.py"):
             if candidate.exists():
@@ -108,19 +108,19 @@ def python_file(module: PurePosixPath) -> Path | None:
 
 
 def file_imports() -> Iterator[tuple[Path, Path]]:
-    """Every file of the project's own code with each file that it imports, tests left out."""
+    """Every source file of the project with each file that it imports, without tests."""
     for root in sorted((*TOP.glob("crates/*/src/lib.rs"), *TOP.glob("crates/*/src/main.rs"))):
         yield from rust_modules.imports_of(rust_modules.crate_of(root))
     for file in sorted((TOP / PYTHON_PACKAGE).rglob("*.py")):
         for module, _ in python_imports(file):
             target = python_file(module)
-            # The face of a package only hands names on.
+            # `__init__.py` only re-exports names.
             if target and target != file and "__init__.py" not in (file.name, target.name):
                 yield file, target
 
 
-def circles(imports: Iterable[tuple[Path, Path]]) -> Iterator[str]:
-    """Each circle of files, until none is left: the last import of each is taken away to find the next."""
+def cycles(imports: Iterable[tuple[Path, Path]]) -> Iterator[str]:
+    """Each cycle of files: removes the last import of each to find the next."""
     graph: dict[Path, set[Path]] = {}
     for source, target in imports:
         graph.setdefault(source, set()).add(target)
@@ -128,7 +128,7 @@ def circles(imports: Iterable[tuple[Path, Path]]) -> Iterator[str]:
         try:
             TopologicalSorter(graph).prepare()
         except CycleError as cycle:
-            # A list in which each is imported by the one behind it.
+            # Each element is imported by the next one.
             files: list[Path] = list(reversed(cycle.args[1]))
             yield f"files import each other: {' -> '.join(str(file.relative_to(TOP)) for file in files)}"
             graph[files[0]].discard(files[1])
@@ -137,10 +137,10 @@ def circles(imports: Iterable[tuple[Path, Path]]) -> Iterator[str]:
 
 
 def findings(packages: Packages) -> Iterator[str]:
-    """Every disagreement between the table and the code, and every circle, one sentence each."""
+    """Every difference between the table and the code, and every cycle, one sentence each."""
     rust = sorted(TOP.glob("crates/*/src/**/*.rs"))
     python = sorted((TOP / PYTHON_PACKAGE).rglob("*.py"))
-    # The face of the Python package belongs to no part of it.
+    # The top `__init__.py` belongs to no part of the package.
     for file in (*rust, *python):
         path = PurePosixPath(file.relative_to(TOP).as_posix())
         if path != PYTHON_PACKAGE / "__init__.py" and package_of(path, packages) is None:
@@ -161,21 +161,21 @@ def findings(packages: Packages) -> Iterator[str]:
         if each.target not in packages.get(each.source, set()):
             yield f"{each.where}: {each.source} may not use {each.target}"
     for package, uses in packages.items():
-        yield from (f"{package} does not use {other}, as the table says" for other in sorted(uses - used[package]))
-    yield from circles(file_imports())
+        yield from (f"{package} does not use {other}, but the table lists it" for other in sorted(uses - used[package]))
+    yield from cycles(file_imports())
 
 
 def main() -> int:
-    """Prints what disagrees; 0 if nothing does."""
+    """Prints the findings; returns 0 without any."""
     packages = packages_in((TOP / DOCUMENT).read_text())
     found = list(findings(packages))
     for sentence in found:
         print(sentence)
     if found:
-        print(f"\nThe table of packages is in {DOCUMENT}; a new dependency there is a decision about the design.")
+        print(f"\nThe table of packages is in {DOCUMENT}; a new dependency there is a design decision.")
         return 1
     edges = sum(map(len, packages.values()))
-    print(f"dependencies: {len(packages)} packages, {edges} dependencies, no circle between packages or files")
+    print(f"dependencies: {len(packages)} packages, {edges} dependencies, no cycle of packages or files")
     return 0
 
 

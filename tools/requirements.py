@@ -1,4 +1,4 @@
-"""Prints what pyproject.toml says is needed to build and run both halves, and by the extras named: one a line."""
+"""Prints the requirements in pyproject.toml of both halves and of the named extras, one per line."""
 
 import sys
 import tomllib

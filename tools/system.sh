@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Sees to it that this machine has what the parts named need: tools/system.sh build python test
-# What is missing and comes from the distribution is named and installed; a missing Rust toolchain is only named.
+# Installs what the named parts need on this machine: tools/system.sh build python test
+# Missing packages of the distribution are named and installed; a missing Rust toolchain is only reported.
 set -euo pipefail
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
-# One line for each thing needed: the part that needs it, a command or file that shows that it is there,
-# and the package that brings it in Debian, Fedora, SUSE and Arch.
+# One line for each requirement: the part that needs it, a command or file that shows that it is installed,
+# and the package that provides it in Debian, Fedora, SUSE and Arch.
 needs='
 build   cc                    gcc            gcc             gcc            gcc
 build   /usr/include/stdio.h  libc6-dev      glibc-devel     glibc-devel    glibc
@@ -21,7 +21,7 @@ test    chromium              chromium       chromium        chromium       chro
 test    firefox               firefox-esr    firefox         MozillaFirefox firefox
 '
 
-# A Python that is new enough and can make virtual environments; prints its name.
+# Prints the name of a Python that is new enough and can create virtual environments.
 a_python_for_venvs() {
     local python
     for python in python3 python3.14 python3.13 python3.12 python3.11; do
@@ -33,7 +33,7 @@ a_python_for_venvs() {
     return 1
 }
 
-is_there() {
+is_installed() {
     case $1 in
     /*) [ -e "$1" ] ;;
     a_python_for_venvs) a_python_for_venvs >/dev/null ;;
@@ -41,7 +41,7 @@ is_there() {
     esac
 }
 
-# The column of the distribution's packages in the list above, and how it installs them.
+# The column of the distribution in the list above, and its command to install packages.
 if command -v apt-get >/dev/null; then
     column=3 install='apt-get install -y --no-install-recommends' refresh='apt-get update -q'
 elif command -v dnf >/dev/null; then
@@ -54,17 +54,17 @@ else
     column=0 install='' refresh=true
 fi
 
-# Cargo, at least as new as Cargo.toml asks.
+# Checks that Cargo has at least the version in Cargo.toml.
 check_rust() {
-    local wanted found
-    wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    local required found
+    required=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
     found=$(cargo --version 2>/dev/null | awk '{print $2}') || true
-    if [ -z "$found" ] || [ "$(printf '%s\n' "$wanted" "$found" | sort -V | head -n 1)" != "$wanted" ]; then
+    if [ -z "$found" ] || [ "$(printf '%s\n' "$required" "$found" | sort -V | head -n 1)" != "$required" ]; then
         cat >&2 <<EOF
-iosonar needs a Rust toolchain, version $wanted or newer; this machine has ${found:-none}.
-Get it for yourself, no root needed, from https://rustup.rs, or, where your distribution has it, with its package:
+iosonar needs a Rust toolchain, version $required or newer; this machine has ${found:-none}.
+Install it from https://rustup.rs (no root needed), or, if your distribution has it, as its package:
     apt-get install rustup && rustup default stable        (dnf, zypper and pacman call it rustup as well)
-then run this again. It is not installed for you: which toolchain you use is your choice.
+then run this again. It is not installed automatically: which toolchain you use is your choice.
 EOF
         return 1
     fi
@@ -80,7 +80,7 @@ as_root() {
 
 install_missing() {
     if [ "$column" = 0 ]; then
-        echo "iosonar needs $* (Debian's names); this distribution's package manager is not known here: install them, then run this again." >&2
+        echo "iosonar needs $* (Debian's names); the package manager of this distribution is unknown: install them, then run this again." >&2
         return 1
     fi
     if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
@@ -88,7 +88,7 @@ install_missing() {
         return 1
     fi
     echo "installing from the distribution: $*"
-    # A machine that has never asked may have no list of packages; one that has does not need to ask again.
+    # A new machine may have no package lists; refresh them only if the installation fails.
     # shellcheck disable=SC2086
     as_root $install "$@" </dev/null || { as_root $refresh </dev/null && as_root $install "$@" </dev/null; }
 }
@@ -100,8 +100,8 @@ missing=()
 for part; do
     [ "$part" != build ] || check_rust
     while read -r of probe packages; do
-        [ "$of" = "$part" ] && ! is_there "$probe" || continue
-        # The list names the packages from its third column on; without a known manager Debian's name stands in.
+        [ "$of" = "$part" ] && ! is_installed "$probe" || continue
+        # Package names begin in the third column of the list; an unknown manager gets Debian's names.
         read -r -a names <<<"$packages"
         missing+=("${names[$((column > 2 ? column - 3 : 0))]}")
     done <<<"$needs"
@@ -109,7 +109,7 @@ done
 [ ${#missing[@]} = 0 ] || install_missing "${missing[@]}"
 for part; do
     while read -r of probe _; do
-        [ "$of" = "$part" ] && ! is_there "$probe" || continue
+        [ "$of" = "$part" ] && ! is_installed "$probe" || continue
         echo "still missing after the installation: $probe" >&2
         exit 1
     done <<<"$needs"

@@ -10,7 +10,7 @@ Remove = Callable[[], None]
 
 
 class Cleanup:
-    """The removers of everything temporary that exists now."""
+    """The removers of all temporary files and child processes that exist now."""
 
     def __init__(self) -> None:
         self._removers: dict[int, Remove] = {}
@@ -20,7 +20,10 @@ class Cleanup:
         """Held from creating a thing until its remover is registered, and during exit."""
 
     def add(self, remove: Remove, *, process: bool = False) -> Remove:
-        """Registers a remover, perhaps of a child process. Returns a function that runs it once and unregisters it."""
+        """Registers a remover; returns a function that runs it once and unregisters it.
+
+        `process` marks the remover of a child process.
+        """
         number = next(self._numbers)
         with self.lock:
             self._removers[number] = remove
@@ -29,9 +32,9 @@ class Cleanup:
 
         def done() -> None:
             with self.lock:
-                known = self._removers.pop(number, None)
-            if known is not None:
-                known()
+                remove = self._removers.pop(number, None)
+            if remove is not None:
+                remove()
 
         return done
 
@@ -46,10 +49,10 @@ class Cleanup:
             self._removers[number]()
 
     def block_if_exiting(self) -> None:
-        """Blocks for good during exit: an error seen then is a consequence of the cleanup, not worth a message."""
+        """Blocks forever during exit: an error at that time is a consequence of the cleanup, and needs no message."""
         with self.lock:
             pass
 
 
 cleanup = Cleanup()
-"""Of this process."""
+"""The instance of this process."""

@@ -1,9 +1,9 @@
-"""What can go wrong for a user, as opposed to what is a bug of ours."""
+"""Errors of the user or the environment, as opposed to bugs of iosonar."""
 
 
 class UserError(Exception):
-    """Something that the user can mend; its text says what it is and what to do. Printed without a traceback."""
+    """An error with its remedy, printed without a traceback."""
 
 
 class UsageError(UserError):
-    """The same, where it is the command line that is wrong: the exit code is another."""
+    """An error in the command line; it has its own exit code."""

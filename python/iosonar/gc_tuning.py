@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 OBJECTS = 100_000
-"""Allocations between two collections, some 10 MB. Python's default of hundreds costs 10 % of a page's CPU time."""
+"""Allocations between two collections, some 10 MB. The default of some hundreds costs 10 % of a page's CPU time."""
 
 
 def collect_rarely() -> None:

@@ -1,8 +1,8 @@
-"""Numbers as people read them, everywhere in this half: the one place that rounds.
+"""Formats numbers for people: the only module of the Python half that rounds.
 
-Times have three significant digits and a unit. Counts stand in full, with commas. What is transferred is decimal (MB,
-MB/s), what is addressed (requests, blocks, devices, memory) binary (KiB, GiB). A share is rounded down, so that none
-seems to reach a threshold that it misses. report/assets/units.js does the same in pages.
+Times have three significant digits and a unit. Counts are shown in full, with commas. Amounts of transferred data are
+decimal (MB, MB/s), sizes (of requests, blocks, devices, memory) binary (KiB, GiB). Shares are rounded down, so that
+none appears to reach a threshold that it misses. report/assets/units.js does the same in pages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Without an exponent and with that many significant digits: 12.3, 0.00123, 1230."""
+    """A number without an exponent and with that many significant digits: 12.3, 0.00123, 1230."""
     if not math.isfinite(value):
         return "–"
     if value == 0:
@@ -30,10 +30,10 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def span(value: float) -> str:
-    """A span of time in seconds, for people: 1.23 ms, 59.9 s, 1 h 5 min."""
+    """A duration in seconds: 1.23 ms, 59.9 s, 1 h 5 min."""
     if not math.isfinite(value) or abs(value) < 59.95:
         return seconds(value)
-    # Half a second more is a second, where `round` would take the even one.
+    # Round half up; `round` would round half to even.
     parts, rest = [], math.floor(abs(value) + 0.5)
     for size, unit in _LONG:
         parts.append((rest // size, unit))
@@ -43,28 +43,28 @@ def span(value: float) -> str:
 
 
 def seconds(value: float, digits: int = 3) -> str:
-    """The same along an axis, where everything is in seconds or less: 1.23 ms, 3,600 s."""
+    """A time on an axis, in seconds or smaller units: 1.23 ms, 3,600 s."""
     if not math.isfinite(value):
         return "–"
     for size, unit in _TIMES:
-        # Half a digit below, so that 999.9 µs with three digits reads 1 ms.
+        # Half a digit below the unit: 999.9 µs with three digits is 1 ms.
         if abs(value) >= size * (1 - 0.5 * 10.0**-digits):
             return f"{number(value / size, digits)} {unit}"
     return f"{number(value * 1e9, digits)} ns" if value else "0 s"
 
 
 def count(value: float, digits: int = 3) -> str:
-    """How many, or how many in a second: 80,794. Averages below a hundred have three digits: 12.3."""
+    """A count, or a rate per second: 80,794. Averages below a hundred have three digits: 12.3."""
     if not math.isfinite(value):
         return "–"
     if 0 < value < 0.001:
-        # Too many zeros can't be counted at a glance.
+        # A row of zeros is hard to read.
         return "<0.001"
     return f"{value:,.0f}" if abs(value) >= 100 else number(value, digits)
 
 
 def tick(value: float, digits: int = 6) -> str:
-    """How many, along an axis, where millions have no room: 100,000, 1 M."""
+    """A count on an axis, with abbreviated millions: 100,000, 1 M."""
     for size, unit in _LARGE:
         if size <= abs(value) < math.inf:
             return f"{number(value / size, digits)}{unit}"
@@ -75,12 +75,12 @@ def tick(value: float, digits: int = 6) -> str:
 
 
 def binary_bytes(value: float, digits: int = 3) -> str:
-    """What is addressed: the size of a request, a block, a device: 1.5 GiB."""
+    """The size of a request, a block, a device, or of memory: 1.5 GiB."""
     return _bytes(value, _BINARY, digits)
 
 
 def transferred(value: float, digits: int = 3) -> str:
-    """An amount of data that was moved, or is moved in a second: 29.2 MB."""
+    """An amount of transferred data, or a throughput per second: 29.2 MB."""
     return _bytes(value, _DECIMAL, digits)
 
 
@@ -91,12 +91,12 @@ def _bytes(value: float, sizes: list[tuple[float, str]], digits: int) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of 1, rounded down to a tenth: 99.9 %. All of them alone are 100 %, none 0 %."""
+    """A share of 1 in percent, rounded down to a tenth: 99.9 %. Only 1 is 100 %, only 0 is 0 %."""
     if not math.isfinite(share):
         return "–"
     if share in (0, 1):
         return f"{share * 100:.0f} %"
-    # A product such as 0.57 × 1000 may lie a little below the whole number that it is.
+    # A product such as 0.57 × 1000 may be slightly below its whole number.
     tenths = math.floor(share * 1000 + 1e-9)
     if share > 0 and tenths < 1:
         return "<0.1 %"
@@ -104,18 +104,18 @@ def percent(share: float) -> str:
 
 
 def change(share: float) -> str:
-    """By how much something grew or shrank: +12.3 %."""
+    """A relative change in percent: +12.3 %."""
     if not math.isfinite(share):
         return "–"
-    # Adding zero takes the sign off a zero.
+    # Adding zero removes the sign of a negative zero.
     return f"{round(share * 100, 1) + 0.0:+,.1f} %"
 
 
 def requests(number: int) -> str:
-    """So many requests: 3,082 requests."""
+    """A number of requests: 3,082 requests."""
     return counted(number, "request")
 
 
 def counted(number: int, noun: str) -> str:
-    """So many of them, in a sentence: 1 run, 2 runs."""
+    """A number with its noun: 1 run, 2 runs."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -64,7 +64,7 @@ def test_pooling_counts_everything_once() -> None:
     two = Distribution(np.array([5]), np.array([4]), np.array([1.009]), np.array([1.02]), 4.04)
     both = pooled([one, two])
     assert both.count == 7
-    assert (both.least[1], both.most[1]) == (1.009, 1.02)
+    assert (both.minima[1], both.maxima[1]) == (1.009, 1.02)
     assert both.mean == pytest.approx(7.05 / 7)
 
 

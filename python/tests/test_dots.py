@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iosonar.figures.dots import PATCH, WIDEST, Dots, dots
+from iosonar.figures.dots import MAX_COLUMN, PATCH, Dots, dots
 from iosonar.figures.model import Cloud, CloudPart, Role
 
 ROLES = (Role.READ, Role.WRITE, Role.PUSHED_READ, Role.PUSHED_WRITE, Role.OTHER, Role.FAILED)
@@ -68,7 +68,7 @@ def test_columns_for_whole_numbers_do_not_run_together() -> None:
     found = dots(cloud(full, across=10, up=10, whole_numbers=True), 100, 10)
     assert len(set(found.columns.tolist())) == 80
     only = dots(cloud({(0, 5): 10**6}, across=1, up=10, whole_numbers=True), 500, 10)
-    assert len(only.columns) == WIDEST and abs(int(np.median(only.columns)) - 250) <= 1
+    assert len(only.columns) == MAX_COLUMN and abs(int(np.median(only.columns)) - 250) <= 1
 
 
 places = st.tuples(st.integers(0, 11), st.integers(0, 8))

@@ -109,7 +109,7 @@ def test_a_full_standard_output(run: Path, tmp_path: Path, name: str, words: tup
         with process.stderr:
             said = process.stderr.read().decode()
         assert process.wait() == 1
-    assert said == f"iosonar {name}: can't write to standard output: No space left on device\n"
+    assert said == f"iosonar {name}: cannot write to standard output: No space left on device\n"
     assert not list((tmp_path / "tmp").iterdir())
 
 
@@ -154,7 +154,7 @@ def test_a_folder_that_takes_nothing(
     assert process.returncode == 1
     why = "Read-only file system" if read_only else "No space left on device"
     last = said[-1]
-    assert last.startswith(f"iosonar {name}: can't write {small_disk}") and last.endswith(f": {why}"), said
+    assert last.startswith(f"iosonar {name}: cannot write {small_disk}") and last.endswith(f": {why}"), said
     assert not [line for line in said if "Traceback" in line]
     assert not [path for path in small_disk.iterdir() if path.name.startswith(".")]
     assert not list((tmp_path / "tmp").iterdir())

@@ -44,7 +44,7 @@ def test_a_full_temporary_folder_is_an_error_and_leaves_no_wrong_picture(
 ) -> None:
     if kept_on_disk:
         # As for a run of twenty million requests.
-        monkeypatch.setattr(embedded, "MOST_IN_MEMORY", 0)
+        monkeypatch.setattr(embedded, "MAX_ROWS_IN_MEMORY", 0)
     run = write_run(tmp_path / "a.replay.parquet", made_run(200_000, seconds=10))
     out = tmp_path / "out"
     words = ("--format", "png", "--out", out, "--static", "--dynamic", "--memory", "1GiB" if kept_on_disk else "32MiB")

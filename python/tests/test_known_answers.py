@@ -16,7 +16,7 @@ from iosonar.diagrams.notes import stated_fidelity
 from iosonar.quantities.address import DEVICES, parts, transfers
 from iosonar.quantities.density import Cells
 from iosonar.quantities.fidelity import fidelity
-from iosonar.quantities.narrow import MOST_PLACES, narrow
+from iosonar.quantities.narrow import MAX_INT32, narrow
 from iosonar.quantities.outcomes import SKIPPED, outcomes
 from iosonar.quantities.pairs import pairs
 from iosonar.quantities.progress import progress
@@ -136,8 +136,8 @@ def test_progress_in_slices(open_run: OpenRun) -> None:
     assert found is not None
     assert found.edges.tolist() == [0, 3, 6, 9]
     np.testing.assert_equal(found.mean, [3, 29.5, np.nan])
-    np.testing.assert_equal(found.least, [1, 9, np.nan])
-    np.testing.assert_equal(found.most, [6, 50, np.nan])
+    np.testing.assert_equal(found.minimum, [1, 9, np.nan])
+    np.testing.assert_equal(found.maximum, [6, 50, np.nan])
     assert found.total.tolist() == [9, 59, 0]
 
 
@@ -187,7 +187,7 @@ def test_narrow_columns_say_the_same(open_run: OpenRun) -> None:
         table = narrow(requests.table, 3)
         found = table.order_by("place").to_pyarrow()
         series = requests.table.order_by("place").select(series=series_of(requests.table)).to_pyarrow()
-        assert isinstance(narrow(requests.table, MOST_PLACES + 1).place.type(), type(ibis.dtype("int64")))
+        assert isinstance(narrow(requests.table, MAX_INT32 + 1).place.type(), type(ibis.dtype("int64")))
     assert found["moved"].to_pylist() == [True, True, False]
     assert found["is_read"].to_pylist() == [True, False, False]
     assert found["device"].to_pylist() == [0, 0, 0]

@@ -150,7 +150,7 @@ def test_the_folder_for_temporary_files_may_be_odd(
     odd.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", os.fspath(odd))
     # Rows are kept in a file there.
-    monkeypatch.setattr(embedded, "MOST_IN_MEMORY", 0)
+    monkeypatch.setattr(embedded, "MAX_ROWS_IN_MEMORY", 0)
     path = written(tmp_path, "st*r")
     assert answer(capsys, path) == EXPECTED
     assert ended(report.app, "--only", "latency.realtime", "--out", tmp_path / "out", path) == 0

@@ -79,7 +79,7 @@ def test_a_folder_that_can_not_be_written_is_an_error(run: Path, capsys: pytest.
 
 def test_nothing_is_counted_twice_or_mixed(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(run, run, "--out", tmp_path) != 0
-    assert "is given twice" in capsys.readouterr().err
+    assert "is named twice" in capsys.readouterr().err
     load = write_load(tmp_path / "a.load.parquet", [load_row(5)])
     assert report(load, run, "--out", tmp_path) != 0
     assert "a.load.parquet is a load" in capsys.readouterr().err

@@ -55,7 +55,7 @@ def test_a_sample_answers_like_the_whole(tmp_path: Path, monkeypatch: pytest.Mon
     rows = [load_row(number, sector=8 * int(page)) for number, page in enumerate(pages)]
     with open_requests([write_load(tmp_path / "a.load.parquet", rows)]) as requests:
         whole = reuse(requests.table)
-        monkeypatch.setattr(module, "ACCESSES", 20_000)
+        monkeypatch.setattr(module, "SAMPLED_ACCESSES", 20_000)
         sample = reuse(requests.table)
     assert whole is not None and sample is not None
     assert sample.rate < 0.2 and len(sample.distance) < 60_000

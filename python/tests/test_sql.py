@@ -97,7 +97,7 @@ def test_long_tables_are_cut_and_say_so(tmp_path: Path, capsys: pytest.CaptureFi
 def test_bad_questions(run: Path, code: int, query: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert sql(run, query) == code
     err = capsys.readouterr().err
-    assert said in err and "can't read" not in err
+    assert said in err and "cannot read" not in err
 
 
 def test_a_question_that_is_no_text_is_a_wrong_command_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,7 +128,7 @@ def test_a_limit_of_the_size_of_files_is_told_as_one(run: Path, tmp_path: Path) 
         out = tmp_path / f"o.{format_}"
         words = [sys.executable, "-c", program, str(run), "SELECT random() FROM range(1_000_000)", "--out", str(out)]
         ended = subprocess.run(words, capture_output=True, text=True, check=False)
-        assert (ended.returncode, ended.stderr) == (1, f"iosonar sql: can't write {out}: File too large\n")
+        assert (ended.returncode, ended.stderr) == (1, f"iosonar sql: cannot write {out}: File too large\n")
     assert [path.name for path in tmp_path.iterdir()] == [run.name]
 
 
@@ -167,7 +167,7 @@ def test_whoever_reads_may_have_had_enough(run: Path) -> None:
 def test_where_it_can_not_be_written_is_said(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("x.csv", "x.parquet", "x"):
         assert sql(run, "SELECT 1", "--out", f"/proc/{name}") == 1
-        assert f"can't write /proc/{name}: " in capsys.readouterr().err
+        assert f"cannot write /proc/{name}: " in capsys.readouterr().err
     out = tmp_path / "o.xyz"
     assert sql(run, "SELECT 1", "--out", out) == 2
     assert "unknown format of " in capsys.readouterr().err

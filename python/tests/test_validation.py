@@ -151,7 +151,7 @@ FOOTERS: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("footer", "said"), FOOTERS)
 def test_each_key_of_the_footer_has_its_type(tmp_path: Path, footer: dict[str, Any], said: str) -> None:
     text = refusal(write_run(tmp_path / "a.parquet", ROWS, **footer))
-    assert text.startswith("its footer's `iosonar` is not what docs/schema.md says: ") and said in text
+    assert text.startswith("the `iosonar` object in its footer does not conform to docs/schema.md: ") and said in text
 
 
 def test_null_in_the_footer_is_not_there(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_null_in_the_footer_is_not_there(tmp_path: Path) -> None:
 def test_a_footer_that_is_no_object_is_refused(tmp_path: Path, text: str) -> None:
     table = pa.Table.from_pylist(ROWS, schema=RUN_SCHEMA).replace_schema_metadata({"iosonar": text})
     pq.write_table(table, tmp_path / "a.parquet")
-    assert "its footer's `iosonar` is not what docs/schema.md says: " in refusal(tmp_path / "a.parquet")
+    assert "the `iosonar` object in its footer does not conform to docs/schema.md: " in refusal(tmp_path / "a.parquet")
 
 
 def test_a_table_without_a_footer_is_known_by_its_columns(tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 def test_what_a_footer_says_of_its_run_is_shown_or_refused(value: Any, without: tuple[str, ...]) -> None:
     from iosonar.diagrams.notes import stated_fidelity, stated_verdict, wrap_factor
     from iosonar.report.run_page import _facts
-    from iosonar.report.settings import _of_file
+    from iosonar.report.settings import _settings_of
     from iosonar.report.verdict import _remedies
     from iosonar.table import Kind, SourceFile
     from iosonar.table.footer import parse_footer
@@ -315,7 +315,7 @@ def test_what_a_footer_says_of_its_run_is_shown_or_refused(value: Any, without: 
             continue
         file = SourceFile(Path("a"), Path("a"), Kind.REPLAY, found, 1, ())
         list(_facts([file]))
-        dict(_of_file(file))
+        dict(_settings_of(file))
         _remedies(file)
         stated_verdict(file)
         stated_fidelity(file.run.get("statistics", {}))

@@ -102,8 +102,8 @@ def test_pieces_in_parts_and_overwritten_ones_say_the_same(
     begin, length = np.array(requests, np.int64).T
     cell = np.arange(len(requests), dtype=np.int32)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces_module, "MOST_PIECES", most)
-        patch.setattr(pieces_module, "MOST_SPLITS", splits)
+        patch.setattr(pieces_module, "MAX_PIECES", most)
+        patch.setattr(pieces_module, "MAX_SPLITS", splits)
         found = list(pieces(begin, begin + length, cell))
     seen = Counter[tuple[int, int]]()
     for part in found:
@@ -178,7 +178,7 @@ YEAR_NS = 31_557_600 * S
 @pytest.mark.parametrize("first", [0, -7 * S, 5 * S + 1])
 def test_grids_are_fine_enough_and_bounded(first: int, length: int) -> None:
     grid = grid_for(first, first + length, [1.0, 6.0, 60.0, math.inf])
-    assert 1 <= grid.count <= working_set.MOST_SAMPLES + 2
+    assert 1 <= grid.count <= working_set.MAX_SAMPLES + 2
     assert grid.count >= min(working_set.SAMPLES, length // 2)
     assert grid.start_ns <= first < grid.start_ns + grid.step_ns
     assert first + length < (grid.first + grid.count) * grid.step_ns

@@ -62,7 +62,8 @@ def compare(
     from iosonar.diagrams.comparison import ROLES, Side
     from iosonar.figures.size import PAGE
     from iosonar.report import compare as comparing
-    from iosonar.report.condition import Condition, Outcome, judged
+    from iosonar.report.condition import Condition, Outcome
+    from iosonar.report.condition import judge as judge_side
     from iosonar.report.outputs import make_folder, write_whole
     from iosonar.report.page import write_page
     from iosonar.report.pictures import prefix
@@ -93,7 +94,7 @@ def compare(
             if json_:
                 print_lines(as_json(compared))
             else:
-                print_lines(*words_of(compared))
+                print_lines(*text_of(compared))
                 print_lines(path)
             judge(compared, conditions)
 
@@ -109,20 +110,20 @@ def compare(
                 "fakes": list(each.fakes),
                 "settings": [one.name for one in each.settings],
                 "pairs": asdict(each.pairs) if each.pairs else None,
-                "differences": [asdict(one) for one in each.found],
+                "differences": [asdict(one) for one in each.differences],
                 "throughput": asdict(each.throughput) if each.throughput else None,
             }
             for each in compared.against
         ]
         settings = [
-            {"of": one.of, "name": one.name, "values": {letter: list(found) for letter, found in one.values.items()}}
+            {"of": one.scope, "name": one.name, "values": {letter: list(found) for letter, found in one.values.items()}}
             for one in compared.settings
         ]
         return json.dumps({"sides": sides, "settings": settings, "comparisons": against}, indent=2)
 
-    def words_of(compared: comparing.Comparison) -> Iterator[str]:
+    def text_of(compared: comparing.Comparison) -> Iterator[str]:
         for side in compared.sides:
-            yield comparing.side_in_words(side)
+            yield comparing.describe_side(side)
         for banner in comparing.sentences(compared):
             yield ""
             yield f"{banner.head} {banner.text}"
@@ -138,7 +139,7 @@ def compare(
         outcomes = set()
         for condition in conditions:
             for each in compared.against:
-                found = judged(condition, each)
+                found = judge_side(condition, each)
                 outcomes.add(found.outcome)
                 print_error(f"{condition.text}: {found.outcome.value} for {each.side.letter}: {found.why}")
         if Outcome.HOLDS in outcomes:
@@ -150,7 +151,7 @@ def compare(
 
 
 def sides_of(words: Sequence[str]) -> list[list[Path]]:
-    """The groups of files: between the words `vs`, or each file by itself if there is none."""
+    """The sides: groups of files separated by `vs`, or single files without it."""
     groups: list[list[Path]] = [[]]
     for word in words:
         if word == VERSUS:

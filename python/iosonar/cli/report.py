@@ -15,8 +15,8 @@ from iosonar.figures.palette import Theme
 from iosonar.report.output_options import OutputOptions, ReportFormat
 from iosonar.report.verdict import Grade
 
-MOST_WINDOWS = 100_000
-"""More cannot be seen, and do not fit into a page."""
+MAX_WINDOWS = 100_000
+"""More windows could not be distinguished, and would make the page too large."""
 
 EXAMPLES = """
 \b
@@ -134,10 +134,10 @@ def report(
         length_s = study.last_s - study.first_s
         if window is not None and window < 1e-9:
             raise UsageError(f"--window {window:g} is too short: the minimum is 1 ns")
-        if window is not None and length_s / window > MOST_WINDOWS:
-            least = f"{length_s / MOST_WINDOWS:.2g}"
+        if window is not None and length_s / window > MAX_WINDOWS:
+            least = f"{length_s / MAX_WINDOWS:.2g}"
             raise UsageError(
-                f"--window {window:g} is too short: at most {MOST_WINDOWS:,} windows fit, so use at least {least} s"
+                f"--window {window:g} is too short: at most {MAX_WINDOWS:,} windows fit, so use at least {least} s"
             )
 
     def judge(study: Study) -> None:

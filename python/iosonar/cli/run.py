@@ -1,4 +1,4 @@
-"""Common to all programs of this half: version check, output, errors and exit codes."""
+"""Shared by all programs of the Python half: version check, output, errors and exit codes."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     from iosonar.table import SourceFile
 
 VERSION_VARIABLE = "IOSONAR_SCHEMA_VERSION"
-"""Set by the Rust binary: its schema version."""
+"""The Rust binary sets it to its schema version."""
 
 FAILED = 1
 USAGE = 2
 """The command line was wrong."""
 
 VERDICT = 3
-"""The work was done, and the verdict is what the user asked to fail on."""
+"""The work is done, and the verdict or a condition is one to fail on."""
 
 INTERRUPTED = 130
 
 
 class Command(typer.core.TyperCommand):
-    """A command that says what to do about files whose names begin with `-`."""
+    """A command whose errors explain how to pass file names that begin with `-`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As the library does."""
+        """Parses arguments, and extends the error about an unknown option."""
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
-            # The class of this error has moved between versions of the library.
+            # The class is in different modules in different versions of the library.
             if type(error).__name__ == "NoSuchOption" and hasattr(error, "message"):
                 error.message += " (if a file name starts with -, write ./-NAME or put it after --)"
             raise
@@ -58,25 +58,25 @@ def check_version() -> None:
 
 
 def print_lines(*each: str | Path) -> None:
-    """Prints lines of text, or paths, to standard output, so that they can't change what the terminal does."""
+    """Prints text or paths to standard output, without control characters."""
     for text in each:
         write(f"{shown(text) if isinstance(text, Path) else lines(text)}\n")
 
 
 def print_error(text: str) -> None:
-    """Prints a line to standard error, in the same way."""
+    """Prints a line to standard error, without control characters."""
     _print_to(sys.stderr, lines(text))
 
 
 def print_skipped_rows(files: Iterable[SourceFile]) -> None:
     """Prints which rows of the files were skipped."""
     for file in files:
-        for text in file.left_out:
+        for text in file.skipped_rows:
             print_error(f"note: {file.path}: {text}")
 
 
 def write(text: str) -> None:
-    """Writes to standard output at once."""
+    """Writes to standard output and flushes it."""
     if sys.stdout is None:
         return
     try:
@@ -85,14 +85,14 @@ def write(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise UserError(f"can't write to standard output: {error.strerror}") from error
+        raise UserError(f"cannot write to standard output: {error.strerror}") from error
 
 
 def guarded(name: str, work: Callable[[], None]) -> None:
     """Runs a subcommand's work. A user error becomes one line on stderr and an exit code."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            # Of an encoding without Greek and dashes.
+            # For encodings without Greek letters and dashes.
             stream.reconfigure(errors="backslashreplace")
     collect_rarely()
     with handling_signals(name):
@@ -106,16 +106,16 @@ def guarded(name: str, work: Callable[[], None]) -> None:
         except Exception as error:
             cleanup.block_if_exiting()
             if isinstance(error, BrokenPipeError) or "Broken pipe" in str(error):
-                # The reader of our output closed it.
+                # The reader closed the pipe.
                 _end(FAILED)
-            said = _trouble(error)
-            if said is None:
+            message = _message(error)
+            if message is None:
                 raise
-            fail(name, said)
+            fail(name, message)
 
 
 def fail(name: str, text: str, code: int = FAILED) -> None:
-    """Ends the program with one line about why."""
+    """Ends the program with a one-line error."""
     cleanup.block_if_exiting()
     _print_to(sys.stderr, f"iosonar {name}: {lines(text)}")
     _end(code)
@@ -125,32 +125,32 @@ def _print_to(stream: TextIO | None, text: str) -> None:
     try:
         print(text, file=stream, flush=True)
     except (OSError, ValueError):
-        # No one can read it.
-        _to_nowhere(stream)
+        # The message cannot be read.
+        _redirect_to_null(stream)
 
 
 def _end(code: int) -> None:
-    # What can't be written now can't be written by the interpreter's own end either.
+    # If flushing fails now, it would fail again when the interpreter exits.
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:
                 stream.flush()
         except (OSError, ValueError):
-            _to_nowhere(stream)
+            _redirect_to_null(stream)
     sys.exit(code)
 
 
-def _to_nowhere(stream: TextIO | None) -> None:
+def _redirect_to_null(stream: TextIO | None) -> None:
     try:
         if stream is not None:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, stream.fileno())
-            os.close(nowhere)
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, stream.fileno())
+            os.close(null)
     except (OSError, ValueError):
         pass
 
 
-def _trouble(error: Exception) -> str | None:
+def _message(error: Exception) -> str | None:
     """The message for an error that is not a bug; None for a bug."""
     import duckdb
 
@@ -164,10 +164,10 @@ def _trouble(error: Exception) -> str | None:
         )
     if isinstance(error, MemoryError):
         return f"not enough memory{': ' * bool(first)}{first}"
-    # Errors of the catalog, the binder and the parser are ours: the others come from what is in a file.
-    ours = (duckdb.CatalogException, duckdb.BinderException, duckdb.ParserException)
-    if isinstance(error, duckdb.Error) and not isinstance(error, ours):
-        return f"can't read: {first}"
+    # Errors of the catalog, the binder and the parser are bugs; others are caused by the content of a file.
+    bugs = (duckdb.CatalogException, duckdb.BinderException, duckdb.ParserException)
+    if isinstance(error, duckdb.Error) and not isinstance(error, bugs):
+        return f"cannot read: {first}"
     if isinstance(error, OSError):
         where = f"{shown(str(error.filename))}: " if error.filename is not None else ""
         return f"{where}{error.strerror or first}"

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 
 from iosonar.cleanup import cleanup
 
-WORDS = {
+MESSAGES = {
     signal.SIGINT: "interrupted",
     signal.SIGTERM: "ended by SIGTERM",
     signal.SIGHUP: "ended by SIGHUP",
@@ -23,17 +23,17 @@ WORDS = {
 
 @contextmanager
 def handling_signals(name: str) -> Iterator[None]:
-    """In this context a signal removes everything temporary and exits."""
+    """In this context, a signal removes all temporary files and exits."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     read, write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     os.set_blocking(read, True)
-    earlier = {each: signal.getsignal(each) for each in WORDS}
+    earlier = {each: signal.getsignal(each) for each in MESSAGES}
     wakeup = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     for each, handler in earlier.items():
         if handler not in (signal.SIG_IGN, None):
-            # The number is written to the pipe; there is nothing else to do.
+            # The wakeup file descriptor gets the signal number; nothing else is needed.
             signal.signal(each, lambda *_: None)
     watcher = threading.Thread(target=_watch, args=(name, read), daemon=True)
     watcher.start()
@@ -51,12 +51,12 @@ def handling_signals(name: str) -> Iterator[None]:
 
 def _watch(name: str, read: int) -> None:
     while numbers := os.read(read, 1):
-        if numbers[0] in WORDS:
+        if numbers[0] in MESSAGES:
             _end(name, signal.Signals(numbers[0]))
 
 
 def _end(name: str, number: signal.Signals) -> None:
     cleanup.run_all_and_block()
     with suppress(OSError, ValueError):
-        os.write(sys.stderr.fileno(), f"iosonar {name}: {WORDS[number]}\n".encode())
+        os.write(sys.stderr.fileno(), f"iosonar {name}: {MESSAGES[number]}\n".encode())
     os._exit(128 + number)

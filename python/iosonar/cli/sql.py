@@ -28,7 +28,7 @@ EXAMPLES = """
 The table `requests` has all rows and columns of all files, and five more columns: `source` (the number of the file),
 `place` (the row in its file), `delay_ns` (issue time - scheduled time), `latency_ns` (completion - issue time) and
 `not_held_back` (neither the device nor --perturb held the request back). A load has its own columns, such as `at_ns`,
-and the known ones of a run. The views are `reads`, `writes`, `per_second` (totals for each second) and `files`. The
+and those of a run that are known. Views: `reads`, `writes`, `per_second` (totals for each second) and `files`. The
 dialect is DuckDB's. Queries are read-only and see only these files.
 
 \b
@@ -45,11 +45,11 @@ Exit codes: 0 done, 1 failed, 2 the command line or the SQL was wrong.
 """
 
 SHOWN_ROWS = 200
-"""Rows of a table for people; other formats have all."""
+"""Rows in a printed table; other formats have all rows."""
 
 
 class Format(StrEnum):
-    """How answers are written."""
+    """Formats of the result."""
 
     TABLE = "table"
     CSV = "csv"
@@ -100,15 +100,15 @@ def sql(
                 check_query(connection, query)
                 with _destination(out, kind, overwrite=overwrite) as target:
                     lock(connection, [*(file.parquet for file in files), *([target] if target else [])])
-                    answer = connection.sql(query)
+                    result = connection.sql(query)
                     if target is None:
-                        write(_as_table(answer))
+                        write(_as_table(result))
                     elif kind is Format.TABLE:
-                        target.write_text(_as_table(answer), encoding="utf-8")
+                        target.write_text(_as_table(result), encoding="utf-8")
                     else:
-                        _copy(answer, kind, target)
+                        _copy(result, kind, target)
             except (duckdb.IOException, duckdb.OutOfMemoryException):
-                # Not the fault of the query.
+                # Not caused by the query.
                 raise
             except duckdb.Error as error:
                 wrong = UsageError if isinstance(error, _wrong_sql()) else UserError
@@ -131,7 +131,7 @@ def _wrong_sql() -> tuple[type[Exception], ...]:
 
 
 def _is_unicode(words: str) -> bool:
-    """Whether the engine takes them: bytes of the command line that are no UTF-8 are halves of pairs."""
+    """Whether the text is valid Unicode: bytes on the command line that are not UTF-8 become lone surrogates."""
     return not any("\ud800" <= each <= "\udfff" for each in words)
 
 
@@ -149,7 +149,7 @@ def _format_of(out: Path | None) -> Format:
 
 @contextmanager
 def _destination(out: Path | None, kind: Format, *, overwrite: bool) -> Iterator[Path | None]:
-    """What to write the answer to; None for standard output as it is."""
+    """The path to write the result to; None for standard output."""
     import duckdb
 
     if out is not None:
@@ -159,7 +159,7 @@ def _destination(out: Path | None, kind: Format, *, overwrite: bool) -> Iterator
             except duckdb.IOException as error:
                 if str(target) not in str(error):
                     raise
-                raise UserError(f"can't write {shown(out)}: {_why(str(error))}") from error
+                raise UserError(f"cannot write {shown(out)}: {_reason(str(error))}") from error
     elif kind is Format.TABLE:
         yield None
     else:
@@ -167,35 +167,35 @@ def _destination(out: Path | None, kind: Format, *, overwrite: bool) -> Iterator
             yield target
 
 
-def _why(said: str) -> str:
-    """The system's reason in what the engine says, which names the file as the engine knows it."""
-    number = re.search(r'"errno":"([0-9]+)"', said)
+def _reason(message: str) -> str:
+    """The system's reason in an error of DuckDB, which names the file by its internal path."""
+    number = re.search(r'"errno":"([0-9]+)"', message)
     if number is not None:
         return os.strerror(int(number[1]))
-    return next((reason for reason in ("No space left on device", "File too large") if reason in said), said)
+    return next((reason for reason in ("No space left on device", "File too large") if reason in message), message)
 
 
-def _copy(answer: duckdb.DuckDBPyRelation, kind: Format, target: Path) -> None:
+def _copy(result: duckdb.DuckDBPyRelation, kind: Format, target: Path) -> None:
     import duckdb
 
     options = {Format.CSV: "FORMAT csv, HEADER", Format.JSON: "FORMAT json, ARRAY", Format.PARQUET: "FORMAT parquet"}
-    source = f"({_in_json(answer)})" if kind is Format.JSON else "answer"
+    source = f"({_for_json(result)})" if kind is Format.JSON else "result"
     try:
-        answer.query("answer", f"COPY {source} TO '{target}' ({options[kind]}, USE_TMP_FILE false)")
+        result.query("result", f"COPY {source} TO '{target}' ({options[kind]}, USE_TMP_FILE false)")
     except duckdb.Error as error:
         # DuckDB quotes the COPY statement, which the user did not write.
         raise type(error)(str(error).split("\n\nLINE ")[0]) from error
 
 
-def _in_json(answer: duckdb.DuckDBPyRelation) -> str:
-    """The answer with null for what is no number in JSON: NaN and infinities."""
+def _for_json(result: duckdb.DuckDBPyRelation) -> str:
+    """The result with nulls for NaN and infinities, which JSON lacks."""
     from iosonar.table.embedded import quoted
 
-    counts = Counter(name.lower() for name in answer.columns)
-    types = zip(answer.columns, answer.types, strict=True)
+    counts = Counter(name.lower() for name in result.columns)
+    types = zip(result.columns, result.types, strict=True)
     floats = [quoted(name) for name, kind in types if str(kind) in ("FLOAT", "DOUBLE") and counts[name.lower()] == 1]
     replaced = ", ".join(f"CASE WHEN isfinite({name}) THEN {name} END AS {name}" for name in floats)
-    return f"SELECT * REPLACE ({replaced}) FROM answer" if floats else "FROM answer"
+    return f"SELECT * REPLACE ({replaced}) FROM result" if floats else "FROM result"
 
 
 @contextmanager
@@ -227,14 +227,14 @@ def _pipe() -> Iterator[Path]:
     if trouble:
         if isinstance(trouble[0], BrokenPipeError):
             raise trouble[0]
-        raise UserError(f"can't write to standard output: {trouble[0].strerror}") from trouble[0]
+        raise UserError(f"cannot write to standard output: {trouble[0].strerror}") from trouble[0]
 
 
-def _as_table(answer: duckdb.DuckDBPyRelation) -> str:
-    """The first rows in columns, numbers to the right."""
-    rows = _printable(answer.limit(SHOWN_ROWS + 1)).fetchall()
+def _as_table(result: duckdb.DuckDBPyRelation) -> str:
+    """The first rows as a table, with numbers right-aligned."""
+    rows = _printable(result.limit(SHOWN_ROWS + 1)).fetchall()
     cells = [[plain(_text(value)) for value in row] for row in rows[:SHOWN_ROWS]]
-    heads = [plain(name) for name in answer.columns]
+    heads = [plain(name) for name in result.columns]
     widths = [max(len(text) for text in column) for column in zip(heads, *cells, strict=True)]
     right = [all(isinstance(row[place], int | float | None) for row in rows) for place in range(len(widths))]
 
@@ -246,16 +246,16 @@ def _as_table(answer: duckdb.DuckDBPyRelation) -> str:
     return shown + (f"… first {SHOWN_ROWS} rows; --format csv prints all\n" if len(rows) > SHOWN_ROWS else "")
 
 
-def _printable(answer: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """The same with text for what Python has no type for by itself: times with a zone would need another library."""
-    if not any("TIME ZONE" in str(kind) for kind in answer.types):
-        return answer
+def _printable(result: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """The result with times with time zone as text: their Python type would need another library."""
+    if not any("TIME ZONE" in str(kind) for kind in result.types):
+        return result
     columns = []
-    for place, (name, kind) in enumerate(zip(answer.columns, answer.types, strict=True), 1):
+    for place, (name, kind) in enumerate(zip(result.columns, result.types, strict=True), 1):
         cast = "::VARCHAR" if "TIME ZONE" in str(kind) else ""
         quoted = name.replace('"', '""')
         columns.append(f'#{place}{cast} AS "{quoted}"')
-    return answer.project(", ".join(columns))
+    return result.project(", ".join(columns))
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Times on the command line, as the Rust half takes them: a bare number is seconds."""
+"""Times on the command line, as in the Rust half: a number without unit is in seconds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TIME = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-zµμ]*)", r
 
 
 def seconds(text: str | float) -> float:
-    """Reads a time above zero, in seconds or with a unit: 5, 0.5, 20ms, 10m."""
+    """Parses a positive time, in seconds or with a unit: 5, 0.5, 20ms, 10m."""
     if isinstance(text, float | int):
         # A default.
         return float(text)

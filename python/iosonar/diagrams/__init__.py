@@ -1,6 +1,6 @@
-"""What is drawn: one file for each family of diagrams, each with its list `DIAGRAMS`.
+"""Diagrams: one file for each family, with its list `DIAGRAMS`.
 
-A new diagram is a function in a family's file and a line in its list; a new family is a file and a line here.
+To add a diagram, add a function to a family's file and an entry to its list; for a family, a file and an entry here.
 """
 
 from iosonar.diagrams import (
@@ -41,6 +41,6 @@ CATALOGUE: tuple[Diagram, ...] = tuple(
         key=lambda diagram: (diagram.rank, diagram.name),
     )
 )
-"""Every diagram there is, the most interesting first."""
+"""All diagrams, the most interesting first."""
 
 __all__ = ["CATALOGUE", "Diagram", "Group", "Options", "Study"]

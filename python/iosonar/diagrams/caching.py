@@ -1,4 +1,4 @@
-"""What a cache would have done for a load: reuse distances and the miss-ratio curve."""
+"""Caches for a load: reuse distances and the miss-ratio curve."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEPS = 300
 
 
 def reuse_distances(study: Study, name: str, rank: str) -> Figure | Empty:
-    """How much else is accessed between two accesses to the same page."""
+    """The amount of other data accessed between two accesses to the same page."""
     found = _reuse(study)
     if found is None:
         return Empty(name, "no request transfers data")
@@ -27,7 +27,7 @@ def reuse_distances(study: Study, name: str, rank: str) -> Figure | Empty:
     if not again.any():
         return Empty(name, "no page is accessed more than once")
     distance = found.distance[again] * found.page_bytes
-    # A whole number of powers of two; distance zero is in the lowest bin.
+    # Whole powers of two; distance zero is in the lowest bin.
     bottom = math.log2(found.page_bytes)
     top = max(math.ceil(math.log2(float(distance.max()) + 1)), bottom + 1)
     edges = 2.0 ** np.arange(bottom, top + 0.5, 0.5)
@@ -50,7 +50,7 @@ def reuse_distances(study: Study, name: str, rank: str) -> Figure | Empty:
 
 
 def miss_ratio(study: Study, name: str, rank: str) -> Figure | Empty:
-    """The share of accesses that a cache of each size would not have held."""
+    """The share of accesses that a cache of each size would have missed."""
     found = _reuse(study)
     if found is None:
         return Empty(name, "no request transfers data")
@@ -81,18 +81,18 @@ def miss_ratio(study: Study, name: str, rank: str) -> Figure | Empty:
 
 
 def answer(found: Reuse) -> str:
-    """In plain words: how much of the accesses caches of a few sizes would have held."""
+    """The hit ratios of a few cache sizes, in words."""
     again = found.distance[np.isfinite(found.distance)]
     most = math.floor(math.log2(max(float(again.max()) if len(again) else 1.0, 256.0)))
     sizes = 2.0 ** np.arange(max(most - 6, 8), most + 1, 3, dtype=np.float64)[-3:]
     missed, error = found.miss_ratio(sizes)
-    said = [
+    ratios = [
         units.percent(1 - miss)
         + (f" ± {200 * deviation:.1f}" if deviation else "")
         + f" with {units.binary_bytes(pages * found.page_bytes)}"
         for pages, miss, deviation in zip(sizes, missed, error, strict=True)
     ]
-    return f"Hit ratio of an LRU cache: {', '.join(said)}"
+    return f"Hit ratio of an LRU cache: {', '.join(ratios)}"
 
 
 def _reuse(study: Study) -> Reuse | None:

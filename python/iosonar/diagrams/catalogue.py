@@ -1,4 +1,4 @@
-"""What a diagram is: a name, a rank, and a function that builds its figure."""
+"""The definition of a diagram: a name, a rank, and a function that builds its figure."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ NO_DELAYS = "as fast as possible (--asap): requests have no scheduled times"
 
 
 class Group(Enum):
-    """When a diagram is made."""
+    """When a diagram is part of a report."""
 
     ALWAYS = "always"
     STATIC = "static"
-    """Describes a load: where it goes, how large, how often."""
+    """Describes a load: positions, sizes, frequency of access."""
     DYNAMIC = "dynamic"
     """Describes a run: what the storage did."""
     BOTH = "both"
-    """Describes a load as well as a run."""
+    """Describes a load or a run."""
     VERBOSE = "verbose"
     """Describes the replayer itself."""
 
 
 @dataclass(frozen=True)
 class Diagram:
-    """A diagram that can be asked for. Files are listed by `rank`: the most interesting come first."""
+    """A diagram. Files are sorted by `rank`, the most interesting first."""
 
     name: str
     rank: str

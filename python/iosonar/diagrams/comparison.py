@@ -1,4 +1,4 @@
-"""Several groups of runs side by side, with common axes: the first is what the others are held against."""
+"""Diagrams of several groups of runs with common axes, compared with the first group."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.overview import average, rates
-from iosonar.diagrams.parts import SHORTEST_S, linear_axis, log_axis, rate_row
+from iosonar.diagrams.parts import MIN_AXIS_S, linear_axis, log_axis, rate_row
 from iosonar.diagrams.percentiles import quantile_curve
 from iosonar.diagrams.study import LATENCY, Study
 from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, Scale, Steps, Unit
 from iosonar.quantities.difference import SHARES, Difference
 
 ROLES = (Role.ACTUAL, Role.READ, Role.DEMAND, Role.FAILED, Role.WRITE)
-"""One for each side; so many can be told apart."""
+"""One for each side; more could not be distinguished."""
 
 BESIDE = 1.12
 """Factor between the bars of two sides."""
 
 CAP = 1.03
-"""Half of the width of the line at a bar's end, as a factor."""
+"""Half the width of the line at a bar's end, as a factor."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """A group of runs of the same thing, under a letter."""
+    """A group of runs of the same experiment, with a letter."""
 
     letter: str
     study: Study
@@ -41,12 +41,12 @@ class Side:
 
     @property
     def runs(self) -> int:
-        """How many runs it holds."""
+        """The number of runs."""
         return len(self.study.requests.files)
 
 
 def curves(sides: Sequence[Side]) -> Figure:
-    """The latency that a share of the requests stays below, for each side."""
+    """The latency below which a share of the requests stays, for each side."""
     layers, rows = [], []
     for role, side in zip(ROLES, sides, strict=False):
         values = side.study.pooled(LATENCY)
@@ -68,7 +68,7 @@ def curves(sides: Sequence[Side]) -> Figure:
 
 
 def changes(of: dict[str, list[Difference]], sides: Sequence[Side]) -> Figure | None:
-    """By how much each quantile changed, and between which limits that is known."""
+    """The change of each quantile, with its interval."""
     layers: list[Line] = []
     rows: list[LegendRow] = []
     metrics: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ def changes(of: dict[str, list[Difference]], sides: Sequence[Side]) -> Figure | 
         middle, low, high = (
             np.array([getattr(each, of_) for each in found]) * 100 for of_ in ("change", "low", "high")
         )
-        # Bars of several sides stand beside each other.
+        # Bars of several sides are adjacent.
         x = x * BESIDE ** (len(rows) - (len(sides) - 2) / 2)
         layers.append(Line(role, label, *error_bars(x, middle, low, high)))
         rows.append(rate_row(role, label, tuple(units.change(each.change) for each in found)))
@@ -107,7 +107,7 @@ def changes(of: dict[str, list[Difference]], sides: Sequence[Side]) -> Figure | 
 def error_bars(
     x: NDArray[np.float64], middle: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A bar for each value on a logarithmic axis: from limit to limit, with a line across at both and at the value.
+    """Error bars on a logarithmic axis: the interval of each value, with a cross line at both limits and at the value.
 
     As one line with gaps: nothing is known between the values, so nothing is drawn there.
     """
@@ -122,7 +122,7 @@ def error_bars(
 
 
 def over_time(sides: Sequence[Side], share: float, label: str) -> Figure | None:
-    """One percentile of latency over time, for each side; None if no slice of time has enough requests for it."""
+    """A percentile of latency over time, for each side; None if no slice of time has enough requests."""
     from iosonar.diagrams.percentiles import bands_over_time
 
     layers, rows = [], []
@@ -148,7 +148,7 @@ def over_time(sides: Sequence[Side], share: float, label: str) -> Figure | None:
 
 
 def delivered(sides: Sequence[Side]) -> Figure:
-    """Throughput that was delivered over time, of one run on average."""
+    """Completed throughput over time, as a mean over the runs of a side."""
     layers, rows = [], []
     for role, side in zip(ROLES, sides, strict=False):
         found = side.study.throughput("completed_ns")
@@ -157,7 +157,7 @@ def delivered(sides: Sequence[Side]) -> Figure:
         total = np.sum(list(found.requests.values()), axis=0)
         y = rates(total, found) / side.runs
         layers.append(Steps(role, side.name, found.edges_s, y, partial=found.windows - found.whole))
-        # Of all the time: the mean of the windows would leave out what a short last one holds.
+        # Over the whole time: the mean of the windows would give a partial last one too much weight.
         rows.append(rate_row(role, side.name, (units.count(average(side.study, total, found) / side.runs),)))
     most = max((float(np.nanmax(layer.y)) for layer in layers if np.isfinite(layer.y).any()), default=0.0)
     return Figure(
@@ -178,4 +178,4 @@ def _of(sides: Sequence[Side]) -> str:
 
 def _time(sides: Sequence[Side]) -> Axis:
     low, high = min(side.study.first_s for side in sides), max(side.study.last_s for side in sides)
-    return Axis("Time", Unit.TIMELINE, low, low + max((high - low) * 1.01, SHORTEST_S))
+    return Axis("Time", Unit.TIMELINE, low, low + max((high - low) * 1.01, MIN_AXIS_S))

@@ -1,4 +1,4 @@
-"""Clouds without time: latency and delay over the queue's depth, and over each other."""
+"""Clouds without a time axis: latency and delay over queue depth, and over each other."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import partial
 
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import VALUE_COLUMNS, cells_of, cloud_parts, deepest_of, measure_axis, measure_legend
+from iosonar.diagrams.parts import VALUE_COLUMNS, cells_of, cloud_parts, max_depth_of, measure_axis, measure_legend
 from iosonar.diagrams.study import DELAY, LATENCY, Measure, Study
 from iosonar.figures.model import Axis, Cloud, Empty, Figure, Legend, Unit
 from iosonar.quantities.density import Cells, density
@@ -14,14 +14,14 @@ from iosonar.quantities.depth import with_depth
 
 
 def over_depth(study: Study, measure: Measure, name: str, rank: str) -> Figure | Empty:
-    """Latency or delay over how many requests were in flight at the request's own issue."""
+    """Latency or delay over the number of requests in flight at issue."""
     found = study.distribution(measure)
     if not found:
         return Empty(name, f"no {measure.plural} in the file")
     table = study.once("depth", lambda: with_depth(study.table))
-    deepest = deepest_of(study, table)
+    deepest = max_depth_of(study, table)
     across, up = study.options.size.cells(study.pooled(measure).count)
-    # A cell for each depth while there is room, so that none falls between two.
+    # A cell for each depth as long as there is room, so that no depth is between two cells.
     across = min(across, deepest)
     x = Axis("Requests in flight at issue", Unit.REQUESTS, 0.5, deepest + 0.5, whole=True)
     y = measure_axis(study, measure)
@@ -40,7 +40,7 @@ def over_depth(study: Study, measure: Measure, name: str, rank: str) -> Figure |
 
 
 def latency_over_delay(study: Study, name: str, rank: str) -> Figure | Empty:
-    """Whether requests that had to wait were slow as well."""
+    """Latency over delay: whether requests that waited were slow as well."""
     found = study.distribution(LATENCY)
     if not found:
         return Empty(name, "no latencies in the file")

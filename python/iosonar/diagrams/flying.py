@@ -25,16 +25,16 @@ KINDS = {
     "latency": ("issued_ns", "completed_ns", "In flight", "Requests in flight"),
     "delay": ("scheduled_ns", "issued_ns", "Waiting", "Requests due but not yet issued"),
 }
-"""From which time of a request to which it counts, the axis' label and the title."""
+"""Start and end column of the level, the axis label and the title."""
 
 
 def flying(study: Study, kind: str, name: str, rank: str) -> Figure | Empty:
-    """The mean level of each series in slices as fine as the picture, and the peaks of all together."""
+    """The mean level of each series in slices of the picture's resolution, and the peaks of the total."""
     return _levels(study, kind, name, rank, with_peaks=True)
 
 
 def smooth(study: Study, kind: str, name: str, rank: str) -> Figure | Empty:
-    """The same in few slices, so that trends are seen."""
+    """The same in few slices, to show trends."""
     return _levels(study, kind, name, rank, with_peaks=False)
 
 
@@ -50,7 +50,7 @@ def _levels(study: Study, kind: str, name: str, rank: str, *, with_peaks: bool) 
         together = max(study.options.size.slices // SMOOTH_SLICES, 1)
         found = found.joined(together)
         width_ns *= together
-    # Rounding leaves a few billionths of a request where there is none.
+    # Rounding leaves a few billionths of a request instead of zero.
     lines = [(ROLES[series], series.title, np.maximum(mean, 0.0)) for series, mean in found.mean.items()]
     total = np.sum([y for _, _, y in lines], axis=0)
     if len(lines) > 1:
@@ -59,7 +59,7 @@ def _levels(study: Study, kind: str, name: str, rank: str, *, with_peaks: bool) 
     rows = [
         rate_row(role, label_, (units.count(float(y.mean())), units.count(highest(y)))) for role, label_, y in lines
     ]
-    # The highest mean depends on how wide the slices are; a peak doesn't.
+    # The highest mean depends on the width of the slices; a peak does not.
     columns: tuple[str, ...] = ("avg", "highest mean")
     if with_peaks:
         peak = peaks(_issued(study), begin, end, begins.across)
@@ -80,9 +80,9 @@ def _levels(study: Study, kind: str, name: str, rank: str, *, with_peaks: bool) 
 
 
 def _events(study: Study, column: str) -> Events:
-    """One of the times of all issued requests in slices as fine as the picture, and a multiple of the smooth ones."""
+    """A time of all issued requests, in slices of the picture's resolution, several to each slice of the smooth one."""
     slices = study.options.size.slices
-    # Each of the smooth slices is as many of the fine ones.
+    # Each smooth slice consists of the same number of fine ones.
     cells = Slices.of(study.first_ns, study.last_ns, slices, max(slices // SMOOTH_SLICES, 1))
     table = _issued(study)
     return study.once(("events", column), lambda: events(table, table[column], cells))

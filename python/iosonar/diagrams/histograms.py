@@ -1,4 +1,4 @@
-"""Histograms of latency and delay: ten bins to a decade, as the manual has them."""
+"""Histograms of latency and delay, with ten bins per decade, as in the manual."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DRAWN_PER_DECADE = 10
 
 
 def histogram(study: Study, measure: Measure, name: str, rank: str) -> Figure | Empty:
-    """How many requests had which latency or delay."""
+    """The number of requests by latency or delay."""
     found = study.distribution(measure)
     if not found:
         return Empty(name, f"no {measure.plural} in the file")
@@ -49,8 +49,8 @@ def decade_bins(values: Distribution, low_s: float, high_s: float) -> tuple[NDAr
     """
     first = int(np.floor(np.log10(low_s) * DRAWN_PER_DECADE + 1e-6))
     last = int(np.ceil(np.log10(high_s) * DRAWN_PER_DECADE - 1e-6))
-    # Distributions count nanoseconds.
-    decade = np.log10(np.maximum(values.least, 1)) - 9
+    # Distributions are in nanoseconds.
+    decade = np.log10(np.maximum(values.minima, 1)) - 9
     place = np.floor(decade * DRAWN_PER_DECADE + 1e-9).astype(np.int64) - first
     counts = np.bincount(np.clip(place, 0, last - first - 1), values.counts, minlength=last - first)
     return 10.0 ** (np.arange(first, last + 1) / DRAWN_PER_DECADE), counts.astype(np.float64)

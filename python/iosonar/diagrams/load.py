@@ -1,4 +1,4 @@
-"""What a load is like: sizes and positions of its requests, turns, and how popular pages are."""
+"""Properties of a load: sizes and positions of its requests, turns, and the popularity of pages."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ from iosonar.quantities.turns import turns
 SECTOR_BYTES = 512
 PAGE_BYTES = 4096
 QUANTILES = (64, 32, 16, 8, 4, 2)
-"""From the fewest pages to the most."""
+"""In ascending order of pages."""
 
 NAME_WIDTH = 0.05
-"""Of the axis: what the name of a share takes, in the narrowest picture."""
+"""The share of the axis that a name takes in the narrowest picture."""
 
 LABEL_ROOM = 2
-"""Factor between the tallest line and the top of a logarithmic axis that leaves room for a rule's name."""
+"""Factor between the tallest line and the top of a logarithmic axis, which leaves room for a rule's name."""
 
 TURNS_WINDOW_S = 1.0
 MOST_ENDS = 4
-"""Of devices of different sizes, the largest are marked."""
+"""The most device sizes that are marked, the largest ones."""
 
 
 def request_sizes(study: Study, name: str, rank: str) -> Figure | Empty:
-    """How many requests are how long."""
+    """The number of requests by size."""
     found = sizes(study.table)
     if not found:
         return Empty(name, "no request transfers data")
     most = max(max(counts) for counts in found.values())
-    # Ten bins to a decade, and none that holds no whole number; an empty one behind the longest request.
+    # Ten bins per decade, none without an integer; and an empty one after the largest request.
     edges = np.unique(np.ceil(10.0 ** (np.arange(0, math.ceil(math.log10(most + 1) * 10) + 2) / 10)))
     layers: list[Layer] = []
     rows = []
@@ -86,7 +86,7 @@ def request_sizes(study: Study, name: str, rank: str) -> Figure | Empty:
 
 
 def request_positions(study: Study, name: str, rank: str) -> Figure | Empty:
-    """How many requests begin where on their device, with the end of the device."""
+    """The number of requests by start position on the device, with the end of the device."""
     ends = _device_sectors(study)
     found = places(study.table, max(ends, default=0))
     if found is None:
@@ -96,7 +96,7 @@ def request_positions(study: Study, name: str, rank: str) -> Figure | Empty:
     count = max(last + 1, math.ceil(max(ends, default=0) / size))
     edges = np.arange(count + 1, dtype=np.float64) * size * SECTOR_BYTES
     if ends and last * size < ends[-1]:
-        # No line runs past the end of the device.
+        # No line extends past the end of the device.
         edges[-1] = ends[-1] * SECTOR_BYTES
     layers: list[Layer] = []
     rows = []
@@ -114,7 +114,7 @@ def request_positions(study: Study, name: str, rank: str) -> Figure | Empty:
         "Request positions",
         f"{study.of} · bins of {units.binary_bytes(size * SECTOR_BYTES)}",
         Axis("Position", Unit.BYTES, 0.0, float(edges[-1]) * 1.02),
-        # The name of the end stands above the lines.
+        # The name of the device's end is above the lines.
         count_axis("Requests", Unit.REQUESTS, tallest * (LABEL_ROOM if ends else 1)),
         tuple(layers),
         Legend(("requests", "bins hit"), (*rows[1:], *rows[:1])),
@@ -123,7 +123,7 @@ def request_positions(study: Study, name: str, rank: str) -> Figure | Empty:
 
 
 def _with_all(found: dict[Series, dict[int, int]]) -> list[tuple[Role, str, dict[int, int]]]:
-    """Each series, over the sum of all if there are several."""
+    """Each series, and the total if there are several."""
     lines = [(ROLES[series], series.title, counts) for series, counts in found.items()]
     if len(lines) > 1:
         together: Counter[int] = Counter()
@@ -134,7 +134,7 @@ def _with_all(found: dict[Series, dict[int, int]]) -> list[tuple[Role, str, dict
 
 
 def _device_sectors(study: Study) -> list[int]:
-    """The sizes of the targets, or of the load's devices, in sectors; each but once, the largest last."""
+    """The distinct sizes of the targets, or of the load's devices, in sectors, in ascending order."""
     known = set()
     for file in study.requests.files:
         targets = [sectors for target in file.targets if (sectors := target.get("sectors"))]
@@ -144,7 +144,7 @@ def _device_sectors(study: Study) -> list[int]:
 
 
 def turns_over_time(study: Study, name: str, rank: str, column: str) -> Figure | Empty:
-    """How many percent of the requests in a window are turns."""
+    """The percentage of turns among the requests of each window."""
     window_s = window_for(study.last_s - study.first_s, TURNS_WINDOW_S)
     found = turns(study.table, column, window_s)
     if not found.requests:
@@ -157,7 +157,7 @@ def turns_over_time(study: Study, name: str, rank: str, column: str) -> Figure |
         )
     count = len(lines[0][2])
     edges = (found.first + np.arange(count + 1, dtype=np.float64)) * window_s
-    # A last window of which most is missing says nothing.
+    # A mostly empty last window is meaningless.
     last = (study.span.last_scheduled_s if column == "scheduled_ns" else study.span.last_completed_s) or 0.0
     enough = np.ones(count, bool)
     enough[-1] = count == 1 or last - edges[-2] >= 0.5 * window_s
@@ -183,7 +183,7 @@ def turns_over_time(study: Study, name: str, rank: str, column: str) -> Figure |
 
 
 def page_popularity(study: Study, name: str, rank: str) -> Figure | Empty:
-    """Pages by how often they are touched, and how few of them get which share of all accesses."""
+    """Accesses to pages by rank, and the number of pages that get certain shares of all accesses."""
     found = popularity(study.table)
     if not found:
         return Empty(name, "no request transfers data")
@@ -196,7 +196,7 @@ def page_popularity(study: Study, name: str, rank: str) -> Figure | Empty:
         if kind not in found:
             continue
         pages = found[kind]
-        # A page has the width from its own rank to the next one's.
+        # A page extends from its own rank to the next one.
         edges = np.concatenate([[1.0], pages.ranks + 1.0])
         layers.append(Steps(role, label, edges, pages.accesses.astype(np.float64)))
         half = pages.pages_for(0.5)
@@ -221,7 +221,7 @@ def page_popularity(study: Study, name: str, rank: str) -> Figure | Empty:
 
 
 def _shares(axis: Axis, places: dict[str, float]) -> list[Rule]:
-    """A rule at each place; where names would overlap, the rule further left has none."""
+    """A rule at each position; where names would overlap, the rule further left has none."""
     rules: list[Rule] = []
     free = math.inf
     for name, at in reversed(places.items()):

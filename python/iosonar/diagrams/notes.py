@@ -1,4 +1,4 @@
-"""What is said beside every diagram: fidelity first, then what the run's own footer warns of."""
+"""The notes of every diagram: fidelity first, then warnings of the run's footer."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from iosonar.diagrams.study import Study
 
 FAITHFUL = 0.95
-"""A run is faithful if at least this share of its free requests went out within 50 µs of their time.
+"""A run is faithful if at least this share of its requests not held back went out within 50 µs of their time.
 
-So runs judge themselves; it is applied to those that don't.
+Runs have their own verdict by the same rule; this one is for runs without a verdict.
 """
 
 ROUGHLY = 0.9
-"""The same within 100 µs: enough for a warning only, in runs that don't judge themselves."""
+"""The same share within 100 µs causes only a warning, for runs without a verdict of their own."""
 
 WRAP_HIGH, WRAP_LOW = 2.0, 0.5
 NO_TARGET = ("simulate", "null")
-"""Engines that do without a target: the size that their runs state is none."""
+"""Engines without a target: the size in the footers of their runs is none."""
 
 
 def common_notes(study: Study) -> tuple[Note, ...]:
@@ -49,7 +49,7 @@ def _common_notes(study: Study) -> tuple[Note, ...]:
 
 
 def wrap_factor(file: SourceFile) -> float | None:
-    """How many times the load's extent is the target's, where known; None if there is no target that has a size."""
+    """The extent of the load divided by the target's size; None if it is unknown, or there is no target with a size."""
     if file.run.get("engine") in NO_TARGET or any(target.get("kind") == "none" for target in file.targets):
         return None
     stated = _statistics(file).get("wrap_factor")
@@ -65,7 +65,7 @@ def _statistics(file: SourceFile) -> dict[str, Any]:
 
 
 def fidelity_of(study: Study, index: int, file: SourceFile) -> Fidelity | None:
-    """How faithful the replay was: by the statistics in the file's footer, else by its delays. None for a load."""
+    """The fidelity of the replay: from the statistics in the footer, else from the delays. None for a load."""
     if file.kind is not Kind.REPLAY:
         return None
     stated = stated_fidelity(_statistics(file))
@@ -73,12 +73,12 @@ def fidelity_of(study: Study, index: int, file: SourceFile) -> Fidelity | None:
         return stated
     table = study.requests.table
     measured = study.once(("fidelity", index), lambda: fidelity(table.filter(table.source == index)))
-    # Earlier versions state the shares, but not of how many requests.
+    # Footers of earlier versions have the shares, but not the number of requests.
     return measured if stated is None else replace(stated, requests=measured.requests)
 
 
 def grade_of(found: Fidelity) -> tuple[Severity, str]:
-    """The verdict on the replay itself, and in words."""
+    """The verdict on the replay, as severity and in words."""
     if found.faithful or (found.faithful is None and found.within_50_us >= FAITHFUL):
         return Severity.GOOD, "faithful"
     if found.faithful is None and found.within_100_us >= ROUGHLY:
@@ -90,8 +90,10 @@ def doubt_of(study: Study) -> str:
     """Why the times of a study say nothing about the device; empty if they do."""
     if any(file.run.get("fake") for file in study.requests.files):
         return "the result is fake"
-    missed = any(note.kind is NoteKind.FIDELITY and note.severity is Severity.BAD for note in common_notes(study))
-    return "the replay was not faithful" if missed else ""
+    is_unfaithful = any(
+        note.kind is NoteKind.FIDELITY and note.severity is Severity.BAD for note in common_notes(study)
+    )
+    return "the replay was not faithful" if is_unfaithful else ""
 
 
 def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
@@ -115,20 +117,20 @@ def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
 
 
 def decisive(found: Fidelity) -> str:
-    """The number that decides whether a replay was faithful, and what it takes if it was not."""
+    """The share that decides whether a replay was faithful, and the required share if it was not."""
     needed = "" if found.within_50_us >= FAITHFUL else f", {FAITHFUL * 100:g} % needed"
     return f"{units.percent(found.within_50_us)} within 50 µs{needed}"
 
 
 def stated_verdict(file: SourceFile) -> dict[str, Any]:
-    """The run's own verdict on its fidelity, as docs/schemas/replay-statistics.json has it; empty if it has none."""
+    """The run's own verdict on its fidelity, see docs/schemas/replay-statistics.json; empty if it has none."""
     return _statistics(file).get("verdict") or {}
 
 
 def stated_fidelity(statistics: dict[str, Any]) -> Fidelity | None:
-    """What a run says about itself: its verdict, else its delay, of requests not held back if it tells them apart."""
+    """The fidelity in a run's footer: its verdict, else its delays, if possible of requests not held back."""
     if verdict := statistics.get("verdict"):
-        # Without any request that was its own to time, nothing of the replayer's was late.
+        # Without a request that was not held back, the replayer delayed none.
         within, delay = (verdict["own"].get(name) or {} for name in ("within_pct", "delay_us"))
         in_10, in_50, in_100 = (float(within.get(str(us), 100)) / 100 for us in WITHIN_US)
         return Fidelity(
@@ -141,7 +143,7 @@ def stated_fidelity(statistics: dict[str, Any]) -> Fidelity | None:
         )
     within = statistics.get("within_not_held_back_pct") or statistics.get("within_pct")
     delay = statistics.get("delay_not_held_back_us") or statistics.get("delay_us")
-    # Runs of earlier versions don't say how many were within 50 µs: their delays do.
+    # Runs of earlier versions lack the share within 50 µs; their delays show it.
     if not within or not delay or not all(str(us) in within for us in WITHIN_US):
         return None
     in_10, in_50, in_100 = (float(within[str(us)]) / 100 for us in WITHIN_US)
@@ -149,17 +151,17 @@ def stated_fidelity(statistics: dict[str, Any]) -> Fidelity | None:
 
 
 def _p99_s(quantiles: dict[str, Any]) -> float:
-    """The 99th percentile of quantiles in µs; earlier versions stated some that exceed the maximum."""
+    """The 99th percentile from quantiles in µs; earlier versions wrote some that exceed the maximum."""
     return min(float(quantiles.get("p99", 0)), float(quantiles.get("max", math.inf))) / 1e6
 
 
 def _one_fidelity(notes: list[Note]) -> list[Note]:
-    """Of several runs, the worst speaks for all."""
+    """Keeps only the worst fidelity of several runs."""
     order = (Severity.BAD, Severity.WARNING, Severity.NEUTRAL, Severity.GOOD)
-    said = sorted(
+    fidelities = sorted(
         (note for note in notes if note.kind is NoteKind.FIDELITY), key=lambda note: order.index(note.severity)
     )
-    return [*said[:1], *(note for note in notes if note.kind is not NoteKind.FIDELITY)]
+    return [*fidelities[:1], *(note for note in notes if note.kind is not NoteKind.FIDELITY)]
 
 
 def _stamps(file: SourceFile) -> list[Note]:

@@ -1,4 +1,4 @@
-"""The overviews: what was demanded and what was delivered, over time."""
+"""The overviews: demanded and actual throughput over time."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from iosonar.quantities.throughput import Throughput
 
 RATE_COLUMNS = ("avg", "max")
 QUANTITIES = {Unit.REQUESTS_PER_S: "Throughput", Unit.BYTES_PER_S: "Bandwidth"}
-"""What is counted in which unit."""
+"""The quantity and its unit."""
 
 AT_ONCE = "all requests have the same time, so there is no rate"
-"""Why there is no picture."""
+"""The reason for an empty diagram."""
 
 
 def overview(study: Study, name: str, rank: str, unit: Unit) -> Figure | Empty:
@@ -63,17 +63,17 @@ def overview(study: Study, name: str, rank: str, unit: Unit) -> Figure | Empty:
 
 
 def rates(counts: NDArray[Any], windows: Throughput) -> NDArray[np.float64]:
-    """Counts of each window per second; the partial window by the part that events cover, if that is half or more."""
+    """Rates from the counts of windows; that of the partial window only if events cover half of it or more."""
     covered = np.diff(windows.edges_s)
     enough = covered >= 0.5 * windows.window_s
     if not enough.any():
-        # A part of a window is all that there is. What happens at one instant has no rate.
+        # The only window is partial. Events at a single time have no rate.
         enough = covered > 0
     return np.where(enough, counts / np.where(enough, covered, 1.0), math.nan)
 
 
 def average(study: Study, values: NDArray[Any], windows: Throughput) -> float:
-    """Of a series, per second from the first request's time to the last event, as `quantities.work` counts."""
+    """The average rate of a series from the first request's time to the last event, as in `quantities.work`."""
     duration = windows.end_s - (study.span.first_scheduled_s or 0.0)
     return float(values.sum()) / duration if duration > 0 else math.nan
 
@@ -88,7 +88,7 @@ def _line(
     y = rates(total, windows)
     if np.isnan(y).all():
         return None
-    # What a part of a window has for a rate is no maximum, unless there is nothing else.
+    # The rate of a partial window is not a maximum, unless it is the only one.
     whole = y[: windows.whole] if windows.whole and np.isfinite(y[: windows.whole]).any() else y
     steps = Steps(
         role, label, windows.edges_s, y, stroke, filled=role is Role.ACTUAL, partial=windows.windows - windows.whole
@@ -98,7 +98,7 @@ def _line(
 
 
 def _ratio(study: Study) -> Note:
-    """How long it took, against how long it should have."""
+    """The duration of the run relative to that of the load."""
     demand = (study.span.last_scheduled_s or 0.0) - (study.span.first_scheduled_s or 0.0)
     actual = (study.span.last_completed_s or 0.0) - (study.span.first_scheduled_s or 0.0)
     ratio = actual / demand if demand > 0 else math.nan

@@ -1,4 +1,4 @@
-"""What diagrams of several families are made of: axes that fit, series with their roles, rows of the legend."""
+"""Shared by several families of diagrams: axes, roles of series, rows of the legend."""
 
 from __future__ import annotations
 
@@ -41,26 +41,26 @@ ROLES = {
     Series.FAILED: Role.FAILED,
 }
 
-SHORTEST_S = 1e-6
-"""A time axis is at least this long."""
+MIN_AXIS_S = 1e-6
+"""The minimum length of a time axis."""
 
 VALUE_COLUMNS = ("requests", "avg", "p99", "max")
 
 
 def time_axis(study: Study, label: str) -> Axis:
-    """From the first to the last moment of a study, with a little room behind it."""
+    """An axis from the first to the last time of a study, with a small margin."""
     low, high = study.first_s, study.last_s
-    return Axis(label, Unit.TIMELINE, low, low + max((high - low) * 1.01, SHORTEST_S))
+    return Axis(label, Unit.TIMELINE, low, low + max((high - low) * 1.01, MIN_AXIS_S))
 
 
-def deepest_of(study: Study, table: ir.Table) -> int:
-    """The most requests in flight of a table with the column `depth`; at least one."""
-    found = study.once("deepest", lambda: table.aggregate(most=table.depth.max()).to_pyarrow()["most"][0].as_py())
+def max_depth_of(study: Study, table: ir.Table) -> int:
+    """The largest `depth` in a table, at least 1."""
+    found = study.once("max_depth", lambda: table.aggregate(most=table.depth.max()).to_pyarrow()["most"][0].as_py())
     return max(found or 0, 1)
 
 
 def log_axis(label: str, unit: Unit, least: float, most: float) -> Axis:
-    """A logarithmic axis that holds both values, with its ends at 1, 2 or 5 of a decade and at least a decade long."""
+    """A logarithmic axis with both values; its ends are 1, 2 or 5 times a power of ten, at least a decade apart."""
     low, high = _round_down(least), _round_up(most * 1.05)
     if high / low < 10:
         low, high = _round_down(math.sqrt(low * high / 10)), _round_up(math.sqrt(low * high * 10))
@@ -68,22 +68,22 @@ def log_axis(label: str, unit: Unit, least: float, most: float) -> Axis:
 
 
 def count_axis(label: str, unit: Unit, most: float) -> Axis:
-    """A logarithmic axis of numbers from 1 to `most`; begins below 1, so that a single one doesn't lie on the frame."""
+    """A logarithmic axis of counts up to `most`; it begins below 1, so that a count of 1 is not on the frame."""
     return replace(log_axis(label, unit, 1, max(most, 1)), low=0.7)
 
 
 def linear_axis(label: str, unit: Unit, most: float) -> Axis:
-    """From zero to a little above the largest value."""
+    """An axis from zero to slightly above the largest value."""
     return Axis(label, unit, 0.0, most * 1.06 if most > 0 else 1.0)
 
 
 def rate_text(unit: Unit, value: float) -> str:
-    """A throughput or a bandwidth as legends have it."""
+    """A rate, as in legends."""
     return f"{units.transferred(value)}/s" if unit is Unit.BYTES_PER_S and math.isfinite(value) else units.count(value)
 
 
 def windows_text(found: Throughput) -> str:
-    """How long the windows are, and what became of the last one if events end within it."""
+    """The length of the windows, and how a partial last window is drawn."""
     text = f"windows of {units.span(found.window_s)}"
     if found.whole == found.windows:
         return text
@@ -95,17 +95,17 @@ def windows_text(found: Throughput) -> str:
 
 
 def cells_of(axis: Axis, count: int) -> Cells:
-    """An axis cut into cells."""
+    """An axis divided into cells."""
     return Cells(axis.low, axis.high, count, axis.scale is Scale.LOG)
 
 
 def measure_axis(study: Study, measure: Measure) -> Axis:
     """The axis of latencies or delays, in seconds."""
     values = study.pooled(measure)
-    least, most = max(values.minimum / 1e9, measure.least_s), max(values.maximum / 1e9, 10 * measure.least_s)
+    least, most = max(values.minimum / 1e9, measure.minimum_s), max(values.maximum / 1e9, 10 * measure.minimum_s)
     limit = study.verdict(measure).limit_s
     if most > limit / 3:
-        # Near the limit its line is shown; far below it, it would only cost the room that the values need.
+        # Include the limit if it is near; a distant one would take the space that the values need.
         most = max(most, limit)
     return log_axis(measure.name.capitalize(), Unit.SECONDS, least, most)
 
@@ -116,7 +116,7 @@ def measure_legend(found: dict[Series, Distribution]) -> tuple[LegendRow, ...]:
 
 
 def measure_row(role: Role, label: str, values: Distribution, stroke: Stroke | None = None) -> LegendRow:
-    """The row of one of them."""
+    """The legend row of a distribution."""
     cells = (
         units.count(values.count),
         units.span(values.mean / 1e9),
@@ -127,7 +127,7 @@ def measure_row(role: Role, label: str, values: Distribution, stroke: Stroke | N
 
 
 def rate_row(role: Role, label: str, values: tuple[str, ...], stroke: Stroke = Stroke.SOLID) -> LegendRow:
-    """A row for a line."""
+    """A legend row for a line."""
     return LegendRow(role, label, values, stroke)
 
 
@@ -140,7 +140,7 @@ def cloud_parts(found: dict[Series, Density]) -> tuple[CloudPart, ...]:
 
 
 def verdict_note(study: Study, measure: Measure) -> Note:
-    """The verdict in words; none where the run's times say nothing about the device."""
+    """The verdict in words; no verdict if the run's times say nothing about the device."""
     verdict = study.verdict(measure)
     text = f"{beyond_limit(verdict.beyond, verdict.limit_s, measure)} (max {units.span(verdict.maximum_s)})"
     if doubt := doubt_of(study):
@@ -150,13 +150,13 @@ def verdict_note(study: Study, measure: Measure) -> Note:
 
 
 def beyond_limit(beyond: int, limit_s: float, measure: Measure) -> str:
-    """How many latencies or delays exceed their limit: No latency above 5 s."""
+    """The number of latencies or delays above their limit: No latency above 5 s."""
     number = f"{beyond:,}" if beyond else "No"
     return f"{number} {measure.plural if beyond > 1 else measure.name} above {units.span(limit_s)}"
 
 
 def verdict_rules(verdict: Verdict, measure: Measure, axis: Axis, *, at_times: bool) -> list[Rule]:
-    """The limit as a line where it is within the axis, and the time of the first offender where the x axis is time."""
+    """A rule at the limit if it is within the axis, and one at the first violation if the x axis is time."""
     rules = []
     if axis.low < verdict.limit_s < axis.high:
         role = Role.GOOD if verdict.passed else Role.BAD
@@ -174,16 +174,16 @@ def verdict_rules(verdict: Verdict, measure: Measure, axis: Axis, *, at_times: b
 
 
 def _round_down(value: float) -> float:
-    """The greatest of 1, 2 or 5 times a power of ten that is not above the value."""
+    """The largest of 1, 2 or 5 times a power of ten that is not above the value."""
     return max(round_one for round_one in _round_numbers(value) if round_one <= value * (1 + 1e-9))
 
 
 def _round_up(value: float) -> float:
-    """The least of 1, 2 or 5 times a power of ten that is not below the value."""
+    """The smallest of 1, 2 or 5 times a power of ten that is not below the value."""
     return min(round_one for round_one in _round_numbers(value) if round_one >= value * (1 - 1e-9))
 
 
 def _round_numbers(value: float) -> list[float]:
-    """The round numbers around a value, however the logarithm of the value is rounded."""
+    """Round numbers around a value, whatever the rounding of its logarithm."""
     power = 10.0 ** math.floor(math.log10(value))
     return [step * power for step in (0.5, 1, 2, 5, 10, 20)]

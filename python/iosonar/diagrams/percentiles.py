@@ -1,4 +1,4 @@
-"""Latency in percentiles: over time, by size, by place, by depth, and from the scheduled time beside from the issue."""
+"""Percentiles of latency: over time, by size, position and depth, and from the scheduled time beside from the issue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import deepest_of, log_axis, rate_row, time_axis
+from iosonar.diagrams.parts import log_axis, max_depth_of, rate_row, time_axis
 from iosonar.diagrams.study import LATENCY, Study
 from iosonar.figures.model import (
     Axis,
@@ -31,11 +31,11 @@ from iosonar.figures.model import (
     Unit,
 )
 from iosonar.quantities.address import transfers
-from iosonar.quantities.bands import LEAST_BEYOND, Bands, bands
+from iosonar.quantities.bands import MIN_BEYOND, Bands, bands
 from iosonar.quantities.density import Cells
 from iosonar.quantities.depth import with_depth
 from iosonar.quantities.distribution import Distribution, distributions, pooled
-from iosonar.quantities.steady import LAST, LEAST_RATIO, drift_of, steady_from
+from iosonar.quantities.steady import MIN_RATIO, MIN_VALUES, drift_of, steady_from
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -43,19 +43,19 @@ if TYPE_CHECKING:
 SHARES = {0.5: Role.ORDER_1, 0.9: Role.ORDER_2, 0.99: Role.ORDER_3, 0.999: Role.ORDER_4, 0.9999: Role.ORDER_5}
 FEWEST_DRAWN, MOST_SLICES = 10, 180
 STEADY_SLICES = 20
-"""Whether a run is steady is found in this many slices at least."""
+"""The fewest slices from which to determine whether a run was steady."""
 REQUESTS_IN_A_SLICE = 1000
-"""On average, at least; so that a 99th percentile means something."""
+"""The fewest requests per slice on average, so that a 99th percentile is meaningful."""
 
-LEAST_SLICES = 2 * LAST
-"""With requests, that tell whether a run was steady."""
+LEAST_SLICES = 2 * MIN_VALUES
+"""The fewest slices with requests from which to determine whether a run was steady."""
 
 REGIONS = 120
 SECTOR_BYTES = 512
 
 
 def over_time(study: Study, name: str, rank: str) -> Figure | Empty:
-    """Percentiles of latency in slices of time, and from when on the run was steady."""
+    """Percentiles of latency in slices of time, and the time from which the run was steady."""
     if not study.distribution(LATENCY):
         return Empty(name, "no latencies in the file")
     found = bands_over_time(study)
@@ -76,7 +76,7 @@ def over_time(study: Study, name: str, rank: str) -> Figure | Empty:
 
 
 def bands_over_time(study: Study) -> Bands:
-    """The percentiles of latency in slices of the whole time."""
+    """The percentiles of latency in slices of the whole duration."""
     return _bands_over_time(study, FEWEST_DRAWN)
 
 
@@ -90,9 +90,9 @@ def _bands_over_time(study: Study, least: int) -> Bands:
 
 
 def steady(study: Study) -> tuple[float | None, Note]:
-    """From which second on the run was steady, by the mean of the logarithm's slices, and what to say about it."""
+    """The time in seconds from which the run was steady, by the mean logarithm of slices, and a note about it."""
     found = _bands_over_time(study, STEADY_SLICES)
-    # A clock that stands still has latencies of zero: at least a nanosecond has passed.
+    # With a coarse clock, latencies may be zero: count at least a nanosecond.
     means = np.log(np.maximum(found.mean, 1.0))
     if np.isfinite(means).sum() < LEAST_SLICES:
         return None, Note(NoteKind.VERDICT, "Too short to tell whether latency was steady", Severity.NEUTRAL)
@@ -107,8 +107,8 @@ def steady(study: Study) -> tuple[float | None, Note]:
         text = f"Not steady: from {since} on, latency was {times} times as high as before on average"
         return None, Note(NoteKind.VERDICT, text, Severity.WARNING)
     took, whole = at - study.first_s, study.last_s - study.first_s
-    if took * LEAST_RATIO > whole:
-        text = f"Steady from {units.span(at)} on: a run should last {LEAST_RATIO:g} times as long as its warm-up"
+    if took * MIN_RATIO > whole:
+        text = f"Steady from {units.span(at)} on: a run should last {MIN_RATIO:g} times as long as its warm-up"
         return at, Note(NoteKind.VERDICT, text, Severity.WARNING)
     text = f"Steady from {units.span(at)} on" if took else "Steady throughout: no warm-up, no drift"
     return at, Note(NoteKind.VERDICT, text, Severity.GOOD)
@@ -122,7 +122,7 @@ def by_size(study: Study, name: str, rank: str) -> Figure | Empty:
     longest = table.aggregate(most=table.sectors.max()).to_pyarrow()["most"][0].as_py()
     if longest is None:
         return Empty(name, "no request transfers data")
-    # Cells of half a power of two, so that lengths that are powers of two are in the middle of one.
+    # Cells of half a power of two, so that sizes that are powers of two are in the middle of a cell.
     count = 2 * math.ceil(math.log2(longest) + 0.5) + 1
     cells = Cells(2**-0.25, 2 ** (count / 2 - 0.25), count, logarithmic=True)
     found = bands(table, table.sectors, table.latency_ns, cells, list(SHARES))
@@ -131,11 +131,11 @@ def by_size(study: Study, name: str, rank: str) -> Figure | Empty:
 
 
 def by_region(study: Study, name: str, rank: str) -> Figure | Empty:
-    """Percentiles of latency by where on the device requests begin."""
+    """Percentiles of latency by position on the device."""
     if not study.distribution(LATENCY):
         return Empty(name, "no latencies in the file")
     table = transfers(study.table)
-    last = table.aggregate(most=table.behind.max()).to_pyarrow()["most"][0].as_py()
+    last = table.aggregate(most=table.end_sector.max()).to_pyarrow()["most"][0].as_py()
     if last is None:
         return Empty(name, "no request transfers data")
     cells = Cells(0.0, float(last), REGIONS)
@@ -145,11 +145,11 @@ def by_region(study: Study, name: str, rank: str) -> Figure | Empty:
 
 
 def by_depth(study: Study, name: str, rank: str) -> Figure | Empty:
-    """Percentiles of latency by the requests in flight at a request's own issue."""
+    """Percentiles of latency by the number of requests in flight at issue."""
     if not study.distribution(LATENCY):
         return Empty(name, "no latencies in the file")
     table: ir.Table = study.once("depth", lambda: with_depth(study.table))
-    deepest = deepest_of(study, table)
+    deepest = max_depth_of(study, table)
     count = min(deepest, REGIONS)
     cells = Cells(0.5, deepest + 0.5, count)
     found = bands(table, table.depth, table.latency_ns, cells, list(SHARES))
@@ -160,9 +160,9 @@ def by_depth(study: Study, name: str, rank: str) -> Figure | Empty:
 def _banded(
     study: Study, found: Bands, x: Axis, words: str, name: str, rank: str, factor: float = 1.0
 ) -> Figure | Empty:
-    """A line for each percentile; `factor` makes the axis' unit of the cells'."""
+    """A line for each percentile; `factor` converts the unit of the cells to that of the axis."""
     if all(np.isnan(quantiles).all() for quantiles in found.quantiles.values()):
-        return Empty(name, f"too few requests: p50 needs {2 * LEAST_BEYOND}, p99 needs 1,000")
+        return Empty(name, f"too few requests: p50 needs {2 * MIN_BEYOND}, p99 needs 1,000")
     everything = study.pooled(LATENCY)
     layers = [
         Steps(role, _title(share), found.edges * factor, found.quantiles[share] / 1e9) for share, role in SHARES.items()
@@ -187,8 +187,8 @@ def _banded(
 
 
 def _known(values: Distribution, share: float) -> float:
-    """A quantile, if enough values are above it."""
-    return values.quantile(share) if values.count * (1 - share) >= LEAST_BEYOND - 1e-6 else math.nan
+    """A quantile, or NaN if too few values are above it."""
+    return values.quantile(share) if values.count * (1 - share) >= MIN_BEYOND - 1e-6 else math.nan
 
 
 def _title(share: float) -> str:
@@ -196,7 +196,7 @@ def _title(share: float) -> str:
 
 
 def from_scheduled(study: Study, name: str, rank: str) -> Figure | Empty:
-    """Each percentile of latency from the issue, and from when the request should have been issued.
+    """Each percentile of latency from the issue, and from the scheduled time.
 
     What a user feels is the second; they part where requests had to wait before they were issued.
     """
@@ -235,8 +235,8 @@ def from_scheduled(study: Study, name: str, rank: str) -> Figure | Empty:
 
 
 def quantile_curve(values: Distribution) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Odds (one in so many is slower) and latencies in seconds, from the fastest on, as long as enough are slower."""
-    odds = np.geomspace(1.0, max(values.count / LEAST_BEYOND, 2), 400)
+    """Odds (one in N is slower) and latencies in seconds, in ascending order, as long as enough requests are slower."""
+    odds = np.geomspace(1.0, max(values.count / MIN_BEYOND, 2), 400)
     return odds, np.array([max(values.quantile(1 - 1 / one_in), 1.0) / 1e9 for one_in in odds])
 
 

@@ -1,4 +1,4 @@
-"""Position over time: where reads and writes go, each device on a scale of its own."""
+"""Position over time of reads and writes, each device with its own scale."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 SECTOR_BYTES = 512
 
 MOST_DEVICES = 12
-"""Devices that have room above one another; of more, those with the most requests are drawn."""
+"""The most devices above each other; of more, those with the most requests are drawn."""
 
 LABELLED_ENDS = 4
-"""Of more devices than this, the ends of their scales have no room for labels."""
+"""With more devices, there is no room for labels at the ends of their scales."""
 
 STRIPE, LABELLED_STRIPE = 0.92, 0.82
-"""Of a device's share of the height; the rest is the gap to the next, where the labels of both need room."""
+"""The share of a device's height that is drawn; the rest is a gap to the next one, for the labels of both."""
 
-LONGEST_NAME = 10
-"""Letters of a device's name that fit beside the axis."""
+MAX_NAME = 10
+"""The longest part of a device's name that fits beside the axis."""
 
 ORDERS = {
     "setpoint": ("scheduled_ns", "Scheduled time", "scheduled time"),
@@ -40,7 +40,7 @@ ORDERS = {
 
 
 def position_over_time(study: Study, name: str, rank: str, order: str) -> Figure | Empty:
-    """A cloud of the places where requests begin, over one of their times."""
+    """A cloud of the start positions of requests, over one of their times."""
     column, label, words = ORDERS[order]
     table = placed(study.table.filter(study.table[column].notnull()))
     found = extents(table)
@@ -76,7 +76,7 @@ def position_over_time(study: Study, name: str, rank: str, order: str) -> Figure
 
 
 def _height(table: ir.Table, shown: list[Extent]) -> ir.NumericColumn:
-    """The place of each request on the axis of `_axis`."""
+    """The position of each request on the axis of `_axis`."""
     import ibis
 
     if len(shown) == 1:
@@ -94,7 +94,7 @@ def _height(table: ir.Table, shown: list[Extent]) -> ir.NumericColumn:
 
 
 def _floor(place: int, shown: list[Extent]) -> int:
-    """Where a device's stripe begins: the first device is uppermost."""
+    """The lower end of a device's stripe: the first device is at the top."""
     return len(shown) - 1 - place
 
 
@@ -123,7 +123,7 @@ def _name(study: Study, device: int) -> str:
     for file in study.requests.files:
         devices = file.footer.get("devices") or []
         if 0 <= device < len(devices) and (name := str(devices[device].get("name") or "")):
-            return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+            return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
     return f"device {device}"
 
 

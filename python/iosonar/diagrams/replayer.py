@@ -1,4 +1,4 @@
-"""The replayer itself, for experts: what a run with --verbose noted about each request, in the order of completion.
+"""Measurements of the replayer itself, for experts: what a run with --verbose recorded of each request, by completion.
 
 Large values here are mostly the device's doing, not the replayer's: a pipeline that is full because the device is slow.
 """
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inner:
-    """A value that the replayer notes: its name, title, unit and expression; times are in ns."""
+    """A value that the replayer records: its name, title, unit and expression; times are in ns."""
 
     name: str
     title: str
     unit: Unit
     value: Callable[[ir.Table], ir.NumericColumn]
     cumulated: bool = False
-    """Mostly small times, rarely large: worth a sum, and a logarithmic axis, so that peaks don't bury the mean."""
+    """Mostly small times, rarely large: shown with a sum on a logarithmic axis, so that peaks do not hide the mean."""
     nothing: str = ""
-    """What it means if all values are zero; empty where zeros are worth a picture."""
+    """The meaning if all values are zero; empty if zeros are worth a diagram."""
 
 
-def _held(*reasons: str) -> Callable[[ir.Table], ir.NumericColumn]:
-    """The delay of requests that these reasons kept from going, and zero for the others."""
+def _delay_by(*reasons: str) -> Callable[[ir.Table], ir.NumericColumn]:
+    """The delay of requests delayed by these reasons, and zero for others."""
     return lambda table: (table.delay_reason.isin(reasons)).ifelse(table.delay_ns, table.delay_ns * 0)
 
 
@@ -79,7 +79,7 @@ INNER = (
         "input_wait",
         "Delay from waiting for the load to be read",
         Unit.SECONDS,
-        _held("input"),
+        _delay_by("input"),
         True,
         "no request waited for the load to be read",
     ),
@@ -95,12 +95,12 @@ INNER = (
 
 
 def over_requests(study: Study, inner: Inner, name: str, rank: str) -> Figure | Empty:
-    """The mean of slices as a line and their most behind it; or the sum of all up to there."""
+    """The mean of slices as a line, with their maximum in the background; or the running total."""
     rows = max(sum(file.rows for file in study.requests.files), 1)
     table = study.requests.table
     at = place_of_all(study, table)
     cells = Cells(0, rows, min(study.options.size.slices, rows))
-    # Of a value and its sum alike.
+    # For the value and its sum.
     found = study.once(("progress", inner.name), lambda: progress(table, at, inner.value(table), cells))
     if found is None:
         return Empty(name, "the run has no such column; replay with --verbose")
@@ -114,11 +114,11 @@ def over_requests(study: Study, inner: Inner, name: str, rank: str) -> Figure | 
         y = _linear(inner, total)
         legend = Legend(("total",), (rate_row(Role.ALL, "Sum", (text(float(total[-1])),)),))
     else:
-        mean, most = found.mean * scale, found.most * scale
+        mean, most = found.mean * scale, found.maximum * scale
         layers = [Steps(Role.FAINT, "Max", found.edges, most, filled=True), Steps(Role.ALL, "Mean", found.edges, mean)]
-        # Of all requests: slices without some of the values would weigh too much in a mean of means.
+        # Over all requests: a mean of means would give slices with few values too much weight.
         average = table.aggregate(mean=inner.value(table).cast("float64").mean()).to_pyarrow()["mean"][0].as_py()
-        known = (average * scale, np.nanmin(found.least) * scale, np.nanmax(most))
+        known = (average * scale, np.nanmin(found.minimum) * scale, np.nanmax(most))
         of_mean, of_least, of_most = (text(float(number)) for number in known)
         both = (rate_row(Role.ALL, "Mean", (of_mean, of_least)), rate_row(Role.FAINT, "Max", ("", "", of_most)))
         legend = Legend(("avg", "min", "max"), both)
@@ -144,9 +144,9 @@ def _linear(inner: Inner, values: NDArray[np.float64]) -> Axis:
 
 
 def _logarithmic(mean: NDArray[np.float64], most: NDArray[np.float64]) -> Axis:
-    """Of times that are not negative; zeros lie at its lower end."""
+    """A logarithmic axis of times; zeros are at its lower end."""
     least, highest = float(np.min(mean, where=mean > 0, initial=1.0)), float(np.nanmax(most))
-    return log_axis("Time", Unit.SECONDS, max(least / 2, DELAY.least_s), max(highest, DELAY.least_s))
+    return log_axis("Time", Unit.SECONDS, max(least / 2, DELAY.minimum_s), max(highest, DELAY.minimum_s))
 
 
 DIAGRAMS = [

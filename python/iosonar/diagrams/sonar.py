@@ -1,4 +1,4 @@
-"""The clouds: latency and delay of each request over time or over its place. The first of them is the sonar diagram."""
+"""The clouds: latency and delay of each request over time or over its row. The first one is the sonar diagram."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ ORDERS = {
     "completed": ("completed_ns", "Completion time", "completion time"),
     "points": ("", "Request, by order of completion", "requests in the order of completion"),
 }
-"""Orders of requests: the table's column of its time, the axis' label, and a title's words. Points are the requests in
-the order of completion, at equal distances; several files follow one another."""
+"""Orders of requests: the time column, the axis label, and words of the title. Points are the requests in order of
+completion, equally spaced; several files are concatenated."""
 
 
 def cloud(study: Study, measure: Measure, order: str, name: str, rank: str) -> Figure | Empty:
-    """A cloud of latencies or delays over one of the times of a request, or over its place."""
+    """A cloud of latencies or delays over one of the times of a request, or over its row."""
     found = study.distribution(measure)
     if not found:
         return Empty(name, f"no {measure.plural} in the file")
@@ -69,7 +69,7 @@ def cloud(study: Study, measure: Measure, order: str, name: str, rank: str) -> F
 
 
 def place_of_all(study: Study, table: ir.Table) -> ir.IntegerColumn:
-    """A request's place among those of all files, of which one follows the other; `table` has requests of the study."""
+    """A request's row number in all files together; `table` has requests of the study."""
     import ibis
 
     *before, _ = accumulate((file.rows for file in study.requests.files), initial=0)

@@ -1,4 +1,4 @@
-"""What all diagrams of one report share: the table, the options, and numbers that several of them need."""
+"""Shared by all diagrams of a report: the table, the options, and cached quantities."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ T = TypeVar("T")
 
 SECOND_NS = 1_000_000_000
 FAR_NS = 1 << 53
-"""104 days: as many nanoseconds as float64 tells apart."""
+"""104 days: the largest range in which float64 distinguishes nanoseconds."""
 
 TIMES = ("scheduled_ns", "issued_ns", "completed_ns")
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a user may set about the diagrams."""
+    """The user's options for diagrams."""
 
     bad_latency_s: float = 5.0
     bad_delay_s: float = 10.0
     window_s: float | None = None
-    """Of throughput; None for the default (`window_for`)."""
+    """The window of throughput; None for the default (`window_for`)."""
     windows_s: tuple[float, ...] = DEFAULT_WINDOWS_S
-    """Of working sets; may hold infinity."""
+    """The windows of working sets; may include infinity."""
     size: Size = field(default_factory=Size)
 
 
@@ -50,8 +50,8 @@ class Measure:
     name: str
     plural: str
     column: str
-    least_s: float
-    """Smaller values are drawn at the lower end of the axis: below it, clocks say nothing."""
+    minimum_s: float
+    """Smaller values are drawn at the lower end of the axis: clocks are not more accurate."""
 
 
 LATENCY = Measure("latency", "latencies", "latency_ns", 1e-7)
@@ -59,17 +59,17 @@ DELAY = Measure("delay", "delays", "delay_ns", 1e-7)
 
 
 class Study:
-    """A table of requests that is looked at, with everything that is computed of it but once."""
+    """A table of requests, with all quantities computed on it, each once."""
 
     def __init__(self, requests: Requests, options: Options, origin_ns: int | None = None) -> None:
         self.requests = requests
         self.options = options
         self._given_origin_ns = origin_ns
-        self._known: dict[Hashable, Any] = {}
+        self._cache: dict[Hashable, Any] = {}
 
     @cached_property
     def _kept(self) -> ir.Table:
-        """All requests, with the columns of `narrow`: once read, they are kept."""
+        """All requests, with the columns of `narrow`, kept after the first read."""
         return self.requests.kept(narrow(self.requests.table, sum(file.rows for file in self.requests.files)))
 
     @cached_property
@@ -78,9 +78,9 @@ class Study:
 
     @cached_property
     def origin_ns(self) -> int:
-        """What is taken off all times, whole seconds: zero, unless the table's own zero is too far away.
+        """Subtracted from all times, in whole seconds: zero, unless the times are too far from the table's zero.
 
-        Axes are of float64. Far from zero these don't tell neighbouring times apart.
+        Axes are float64, which does not distinguish neighbouring times far from zero.
         """
         if self._given_origin_ns is not None:
             return self._given_origin_ns
@@ -97,12 +97,12 @@ class Study:
 
     @cached_property
     def span(self) -> Span:
-        """How many requests, and from when to when."""
+        """The number of requests, and the range of their times."""
         return span(self.table) if self.origin_ns else self._kept_span
 
     @property
     def of(self) -> str:
-        """Which files this is about, for people."""
+        """The files and the target, for people."""
         files = self.requests.files
         names = ", ".join(file.name for file in files[:4]) + (f" and {len(files) - 4} more" if len(files) > 4 else "")
         real = (target for target in files[0].targets if target.get("kind") != "none")
@@ -127,7 +127,7 @@ class Study:
 
     @property
     def first_s(self) -> float:
-        """Where time axes begin: at zero, unless most of the axis would be empty."""
+        """The start of time axes: zero, unless most of the axis would be empty."""
         return self.first_ns / 1e9
 
     @property
@@ -138,7 +138,7 @@ class Study:
 
     @property
     def last_s(self) -> float:
-        """Where time axes end."""
+        """The end of time axes."""
         return self.last_ns / 1e9
 
     @property
@@ -147,14 +147,14 @@ class Study:
         return self.span.last_ns
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """What `compute` returns, computed for the first that asks for `key`."""
-        if key not in self._known:
-            self._known[key] = compute()
-        found: T = self._known[key]
+        """The result of `compute`, computed once for each `key`."""
+        if key not in self._cache:
+            self._cache[key] = compute()
+        found: T = self._cache[key]
         return found
 
     def distribution(self, measure: Measure) -> dict[Series, Distribution]:
-        """How latency or delay is distributed, in ns, for each series."""
+        """The distribution of latency or delay, in ns, for each series."""
         return self.once(("distribution", measure), lambda: distributions(self.table, self.table[measure.column]))
 
     def pooled(self, measure: Measure) -> Distribution:

@@ -1,4 +1,4 @@
-"""Throughput of each series, as demanded and as delivered."""
+"""Throughput of each series, as scheduled and as completed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ORDERS = {"setpoint": ("scheduled_ns", "demanded"), "completed": ("completed_ns"
 
 
 def throughput_by_series(study: Study, name: str, rank: str, unit: Unit, order: str) -> Figure | Empty:
-    """A line for each series and one for all, in requests or bytes per second."""
+    """A line for each series and one for the total, in requests or bytes per second."""
     column, words = ORDERS[order]
     found = study.throughput(column)
     if not found.windows:
@@ -60,7 +60,7 @@ def throughput_by_series(study: Study, name: str, rank: str, unit: Unit, order: 
 
 
 def highest(y: NDArray[np.float64]) -> float:
-    """The largest of the values that are numbers; zero if none is."""
+    """The largest value, ignoring NaN; zero without values."""
     return float(np.nanmax(y)) if not np.isnan(y).all() else 0.0
 
 

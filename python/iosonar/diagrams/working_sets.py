@@ -1,4 +1,4 @@
-"""Working sets over time, and how far they are spread over the device."""
+"""Working sets over time, and their spread over the device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from iosonar.quantities.working_set import Grid, WorkingSets, grid_for, nanoseco
 
 SECTOR_BYTES = 512
 SLICES = 300
-"""Of the whole time: windows that are shorter than one of them are drawn as means."""
+"""Slices of the whole duration: for windows shorter than a slice, means are drawn."""
 
 ROLES = (Role.ORDER_1, Role.ORDER_2, Role.ORDER_3, Role.ORDER_4, Role.ORDER_5)
 
@@ -32,7 +32,7 @@ def sizes(study: Study, name: str, rank: str, scale: Scale) -> Figure | Empty:
     if not lines:
         return Empty(name, "no request transfers data")
     drawn = {window: drawn_of(found.grid, window, y) for window, y in lines.items()}
-    least, most = _least_and_most(drawn)
+    least, most = _positive_range(drawn)
     y_axis = _byte_axis("Working set", least, most, scale)
     layers, rows = [], []
     for role, (window, y) in zip(ROLES, lines.items(), strict=False):
@@ -58,7 +58,7 @@ def sizes(study: Study, name: str, rank: str, scale: Scale) -> Figure | Empty:
 
 
 def spread(study: Study, name: str, rank: str) -> Figure | Empty:
-    """From the lowest to the highest sector of each working set; for `avg_dist` divided by its size."""
+    """The distance from the lowest to the highest sector of each working set; for `avg_dist` divided by its size."""
     found = _working_sets(study)
     ratio = name == "avg_dist"
     lines: dict[float, NDArray[np.float64]] = {}
@@ -70,7 +70,7 @@ def spread(study: Study, name: str, rank: str) -> Figure | Empty:
     if not lines:
         return Empty(name, "no request transfers data")
     drawn = {window: drawn_of(found.grid, window, y) for window, y in lines.items()}
-    least, most = _least_and_most(drawn)
+    least, most = _positive_range(drawn)
     title, text = (
         ("Spread: distance divided by working set size", _times)
         if ratio
@@ -99,7 +99,7 @@ def spread(study: Study, name: str, rank: str) -> Figure | Empty:
 
 
 def drawn_of(grid: Grid, window_s: float, y: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Times and values to draw: the samples, or their means over slices of time that are longer than the window.
+    """Times and values to draw: the samples, or their means over time slices that are longer than the window.
 
     Samples that have nothing in common with their neighbours would fill the picture from top to bottom.
     """
@@ -113,12 +113,12 @@ def drawn_of(grid: Grid, window_s: float, y: NDArray[np.float64]) -> tuple[NDArr
 
 
 def _samples_together(grid: Grid) -> int:
-    """How many samples a slice has."""
+    """The number of samples in a slice."""
     return grid.count // SLICES
 
 
-def _least_and_most(drawn: dict[float, tuple[NDArray[np.float64], NDArray[np.float64]]]) -> tuple[float, float]:
-    """Of the values above zero; 1 and 0 if there are none."""
+def _positive_range(drawn: dict[float, tuple[NDArray[np.float64], NDArray[np.float64]]]) -> tuple[float, float]:
+    """The smallest and largest positive values; 1 and 0 without any."""
     every = np.concatenate([y for _, y in drawn.values()])
     above = every[every > 0]
     return (float(above.min()), float(above.max())) if len(above) else (1.0, 0.0)
@@ -129,12 +129,12 @@ def _times(value: float) -> str:
 
 
 def window_text(window_s: float) -> str:
-    """How legends call a window."""
+    """The name of a window in legends."""
     return "δ = ∞" if math.isinf(window_s) else f"δ = {units.span(window_s)}"
 
 
 def _working_sets(study: Study) -> WorkingSets:
-    """Of all windows that the time is long enough for."""
+    """The working sets of all windows that fit into the duration."""
     first, last = _scheduled_ns(study)
     windows = [window for window in study.options.windows_s if math.isinf(window) or window * 1e9 < last - first]
     return study.once("working sets", lambda: working_sets(study.table, grid_for(first, last, windows), windows))
@@ -148,7 +148,7 @@ def _distance(study: Study, grid: Grid, window_s: float) -> NDArray[np.float64]:
     window = nanoseconds(window_s)
     found = study.once("reaches", lambda: reaches(study.table, grid))
     rest = window % grid.step_ns if window else 0
-    # What lies in a part of a cell is found for that part.
+    # The remaining part of a cell is computed separately.
     partial = study.once(("reaches", rest), lambda: reaches(study.table, grid, rest)) if rest else None
     return study.once(("distance", window), lambda: distances(found, grid, window, partial))
 

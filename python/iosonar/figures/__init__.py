@@ -1,1 +1,1 @@
-"""A figure as data, and what draws it. `model` is all that a new drawer has to know."""
+"""Figures as data, and the modules that draw them. A new drawer needs only `model`."""

@@ -1,4 +1,4 @@
-"""What the foot of a picture says: its warnings in a few lines, the most important first."""
+"""The foot of a picture: its warnings in a few lines, the most important first."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from iosonar.figures.wrapping import Width, wrapped
 LINES = 3
 
 FIRST = ("came back all zero", "target failed", "only in part", "lost", "left out", "skipped", "wrap", "all zero")
-"""What makes a result worthless comes before what only colours it; of the rest, the order is that of the run."""
+"""Words of notes that come first, as they invalidate a result. The others keep their order."""
 
 
 @dataclass(frozen=True)
 class FootLine:
-    """A line of it."""
+    """A line of the foot."""
 
     text: str
     severity: Severity
 
 
 def foot(notes: tuple[Note, ...], width: Width, room: float, room_last: float) -> list[FootLine]:
-    """The lines, from the upper one, each as wide as `room`, the last as `room_last`, as more stands beside it.
+    """The lines from top to bottom, of width `room`; the last has `room_last`, as other text is beside it.
 
-    Every note that is begun is ended, or cut where a phrase ends; what isn't said is counted.
+    A note is complete, or cut at the end of a phrase. Omitted notes are counted.
     """
-    said = sorted((note for note in notes if note.kind in (NoteKind.WARNING, NoteKind.INFO)), key=_importance)
+    shown_notes = sorted((note for note in notes if note.kind in (NoteKind.WARNING, NoteKind.INFO)), key=_importance)
     lines: list[FootLine] = []
-    for number, note in enumerate(said):
-        later = len(said) - number - 1
-        # Each of the others gets a line, as long as there are enough.
+    for number, note in enumerate(shown_notes):
+        later = len(shown_notes) - number - 1
+        # Each other note gets a line, as long as there are enough.
         free = LINES - len(lines)
         rooms = _rooms(max(free - later, 1), free, room, room_last)
         more = f" (and {later} more)" if free == 1 and later else ""
@@ -44,12 +44,12 @@ def foot(notes: tuple[Note, ...], width: Width, room: float, room_last: float) -
     return _narrow_enough(lines, width, room_last)
 
 
-def _rooms(many: int, free: int, room: float, room_last: float) -> list[float]:
-    return [room_last if line == free - 1 else room for line in range(many)]
+def _rooms(count: int, free: int, room: float, room_last: float) -> list[float]:
+    return [room_last if line == free - 1 else room for line in range(count)]
 
 
 def _narrow_enough(lines: list[FootLine], width: Width, room_last: float) -> list[FootLine]:
-    """Where fewer lines than all are used, the last of them is not the one that was measured as such."""
+    """Shortens the last line if it was not measured as such, as fewer lines than the maximum are used."""
     if not lines or width(lines[-1].text) <= room_last:
         return lines
     *before, last = lines

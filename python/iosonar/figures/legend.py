@@ -1,4 +1,4 @@
-"""The legend of a picture: a small table at its upper right, and below it what a cloud's shades stand for."""
+"""The legend of a picture: a small table at the upper right, and below it the meaning of a cloud's shades."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 DPI = 100
 POINT = 72 / DPI
 FIRST, ROW, LOWEST = 14, 17, 148
-"""Where the rows begin, how far apart they are, and where they end: above the diagram's frame."""
+"""Start, distance and lowest end of the rows: above the diagram's frame."""
 
 COLUMN = 70
-"""Of numbers; longer ones take more."""
+"""Minimum width of a column of numbers."""
 
 STRIP = 90
 """Width of the strip of shades."""
@@ -31,14 +31,14 @@ PIXELS = 12
 
 
 class LegendDrawer:
-    """Draws a figure's legend; places are in pixels of the base size from the upper left."""
+    """Draws a figure's legend; positions are in pixels of the base size from the upper left."""
 
     def __init__(self, figure: Figure, canvas: Canvas, palette: Palette, ruler: Ruler, fullest: float) -> None:
         self.figure, self.canvas, self.palette, self.ruler, self.fullest = figure, canvas, palette, ruler, fullest
         self.width, self.height = (float(inches) * DPI for inches in canvas.get_size_inches())
 
     def draw(self) -> float:
-        """Draws it, if there is any, and returns where it begins at the left."""
+        """Draws the legend, if there is one, and returns its left edge."""
         legend = self.figure.legend
         if not legend.rows:
             return self.width
@@ -87,7 +87,7 @@ class LegendDrawer:
         self.canvas.add_artist(mark)
 
     def _shades(self, cloud: Cloud, left: float, y: float, text: str) -> None:
-        """A strip for each of the first series, from one request in a dot to the most."""
+        """A strip for each of the first two series, from one request per dot to the maximum."""
         parts = [part for part in cloud.parts if len(part.counts)][:2]
         steps = np.linspace(0, 1, 60)
         strips = np.array(

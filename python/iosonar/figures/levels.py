@@ -1,7 +1,7 @@
-"""A cloud in several resolutions: what is sparse travels finely, what is dense coarsely, and nothing twice.
+"""A cloud in several resolutions: sparse areas fine, dense areas coarse, each request only once.
 
-A page can hold neither millions of points nor the raster that would tell them apart. But only lonely points gain from a
-fine raster: where each cell is full, four joined into one look the same until somebody zooms in very far.
+A page can hold neither millions of points nor a raster that would separate them. But only isolated points gain from a
+fine raster: if all cells are filled, four of them joined look the same until the reader zooms in very far.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ from numpy.typing import NDArray
 from iosonar.figures.model import Cloud, CloudPart
 
 COARSE_SHARE = 0.7
-"""Of the cells that may be filled, those that the coarse raster may take; the rest is for what is worth being finer."""
+"""The share of the filled cells that the coarse raster may take; the rest is for areas that gain from a fine one."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """Some of a cloud's requests, counted in cells of which each is `joined[0]` × `joined[1]` of the cloud's own."""
+    """Some of a cloud's requests, counted in cells that each join `joined[0]` × `joined[1]` cells of the cloud."""
 
     joined: tuple[int, int]
     cloud: Cloud
 
 
-def levels(cloud: Cloud, most: int) -> tuple[Level, ...]:
-    """The cloud in one resolution or two, with at most `most` filled cells (if joining can do that); finest first.
+def levels(cloud: Cloud, max_cells: int) -> tuple[Level, ...]:
+    """The cloud in one or two resolutions, finest first, with at most `max_cells` filled cells, if possible.
 
-    Each request is counted in exactly one of them: in the finest where few cells near it are filled.
+    Each request is in exactly one of them: in the finer one if few cells nearby are filled.
     """
-    if sum(len(part.counts) for part in cloud.parts) <= most:
+    if sum(len(part.counts) for part in cloud.parts) <= max_cells:
         return (Level((1, 1), cloud),)
     across, up = 1, 1
-    while _filled(cloud, across, up) > COARSE_SHARE * most and (across < cloud.across or up < cloud.up):
-        # By twos: until there are as many across as up first, then in turns.
+    while _filled(cloud, across, up) > COARSE_SHARE * max_cells and (across < cloud.across or up < cloud.up):
+        # Doubling: first across, until there are as many cells as up, then alternately.
         if cloud.across // across >= 2 * (cloud.up // up):
             across *= 2
         else:
             up *= 2
     places = [_places(cloud, part, across, up) for part in cloud.parts]
     within = [np.bincount(each, minlength=_size(cloud, across, up)) for each in places]
-    worth = _worth_splitting(np.concatenate(within), most)
+    worth = _worth_splitting(np.concatenate(within), max_cells)
     fine = [inside[each] <= worth for inside, each in zip(within, places, strict=True)]
     parts = list(zip(cloud.parts, places, fine, strict=True))
     return (
@@ -58,7 +58,7 @@ def levels(cloud: Cloud, most: int) -> tuple[Level, ...]:
 
 
 def _joined(cells: int, by: int) -> int:
-    """How many cells remain; the last may reach beyond the raster."""
+    """The number of joined cells; the last may extend beyond the raster."""
     return -(-cells // by)
 
 
@@ -67,12 +67,12 @@ def _size(cloud: Cloud, across: int, up: int) -> int:
 
 
 def _places(cloud: Cloud, part: CloudPart, across: int, up: int) -> NDArray[np.int64]:
-    """In which cell of the coarser raster each of a part's cells lies: row × width + column."""
+    """The cell of the coarser raster that each of a part's cells is in: row × width + column."""
     return (part.rows // up).astype(np.int64) * _joined(cloud.across, across) + part.columns // across
 
 
 def _filled(cloud: Cloud, across: int, up: int) -> int:
-    """How many cells of a coarser raster hold anything."""
+    """The number of nonempty cells of a coarser raster."""
     filled = 0
     for part in cloud.parts:
         marks = np.zeros(_size(cloud, across, up), np.bool_)
@@ -81,13 +81,13 @@ def _filled(cloud: Cloud, across: int, up: int) -> int:
     return filled
 
 
-def _worth_splitting(within: NDArray[np.int64], most: int) -> int:
-    """The most filled fine cells that a coarse cell may have for them to be kept apart: so many that they all fit."""
+def _worth_splitting(within: NDArray[np.int64], max_cells: int) -> int:
+    """The largest number of filled fine cells with which a coarse cell is split, so that all fit into `max_cells`."""
     cells_with = np.bincount(within)
     cells_with[0] = 0
-    # Split up, those with n cost n cells instead of one.
+    # A split cell with n fine cells costs n cells instead of one.
     spent = cells_with.sum() + np.cumsum(cells_with * (np.arange(len(cells_with)) - 1).clip(0))
-    return max(int(np.searchsorted(spent, most, side="right")) - 1, 1)
+    return max(int(np.searchsorted(spent, max_cells, side="right")) - 1, 1)
 
 
 def _only(part: CloudPart, chosen: NDArray[np.bool_]) -> CloudPart:

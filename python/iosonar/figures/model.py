@@ -1,9 +1,9 @@
-"""A figure as data: axes, layers, legend, notes and the numbers behind it.
+"""A figure as data: axes, layers, legend, notes and the plotted numbers.
 
-Diagrams build a `Figure`; drawers (`matplotlib` for files, another for pages) show it; `numbers` writes it as a table.
-Nothing here knows how a picture is made, and nothing that draws computes anything but places and colours.
+Diagrams build a `Figure`; drawers (`with_matplotlib` for files, `with_bokeh` for pages) draw it; `numbers` writes it as
+a table. This module is independent of drawing, and drawers compute only positions and colours.
 
-Units: every position on an axis is in the unit of that axis (`Axis.unit`): times in seconds, whatever the labels say.
+Units: positions on an axis are in the unit of that axis (`Axis.unit`): times in seconds, whatever the labels show.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from numpy.typing import NDArray
 
 
 class Unit(StrEnum):
-    """What an axis counts in, and so how its ticks are labelled."""
+    """The unit of an axis, which determines its tick labels."""
 
     SECONDS = "s"
     TIMELINE = "time"
-    """Seconds since the start of a run or trace: labelled in ms, s, min or h, whatever suits its length."""
+    """Seconds since the start of a run or trace: labelled in ms, s, min or h, according to the length."""
     REQUESTS = "requests"
     REQUESTS_PER_S = "IO/s"
     BYTES = "bytes"
-    """Of what is addressed: labelled in KiB, MiB, GiB."""
+    """Sizes: labelled in KiB, MiB, GiB."""
     BYTES_PER_S = "bytes/s"
-    """Of what is transferred: labelled in kB/s, MB/s, GB/s."""
+    """Throughput: labelled in kB/s, MB/s, GB/s."""
     TIMES = "times"
-    """So many times as much: a ratio."""
+    """A ratio."""
     GIB = "GiB"
     PERCENT = "%"
     DEVICES = "devices"
-    """Several devices above one another, each on a scale of its own: the axis has named ticks."""
+    """Several devices above each other, each with its own scale: the axis has named ticks."""
     RANK = "rank"
     ODDS = "odds"
-    """One in so many: 100 is the 99th percentile, and labelled so."""
+    """One in N: 100 is the 99th percentile, and labelled as such."""
 
 
 class Scale(Enum):
@@ -47,7 +47,7 @@ class Scale(Enum):
 
 
 class Role(StrEnum):
-    """What something in a figure stands for. A palette gives each role its colour."""
+    """The meaning of an element of a figure. A palette gives each role its colour."""
 
     READ = "read"
     WRITE = "write"
@@ -73,8 +73,7 @@ class Role(StrEnum):
 class Axis:
     """One axis, from `low` to `high` in its unit.
 
-    `named` are the ticks of an axis that has no others: places and texts. An axis of whole numbers has no tick between
-    two of them.
+    `named` are the only ticks of an axis, as positions and texts. An axis of integers has no ticks between them.
     """
 
     label: str
@@ -86,7 +85,7 @@ class Axis:
     whole: bool = False
 
     def share(self, value: float) -> float:
-        """Where a value lies on the axis, from 0 to 1."""
+        """The position of a value on the axis, from 0 to 1."""
         if self.scale is Scale.LOG:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
@@ -94,7 +93,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class CloudPart:
-    """One series of a cloud: the cells that hold anything, by column, row (both from the lower left) and count."""
+    """One series of a cloud: its nonempty cells, by column, row (both from the lower left) and count."""
 
     role: Role
     label: str
@@ -105,20 +104,20 @@ class CloudPart:
 
 @dataclass(frozen=True)
 class Cloud:
-    """A density: the figure's area cut into `across` × `up` equal cells (equal in the axes' scales), counted.
+    """A density: the figure's area divided into `across` × `up` cells, equal in the axes' scales, with counts.
 
-    Where parts meet, each has its share of the dots: see `figures/dots.py`.
+    If parts overlap, each has its share of the dots: see `figures/dots.py`.
     """
 
     across: int
     up: int
     parts: tuple[CloudPart, ...]
     whole_numbers: bool = False
-    """Each column is a whole number, such as a queue's depth: columns are drawn apart."""
+    """Each column is an integer, such as a queue depth: columns are drawn with gaps."""
 
     @property
     def requests(self) -> int:
-        """How many requests it shows."""
+        """The number of requests."""
         return sum(int(part.counts.sum()) for part in self.parts)
 
 
@@ -132,7 +131,7 @@ class Stroke(Enum):
 
 @dataclass(frozen=True)
 class Line:
-    """Points joined by straight lines; a point that is not a number leaves a gap."""
+    """Points joined by straight lines; NaN leaves a gap."""
 
     role: Role
     label: str
@@ -143,7 +142,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Steps:
-    """A value for each interval between `edges` (one more than `y`); not a number leaves a gap.
+    """A value for each interval between `edges` (one more than `y`); NaN leaves a gap.
 
     The last `partial` intervals are incomplete and drawn as such.
     """
@@ -158,23 +157,23 @@ class Steps:
 
 
 FEW_STEPS = 200
-"""So many steps may have a wide line behind them for what they add up to: then it is seen beside one that equals it."""
+"""With at most that many steps, the line of the total is drawn wide, to remain visible beside one that equals it."""
 
 
 class Direction(Enum):
-    """How a rule runs."""
+    """The direction of a rule."""
 
     HORIZONTAL = "horizontal"
     VERTICAL = "vertical"
 
 
 NEAR_RIGHT = 0.75
-"""Of the x axis: beyond it, a vertical rule's name stands to the left of it, where there is room."""
+"""The share of the x axis beyond which the name of a vertical rule is to its left, where there is room."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A straight line across the whole figure, such as a limit or the time of the first offender, with its name."""
+    """A straight line across the whole figure with a name, such as a limit or the time of its first violation."""
 
     role: Role
     direction: Direction
@@ -187,13 +186,13 @@ Layer = Cloud | Line | Steps | Rule
 
 @dataclass(frozen=True)
 class LegendRow:
-    """A line of the legend: what, and a text for each of the legend's columns."""
+    """A row of the legend, with a text for each of its columns."""
 
     role: Role
     label: str
     cells: tuple[str, ...] = ()
     stroke: Stroke | None = None
-    """Of a line; None for an area or a cloud."""
+    """The stroke of a line; None for an area or a cloud."""
 
 
 @dataclass(frozen=True)
@@ -205,21 +204,21 @@ class Legend:
 
 
 class NoteKind(StrEnum):
-    """What a note is about, and so where it stands and how loud it is."""
+    """The topic of a note, which determines its place and emphasis."""
 
     FIDELITY = "fidelity"
-    """Whether the replay itself was faithful. Stands first."""
+    """Whether the replay was faithful. The first note."""
     VERDICT = "verdict"
     WRAP = "wrap"
     """The wrap-around factor."""
     WARNING = "warning"
     INFO = "info"
     STAMP = "stamp"
-    """Across the whole picture: the result is not what it seems to be."""
+    """A stamp across the whole picture: the result is not what it seems."""
 
 
 class Severity(StrEnum):
-    """How a note is to be taken."""
+    """The severity of a note."""
 
     NEUTRAL = "neutral"
     GOOD = "good"
@@ -229,7 +228,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Note:
-    """Something said beside the diagram."""
+    """A text beside the diagram."""
 
     kind: NoteKind
     text: str
@@ -240,8 +239,8 @@ class Note:
 class Figure:
     """A diagram, ready to be drawn.
 
-    `name` is the manual's (`latency.realtime`); `rank` orders the files by interest (`g01`); `of` says which files it
-    shows; `title` says in words what it shows.
+    `name` is that of the manual (`latency.realtime`), `rank` orders the files by interest (`g01`), `of` names the files
+    shown, and `title` describes the diagram.
     """
 
     name: str
@@ -257,7 +256,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Empty:
-    """A diagram that has nothing to show, and why: it is named, not drawn."""
+    """A diagram without data, with the reason: it is listed, not drawn."""
 
     name: str
     reason: str

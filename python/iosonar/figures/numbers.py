@@ -1,4 +1,4 @@
-"""The numbers behind a figure, as a table: a row for each cell of a cloud, point of a line or step of a staircase."""
+"""The plotted numbers of a figure as a table: a row for each cell of a cloud, point of a line, or step."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STEMS = {
 
 
 class DataFormat(StrEnum):
-    """The types of files for numbers."""
+    """File types for numbers."""
 
     CSV = "csv"
     PARQUET = "parquet"
@@ -49,8 +49,8 @@ class DataFormat(StrEnum):
 def numbers(figure: Figure) -> pa.Table:
     """All layers of a figure in one table.
 
-    Columns are `series`, the x axis' and the y axis' values, named after their label and unit. What covers a stretch of
-    an axis has its end in a further column, with `_to` behind the name; cells of clouds have `requests`.
+    Columns are `series`, and the x and y values, named after the axis's label and unit. The end of an interval has a
+    column with the suffix `_to`; cells of clouds have `requests`.
     """
     import pyarrow as pa
 
@@ -97,14 +97,14 @@ def numbers(figure: Figure) -> pa.Table:
 
 
 def edges(axis: Axis, count: int) -> NDArray[np.float64]:
-    """The borders of the cells that a cloud cuts an axis into."""
+    """The borders of a cloud's cells on an axis."""
     if axis.scale is Scale.LOG:
         return np.geomspace(axis.low, axis.high, count + 1)
     return np.linspace(axis.low, axis.high, count + 1)
 
 
 def column_name(axis: Axis) -> str:
-    """`latency_s` for an axis with the label Latency that counts seconds."""
+    """The column name of an axis: `latency_s` for the label Latency in seconds."""
     label = re.sub(r"[^a-z0-9]+", "_", axis.label.lower()).strip("_")
     label = STEMS.get(label, label)
     unit = SHORT_UNITS.get(axis.unit, axis.unit.value.lower())
@@ -112,11 +112,11 @@ def column_name(axis: Axis) -> str:
 
 
 def write_numbers(figure: Figure, path: Path, format_: DataFormat) -> None:
-    """Writes the numbers behind a figure."""
+    """Writes the plotted numbers of a figure."""
     import pyarrow.csv
     import pyarrow.parquet
 
-    # The library takes some paths for addresses.
+    # pyarrow interprets some paths as URLs.
     with path.open("wb") as file:
         if format_ is DataFormat.CSV:
             pyarrow.csv.write_csv(numbers(figure), file)

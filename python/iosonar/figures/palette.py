@@ -1,10 +1,9 @@
-"""The colours of each role, for light and dark paper.
+"""The colours of the roles, for light and dark background.
 
-Blue reads and red writes, as the field knows them, chosen so that they differ in lightness as well: people who don't
-tell red from green, and prints without colour, keep them apart. Pushed-back requests have hues of their own: a dark
-blue would pass for many reads in a dot. All requests together are no series and have no hue. Demand and actual, and
-the ordered families, follow Okabe and Ito's colours for everyone (https://jfly.uni-koeln.de/color/) and matplotlib's
-viridis.
+Reads are blue and writes red, as is customary, with different lightness, so that they are distinguishable without
+colour vision and in black-and-white prints. Pushed-back requests have other hues, as a dark blue would look like many
+reads in a dot. The total of all requests is not a series and has no hue. Demand and actual, and ordered families, use
+the colours of Okabe and Ito (https://jfly.uni-koeln.de/color/) and matplotlib's viridis.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from iosonar.figures.model import Role, Severity
 
 
 class Theme(StrEnum):
-    """The paper."""
+    """Light or dark background."""
 
     LIGHT = "light"
     DARK = "dark"

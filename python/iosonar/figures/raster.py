@@ -1,4 +1,4 @@
-"""Dots as an image: how counts become colours, so that a band of millions and a lone outlier both can be seen."""
+"""Draws dots as an image, with colours by count, so that both a band of millions and a single outlier are visible."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from iosonar.figures.dots import Dots
 from iosonar.figures.model import Cloud
 from iosonar.figures.palette import Palette
 
-PALEST = 0.28
-"""How much paper is in the colour of a dot with one request."""
+MAX_PAPER = 0.28
+"""The share of background in the colour of a dot with one request."""
 
-DARKEST = 0.6
-"""How much ink is in the colour of the fullest dot."""
+MAX_INK = 0.6
+"""The share of ink in the colour of the fullest dot."""
 
-ROUND = 0.5
-"""Opacity of the corner pixels of dots that have corners."""
+CORNER_OPACITY = 0.5
+"""Opacity of the corner pixels of isolated dots."""
 
 
 def colour(text: str) -> NDArray[np.float64]:
@@ -27,16 +27,16 @@ def colour(text: str) -> NDArray[np.float64]:
     return numbers
 
 
-def strength(counts: NDArray[np.float64], most: float) -> NDArray[np.float64]:
-    """How strong a count looks, from 0 (one request) to 1 (as many as in the fullest dot), by its logarithm."""
+def intensity(counts: NDArray[np.float64], maximum: float) -> NDArray[np.float64]:
+    """The intensity of a count, from 0 (one request) to 1 (the fullest dot), by logarithm."""
     logarithms: NDArray[np.float64] = np.log(np.maximum(counts, 1.0))
-    return np.minimum(logarithms / math.log(max(most, 2.0)), 1.0)
+    return np.minimum(logarithms / math.log(max(maximum, 2.0)), 1.0)
 
 
-def shade(base: NDArray[np.float64], how_strong: NDArray[np.float64], palette: Palette) -> NDArray[np.float64]:
-    """The colour for a strength: from the role's own, a little paler, to that colour with ink in it."""
-    pale = (PALEST * (1 - np.minimum(2 * how_strong, 1)))[..., None]
-    deep = (DARKEST * np.maximum(2 * how_strong - 1, 0))[..., None]
+def shade(base: NDArray[np.float64], intensities: NDArray[np.float64], palette: Palette) -> NDArray[np.float64]:
+    """The colour for an intensity: from a paler to a darker shade of the role's colour."""
+    pale = (MAX_PAPER * (1 - np.minimum(2 * intensities, 1)))[..., None]
+    deep = (MAX_INK * np.maximum(2 * intensities - 1, 0))[..., None]
     own = base * (1 - pale) + colour(palette.plot) * pale
     return own * (1 - deep) + colour(palette.ink) * deep
 
@@ -44,9 +44,9 @@ def shade(base: NDArray[np.float64], how_strong: NDArray[np.float64], palette: P
 def image(found: Dots, cloud: Cloud, palette: Palette, pixels: int) -> NDArray[np.float64]:
     """The dots as RGBA, each of `pixels` in both directions, row 0 at the bottom."""
     small = np.zeros((found.up, found.across, 4))
-    how_strong = strength(found.requests, found.most)
+    intensities = intensity(found.requests, found.maximum)
     bases = np.array([colour(palette.roles[part.role]) for part in cloud.parts] or [np.zeros(3)])
-    small[found.rows, found.columns, :3] = shade(bases[found.series], how_strong, palette)
+    small[found.rows, found.columns, :3] = shade(bases[found.series], intensities, palette)
     small[found.rows, found.columns, 3] = 1
     if pixels == 1:
         return small
@@ -57,9 +57,9 @@ def image(found: Dots, cloud: Cloud, palette: Palette, pixels: int) -> NDArray[n
 
 
 def _round(large: NDArray[np.float64], filled: NDArray[np.bool_], pixels: int) -> None:
-    """Takes from each dot the corners at which it has no neighbour: a lone dot is round, a full area has no holes."""
+    """Softens the corners of each dot that have no neighbour: a single dot is round, a full area has no holes."""
     wide = np.pad(filled, 1)
     for row, up in ((0, wide[:-2, 1:-1]), (pixels - 1, wide[2:, 1:-1])):
         for column, across in ((0, wide[1:-1, :-2]), (pixels - 1, wide[1:-1, 2:])):
             corner = large[row::pixels, column::pixels, 3]
-            corner[filled & ~up & ~across] = ROUND
+            corner[filled & ~up & ~across] = CORNER_OPACITY

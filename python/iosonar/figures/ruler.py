@@ -1,4 +1,4 @@
-"""Measures texts before they are drawn."""
+"""Measures the width of text before it is drawn."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ if TYPE_CHECKING:
 
 
 class Ruler:
-    """How wide texts are on a canvas, in pixels of the base size."""
+    """Measures text on a canvas, in pixels of the base size."""
 
     def __init__(self, canvas: Canvas) -> None:
         self._dpi = float(canvas.dpi)
 
     def width(self, text: str, pixels: float, weight: str = "normal") -> float:
-        """Of letters so many pixels high."""
+        """The width of a text with letters of that height."""
         return _width(text, pixels, weight, self._dpi)
 
 
 @lru_cache(20_000)
 def _width(text: str, pixels: float, weight: str, dpi: float) -> float:
-    """Remembered: all pictures of a report have the same notes, and each measures them word by word."""
+    """Cached: all pictures of a report have the same notes, and each measures them word by word."""
     from matplotlib.font_manager import FontProperties
 
-    # Without a picture's scale: matplotlib's points are 1/72 of an inch, an inch of ours has 100 pixels.
+    # Without the picture's scale. A point of matplotlib is 1/72 inch; the base size has 100 pixels per inch.
     font = FontProperties(size=pixels * 0.72, weight=weight)
     wide, _, _ = _renderer(dpi).get_text_width_height_descent(text, font, False)
     return float(wide) * 100 / dpi

@@ -1,4 +1,4 @@
-"""The size of a picture, and where in it the diagram lies."""
+"""The size of a picture, and the position of the diagram in it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ BASE_WIDTH, BASE_HEIGHT = 1200, 800
 LEFT, RIGHT, TOP, BOTTOM = 100, 32, 154, 94
 
 DOTS = ((3_000, 4), (30_000, 3), (math.inf, 2))
-"""Up to how many requests a cloud has dots of how many pixels, in a picture of the base size: few are seen better."""
+"""Dot size by number of requests in the cloud: (up to requests, pixels of the base size). Fewer dots are larger."""
 
-FINEST = 1.4
-"""By how much dots may be finer in large pictures: with finer ones each holds next to nothing, and bands turn pale."""
+MAX_REFINEMENT = 1.4
+"""The largest refinement of dots in large pictures: with finer ones each would hold hardly any request."""
 
 
 SLICE = 2
-"""Pixels of a slice of time of a line, in a picture of the base size."""
+"""Width of a line's time slice, in pixels of the base size."""
 
-FEW = 200_000
-"""Requests that a page holds one by one: clouds of more are joined where they are dense."""
+MAX_SINGLE_REQUESTS = 200_000
+"""The most requests that a page has individually: larger clouds are joined where they are dense."""
 
 
 def dot_of(requests: int) -> int:
-    """The size of the dots of a cloud of so many requests, in pixels of the base size."""
-    return next(pixels for most, pixels in DOTS if requests <= most)
+    """The dot size for a cloud of that many requests, in pixels of the base size."""
+    return next(pixels for limit, pixels in DOTS if requests <= limit)
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Size:
 
     @classmethod
     def parse(cls, text: str) -> Size:
-        """From `1200x800` or `4k`."""
+        """Parses `1200x800` or `4k`."""
         if text.lower() == "4k":
             return cls(3840, 2160)
         found = re.fullmatch(r"0*([0-9]+)x0*([0-9]+)", text.lower())
         if found is None:
             raise UserError(f"invalid picture size {text!r}: write it like 1200x800 or 4k")
-        # Python makes no number of thousands of digits.
+        # Python refuses to parse thousands of digits.
         width, height = (int(digits[:6]) for digits in found.groups())
         if not (400 <= width <= 16384 and 300 <= height <= 16384):
             raise UserError(f"picture size {text} is out of range: use 400x300 to 16384x16384")
@@ -54,39 +54,39 @@ class Size:
 
     @property
     def scale(self) -> float:
-        """How much larger than in a picture of the base size everything is drawn."""
+        """The scale relative to the base size."""
         return min(self.width / BASE_WIDTH, self.height / BASE_HEIGHT)
 
     def dot(self, requests: int) -> int:
-        """How many pixels of the picture itself the dots of a cloud of so many requests have, in each direction."""
-        return max(round(dot_of(requests) * self.scale / min(max(self.scale, 1.0), FINEST)), 1)
+        """The dot size for a cloud of that many requests, in pixels of this picture."""
+        return max(round(dot_of(requests) * self.scale / min(max(self.scale, 1.0), MAX_REFINEMENT)), 1)
 
     def cells(self, requests: int) -> tuple[int, int]:
-        """How many cells a cloud of so many requests has in this picture, across and up: one for each dot."""
+        """The number of cells of a cloud in this picture, across and up: one for each dot."""
         across, up = self.width - (LEFT + RIGHT) * self.scale, self.height - (TOP + BOTTOM) * self.scale
         dot = self.dot(requests)
         return max(round(across / dot), 10), max(round(up / dot), 10)
 
     @property
     def slices(self) -> int:
-        """Into how many slices of time a line is cut."""
+        """The number of time slices of a line."""
         return max(round((self.width / self.scale - LEFT - RIGHT) / SLICE), 10)
 
 
 @dataclass(frozen=True)
 class PageSize(Size):
-    """What figures of a page are computed for: finer than they are drawn, so that there is something to zoom into."""
+    """The resolution of figures on a page: finer than they are drawn, so that the reader can zoom in."""
 
     def cells(self, requests: int) -> tuple[int, int]:
-        """How many cells a cloud has, across and up: so fine that the few don't meet, see figures/levels.py.
+        """The number of cells of a cloud, across and up: so fine that few requests stay apart, see figures/levels.py.
 
-        Only cells that hold anything cost anything. Of many requests, an hour is cut into steps of 0.2 s.
+        Only nonempty cells take space. With many requests, an hour is divided into steps of 0.2 s.
         """
-        return (1 << 19, 1 << 12) if requests <= FEW else (1 << 14, 1 << 10)
+        return (1 << 19, 1 << 12) if requests <= MAX_SINGLE_REQUESTS else (1 << 14, 1 << 10)
 
     @property
     def slices(self) -> int:
-        """As for a picture: a line has nothing to gain from more."""
+        """About as for a picture: more would not improve a line."""
         return 2048
 
 

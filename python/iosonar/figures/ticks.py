@@ -1,4 +1,4 @@
-"""Where the ticks of an axis are, and what they say."""
+"""The positions and labels of ticks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _TIMELINES = (
     (7 * 86400.0, 3600.0, "h", (0.5, 1, 2, 3, 6, 12, 24, 48)),
     (math.inf, 86400.0, "d", (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)),
 )
-MOST_TICKS = 12
-MOST_DIGITS = 15
+MAX_TICKS = 12
+MAX_DIGITS = 15
 
 
 @dataclass(frozen=True)
 class Ticks:
-    """Ticks with their texts, places of those without, and the unit to be added to the axis' label."""
+    """Major ticks with texts, minor ticks without, and the unit to append to the axis's label."""
 
     at: list[float]
     texts: list[str]
@@ -44,7 +44,7 @@ def ticks(axis: Axis) -> Ticks:
 
 
 def text(unit: Unit, value: float) -> str:
-    """A value of an axis as people read it."""
+    """The text for a value of an axis."""
     if unit in (Unit.SECONDS, Unit.TIMELINE):
         return units.seconds(value)
     if unit is Unit.BYTES:
@@ -64,14 +64,14 @@ def _logarithmic(axis: Axis) -> Ticks:
     at = [value for value in decades if _within(axis, value)]
     minor = [step * value for value in decades for step in range(2, 10) if _within(axis, step * value)]
     if len(at) < 2:
-        # Less than two decades have room for more labels.
+        # With less than two decades there is room for more labels.
         at = sorted([*at, *(value for value in minor if _first_digit(value) in (2, 5))])
     return Ticks(at, [text(axis.unit, value) for value in at], minor, unit_name(axis))
 
 
 def _powers_of_two(axis: Axis) -> Ticks:
     lowest, highest = math.ceil(math.log2(axis.low) - 1e-9), math.floor(math.log2(axis.high) + 1e-9)
-    step = max(1, math.ceil((highest - lowest) / MOST_TICKS))
+    step = max(1, math.ceil((highest - lowest) / MAX_TICKS))
     at = [2.0**power for power in range(lowest, highest + 1) if power % step == 0]
     minor = [2.0**power for power in range(lowest, highest + 1) if power % step]
     return Ticks(at, [text(axis.unit, value) for value in at], minor, "")
@@ -80,8 +80,8 @@ def _powers_of_two(axis: Axis) -> Ticks:
 def _timeline(axis: Axis) -> Ticks:
     length = axis.high - axis.low
     _, seconds, name, steps = next(row for row in _TIMELINES if length <= row[0])
-    step = next((step for step in steps if length / (step * seconds) <= MOST_TICKS), steps[-1])
-    while length / (step * seconds) > MOST_TICKS:
+    step = next((step for step in steps if length / (step * seconds) <= MAX_TICKS), steps[-1])
+    while length / (step * seconds) > MAX_TICKS:
         step *= 2
     at = _multiples(axis, step * seconds)
     return Ticks(at, [units.number(value / seconds, 6) for value in at], [], name)
@@ -97,14 +97,14 @@ def _linear(axis: Axis) -> Ticks:
     if axis.unit is Unit.BYTES:
         binary = 2.0 ** math.ceil(math.log2(rough))
         at = _multiples(axis, binary)
-    return Ticks(at, _different(axis.unit, at), [], unit_name(axis))
+    return Ticks(at, _distinct_texts(axis.unit, at), [], unit_name(axis))
 
 
-def _different(unit: Unit, at: list[float]) -> list[str]:
-    """The texts of ticks, with as many digits as it takes to tell them apart."""
+def _distinct_texts(unit: Unit, at: list[float]) -> list[str]:
+    """The texts of ticks, with as many digits as are needed to distinguish them."""
     texts = [units.seconds(value, 6) if unit is Unit.SECONDS else text(unit, value) for value in at]
     digits = 6
-    while len(set(texts)) < len(at) and digits < MOST_DIGITS:
+    while len(set(texts)) < len(at) and digits < MAX_DIGITS:
         digits += 3
         texts = [_exact(unit, value, digits) for value in at]
     return texts
@@ -134,8 +134,8 @@ def _first_digit(value: float) -> int:
 
 
 def unit_name(axis: Axis) -> str:
-    """What to write behind the axis' label; nothing where the ticks carry their unit, or the label says what counts."""
+    """The unit to append to the axis's label; empty if the ticks have the unit, or the label names what is counted."""
     if axis.unit in (Unit.SECONDS, Unit.BYTES, Unit.BYTES_PER_S, Unit.PERCENT, Unit.RANK, Unit.ODDS, Unit.DEVICES):
         return ""
-    said = axis.unit is Unit.REQUESTS and any(word in axis.label.lower() for word in ("request", "accesses"))
-    return "" if said else str(axis.unit)
+    is_named = axis.unit is Unit.REQUESTS and any(word in axis.label.lower() for word in ("request", "accesses"))
+    return "" if is_named else str(axis.unit)

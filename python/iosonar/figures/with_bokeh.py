@@ -1,8 +1,8 @@
-"""Draws figures for pages with Bokeh: plots that zoom, share their time axis, and are coloured by the page.
+"""Draws figures for pages with Bokeh: plots that zoom, share their time axis, and get their colours from the page.
 
-A cloud travels as the cells of its rasters that hold anything, packed, finely where it is sparse; the page's script
-(report/assets/clouds.js) makes of them an image in the resolution of what is being looked at. Colours are those of
-light paper; each model says in its tags which role its colours stand for, so that the page can change them.
+A cloud is stored as the packed nonempty cells of its rasters, finer where it is sparse. The page's script
+(report/assets/clouds.js) turns them into an image with the resolution of the visible range. Colours are those of the
+light theme; the tags of each model name the roles of its colours, so that the page can change them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from iosonar.figures.model import (
     Unit,
 )
 from iosonar.figures.palette import PALETTES, Theme
-from iosonar.figures.size import FEW, dot_of
+from iosonar.figures.size import MAX_SINGLE_REQUESTS, dot_of
 from iosonar.figures.ticks import unit_name
 
 if TYPE_CHECKING:
@@ -42,28 +42,28 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure as BokehPlot  # noqa: N812 - a class, for all its name
 
 HEIGHT = 360
-"""Pixels of a plot; its width is the page's."""
+"""Height of a plot in pixels; its width is that of the page."""
 
 LEFT = 92
-"""Room for the y axis: the same in all plots, so that time axes stand under one another."""
+"""Width of the y axis: the same in all plots, so that time axes are aligned."""
 
-MOST_CELLS = FEW
-"""Of a cloud's cells that hold anything, no more than these travel, so that a page stays small: see `levels`."""
+MAX_CELLS = MAX_SINGLE_REQUESTS
+"""The most nonempty cells of a cloud in a page, to limit its size: see `levels`."""
 
 DASHES: dict[Stroke, Any] = {Stroke.SOLID: "solid", Stroke.DASHED: [7, 4], Stroke.DOTTED: [2, 3]}
 _LIGHT = PALETTES[Theme.LIGHT]
 _LONG_S = 900.0
-"""Time axes that are longer are read in minutes or hours."""
+"""Longer time axes are labelled in minutes or hours."""
 
 
 @dataclass
 class Plots:
-    """The plots of one page. Those over the same stretch of time share its range and its cursor."""
+    """The plots of one page. Those over the same time range share its range and cursor."""
 
     ranges: dict[Axis, Range1d] = field(default_factory=dict)
 
     def draw(self, drawn: Figure) -> tuple[BokehPlot, dict[str, Any]]:
-        """A plot and what the page's script must know of it: its axes, series and clouds."""
+        """A plot, and its description for the page's script: axes, series and clouds."""
         from bokeh.models import Range1d, ResetTool, SaveTool
         from bokeh.models.tools import BoxZoomTool, PanTool, WheelZoomTool
         from bokeh.plotting import figure
@@ -86,10 +86,10 @@ class Plots:
         )
         plot.toolbar.logo = None
         plot.toolbar.autohide = True
-        _dress(plot, drawn)
+        _style(plot, drawn)
         layers = [self._layer(plot, drawn, number) for number in range(len(drawn.layers))]
-        described = {"name": drawn.name, "x": _axis(drawn.x), "y": _axis(drawn.y), "layers": layers}
-        return plot, described
+        description = {"name": drawn.name, "x": _axis(drawn.x), "y": _axis(drawn.y), "layers": layers}
+        return plot, description
 
     def _x_range(self, axis: Axis) -> Any:
         from bokeh.models import Range1d
@@ -125,7 +125,7 @@ def _axis(axis: Axis) -> dict[str, Any]:
 
 
 def _coloured(role: str, *properties: str) -> tuple[dict[str, Any], list[Any]]:
-    """The colour of a role for some properties of a glyph, and the tag that lets the page change it."""
+    """The colour of a role for some properties of a glyph, and the tag by which the page changes it."""
     colour = _LIGHT.roles[role]  # type: ignore[index]
     return dict.fromkeys(properties, colour), [{"roles": {name: str(role) for name in properties}}]
 
@@ -137,7 +137,7 @@ def _cloud(plot: BokehPlot, drawn: Figure, cloud: Cloud, name: str) -> dict[str,
     source = ColumnDataSource(nothing, name=name)
     plot.image_rgba("image", "x", "y", "dw", "dh", source=source)
     parts: list[dict[str, Any]] = [{"label": part.label, "role": part.role, "levels": []} for part in cloud.parts]
-    for level in levels(cloud, MOST_CELLS):
+    for level in levels(cloud, MAX_CELLS):
         for part, cells in zip(parts, level.cloud.parts, strict=True):
             if len(cells.counts):
                 packed_cells = packed(cells, level.cloud.across)
@@ -147,16 +147,16 @@ def _cloud(plot: BokehPlot, drawn: Figure, cloud: Cloud, name: str) -> dict[str,
 
 
 def packed(part: CloudPart, across: int) -> str:
-    """The filled cells in the order of their places (row × across + column): distances between places, then counts.
+    """The nonempty cells sorted by position (row × across + column): differences of positions, then counts.
 
-    Both as 32-bit integers, one after the other, compressed (RFC 1950) and in base64.
+    Both as 32-bit integers, concatenated, compressed (RFC 1950) and in base64.
     """
     places = part.rows.astype(np.int64) * across + part.columns
     order = np.argsort(places)
     numbers: NDArray[np.int32] = np.concatenate(
         [np.diff(places[order], prepend=0), np.minimum(part.counts[order], 2**31 - 1)]
     ).astype("<i4")
-    # The bytes of the same weight beside each other: most are zero.
+    # Bytes of equal significance adjacent: most are zero.
     planes = numbers.view(np.uint8).reshape(-1, 4).T.tobytes()
     return base64.b64encode(zlib.compress(planes, 9)).decode()
 
@@ -171,10 +171,10 @@ def _steps(plot: BokehPlot, drawn: Figure, steps: Steps, name: str) -> dict[str,
             continue
         edges, y = steps.edges[first : last + 1], steps.y[first:last].astype(np.float32)
         if log:
-            # A zero lies below the frame: lines go down to it. The page's script takes it for what it is.
+            # A zero is below the frame: lines go down to it. The page's script shows it as zero.
             y = np.where(y <= 0, np.float32(drawn.y.low / 10), y)
         x, corners = outline(edges, y)
-        # Ends that reach a little further keep a bin visible that is narrower than a pixel.
+        # Square caps keep a bin visible that is narrower than a pixel.
         cap = "square" if stroke is Stroke.SOLID else "butt"
         width = 3.2 if steps.role is Role.ALL and not steps.filled and len(steps.y) <= FEW_STEPS else 1.6
         faint: dict[str, Any] = {"line_alpha": 0.35} if steps.filled and steps.role is Role.FAINT else {}
@@ -200,9 +200,9 @@ def _steps(plot: BokehPlot, drawn: Figure, steps: Steps, name: str) -> dict[str,
 
 
 def outline(edges: NDArray[np.float64], y: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """The corners of a staircase: each value from its lower to its upper edge, also of one that stands alone.
+    """The corners of a staircase: each value from its lower to its upper edge, even for an isolated one.
 
-    Corners amid equal values, or amid a gap, say nothing and are left out.
+    Corners within equal values, or within a gap, are left out.
     """
     x, corners = np.repeat(edges, 2)[1:-1], np.repeat(y, 2)
     same = (corners[1:] == corners[:-1]) | (np.isnan(corners[1:]) & np.isnan(corners[:-1]))
@@ -213,14 +213,14 @@ def outline(edges: NDArray[np.float64], y: NDArray[Any]) -> tuple[NDArray[np.flo
 def areas(
     x: NDArray[np.float64], y: NDArray[Any], floor: float
 ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
-    """Between an outline and the floor: a polygon for each stretch without a gap."""
+    """The areas between an outline and the floor: a polygon for each section without a gap."""
     xs, ys = [], []
     known = np.flatnonzero(~np.isnan(y))
-    for stretch in np.split(known, np.flatnonzero(np.diff(known) > 1) + 1):
-        if len(stretch):
-            inside = x[stretch]
+    for section in np.split(known, np.flatnonzero(np.diff(known) > 1) + 1):
+        if len(section):
+            inside = x[section]
             xs.append(np.concatenate([inside[:1], inside, inside[-1:]]))
-            ys.append(np.concatenate([[floor], y[stretch], [floor]]))
+            ys.append(np.concatenate([[floor], y[section], [floor]]))
     return xs, ys
 
 
@@ -230,7 +230,7 @@ def _rule(plot: BokehPlot, drawn: Figure, rule: Rule, name: str) -> dict[str, An
 
     colour, tag = _coloured(rule.role, "line_color")
     across = rule.direction is Direction.HORIZONTAL
-    # Below what is drawn: a rule must not hide the very request that it points at.
+    # Below the data: a rule must not hide the request that it points at.
     look: dict[str, Any] = (
         {"line_width": 1.5} if across else {"line_width": 1, "line_dash": [6, 3], "level": "underlay"}
     )
@@ -250,15 +250,15 @@ def _rule(plot: BokehPlot, drawn: Figure, rule: Rule, name: str) -> dict[str, An
             "text_baseline": "top",
         }
     )
-    # Lines that run behind the name don't cross it out.
+    # A background, so that lines do not cross the name.
     paper: dict[str, Any] = {"background_fill_color": _LIGHT.plot, "background_fill_alpha": 0.75}
     text_tag.append({"paper": {"background_fill_color": "plot"}})
     plot.add_layout(Label(text=rule.label, text_font_size="12px", tags=text_tag, **place, **text_colour, **paper))
     return {"kind": "rule", "label": rule.label, "role": rule.role, "models": [name]}
 
 
-def _dress(plot: BokehPlot, drawn: Figure) -> None:
-    """Axes that people read, and quiet lines."""
+def _style(plot: BokehPlot, drawn: Figure) -> None:
+    """Styles axes and grid."""
     from bokeh.models import AdaptiveTicker, CustomJSTicker, CustomJSTickFormatter, FixedTicker
 
     plot.background_fill_color, plot.border_fill_color, plot.outline_line_color = _LIGHT.plot, _LIGHT.paper, _LIGHT.grid
@@ -296,6 +296,6 @@ def _dress(plot: BokehPlot, drawn: Figure) -> None:
 
 
 def _label(axis: Axis, long: bool) -> str:
-    """An axis' label, with the unit of its ticks where they don't carry it."""
+    """An axis's label, with the unit of its ticks unless they have it."""
     unit = ("h:min:s" if long else "s") if axis.unit is Unit.TIMELINE else unit_name(axis)
     return f"{axis.label} [{unit}]" if unit else axis.label

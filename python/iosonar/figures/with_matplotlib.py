@@ -1,4 +1,4 @@
-"""Draws figures as png, svg or pdf with matplotlib, without its windows and its global state."""
+"""Draws figures as PNG, SVG or PDF with matplotlib, without its windows and global state."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 DPI = 100
-"""Pixels of the base size in an inch; matplotlib measures in inches and points."""
+"""Pixels of the base size per inch; matplotlib measures in inches and points."""
 
 POINT = 72 / DPI
-"""Points in a pixel of the base size."""
+"""Points per pixel of the base size."""
 
 TEXT = 12
-"""Height of the letters of what is said around the diagram, in pixels of the base size."""
+"""Text size around the diagram, in pixels of the base size."""
 
 HEADING, HEADING_LINES, LINE = 44, 6, 17
-"""Where the lines below the title begin, how many there may be, and how far apart they are."""
+"""Start, maximum number and distance of the lines below the title."""
 
 BESIDE_FRAME = 0.012
-"""Of an axis: lines of the grid that lie so close to the frame are left out."""
+"""Grid lines within that share of the axis from the frame are left out."""
 
 COMPRESSION = 4
-"""Of PNG files, from 0 to 9: 3 takes a quarter less time and a fifth more space, 6 saves 2 % of the space."""
+"""PNG compression level, from 0 to 9: 3 takes a quarter less time and a fifth more space, 6 saves 2 % of the space."""
 
 DASHES = {Stroke.SOLID: "solid", Stroke.DASHED: (0, (4, 2)), Stroke.DOTTED: (0, (1, 1.5))}
 
 
 def draw(figure: Figure, path: Path, size: Size, theme: Theme) -> None:
-    """Draws into a file of the type that its suffix names."""
+    """Draws a figure into a file of the type given by its suffix."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
@@ -67,11 +67,11 @@ def draw(figure: Figure, path: Path, size: Size, theme: Theme) -> None:
         "svg.hashsalt": "iosonar",
         "font.family": ["DejaVu Sans"],
         "path.simplify": True,
-        # Between two `$` of a file's name stands no formula.
+        # Text between two `$` in a file name is not a formula.
         "text.parse_math": False,
     }
     with matplotlib.rc_context(settings), warnings.catch_warnings():
-        # Names of files may have letters that the font lacks.
+        # File names may have characters that the font lacks.
         warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from")
         canvas = Canvas(
             figsize=(size.width / size.scale / DPI, size.height / size.scale / DPI),
@@ -83,12 +83,12 @@ def draw(figure: Figure, path: Path, size: Size, theme: Theme) -> None:
         if path.suffix == ".png":
             _save_png(canvas, path)
         else:
-            undated = {"Date": None} if path.suffix == ".svg" else {"CreationDate": None}
-            canvas.savefig(path, facecolor=palette.paper, metadata=undated)
+            no_date = {"Date": None} if path.suffix == ".svg" else {"CreationDate": None}
+            canvas.savefig(path, facecolor=palette.paper, metadata=no_date)
 
 
 def _save_png(canvas: Canvas, path: Path) -> None:
-    """As matplotlib does, but without the alpha channel, and compressed less: as small, in less time."""
+    """Like matplotlib's, but without the alpha channel and with less compression: equal size in less time."""
     import matplotlib
     from PIL import Image, PngImagePlugin
 
@@ -101,7 +101,7 @@ def _save_png(canvas: Canvas, path: Path) -> None:
 
 
 class _Drawing:
-    """One figure on one canvas; places are in pixels of the base size, from the upper or lower left."""
+    """One figure on one canvas; positions are in pixels of the base size, from the upper or lower left."""
 
     def __init__(self, figure: Figure, canvas: Canvas, palette: Palette, size: Size) -> None:
         self.figure, self.canvas, self.palette, self.size = figure, canvas, palette, size
@@ -134,7 +134,7 @@ class _Drawing:
         self._foot()
         self._stamps()
 
-    # What the diagram shows.
+    # The diagram.
 
     def _cloud(self, cloud: Cloud) -> None:
         requests = cloud.requests
@@ -148,7 +148,7 @@ class _Drawing:
             interpolation="nearest",
             zorder=2,
         )
-        self.fullest = found.most
+        self.fullest = found.maximum
 
     def _line(self, line: Line) -> None:
         self.axes.plot(
@@ -164,7 +164,7 @@ class _Drawing:
     def _steps(self, steps: Steps) -> None:
         colour = self.palette.roles[steps.role]
         whole = len(steps.y) - steps.partial
-        behind = steps.filled and steps.role is Role.FAINT
+        is_background = steps.filled and steps.role is Role.FAINT
         for first, last, stroke in ((0, whole, steps.stroke), (whole, len(steps.y), Stroke.DOTTED)):
             if first < last:
                 edges, y = steps.edges[first : last + 1], steps.y[first:last]
@@ -178,18 +178,18 @@ class _Drawing:
                         3.2 if steps.role is Role.ALL and not steps.filled and len(steps.y) <= FEW_STEPS else 1.6
                     )
                     * POINT,
-                    # What lies behind others is not louder than they are.
-                    alpha=0.35 if behind else 1,
-                    # Ends that reach a little further keep a bin visible that is narrower than a pixel.
+                    # Background lines are faint.
+                    alpha=0.35 if is_background else 1,
+                    # Projecting caps keep a bin visible that is narrower than a pixel.
                     capstyle="projecting" if stroke is Stroke.SOLID else "butt",
-                    zorder=2.5 if behind else 3,
+                    zorder=2.5 if is_background else 3,
                 )
                 if steps.filled:
-                    alpha = 0.18 if behind else 0.12
+                    alpha = 0.18 if is_background else 0.12
                     self._staircase(y, edges, fill=True, facecolor=colour, alpha=alpha, linewidth=0, zorder=2)
 
     def _staircase(self, y: Any, edges: Any, *, fill: bool = False, **look: Any) -> None:
-        """As `Axes.stairs`, which also finds limits for the axes, at more cost than drawing: ours are given."""
+        """Like `Axes.stairs`, which also computes the axes' limits, at more cost than drawing; here they are given."""
         from matplotlib.patches import StepPatch
 
         self.axes.add_artist(StepPatch(y, edges, fill=fill, **look))
@@ -201,7 +201,7 @@ class _Drawing:
             place, align = (0.995, rule.at), ("right", "bottom")
             transform = self.axes.get_yaxis_transform()
         else:
-            # Below what is drawn: it must not hide the very request that it points at.
+            # Below the data: a rule must not hide the request that it points at.
             self.axes.axvline(rule.at, color=colour, linewidth=POINT, linestyle=(0, (5, 2.5)), zorder=1.5)
             right = self.figure.x.share(rule.at) > NEAR_RIGHT
             place, align = (rule.at, 0.985), ("right" if right else "left", "top")
@@ -236,12 +236,12 @@ class _Drawing:
         self.axes.tick_params(which="minor", length=3 * POINT, width=0.8 * POINT)
         self.axes.grid(which="major", color=self.palette.grid, linewidth=POINT)
         self.axes.set_axisbelow(True)
-        self._leave_out_doubled_lines()
+        self._hide_lines_at_frame()
         for side, spine in self.axes.spines.items():
             spine.set(color=self.palette.soft_ink if side in ("left", "bottom") else self.palette.grid, linewidth=POINT)
 
-    def _leave_out_doubled_lines(self) -> None:
-        """A line of the grid right beside the frame would look like a second frame."""
+    def _hide_lines_at_frame(self) -> None:
+        """Hides grid lines at the frame, which would look like a second frame."""
         for axis, drawn in ((self.figure.x, self.axes.xaxis), (self.figure.y, self.axes.yaxis)):
             for tick in drawn.get_major_ticks():
                 at = tick.get_loc()
@@ -249,7 +249,7 @@ class _Drawing:
                     tick.gridline.set_visible(False)
 
     def _place_y_label(self, texts: list[str]) -> None:
-        """The label of the y axis at the same place in every picture, and ticks' texts between it and the axis."""
+        """Places the label of the y axis at the same position in every picture, with room for tick labels."""
         self.axes.yaxis.set_label_coords(22 - LEFT, 0.5, self._pixels_and_share())
         room = LEFT - 36
         widest = max((self.ruler.width(text, 12) for text in texts), default=0)
@@ -257,14 +257,14 @@ class _Drawing:
             self.axes.tick_params(axis="y", labelsize=12 * POINT * room / widest)
 
     def _pixels_and_share(self) -> Any:
-        """To the right in pixels of the base size from the axis, upwards in shares of it."""
+        """Coordinates in pixels of the base size from the axis to the right, and in shares of the axis upwards."""
         from matplotlib.transforms import Affine2D, blended_transform_factory
 
         pixels = Affine2D().scale(self.canvas.dpi / DPI).translate(LEFT * self.canvas.dpi / DPI, 0)
         return blended_transform_factory(pixels, self.axes.transAxes)
 
     def _minor_ticks(self, name: str, places: list[float]) -> None:
-        """Ticks without a text, all as one artist: matplotlib's own are each several, and most of a picture's cost."""
+        """Draws minor ticks as one artist: matplotlib uses several for each, which take most of a picture's time."""
         from matplotlib.lines import Line2D
         from matplotlib.markers import TICKDOWN, TICKLEFT
         from matplotlib.ticker import NullLocator
@@ -287,22 +287,22 @@ class _Drawing:
         )
         self.axes.add_artist(marks)
 
-    # What is said around it.
+    # The text around the diagram.
 
     def _heading(self, legend_left: float) -> None:
         self._text(20, 17, self.figure.title, 18, weight="bold")
         y, full = HEADING, self.width - 20 - RIGHT
         beside = min(legend_left - 40, full)
-        said = [(self.figure.of, self.palette.soft_ink)]
-        said += [
+        texts = [(self.figure.of, self.palette.soft_ink)]
+        texts += [
             (note.text, self.palette.severities[note.severity])
             for note in self.figure.notes
             if note.kind in (NoteKind.FIDELITY, NoteKind.VERDICT)
         ]
-        for number, (text, colour) in enumerate(said):
-            # Each of the others gets a line, as long as there are enough.
+        for number, (text, colour) in enumerate(texts):
+            # Each other text gets a line, as long as there are enough.
             free = HEADING_LINES - round((y - HEADING) / LINE)
-            lines = wrapped(text, self._width, [beside] * max(min(free - (len(said) - number - 1), 2), 1))
+            lines = wrapped(text, self._width, [beside] * max(min(free - (len(texts) - number - 1), 2), 1))
             for line in lines[:free]:
                 self._text(20, y, line, TEXT, colour=colour)
                 y += LINE

@@ -1,6 +1,6 @@
-"""Draws figures in a child process of `iosonar.report.render_pool`, in parallel to the computation.
+"""Draws figures in a child process of `iosonar.report.render_pool`, in parallel with the computation.
 
-It reads pickled calls of `draw` from its standard input and answers each with None or the exception that ended it.
+It reads pickled calls of `draw` from standard input, and answers each with None or the exception.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from iosonar.gc_tuning import collect_rarely
 
 
 def serve() -> None:
-    """Answers until the input ends."""
+    """Answers calls until the input ends."""
     from iosonar.figures.with_matplotlib import draw
 
     collect_rarely()
     calls, answers = sys.stdin.buffer, sys.stdout.buffer
-    # What a library may print must not stand among the answers.
+    # Output printed by libraries must not mix with the answers.
     sys.stdout = sys.stderr
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Breaks sentences into lines by their measured width, and cuts what has no room where a phrase ends."""
+"""Breaks text into lines by measured width, and cuts text that does not fit at the end of a phrase."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 Width = Callable[[str], float]
-"""How wide a text is, in the unit of the rooms that it is to fit into."""
+"""Measures the width of a text."""
 
 CUT = " …"
 
@@ -14,13 +14,13 @@ _PHRASE_END = re.compile(r"[.;:,)!?](?=\s)|(?=\s[(–])")
 
 
 def wrapped(text: str, width: Width, rooms: Sequence[float]) -> list[str]:
-    """The text in as few lines as it takes, at most one for each room; what is too long ends with a phrase and ` …`."""
+    """The text in as few lines as possible, at most one per room; if it does not fit, it is cut and ends with ` …`."""
     lines, rest = _filled(text, width, rooms)
     if not rest:
         return lines
     taken = len(text) - len(rest)
     ends = [match.end() for match in _PHRASE_END.finditer(text) if match.end() <= taken]
-    # If no phrase ends in what fits, a word does.
+    # If no phrase ends within the lines, cut after a word.
     ends = ends or [match.start() for match in re.finditer(r"\s", text) if match.start() <= taken] or [taken]
     for end in reversed(ends):
         lines, rest = _filled(text[:end].rstrip(" ,;:.") + CUT, width, rooms)
@@ -30,7 +30,7 @@ def wrapped(text: str, width: Width, rooms: Sequence[float]) -> list[str]:
 
 
 def _filled(text: str, width: Width, rooms: Sequence[float]) -> tuple[list[str], str]:
-    """Line after line as full as it can be, and what is left over. A word that no line holds is broken."""
+    """Fills lines one after the other; returns them and the rest. A word that no line holds is broken."""
     lines: list[str] = []
     rest = text.strip()
     for room in rooms:

@@ -1,4 +1,4 @@
-"""Quantiles of a value for each cell of something else: latency over time, by size, by place, by depth."""
+"""Quantiles of a value for each cell along an axis: latency over time, by size, by position, by depth."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 BINS_PER_DECADE = 200
-"""Quantiles are those of bins of 1.2 %, by the nearest rank."""
+"""Quantiles are nearest-rank quantiles of bins of 1.2 %."""
 
-LEAST_BEYOND = 10
-"""Values that a quantile leaves above itself at least: the 99th percentile takes 1000 values."""
+MIN_BEYOND = 10
+"""The fewest values above a quantile: the 99th percentile needs 1000 values."""
 
 
 @dataclass(frozen=True)
 class Bands:
-    """For each cell: how many values, their mean, and the quantiles by their share (0 … 1).
+    """For each cell: the number of values, their mean, and quantiles by share (0 … 1).
 
-    Units are those of the value. A quantile is not a number where fewer than LEAST_BEYOND values of a cell are above
-    it: chance alone would decide where it is.
+    Units are those of the value. A quantile with fewer than MIN_BEYOND values above it is NaN: it would be determined
+    by chance.
     """
 
     edges: NDArray[np.float64]
@@ -38,7 +38,7 @@ class Bands:
 def bands(
     table: ir.Table, x: ir.NumericColumn, value: ir.NumericColumn, cells: Cells, shares: Sequence[float]
 ) -> Bands:
-    """Quantiles of `value` (in ns, or anything else where 1 is small) for each cell of `x`."""
+    """Quantiles of `value` (in ns, or another unit in which 1 is small) for each cell of `x`."""
     import ibis
 
     counted = table.filter(x.notnull() & value.notnull())
@@ -53,14 +53,15 @@ def bands(
     counts = np.bincount(cell, n, cells.count).astype(np.int64)
     with np.errstate(invalid="ignore"):
         mean = np.bincount(cell, total, cells.count) / counts
-    # The rows are in the order of cell and bin: a rank within a cell is a rank within all, after those of lower cells.
-    upto = np.cumsum(n)
-    before = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    # Rows are sorted by cell and bin: the rank within a cell, plus the counts of lower cells, is a rank within all
+    # rows.
+    cumulative = np.cumsum(n)
+    preceding = np.concatenate([[0], np.cumsum(counts)[:-1]])
     quantiles = {}
     for share in shares:
         rank = np.maximum(np.ceil(share * counts - 1e-9), 1)
-        place = np.searchsorted(upto, before + rank)
-        enough = counts * (1 - share) >= LEAST_BEYOND - 1e-6
-        picked = most[np.minimum(place, len(most) - 1)] if len(most) else np.zeros(cells.count)
-        quantiles[share] = np.where(enough, picked, np.nan)
+        place = np.searchsorted(cumulative, preceding + rank)
+        enough = counts * (1 - share) >= MIN_BEYOND - 1e-6
+        selected = most[np.minimum(place, len(most) - 1)] if len(most) else np.zeros(cells.count)
+        quantiles[share] = np.where(enough, selected, np.nan)
     return Bands(cells.edges(), counts, mean, quantiles)

@@ -1,7 +1,7 @@
-"""Latencies in blocks of time: what the comparison of runs draws from.
+"""Latency histograms by blocks of time, from which the comparison of runs resamples.
 
-Latencies next to each other are not independent, blocks of time nearly are. Of a block all that is kept is how many
-latencies fell in which bin (a thousandth of a decade), so that a quantile of any selection of blocks is a sum.
+Successive latencies are not independent, but blocks of time nearly are. A block keeps only the counts by bin (a
+thousandth of a decade), so a quantile of any selection of blocks is computed from a sum of counts.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 BINS_PER_DECADE = 1000
 
 BLOCKS = 60
-"""How many blocks a run is cut into. More would be shorter than a device's memory, with fewer little can be drawn."""
+"""Blocks in a run. With more, a block would be shorter than a device's memory effects; with fewer, there is little to
+resample."""
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """`counts[block, bin]`; bin 0 is `first` thousandths of a decade of a nanosecond. `total_ns[block]`: the sum."""
+    """`counts[block, bin]`, where bin 0 is `first` thousandths of a decade above 1 ns, and sums `total_ns[block]`."""
 
     first: int
     counts: NDArray[np.float64]
@@ -31,7 +32,7 @@ class Blocks:
 
 
 def blocks(table: ir.Table, low_ns: int, high_ns: int) -> Blocks:
-    """Counts the latencies of requests that were due within each of the blocks of [low_ns, high_ns]."""
+    """Counts the latencies of requests by the block of [low_ns, high_ns] in which they were scheduled."""
     import ibis
 
     width = max((high_ns - low_ns) / BLOCKS, 1.0)
@@ -47,28 +48,28 @@ def blocks(table: ir.Table, low_ns: int, high_ns: int) -> Blocks:
 
 
 def rates(table: ir.Table) -> NDArray[np.float64]:
-    """Requests answered per second in each of the blocks of a run, from its first request to its last answer.
+    """Completed requests per second in each block of a run, from its first request to its last completion.
 
-    Empty if nothing was answered.
+    Empty if nothing completed.
     """
-    answered = table.filter(table.completed_ns.notnull() & table.latency_ns.notnull())
+    completed = table.filter(table.completed_ns.notnull() & table.latency_ns.notnull())
     span = (
-        answered.aggregate(low=answered.scheduled_ns.min(), high=answered.completed_ns.max())
+        completed.aggregate(low=completed.scheduled_ns.min(), high=completed.completed_ns.max())
         .to_pyarrow()
         .to_pylist()[0]
     )
     if span["low"] is None:
         return np.zeros(0)
     width = max((span["high"] - span["low"]) / BLOCKS, 1.0)
-    block = ((answered.completed_ns - span["low"]) / width).floor().cast("int32").clip(0, BLOCKS - 1)
-    found = answered.group_by(block=block).aggregate(n=answered.count()).to_pyarrow()
+    block = ((completed.completed_ns - span["low"]) / width).floor().cast("int32").clip(0, BLOCKS - 1)
+    found = completed.group_by(block=block).aggregate(n=completed.count()).to_pyarrow()
     counts = np.bincount(found["block"].to_numpy(), found["n"].to_numpy(), minlength=BLOCKS)
     result: NDArray[np.float64] = counts / (width / 1e9)
     return result
 
 
 def of_values(block: NDArray[np.int64], latency_ns: NDArray[np.float64]) -> Blocks:
-    """The same for values in memory."""
+    """Blocks of values in memory."""
     bins = np.floor(np.log10(np.maximum(latency_ns, 1)) * BINS_PER_DECADE).astype(np.int64)
     return of_cells(block, bins, np.ones(len(bins)), latency_ns)
 
@@ -76,7 +77,7 @@ def of_values(block: NDArray[np.int64], latency_ns: NDArray[np.float64]) -> Bloc
 def of_cells(
     block: NDArray[np.int64], bin_: NDArray[np.int64], n: NDArray[np.float64], total: NDArray[np.float64]
 ) -> Blocks:
-    """From the cells that hold anything."""
+    """Blocks from the cells that are not empty."""
     first, last = (int(bin_.min()), int(bin_.max())) if len(bin_) else (0, 0)
     counts = np.zeros((BLOCKS, last - first + 1))
     np.add.at(counts, (block, bin_ - first), n)
@@ -84,7 +85,7 @@ def of_cells(
 
 
 def aligned(runs: list[Blocks]) -> list[NDArray[np.float64]]:
-    """The counts of several runs over the same bins."""
+    """The counts of several runs over common bins."""
     first = min(run.first for run in runs)
     last = max(run.first + run.counts.shape[1] for run in runs)
     return [np.pad(run.counts, ((0, 0), (run.first - first, last - run.first - run.counts.shape[1]))) for run in runs]
@@ -92,12 +93,12 @@ def aligned(runs: list[Blocks]) -> list[NDArray[np.float64]]:
 
 def quantiles(counts: NDArray[np.float64], shares: list[float]) -> NDArray[np.float64]:
     """For each row of counts by bin, and each share: the decimal logarithm of the quantile, relative to bin 0."""
-    upto = counts.cumsum(axis=1)
-    wanted = np.maximum(upto[:, -1:] * np.array(shares), 0.5)
-    places = np.array([np.searchsorted(row, want) for row, want in zip(upto, wanted, strict=True)])
+    cumulative = counts.cumsum(axis=1)
+    target = np.maximum(cumulative[:, -1:] * np.array(shares), 0.5)
+    places = np.array([np.searchsorted(row, rank) for row, rank in zip(cumulative, target, strict=True)])
     places = np.minimum(places, counts.shape[1] - 1)
     rows = np.arange(len(counts))[:, None]
     inside = np.maximum(counts[rows, places], 1e-9)
-    within = (wanted - (upto[rows, places] - inside)) / inside
+    within = (target - (cumulative[rows, places] - inside)) / inside
     found: NDArray[np.float64] = (places + np.clip(within, 0, 1)) / BINS_PER_DECADE
     return found

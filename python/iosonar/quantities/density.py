@@ -1,4 +1,4 @@
-"""A cloud of points as counts in the cells of a grid: what a hundred million points cost is one GROUP BY."""
+"""A cloud of points as counts in the cells of a grid, computed by one GROUP BY even for a hundred million points."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cells:
-    """An axis cut into `count` cells of equal size, from `low` to `high` in the axis' unit; logarithmic or linear."""
+    """A linear or logarithmic axis from `low` to `high`, in its own unit, divided into `count` equal cells."""
 
     low: float
     high: float
@@ -25,16 +25,16 @@ class Cells:
     logarithmic: bool = False
 
     def of(self, value: ir.NumericColumn) -> ir.IntegerColumn:
-        """The cell of each value; what lies outside counts in the cell at that end, so that nothing gets lost."""
+        """The cell of each value; values outside count in the nearest cell, so that none is lost."""
         import ibis
 
         low, high = self.low, self.high
         place = value.cast("float64")
         if self.logarithmic:
-            # Zero and negative values have no logarithm: they belong to the lowest cell.
+            # Zero and negative values have no logarithm: they count in the lowest cell.
             place, low, high = ibis.greatest(place, self.low).log10(), math.log10(low), math.log10(high)
         cell = ((place - low) * (self.count / (high - low))).floor()
-        # Clipped first: what lies far outside is no 32-bit number of a cell.
+        # Clip before the cast: values far outside exceed 32 bits.
         return cell.clip(0, self.count - 1).cast("int32")
 
     def edges(self) -> NDArray[np.float64]:
@@ -46,7 +46,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Density:
-    """The cells of one series that hold any request: column, row and number of requests of each."""
+    """The cells of a series that are not empty: column, row and number of requests."""
 
     columns: NDArray[np.int32]
     rows: NDArray[np.int32]
@@ -56,7 +56,7 @@ class Density:
 def density(
     table: ir.Table, x: ir.NumericColumn, y: ir.NumericColumn, across: Cells, up: Cells
 ) -> dict[Series, Density]:
-    """Counts the requests in each cell, for each series; requests where x or y is null are left out."""
+    """Counts the requests in each cell, for each series; skips requests where x or y is null."""
     counted = table.filter(x.notnull() & y.notnull())
     grouped = counted.group_by(series=series_of(table), column=across.of(x), row=up.of(y)).aggregate(n=counted.count())
     cells = grouped.to_pyarrow()

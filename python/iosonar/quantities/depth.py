@@ -1,4 +1,4 @@
-"""The number of requests in flight that each request sees at its own issue, itself included."""
+"""The number of requests in flight at the issue of each request, itself included."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def with_depth(table: ir.Table) -> ir.Table:
-    """The issued requests with the column `depth`: what the replayer noted, else what the times say.
+    """The issued requests with the column `depth`: as the replayer recorded it, else computed from the times.
 
-    Where only the times are known, each request's issue counts one up and its completion one down; of several at the
-    same nanosecond issues count first. The columns that a diagram may need are kept, others are not.
+    From the times: each issue counts one up, each completion one down; issues before completions in the same
+    nanosecond. Only columns that diagrams need are kept then.
     """
     issued = table.filter(table.issued_ns.notnull())
     if issued.aggregate(unknown=issued.in_flight.isnull().any()).to_pyarrow()["unknown"][0].as_py():
@@ -36,5 +36,5 @@ def _counted(issued: ir.Table) -> ir.Table:
             step=ibis.literal(-1),
         )
     )
-    upto = ibis.window(order_by=[events.at, events.step.desc()], preceding=None, following=0)
-    return events.mutate(depth=events.step.sum().over(upto)).filter(lambda counted: counted.step == 1)
+    running = ibis.window(order_by=[events.at, events.step.desc()], preceding=None, following=0)
+    return events.mutate(depth=events.step.sum().over(running)).filter(lambda counted: counted.step == 1)

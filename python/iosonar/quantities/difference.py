@@ -1,10 +1,10 @@
-"""By how much one group of runs is slower than another, and how sure that is.
+"""How much slower one group of runs is than another, with a confidence interval.
 
-Two kinds of chance are at work. Within a run latencies come in phases: the bootstrap draws stretches of consecutive
-blocks of time, the same ones on both sides where both replayed the same load (the pairing takes out what the load
-itself does over time). Between runs of the same thing there are differences that no single run can show: with three
-runs a side or more, Welch's interval of the runs' own values says how large they are. The interval that is given is
-the wider of the two; with fewer runs it is the bootstrap's alone, and no difference is claimed on it.
+Two sources of variation matter. Within a run, latency has phases: the bootstrap resamples sequences of consecutive
+blocks of time. If both sides replayed the same load, it resamples the same blocks on both sides, which removes the
+variation of the load itself. Between repeated runs there are differences that no single run can show: with three runs
+a side or more, Welch's interval of the runs' own values estimates them. The reported interval is the factor of the two;
+with fewer runs it is that of the bootstrap alone, and no difference is claimed.
 
 Sources: Künsch, The Jackknife and the Bootstrap for General Stationary Observations (1989), for blocks; Welch, The
 generalization of Student's problem when several different population variances are involved (1947).
@@ -22,24 +22,24 @@ from numpy.typing import NDArray
 from iosonar.quantities.blocks import BLOCKS, Blocks, aligned, quantiles
 
 DRAWS = 1000
-STRETCH = 3
-"""How many blocks are drawn together: what lasts longer than a block is not torn apart. 20 stretches make a run."""
+SEQUENCE = 3
+"""Blocks resampled together, so that phases longer than a block stay together. 20 sequences make a run."""
 
 CONFIDENCE = 0.95
-LEAST_RUNS = 3
-LEAST_BEYOND = 10
-"""A quantile with fewer requests beyond it says nothing."""
+MIN_RUNS = 3
+MIN_BEYOND = 10
+"""The fewest requests beyond a quantile that is compared."""
 
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 MEAN = "mean"
 METRICS = (*SHARES, MEAN)
-"""Of latency."""
+"""The metrics of latency."""
 
 THROUGHPUT = "throughput"
 
 
 class Finding(StrEnum):
-    """What may be said about a difference."""
+    """The conclusion about a difference."""
 
     SLOWER = "slower"
     FASTER = "faster"
@@ -49,7 +49,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True)
 class Difference:
-    """Of one metric: both values in ns, the change from a to b as a share of a (0.1: b is 10 % slower), interval."""
+    """The difference in a metric: both values in ns, the change from a to b as a share of a (0.1: b is 10 % slower)."""
 
     metric: str
     a_ns: float
@@ -62,7 +62,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class RateDifference:
-    """Of throughput: requests answered per second, the change from a to b as a share of a, and its interval."""
+    """The difference in throughput: completed requests/s, the change from a to b relative to a, and its interval."""
 
     a_per_s: float
     b_per_s: float
@@ -80,12 +80,12 @@ class Pairing(StrEnum):
 
 
 def differences(a: list[Blocks], b: list[Blocks], pairing: Pairing, seed: int = 1) -> list[Difference]:
-    """Compares every metric that both sides have enough requests for."""
-    chance = np.random.default_rng(seed)
+    """Compares every metric for which both sides have enough requests."""
+    generator = np.random.default_rng(seed)
     counts = aligned([*a, *b])
-    least = min(run.first for run in (*a, *b)) / 1000
+    first_bin = min(run.first for run in (*a, *b)) / 1000
     sides = [(counts[: len(a)], a), (counts[len(a) :], b)]
-    draws = [_draw(chance) for _ in range(2)]
+    draws = [_draw(generator) for _ in range(2)]
     if pairing is Pairing.PAIRED:
         draws[1] = draws[0]
     ones = np.ones((1, BLOCKS))
@@ -98,14 +98,14 @@ def differences(a: list[Blocks], b: list[Blocks], pairing: Pairing, seed: int = 
     fewest = min(sum(cell.sum() for cell in cells) for cells, _ in sides)
     result = []
     for index, metric in enumerate(METRICS):
-        if round(fewest * (1 - SHARES.get(metric, 0.0)), 6) < LEAST_BEYOND:
+        if round(fewest * (1 - SHARES.get(metric, 0.0)), 6) < MIN_BEYOND:
             continue
         at = float(found[1][0, index] - found[0][0, index])
         low, high = _spread(drawn[1][:, index] - drawn[0][:, index], at)
-        if min(len(a), len(b)) >= LEAST_RUNS:
+        if min(len(a), len(b)) >= MIN_RUNS:
             near, far = welch(single[0][:, index], single[1][:, index])
             low, high = min(low, near), max(high, far)
-        offset = 0.0 if metric == MEAN else least
+        offset = 0.0 if metric == MEAN else first_bin
         values = [float(10 ** (side[0, index] + offset)) for side in found]
         finding = _finding(low, high, min(len(a), len(b)))
         result.append(Difference(metric, values[0], values[1], 10**at - 1, 10**low - 1, 10**high - 1, finding))
@@ -115,15 +115,15 @@ def differences(a: list[Blocks], b: list[Blocks], pairing: Pairing, seed: int = 
 def rate_difference(
     a: list[NDArray[np.float64]], b: list[NDArray[np.float64]], pairing: Pairing, seed: int = 1
 ) -> RateDifference | None:
-    """Compares throughput, of each run the rates (per second) in its BLOCKS blocks; None if a side answered nothing.
+    """Compares throughput, from the rates (per second) in the blocks of each run; None if a side completed nothing.
 
-    As for latency, and the interval is that of the decimal logarithm: higher is faster.
+    The intervals are computed as for latency, from the decimal logarithm. A higher rate is faster.
     """
     rates = [np.mean(side, axis=0) for side in (a, b)]
     if not all(side.any() for side in rates):
         return None
-    chance = np.random.default_rng(seed)
-    draws = [_draw(chance) for _ in range(2)]
+    generator = np.random.default_rng(seed)
+    draws = [_draw(generator) for _ in range(2)]
     if pairing is Pairing.PAIRED:
         draws[1] = draws[0]
     drawn = [
@@ -134,24 +134,24 @@ def rate_difference(
     at = math.log10(b_per_s / a_per_s)
     low, high = _spread(drawn[1] - drawn[0], at)
     runs = min(len(a), len(b))
-    if runs >= LEAST_RUNS:
+    if runs >= MIN_RUNS:
         single = [np.log10([max(float(run.mean()), 1e-9) for run in side]) for side in (a, b)]
         near, far = welch(single[0], single[1])
         low, high = min(low, near), max(high, far)
-    # What is more for a rate is less for a time.
+    # A higher rate is faster, a higher latency slower.
     finding = _finding(-high, -low, runs)
     return RateDifference(a_per_s, b_per_s, 10**at - 1, 10**low - 1, 10**high - 1, finding)
 
 
-def _draw(chance: np.random.Generator) -> NDArray[np.float64]:
-    """How often each block is drawn: stretches that begin anywhere, the last block followed by the first."""
-    begins = chance.multinomial(BLOCKS // STRETCH, np.full(BLOCKS, 1 / BLOCKS), DRAWS)
-    drawn: NDArray[np.float64] = np.sum([np.roll(begins, shift, axis=1) for shift in range(STRETCH)], axis=0) * 1.0
+def _draw(generator: np.random.Generator) -> NDArray[np.float64]:
+    """How often each block is drawn: sequences begin at any block, and wrap around after the last one."""
+    begins = generator.multinomial(BLOCKS // SEQUENCE, np.full(BLOCKS, 1 / BLOCKS), DRAWS)
+    drawn: NDArray[np.float64] = np.sum([np.roll(begins, shift, axis=1) for shift in range(SEQUENCE)], axis=0) * 1.0
     return drawn
 
 
 def _side(counts: list[NDArray[np.float64]], runs: list[Blocks], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each row of weights of the blocks: the decimal logarithm of each metric of the pooled runs."""
+    """For each row of block weights: the decimal logarithm of each metric of the pooled runs."""
     together = weights @ np.sum(counts, axis=0)
     total = weights @ np.sum([run.total_ns for run in runs], axis=0)
     number = np.maximum(together.sum(axis=1), 1e-9)
@@ -160,17 +160,17 @@ def _side(counts: list[NDArray[np.float64]], runs: list[Blocks], weights: NDArra
 
 
 def _spread(drawn: NDArray[np.float64], at: float) -> tuple[float, float]:
-    """The interval between the quantiles of what was drawn, a little wider, as blocks are few."""
+    """The interval between the quantiles of the resampled values, widened because there are few blocks."""
     low, high = (float(value) for value in np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]))
     from scipy.special import ndtri, stdtrit
 
-    # Student's quantile over the normal one.
-    wider = float(stdtrit(BLOCKS // STRETCH - 1, (1 + CONFIDENCE) / 2) / ndtri((1 + CONFIDENCE) / 2))
-    return at - (at - low) * wider, at + (high - at) * wider
+    # The ratio of Student's quantile to the normal quantile.
+    factor = float(stdtrit(BLOCKS // SEQUENCE - 1, (1 + CONFIDENCE) / 2) / ndtri((1 + CONFIDENCE) / 2))
+    return at - (at - low) * factor, at + (high - at) * factor
 
 
 def welch(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, float]:
-    """The interval of the difference b − a of two means of few independent values."""
+    """Welch's interval of the difference b − a of two means of few independent values."""
     from scipy.special import stdtrit
 
     parts = [float(side.var(ddof=1)) / len(side) for side in (a, b)]
@@ -184,7 +184,7 @@ def welch(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, float]
 
 
 def _finding(low: float, high: float, runs: int) -> Finding:
-    if runs < LEAST_RUNS:
+    if runs < MIN_RUNS:
         return Finding.TOO_FEW_RUNS
     if low > 0:
         return Finding.SLOWER

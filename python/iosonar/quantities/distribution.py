@@ -1,10 +1,10 @@
-"""How a quantity is distributed: exact count, mean and extremes, quantiles to a tenth of a percent, for each series.
+"""The distribution of a quantity by series: exact count, mean and extremes, and quantiles to a tenth of a percent.
 
 Values are counted in the bins of a high dynamic range histogram of three digits: whole nanoseconds up to 2048, above
-that 1024 bins to each power of two. So a hundred million rows become a few thousand, nothing has to be sorted, and the
-counts of two runs can be added. A quantile is the upper end of the bin of its nearest rank, but never more than the
-largest value. The Rust half (crates/replay/src/statistics.rs) has the same bins and the same rule, so that page and
-terminal show the same number.
+that 1024 bins for each power of two. A hundred million rows become a few thousand, nothing is sorted, and the counts of
+two runs can be added. A quantile is the upper end of the bin of its nearest rank, but at most the largest value. The
+Rust half (crates/replay/src/statistics.rs) uses the same bins and rule, so that page and terminal show the same
+numbers.
 """
 
 from __future__ import annotations
@@ -22,55 +22,55 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 HALF = 1024
-"""Bins to a power of two."""
+"""Bins for each power of two."""
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """The values of one series, in the unit of the column that was counted, by ascending bins.
+    """The values of one series, in the unit of the counted column, by ascending bins.
 
-    `bins` holds their numbers (see `bin_of`); `counts` how many are in each; `least` and `most` the extremes in each;
-    `total` the sum of all.
+    `bins` has their numbers (see `bin_of`), `counts` the number of values in each, `minima` and `maxima` the extremes
+    in each, `total` the sum of all values.
     """
 
     bins: NDArray[np.int64]
     counts: NDArray[np.int64]
-    least: NDArray[np.float64]
-    most: NDArray[np.float64]
+    minima: NDArray[np.float64]
+    maxima: NDArray[np.float64]
     total: float
 
     @property
     def count(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return int(self.counts.sum())
 
     @property
     def mean(self) -> float:
-        """Their mean; not a number if there are none."""
+        """The mean; NaN without values."""
         return self.total / self.count if self.count else math.nan
 
     @property
     def minimum(self) -> float:
-        """The smallest; not a number if there are none."""
-        return float(self.least[0]) if len(self.least) else math.nan
+        """The smallest value; NaN without values."""
+        return float(self.minima[0]) if len(self.minima) else math.nan
 
     @property
     def maximum(self) -> float:
-        """The largest; not a number if there are none."""
-        return float(self.most[-1]) if len(self.most) else math.nan
+        """The largest value; NaN without values."""
+        return float(self.maxima[-1]) if len(self.maxima) else math.nan
 
     def quantile(self, share: float) -> float:
-        """The smallest value that at least that share (0 … 1) of the values do not exceed."""
+        """The smallest value that is not exceeded by at least that share (0 … 1) of the values."""
         if not self.count or share <= 0:
             return self.minimum
         rank = min(max(math.ceil(share * self.count), 1), self.count)
-        upto = np.cumsum(self.counts)
-        index = int(np.searchsorted(upto, rank))
+        cumulative = np.cumsum(self.counts)
+        index = int(np.searchsorted(cumulative, rank))
         return min(_highest(int(self.bins[index])), self.maximum)
 
 
 def bin_of(value: ir.NumericColumn) -> ir.IntegerColumn:
-    """The number of a value's bin; higher values are in higher bins. Those below 0 are counted with 0."""
+    """The number of a value's bin, which increases with the value. Values below 0 count as 0."""
     import ibis
 
     value = ibis.greatest(value, 0).cast("float64")
@@ -79,19 +79,19 @@ def bin_of(value: ir.NumericColumn) -> ir.IntegerColumn:
 
 
 def _highest(bin_: int) -> float:
-    """The largest whole number in a bin."""
+    """The largest integer in a bin."""
     power = max(bin_ // HALF - 1, 0)
     return float((bin_ - power * HALF + 1) * 2**power - 1)
 
 
 def distributions(table: ir.Table, value: ir.NumericColumn) -> dict[Series, Distribution]:
-    """Counts `value`, a column of `table`, for each series that has any; rows where it is null are left out."""
+    """Counts `value`, a column of `table`, for each series that has values; skips nulls."""
     counted = table.filter(value.notnull())
     grouped = counted.group_by(series=series_of(table), bin=bin_of(value)).aggregate(
         n=counted.count(),
         total=value.cast("float64").sum(),
-        least=value.cast("float64").min(),
-        most=value.cast("float64").max(),
+        minima=value.cast("float64").min(),
+        maxima=value.cast("float64").max(),
     )
     columns = grouped.order_by("series", "bin").to_pyarrow()
     series = columns["series"].to_numpy()
@@ -99,24 +99,24 @@ def distributions(table: ir.Table, value: ir.NumericColumn) -> dict[Series, Dist
 
 
 def pooled(parts: list[Distribution]) -> Distribution:
-    """All of the values together."""
+    """Merges distributions."""
     if not parts:
         empty = np.empty(0)
         return Distribution(empty.astype(np.int64), empty.astype(np.int64), empty, empty, 0.0)
     bins, place = np.unique(np.concatenate([part.bins for part in parts]), return_inverse=True)
     counts = np.zeros(len(bins), np.int64)
     np.add.at(counts, place, np.concatenate([part.counts for part in parts]))
-    least, most = np.full(len(bins), np.inf), np.full(len(bins), -np.inf)
-    np.minimum.at(least, place, np.concatenate([part.least for part in parts]))
-    np.maximum.at(most, place, np.concatenate([part.most for part in parts]))
-    return Distribution(bins, counts, least, most, sum(part.total for part in parts))
+    minima, maxima = np.full(len(bins), np.inf), np.full(len(bins), -np.inf)
+    np.minimum.at(minima, place, np.concatenate([part.minima for part in parts]))
+    np.maximum.at(maxima, place, np.concatenate([part.maxima for part in parts]))
+    return Distribution(bins, counts, minima, maxima, sum(part.total for part in parts))
 
 
 def _part(columns: object, rows: NDArray[np.bool_]) -> Distribution:
     import pyarrow as pa
 
     assert isinstance(columns, pa.Table)
-    bins, counts, total, least, most = (
-        columns[name].to_numpy()[rows] for name in ("bin", "n", "total", "least", "most")
+    bins, counts, total, minima, maxima = (
+        columns[name].to_numpy()[rows] for name in ("bin", "n", "total", "minima", "maxima")
     )
-    return Distribution(bins, counts.astype(np.int64), least, most, float(total.sum()))
+    return Distribution(bins, counts.astype(np.int64), minima, maxima, float(total.sum()))

@@ -1,4 +1,4 @@
-"""How well a replay kept its times, for runs that say nothing about it themselves."""
+"""How faithful a replay was, for runs without a verdict of their own."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ WITHIN_US = (10, 50, 100)
 
 @dataclass(frozen=True)
 class Fidelity:
-    """Requests that were not held back: how many, and their delay.
+    """Number and delay of the requests that were not held back.
 
-    The shares (of 1) that went within 10, 50 and 100 µs of their time, and the 99th percentile in seconds. It is the
-    share within 50 µs that decides.
+    The shares (of 1) issued within 10, 50 and 100 µs of the scheduled time, and the 99th percentile of the delay in
+    seconds. The verdict depends on the share within 50 µs.
     """
 
     requests: int
@@ -28,18 +28,21 @@ class Fidelity:
     within_100_us: float
     p99_s: float
     faithful: bool | None = None
-    """The run's own verdict, where it has one."""
+    """The run's own verdict, if it has one."""
 
 
 def fidelity(table: ir.Table) -> Fidelity:
     """Measures the delay of requests that were not held back (the column `not_held_back`)."""
-    free = table.filter(table.not_held_back)
+    not_held_back = table.filter(table.not_held_back)
     row = (
-        free.aggregate(all=free.count(), **{f"within_{us}": (free.delay_ns <= us * 1000).sum() for us in WITHIN_US})
+        not_held_back.aggregate(
+            all=not_held_back.count(),
+            **{f"within_{us}": (not_held_back.delay_ns <= us * 1000).sum() for us in WITHIN_US},
+        )
         .to_pyarrow()
         .to_pylist()[0]
     )
     shares = [(row[f"within_{us}"] or 0) / row["all"] if row["all"] else math.nan for us in WITHIN_US]
-    delays = pooled(list(distributions(free, free.delay_ns).values()))
+    delays = pooled(list(distributions(not_held_back, not_held_back.delay_ns).values()))
     within_10_us, within_50_us, within_100_us = shares
     return Fidelity(row["all"], within_10_us, within_50_us, within_100_us, delays.quantile(0.99) / 1e9)

@@ -1,7 +1,7 @@
-"""How many requests are in flight, or waiting: up at one of their times, down at another.
+"""The number of requests in flight, or waiting: up at one of their times, down at another.
 
-A request is in flight from its issue to its completion, and in the delay queue from its scheduled time to its issue. An
-end in the same nanosecond as a beginning counts after it, so that every request is counted at its own beginning.
+A request is in flight from its issue to its completion, and in the delay queue from its scheduled time to its issue. In
+the same nanosecond, starts count before ends, so that every request is counted at its own start.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 ROWS_AT_ONCE = 2_500_000
-"""Times that are sorted at once; of more, one stretch of time after the other."""
+"""Times sorted at once; more are processed in segments of time."""
 
 
 @dataclass(frozen=True)
 class Slices:
-    """`count` slices of time, each of `width_ns` whole nanoseconds, from `low_ns` on."""
+    """`count` slices of time of `width_ns` whole nanoseconds each, from `low_ns` on."""
 
     low_ns: int
     width_ns: int
     count: int
 
     @classmethod
-    def of(cls, low_ns: int, high_ns: int, many: int, together: int = 1) -> Slices:
-        """At most so many for a stretch of time, a multiple of `together`; fewer where they'd be below a nanosecond."""
+    def of(cls, low_ns: int, high_ns: int, limit: int, together: int = 1) -> Slices:
+        """At most `limit` slices for a range of time, a multiple of `together`; fewer if they would be below 1 ns."""
         length = max(high_ns - low_ns, 1)
-        width = -(-length // (max(many // together, 1) * together))
+        width = -(-length // (max(limit // together, 1) * together))
         return cls(low_ns, width, -(-length // (width * together)) * together)
 
     def inside(self, at: ir.IntegerColumn) -> ir.IntegerColumn:
-        """A time after the beginning; what lies outside counts in the slice at that end."""
+        """A time relative to the start; times outside count in the nearest slice."""
         return (at - self.low_ns).clip(0, self.width_ns * self.count - 1)
 
     def edges_ns(self) -> NDArray[np.int64]:
@@ -50,7 +50,7 @@ class Slices:
 
 @dataclass(frozen=True)
 class Events:
-    """When one of the times of requests lies in which slice: how many, and the sum of how far within it (0 … 1)."""
+    """Times of requests by slice: how many, and the sum of their positions within the slice (0 … 1)."""
 
     across: Slices
     number: dict[Series, NDArray[np.float64]]
@@ -64,15 +64,15 @@ class Levels:
     edges_s: NDArray[np.float64]
     mean: dict[Series, NDArray[np.float64]]
 
-    def joined(self, many: int) -> Levels:
-        """The mean levels of so many slices together; their number is a multiple of it."""
+    def joined(self, count: int) -> Levels:
+        """Merges each `count` slices into one; the number of slices is a multiple of `count`."""
         return Levels(
-            self.edges_s[::many], {series: mean.reshape(-1, many).mean(axis=1) for series, mean in self.mean.items()}
+            self.edges_s[::count], {series: mean.reshape(-1, count).mean(axis=1) for series, mean in self.mean.items()}
         )
 
 
 def events(table: ir.Table, at: ir.IntegerColumn, across: Slices) -> Events:
-    """Counts the times `at` (a column in ns) in each slice, for each series; null ones don't count."""
+    """Counts the times `at` (a column in ns) in each slice, for each series; skips nulls."""
     counted = table.filter(at.notnull())
     inside = across.inside(at)
     grouped = counted.group_by(series=series_of(table), cell=divided(inside, across.width_ns)).aggregate(
@@ -93,10 +93,10 @@ def events(table: ir.Table, at: ir.IntegerColumn, across: Slices) -> Events:
 
 
 def mean_levels(begins: Events, ends: Events) -> Levels:
-    """The exact mean of how many requests are between their beginning and their end, over each slice of time.
+    """The exact mean number of requests between their start and their end, over each slice of time.
 
-    No sorting: in a slice, a request that begins adds the time from there to the slice's end, one that ends takes away
-    the same; those that began before add the whole slice. Requests without an end count to the end of the axis.
+    Without sorting: in a slice, a request that starts adds the time to the slice's end, and one that ends subtracts it;
+    requests that started before add the whole slice. Requests without an end count to the end of the axis.
     """
     across = begins.across
     levels: dict[Series, NDArray[np.float64]] = {}
@@ -112,7 +112,7 @@ def mean_levels(begins: Events, ends: Events) -> Levels:
 def peaks(table: ir.Table, begin: str, end: str, across: Slices) -> NDArray[np.float64]:
     """The highest level in each slice of time, of all requests together, from the column `begin` to the column `end`.
 
-    A kernel: beginnings and ends are sorted, one stretch of time after the other.
+    A kernel: sorts starts and ends, one segment of time after the other.
     """
     rows = table.filter(table[begin].notnull())
     span = rows.aggregate(low=rows[begin].min(), high=rows[begin].max(), n=rows.count()).to_pyarrow().to_pylist()[0]
@@ -120,23 +120,23 @@ def peaks(table: ir.Table, begin: str, end: str, across: Slices) -> NDArray[np.f
     if not span["n"]:
         return highest
 
-    def stretches() -> Iterator[_Stretch]:
+    def segments() -> Iterator[_Segment]:
         borders = cuts(rows, begin, span["low"], span["high"] + 1, span["n"], ROWS_AT_ONCE)
         for number, (first, last) in enumerate(borders):
             low = first if number else None
             high = last if number < len(borders) - 1 else None
-            yield _Stretch(across, low, high, _times(rows, begin, low, high), _times(rows, end, low, high))
+            yield _Segment(across, low, high, _times(rows, begin, low, high), _times(rows, end, low, high))
 
     level = 0
-    for slices, most, rise in in_threads(_Stretch.peaks, stretches()):
+    for slices, most, change in in_threads(_Segment.peaks, segments()):
         highest[slices] = np.maximum(highest[slices], level + most)
-        level += rise
+        level += change
     return highest
 
 
 @dataclass
-class _Stretch:
-    """What begins and ends from `low` to before `high`; None is the beginning or the end of all time."""
+class _Segment:
+    """The starts and ends from `low` to below `high`; None means unbounded."""
 
     across: Slices
     low: int | None
@@ -145,9 +145,9 @@ class _Stretch:
     ends: NDArray[np.int64]
 
     def peaks(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-        """Slices, how far above the level before the stretch each comes at most, and the rise of that level behind it.
+        """Slice numbers, the highest level of each above that before the segment, and the change of level over it.
 
-        A slice has the level that is there when it begins, and that after each request which begins in it.
+        The level of a slice includes that at its start, and that after each request that starts in it.
         """
         begins, ends = self.begins, self.ends
         begins.sort()
@@ -155,20 +155,20 @@ class _Stretch:
         level = np.arange(1, len(begins) + 1) - np.searchsorted(ends, begins)
         edges = self.across.edges_ns()[:-1]
         first = 0 if self.low is None else int(np.searchsorted(edges, self.low))
-        behind = len(edges) if self.high is None else int(np.searchsorted(edges, self.high))
-        at_edges = np.searchsorted(begins, edges[first:behind]) - np.searchsorted(ends, edges[first:behind])
+        end_slice = len(edges) if self.high is None else int(np.searchsorted(edges, self.high))
+        at_edges = np.searchsorted(begins, edges[first:end_slice]) - np.searchsorted(ends, edges[first:end_slice])
         slices = np.clip((begins - self.across.low_ns) // self.across.width_ns, 0, self.across.count - 1)
         new = np.flatnonzero(np.diff(slices, prepend=-1))
         most = np.full(len(edges), np.iinfo(np.int64).min)
-        most[first:behind] = at_edges
+        most[first:end_slice] = at_edges
         if len(new):
             most[slices[new]] = np.maximum(most[slices[new]], np.maximum.reduceat(level, new))
-        known = np.flatnonzero(most > np.iinfo(np.int64).min)
-        return known, most[known], len(begins) - len(ends)
+        has_level = np.flatnonzero(most > np.iinfo(np.int64).min)
+        return has_level, most[has_level], len(begins) - len(ends)
 
 
 def _times(rows: ir.Table, at: str, low: int | None, high: int | None) -> NDArray[np.int64]:
-    """The times that are not null from `low` to below `high`, in ns, in no order."""
+    """The times from `low` to below `high`, in ns, without nulls, unordered."""
     column = rows[at]
     kept = column.notnull()
     kept = kept if low is None else kept & (column >= int(low))

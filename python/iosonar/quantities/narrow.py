@@ -1,7 +1,7 @@
-"""The columns that most quantities need, each worked out once and in the narrowest type that holds it.
+"""The columns that most quantities need, each computed once and in the narrowest type.
 
-A report looks at the same requests some thirty times. Held like this they take a fifth of the room of the whole table,
-and no text is compared again: `series_of` and `transfers` take what is here instead of working it out.
+A report reads the same requests some thirty times. In this form they take a fifth of the memory of the whole table, and
+strings are compared only once: `series_of` and `transfers` use these columns if they exist.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from iosonar.quantities.series import series_of
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-MOST_PLACES = 2**31 - 1
+MAX_INT32 = 2**31 - 1
 
 
 def narrow(table: ir.Table, rows: int) -> ir.Table:
-    """Those columns of a table of that many requests; `series`, `moved` and `is_read` are new, the others its own."""
-    place = "int32" if rows <= MOST_PLACES else "int64"
+    """These columns of a table of `rows` requests; `series`, `moved` and `is_read` are new."""
+    place = "int32" if rows <= MAX_INT32 else "int64"
     return table.select(
         source=table.source.cast("int16"),
         place=table.place.cast(place),

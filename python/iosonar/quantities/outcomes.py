@@ -1,4 +1,4 @@
-"""How requests ended, and how many there were of each kind."""
+"""Counts of requests by outcome and by operation."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """How many requests had which outcome (empty for loads), and did which operation."""
+    """Number of requests by outcome (empty for loads), and by operation."""
 
     by_outcome: dict[str, int]
     by_op: dict[str, int]
 
     def of(self, *outcomes: str) -> int:
-        """How many had one of these outcomes."""
+        """Number of requests with one of these outcomes."""
         return sum(self.by_outcome.get(outcome, 0) for outcome in outcomes)
 
 
 SKIPPED = ("dropped", "beyond_end", "unaligned", "too_large", "unsupported", "excluded")
-"""Outcomes of requests that were never given to the target."""
+"""Outcomes of requests that were never submitted to the target."""
 
 
 def outcomes(table: ir.Table) -> Outcomes:

@@ -1,4 +1,4 @@
-"""The same request in two groups of runs: how its latency changed."""
+"""Compares the latency of the same requests in two groups of runs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pairs:
-    """How many requests both sides answered, the median of b ÷ a of their latencies, and the share that b had slower.
+    """Requests completed on both sides, the median of b ÷ a of their latencies, and the share slower in b.
 
-    A side's latency of a request is the geometric mean of those of its runs.
+    A side's latency of a request is the geometric mean over its runs.
     """
 
     requests: int
@@ -39,6 +39,6 @@ def pairs(a: ir.Table, b: ir.Table) -> Pairs | None:
 def _by_request(table: ir.Table) -> ir.Table:
     import ibis
 
-    answered = table.filter(table.latency_ns.notnull())
-    log = ibis.greatest(answered.latency_ns, 1).cast("float64").log10()
-    return answered.group_by("request", "iteration").aggregate(log=log.mean())
+    completed = table.filter(table.latency_ns.notnull())
+    log = ibis.greatest(completed.latency_ns, 1).cast("float64").log10()
+    return completed.group_by("request", "iteration").aggregate(log=log.mean())

@@ -1,4 +1,4 @@
-"""A kernel: cuts requests at each other's borders, and tells for each piece when it is touched next.
+"""A kernel: cuts requests at each other's borders, and determines when each piece is touched next.
 
 request 1   |-------------------|              in cell 0
 request 2          |------|                    in cell 5
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Pieces:
-    """A row for each time that a piece of the device is touched: `cell` of time, that of the `next` touch, `length`.
+    """A row for each touch of a piece of the device: its `cell` of time, that of the `next` touch, and the `length`.
 
-    Lengths are in sectors. A piece that is never touched again has NEVER as its `next`.
+    Lengths are in sectors. `next` is NEVER for the last touch of a piece.
     """
 
     cell: NDArray[np.int32]
@@ -29,26 +29,26 @@ class Pieces:
 
 NEVER = np.int32(2**31 - 1)
 
-MOST_PIECES = 8_000_000
-"""So many are in memory at once; where each request overlaps each, there are as many as their number squared."""
+MAX_PIECES = 8_000_000
+"""Pieces in memory at once. If all requests overlap each other, pieces grow with their number squared."""
 
-MOST_SPLITS = 64
-"""If there are so many times more, other ways are faster."""
+MAX_SPLITS = 64
+"""Beyond that piece_counts times MAX_PIECES, `overwritten` is faster than splitting."""
 
-WORTH_SPARSE = 2_000_000
-"""Fewer pieces are sorted before the library for the faster way is loaded."""
+MIN_SPARSE = 2_000_000
+"""For fewer pieces, sorting is faster than loading the library for sparse matrices."""
 
 
 def pieces(begin: NDArray[np.int64], end: NDArray[np.int64], cell: NDArray[np.int32]) -> Iterator[Pieces]:
-    """Cuts the requests [begin, end), each in a cell of time, in any order. Lengths are above zero."""
+    """Cuts the requests [begin, end), each in a cell of time, in any order. Lengths are positive."""
     order = np.argsort(cell, kind="stable")
     begin, end, cell = begin[order], end[order], np.ascontiguousarray(cell[order], np.int32)
     borders, ranks = _ranked(np.concatenate([begin, end]))
-    many = ranks[len(begin) :] - ranks[: len(begin)]
-    total = int(many.sum())
-    if total <= MOST_PIECES:
-        yield _cut(borders, ranks[: len(begin)], many, cell)
-    elif total > MOST_SPLITS * MOST_PIECES or len(borders) <= 2:
+    piece_counts = ranks[len(begin) :] - ranks[: len(begin)]
+    total = int(piece_counts.sum())
+    if total <= MAX_PIECES:
+        yield _cut(borders, ranks[: len(begin)], piece_counts, cell)
+    elif total > MAX_SPLITS * MAX_PIECES or len(borders) <= 2:
         yield overwritten(begin, end, cell)
     else:
         middle = borders[len(borders) // 2]
@@ -58,13 +58,13 @@ def pieces(begin: NDArray[np.int64], end: NDArray[np.int64], cell: NDArray[np.in
 
 
 def _cut(
-    borders: NDArray[np.int64], first: NDArray[np.int64], many: NDArray[np.int64], cell: NDArray[np.int32]
+    borders: NDArray[np.int64], first: NDArray[np.int64], piece_counts: NDArray[np.int64], cell: NDArray[np.int32]
 ) -> Pieces:
-    """Of requests in the order of time that reach over `many` pieces from their `first` on."""
-    total = int(many.sum())
+    """Cuts requests in order of time that consist of `piece_counts` pieces from their `first` on."""
+    total = int(piece_counts.sum())
     # The pieces of request 0, then those of request 1, …
-    piece = np.arange(total) - np.repeat(np.cumsum(many) - many - first, many)
-    cells = np.repeat(cell, many)
+    piece = np.arange(total) - np.repeat(np.cumsum(piece_counts) - piece_counts - first, piece_counts)
+    cells = np.repeat(cell, piece_counts)
     sorted_cells, starts = _by_piece(cells, piece, len(borders))
     next_ = np.empty(total, np.int32)
     next_[:-1], next_[-1:] = sorted_cells[1:], NEVER
@@ -77,21 +77,21 @@ def _cut(
 def _by_piece(
     cells: NDArray[np.int32], piece: NDArray[np.int64], pieces: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The touches of piece 0, then those of piece 1, …, each in the order of time; and where those of each begin."""
-    if len(piece) < WORTH_SPARSE:
+    """The touches of piece 0, then those of piece 1, …, each in order of time; and where those of each piece begin."""
+    if len(piece) < MIN_SPARSE:
         starts = np.concatenate([[0], np.cumsum(np.bincount(piece, minlength=pieces))])
         return cells[np.argsort(piece, kind="stable")], starts
     from scipy.sparse import csr_array
 
-    # A counting sort that keeps the order of time: the transpose of a sparse matrix with a row for each touch.
+    # The transpose of a sparse matrix with a row for each touch is a stable counting sort.
     touched = csr_array((cells, piece, np.arange(len(piece) + 1)), shape=(len(piece), pieces)).tocsc()
     return touched.data, touched.indptr
 
 
 def overwritten(begin: NDArray[np.int64], end: NDArray[np.int64], cell: NDArray[np.int32]) -> Pieces:
-    """The same of requests in the order of time, for those that overlap very much: slower, but never more than 3 each.
+    """The same for requests in order of time that overlap very much: slower, but with at most 3 pieces per request.
 
-    What was last touched by the same request is one piece, until a later request overwrites it or a part of it.
+    Sectors last touched by the same request form one piece, until a later request overwrites all or part of it.
     """
     begins: list[int] = []
     ends: list[int] = []
@@ -113,13 +113,13 @@ def overwritten(begin: NDArray[np.int64], end: NDArray[np.int64], cell: NDArray[
 
 
 def _ranked(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The different values in their order, and for each value its place among them."""
+    """The distinct values in ascending order, and for each value its rank among them."""
     base = values.min()
     bits = max(len(values) - 1, 1).bit_length()
     if int(values.max() - base).bit_length() + bits > 63:
-        different, place = np.unique(values, return_inverse=True)
-        return different, place.astype(np.int64)
-    # A value and where it stands in one number: sorting numbers is many times faster than sorting places, or searching.
+        distinct, place = np.unique(values, return_inverse=True)
+        return distinct, place.astype(np.int64)
+    # Value and position in one integer: sorting integers is much faster than argsort or searching.
     keys = (values - base) << bits | np.arange(len(values))
     keys.sort()
     sorted_values = keys >> bits

@@ -1,4 +1,4 @@
-"""Where on each device requests begin: whole sectors, exact to 2^63 − 1, however far apart they lie."""
+"""The start sectors of requests on each device, exact up to 2^63 − 1."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 MOSTLY_EMPTY = 0.2
-"""An extent that begins beyond this share of its end doesn't begin at sector 0: most of it would be empty."""
+"""The axis of an extent that begins beyond this share of its end does not begin at 0, as most of it would be empty."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """The sectors in which requests of a device begin: from `low` on, up to `high`; and how many requests do."""
+    """The range of start sectors on a device, from `low` to `high`, and the number of requests."""
 
     device: int
     low: int
@@ -23,22 +23,22 @@ class Extent:
 
     @property
     def base(self) -> int:
-        """Where an axis of it begins."""
+        """The first sector on an axis."""
         return self.low if self.low > MOSTLY_EMPTY * self.high else 0
 
     @property
     def sectors(self) -> int:
-        """How many sectors an axis of it has: at least a few."""
+        """The number of sectors on an axis: at least a few."""
         return max(self.high - self.base + 1, 8)
 
 
 def placed(table: ir.Table) -> ir.Table:
-    """The requests that are at some place of their device: all but flushes."""
+    """The requests that have a position: all except flushes."""
     return table.filter(table.sectors > 0)
 
 
 def extents(table: ir.Table) -> list[Extent]:
-    """The extent of each device that `table`, as `placed` returns it, has requests of, by the device's index."""
+    """The extent of each device that has requests in `table`, a result of `placed`, by device index."""
     device = table.device.fill_null(0)
     found = table.group_by(device=device).aggregate(
         low=table.sector.min(), high=table.sector.max(), requests=table.count()
@@ -48,5 +48,5 @@ def extents(table: ir.Table) -> list[Extent]:
 
 
 def above(table: ir.Table, sector: int) -> ir.FloatingColumn:
-    """How many sectors each request lies above `sector`: taken away as whole numbers, and only then made a float."""
+    """The distance of each request from `sector` in sectors: subtracted as integers, then converted to float."""
     return (table.sector - sector).cast("float64")

@@ -1,4 +1,4 @@
-"""Sizes and positions of requests, and how often each page is touched."""
+"""Sizes and positions of requests, and the popularity of pages."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS_AT_ONCE = 2_500_000
-"""Requests whose pages are sorted at once; of more, one part of the addresses after the other."""
+"""Requests whose pages are sorted at once; more are processed in parts of the address space."""
 
-MOST_BINS = 256
+MAX_BINS = 256
 
 
 def sizes(table: ir.Table) -> dict[Series, dict[int, int]]:
-    """How many requests have which length in sectors."""
+    """The number of requests by length in sectors."""
     moved = transfers(table)
     found = moved.group_by(series=operation_of(moved), sectors=moved.sectors).aggregate(n=moved.count()).to_pyarrow()
     return _by_series(found.to_pylist(), "sectors")
@@ -32,20 +32,20 @@ def sizes(table: ir.Table) -> dict[Series, dict[int, int]]:
 
 @dataclass(frozen=True)
 class Places:
-    """How many requests begin in which bin of their device, of `sectors_per_bin` sectors each."""
+    """The number of requests that begin in each bin of their device, of `sectors_per_bin` sectors each."""
 
     sectors_per_bin: int
     requests: dict[Series, dict[int, int]]
 
 
 def places(table: ir.Table, device_sectors: int) -> Places | None:
-    """Counts requests in at most MOST_BINS bins of a round binary size, which hold them and that much of a device."""
+    """Counts requests in at most MAX_BINS bins that cover all requests and the device; their size is a power of two."""
     moved = transfers(table)
     last = moved.aggregate(last=moved.sector.max()).to_pyarrow()["last"][0].as_py()
     if last is None:
         return None
-    # Not finer than a page.
-    bits = max((max(last, device_sectors - 1) // MOST_BINS).bit_length(), PAGE_BITS)
+    # At least a page.
+    bits = max((max(last, device_sectors - 1) // MAX_BINS).bit_length(), PAGE_BITS)
     by = operation_of(moved)
     found = moved.group_by(series=by, bin=moved.sector >> bits).aggregate(n=moved.count()).to_pyarrow()
     return Places(1 << bits, _by_series(found.to_pylist(), "bin"))
@@ -60,7 +60,7 @@ def _by_series(rows: list[dict[str, int]], key: str) -> dict[Series, dict[int, i
 
 @dataclass(frozen=True)
 class Popularity:
-    """How often pages of 4 KiB are touched: `accesses[i]` times each of `pages[i]` pages, the most popular first."""
+    """Accesses to pages of 4 KiB: each of `pages[i]` pages has `accesses[i]` accesses, the most popular first."""
 
     accesses: NDArray[np.int64]
     pages: NDArray[np.int64]
@@ -77,35 +77,35 @@ class Popularity:
 
     @property
     def _accesses(self) -> NDArray[np.float64]:
-        """For each number of accesses, those to all pages that have it."""
+        """For each number of accesses, the total of all pages with that number."""
         return self.accesses.astype(np.float64) * self.pages
 
     def pages_for(self, share: float) -> float:
-        """How many of the most popular pages together get that share (0 … 1) of the accesses."""
-        upto = np.concatenate([[0], np.cumsum(self._accesses)])
+        """The number of most popular pages that together have that share (0 … 1) of the accesses."""
+        cumulative = np.concatenate([[0], np.cumsum(self._accesses)])
         target = share * self.total
-        index = min(int(np.searchsorted(upto, target, side="left")), len(self.pages)) - 1
+        index = min(int(np.searchsorted(cumulative, target, side="left")), len(self.pages)) - 1
         before = int(self.pages[:index].sum()) if index > 0 else 0
         index = max(index, 0)
-        return before + float(target - upto[index]) / float(self.accesses[index])
+        return before + float(target - cumulative[index]) / float(self.accesses[index])
 
 
 def popularity(table: ir.Table) -> dict[str, Popularity]:
-    """How often pages are touched by `read`, `write` and `all` requests; a request touches every page it overlaps.
+    """The popularity of pages for `read`, `write` and `all` requests; a request accesses every page that it overlaps.
 
-    A kernel: requests are not cut into their pages. Sorted by where they begin and end, the pages between two such
-    places have the same number of accesses, that of the requests which began and didn't end before.
+    A kernel: requests are not split into pages. Between two successive borders of requests, all pages have the same
+    number of accesses: that of the requests that began before and end later.
     """
     moved = transfers(table)
     is_read = moved.is_read if "is_read" in moved.columns else moved["op"] == "read"
-    rows = moved.select(extent=moved.extent, sector=moved.sector, behind=moved.behind, is_read=is_read)
+    rows = moved.select(extent=moved.extent, sector=moved.sector, end_sector=moved.end_sector, is_read=is_read)
     pages: dict[str, NDArray[np.int64]] = {}
 
-    def taken() -> Iterator[_Taken]:
+    def chunks() -> Iterator[_Chunk]:
         for part in parts(rows, ROWS_AT_ONCE):
-            yield _Taken(part, [part.within(rows).to_pyarrow()])
+            yield _Chunk(part, [part.within(rows).to_pyarrow()])
 
-    for touched in in_threads(_touched, taken()):
+    for touched in in_threads(_touched, chunks()):
         for kind, found in touched.items():
             known = pages.get(kind, np.zeros(0, np.int64))
             longer, shorter = (found, known) if len(found) > len(known) else (known, found)
@@ -115,22 +115,22 @@ def popularity(table: ir.Table) -> dict[str, Popularity]:
 
 
 @dataclass(frozen=True)
-class _Taken:
-    """The requests of a part: alone in a list, from which they are taken when they are used."""
+class _Chunk:
+    """The requests of a part, in a list from which they are removed when used, so that their memory is freed."""
 
     part: Part
     rows: list[pa.Table]
 
 
-def _touched(taken: _Taken) -> dict[str, NDArray[np.int64]]:
-    """For each kind: how many pages of the part have 0, 1, 2, … accesses."""
-    rows = taken.rows.pop()
-    begin, end = taken.part.addresses(rows)
-    first, behind = begin >> PAGE_BITS, ((end - 1) >> PAGE_BITS) + 1
-    # A page and what happens at it in one number, so that sorting is a sort of numbers: 1 a read, 2 an end.
+def _touched(chunks: _Chunk) -> dict[str, NDArray[np.int64]]:
+    """For each kind: the number of pages of the part with 0, 1, 2, … accesses."""
+    rows = chunks.rows.pop()
+    begin, end = chunks.part.addresses(rows)
+    first, end_sector = begin >> PAGE_BITS, ((end - 1) >> PAGE_BITS) + 1
+    # Page and event in one integer, for a fast sort: bit 0 is a read, bit 1 an end.
     read = rows["is_read"].to_numpy().astype(np.int64)
-    steps = np.concatenate([first * 4 + read, behind * 4 + read + 2])
-    del rows, begin, end, first, behind, read
+    steps = np.concatenate([first * 4 + read, end_sector * 4 + read + 2])
+    del rows, begin, end, first, end_sector, read
     steps.sort()
     length = np.diff(steps >> 2, append=steps[-1:] >> 2)
     step = (steps & 3).astype(np.int8)
@@ -145,6 +145,6 @@ def _touched(taken: _Taken) -> dict[str, NDArray[np.int64]]:
 
 
 def _ranked(pages: NDArray[np.int64]) -> Popularity:
-    """Of how many pages have 0, 1, 2, … accesses."""
+    """The popularity, from the number of pages with 0, 1, 2, … accesses."""
     accesses = np.flatnonzero(pages[1:])[::-1] + 1
     return Popularity(accesses, pages[accesses])

@@ -1,4 +1,4 @@
-"""A value of each request over its place in the file, reduced to slices."""
+"""A value of each request over its row in the file, reduced to slices."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """Mean, least, most and sum of a value in each slice; not a number (sum: zero) where a slice has none."""
+    """Mean, minimum, maximum and sum of a value in each slice; NaN (sum: zero) in a slice without values."""
 
     edges: NDArray[np.float64]
     mean: NDArray[np.float64]
-    least: NDArray[np.float64]
-    most: NDArray[np.float64]
+    minimum: NDArray[np.float64]
+    maximum: NDArray[np.float64]
     total: NDArray[np.float64]
 
 
@@ -31,7 +31,7 @@ def progress(table: ir.Table, at: ir.NumericColumn, value: ir.NumericColumn, cel
     number = value.cast("float64")
     found = (
         counted.group_by(cell=cells.of(at))
-        .aggregate(mean=number.mean(), least=number.min(), most=number.max(), total=number.sum())
+        .aggregate(mean=number.mean(), minimum=number.min(), maximum=number.max(), total=number.sum())
         .to_pyarrow()
     )
     if not found.num_rows:
@@ -43,4 +43,6 @@ def progress(table: ir.Table, at: ir.NumericColumn, value: ir.NumericColumn, cel
         return dense
 
     nan = float("nan")
-    return Progress(cells.edges(), spread("mean", nan), spread("least", nan), spread("most", nan), spread("total", 0.0))
+    return Progress(
+        cells.edges(), spread("mean", nan), spread("minimum", nan), spread("maximum", nan), spread("total", 0.0)
+    )

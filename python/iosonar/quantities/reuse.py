@@ -1,10 +1,9 @@
-"""Reuse distances, and what a cache of any size would have held.
+"""Reuse distances, and the miss ratio of caches of any size.
 
-The reuse distance of an access to a page is the number of different pages that were accessed since the last access to
-the same page. A cache of C pages that replaces the least recently used holds it if the distance is below C. Distances
-are measured on a sample of the pages, by a hash of their number, and scaled up: SHARDS (Waldspurger et al., "Efficient
-MRC construction with SHARDS", FAST 2015). The sample is split into several by the hash; how far apart their answers are
-is the error that is given.
+The reuse distance of an access to a page is the number of distinct pages accessed since the last access to the same
+page. An LRU cache of C pages hits if the distance is below C. Distances are measured on a sample of pages, selected by
+a hash of their number, and scaled up: SHARDS (Waldspurger et al., "Efficient MRC construction with SHARDS", FAST 2015).
+The sample is split by hash into several samples, whose variation gives the standard error.
 """
 
 from __future__ import annotations
@@ -26,34 +25,34 @@ if TYPE_CHECKING:
 HASH_BITS = 40
 MIXERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 ROWS_AT_ONCE = 4_000_000
-"""Requests that are held in memory at once; of more, those that begin in one part of the addresses after the other."""
+"""Requests in memory at once; more are processed by the part of the address space in which they begin."""
 
 BATCH = 250_000
-"""Requests that are looked at together."""
+"""Requests processed together."""
 
 PAGES_AT_ONCE = 4_000_000
-"""Of those, pages that are looked at together."""
+"""Pages of those requests processed together."""
 
-MOST_ACCESSES = 1 << 28
-MOST_OF_A_REQUEST = 64
-"""Each access is looked at for a moment. If requests are so long that there are more than MOST_ACCESSES, and more than
-MOST_OF_A_REQUEST on average, pages are taken larger than 4 KiB."""
+MAX_ACCESSES = 1 << 28
+MAX_ACCESSES_PER_REQUEST = 64
+"""Hashing takes time for each access: if there are more than MAX_ACCESSES, and more than MAX_ACCESSES_PER_REQUEST on
+average, pages are larger than 4 KiB."""
 
 COARSER_BITS = 3
 EXTENT_FACTOR = 0x9E3779B97F4A7C15
-"""Makes the pages of one device others than those of the next: odd, and so without loss modulo 2^64."""
+"""Distinguishes pages of different devices in the hash: odd, so multiplication modulo 2^64 is invertible."""
 
 SAMPLES = 4
-ACCESSES = 240_000
-"""How many accesses are looked at, in all samples together, about."""
+SAMPLED_ACCESSES = 240_000
+"""The approximate number of accesses in all samples together."""
 
 
 @dataclass(frozen=True)
 class Reuse:
-    """Distances in pages, scaled to all pages, of each sampled access; infinite for the first access to a page.
+    """The reuse distance in pages of each sampled access, scaled to all pages; infinite for the first access to a page.
 
-    `sample` is which sample an access belongs to, `rate` the share of all pages that one sample has. A page has 4 KiB,
-    more only where there would be too many.
+    `sample` is the sample of an access, `rate` the share of all pages in one sample. A page has 4 KiB, or more if there
+    would be too many.
     """
 
     distance: NDArray[np.float64]
@@ -63,7 +62,7 @@ class Reuse:
     page_bytes: int = 4096
 
     def miss_ratio(self, pages: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The share of accesses that caches of these sizes would have missed, and the standard error of that."""
+        """The miss ratios of caches of these sizes, and their standard errors."""
         parts = []
         for number in range(SAMPLES):
             mine = np.sort(self.distance[self.sample == number])
@@ -72,28 +71,28 @@ class Reuse:
         curves = np.array(parts)
         whole = np.sort(self.distance)
         mean: NDArray[np.float64] = 1 - np.searchsorted(whole, pages, side="left") / max(len(whole), 1)
-        # A sample of everything has no error.
-        known = len(curves) > 1 and self.rate * SAMPLES < 1
-        error = curves.std(axis=0, ddof=1) / math.sqrt(len(curves)) if known else np.zeros(len(pages))
+        # A sample of all pages has no error.
+        has_error = len(curves) > 1 and self.rate * SAMPLES < 1
+        error = curves.std(axis=0, ddof=1) / math.sqrt(len(curves)) if has_error else np.zeros(len(pages))
         return mean, error
 
 
 def reuse(table: ir.Table) -> Reuse | None:
-    """Measures reuse distances of pages, in the order of scheduled time. None if nothing moves data.
+    """Measures reuse distances of pages, in order of scheduled time. None if nothing moves data.
 
-    A kernel: which pages are in the sample is found request by request as they stream by.
+    A kernel: selects the sampled pages request by request, in a stream.
     """
     moved = transfers(table)
     bits = PAGE_BITS
     rows, accesses = _accesses(moved, bits)
-    while accesses > max(MOST_ACCESSES, MOST_OF_A_REQUEST * rows) and bits + COARSER_BITS < 63:
+    while accesses > max(MAX_ACCESSES, MAX_ACCESSES_PER_REQUEST * rows) and bits + COARSER_BITS < 63:
         bits += COARSER_BITS
         _, accesses = _accesses(moved, bits)
     if not accesses:
         return None
-    rate = min(1.0, ACCESSES / accesses)
+    rate = min(1.0, SAMPLED_ACCESSES / accesses)
     limit = math.ceil(rate * 2**HASH_BITS)
-    names = ("scheduled_ns", "place", "source", "extent", "sector", "behind")
+    names = ("scheduled_ns", "place", "source", "extent", "sector", "end_sector")
     batches = (
         batch
         for part in parts(moved, ROWS_AT_ONCE)
@@ -114,22 +113,22 @@ def reuse(table: ir.Table) -> Reuse | None:
 
 
 def _accesses(moved: ir.Table, bits: int) -> tuple[int, int]:
-    """How many requests there are, and accesses to pages of 2^bits sectors."""
-    many = ((moved.behind - 1) >> bits) - (moved.sector >> bits) + 1
-    # As float64, which has room for any sum.
+    """The number of requests, and of accesses to pages of 2^bits sectors."""
+    many = ((moved.end_sector - 1) >> bits) - (moved.sector >> bits) + 1
+    # As float64, which holds any sum.
     found = moved.aggregate(rows=moved.count(), n=many.cast("float64").sum()).to_pyarrow().to_pylist()[0]
     return int(found["rows"]), int(found["n"] or 0)
 
 
 def _sampled(batch: pa.RecordBatch, limit: int, bits: int) -> tuple[NDArray[np.int64], ...]:
-    """Of some requests, a row for each page of the sample that they touch: time, place, source, extent and page."""
-    at, place, source, extent, sector, behind = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
+    """A row for each sampled page that the requests touch: time, place, source, extent and page."""
+    at, place, source, extent, sector, end_sector = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
     first = sector >> bits
-    upto = np.cumsum(((behind - 1) >> bits) - first + 1)
+    upto = np.cumsum(((end_sector - 1) >> bits) - first + 1)
     rows, pages = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for low in range(0, int(upto[-1]) if len(upto) else 0, PAGES_AT_ONCE):
         high = min(low + PAGES_AT_ONCE, int(upto[-1]))
-        # The requests whose pages these are, and how many of the pages are theirs.
+        # The requests of these pages, and the number of pages of each.
         touching = slice(int(np.searchsorted(upto, low, side="right")), int(np.searchsorted(upto, high)) + 1)
         ends = np.minimum(upto[touching], high)
         many = np.diff(ends, prepend=low)
@@ -143,7 +142,7 @@ def _sampled(batch: pa.RecordBatch, limit: int, bits: int) -> tuple[NDArray[np.i
 
 
 def _numbered(page: NDArray[np.int64], extent: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A number for each page of each device, the same for the same."""
+    """Numbers the pages of all devices."""
     if not len(page) or (extent == extent[0]).all():
         return page
     order = np.lexsort((page, extent))
@@ -154,7 +153,7 @@ def _numbered(page: NDArray[np.int64], extent: NDArray[np.int64]) -> NDArray[np.
 
 
 def stack_distances(pages: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The number of different pages between each access and the last one to the same page; infinite for a first."""
+    """The number of distinct pages between each access and the last one to its page; infinite for a first access."""
     n = len(pages)
     if not n:
         return np.empty(0)
@@ -162,15 +161,15 @@ def stack_distances(pages: NDArray[np.int64]) -> NDArray[np.float64]:
     previous = np.full(n, -1)
     same = pages[order][1:] == pages[order][:-1]
     previous[order[1:][same]] = order[:-1][same]
-    # Between i and its previous access p, a page counts at its first access there: where its own previous access is
-    # at p or before. Every access up to p has an earlier previous one as well, so those p + 1 are taken away.
+    # Between i and its previous access p, a page counts at its first access there: the one whose own previous access is
+    # at p or before. Every access up to p also has its previous access at p or before; subtract those p + 1.
     distance: NDArray[np.float64] = _lower_before(previous).astype(np.float64) - (previous + 1)
     distance[previous < 0] = np.inf
     return distance
 
 
 def _lower_before(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each value, how many before it are not larger: merge sort's comparisons, a whole level at a time."""
+    """For each value, how many earlier values are not larger: a merge sort that counts, a whole level at a time."""
     n = len(values)
     found = np.zeros(n, np.int64)
     index = np.arange(n)
@@ -190,7 +189,7 @@ def _lower_before(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _hash(page: NDArray[np.int64], extent: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A number of HASH_BITS bits for each page, as good as random: the finalizer of splitmix64."""
+    """A pseudo-random hash of HASH_BITS bits for each page: the finalizer of splitmix64."""
     mixed = page.astype(np.uint64)
     if len(extent) and extent.any():
         mixed += extent.astype(np.uint64) * np.uint64(EXTENT_FACTOR)

@@ -1,4 +1,4 @@
-"""The series that diagrams tell apart: reads, writes, pushed-back ones of both, and the rest."""
+"""The series of diagrams: reads, writes, pushed-back reads and writes, and others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Series(IntEnum):
-    """To which series a request belongs. Later ones are drawn over earlier ones."""
+    """The series of a request. Later ones are drawn over earlier ones."""
 
     READ = 0
     WRITE = 1
@@ -21,7 +21,7 @@ class Series(IntEnum):
 
     @property
     def title(self) -> str:
-        """As legends call it."""
+        """The name in legends."""
         return _TITLES[self]
 
 
@@ -35,7 +35,7 @@ _TITLES = {
 }
 
 FAILURES = ("error", "short", "corrupt")
-"""Outcomes of requests that were given to the target and went wrong."""
+"""Outcomes of requests that failed on the target."""
 
 
 def series_of(table: ir.Table) -> ir.IntegerColumn:
@@ -59,6 +59,6 @@ def series_of(table: ir.Table) -> ir.IntegerColumn:
 
 
 def operation_of(moved: ir.Table) -> ir.IntegerColumn:
-    """READ or WRITE, as int8, of requests that move data: for what tells of the load, however its requests went."""
+    """READ or WRITE, as int8, of requests that move data: for quantities of the load, whatever the outcome."""
     is_read = moved.is_read if "is_read" in moved.columns else moved["op"] == "read"
     return is_read.ifelse(int(Series.READ), int(Series.WRITE)).cast("int8")

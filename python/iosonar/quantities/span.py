@@ -1,4 +1,4 @@
-"""How many requests, and from when to when."""
+"""The number of requests and the range of their times."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Span:
-    """The extent of a table of requests; times in seconds, those without any request are None.
+    """The extent of a table of requests; times in seconds, None without requests.
 
-    `first_ns` and `last_ns` are the earliest and latest of all times, zero without any.
+    `first_ns` and `last_ns` are the earliest and latest of all times, zero without requests.
     """
 
     requests: int

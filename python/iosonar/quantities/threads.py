@@ -1,4 +1,4 @@
-"""Kernels beside the engine: while some rows are fetched, NumPy works on those before, outside of Python's lock."""
+"""Runs kernels in threads: NumPy releases the GIL, so it works while the engine fetches the next rows."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ THREADS = min(os.cpu_count() or 1, 4)
 
 
 def in_threads(work: Callable[[P], R], parts: Iterable[P]) -> Iterator[R]:
-    """`work` of each part, in their order. No more parts are held than are worked on and the one that is being made."""
+    """`work` of each part, in order. Holds no more parts than are being processed, plus the next one."""
     with ThreadPoolExecutor(THREADS) as threads:
-        begun: deque[Future[R]] = deque()
+        pending: deque[Future[R]] = deque()
         for part in parts:
-            begun.append(threads.submit(work, part))
+            pending.append(threads.submit(work, part))
             del part
-            while len(begun) >= THREADS or (begun and begun[0].done()):
-                yield begun.popleft().result()
-        while begun:
-            yield begun.popleft().result()
+            while len(pending) >= THREADS or (pending and pending[0].done()):
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()

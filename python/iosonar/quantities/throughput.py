@@ -1,4 +1,4 @@
-"""Requests and sectors for each window of time, as demanded and as delivered."""
+"""Requests and sectors for each window of time, as scheduled or as completed."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 N = TypeVar("N", np.int64, np.float64)
 
 DEFAULT_WINDOW_S = 3.0
-LEAST_WINDOWS = 10
+MIN_WINDOWS = 10
 SECTOR_BYTES = 512
-MOST_WINDOWS = 1_200
-"""An hour has so many of the usual ones. More would be narrower than a pixel, and series would hide one another."""
+MAX_WINDOWS = 1_200
+"""An hour has that many of the default ones. More would be narrower than a pixel, and series would hide each other."""
 
-NEARLY = 0.995
-"""The share of a window from which on it reads as a whole one."""
+WHOLE_SHARE = 0.995
+"""A window that is covered to this share counts as whole."""
 
-LEAST_NS, MOST_NS = 1, 1 << 61
+MIN_WINDOW_NS, MAX_WINDOW_NS = 1, 1 << 61
 LONGER_S = (3, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
-"""Windows of long runs; behind the last one, as many days as it takes, doubled."""
+"""Windows of long runs; beyond the last one, it is doubled as often as needed."""
 
 
 @dataclass(frozen=True)
 class Throughput:
     """Counts in consecutive windows of `window_s` seconds.
 
-    `first` is the number of the first window: it begins at `first` × `window_s`. `end_s` is the time of the last event;
-    the window that holds it is partial.
+    `first` is the number of the first window, which begins at `first` × `window_s`. `end_s` is the time of the last
+    event; its window is partial.
     """
 
     window_s: float
@@ -46,49 +46,49 @@ class Throughput:
 
     @property
     def bytes(self) -> dict[Series, NDArray[np.float64]]:
-        """The data that those requests move."""
+        """The bytes that the requests move."""
         return {series: sectors.astype(np.float64) * SECTOR_BYTES for series, sectors in self.sectors.items()}
 
     @property
     def windows(self) -> int:
-        """How many windows there are, the partial one at the end included."""
+        """The number of windows, including the partial one at the end."""
         return len(next(iter(self.requests.values()), ()))
 
     @property
     def edges_s(self) -> NDArray[np.float64]:
-        """The borders of the windows in seconds; the last one is where the events end."""
+        """The borders of the windows in seconds; the last one is the end of the events."""
         edges = (self.first + np.arange(self.windows + 1, dtype=np.float64)) * self.window_s
         edges[-1] = min(edges[-1], max(self.end_s, edges[-2])) if self.windows else 0.0
         return edges
 
     @property
     def whole(self) -> int:
-        """How many of the windows are whole; one that lacks less than can be read off counts as such."""
+        """The number of whole windows; a window with less than a visible part missing counts as whole."""
         covered = self.end_s - (self.first + self.windows - 1) * self.window_s
-        return self.windows if covered >= self.window_s * NEARLY else max(self.windows - 1, 0)
+        return self.windows if covered >= self.window_s * WHOLE_SHARE else max(self.windows - 1, 0)
 
 
-def window_for(duration_s: float, usual_s: float = DEFAULT_WINDOW_S) -> float:
-    """The window for a run of that duration, in seconds: the usual one, so that there are neither few nor very many."""
-    if duration_s > usual_s * MOST_WINDOWS:
-        window = next((each for each in LONGER_S if duration_s <= each * MOST_WINDOWS), LONGER_S[-1])
-        while duration_s > window * MOST_WINDOWS:
+def window_for(duration_s: float, default_s: float = DEFAULT_WINDOW_S) -> float:
+    """The window in seconds for a run of that duration: the default, unless there would be too few or too many."""
+    if duration_s > default_s * MAX_WINDOWS:
+        window = next((each for each in LONGER_S if duration_s <= each * MAX_WINDOWS), LONGER_S[-1])
+        while duration_s > window * MAX_WINDOWS:
             window *= 2
         return float(window)
-    if duration_s >= usual_s * LEAST_WINDOWS or duration_s <= 0:
-        return usual_s
-    most = duration_s / LEAST_WINDOWS
+    if duration_s >= default_s * MIN_WINDOWS or duration_s <= 0:
+        return default_s
+    most = duration_s / MIN_WINDOWS
     power = 10.0 ** np.floor(np.log10(most))
-    return max(float(power * max(step for step in (1, 2, 5) if step * power <= most * (1 + 1e-9))), LEAST_NS / 1e9)
+    return max(float(power * max(step for step in (1, 2, 5) if step * power <= most * (1 + 1e-9))), MIN_WINDOW_NS / 1e9)
 
 
 def throughput(table: ir.Table, at_ns: ir.IntegerColumn, window_s: float) -> Throughput:
-    """Counts requests and their sectors by the time `at_ns`, a column of `table`; null ones don't count."""
-    window_ns = max(round(min(window_s * 1e9, MOST_NS)), LEAST_NS)
+    """Counts requests and their sectors by the time `at_ns`, a column of `table`; skips nulls."""
+    window_ns = max(round(min(window_s * 1e9, MAX_WINDOW_NS)), MIN_WINDOW_NS)
     window_s = window_ns / 1e9
     counted = table.filter(at_ns.notnull())
     grouped = counted.group_by(series=series_of(table), window=divided(at_ns, window_ns)).aggregate(
-        # As float64, which has room for any sum.
+        # As float64, which holds any sum.
         n=counted.count(),
         sectors=counted.sectors.cast("float64").sum(),
         last=at_ns.max(),

@@ -1,4 +1,4 @@
-"""Turns: requests whose sector is lower than their predecessor's. A disk has to seek backwards for them."""
+"""Turns: requests whose sector is lower than their predecessor's, for which a disk must seek backwards."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 ROWS_AT_ONCE = 2_500_000
-"""Requests that are sorted at once; of more, one stretch of time after the other."""
+"""Requests sorted at once; more are processed in segments of time."""
 
 
 @dataclass(frozen=True)
 class Turns:
-    """How many requests, and how many turns among them, in consecutive windows from `first` × `window_s` on."""
+    """The number of requests and of turns in consecutive windows from `first` × `window_s` on."""
 
     window_s: float
     first: int
@@ -32,12 +32,12 @@ class Turns:
 
 
 _Rows = list[NDArray[np.int64]]
-"""Requests by columns: time, place, device, sector, series."""
+"""Columns of requests: time, place, device, sector, series."""
 
 
 @dataclass(frozen=True)
 class _Device:
-    """The requests of one device in a stretch of time: what it begins and ends with."""
+    """The first and last request of a device in a segment of time."""
 
     extent: int
     first_sector: int
@@ -46,13 +46,13 @@ class _Device:
 
 
 _Counted = tuple[NDArray[np.int64], NDArray[np.int64], list[_Device]]
-"""Of a stretch of time: requests and turns in each cell, but for a turn at its beginning, and its devices."""
+"""For a segment of time: requests and turns in each cell, without a turn at its start, and its devices."""
 
 
 def turns(table: ir.Table, order: str, window_s: float) -> Turns:
-    """Counts turns in the order of a time, `scheduled_ns` or `completed_ns`. Each device of each file is on its own.
+    """Counts turns in order of a time, `scheduled_ns` or `completed_ns`, separately for each device of each file.
 
-    Of requests at the same nanosecond, that which stands first in its file is first.
+    Requests at the same nanosecond count in the order of their file.
     """
     moved = transfers(table)
     moved = moved.filter(moved[order].notnull())
@@ -66,7 +66,7 @@ def turns(table: ir.Table, order: str, window_s: float) -> Turns:
     kinds = len(Series)
     rows = moved.select(at=at, place=moved.place, extent=moved.extent, sector=moved.sector, series=operation_of(moved))
 
-    def stretches() -> Iterator[_Rows]:
+    def segments() -> Iterator[_Rows]:
         for low, high in cuts(rows, "at", span["first"], span["last"] + 1, span["n"], ROWS_AT_ONCE):
             found = rows.filter((rows["at"] >= low) & (rows["at"] < high)).to_pyarrow()
             yield [found[name].to_numpy() for name in found.column_names]
@@ -78,14 +78,14 @@ def turns(table: ir.Table, order: str, window_s: float) -> Turns:
         return np.bincount(cell, minlength=count * kinds), np.bincount(turned, minlength=count * kinds), devices
 
     requests, turned = np.zeros(count * kinds, np.int64), np.zeros(count * kinds, np.int64)
-    before: dict[int, int] = {}
-    for found_requests, found_turns, devices in in_threads(counted, stretches()):
+    last_sectors: dict[int, int] = {}
+    for found_requests, found_turns, devices in in_threads(counted, segments()):
         requests += found_requests
         turned += found_turns
         for each in devices:
-            if each.first_sector < before.get(each.extent, each.first_sector):
+            if each.first_sector < last_sectors.get(each.extent, each.first_sector):
                 turned[each.first_cell] += 1
-            before[each.extent] = each.last_sector
+            last_sectors[each.extent] = each.last_sector
     present = [series for series in Series if requests[int(series) :: kinds].any()]
     return Turns(
         window_s,
@@ -96,10 +96,10 @@ def turns(table: ir.Table, order: str, window_s: float) -> Turns:
 
 
 def _by_time(found: _Rows) -> _Rows:
-    """The rows in the order of their times, and of their places where times are equal; the places are left out.
+    """Sorts rows by time, then by place, and drops the places.
 
-    Rows come in stretches that are in the order of their places, and that is close to the order of any of their times:
-    two stable sorts of what is nearly sorted are a tenth of one sort by both.
+    Rows arrive nearly sorted by place and by any of their times: two stable sorts of nearly sorted data take a tenth of
+    the time of one sort by both.
     """
     at, place, *others = found
     found.clear()
@@ -111,7 +111,7 @@ def _by_time(found: _Rows) -> _Rows:
 def _devices(
     extent: NDArray[np.int64], sector: NDArray[np.int64], cell: NDArray[np.int64]
 ) -> tuple[list[_Device], NDArray[np.int64]]:
-    """Each device, and the cells of all turns, among requests in the order of their times."""
+    """Each device, and the cells of all turns, for requests in order of time."""
     if not len(extent):
         return [], cell
     if not (extent == extent[0]).all():

@@ -1,4 +1,4 @@
-"""Whether a quantity stayed within its limit, and where it first did not."""
+"""Checks whether a quantity stayed within a limit, and finds the first violation."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Whether none did."""
+        """Whether no request exceeded the limit."""
         return self.beyond == 0
 
 
 def verdict(table: ir.Table, value_ns: ir.IntegerColumn, at_ns: ir.IntegerColumn, limit_s: float) -> Verdict:
-    """Holds `value_ns` against a limit; `at_ns` is the time that an offender is found at."""
+    """Compares `value_ns` with a limit; `at_ns` is the time reported for a violation."""
     beyond = value_ns > round(min(limit_s * 1e9, 2**62))
     row = (
         table.aggregate(beyond=beyond.sum(), first=at_ns.min(where=beyond), maximum=value_ns.max())

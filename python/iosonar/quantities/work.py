@@ -1,4 +1,4 @@
-"""How much was done, and in which time: throughput of a run as a whole, as the run's own statistics count it."""
+"""Requests, bytes and duration of a whole run, counted as in the run's own statistics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECTOR_BYTES = 512
 
 @dataclass(frozen=True)
 class Work:
-    """Requests, bytes of data, and seconds; 0 seconds if nothing took any time."""
+    """Requests, bytes of data, and seconds; 0 seconds if nothing took time."""
 
     requests: int
     data: int
@@ -21,17 +21,17 @@ class Work:
 
 
 def work(table: ir.Table) -> Work:
-    """What was answered, with or without an error, from the first request's time to the last answer."""
+    """The completed requests, with or without error, from the first request's time to the last completion."""
     return _work(table, table.completed_ns, table.bytes_done)
 
 
 def demand(table: ir.Table) -> Work:
-    """What a load asks for, in the time from its first request to its last."""
+    """The requests of a load, from its first request to its last."""
     return _work(table, table.scheduled_ns, table.sectors.cast("float64") * SECTOR_BYTES)
 
 
 def _work(table: ir.Table, end: ir.IntegerColumn, data: ir.NumericColumn) -> Work:
-    # As floating numbers: exact up to 9 PB, and no overflow beyond 9 EB.
+    # As float64: exact up to 9 PB, and no overflow beyond 9 EB.
     row = (
         table.aggregate(n=end.count(), data=data.cast("float64").sum(), first=table.scheduled_ns.min(), last=end.max())
         .to_pyarrow()

@@ -1,8 +1,8 @@
-"""Working sets: how many different sectors were touched within the last δ, for several δ at once.
+"""Working sets: the number of distinct sectors touched within the last δ, for several δ at once.
 
-The working set at a moment t is the set of all sectors of all requests in [t−δ, t). It is sampled at the borders of
-equal cells of time. A request counts by its own time, to the nanosecond, so that δ may be any, also one that is much
-shorter than a cell.
+The working set at time t is the set of all sectors of all requests in [t−δ, t). It is sampled at the borders of equal
+cells of time. Requests count by their exact time in nanoseconds, so δ may be any duration, even much shorter than a
+cell.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 
 DEFAULT_WINDOWS_S = (1.0, 6.0, 60.0, 600.0, math.inf)
 SAMPLES = 500
-MOST_SAMPLES = 10_000
+MAX_SAMPLES = 10_000
 ROWS_AT_ONCE = 5_000_000
-"""Requests that are held in memory at once; of more, one part of the addresses after the other."""
+"""Requests in memory at once; more are processed in parts of the address space."""
 
 ROWS_IN_CACHE = 600_000
-"""Requests that the kernel takes at once: twice as fast as all of them together."""
+"""Requests that the kernel processes at once, which is twice as fast as all of them together."""
 
 EXACT_FLOATS = 2.0**53
-"""Up to here float64 adds whole numbers without rounding."""
+"""Up to here float64 adds integers exactly."""
 
 Requests = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
-"""The first address of each, that behind its last, and its time in ns."""
+"""For each request its first address, the address after its last, and its time in ns."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells of time: `count` of `step_ns` nanoseconds from `first` × `step_ns` on."""
+    """`count` cells of time of `step_ns` nanoseconds each, from `first` × `step_ns` on."""
 
     step_ns: int
     first: int
@@ -50,7 +50,7 @@ class Grid:
 
     @property
     def start_ns(self) -> int:
-        """Where the first cell begins."""
+        """The start of the first cell."""
         return self.first * self.step_ns
 
     @property
@@ -59,15 +59,15 @@ class Grid:
         return (self.first + 1 + np.arange(self.count, dtype=np.float64)) * self.step_ns / 1e9
 
     def cell(self, at_ns: ir.IntegerColumn) -> ir.IntegerColumn:
-        """The number of the cell that a time lies in."""
+        """The cell of a time."""
         return divided(at_ns - self.start_ns, self.step_ns).cast("int32")
 
     def left(self, at_ns: ir.IntegerColumn) -> ir.IntegerColumn:
-        """How many nanoseconds its cell began before a time."""
+        """The time since the start of its cell, in ns."""
         return remainder(at_ns - self.start_ns, self.step_ns)
 
     def unfilled(self, window_ns: int | None) -> int:
-        """At how many ends of cells, from the first on, a window has not yet passed."""
+        """The number of samples at the start before which the window has not yet passed."""
         if window_ns is None or window_ns >= self.count * self.step_ns:
             return 0
         return -(-window_ns // self.step_ns) - 1
@@ -80,23 +80,23 @@ def nanoseconds(window_s: float) -> int | None:
 
 @dataclass(frozen=True)
 class WorkingSets:
-    """Sizes in sectors at the sample times, for each window; a window longer than what passed is not a number."""
+    """Sizes in sectors at the sample times, for each window; NaN while the window has not yet passed."""
 
     grid: Grid
     sectors: dict[float, NDArray[np.float64]]
 
 
 def grid_for(first_ns: int, last_ns: int, windows_s: Sequence[float]) -> Grid:
-    """Cells for a stretch of time: enough for a smooth line, and no more than can be drawn.
+    """Cells for a range of time: enough for a smooth line, and no more than can be drawn.
 
-    The shortest window is a whole number of cells, or a cell a whole number of such windows, where that can be.
+    If possible, the shortest window is a whole number of cells, or a cell a whole number of shortest windows.
     """
     length = max(last_ns - first_ns, 1)
     shortest = min((window for each in windows_s if (window := nanoseconds(each)) is not None), default=length)
     shortest = min(shortest, length)
     cells = max(-(-SAMPLES * shortest // length), 1)
     step = max(shortest // next((many for many in range(cells, 2 * cells) if shortest % many == 0), cells), 1)
-    step *= -(-length // step // MOST_SAMPLES) or 1
+    step *= -(-length // step // MAX_SAMPLES) or 1
     first = first_ns // step
     return Grid(step, first, last_ns // step - first + 1)
 
@@ -132,15 +132,15 @@ def _sampled(requests: Requests, grid: Grid, windows: Sequence[int | None]) -> N
 
 
 def by_cells(found: Pieces, count: int, windows: Sequence[int]) -> NDArray[np.int64]:
-    """The size of each window (in cells) at the end of each of `count` cells: where windows are whole cells.
+    """The size of each window (in cells) at the end of each of `count` cells, for windows of whole cells.
 
     A piece that is touched in cell i, and next in cell j, is in a window of w cells at the ends of the cells from i to
-    min(j, i + w) − 1. So it adds its length at i and takes it away at min(j, i + w). Which of the two that is depends
-    only on which windows are shorter than j − i: two histograms over (cell, that class) serve all windows.
+    min(j, i + w) − 1. So add its length at i and subtract it at min(j, i + w). Which of the two that is depends only on
+    which windows are shorter than j − i: two histograms over (cell, that class) serve all windows.
     """
     order = np.argsort(windows)
     ascending = np.asarray(windows)[order]
-    # Of the pieces in class k, the next touch comes later than the k shortest windows.
+    # The next touch of a piece of class k is later than the k shortest windows.
     gap = found.next - found.cell
     class_ = np.searchsorted(ascending, gap, side="left").astype(np.int64)
     classes = len(windows) + 1
@@ -158,12 +158,12 @@ def by_cells(found: Pieces, count: int, windows: Sequence[int]) -> NDArray[np.in
 
 
 def by_times(found: Pieces, at: NDArray[np.int64], grid: Grid, windows: Sequence[int | None]) -> NDArray[np.int64]:
-    """The same for windows of any length; the `cell` and `next` of a piece are places in the ascending times `at`.
+    """The same for windows of any length; `cell` and `next` of a piece are indices into the ascending times `at`.
 
     A piece that is touched at t, and next at u, is in a window δ that ends at T if t < T ≤ min(u, t + δ).
     """
     touched = at - grid.start_ns
-    # Of a time, the number of the first sample after it; the samples up to it are those before that one.
+    # For each time, the number of the first sample after it; all samples up to it are before that one.
     after = np.append(touched // grid.step_ns, grid.count)
     next_ = np.where(found.next == NEVER, len(at), found.next)
     begins = after[found.cell]
@@ -180,27 +180,27 @@ def by_times(found: Pieces, at: NDArray[np.int64], grid: Grid, windows: Sequence
 
 
 def _sums(places: NDArray[np.int64], lengths: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """For each place, the sum of its lengths."""
+    """The sum of lengths for each place."""
     weights = lengths.astype(np.float64)
     if weights.sum() < EXACT_FLOATS:
         return np.bincount(places, weights, count).astype(np.int64)
-    # Overflows of these sums undo each other, as a working set itself is no larger than the device.
+    # Overflows of these sums cancel out, as a working set is no larger than the device.
     sums = np.zeros(count, np.int64)
     np.add.at(sums, places, lengths)
     return sums
 
 
 def _requests_of(part: Part, moved: ir.Table) -> Requests:
-    """All requests of a part, as far as they lie within it."""
+    """All requests of a part, clipped to it."""
     within = part.within(moved)
     rows = within.select(
-        extent=within.extent, sector=within.sector, behind=within.behind, at=within.scheduled_ns
+        extent=within.extent, sector=within.sector, end_sector=within.end_sector, at=within.scheduled_ns
     ).to_pyarrow()
     return (*part.addresses(rows), rows["at"].to_numpy())
 
 
 def _slices(begin: NDArray[np.int64], end: NDArray[np.int64], at: NDArray[np.int64]) -> Iterator[Requests]:
-    """The same requests by ranges of addresses that are small enough for the processor's caches."""
+    """Splits the requests into ranges of addresses that fit into the processor's caches."""
     if not len(begin):
         return
     many = math.ceil(len(begin) / ROWS_IN_CACHE)

@@ -1,4 +1,4 @@
-"""Compares groups of runs: what changed, with which confidence, in sentences, numbers and diagrams."""
+"""Compares groups of runs: changes with confidence intervals, in sentences, numbers and diagrams."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from iosonar.errors import UserError
 from iosonar.figures.model import Severity
 from iosonar.quantities.blocks import Blocks, blocks, rates
 from iosonar.quantities.difference import (
-    LEAST_RUNS,
+    MIN_RUNS,
     SHARES,
     THROUGHPUT,
     Difference,
@@ -29,10 +29,10 @@ from iosonar.quantities.difference import (
 )
 from iosonar.quantities.pairs import Pairs, pairs
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
-from iosonar.report.settings import Of, Setting, differing
+from iosonar.report.settings import Scope, Setting, differing
 from iosonar.table import Kind
 
-OUTSIDE_STORAGE = (Of.MACHINE, Of.OPTION)
+OUTSIDE_STORAGE = (Scope.MACHINE, Scope.OPTION)
 """Settings outside the storage. If they differ, they may explain the difference in latency."""
 
 LOAD_OPTIONS = ("asap", "closed", "reads_only")
@@ -40,11 +40,11 @@ LOAD_OPTIONS = ("asap", "closed", "reads_only")
 
 
 @dataclass(frozen=True)
-class Against:
-    """One side compared with the first."""
+class SideComparison:
+    """The comparison of one side with the first."""
 
     side: Side
-    found: list[Difference]
+    differences: list[Difference]
     throughput: RateDifference | None
     pairing: Pairing
     pairs: Pairs | None
@@ -54,17 +54,17 @@ class Against:
     fakes: tuple[str, ...]
     """Runs of either side that did no I/O."""
     settings: tuple[Setting, ...] = ()
-    """What else differs between the runs of both."""
+    """Settings that differ between the runs of both sides."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All sides, and each but the first compared with it."""
+    """All sides, and the comparison of each with the first."""
 
     sides: tuple[Side, ...]
-    against: tuple[Against, ...]
+    against: tuple[SideComparison, ...]
     settings: tuple[Setting, ...] = ()
-    """What differs between the runs beside their results."""
+    """Settings that differ between the runs."""
 
 
 def compare(sides: Sequence[Side]) -> Comparison:
@@ -77,18 +77,22 @@ def compare(sides: Sequence[Side]) -> Comparison:
     high = max(side.study.span.last_scheduled_ns or 0 for side in sides)
     first = sides[0]
     cut = {side.letter: _blocks(side, low, high) for side in sides}
-    answers = {side.letter: _rates(side) for side in sides}
+    rates_of = {side.letter: _rates(side) for side in sides}
     settings = differing(sides)
     against = []
     for side in sides[1:]:
-        same_load, same = _pairing(first, side)
-        matched = pairs(*_on_one_engine(first, side)) if same is Pairing.PAIRED else None
-        found = [_exact(one, first, side) for one in differences(cut[first.letter], cut[side.letter], same)]
-        answered = rate_difference(answers[first.letter], answers[side.letter], same)
-        unfaithful = tuple(run for each in (first, side) for run, grade in _missed(each) if grade[0] is Severity.BAD)
-        fakes = tuple(name for each in (first, side) for name, _ in _faked(each))
-        mine = tuple(setting for setting in settings if setting.differs(first.letter, side.letter))
-        against.append(Against(side, found, answered, same, matched, same_load, unfaithful, fakes, mine))
+        same_load, pairing = _pairing(first, side)
+        matched = pairs(*_on_one_engine(first, side)) if pairing is Pairing.PAIRED else None
+        found = [_exact(one, first, side) for one in differences(cut[first.letter], cut[side.letter], pairing)]
+        throughput = rate_difference(rates_of[first.letter], rates_of[side.letter], pairing)
+        unfaithful = tuple(
+            run for each in (first, side) for run, grade in _unfaithful_runs(each) if grade[0] is Severity.BAD
+        )
+        fakes = tuple(name for each in (first, side) for name, _ in _fake_runs(each))
+        own_settings = tuple(setting for setting in settings if setting.differs(first.letter, side.letter))
+        against.append(
+            SideComparison(side, found, throughput, pairing, matched, same_load, unfaithful, fakes, own_settings)
+        )
     return Comparison(tuple(sides), tuple(against), settings)
 
 
@@ -104,7 +108,7 @@ def refuse_loads(sides: Sequence[Side]) -> None:
 
 
 def _exact(one: Difference, a: Side, b: Side) -> Difference:
-    """The same with the percentiles that all other places show: those of the comparison are interpolated in bins."""
+    """Replaces the percentiles, which the comparison interpolates in bins, by those that other diagrams show."""
     values = [side.study.pooled(LATENCY) for side in (a, b)]
     share = SHARES.get(one.metric)
     a_ns, b_ns = (each.mean if share is None else each.quantile(share) for each in values)
@@ -131,22 +135,22 @@ def _rates(side: Side) -> list[NDArray[np.float64]]:
 
 
 def _pairing(a: Side, b: Side) -> tuple[bool, Pairing]:
-    """Whether all runs replayed the same load (its requests, by their extent, in the same way), and their pairing."""
+    """Whether all runs replayed the same load (same requests and extent) in the same way, and their pairing."""
 
-    def what(side: Side) -> set[tuple[str, ...]]:
+    def loads(side: Side) -> set[tuple[str, ...]]:
         found = set()
         for file in side.study.requests.files:
             options = file.run.get("options") or {}
             span = dict(file.footer.get("span") or {})
             if options.get("closed"):
-                # In a closed loop the storage makes the times.
+                # In a closed loop the storage determines the times.
                 span = {name: span[name] for name in span if not name.endswith("_ns")}
             ways = (str(options.get(name) or "") for name in ("speedup", *LOAD_OPTIONS))
             found.add((str(span), str(file.footer.get("counts")), *ways) if span else ())
         return found
 
-    same = what(a) == what(b) and len(what(a)) == 1 and what(a) != {()}
-    # Where the storage makes the times, the same moment is not the same request.
+    same = loads(a) == loads(b) and len(loads(a)) == 1 and loads(a) != {()}
+    # If the storage determines the times, the same time is not the same request.
     closed = any(file.option("closed") for side in (a, b) for file in side.study.requests.files)
     return same, Pairing.PAIRED if same and not closed else Pairing.UNPAIRED
 
@@ -157,21 +161,21 @@ def _on_one_engine(a: Side, b: Side) -> tuple[Any, Any]:
     table = b.study.requests.table
     columns = table.filter(table.latency_ns.notnull()).select("request", "iteration", "latency_ns")
     name = f"side_{b.letter}"
-    # Ibis' own way, create_table, fails with DuckDB 2.0.
+    # Not by Ibis's create_table, which fails with DuckDB 2.0.
     engine.con.register(name, columns.to_pyarrow())
     return a.study.requests.table, engine.table(name)
 
 
-def side_in_words(side: Side) -> str:
-    """How many runs and requests it holds."""
+def describe_side(side: Side) -> str:
+    """The name of a side, and its numbers of runs and requests."""
     return f"{side.name}: {units.counted(side.runs, 'run')}, {units.requests(side.study.span.requests)}"
 
 
 def sentences(compared: Comparison) -> Iterator[Banner]:
-    """The findings as sentences; doubts about the runs come first."""
+    """The findings as sentences, after doubts about the runs."""
     for side in compared.sides:
         names: dict[str, list[str]] = {}
-        for name, why in _faked(side):
+        for name, why in _fake_runs(side):
             names.setdefault(why, []).append(name)
         for why, of in names.items():
             yield Banner(
@@ -189,11 +193,11 @@ def sentences(compared: Comparison) -> Iterator[Banner]:
                 f"{each.side.letter} against {first.letter}, different loads:",
             )
         few = min(first.runs, each.side.runs)
-        if few < LEAST_RUNS:
+        if few < MIN_RUNS:
             yield Banner(
                 Severity.WARNING,
                 f"{units.counted(few, 'run')} per side cannot separate a difference of the storage from chance; use at "
-                f"least {LEAST_RUNS} runs per side. The numbers below describe these runs only.",
+                f"least {MIN_RUNS} runs per side. The numbers below describe these runs only.",
                 f"{each.side.letter} against {first.letter}: no claim.",
             )
         else:
@@ -213,15 +217,15 @@ def _and(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _faked(side: Side) -> Iterator[tuple[str, str]]:
+def _fake_runs(side: Side) -> Iterator[tuple[str, str]]:
     """The runs of a side that did no I/O, with the reason from their footers."""
     for file in side.study.requests.files:
         if fake := file.run.get("fake"):
             yield f"{file.name} of {side.letter}", str(fake).removeprefix("FAKE RESULT: ")
 
 
-def _missed(side: Side) -> Iterator[tuple[str, tuple[Severity, str]]]:
-    """The runs of a side that missed their times, with their grade."""
+def _unfaithful_runs(side: Side) -> Iterator[tuple[str, tuple[Severity, str]]]:
+    """The runs of a side that were not faithful, with their grade."""
     for index, file in enumerate(side.study.requests.files):
         found = fidelity_of(side.study, index, file)
         if found is None or not found.requests or file.option("asap"):
@@ -232,18 +236,18 @@ def _missed(side: Side) -> Iterator[tuple[str, tuple[Severity, str]]]:
 
 
 def _fidelity(sides: Sequence[Side]) -> Iterator[Banner]:
-    """Which runs missed their times, the worst grade first: those of one grade in one sentence."""
-    missed: dict[tuple[Severity, str], list[str]] = {}
+    """The runs that were not faithful, the worst grade first; one sentence for each grade."""
+    by_grade: dict[tuple[Severity, str], list[str]] = {}
     for side in sides:
-        for said, grade in _missed(side):
-            missed.setdefault(grade, []).append(said)
-    for (severity, words), runs in sorted(missed.items(), key=lambda each: each[0][0] is not Severity.BAD):
+        for run, grade in _unfaithful_runs(side):
+            by_grade.setdefault(grade, []).append(run)
+    for (severity, words), runs in sorted(by_grade.items(), key=lambda each: each[0][0] is not Severity.BAD):
         text = f"{', '.join(runs)}. The difference may come from the replay, not from the storage."
         yield Banner(severity, text, f"Replay {words}:")
 
 
 def _settings(compared: Comparison) -> Iterator[Banner]:
-    """What differs beside the results: within each side, then between the sides."""
+    """Settings that differ: within each side, then between the sides."""
     letters = [side.letter for side in compared.sides]
     for letter in letters:
         mixed = [setting.text(letter) for setting in compared.settings if setting.differs(letter)]
@@ -252,37 +256,37 @@ def _settings(compared: Comparison) -> Iterator[Banner]:
             yield Banner(Severity.WARNING, text, f"The runs of {letter} differ in:")
     between = [setting for setting in compared.settings if len({setting.values[letter] for letter in letters}) > 1]
     if between:
-        said = "; ".join(setting.text(*letters) for setting in between)
-        hedge = any(setting.of in OUTSIDE_STORAGE for setting in between)
+        text = "; ".join(setting.text(*letters) for setting in between)
+        hedge = any(setting.scope in OUTSIDE_STORAGE for setting in between)
         more = " The difference in latency may come from these, not from the storage." if hedge else ""
         severity = Severity.WARNING if hedge else Severity.NEUTRAL
-        yield Banner(severity, f"{said}.{more}", f"{' and '.join(letters)} differ in:")
+        yield Banner(severity, f"{text}.{more}", f"{' and '.join(letters)} differ in:")
 
 
-def _claims(each: Against, first: Side) -> Banner:
+def _claims(each: SideComparison, first: Side) -> Banner:
     head = f"{each.side.letter} against {first.letter}:"
     by: dict[Finding, list[Difference | RateDifference]] = {
-        finding: [one for one in each.found if one.finding is finding] for finding in Finding
+        finding: [one for one in each.differences if one.finding is finding] for finding in Finding
     }
     if each.throughput:
         by[each.throughput.finding].append(each.throughput)
-    said = [
+    claims = [
         f"{word} at {', '.join(f'{metric_of(one)} ({change_text(one.change)})' for one in by[finding])}"
         for finding, word in ((Finding.SLOWER, "slower"), (Finding.FASTER, "faster"))
         if by[finding]
     ]
-    if not said:
+    if not claims:
         return Banner(Severity.NEUTRAL, "no significant difference.", head)
     rest = [metric_of(one) for one in by[Finding.NONE]]
     more = f"; no significant difference at {', '.join(rest)}" if rest else ""
     if doubts := doubts_of(each):
-        text = f"measured {'; '.join(said)}{more}. No verdict on the storage: {' and '.join(doubts)}."
+        text = f"measured {'; '.join(claims)}{more}. No verdict on the storage: {' and '.join(doubts)}."
         return Banner(Severity.WARNING, text, head)
     severity = Severity.BAD if by[Finding.SLOWER] else Severity.GOOD
-    return Banner(severity, f"{'; '.join(said)}{more}.", head)
+    return Banner(severity, f"{'; '.join(claims)}{more}.", head)
 
 
-def doubts_of(each: Against) -> list[str]:
+def doubts_of(each: SideComparison) -> list[str]:
     """Reasons why a difference may not come from the storage."""
     return [
         *(["a result is fake"] if each.fakes else []),
@@ -292,25 +296,25 @@ def doubts_of(each: Against) -> list[str]:
     ]
 
 
-def _doubtful(each: Against) -> list[str]:
-    """Settings that differ and are not the storage's own."""
-    return [setting.name for setting in each.settings if setting.of in OUTSIDE_STORAGE]
+def _doubtful(each: SideComparison) -> list[str]:
+    """Settings outside the storage that differ."""
+    return [setting.name for setting in each.settings if setting.scope in OUTSIDE_STORAGE]
 
 
 def metric_of(one: Difference | RateDifference) -> str:
-    """Its name, as conditions have it."""
+    """The name of the metric, as in conditions."""
     return one.metric if isinstance(one, Difference) else THROUGHPUT
 
 
 def change_text(change: float) -> str:
-    """+12.3 %."""
+    """A relative change, for people: +12.3 %."""
     return units.change(change)
 
 
-def rows(each: Against) -> tuple[tuple[str, ...], ...]:
-    """The numbers of one comparison."""
+def rows(each: SideComparison) -> tuple[tuple[str, ...], ...]:
+    """The table rows of one comparison."""
     values: list[tuple[Difference | RateDifference, str, str]] = [
-        (one, units.span(one.a_ns / 1e9), units.span(one.b_ns / 1e9)) for one in each.found
+        (one, units.span(one.a_ns / 1e9), units.span(one.b_ns / 1e9)) for one in each.differences
     ]
     if rate := each.throughput:
         values.append((rate, f"{units.count(rate.a_per_s)} IO/s", f"{units.count(rate.b_per_s)} IO/s"))
@@ -327,7 +331,7 @@ def rows(each: Against) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def columns(each: Against, first: Side) -> tuple[str, ...]:
+def columns(each: SideComparison, first: Side) -> tuple[str, ...]:
     """The header of these rows."""
     return ("", first.letter, each.side.letter, "change", "95 % interval", "finding")
 
@@ -339,7 +343,7 @@ def page_of(compared: Comparison) -> Page:
         Table(f"{each.side.letter} against {first.letter}, {each.pairing}", columns(each, first), rows(each))
         for each in compared.against
     )
-    drawn = [each for each in (changes({a.side.letter: a.found for a in compared.against}, sides),) if each]
+    drawn = [each for each in (changes({a.side.letter: a.differences for a in compared.against}, sides),) if each]
     figures = (curves(sides), *drawn)
     percentiles = (over_time(sides, 0.5, "p50"), over_time(sides, 0.99, "p99"))
     timed = (*(figure for figure in percentiles if figure), delivered(sides))
@@ -357,7 +361,7 @@ def page_of(compared: Comparison) -> Page:
             f"{change_text(one.low)} … {change_text(one.high)}",
         )
         for each in compared.against
-        for one in each.found
+        for one in each.differences
         if one.metric in ("p50", "p99", "mean")
     )
     facts = tuple((side.letter, file.path) for side in sides for file in side.study.requests.files)

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from enum import Enum
 
 from iosonar.errors import UsageError
-from iosonar.quantities.difference import LEAST_RUNS, METRICS, THROUGHPUT, Difference, Finding, RateDifference
-from iosonar.report.compare import Against, change_text, metric_of
+from iosonar.quantities.difference import METRICS, MIN_RUNS, THROUGHPUT, Difference, Finding, RateDifference
+from iosonar.report.compare import SideComparison, change_text, metric_of
 
 CONDITION = re.compile(r"\s*(?P<metric>[a-z0-9.]+)\s*(?P<than>[<>])\s*(?P<limit>[+-]?\d+(\.\d+)?)\s*%\s*")
 
 
 @dataclass(frozen=True)
 class Condition:
-    """What fails a comparison: a change of a metric above or below a limit (a share: 0.1 is +10 %)."""
+    """A condition that fails a comparison: a change of a metric above or below a limit (0.1 is +10 %)."""
 
     text: str
     metric: str
@@ -24,7 +24,7 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """From `p99 > +10%`."""
+        """Parses `p99 > +10%`."""
         found = CONDITION.fullmatch(text)
         if found is None or found["metric"] not in (*METRICS, THROUGHPUT):
             raise UsageError(
@@ -39,14 +39,14 @@ class Condition:
 
 
 class Outcome(Enum):
-    """What became of a condition."""
+    """The outcome of a condition."""
 
     HOLDS = "holds"
-    """All of the interval is beyond the limit."""
+    """The whole interval is beyond the limit."""
     NOT_SHOWN = "is not significant"
-    """The limit lies within the interval."""
+    """The limit is within the interval."""
     FAILS = "does not hold"
-    """None of the interval is beyond the limit."""
+    """No part of the interval is beyond the limit."""
     UNDECIDED = "is undecided"
 
 
@@ -58,10 +58,10 @@ class Judgement:
     why: str
 
 
-def judged(condition: Condition, each: Against) -> Judgement:
-    """Whether a condition holds for a side: the interval of the change is held against the condition's limit."""
+def judge(condition: Condition, each: SideComparison) -> Judgement:
+    """Compares the interval of a side's change with the condition's limit."""
     one: Difference | RateDifference | None = next(
-        (one for one in (*each.found, each.throughput) if one and metric_of(one) == condition.metric), None
+        (one for one in (*each.differences, each.throughput) if one and metric_of(one) == condition.metric), None
     )
     why = _undecided(condition, each, one)
     if one is None or why:
@@ -73,12 +73,12 @@ def judged(condition: Condition, each: Against) -> Judgement:
     )
 
 
-def _undecided(condition: Condition, each: Against, one: Difference | RateDifference | None) -> str:
-    """Why the numbers decide nothing; empty if they do."""
+def _undecided(condition: Condition, each: SideComparison, one: Difference | RateDifference | None) -> str:
+    """Why the condition is undecided; empty if it is decided."""
     if one is None:
         return f"too few requests for {condition.metric}"
     if one.finding is Finding.TOO_FEW_RUNS:
-        return f"too few runs, use at least {LEAST_RUNS} per side"
+        return f"too few runs, use at least {MIN_RUNS} per side"
     if each.fakes:
         return f"fake results: {', '.join(each.fakes)}"
     if each.unfaithful:

@@ -11,7 +11,7 @@ from iosonar.figures.palette import Theme
 
 
 class ReportFormat(StrEnum):
-    """One page, or the types of pictures."""
+    """A page, or a type of picture."""
 
     HTML = "html"
     PNG = "png"
@@ -20,18 +20,18 @@ class ReportFormat(StrEnum):
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Where a report goes, in which format and theme."""
+    """Folder, format and theme of a report."""
 
     folder: Path
     format: ReportFormat = ReportFormat.HTML
     theme: Theme | None = None
     data: DataFormat | None = None
-    """Also write the numbers behind each diagram."""
+    """Also write the data of each diagram, in this format."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """The files of one diagram, or the reason why there are none."""
+    """The files of a diagram, or the reason why it has none."""
 
     name: str
     paths: tuple[Path, ...]

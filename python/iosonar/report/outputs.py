@@ -15,15 +15,15 @@ from iosonar.text import shown
 
 
 def make_folder(folder: Path) -> None:
-    """Makes the folder, if it is missing."""
+    """Creates the folder if it is missing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        raise _trouble(folder, error) from error
+        raise _write_error(folder, error) from error
 
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
-    """Writes a file atomically and replaces an earlier one."""
+    """Writes a file atomically, replacing an earlier one."""
     _refuse_input(path)
     with _unfinished(path) as unfinished:
         _refuse_other_kinds(path)
@@ -33,30 +33,30 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
 
 @contextmanager
 def destination(path: Path, *, overwrite: bool) -> Iterator[Path]:
-    """What to write to, by opening it again, so that it becomes the file that the user named.
+    """A path to open for writing; its content becomes the file that the user named.
 
-    A file that is there already is left alone, unless it may be overwritten. Pipes and devices are written to.
+    An existing file is an error without `overwrite`. Pipes and devices are written to directly.
     """
     try:
         kind = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         kind = None
     except (OSError, ValueError) as error:
-        raise _trouble(path, error) from error
+        raise _write_error(path, error) from error
     if kind is not None and (stat.S_ISCHR(kind) or stat.S_ISFIFO(kind)):
         try:
             number = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         except OSError as error:
-            raise _trouble(path, error) from error
+            raise _write_error(path, error) from error
         try:
             yield Path(f"/proc/self/fd/{number}")
         finally:
             os.close(number)
         return
     if kind is None and path.is_symlink():
-        raise UserError(f"can't write {shown(path)}: it is a dangling symlink")
+        raise UserError(f"cannot write {shown(path)}: it is a dangling symlink")
     _refuse_input(path)
-    # The link stays, what it leads to is replaced.
+    # A symlink stays; its target is replaced.
     final = Path(os.path.realpath(path))
     _refuse_other_kinds(final, path)
     if kind is not None and not overwrite:
@@ -71,12 +71,12 @@ def destination(path: Path, *, overwrite: bool) -> Iterator[Path]:
             unfinished.replace(final)
             return
         try:
-            # Unlike a renaming, it does not replace what appeared meanwhile.
+            # Unlike rename, link does not replace a file that appeared in the meantime.
             final.hardlink_to(unfinished)
         except FileExistsError as error:
             raise _exists(path) from error
         except OSError:
-            # Not every file system has links.
+            # Not every file system has hard links.
             unfinished.replace(final)
 
 
@@ -90,27 +90,27 @@ def _refuse_input(path: Path) -> None:
 
 
 def _refuse_other_kinds(path: Path, given: Path | None = None) -> None:
-    """A renaming would put a file in the place of a device or a pipe."""
+    """A rename would replace a device or a pipe by a file."""
     try:
         kind = path.lstat().st_mode
     except FileNotFoundError:
         return
     if stat.S_ISDIR(kind):
-        raise UserError(f"can't write {shown(given or path)}: Is a directory")
+        raise UserError(f"cannot write {shown(given or path)}: Is a directory")
     if not (stat.S_ISREG(kind) or stat.S_ISLNK(kind)):
-        raise UserError(f"can't write {shown(given or path)}: not a regular file")
+        raise UserError(f"cannot write {shown(given or path)}: not a regular file")
 
 
 @contextmanager
 def _unfinished(path: Path, folder: Path | None = None) -> Iterator[Path]:
-    """A hidden name beside the final one; what is there under it goes away in the end."""
+    """A hidden name in the folder of the final one; a file of that name is removed at the end."""
     unfinished = (folder or path.parent) / f".iosonar-{os.urandom(6).hex()}.unfinished{path.suffix[:20]}"
     remove = cleanup.add(lambda: _remove(unfinished))
     try:
         yield unfinished
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) or "null" in str(error):
-            raise _trouble(path, error) from error
+            raise _write_error(path, error) from error
         raise
     finally:
         remove()
@@ -121,5 +121,5 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _trouble(path: Path, error: OSError | ValueError) -> UserError:
-    return UserError(f"can't write {shown(path)}: {getattr(error, 'strerror', None) or error}")
+def _write_error(path: Path, error: OSError | ValueError) -> UserError:
+    return UserError(f"cannot write {shown(path)}: {getattr(error, 'strerror', None) or error}")

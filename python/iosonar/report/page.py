@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 CODE = re.compile("`([^`]+)`")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-"""An option: no line breaks inside of it."""
+"""A command-line option, in which no line may break."""
 UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h|d|[kMGTPE]?B|[KMGTPE]iB|IO)\b|%)")
-"""The space between a number and its unit, where no line is to be broken."""
+"""The space between a number and its unit, at which no line may break."""
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -74,7 +74,7 @@ class Summary:
     tables: tuple[Table, ...] = ()
     checks: tuple[Banner, ...] = ()
     inconclusive: tuple[Banner, ...] = ()
-    """Checks that mean nothing if the replay missed its times; `doubt` is the reason."""
+    """Checks that say nothing about the device if the replay was not faithful; `doubt` is the reason."""
     doubt: str = ""
     about: str = "Files"
     """The heading of the facts."""
@@ -83,7 +83,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: diagrams that belong together."""
+    """A section of the page: related diagrams."""
 
     id: str
     title: str
@@ -93,7 +93,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """All of a page."""
+    """The content of a page."""
 
     summary: Summary
     sections: tuple[Section, ...]
@@ -110,7 +110,7 @@ class _Row:
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _FigureView:
     """A figure in the form that the template needs."""
 
     figure: Figure
@@ -123,36 +123,36 @@ class _Shown:
 
 
 def write_page(page: Page, path: Path, theme: Theme | None) -> None:
-    """Writes it; without a theme the page has that of its reader's system."""
+    """Writes a page; without a theme it follows the reader's system."""
     path.write_text(render(page, theme), encoding="utf-8")
 
 
 def render(page: Page, theme: Theme | None) -> str:
-    """The whole page as HTML."""
+    """Renders a page as HTML."""
     import bokeh
     from bokeh.resources import Resources
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     plots: dict[str, Any] = {}
-    drawer, described = Plots(), []
+    drawer, descriptions = Plots(), []
     for section in page.sections:
         for figure in section.figures:
-            plots[figure.name], what = drawer.draw(figure)
-            described.append(what)
+            plots[figure.name], description = drawer.draw(figure)
+            descriptions.append(description)
     script, divs = _components(plots) if plots else ("", {})
-    # Only the core of the library: neither widgets, nor tables, nor formulas.
+    # Only Bokeh's core: no widgets, tables or formulas.
     library = Resources(mode="inline", components=["bokeh"], minified=True).render_js() if plots else ""
     sections = [
         {
             "id": section.id,
             "title": section.title,
             "about": section.about,
-            "figures": [_shown(figure, divs[figure.name]) for figure in section.figures],
+            "figures": [_view(figure, divs[figure.name]) for figure in section.figures],
         }
         for section in page.sections
         if section.figures
     ]
-    about = {"figures": described, "palettes": {theme.value: _palette(PALETTES[theme]) for theme in Theme}}
+    about = {"figures": descriptions, "palettes": {theme.value: _palette(PALETTES[theme]) for theme in Theme}}
     environment = Environment(loader=FileSystemLoader(ASSETS), autoescape=True, undefined=StrictUndefined)
     environment.filters["prose"] = prose
     text: str = environment.get_template("page.html").render(
@@ -171,7 +171,7 @@ def render(page: Page, theme: Theme | None) -> str:
 
 
 def prose(text: str) -> Markup:
-    """A sentence as HTML: commands stand between backticks; numbers stay with their units."""
+    """A sentence as HTML: text in backticks becomes code, and numbers stay with their units."""
     from markupsafe import Markup, escape
 
     html = CODE.sub(r"<code>\1</code>", OPTION.sub(r'<span class="option">\g<0></span>', str(escape(text))))
@@ -179,15 +179,15 @@ def prose(text: str) -> Markup:
 
 
 def _components(plots: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    """The plots as one script, and an element for each."""
+    """The plots as one script, and an HTML element for each."""
     from bokeh.document import Document
     from bokeh.embed import components
     from bokeh.settings import settings
 
-    # The library's checks are for who writes plots by hand; they go through all of them.
+    # Bokeh's validation is for plots written by hand; it traverses all of them.
     settings.perform_document_validation = False
     document = Document()
-    # Otherwise the library goes through all plots again with each that it adds.
+    # Without this, Bokeh traverses all plots each time it adds one.
     with document.models.freeze():
         for plot in plots.values():
             document.add_root(plot)
@@ -195,15 +195,15 @@ def _components(plots: dict[str, Any]) -> tuple[str, dict[str, str]]:
     return found
 
 
-def _shown(figure: Figure, div: str) -> _Shown:
+def _view(figure: Figure, div: str) -> _FigureView:
     labels = {part.label for layer in figure.layers if isinstance(layer, Cloud) for part in layer.parts}
     lines = {layer.label for layer in figure.layers if isinstance(layer, Line | Steps)}
-    own = (NoteKind.VERDICT, NoteKind.INFO)
-    return _Shown(
+    kinds = (NoteKind.VERDICT, NoteKind.INFO)
+    return _FigureView(
         figure,
         div,
         tuple(_row(row, row.label in labels | lines) for row in figure.legend.rows),
-        tuple(note for note in figure.notes if note.kind in own),
+        tuple(note for note in figure.notes if note.kind in kinds),
         tuple(note for note in figure.notes if note.kind is NoteKind.STAMP),
         figure.x.unit is Unit.TIMELINE,
         bool(lines),

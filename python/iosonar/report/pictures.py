@@ -18,26 +18,26 @@ from iosonar.report.output_options import OutputOptions, Written
 from iosonar.report.outputs import write_whole
 from iosonar.report.render_pool import Draw, RenderPool
 
-LONGEST_STEM = 180
-"""Bytes."""
+MAX_STEM_BYTES = 180
+"""A longer stem is shortened: with suffixes, a name may have at most 255 bytes."""
 
-AHEAD = 8
-"""Figures that may wait to be drawn."""
+MAX_PENDING = 8
+"""The most figures that wait to be drawn."""
 
 
 def write_pictures(study: Study, diagrams: Sequence[Diagram], options: OutputOptions) -> Iterator[Written]:
     """Builds one diagram while earlier ones are drawn. Yields the result of each."""
     with RenderPool(len(diagrams)) as pool:
-        begun: deque[tuple[Future[None] | None, Written]] = deque()
+        pending: deque[tuple[Future[None] | None, Written]] = deque()
         for diagram in diagrams:
-            begun.append(_begun(study, diagram, options, pool))
-            while begun and (len(begun) > AHEAD or _is_done(begun[0][0])):
-                yield _finished(*begun.popleft())
-        while begun:
-            yield _finished(*begun.popleft())
+            pending.append(_submit(study, diagram, options, pool))
+            while pending and (len(pending) > MAX_PENDING or _is_done(pending[0][0])):
+                yield _wait(*pending.popleft())
+        while pending:
+            yield _wait(*pending.popleft())
 
 
-def _begun(
+def _submit(
     study: Study, diagram: Diagram, options: OutputOptions, pool: RenderPool
 ) -> tuple[Future[None] | None, Written]:
     figure = diagram.build(study)
@@ -57,14 +57,14 @@ def _is_done(future: Future[None] | None) -> bool:
     return future is None or future.done()
 
 
-def _finished(future: Future[None] | None, done: Written) -> Written:
+def _wait(future: Future[None] | None, done: Written) -> Written:
     if future is not None:
         future.result()
     return done
 
 
 def write_data(study: Study, figure: Figure, options: OutputOptions) -> Iterator[Path]:
-    """Writes the numbers behind a figure if --data asks for them."""
+    """Writes the data of a figure if --data is given."""
     if options.data is not None:
         path = options.folder / f"{prefix(study)}.{figure.rank}.{figure.name}.{options.data}"
         write_whole(path, partial(write_numbers, figure, format_=options.data))
@@ -72,17 +72,17 @@ def write_data(study: Study, figure: Figure, options: OutputOptions) -> Iterator
 
 
 def prefix(study: Study) -> str:
-    """What all files of a report begin with: the name of the first file, and how many more there are."""
+    """The common start of a report's file names: the name of the first file, and the number of others."""
     files = study.requests.files
     stem = short(files[0].stem)
     return stem if len(files) == 1 else f"{stem}+{len(files) - 1}"
 
 
 def short(stem: str) -> str:
-    """The same, or what makes a name of a file with an ending behind it: names have at most 255 bytes."""
+    """Shortens a stem to MAX_STEM_BYTES, with a hash."""
     name = os.fsencode(stem)
-    if len(name) <= LONGEST_STEM:
+    if len(name) <= MAX_STEM_BYTES:
         return stem
-    # Cut within a letter, what is left of that is dropped.
-    head = name[:LONGEST_STEM].decode(errors="ignore")
+    # Drops the rest of a character that was cut.
+    head = name[:MAX_STEM_BYTES].decode(errors="ignore")
     return f"{head}~{hashlib.sha256(name).hexdigest()[:8]}"

@@ -1,4 +1,4 @@
-"""Draws figures in child processes: matplotlib holds the GIL, so in this process drawing would stop the computation."""
+"""Draws figures in child processes: matplotlib holds the GIL, so drawing in this process would stop the computation."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class RenderPool:
     """Draws in the background. Leaving the context waits for submitted work; on an error it kills the children."""
 
     def __init__(self, pictures: int) -> None:
-        many = min(os.cpu_count() or 1, MAX_PROCESSES) if pictures >= MIN_PICTURES else 0
+        count = min(os.cpu_count() or 1, MAX_PROCESSES) if pictures >= MIN_PICTURES else 0
         self._processes: list[subprocess.Popen[bytes]] = []
         self._removers: list[Callable[[], None]] = []
-        for _ in range(many):
+        for _ in range(count):
             with cleanup.lock:
                 process = _start()
                 self._removers.append(cleanup.add(partial(_kill, process), process=True))
             self._processes.append(process)
         self._free = list(self._processes)
         self._lock = threading.Lock()
-        self._threads = ThreadPoolExecutor(max(many, 1), "draw")
+        self._threads = ThreadPoolExecutor(max(count, 1), "draw")
 
     def submit(self, work: Callable[[Draw], None]) -> Future[None]:
         """Runs `work` in the background, with a function that draws."""
@@ -73,11 +73,11 @@ class RenderPool:
             from iosonar.figures.with_matplotlib import draw
 
             return work(draw)
-        # There are as many threads as processes.
+        # There are as count threads as processes.
         with self._lock:
             process = self._free.pop()
         try:
-            work(lambda *call: _ask(process, call))
+            work(lambda *call: _draw_in(process, call))
         finally:
             with self._lock:
                 self._free.append(process)
@@ -86,10 +86,10 @@ class RenderPool:
 def _start() -> subprocess.Popen[bytes]:
     # The child imports from the same sys.path.
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    words = [sys.executable, "-m", "iosonar.figures.worker"]
+    command = [sys.executable, "-m", "iosonar.figures.worker"]
     # In its own session, so that Ctrl-C reaches this program alone; cleanup then kills the child.
     return subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
     )
 
 
@@ -98,7 +98,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _ask(process: subprocess.Popen[bytes], call: tuple[Any, ...]) -> None:
+def _draw_in(process: subprocess.Popen[bytes], call: tuple[Any, ...]) -> None:
     try:
         pickle.dump(call, _pipe(process.stdin), pickle.HIGHEST_PROTOCOL)
         _pipe(process.stdin).flush()

@@ -26,8 +26,8 @@ SECTOR_BYTES = 512
 
 FINE = "no request failed, and all latencies and delays are within their limits"
 
-LONGEST_TITLE = 60
-"""Characters of several names."""
+MAX_TITLE = 60
+"""Characters of several names in a title."""
 
 STORY = (
     "position.setpoint",
@@ -38,7 +38,7 @@ STORY = (
     "delay.setpoint",
     "latency.bands",
 )
-"""One below the other, these tell what happened."""
+"""The diagrams that show what happened over time, in their order on the page."""
 
 SECTIONS = {
     "story": (
@@ -60,23 +60,23 @@ SECTIONS = {
     "replayer": ("The replayer", "What the replayer recorded about itself."),
 }
 
-SAME_OF_A_LOAD = {"overview.thrp": "thrp.setpoint", "overview.thrs": "thrs.setpoint"}
-"""Nothing was delivered of a load: its overviews are lines of other diagrams."""
+SAME_FOR_LOADS = {"overview.thrp": "thrp.setpoint", "overview.thrs": "thrs.setpoint"}
+"""A load has no completions, so its overviews equal other diagrams."""
 
-OF_A_LOAD = {
+LOAD_SECTIONS = {
     "story": ("The load over time", SECTIONS["story"][1]),
     "throughput": ("Throughput", "What the load demands."),
 }
 
 
 def run_page(study: Study, diagrams: Sequence[Diagram]) -> Page:
-    """Builds the diagrams, and says what they mean."""
+    """Builds the diagrams and the summary."""
     parts: dict[str, list[Figure]] = {part: [] for part in SECTIONS}
     empty = []
     names = {diagram.name for diagram in diagrams}
-    story = STORY if study.requests.is_run else (*STORY, SAME_OF_A_LOAD["overview.thrp"])
+    story = STORY if study.requests.is_run else (*STORY, SAME_FOR_LOADS["overview.thrp"])
     for diagram in diagrams:
-        if not study.requests.is_run and SAME_OF_A_LOAD.get(diagram.name) in names:
+        if not study.requests.is_run and SAME_FOR_LOADS.get(diagram.name) in names:
             continue
         figure = diagram.build(study)
         if isinstance(figure, Empty):
@@ -84,7 +84,7 @@ def run_page(study: Study, diagrams: Sequence[Diagram]) -> Page:
         else:
             parts[_part_of(diagram, story)].append(figure)
     parts["story"].sort(key=lambda figure: story.index(figure.name))
-    words = SECTIONS if study.requests.is_run else SECTIONS | OF_A_LOAD
+    words = SECTIONS if study.requests.is_run else SECTIONS | LOAD_SECTIONS
     sections = tuple(Section(part, *words[part], tuple(figures)) for part, figures in parts.items() if figures)
     return Page(_summary(study), sections, tuple(empty))
 
@@ -107,7 +107,7 @@ def _summary(study: Study) -> Summary:
     doubt = doubt_of(study) if run else ""
     own = [text for file in files if (text := stated_verdict(file).get("sentence"))]
     banners = [
-        # A run that judges itself does so in a sentence, with its reasons.
+        # A run with its own verdict has a sentence with the reasons.
         Banner(note.severity, own[0]) if len(files) == len(own) == 1 else Banner(note.severity, *_halves(note.text))
         for note in common_notes(study)
         if note.kind is NoteKind.FIDELITY
@@ -141,25 +141,25 @@ def _summary(study: Study) -> Summary:
 
 
 def _title(names: Sequence[str]) -> str:
-    """As many names as can be read at a glance."""
-    shown = next((n for n in range(min(len(names), 4), 1, -1) if sum(map(len, names[:n])) <= LONGEST_TITLE), 1)
+    """As many names as fit."""
+    shown = next((n for n in range(min(len(names), 4), 1, -1) if sum(map(len, names[:n])) <= MAX_TITLE), 1)
     more = f" and {len(names) - shown} more" if len(names) > shown else ""
     return f"{', '.join(names[:shown])}{more}"
 
 
 def _sentence(text: str) -> str:
-    """A note as a sentence of its own."""
+    """A note as a sentence."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
 def _halves(text: str) -> tuple[str, str]:
-    """What follows the first colon, and what stands before it."""
+    """The text after the first colon, and the head before it."""
     head, colon, rest = text.partition(": ")
     return (rest, f"{head}:") if colon else (text, "")
 
 
 def _lead(study: Study) -> Iterator[str]:
-    """What was replayed where, and how long it took."""
+    """The load, the target, and the duration of the run."""
     span, files = study.span, study.requests.files
     demand = (span.last_scheduled_s or 0.0) - (span.first_scheduled_s or 0.0)
     if not study.requests.is_run:
@@ -197,7 +197,7 @@ def _quantiles(study: Study, half: str) -> Iterator[str]:
 
 
 def _grade(study: Study, *, warned: bool) -> Banner | None:
-    """The verdict on the run, and its reasons; None if all there is to say is that it was not faithful."""
+    """The verdict on the run and its reasons; None if the only reason is that it was not faithful."""
     verdict = verdict_of(study)
     severity = {Grade.GOOD: Severity.GOOD, Grade.WARNING: Severity.WARNING, Grade.BAD: Severity.BAD}[verdict["grade"]]
     if severity is Severity.GOOD:
@@ -205,9 +205,9 @@ def _grade(study: Study, *, warned: bool) -> Banner | None:
             severity, f"{FINE}{', but read the warnings' if warned else ''}.", "Good run:"
         )
     missed = verdict["fidelity"]["grade"] == Grade.BAD
-    # The banner above says why.
+    # The banner above has the reason.
     reasons = verdict["reasons"][1:] if missed else verdict["reasons"]
-    # That a result is fake is said below.
+    # A note below says that the result is fake.
     reasons = [reason for reason in reasons if verdict["real"]["real"] or not reason.startswith("fake result: ")]
     if not reasons:
         return None
@@ -216,7 +216,7 @@ def _grade(study: Study, *, warned: bool) -> Banner | None:
 
 
 def _unsteady(study: Study) -> Banner | None:
-    """That latency changed while it was measured: it has no part in the grade, but "Run good" would contradict it."""
+    """A banner if latency was not steady, which does not affect the grade, but qualifies a good one."""
     if not study.distribution(LATENCY):
         return None
     since, note = steady(study)
@@ -255,14 +255,14 @@ def _tiles(study: Study) -> Iterator[Tile]:
 
 
 def _work(study: Study) -> Work | None:
-    """What was done in which time, counted as the replay itself counts it. Of a load, what it asks for."""
+    """Requests and bytes of the run, counted as the replay counts them; of a load, its demand."""
     requests, run = study.requests, study.requests.is_run
     found = study.once("work", lambda: work(requests.table) if run else demand(requests.table))
     return found if found.seconds > 0 else None
 
 
 def _mix(study: Study) -> str:
-    """The shares of reads, writes and the others, however they went."""
+    """The shares of reads, writes and others, whatever their outcome."""
     by_op = study.once("outcomes", lambda: outcomes(study.requests.table)).by_op
     total = max(sum(by_op.values()), 1)
     reads, writes = by_op.get("read", 0), by_op.get("write", 0)
@@ -288,15 +288,15 @@ def _values(study: Study, measure: Measure) -> Table:
     return Table(measure.name.capitalize(), ("", "requests", "avg", *SHARES, "max"), rows)
 
 
-TIMES = ("bad_latency", "bad_delay")
-"""Verdicts on times: they say nothing about the device if the replay missed its own."""
+TIME_CHECKS = ("bad_latency", "bad_delay")
+"""Checks of times, which say nothing about the device if the replay was not faithful."""
 
 
 def _checks(study: Study) -> tuple[tuple[Banner, ...], tuple[Banner, ...]]:
-    """Each single verdict in a sentence, the worst first; and apart those that need times that were kept."""
+    """All checks as sentences, the worst first; separately those that an unfaithful replay makes inconclusive."""
     verdict, not_judged = verdict_of(study), bool(doubt_of(study))
     severities = {Grade.GOOD: Severity.GOOD, Grade.WARNING: Severity.WARNING, Grade.BAD: Severity.BAD}
-    holding: list[Banner] = []
+    conclusive: list[Banner] = []
     inconclusive: list[Banner] = []
     for name, part in verdict.items():
         if name == "bad_delay" and not study.has_delays:
@@ -304,18 +304,18 @@ def _checks(study: Study) -> tuple[tuple[Banner, ...], tuple[Banner, ...]]:
         if isinstance(part, dict) and part["grade"] and (text := _check(name, part)):
             if name == "fidelity" and len(study.requests.files) > 1:
                 text = f"The least faithful run: {text}"
-            doubt = not_judged and name in TIMES
-            (inconclusive if doubt else holding).append(
+            doubt = not_judged and name in TIME_CHECKS
+            (inconclusive if doubt else conclusive).append(
                 Banner(Severity.NEUTRAL if doubt else severities[part["grade"]], text)
             )
     if study.distribution(LATENCY):
         note = steady(study)[1]
         severity = Severity.GOOD if note.severity is Severity.NEUTRAL else note.severity
-        (inconclusive if not_judged else holding).append(
+        (inconclusive if not_judged else conclusive).append(
             Banner(Severity.NEUTRAL if not_judged else severity, note.text)
         )
     order = [Severity.BAD, Severity.WARNING, Severity.GOOD, Severity.NEUTRAL]
-    return tuple(sorted(holding, key=lambda banner: order.index(banner.severity))), tuple(inconclusive)
+    return tuple(sorted(conclusive, key=lambda banner: order.index(banner.severity))), tuple(inconclusive)
 
 
 def _check(name: str, part: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Which diagrams a report has."""
+"""Selects the diagrams of a report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iosonar.table import Kind, Requests
 
 @dataclass(frozen=True)
 class Selection:
-    """What the user asked for. Without anything: the static ones for loads, the dynamic ones for runs."""
+    """The selected diagrams. By default, static ones for loads, dynamic ones for runs."""
 
     static: bool = False
     dynamic: bool = False
@@ -21,7 +21,7 @@ class Selection:
     only: tuple[str, ...] = ()
 
     def choose(self, catalogue: Sequence[Diagram], requests: Requests) -> list[Diagram]:
-        """The diagrams of the catalogue that are to be made of these requests."""
+        """The selected diagrams of the catalogue, for these requests."""
         if self.only:
             return self._named(catalogue)
         groups = {Group.ALWAYS, Group.BOTH}

@@ -1,4 +1,4 @@
-"""What differs between runs beside their results: the load, the target, the machine, and how they were run."""
+"""Settings that differ between runs: load, target, machine and options."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ DEFAULT = "default"
 UNKNOWN = "unknown"
 SECTOR_BYTES = 512
 
-NO_MATTER = ("force", "overwrite", "output", "output-offset", "no-sample", "verify-memory", "repeat")
-"""Options that change nothing about what is measured."""
+IRRELEVANT_OPTIONS = ("force", "overwrite", "output", "output-offset", "no-sample", "verify-memory", "repeat")
+"""Options that do not affect the measurement."""
 
 
-class Of(StrEnum):
-    """What a setting belongs to."""
+class Scope(StrEnum):
+    """The part of the experiment that a setting belongs to."""
 
     LOAD = "load"
     TARGET = "target"
@@ -33,14 +33,14 @@ class Of(StrEnum):
 
 @dataclass(frozen=True)
 class Setting:
-    """Something that is not the same in all runs: for each side, by its letter, the values of its runs, each once."""
+    """A setting that differs between runs: for each side, by letter, the distinct values of its runs."""
 
-    of: Of
+    scope: Scope
     name: str
     values: Mapping[str, tuple[str, ...]]
 
     def differs(self, *letters: str) -> bool:
-        """Whether these sides differ, or the runs of this one."""
+        """Whether these sides, or the runs within one of them, differ."""
         return len({self.values[letter] for letter in letters}) > 1 or any(
             len(self.values[letter]) > 1 for letter in letters
         )
@@ -52,46 +52,48 @@ class Setting:
 
 
 def differing(sides: Sequence[Side]) -> tuple[Setting, ...]:
-    """All settings that are not the same in all runs of all sides."""
-    of = {side.letter: [dict(_of_file(file)) for file in side.study.requests.files] for side in sides}
-    known = dict.fromkeys(key for runs in of.values() for run in runs for key in run)
+    """All settings that differ between any runs of any sides."""
+    by_side = {side.letter: [dict(_settings_of(file)) for file in side.study.requests.files] for side in sides}
+    known = dict.fromkeys(key for runs in by_side.values() for run in runs for key in run)
     found = []
     for kind, name in known:
-        missing = DEFAULT if kind is Of.OPTION else UNKNOWN
+        missing = DEFAULT if kind is Scope.OPTION else UNKNOWN
         values = {
-            letter: tuple(sorted({run.get((kind, name), missing) for run in runs})) for letter, runs in of.items()
+            letter: tuple(sorted({run.get((kind, name), missing) for run in runs})) for letter, runs in by_side.items()
         }
-        # What some run does not tell differs from nothing; an option that was not typed has its default.
-        told = {value for each in values.values() for value in each if value != UNKNOWN}
-        if len(told) > 1:
+        # An unknown value does not count as different; an option that was not typed has its default.
+        known_values = {value for each in values.values() for value in each if value != UNKNOWN}
+        if len(known_values) > 1:
             found.append(Setting(kind, name, values))
-    return tuple(sorted(found, key=lambda each: (list(Of).index(each.of), each.of is Of.OPTION and each.name)))
+    return tuple(
+        sorted(found, key=lambda each: (list(Scope).index(each.scope), each.scope is Scope.OPTION and each.name))
+    )
 
 
-def _of_file(file: SourceFile) -> Iterator[tuple[tuple[Of, str], str]]:
-    for (of, name), value in _raw(file):
+def _settings_of(file: SourceFile) -> Iterator[tuple[tuple[Scope, str], str]]:
+    for key, value in _raw_settings(file):
         if value not in (None, ""):
-            yield (of, name), plain(str(value))
+            yield key, plain(str(value))
 
 
-def _raw(file: SourceFile) -> Iterator[tuple[tuple[Of, str], Any]]:
+def _raw_settings(file: SourceFile) -> Iterator[tuple[tuple[Scope, str], Any]]:
     run, footer = file.run, file.footer
     if load := run.get("load"):
-        yield (Of.LOAD, "load"), PurePath(str(load)).name
-    yield (Of.LOAD, "requests"), _number((footer.get("counts") or {}).get("requests"))
-    yield from _of_targets(file.targets)
+        yield (Scope.LOAD, "load"), PurePath(str(load)).name
+    yield (Scope.LOAD, "requests"), _number((footer.get("counts") or {}).get("requests"))
+    yield from _settings_of_targets(file.targets)
     machine = run.get("machine") or {}
     for key, name in MACHINE.items():
-        yield (Of.MACHINE, name), machine.get(key)
+        yield (Scope.MACHINE, name), machine.get(key)
     if memory := machine.get("memory_kib"):
-        yield (Of.MACHINE, "memory"), units.binary_bytes(float(memory) * 1024)
-    options = {name: value or "on" for name, value in typed_options(run).items() if name not in NO_MATTER}
+        yield (Scope.MACHINE, "memory"), units.binary_bytes(float(memory) * 1024)
+    options = {name: value or "on" for name, value in typed_options(run).items() if name not in IRRELEVANT_OPTIONS}
     for name, value in options.items():
-        yield (Of.OPTION, f"--{name}"), value
-    # What the replay chose where nothing was typed.
+        yield (Scope.OPTION, f"--{name}"), value
+    # The choice of the replay if nothing was typed.
     for key in ("engine", "wait"):
         if key not in options and run.get(key):
-            yield (Of.OPTION, f"--{key}"), str(run[key])
+            yield (Scope.OPTION, f"--{key}"), str(run[key])
 
 
 MACHINE = {
@@ -108,23 +110,23 @@ MACHINE = {
 }
 
 
-def _of_targets(targets: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[Of, str], Any]]:
+def _settings_of_targets(targets: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[Scope, str], Any]]:
     def each(value: Any) -> str:
         return ", ".join(str(value(target)) for target in targets if value(target) not in (None, ""))
 
-    yield (Of.TARGET, "target"), each(lambda target: target.get("path"))
-    yield (Of.TARGET, "kind of target"), each(lambda target: target.get("kind"))
-    yield (Of.TARGET, "disk"), each(lambda target: target.get("disk"))
+    yield (Scope.TARGET, "target"), each(lambda target: target.get("path"))
+    yield (Scope.TARGET, "kind of target"), each(lambda target: target.get("kind"))
+    yield (Scope.TARGET, "disk"), each(lambda target: target.get("disk"))
     yield (
-        (Of.TARGET, "size of the target"),
+        (Scope.TARGET, "size of the target"),
         each(
             lambda target: units.binary_bytes(float(target["sectors"]) * SECTOR_BYTES) if target.get("sectors") else ""
         ),
     )
-    yield (Of.TARGET, "logical block"), each(lambda target: target.get("logical_block_bytes"))
+    yield (Scope.TARGET, "logical block"), each(lambda target: target.get("logical_block_bytes"))
     for key, name in (("scheduler", "scheduler"), ("write_cache", "write cache"), ("wbt_lat_usec", "wbt_lat_usec")):
-        yield (Of.TARGET, name), each(lambda target, key=key: (target.get("queue") or target).get(key))
-    yield (Of.TARGET, "file system"), each(lambda target: (target.get("mount") or {}).get("file_system"))
+        yield (Scope.TARGET, name), each(lambda target, key=key: (target.get("queue") or target).get(key))
+    yield (Scope.TARGET, "file system"), each(lambda target: (target.get("mount") or {}).get("file_system"))
 
 
 def _number(value: Any) -> str | None:

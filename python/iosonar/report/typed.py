@@ -1,4 +1,4 @@
-"""The options of a run as a person would type them."""
+"""The options of a run as typed on the command line."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ DEFAULTS: Mapping[str, Any] = {
     "verify": "off",
     "verify_memory": 1 << 30,
 }
-"""Of runs whose footer does not say what was typed."""
+"""Defaults, for runs whose footer does not have the typed options."""
 
-ELSEWHERE = ("load", "output", "target", "targets")
-"""What stands in other lines."""
+LISTED_ELSEWHERE = ("load", "output", "target", "targets")
+"""Options that the page lists in other lines."""
 
 _FOREVER = 2**63 - 1
 _RANDOM = {"kind": "random", "random_pct": 100, "filler": "deadbeef", "dedupe_pct": 0}
@@ -35,15 +35,15 @@ _SIZES = ("buffers", "verify_memory")
 
 
 def typed_options(run: Mapping[str, Any]) -> dict[str, str]:
-    """Each option that differs from its default by its long name, with its value; empty where it takes none."""
+    """The options that differ from their defaults: long names with values, empty for a flag."""
     typed = run.get("typed")
     if not isinstance(typed, dict):
-        typed = _of_an_older_run(run.get("options") or {})
-    return {name: _text(value) for name, value in typed.items() if name not in ELSEWHERE}
+        typed = _from_effective_options(run.get("options") or {})
+    return {name: _text(value) for name, value in typed.items() if name not in LISTED_ELSEWHERE}
 
 
 def command_line(run: Mapping[str, Any]) -> str:
-    """The same in one line: --asap --depth 64."""
+    """The same as one line: --asap --depth 64."""
     return " ".join(f"--{name} {value}".rstrip() for name, value in typed_options(run).items())
 
 
@@ -53,7 +53,7 @@ def _text(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _of_an_older_run(options: Mapping[str, Any]) -> dict[str, Any]:
+def _from_effective_options(options: Mapping[str, Any]) -> dict[str, Any]:
     typed: dict[str, Any] = {}
     for name, value in options.items():
         if value in (None, False, [], "") or DEFAULTS.get(name) == value:

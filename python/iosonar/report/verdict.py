@@ -1,6 +1,6 @@
 """The verdict on a run for scripts: one JSON object, documented by docs/schemas/verdict.json, and an exit code.
 
-The replay's own fidelity stands first: a run that missed its times is no verdict on the device.
+Fidelity comes first: a run that was not faithful allows no verdict on the device.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from iosonar.quantities.outcomes import SKIPPED, Outcomes, outcomes
 from iosonar.report.outputs import write_whole
 from iosonar.table import SourceFile
 
-DROPPED_TOO_MANY = 0.05
-"""Above this share of dropped requests the manual advises another mode."""
+MAX_DROPPED = 0.05
+"""The share of dropped requests above which the manual recommends another conflict mode."""
 
-ZERO_READS_MANY = 0.01
-"""Above this share of reads that return zeros only, holes may have been read instead of data."""
+MAX_ZERO_READS = 0.01
+"""The share of reads of only zeros above which they may have hit unwritten blocks instead of data."""
 
 
 class Grade(StrEnum):
-    """From good to bad."""
+    """The grades of a verdict."""
 
     GOOD = "good"
     WARNING = "warning"
@@ -47,7 +47,7 @@ ORDER = (Grade.GOOD, Grade.WARNING, Grade.BAD)
 
 
 def verdict_of(study: Study) -> dict[str, Any]:
-    """All single verdicts, and `grade`, the worst of them, with the `reasons` for it."""
+    """All checks, and `grade`, the worst of their grades, with `reasons`."""
     found = _outcomes(study)
     total = max(study.span.requests, 1)
     dropped = found.of("dropped")
@@ -58,28 +58,28 @@ def verdict_of(study: Study) -> dict[str, Any]:
         "bad_latency": _measure(study, LATENCY),
         "bad_delay": _measure(study, DELAY),
         "errors": _count(found.of("error", "short", "corrupt", "unfinished"), Grade.BAD, "failed"),
-        "dropped": _count(dropped, Grade.BAD if dropped > DROPPED_TOO_MANY * total else Grade.WARNING, "dropped"),
+        "dropped": _count(dropped, Grade.BAD if dropped > MAX_DROPPED * total else Grade.WARNING, "dropped"),
         "skipped": _count(found.of(*SKIPPED) - dropped, Grade.WARNING, "skipped"),
         "zero_reads": _zero_reads(study),
         "wrap_around": _wrap(study),
     }
-    # What is not known has no grade.
+    # An unknown value has no grade.
     worst = max((part["grade"] for part in parts.values() if part["grade"]), key=ORDER.index)
     reasons = [part["reason"] for part in parts.values() if part["grade"] in (Grade.WARNING, Grade.BAD)]
     files = [file.path for file in study.requests.files]
-    shown = {name: {key: value for key, value in part.items() if key != "reason"} for name, part in parts.items()}
+    checks = {name: {key: value for key, value in part.items() if key != "reason"} for name, part in parts.items()}
     return {
         "schema_version": 1,
         "files": files,
         "grade": worst,
         "reasons": reasons,
         "requests": study.span.requests,
-        **shown,
+        **checks,
     }
 
 
 def write_verdict(verdict: dict[str, Any], path: Path) -> None:
-    """Writes it; under its final name the file is whole or not there."""
+    """Writes the verdict atomically."""
     content = json.dumps(verdict, indent=2, ensure_ascii=False) + "\n"
     write_whole(path, lambda unfinished: _write(content, unfinished))
 
@@ -94,7 +94,7 @@ def fails(verdict: dict[str, Any], limit: Grade) -> bool:
 
 
 def _fidelity(study: Study) -> dict[str, Any]:
-    """The worst of all runs."""
+    """The fidelity of the worst run."""
     worst: dict[str, Any] = {"grade": Grade.GOOD, "reason": ""}
     for index, file in enumerate(study.requests.files):
         found = fidelity_of(study, index, file)
@@ -104,9 +104,9 @@ def _fidelity(study: Study) -> dict[str, Any]:
         part = {
             "grade": Grade(grade),
             "requests": found.requests,
-            "within_10_us": _down(found.within_10_us),
-            "within_50_us": _down(found.within_50_us),
-            "within_100_us": _down(found.within_100_us),
+            "within_10_us": _rounded_down(found.within_10_us),
+            "within_50_us": _rounded_down(found.within_50_us),
+            "within_100_us": _rounded_down(found.within_100_us),
             "p99_s": found.p99_s,
             "reason": f"the replay of {file.name} was {words}: {decisive(found)}{_remedies(file)}",
         }
@@ -115,13 +115,13 @@ def _fidelity(study: Study) -> dict[str, Any]:
     return worst
 
 
-def _down(share: float) -> float:
-    """To six digits, so that none reaches a threshold that it misses."""
+def _rounded_down(share: float) -> float:
+    """Rounds down to six digits, so that no share reaches a threshold that it misses."""
     return math.floor(share * 1e6 + 1e-6) / 1e6
 
 
 def _remedies(file: SourceFile) -> str:
-    """What to try, as the run itself says."""
+    """The remedies in the run's own verdict."""
     remedies = stated_verdict(file).get("remedies") or []
     steps = [f"{number}. {step['try']} (costs: {step['costs']})" for number, step in enumerate(remedies, start=1)]
     return f"; try, in this order: {', '.join(steps)}" if steps else ""
@@ -155,14 +155,14 @@ def _measure(study: Study, measure: Measure) -> dict[str, Any]:
     }
 
 
-def _count(number: int, grade: Grade, what: str) -> dict[str, Any]:
-    return {"grade": grade if number else Grade.GOOD, "requests": number, "reason": counted(number, what)}
+def _count(number: int, grade: Grade, participle: str) -> dict[str, Any]:
+    return {"grade": grade if number else Grade.GOOD, "requests": number, "reason": counted(number, participle)}
 
 
-def counted(number: int, what: str) -> str:
-    """So many requests failed, or were dropped or skipped."""
-    verb = "" if what == "failed" else " was" if number == 1 else " were"
-    return f"{number:,} request{'' if number == 1 else 's'}{verb} {what}"
+def counted(number: int, participle: str) -> str:
+    """A phrase such as `2 requests were dropped`, or `1 request failed`."""
+    verb = "" if participle == "failed" else " was" if number == 1 else " were"
+    return f"{number:,} request{'' if number == 1 else 's'}{verb} {participle}"
 
 
 def _outcomes(study: Study) -> Outcomes:
@@ -170,13 +170,13 @@ def _outcomes(study: Study) -> Outcomes:
 
 
 def _zero_reads(study: Study) -> dict[str, Any]:
-    """Reads that returned nothing but zeros, as the runs counted them: from where nothing was ever written."""
+    """Reads that returned only zeros, as the runs counted them: of blocks that were never written."""
     counted = [file.run.get("statistics", {}).get("zero_reads") for file in study.requests.files]
     known = [int(number) for number in counted if number is not None]
     reads = max(_outcomes(study).by_op.get("read", 0), 1) if known else 1
     share = sum(known) / reads
     return {
-        "grade": (Grade.WARNING if share > ZERO_READS_MANY else Grade.GOOD) if known else None,
+        "grade": (Grade.WARNING if share > MAX_ZERO_READS else Grade.GOOD) if known else None,
         "requests": sum(known) if known else None,
         "reason": f"{units.percent(share)} of the reads returned only zeros: they may have hit blocks that were never "
         "written",
@@ -185,9 +185,9 @@ def _zero_reads(study: Study) -> dict[str, Any]:
 
 def _wrap(study: Study) -> dict[str, Any]:
     factors = [factor for file in study.requests.files if (factor := wrap_factor(file)) is not None]
-    odd = [factor for factor in factors if factor >= WRAP_HIGH or factor < WRAP_LOW]
+    extreme = [factor for factor in factors if factor >= WRAP_HIGH or factor < WRAP_LOW]
     return {
-        "grade": Grade.WARNING if odd else Grade.GOOD,
-        "factor": odd[0] if odd else factors[0] if factors else None,
-        "reason": f"the load spans {units.number(odd[0] if odd else 0)} times the target's size",
+        "grade": Grade.WARNING if extreme else Grade.GOOD,
+        "factor": extreme[0] if extreme else factors[0] if factors else None,
+        "reason": f"the load spans {units.number(extreme[0] if extreme else 0)} times the target's size",
     }

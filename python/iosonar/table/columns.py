@@ -1,6 +1,6 @@
-"""The columns of the tables in docs/schema.md, and whether a file has them in a form that engines can compute with.
+"""The columns of the tables in docs/schema.md, and checks that a file has them with types that engines support.
 
-What another program wrote may have other types, which `iosonar convert` reads, and which are not known here.
+Files of other programs may have other types; `iosonar convert` reads those.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROW_NUMBER = "file_row_number"
-"""The column with a row's place in its file, which engines add to what they read."""
+"""The row's position in its file, a column that engines add when they read it."""
 
-MOST_NS = 2**62 - 1
-"""Any two times within ± 146 years have a difference, and a sum, in 64 bits."""
+MAX_NS = 2**62 - 1
+"""Times within ± 146 years: differences and sums of any two fit into 64 bits."""
 
-MOST_SECTORS = (2**63 - 1) // 512
-"""Offsets in bytes fit into 64 bits."""
+MAX_SECTORS = (2**63 - 1) // 512
+"""The largest sector number: offsets in bytes fit into 64 bits."""
 
 _OPS = ("read", "write", "flush", "discard", "write_zeroes")
 _DELAY_REASONS = ("none", "depth", "order", "input", "completion_log", "perturbed")
@@ -34,85 +34,86 @@ _OUTCOMES = (
 )
 
 
-class Nulls(Enum):
-    """Whether a cell may be null, and its column missing."""
+class Presence(Enum):
+    """Whether a column may be missing, and its cells null."""
 
-    REFUSED = auto()
-    NOT_HERE = auto()
-    """Null stands for another value, or is not in files of ours; the column may be missing."""
-    UNKNOWN = auto()
-    """Null is a value that is not known; the column may be missing."""
-    NEEDED_UNKNOWN = auto()
-    """The same, but the column may not be missing."""
+    REQUIRED = auto()
+    """Must exist, without presence."""
+    OPTIONAL = auto()
+    """May be missing. Files of iosonar have no presence in it; other files need a conversion."""
+    OPTIONAL_NULLABLE = auto()
+    """May be missing; null means unknown."""
+    REQUIRED_NULLABLE = auto()
+    """Must exist; null means unknown."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """What a column may hold: whole numbers from `low` to `high`, one of `names`, any text, or true and false."""
+    """The allowed values of a column: integers from `low` to `high`, one of `names`, any text, or booleans."""
 
     low: int | None = None
     high: int | None = None
     names: tuple[str, ...] = ()
     is_text: bool = False
-    nulls: Nulls = Nulls.NOT_HERE
+    presence: Presence = Presence.OPTIONAL
 
     @property
     def is_number(self) -> bool:
-        """Whether it holds numbers."""
+        """Whether it has integers."""
         return self.low is not None
 
     @property
-    def is_needed(self) -> bool:
-        """Whether a table without it is none."""
-        return self.nulls in (Nulls.REFUSED, Nulls.NEEDED_UNKNOWN)
+    def is_required(self) -> bool:
+        """Whether a table must have it."""
+        return self.presence in (Presence.REQUIRED, Presence.REQUIRED_NULLABLE)
 
     @property
-    def may_be_null(self) -> bool:
-        """Whether a cell may be."""
-        return self.nulls in (Nulls.UNKNOWN, Nulls.NEEDED_UNKNOWN)
+    def is_nullable(self) -> bool:
+        """Whether cells may be null."""
+        return self.presence in (Presence.OPTIONAL_NULLABLE, Presence.REQUIRED_NULLABLE)
 
 
-def _time(nulls: Nulls) -> Column:
-    return Column(-MOST_NS, MOST_NS, nulls=nulls)
+def _time(presence: Presence) -> Column:
+    return Column(-MAX_NS, MAX_NS, presence=presence)
 
 
-def _whole(high: int, nulls: Nulls = Nulls.NOT_HERE, low: int = 0) -> Column:
-    return Column(low, high, nulls=nulls)
+def _whole(high: int, presence: Presence = Presence.OPTIONAL, low: int = 0) -> Column:
+    return Column(low, high, presence=presence)
 
 
 _I32, _I64 = 2**31 - 1, 2**63 - 1
 
 COLUMNS_OF: Mapping[Kind, Mapping[str, Column]] = {
     Kind.LOAD: {
-        "at_ns": _time(Nulls.REFUSED),
+        "at_ns": _time(Presence.REQUIRED),
         "device": _whole(2**16 - 1),
-        "sector": _whole(MOST_SECTORS, Nulls.REFUSED),
-        "sectors": _whole(MOST_SECTORS, Nulls.REFUSED),
-        "op": Column(names=_OPS, nulls=Nulls.REFUSED),
+        "sector": _whole(MAX_SECTORS, Presence.REQUIRED),
+        "sectors": _whole(MAX_SECTORS, Presence.REQUIRED),
+        "op": Column(names=_OPS, presence=Presence.REQUIRED),
         "flags": _whole(_I32, low=-_I32 - 1),
-        "latency_ns": _time(Nulls.UNKNOWN),
-        "queued_ns": _time(Nulls.UNKNOWN),
-        "pid": _whole(2**32 - 1, Nulls.UNKNOWN, low=-_I32 - 1),
-        "process": Column(is_text=True, nulls=Nulls.UNKNOWN),
+        "latency_ns": _time(Presence.OPTIONAL_NULLABLE),
+        "queued_ns": _time(Presence.OPTIONAL_NULLABLE),
+        "pid": _whole(2**32 - 1, Presence.OPTIONAL_NULLABLE, low=-_I32 - 1),
+        "process": Column(is_text=True, presence=Presence.OPTIONAL_NULLABLE),
     },
     Kind.REPLAY: {
         "request": _whole(_I64),
         "iteration": _whole(_I32),
         "device": _whole(2**16 - 1),
-        "source_sector": _whole(MOST_SECTORS),
-        "sector": _whole(MOST_SECTORS, Nulls.REFUSED),
-        "sectors": _whole(MOST_SECTORS, Nulls.REFUSED),
-        "op": Column(names=_OPS, nulls=Nulls.REFUSED),
+        "source_sector": _whole(MAX_SECTORS),
+        "sector": _whole(MAX_SECTORS, Presence.REQUIRED),
+        "sectors": _whole(MAX_SECTORS, Presence.REQUIRED),
+        "op": Column(names=_OPS, presence=Presence.REQUIRED),
         "flags": _whole(_I32, low=-_I32 - 1),
-        "scheduled_ns": _time(Nulls.REFUSED),
-        "issued_ns": _time(Nulls.NEEDED_UNKNOWN),
-        "completed_ns": _time(Nulls.NEEDED_UNKNOWN),
-        "ready_ns": _time(Nulls.UNKNOWN),
-        "submitted_ns": _time(Nulls.UNKNOWN),
-        "last_empty_poll_ns": _time(Nulls.UNKNOWN),
+        "scheduled_ns": _time(Presence.REQUIRED),
+        "issued_ns": _time(Presence.REQUIRED_NULLABLE),
+        "completed_ns": _time(Presence.REQUIRED_NULLABLE),
+        "ready_ns": _time(Presence.OPTIONAL_NULLABLE),
+        "submitted_ns": _time(Presence.OPTIONAL_NULLABLE),
+        "last_empty_poll_ns": _time(Presence.OPTIONAL_NULLABLE),
         "bytes_done": _whole(_I64),
-        "in_flight": _whole(_I32, Nulls.UNKNOWN),
-        "waiting": _whole(_I32, Nulls.UNKNOWN),
+        "in_flight": _whole(_I32, Presence.OPTIONAL_NULLABLE),
+        "waiting": _whole(_I32, Presence.OPTIONAL_NULLABLE),
         "pushed_back": Column(),
         "widened": Column(),
         "delay_reason": Column(names=_DELAY_REASONS),
@@ -123,7 +124,7 @@ COLUMNS_OF: Mapping[Kind, Mapping[str, Column]] = {
 
 
 def columns_in(kind: Kind, version: int) -> Mapping[str, Column]:
-    """The columns in files of that version, by their names there."""
+    """The columns in files of that schema version, by the names of that version."""
     if version > 1:
         return COLUMNS_OF[kind]
     old = {new: old for old, new in DELAY_REASONS.items()}
@@ -134,17 +135,17 @@ def columns_in(kind: Kind, version: int) -> Mapping[str, Column]:
 
 
 def missing(known: Mapping[str, Column], names: Sequence[str]) -> list[str]:
-    """The columns without which this is no such table."""
-    return [name for name, column in known.items() if column.is_needed and name not in names]
+    """The required columns that are missing."""
+    return [name for name, column in known.items() if column.is_required and name not in names]
 
 
-def are_plain(known: Mapping[str, Column], schema: pa.Schema) -> bool:
-    """Whether each column that docs/schema.md names has a type that needs no interpretation."""
+def have_plain_types(known: Mapping[str, Column], schema: pa.Schema) -> bool:
+    """Whether each column of docs/schema.md has a type that needs no interpretation."""
     types = {field.name: field.type for field in schema}
-    return all(_is_plain(column, types[name]) for name, column in known.items() if name in types)
+    return all(_has_plain_type(column, types[name]) for name, column in known.items() if name in types)
 
 
-def _is_plain(column: Column, found: pa.DataType) -> bool:
+def _has_plain_type(column: Column, found: pa.DataType) -> bool:
     from pyarrow import types
 
     if column.is_number:
@@ -155,28 +156,30 @@ def _is_plain(column: Column, found: pa.DataType) -> bool:
     return bool(types.is_boolean(found))
 
 
-def renamed(names: Sequence[str], taken: Sequence[str] = (ROW_NUMBER,)) -> list[str]:
-    """Names under which an engine can tell all columns from each other, and from those that are `taken`.
+def unique_names(names: Sequence[str], taken: Sequence[str] = (ROW_NUMBER,)) -> list[str]:
+    """Makes column names unique for engines, which ignore case: `OP` and `op` are the same. `taken` names are avoided.
 
-    Engines don't tell `OP` from `op`. The columns of docs/schema.md, and what comes first, stay as they are.
+    Columns of docs/schema.md keep their names; of others, the first with a name keeps it.
     """
     known = {*(name for columns in COLUMNS_OF.values() for name in columns), *COLUMNS.values()}
     counts = Counter(name.lower() for name in names)
     used = {name.lower() for name in taken}
     result: list[str | None] = [None] * len(names)
-    # Those of docs/schema.md choose first.
+    # Columns of docs/schema.md come first.
     for place in sorted(range(len(names)), key=lambda place: names[place] not in known):
         name = next(
-            each for each in _variants(names[place]) if each.lower() not in used and _free(each, names[place], counts)
+            each
+            for each in _variants(names[place])
+            if each.lower() not in used and _is_free(each, names[place], counts)
         )
         used.add(name.lower())
         result[place] = name
     return [name for name in result if name is not None]
 
 
-def _free(name: str, wanted: str, counts: Counter[str]) -> bool:
-    # Not what another column is called already.
-    return name == wanted or not counts[name.lower()]
+def _is_free(name: str, original: str, counts: Counter[str]) -> bool:
+    # Another column may have this name.
+    return name == original or not counts[name.lower()]
 
 
 def _variants(name: str) -> Iterator[str]:

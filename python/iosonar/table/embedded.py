@@ -1,4 +1,4 @@
-"""DuckDB, embedded: within bounds of memory, spilling to a folder of its own."""
+"""DuckDB, embedded, with a memory limit; it spills to a folder."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 ENGINE_SHARE = 0.45
+"""DuckDB's share of the memory limit; the rest is for results and what is computed from them."""
 
-MOST_IN_MEMORY = 20_000_000
-"""Rows of a kept table; at some 50 bytes each."""
+MAX_ROWS_IN_MEMORY = 20_000_000
+"""Rows of a table kept in memory, at some 50 bytes each."""
 
 
 class Embedded:
-    """An engine on this machine, in this process."""
+    """An engine in this process."""
 
     def __init__(self, spill: Path, options: EngineOptions) -> None:
         import ibis
@@ -33,44 +34,43 @@ class Embedded:
         self._numbers = count()
 
     def read(self, parquet: Path, columns: Sequence[str]) -> ir.Table:
-        """These columns of a file, with the place of each row."""
+        """The columns of a file, and ROW_NUMBER."""
         name = f"file_{next(self._numbers)}"
         chosen = ", ".join(quoted(column) for column in (ROW_NUMBER, *columns))
         self.backend.raw_sql(f"CREATE VIEW {name} AS SELECT {chosen} FROM {scan(parquet)}")
         return self.backend.table(name)
 
     def keep(self, columns: ir.Table, rows: int) -> ir.Table:
-        """In memory up to MOST_IN_MEMORY rows.
+        """Keeps a table in memory up to MAX_ROWS_IN_MEMORY rows.
 
-        Of more, in a database in the folder to spill into, which packs each column: looking at it costs a little more,
-        and next to no memory.
+        A larger one is kept in a database in the spill folder, which compresses each column: a query costs a little
+        more time, and almost no memory.
         """
         import ibis
 
         name = f"kept_{next(self._numbers)}"
         where = "memory.main"
-        if rows > MOST_IN_MEMORY:
+        if rows > MAX_ROWS_IN_MEMORY:
             Path(self._spill).mkdir(exist_ok=True)
             self.backend.raw_sql(f"ATTACH {text(f'{self._spill}/{name}.duckdb')} AS {name}")
             where = f"{name}.main"
-        # Ibis' own way, create_table, fails with DuckDB 2.0.
+        # Not by Ibis's create_table, which fails with DuckDB 2.0.
         self.backend.raw_sql(f"CREATE TABLE {where}.{name} AS {ibis.to_sql(columns, dialect='duckdb')}")
         return self.backend.table(name, database=tuple(where.split(".")))
 
     def close(self) -> None:
-        """Ends it, with all that it keeps."""
+        """Disconnects, and drops all kept tables."""
         self.backend.disconnect()
 
 
 def connect(spill: Path, options: EngineOptions) -> duckdb.DuckDBPyConnection:
-    """Connects to an empty database in memory, within the bounds of the options."""
+    """Connects to an empty in-memory database with the limits in the options."""
     import duckdb
 
     settings: dict[str, str | bool | int | float | list[str]] = {
         "temp_directory": in_utf8(spill),
-        # The rest is for what the engine hands out, and for what is made of that.
         "memory_limit": f"{int(memory_bytes(options.memory) * ENGINE_SHARE)}B",
-        # Rows need no order: what needs one asks for it. Without this the engine buffers whole results.
+        # Queries that need an order say so. With this set, DuckDB would buffer whole results.
         "preserve_insertion_order": False,
     }
     if options.threads is not None:
@@ -82,9 +82,9 @@ def connect(spill: Path, options: EngineOptions) -> duckdb.DuckDBPyConnection:
 
 @cache
 def in_utf8(folder: Path) -> str:
-    """A path to the folder that DuckDB takes: it refuses those that are not UTF-8.
+    """A path of the folder in UTF-8, as DuckDB requires.
 
-    Such a folder is made, and reached by a descriptor that stays open until the program ends.
+    A folder with another name is created and addressed by a descriptor that stays open until the program ends.
     """
     try:
         str(folder).encode()
@@ -95,18 +95,18 @@ def in_utf8(folder: Path) -> str:
 
 
 def scan(parquet: Path) -> str:
-    """SQL that reads a file, whose path must have no odd characters, with the column ROW_NUMBER.
+    """SQL that reads a file, with the column ROW_NUMBER. The path must not need quoting.
 
-    Folders called `NAME=VALUE` are no columns.
+    Folders named `NAME=VALUE` do not become columns.
     """
     return f"read_parquet('{parquet}', hive_partitioning=false, {ROW_NUMBER}=true)"
 
 
 def quoted(name: str) -> str:
-    """A name in SQL."""
+    """Quotes an identifier for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def text(value: str) -> str:
-    """A text in SQL."""
+    """Quotes a string for SQL."""
     return "'" + value.replace("'", "''") + "'"

@@ -11,16 +11,16 @@ from iosonar.errors import UserError
 from iosonar.table.versions import rename_footer
 from iosonar.text import plain
 
-DEEPEST = 100
-"""Objects in one another."""
+MAX_DEPTH = 100
+"""The deepest nesting of JSON values."""
 
 I64 = 2**63 - 1
 U64 = 2**64 - 1
 LAST_SECOND_NS = 253_402_300_799 * 10**9
-"""Of the year 9999: what follows is no date."""
+"""The last second of the year 9999, the last that a date can represent."""
 
-Check = Callable[[Any, str], Any]
-"""Returns the value as it is to be used. It takes the value and where it stands."""
+Check = Callable[[Any, str], None]
+"""Raises _WrongError if the value is wrong. The second argument is the path of the value."""
 
 
 class _WrongError(Exception):
@@ -28,14 +28,14 @@ class _WrongError(Exception):
 
 
 def parse_footer(text: bytes, reads_version: int) -> dict[str, Any]:
-    """The object, with all its texts fit to be shown, and without keys whose value is null.
+    """The footer's object, with all texts escaped for printing, and without keys whose value is null.
 
-    Of an earlier version, it has the names of this one; `schema_version` stays its own.
+    Keys of an earlier version get the names of this one, but `schema_version` keeps its value.
 
-    Raises UserError with what is wrong with it.
+    Raises UserError if the footer is wrong.
     """
     try:
-        found = _as_shown(json.loads(text, parse_constant=_no_number))
+        found = _escaped(json.loads(text, parse_constant=_refuse_constant))
         if isinstance(found, dict):
             version = found.get("schema_version")
             if isinstance(version, int) and version > reads_version:
@@ -49,75 +49,75 @@ def parse_footer(text: bytes, reads_version: int) -> dict[str, Any]:
         _FOOTER(found, "")
     except (_WrongError, ValueError, RecursionError) as error:
         why = plain(str(error)) or "nested too deeply"
-        raise UserError(f"its footer's `iosonar` is not what docs/schema.md says: {why}") from error
+        raise UserError(f"the `iosonar` object in its footer does not conform to docs/schema.md: {why}") from error
     result: dict[str, Any] = found
     return result
 
 
-def _no_number(text: str) -> Any:
+def _refuse_constant(text: str) -> Any:
     raise _WrongError(f"{text} is not a number")
 
 
-def _as_shown(value: Any, depth: int = 0) -> Any:
-    if depth > DEEPEST:
+def _escaped(value: Any, depth: int = 0) -> Any:
+    if depth > MAX_DEPTH:
         raise RecursionError
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, list):
-        return [_as_shown(each, depth + 1) for each in value]
+        return [_escaped(each, depth + 1) for each in value]
     if isinstance(value, dict):
-        return {plain(key): _as_shown(each, depth + 1) for key, each in value.items() if each is not None}
+        return {plain(key): _escaped(each, depth + 1) for key, each in value.items() if each is not None}
     return value
 
 
-def _need(fits: bool, what: str, where: str) -> None:
-    if not fits:
-        raise _WrongError(f"{where or 'it'} is not {what}")
+def _require(is_right: bool, expected: str, where: str) -> None:
+    if not is_right:
+        raise _WrongError(f"{where or 'it'} is not {expected}")
 
 
 def _text(value: Any, where: str) -> None:
-    _need(isinstance(value, str), "a text", where)
+    _require(isinstance(value, str), "a string", where)
 
 
-def _flag(value: Any, where: str) -> None:
-    _need(isinstance(value, bool), "true or false", where)
+def _boolean(value: Any, where: str) -> None:
+    _require(isinstance(value, bool), "true or false", where)
 
 
-def _whole(low: int, high: int) -> Check:
+def _integer(low: int, high: int) -> Check:
     def check(value: Any, where: str) -> None:
-        _need(type(value) is int and low <= value <= high, f"a whole number from {low} to {high}", where)
+        _require(type(value) is int and low <= value <= high, f"an integer from {low} to {high}", where)
 
     return check
 
 
 def _number(value: Any, where: str) -> None:
-    fits = type(value) in (int, float) and abs(value) <= 1e300 and math.isfinite(value) and value >= 0
-    _need(fits, "a finite number of 0 or more", where)
+    is_right = type(value) in (int, float) and abs(value) <= 1e300 and math.isfinite(value) and value >= 0
+    _require(is_right, "a finite number of 0 or more", where)
 
 
 def _one_of(*names: str) -> Check:
     def check(value: Any, where: str) -> None:
-        _need(value in names, f"one of {', '.join(names)}", where)
+        _require(value in names, f"one of {', '.join(names)}", where)
 
     return check
 
 
 def _list(of: Check) -> Check:
     def check(value: Any, where: str) -> None:
-        _need(isinstance(value, list), "a list", where)
+        _require(isinstance(value, list), "a list", where)
         for place, each in enumerate(value):
             of(each, f"{where}[{place}]")
 
     return check
 
 
-def _object(needed: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
-    """An object with those keys; others may hold anything."""
+def _object(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
+    """An object with those keys; other keys may have any value."""
 
     def check(value: Any, where: str) -> None:
-        _need(isinstance(value, dict), "an object", where)
+        _require(isinstance(value, dict), "an object", where)
         stem = f"{where}." if where else ""
-        for name, of in needed.items():
+        for name, of in required.items():
             if name not in value:
                 raise _WrongError(f"{stem}{name} is missing")
             of(value[name], f"{stem}{name}")
@@ -128,19 +128,19 @@ def _object(needed: Mapping[str, Check], optional: Mapping[str, Check] | None = 
     return check
 
 
-def _all(of: Check) -> Check:
-    """An object whose values are all of that kind."""
+def _values(of: Check) -> Check:
+    """An object whose values all pass the check."""
 
     def check(value: Any, where: str) -> None:
-        _need(isinstance(value, dict), "an object", where)
+        _require(isinstance(value, dict), "an object", where)
         for name, each in value.items():
             of(each, f"{where}.{name}")
 
     return check
 
 
-_COUNT = _whole(0, U64)
-_TIME = _whole(-I64 - 1, I64)
+_COUNT = _integer(0, U64)
+_TIME = _integer(-I64 - 1, I64)
 _ERROR = _object({"p99": _number}, dict.fromkeys(("p50", "p90", "p98", "p999", "max"), _number))
 _TARGET = _object(
     {},
@@ -155,7 +155,10 @@ _TARGET = _object(
     },
 )
 _VERDICT = _object(
-    {"faithful": _flag, "own": _object({"requests": _COUNT}, {"within_pct": _all(_number), "delay_us": _all(_number)})},
+    {
+        "faithful": _boolean,
+        "own": _object({"requests": _COUNT}, {"within_pct": _values(_number), "delay_us": _values(_number)}),
+    },
     {"sentence": _text, "remedies": _list(_object({"try": _text, "costs": _text}))},
 )
 _STATISTICS = _object(
@@ -165,8 +168,8 @@ _STATISTICS = _object(
         "wrap_factor": _number,
         "zero_reads": _COUNT,
         "verdict": _VERDICT,
-        "within_pct": _all(_number),
-        "within_not_held_back_pct": _all(_number),
+        "within_pct": _values(_number),
+        "within_not_held_back_pct": _values(_number),
         "delay_us": _ERROR,
         "delay_not_held_back_us": _ERROR,
     },
@@ -175,20 +178,20 @@ _RUN = _object(
     {},
     {
         "load": _text,
-        "options": _object({}, {"speedup": _number, "window": _all(_TIME)}),
+        "options": _object({}, {"speedup": _number, "window": _values(_TIME)}),
         "target": _TARGET,
         "targets": _list(_TARGET),
         "machine": _object({}, {"hostname": _text, "kernel": _text, "processor": _text, "memory_kib": _number}),
         "engine": _text,
         "fake": _text,
         "warnings": _list(_text),
-        "started_unix_ns": _whole(0, LAST_SECOND_NS),
+        "started_unix_ns": _integer(0, LAST_SECOND_NS),
         "statistics": _STATISTICS,
     },
 )
 _FOOTER = _object(
     {
-        "schema_version": _whole(0, 2**32 - 1),
+        "schema_version": _integer(0, 2**32 - 1),
         "kind": _one_of("load", "replay"),
         "source": _object({"format": _text}, {"path": _text, "preamble": _text}),
         "devices": _list(_object({"name": _text}, {"sectors": _COUNT})),
@@ -199,7 +202,7 @@ _FOOTER = _object(
             ),
         ),
         "span": _object({}, {"first_ns": _TIME, "last_ns": _TIME, "max_end_sector": _COUNT, "max_sectors": _COUNT}),
-        "complete": _flag,
+        "complete": _boolean,
     },
     {
         "epoch_unix_ns": _TIME,

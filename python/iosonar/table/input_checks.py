@@ -1,4 +1,4 @@
-"""Refuses sets of files that make no sense together: copies of one run, or loads mixed with runs."""
+"""Refuses inconsistent sets of files: copies of one run, or loads mixed with runs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from iosonar.table.source import Kind, SourceFile
 
 
 def refuse_copies(files: Iterable[SourceFile], parts: bool = True) -> None:
-    """Refuses a file that is given twice, and copies of one run. Copies have the same start time.
+    """Refuses a file named twice, and copies of one run, which have the same start time.
 
-    With `parts`, parts of one run are not copies: their span or counts differ.
+    With `parts`, parts of one run are not copies: they differ in span or counts.
     """
     seen: dict[object, SourceFile] = {}
     for file in files:
@@ -21,12 +21,12 @@ def refuse_copies(files: Iterable[SourceFile], parts: bool = True) -> None:
             keys.append((started, *extent))
         for key in keys:
             if (other := seen.setdefault(key, file)) is not file:
-                same = "is given twice" if file.given == other.given else f"is the same run as {other.path}"
+                same = "is named twice" if file.given == other.given else f"is the same run as {other.path}"
                 raise UserError(f"{file.path} {same}; name each run once")
 
 
 def refuse_mixture(files: Sequence[SourceFile]) -> None:
-    """Refuses loads and runs together: their times have different zeros, and a load has no results."""
+    """Refuses a mixture of loads and runs: their times have different zeros, and a load has no results."""
     first = {file.kind: file for file in reversed(files)}
     if len(first) > 1:
         load, run = first[Kind.LOAD].path, first[Kind.REPLAY].path

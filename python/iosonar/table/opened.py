@@ -17,9 +17,9 @@ from iosonar.errors import UserError
 from iosonar.text import shown
 
 _FOLDER = "/proc/self/fd"
-_GIVEN: dict[str, str] = {}
-"""The names that the user gave, by path in _FOLDER."""
-_INPUTS: Counter[tuple[int, int]] = Counter()
+_USER_PATHS: dict[str, str] = {}
+"""The paths as the user named them, by path in _FOLDER."""
+_OPEN_INPUTS: Counter[tuple[int, int]] = Counter()
 """Open files by device and inode."""
 
 
@@ -40,15 +40,15 @@ def open_file(given: Path, stack: ExitStack) -> Path:
     if not stat.S_ISREG(status.st_mode):
         raise UserError(f"{shown(given)}: not a regular file; copy it to one")
     identity = (status.st_dev, status.st_ino)
-    _INPUTS[identity] += 1
-    stack.callback(_INPUTS.subtract, [identity])
+    _OPEN_INPUTS[identity] += 1
+    stack.callback(_OPEN_INPUTS.subtract, [identity])
     path = f"{_FOLDER}/{number}"
-    _GIVEN[path] = shown(given)
+    _USER_PATHS[path] = shown(given)
     return Path(path)
 
 
 def copy_of_pipe(given: Path, folder: Path) -> Path | None:
-    """Copies a pipe to a file in the folder; None if the path is no pipe."""
+    """Copies a pipe to a file in the folder; returns None if the path is not a pipe."""
     try:
         if not stat.S_ISFIFO(given.stat().st_mode):
             return None
@@ -61,21 +61,21 @@ def copy_of_pipe(given: Path, folder: Path) -> Path | None:
 
 
 def is_input(path: Path) -> bool:
-    """Whether the path is a file that is open for reading here, under any name."""
+    """Whether the path is an open input file, under any name."""
     try:
         status = path.stat()
     except OSError:
         return False
-    return _INPUTS[(status.st_dev, status.st_ino)] > 0
+    return _OPEN_INPUTS[(status.st_dev, status.st_ino)] > 0
 
 
 def with_given_names(text: str) -> str:
-    """Replaces descriptor paths in a message by the names that the user gave."""
+    """Replaces descriptor paths in a message by the paths that the user named."""
     return re.sub(
-        rf"(?:file://)?{_FOLDER}/\d+", lambda found: _GIVEN.get(found[0].removeprefix("file://"), found[0]), text
+        rf"(?:file://)?{_FOLDER}/\d+", lambda found: _USER_PATHS.get(found[0].removeprefix("file://"), found[0]), text
     )
 
 
 def set_display_name(path: Path, name: Path) -> None:
-    """Messages about the open file `path` will name it `name`."""
-    _GIVEN[str(path)] = shown(name)
+    """Makes messages about the open file `path` name it `name`."""
+    _USER_PATHS[str(path)] = shown(name)

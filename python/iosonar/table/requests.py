@@ -1,4 +1,4 @@
-"""All requests of some files as one Ibis table, with the same columns whatever the files are."""
+"""All requests of a set of files as one Ibis table, with the same columns for loads and runs."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ COLUMNS: dict[str, str] = {
     "outcome": "string",
     "errno": "int32",
 }
-"""The columns of the table, those of a run in docs/schema.md and two more: `source` is the index of the file,
-`place` the row's place in it (in a run: the order of completion)."""
+"""The columns of the table: those of a run in docs/schema.md, `source`, the index of the file, and `place`, the row's
+position in it (in a run: the order of completion)."""
 
 
 OWN_REASONS = ("none", "input", "completion_log")
-"""Values of `delay_reason` that the replayer causes itself: the request was not held back."""
+"""Values of `delay_reason` with which a request counts as not held back: the replayer itself caused the delay."""
 
 
 @dataclass(frozen=True)
@@ -73,28 +73,28 @@ class Requests:
         return any(file.kind is Kind.REPLAY for file in self.files)
 
     def kept(self, columns: ir.Table) -> ir.Table:
-        """The same rows, read from the files once and then kept by the engine; with the derived columns."""
+        """The same rows with derived columns, computed once and then kept by the engine."""
         return _derive(self.engine.keep(columns, sum(file.rows for file in self.files)))
 
 
 @contextmanager
 def open_files(paths: Sequence[Path]) -> Iterator[tuple[tuple[SourceFile, ...], Path]]:
-    """Opens loads or runs, native or classic; yields them and a folder to spill into.
+    """Opens loads or runs in any format; yields them and a folder to spill to.
 
-    What is temporary goes away at the end.
+    Temporary files are removed at the end.
     """
     if not paths:
         raise UserError("no file given")
     with ExitStack() as stack:
         folder = stack.enter_context(temporary_folder())
-        made = folder / "made"
-        made.mkdir()
-        yield tuple(open_validated(path, made, stack) for path in paths), folder / "spill"
+        converted = folder / "converted"
+        converted.mkdir()
+        yield tuple(open_validated(path, converted, stack) for path in paths), folder / "spill"
 
 
 @contextmanager
 def open_requests(paths: Sequence[Path], options: EngineOptions | None = None) -> Iterator[Requests]:
-    """Opens loads or runs as one table. Loads beside runs and copies are refused."""
+    """Opens loads or runs as one table. Refuses copies, and loads mixed with runs."""
     with open_files(paths) as (files, spill):
         refuse_mixture(files)
         refuse_copies(files)
@@ -113,22 +113,22 @@ def known_columns(file: SourceFile) -> list[str]:
 
 
 def _columns_of(file: SourceFile, index: int, engine: Engine) -> ir.Table:
-    """One file with exactly the columns of COLUMNS."""
+    """A file with exactly the columns of COLUMNS."""
     import ibis
 
     known = known_columns(file)
     table = with_new_names(engine.read(file.parquet, [stored_name(name, file.version) for name in known]), file.version)
-    given = {"source": ibis.literal(index), "place": table[ROW_NUMBER]}
+    columns = {"source": ibis.literal(index), "place": table[ROW_NUMBER]}
     if file.kind is Kind.LOAD:
-        given |= _run_of_a_load(table)
-    given |= {name: table[name] for name in COLUMNS if name in known}
+        columns |= _load_as_run(table)
+    columns |= {name: table[name] for name in COLUMNS if name in known}
     return table.select(
-        **{name: given.get(name, ibis.null()).cast(kind) for name, kind in COLUMNS.items()},
+        **{name: columns.get(name, ibis.null()).cast(kind) for name, kind in COLUMNS.items()},
     )
 
 
-def _run_of_a_load(table: ir.Table) -> dict[str, ir.Value]:
-    """A load as the run that it was when it was recorded, as far as that is known."""
+def _load_as_run(table: ir.Table) -> dict[str, ir.Value]:
+    """The columns of a run that a recorded load determines."""
     import ibis
 
     columns: dict[str, ir.Value] = {
@@ -148,15 +148,15 @@ def _run_of_a_load(table: ir.Table) -> dict[str, ir.Value]:
 def not_held_back(table: ir.Table) -> ir.BooleanValue:
     """Whether a request was not held back by the device or by --perturb, so that its delay is the replayer's.
 
-    Reading the load too late or writing the record too slowly is the replayer's fault. A request with an unknown
-    reason counts as not held back.
+    The replayer causes delays by reading the load too late or by writing the record too slowly. A request with an
+    unknown reason counts as not held back.
     """
-    held = table.pushed_back.fill_null(False) | ~table.delay_reason.fill_null("none").isin(OWN_REASONS)
-    return table.issued_ns.notnull() & ~held
+    is_held_back = table.pushed_back.fill_null(False) | ~table.delay_reason.fill_null("none").isin(OWN_REASONS)
+    return table.issued_ns.notnull() & ~is_held_back
 
 
 def _derive(table: ir.Table) -> ir.Table:
-    """Adds the derived columns; `not_held_back` needs `delay_reason`, which narrowed tables lack."""
+    """Adds the derived columns; `not_held_back` only if the table has `delay_reason`, which narrowed tables lack."""
     if "delay_reason" in table.columns:
         table = table.mutate(not_held_back=not_held_back(table))
     return table.mutate(

@@ -1,4 +1,4 @@
-"""One file of requests: what its footer says about it."""
+"""A file of requests, with its footer."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Kind(StrEnum):
 class SourceFile:
     """A file of requests.
 
-    `given` is the path that the user named; `parquet` is the one that is read, without odd characters. It leads to the
-    same file, or to a temporary one that was made of it. `footer` is the JSON object that docs/schema.md describes, its
-    types checked and its texts fit to be shown. `columns` are those of the file as it calls them, in its `version`.
+    `given` is the path that the user named. `parquet` is the path that is read: a descriptor of the same file, or of a
+    temporary conversion. `footer` is the JSON object in docs/schema.md, with types checked and texts escaped for
+    printing. `columns` have the names in the file, of its `version`.
     """
 
     given: Path
@@ -34,12 +34,12 @@ class SourceFile:
     footer: dict[str, Any]
     rows: int
     columns: tuple[str, ...]
-    left_out: tuple[str, ...] = ()
-    """What is said of rows that are no requests, and were left out."""
+    skipped_rows: tuple[str, ...] = ()
+    """Messages about invalid rows that were skipped."""
 
     @property
     def stem(self) -> str:
-        """The file's name without its endings: `mysql` of `mysql.replay.parquet`."""
+        """The file's name without its suffixes: `mysql` of `mysql.replay.parquet`."""
         name = self.given.name
         while name.endswith(SUFFIXES):
             name = name[: name.rindex(".")]
@@ -47,17 +47,17 @@ class SourceFile:
 
     @property
     def name(self) -> str:
-        """The same for people."""
+        """The same, escaped for printing."""
         return plain(self.stem)
 
     @property
     def path(self) -> str:
-        """The path that the user named, for people."""
+        """The path that the user named, escaped for printing."""
         return shown(self.given)
 
     @property
     def run(self) -> dict[str, Any]:
-        """The footer's `run`: options, machine, target and statistics. Empty where there is none."""
+        """The footer's `run`: options, machine, target and statistics; empty without it."""
         return self.footer.get("run") or {}
 
     def option(self, name: str) -> Any:
@@ -66,17 +66,17 @@ class SourceFile:
 
     @property
     def targets(self) -> list[dict[str, Any]]:
-        """What was replayed on, as the footer has it. A run of one target, or of an earlier version, has but one."""
+        """The targets of the run. A run with one target, or of an earlier version, has only `target`."""
         several = self.run.get("targets")
         one = self.run.get("target")
         return list(several) if several else [one] if one else []
 
     @property
     def version(self) -> int:
-        """The version of the tables that named its columns."""
+        """The schema version, which determines the column names."""
         return int(self.footer["schema_version"])
 
     @property
     def complete(self) -> bool:
-        """Whether neither the file nor what it was made from was cut short."""
+        """Whether neither the file nor its source was cut short."""
         return bool(self.footer.get("complete", True))

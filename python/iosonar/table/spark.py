@@ -1,6 +1,6 @@
-"""Spark, for what outgrows one machine: the same expressions, given to a cluster (the extra `iosonar[spark]`).
+"""Spark, for data that outgrows one machine: runs the same expressions on a cluster (the extra `iosonar[spark]`).
 
-Workers only run Spark's own code: they need no Python. They must see the files under the same paths as this program.
+Workers run only Spark's own code and need no Python. They must have the files at the same paths as this program.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 DRIVER_SHARE = 0.5
-"""Of the memory; the rest is for what this program makes of the answers."""
+"""The driver's share of the memory limit; the rest is for results and what is computed from them."""
 
 
 class Spark:
-    """A session with a cluster, or with this machine alone."""
+    """A session on a cluster or on this machine."""
 
     def __init__(self, spill: Path, options: EngineOptions) -> None:
         self._session = _session(spill, options)
@@ -32,21 +32,21 @@ class Spark:
         self._numbers = count()
 
     def read(self, parquet: Path, columns: Sequence[str]) -> ir.Table:
-        """These columns of a file, with the place of each row."""
+        """The columns of a file, and ROW_NUMBER."""
         path = parquet.resolve()
         if path.name.startswith(("_", ".")):
             raise UserError(f"{shown(path)}: Spark ignores files whose names start with _ or .; rename it")
-        # Without the option, folders called `NAME=VALUE` are columns.
-        frame = self._session.read.option("recursiveFileLookup", "true").parquet(f"file:{_literally(str(path))}")
+        # Without the option, folders named `NAME=VALUE` become columns.
+        frame = self._session.read.option("recursiveFileLookup", "true").parquet(f"file:{_escaped_glob(str(path))}")
         chosen = (f"`{column}`" for column in columns)
         return self._named(frame.selectExpr(*chosen, f"_metadata.row_index AS {ROW_NUMBER}"), "file")
 
     def keep(self, columns: ir.Table, rows: int) -> ir.Table:
-        """In the memory of the workers, and on their disks if it does not fit."""
+        """Keeps a table in the memory of the workers, and on their disks if it does not fit."""
         return self._named(self._session.sql(self.backend.compile(columns)).persist(), "kept")
 
     def close(self) -> None:
-        """Ends the session, with all that it keeps."""
+        """Ends the session and drops all kept tables."""
         self._session.stop()
 
     def _named(self, frame: Any, stem: str) -> ir.Table:
@@ -55,8 +55,8 @@ class Spark:
         return self.backend.table(name)
 
 
-def _literally(path: str) -> str:
-    """As a pattern that only this path fits."""
+def _escaped_glob(path: str) -> str:
+    """Escapes a path, which Spark takes as a glob."""
     return "".join("\\" + character if character in "[]{}*?\\^" else character for character in path)
 
 
@@ -66,13 +66,13 @@ def _session(spill: Path, options: EngineOptions) -> Any:
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise UserError(
-            "Spark is not installed: `pip install 'iosonar[spark]'` brings it; it needs Java 17 or newer"
+            "Spark is not installed: run `pip install 'iosonar[spark]'`; it needs Java 17 or newer"
         ) from error
     settings = {
         "spark.app.name": "iosonar",
         "spark.master": options.url,
         "spark.driver.memory": f"{int(memory_bytes(options.memory) * DRIVER_SHARE) >> 20}m",
-        # What kernels ask for is as large as it is.
+        # Results of quantities may have any size.
         "spark.driver.maxResultSize": "0",
         "spark.local.dir": str(spill),
         "spark.log.level": "ERROR",
@@ -86,21 +86,21 @@ def _session(spill: Path, options: EngineOptions) -> Any:
         return builder.getOrCreate()
     except PySparkException as error:
         raise UserError(
-            f"Spark doesn't start: {error}. It needs Java 17 or newer, on the path or in JAVA_HOME"
+            f"Spark does not start: {error}. It needs Java 17 or newer, on the path or in JAVA_HOME"
         ) from error
     except Exception as error:
-        # What Java throws arrives with its whole stack.
+        # A Java exception has its whole stack in the text.
         raise UserError(f"cannot connect to Spark at {options.url}: {str(error).strip().splitlines()[-1]}") from error
 
 
 def _backend(session: Any) -> Any:
     with warnings.catch_warnings():
-        # Ibis makes functions for pandas when it is loaded, and Spark says that it has not seen this pandas before.
+        # While loading, Ibis defines functions for pandas, and Spark warns about untested versions of pandas.
         warnings.simplefilter("ignore", FutureWarning)
         from ibis.backends.pyspark import Backend
 
     class ByArrow(Backend):  # type: ignore[misc]
-        """Ibis' own backend goes through pandas, which makes floats of integers with nulls."""
+        """Fetches results by Arrow: Ibis's backend uses pandas, which turns integers with nulls into floats."""
 
         def to_pyarrow(self, expr: Any, /, **_: Any) -> Any:
             from ibis.formats.pyarrow import PyArrowData

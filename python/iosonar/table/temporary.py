@@ -1,4 +1,4 @@
-"""The folder for what is temporary. It goes away with the program, also if that is ended by a signal."""
+"""A folder for temporary files. It is removed when the program ends, also by a signal."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 from iosonar.cleanup import cleanup
 from iosonar.errors import UserError
 
-TRIES = 50
+REMOVAL_ATTEMPTS = 50
 
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """Makes it in TMPDIR."""
+    """Creates the folder in TMPDIR, and removes it at the end."""
     with cleanup.lock:
         try:
             folder = Path(tempfile.mkdtemp(prefix="iosonar-"))
@@ -33,8 +33,8 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def _remove(folder: Path) -> None:
-    """With all that it holds, also while an engine still writes to it."""
-    for _ in range(TRIES):
+    """Removes the folder with its content, even while an engine still writes to it."""
+    for _ in range(REMOVAL_ATTEMPTS):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
             return

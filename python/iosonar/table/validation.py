@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from iosonar import SCHEMA_VERSION
 from iosonar.errors import UserError
-from iosonar.table.columns import Column, are_plain, columns_in, missing, renamed
+from iosonar.table.columns import Column, columns_in, have_plain_types, missing, unique_names
 from iosonar.table.convert import convert
 from iosonar.table.footer import parse_footer
 from iosonar.table.opened import copy_of_pipe, open_file, set_display_name, with_given_names
 from iosonar.table.source import Kind, SourceFile
-from iosonar.table.values import odd_values
+from iosonar.table.values import invalid_values
 from iosonar.table.versions import stored_name
 from iosonar.text import plain, shown
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 MAGIC = b"PAR1"
 FOOTER_KEY = b"iosonar"
-MAX_LISTED = 3
-"""Skipped rows that are listed one by one."""
+MAX_LISTED_ROWS = 3
+"""The most skipped rows that are listed one by one."""
 
 
 class _NeedsConversionError(Exception):
@@ -38,31 +38,31 @@ class _NeedsConversionError(Exception):
 
 
 def open_validated(given: Path, folder: Path, stack: ExitStack) -> SourceFile:
-    """Opens a file until the stack unwinds; converted copies go to `folder`.
+    """Opens a file until the stack unwinds; conversions go to `folder`.
 
     Raises UserError if it is neither a load nor a run.
     """
     source = copy_of_pipe(given, folder) or given
     opened = open_file(source, stack)
     set_display_name(opened, given)
-    is_table = _begins_as_table(opened, given)
-    if is_table:
+    is_parquet = _is_parquet(opened, given)
+    if is_parquet:
         try:
             return _table(given, opened, folder, stack)
         except _NeedsConversionError:
             pass
-    made = _new(folder)
-    convert(source, made)
-    opened = open_file(made, stack)
+    converted = _new_path(folder)
+    convert(source, converted)
+    opened = open_file(converted, stack)
     set_display_name(opened, given)
     try:
         file = _table(given, opened, folder, stack)
     except _NeedsConversionError as why:
         raise UserError(f"{shown(given)}: {why}; docs/schema.md lists the columns") from None
-    return _with_losses(file) if is_table else file
+    return _with_skipped_rows(file) if is_parquet else file
 
 
-def _begins_as_table(opened: Path, given: Path) -> bool:
+def _is_parquet(opened: Path, given: Path) -> bool:
     try:
         with opened.open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC
@@ -74,7 +74,7 @@ def _table(given: Path, opened: Path, folder: Path, stack: ExitStack) -> SourceF
     import pyarrow as pa
 
     try:
-        metadata = _contents(opened)
+        metadata = _read_metadata(opened)
         schema = metadata.schema.to_arrow_schema()
         footer_text = (metadata.metadata or {}).get(FOOTER_KEY)
     except UserError as error:
@@ -96,18 +96,18 @@ def _table(given: Path, opened: Path, folder: Path, stack: ExitStack) -> SourceF
     kind = Kind(footer["kind"])
     known = columns_in(kind, footer["schema_version"])
     if absent := missing(known, names):
-        said = ", ".join(f"its column {name} is missing" for name in absent)
-        raise UserError(f"{shown(given)}: {said}; docs/schema.md lists the columns")
-    if not are_plain(known, schema):
+        problems = ", ".join(f"its column {name} is missing" for name in absent)
+        raise UserError(f"{shown(given)}: {problems};  docs/schema.md lists the columns")
+    if not have_plain_types(known, schema):
         raise _NeedsConversionError("columns have other types")
-    if renamed(names) != names:
-        return _table(given, _renamed(opened, given, folder, stack), folder, stack)
-    if odd := _odd(known, metadata, opened):
-        raise _NeedsConversionError(odd)
+    if unique_names(names) != names:
+        return _table(given, _with_unique_names(opened, given, folder, stack), folder, stack)
+    if problem := _find_invalid_values(known, metadata, opened):
+        raise _NeedsConversionError(problem)
     return SourceFile(given, opened, kind, footer, metadata.num_rows, tuple(names))
 
 
-def _contents(opened: Path) -> pq.FileMetaData:
+def _read_metadata(opened: Path) -> pq.FileMetaData:
     """The Parquet footer, checked for impossible row counts."""
     import pyarrow.parquet as pq
 
@@ -126,52 +126,54 @@ def _contents(opened: Path) -> pq.FileMetaData:
     return metadata
 
 
-def _odd(known: Mapping[str, Column], metadata: pq.FileMetaData, opened: Path) -> str | None:
+def _find_invalid_values(known: Mapping[str, Column], metadata: pq.FileMetaData, opened: Path) -> str | None:
     import duckdb
 
     try:
-        return odd_values(known, metadata, opened)
+        return invalid_values(known, metadata, opened)
     except UnicodeDecodeError as error:
         raise _NeedsConversionError("a row group names a column in bytes that are not UTF-8") from error
     except duckdb.Error as error:
         raise _NeedsConversionError(plain(with_given_names(_first_line(error)))) from error
 
 
-def _renamed(opened: Path, given: Path, folder: Path, stack: ExitStack) -> Path:
+def _with_unique_names(opened: Path, given: Path, folder: Path, stack: ExitStack) -> Path:
     """A copy whose column names differ in more than case, which DuckDB ignores."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    made = _new(folder)
+    copy = _new_path(folder)
     try:
         with opened.open("rb") as source:
             table = pq.ParquetFile(source)
             fields = list(table.schema_arrow)
-            names = renamed([field.name for field in fields])
+            names = unique_names([field.name for field in fields])
             metadata: dict[bytes | str, bytes | str] = {FOOTER_KEY: (table.metadata.metadata or {})[FOOTER_KEY]}
             schema = pa.schema([field.with_name(name) for field, name in zip(fields, names, strict=True)], metadata)
-            with pq.ParquetWriter(made, schema) as writer:
+            with pq.ParquetWriter(copy, schema) as writer:
                 for batch in table.iter_batches():
                     writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
     except pa.ArrowException as error:
         raise UserError(f"{shown(given)}: damaged Parquet: {plain(_first_line(error))}") from error
-    renamed_copy = open_file(made, stack)
-    set_display_name(renamed_copy, given)
-    return renamed_copy
+    opened_copy = open_file(copy, stack)
+    set_display_name(opened_copy, given)
+    return opened_copy
 
 
-def _with_losses(file: SourceFile) -> SourceFile:
-    lost = [notice for notice in file.footer.get("notices", []) if notice.startswith("row ")]
-    count_ = file.footer["counts"].get("bad_lines", 0)
-    said = lost[:MAX_LISTED] if count_ <= MAX_LISTED else [*lost[:MAX_LISTED], f"skipped {count_:,} rows in all"]
-    return SourceFile(file.given, file.parquet, file.kind, file.footer, file.rows, file.columns, tuple(said))
+def _with_skipped_rows(file: SourceFile) -> SourceFile:
+    skipped = [notice for notice in file.footer.get("notices", []) if notice.startswith("row ")]
+    total = file.footer["counts"].get("bad_lines", 0)
+    messages = skipped[:MAX_LISTED_ROWS]
+    if total > MAX_LISTED_ROWS:
+        messages.append(f"skipped {total:,} rows in all")
+    return SourceFile(file.given, file.parquet, file.kind, file.footer, file.rows, file.columns, tuple(messages))
 
 
 _numbers = count()
 
 
-def _new(folder: Path) -> Path:
-    return folder / f"made-{next(_numbers)}.parquet"
+def _new_path(folder: Path) -> Path:
+    return folder / f"table-{next(_numbers)}.parquet"
 
 
 def _first_line(error: BaseException) -> str:

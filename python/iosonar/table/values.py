@@ -1,4 +1,4 @@
-"""Checks the cells of a file against docs/schema.md, by the Parquet statistics where the file has them."""
+"""Checks the cells of a file against docs/schema.md, from the Parquet statistics if the file has them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iosonar.table.columns import MOST_NS, MOST_SECTORS, Column
+from iosonar.table.columns import MAX_NS, MAX_SECTORS, Column
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Extent:
-    """Of the numbers in a column; None where there is no number."""
+    """Minimum, maximum and number of nulls of a column; None without numbers."""
 
     low: int | None = None
     high: int | None = None
@@ -28,31 +28,31 @@ class _Extent:
         self.nulls += nulls
 
 
-def odd_values(known: Mapping[str, Column], metadata: pq.FileMetaData, parquet: Path) -> str | None:
-    """What a column holds that docs/schema.md does not allow, if any does. All types are as they should be."""
-    found = _stated(metadata, known.keys())
-    here = {metadata.schema.column(place).path for place in range(metadata.num_columns)} & known.keys()
-    to_see = [name for name in known if name in here and name not in found]
-    if to_see:
-        found |= _seen(parquet, {name: known[name] for name in to_see})
-    for name in (name for name in known if name in here):
+def invalid_values(known: Mapping[str, Column], metadata: pq.FileMetaData, parquet: Path) -> str | None:
+    """The first violation of docs/schema.md in the cells, or None. All columns have the right types."""
+    found = _from_statistics(metadata, known.keys())
+    present = {metadata.schema.column(place).path for place in range(metadata.num_columns)} & known.keys()
+    without_statistics = [name for name in known if name in present and name not in found]
+    if without_statistics:
+        found |= _from_cells(parquet, {name: known[name] for name in without_statistics})
+    for name in (name for name in known if name in present):
         column, extent = known[name], found[name]
-        if extent.nulls and not column.may_be_null:
+        if extent.nulls and not column.is_nullable:
             return f"column {name} has null or unknown values"
         below = column.low is not None and extent.low is not None and extent.low < column.low
         if below or (column.high is not None and extent.high is not None and extent.high > column.high):
             return f"column {name} has values outside {column.low} … {column.high}"
-    if (found["sector"].high or 0) + (found["sectors"].high or 0) > MOST_SECTORS and _ends_beyond(parquet):
+    if (found["sector"].high or 0) + (found["sectors"].high or 0) > MAX_SECTORS and _ends_beyond(parquet):
         return "sector or sectors are beyond any device"
-    if "latency_ns" in here and max((found["at_ns"].high or 0), 0) + (found["latency_ns"].high or 0) > 2 * MOST_NS:
+    if "latency_ns" in present and max((found["at_ns"].high or 0), 0) + (found["latency_ns"].high or 0) > 2 * MAX_NS:
         return "a time exceeds 64 bits of nanoseconds"
     return None
 
 
-def _stated(metadata: pq.FileMetaData, names: Any) -> dict[str, _Extent]:
-    """What all row groups state of the columns of numbers and truths."""
+def _from_statistics(metadata: pq.FileMetaData, names: Any) -> dict[str, _Extent]:
+    """The extents of integer and boolean columns with statistics in all row groups."""
     found: dict[str, _Extent] = {}
-    unstated = set()
+    without = set()
     for group in (metadata.row_group(number) for number in range(metadata.num_row_groups)):
         for chunk in (group.column(place) for place in range(group.num_columns)):
             name = chunk.path_in_schema
@@ -62,18 +62,18 @@ def _stated(metadata: pq.FileMetaData, names: Any) -> dict[str, _Extent]:
             statistics = chunk.statistics
             nulls = statistics.null_count if statistics is not None else None
             if statistics is None or nulls is None:
-                unstated.add(name)
+                without.add(name)
             elif nulls == group.num_rows:
                 extent.add(None, None, nulls)
             elif isinstance(low := statistics.min, int) and isinstance(high := statistics.max, int):
                 extent.add(low, high, nulls)
             else:
-                unstated.add(name)
-    return {name: extent for name, extent in found.items() if name not in unstated}
+                without.add(name)
+    return {name: extent for name, extent in found.items() if name not in without}
 
 
-def _seen(parquet: Path, columns: dict[str, Column]) -> dict[str, _Extent]:
-    """The same by reading them. Of names, those that are not known are out of the extent."""
+def _from_cells(parquet: Path, columns: dict[str, Column]) -> dict[str, _Extent]:
+    """The extents from the cells. Unknown names count as nulls."""
     import duckdb
 
     def parts() -> Iterator[str]:
@@ -102,7 +102,7 @@ def _ends_beyond(parquet: Path) -> bool:
     with duckdb.connect() as connection:
         query = f"SELECT max(sector::HUGEINT + sectors::HUGEINT) FROM {_table(parquet)}"
         row = connection.execute(query).fetchone()
-    return bool(row and row[0] is not None and row[0] > MOST_SECTORS)
+    return bool(row and row[0] is not None and row[0] > MAX_SECTORS)
 
 
 def _table(parquet: Path) -> str:

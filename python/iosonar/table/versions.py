@@ -1,6 +1,6 @@
 """The names that version 2 of the tables changed; docs/schema.md has the list.
 
-Files of version 1 are read under the names of version 2. Nothing else in this half knows the old ones.
+Files of version 1 are read under the names of version 2. Only this module has the old names.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ COLUMNS = {
     "last_empty_poll_ns": "unanswered_ns",
     "delay_reason": "held_by",
 }
-"""Columns of a run by their names in version 1."""
+"""Columns of a run, with their names in version 1."""
 
 DELAY_REASONS = {"nothing": "none", "recorder": "completion_log"}
-"""Values of `delay_reason` in version 1, and what they are now."""
+"""Values of `delay_reason` in version 1, with their present names."""
 
 _STATISTICS = {
     "issue_error_us": "delay_us",
@@ -31,7 +31,7 @@ _STATISTICS = {
 }
 _WAIT = {"work": "inline"}
 _ENGINES = {"fake_io": "null", "dry_run": "dry_run"}
-"""Options that are values of `engine` since."""
+"""Options of version 1 that are values of `engine` now."""
 _FINDING = {"expected_generation": "expected_sequence_number", "found_generation": "found_sequence_number"}
 
 
@@ -41,7 +41,7 @@ def stored_name(name: str, version: int) -> str:
 
 
 def stored_sql(name: str, version: int) -> str:
-    """SQL for a column of a file of that version."""
+    """SQL for a column of a file of that version, with the names and values of this one."""
     if version > 1:
         return f'"{name}"'
     column = f'"{stored_name(name, version)}"'
@@ -62,7 +62,7 @@ def with_new_names(table: ir.Table, version: int) -> ir.Table:
 
 
 def rename_footer(footer: dict[str, Any]) -> None:
-    """Gives the keys of a footer of version 1 the names of this version; leaves alone what is not what it should be."""
+    """Renames the keys of a footer of version 1; ignores values of unexpected types."""
     run = footer.get("run")
     if not isinstance(run, dict):
         return
@@ -72,7 +72,7 @@ def rename_footer(footer: dict[str, Any]) -> None:
             each["wait"] = _WAIT.get(wait, wait)
     if isinstance(options, dict):
         for old, engine in _ENGINES.items():
-            # A classic result has other values here.
+            # Classic results have other values here.
             if isinstance(options.get(old), bool) and options.pop(old):
                 options["engine"] = engine
     statistics = run.get("statistics")

@@ -1,4 +1,4 @@
-"""The views of `iosonar sql`: `requests`, with all columns of the files, and others that shorten common queries."""
+"""The views of `iosonar sql`: `requests`, with all columns of the files, and views for common queries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iosonar.errors import UsageError
-from iosonar.table.columns import ROW_NUMBER, renamed
+from iosonar.table.columns import ROW_NUMBER, unique_names
 from iosonar.table.embedded import quoted, scan, text
 from iosonar.table.requests import COLUMNS, OWN_REASONS, known_columns
 from iosonar.table.source import Kind, SourceFile
@@ -31,7 +31,7 @@ VIEWS = {
                max(delay_ns) / 1e9 AS delay_max_s
         FROM requests GROUP BY 1 ORDER BY 1""",
 }
-"""The views and their definitions. One more, `files`, is made of the files' own names."""
+"""The views and their definitions. The view `files` is defined from the names of the files."""
 
 LOAD_AS_RUN = {
     "request": f"{ROW_NUMBER}",
@@ -43,7 +43,7 @@ LOAD_AS_RUN = {
     "pushed_back": "false",
     "widened": "false",
 }
-"""What a load was when it was recorded, in the columns of a run."""
+"""The columns of a run that a recorded load determines."""
 
 DERIVED = {
     "delay_ns": "issued_ns - scheduled_ns",
@@ -52,7 +52,7 @@ DERIVED = {
     f"AND coalesce(delay_reason, 'none') IN ({', '.join(map(text, OWN_REASONS))})",
 }
 TYPES = {"int32": "INTEGER", "int64": "BIGINT", "string": "VARCHAR", "boolean": "BOOLEAN"}
-OF_LOADS = {"at_ns": "BIGINT", "queued_ns": "BIGINT", "pid": "BIGINT", "process": "VARCHAR"}
+LOAD_ONLY = {"at_ns": "BIGINT", "queued_ns": "BIGINT", "pid": "BIGINT", "process": "VARCHAR"}
 """Columns of a load that a run does not have."""
 
 
@@ -71,26 +71,26 @@ def define_views(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFi
 
 
 def _select(file: SourceFile, index: int, *, with_loads: bool) -> str:
-    """All columns of the file, and of docs/schema.md what it does not have, derived or null.
+    """All columns of the file, and the columns of docs/schema.md that it lacks, derived or null.
 
-    A column of the file that is called like one that is added has a number behind its name.
+    A column of the file whose name is taken by an added column gets a number appended.
     """
     own = known_columns(file)
     stored = {stored_name(name, file.version) for name in own}
-    others = [name for name in file.columns if name not in stored]
-    added = [name for name in (*COLUMNS, *DERIVED, *(OF_LOADS if with_loads else ())) if name not in own]
-    new_names = renamed(others, [*own, *added, ROW_NUMBER])
+    other_columns = [name for name in file.columns if name not in stored]
+    added = [name for name in (*COLUMNS, *DERIVED, *(LOAD_ONLY if with_loads else ())) if name not in own]
+    new_names = unique_names(other_columns, [*own, *added, ROW_NUMBER])
     inner = [f"{index}::INTEGER AS source", f"{ROW_NUMBER} AS place"]
     inner += [f"{stored_sql(name, file.version)} AS {quoted(name)}" for name in own]
     for name in added:
         if name in ("source", "place") or (name in DERIVED and not (file.kind is Kind.LOAD and name == "latency_ns")):
             continue
-        kind = OF_LOADS.get(name) or TYPES.get(COLUMNS.get(name, "int64"), "BIGINT")
+        kind = LOAD_ONLY.get(name) or TYPES.get(COLUMNS.get(name, "int64"), "BIGINT")
         expression = LOAD_AS_RUN.get(name, "NULL") if file.kind is Kind.LOAD else "NULL"
         if "latency_ns" in expression and "latency_ns" not in own:
             expression = "NULL"
         inner.append(f"({expression})::{kind} AS {quoted(name)}")
-    inner += [f"{quoted(name)} AS {quoted(new)}" for name, new in zip(others, new_names, strict=True)]
+    inner += [f"{quoted(name)} AS {quoted(new)}" for name, new in zip(other_columns, new_names, strict=True)]
     derived = [f"{DERIVED[name]} AS {name}" for name in added if name in DERIVED and not _is_in(inner, name)]
     return f"SELECT *, {', '.join(derived)} FROM (SELECT {', '.join(inner)} FROM {scan(file.parquet)})"
 
@@ -100,18 +100,18 @@ def _is_in(inner: Sequence[str], name: str) -> bool:
 
 
 _NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
-"""Parts of a query that only read."""
+"""Nodes of a query's syntax tree that only read."""
 
 _TABLE_FUNCTIONS = {
     *("range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree", "summary"),
     *("duckdb_columns", "duckdb_functions", "duckdb_keywords", "duckdb_settings", "duckdb_tables", "duckdb_types"),
     *("duckdb_views", "pragma_show", "pragma_table_info", "pragma_version"),
 }
-"""Functions that a query may take rows from. Others read files, or run SQL from an unchecked text."""
+"""Table functions that a query may use. Others read files, or run SQL from an unchecked string."""
 
 
 def check_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
-    """Raises UsageError unless it is one read-only query."""
+    """Raises UsageError unless the text is a single read-only query."""
     import json
 
     import duckdb
@@ -120,7 +120,7 @@ def check_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     try:
         kinds = [statement.type for statement in connection.extract_statements(query)]
     except ValueError as error:
-        # Python does not know all kinds of statements that the engine does.
+        # DuckDB has statement types that its Python module lacks.
         raise refusal from error
     if kinds != [duckdb.StatementType.SELECT]:
         raise refusal
@@ -140,18 +140,18 @@ def check_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
 
 
 def _nodes(tree: object) -> Iterable[dict[str, object]]:
-    waiting = [tree]
-    while waiting:
-        each = waiting.pop()
+    pending = [tree]
+    while pending:
+        each = pending.pop()
         if isinstance(each, dict):
             yield each
-            waiting += each.values()
+            pending += each.values()
         elif isinstance(each, list):
-            waiting += each
+            pending += each
 
 
 def lock(connection: duckdb.DuckDBPyConnection, files: Iterable[Path]) -> None:
-    """From now on the engine opens no files but these and its own temporary ones, and loads no extensions."""
+    """Restricts the engine to these files and its own temporary ones, and disables extensions."""
     allowed = ", ".join(text(str(path)) for path in files)
     for setting in (
         f"allowed_paths = [{allowed}]",
