@@ -1,27 +1,27 @@
-//! Traces of events: several for each request (asked for, queued, given to the device, completed), from which requests
-//! are made, with the times between them.
+//! Traces of events. Each request has several events (queued, inserted, issued, completed), from which the request and the
+//! times between them are derived.
 //!
-//! The readers of such traces hand out [`Event`]s; [`InTime`] puts those of texts in order, [`Ahead`] reads them in a
-//! thread of its own, and the [`Matcher`] makes requests of them.
+//! The readers of such traces return [`Event`]s. [`TimeOrder`] sorts those of text formats by time, [`ReadAhead`] reads
+//! them in a separate thread, and the [`Matcher`] makes requests of them.
 
-mod ahead;
-mod asked;
-mod by_device;
+mod action_counts;
+mod clock;
 mod event;
+mod extents;
 mod flushes;
-mod in_time;
 mod losses;
 mod matcher;
-mod now;
-mod open;
+mod pending;
+mod queue_times;
+mod read_ahead;
 mod splits;
-mod waiting;
+mod time_order;
 mod window;
 
-pub use ahead::Ahead;
 pub use event::{Action, Event, EventSource};
-pub use in_time::InTime;
 pub use matcher::Matcher;
+pub use read_ahead::ReadAhead;
+pub use time_order::TimeOrder;
 pub use window::{WIDE, Window, notice_late};
 
 #[cfg(test)]

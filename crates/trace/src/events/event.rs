@@ -1,46 +1,46 @@
-//! One event of a request's life, as tracers write it.
+//! One event of a request, as tracers write it.
 
 use crate::error::Result;
 use crate::model::metadata::Metadata;
 use crate::model::request::{Comm, DeviceId, Flags, Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};
 
-/// Requests that may wait for the completion of the one in front of them.
-pub const MAX_WAITING: usize = 1 << 18;
-/// How long after a request its completion is waited for. No device takes that long: the kernel gives up before.
+/// Most requests that wait for the completion of an earlier one.
+pub const MAX_PENDING: usize = 1 << 18;
+/// How long to wait for the completion of a request. The kernel's timeouts are shorter.
 pub const MAX_AGE: Nanos = Nanos(300_000_000_000);
 
-/// What happens to a request on its way, in this order.
+/// An action of blktrace, in the order in which they happen to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
-    /// `Q`: asked for.
+    /// `Q`: queued.
     Queue,
-    /// `G`: a place in the queue was got for it.
+    /// `G`: the kernel allocated a request for it.
     GetRequest,
-    /// `I`: put into the scheduler's queue.
+    /// `I`: inserted into the scheduler's queue.
     Insert,
-    /// `D`: given to the device's driver.
+    /// `D`: issued to the device's driver.
     Issue,
-    /// `R`: taken back from the driver, which could not take it yet; it will be given to it again.
+    /// `R`: requeued by the driver, which cannot take it yet; the kernel will issue it again.
     Requeue,
     /// `C`: completed.
     Complete,
-    /// `C` with the error EAGAIN: it must not wait (`REQ_NOWAIT`, the first try of io_uring), and would have had to.
+    /// `C` with the error EAGAIN: it would block, but must not (`REQ_NOWAIT`, as in the first try of io_uring).
     Refuse,
-    /// `X`: split; the event is where the rest begins, and how long that is it does not say.
+    /// `X`: split. The sector is that of the rest; the event does not have the length of the rest.
     Split,
 }
 
 impl Action {
-    /// The actions that a request can be taken from.
+    /// The actions that requests can be taken from.
     pub const CHOICES: [Self; 4] = [Self::Queue, Self::GetRequest, Self::Insert, Self::Issue];
 
-    /// Its letter, as blktrace and blkparse have it.
+    /// The letter of blktrace and blkparse.
     pub fn letter(self) -> char {
         ['Q', 'G', 'I', 'D', 'R', 'C', 'C', 'X'][self as usize]
     }
 
-    /// The choice of that letter.
+    /// The choice with this letter.
     pub fn from_letter(letter: char) -> Option<Self> {
         Self::CHOICES.into_iter().find(|action| action.letter() == letter.to_ascii_uppercase())
     }
@@ -49,25 +49,26 @@ impl Action {
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When.
+    /// Time.
     pub at: Nanos,
-    /// What happened.
+    /// Action.
     pub action: Action,
-    /// On which device.
+    /// Device.
     pub device: DeviceId,
-    /// Where.
+    /// Start position.
     pub sector: Sector,
-    /// How long.
+    /// Length.
     pub sectors: Sectors,
-    /// What the request does.
+    /// Operation of the request.
     pub op: Op,
-    /// How it does that.
+    /// Flags of the operation.
     pub flags: Flags,
-    /// Whether it is appended to a zone: it says where that begins, and its completion where the device wrote.
+    /// Whether it is a zone append: its sector is the start of the zone, but that of its completion is where the device
+    /// wrote.
     pub is_append: bool,
     /// The process that caused the event.
     pub pid: Option<u32>,
-    /// Its name.
+    /// Name of that process.
     pub comm: Comm,
 }
 
@@ -88,16 +89,16 @@ impl Event {
     }
 }
 
-/// Hands out the events of a trace.
+/// Reads the events of a trace.
 pub trait EventSource: Send {
-    /// The next event.
-    fn next(&mut self, about: &mut Metadata) -> Result<Option<Event>>;
+    /// The next event. Adds devices, counts and notices to the metadata.
+    fn next(&mut self, metadata: &mut Metadata) -> Result<Option<Event>>;
 
-    /// How far it is through its files, from 0 to 1, where that can be said.
+    /// The part of the files that has been read, from 0 to 1, if it is known.
     fn progress(&self) -> Option<f64>;
 }
 
-/// A flush has no place, and rules of its own.
+/// Whether the event is one of a flush without data. These have no position; see [`super::flushes`].
 pub fn is_flush(event: &Event) -> bool {
     event.op == Op::Flush && event.sectors.0 == 0
 }

@@ -1,14 +1,14 @@
-//! Flushes without data. They have no place, and the kernel makes one flush of all that wait when it gives one to the
-//! device: that one's completion completes them all. The flush in front of a write, or behind it, is given to the device in
-//! the same way, and nobody asked for it in an event of its own.
+//! Flushes without data. They have no position, and the kernel issues all waiting flushes of a device as one: its
+//! completion completes them all. The preflush of a write, or the flush after it, is issued in the same way, but was not
+//! queued by an event of its own.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::model::request::DeviceId;
 
-use super::event::MAX_WAITING;
+use super::event::MAX_PENDING;
 
-/// The flushes of all devices, by number.
+/// The numbers of the flushes of all devices.
 #[derive(Default)]
 pub struct Flushes {
     devices: BTreeMap<DeviceId, OfDevice>,
@@ -16,33 +16,34 @@ pub struct Flushes {
 
 #[derive(Default)]
 struct OfDevice {
-    /// Asked for, and not given to the device.
+    /// Queued, not issued.
     waiting: VecDeque<u64>,
     issued: VecDeque<Issued>,
 }
 
-/// What was given to the device.
+/// A flush that was issued to the device.
 struct Issued {
-    /// The flushes that it stands for; none if it belongs to a write.
+    /// The queued flushes that it completes; none if it belongs to a write.
     numbers: Vec<u64>,
-    /// The number of the request that was next then.
+    /// The number of the next request at that time.
     before: u64,
 }
 
-/// Flushes that a device has in flight: at most one for each of its queues.
+/// Most flushes that a device has in flight: one for each of its queues.
 const MAX_ISSUED: usize = 1024;
 
 impl Flushes {
-    /// One was asked for.
-    pub fn ask(&mut self, device: DeviceId, number: u64) {
+    /// Adds a queued flush.
+    pub fn queue(&mut self, device: DeviceId, number: u64) {
         let waiting = &mut self.devices.entry(device).or_default().waiting;
         waiting.push_back(number);
-        if waiting.len() > MAX_WAITING {
+        if waiting.len() > MAX_PENDING {
             waiting.pop_front();
         }
     }
 
-    /// A flush was given to the device, for all that wait: these. The next request will have the number `next`.
+    /// Notes the issue of a flush and returns all waiting flushes, which it completes. `next` is the number of the next
+    /// request.
     pub fn issue_all(&mut self, device: DeviceId, next: u64) -> Vec<u64> {
         let of_device = self.devices.entry(device).or_default();
         let all: Vec<u64> = of_device.waiting.drain(..).collect();
@@ -50,40 +51,40 @@ impl Flushes {
         all
     }
 
-    /// A flush was given to the device, which is a request by itself.
+    /// Notes the issue of a flush that is a request itself.
     pub fn issue_one(&mut self, device: DeviceId, number: u64) {
         self.devices.entry(device).or_default().issue(Issued { numbers: vec![number], before: number + 1 });
     }
 
-    /// The device did not take the last one that was given to it, which stood for these. They wait again, unless they were
-    /// requests by themselves.
-    pub fn take_back(&mut self, device: DeviceId, by_themselves: bool) -> Vec<u64> {
+    /// Notes that the device requeued the last issued flush, and returns the numbers it completes. They wait again, unless
+    /// issued flushes are requests themselves (`are_requests`).
+    pub fn requeue(&mut self, device: DeviceId, are_requests: bool) -> Vec<u64> {
         let Some(of_device) = self.devices.get_mut(&device) else { return Vec::new() };
         let numbers = of_device.issued.pop_back().map_or_else(Vec::new, |issued| issued.numbers);
-        if !by_themselves {
+        if !are_requests {
             numbers.iter().rev().for_each(|&number| of_device.waiting.push_front(number));
         }
         numbers
     }
 
-    /// A flush was completed: these were. Completions of those before the number `doubtful` may have been lost.
+    /// Notes a completion and returns the completed flushes. The completions of flushes before the number `doubtful` may
+    /// have been lost.
     pub fn complete(&mut self, device: DeviceId, doubtful: u64) -> Vec<u64> {
         let Some(of_device) = self.devices.get_mut(&device) else { return Vec::new() };
-        // Whoever lost a completion would else be one behind for ever.
+        // Else after one lost completion, every later one would complete the flush before its own.
         while of_device.issued.len() > 1 && of_device.issued[0].before <= doubtful && doubtful > 0 {
             of_device.issued.pop_front();
         }
         match of_device.issued.pop_front() {
             Some(issued) => issued.numbers,
-            // Where only asking and completion are seen, it is the oldest.
+            // In a trace without issues, the oldest one completes.
             None => of_device.waiting.pop_front().into_iter().collect(),
         }
     }
 
-    /// Nobody waits for it any longer.
-    pub fn forget(&mut self, device: DeviceId, number: u64) {
+    /// Removes a flush that has not completed.
+    pub fn remove(&mut self, device: DeviceId, number: u64) {
         let Some(of_device) = self.devices.get_mut(&device) else { return };
-        // It is among the oldest.
         of_device.waiting.retain(|&waiting| waiting != number);
         for issued in &mut of_device.issued {
             issued.numbers.retain(|&of_it| of_it != number);

@@ -1,36 +1,38 @@
-//! Where events were lost.
+//! Where in the trace events were lost.
 
 use crate::model::metadata::Metadata;
 
-/// Within so many events of when a source told that events were lost they were lost: it reads that far ahead.
-const TOLD_WITHIN: u64 = 1 << 15;
+/// Sources read ahead: a loss that they report may affect this many events after the report.
+const READ_AHEAD: u64 = 1 << 15;
 
 /// Which requests may have lost an event.
 #[derive(Default)]
 pub struct Losses {
-    seen: u64,
+    /// Lost events reported so far.
+    reported: u64,
     events: u64,
+    /// Number of the event up to which the last loss may have occurred.
     until: u64,
     before: u64,
 }
 
 impl Losses {
-    /// If so many were lost somewhere in the first events.
-    pub fn told_within(lost: u64, events: u64) -> Self {
-        Self { seen: lost, until: if lost > 0 { events + TOLD_WITHIN } else { 0 }, ..Self::default() }
+    /// For a trace that lost `lost` of its first `events` events.
+    pub fn within(lost: u64, events: u64) -> Self {
+        Self { reported: lost, until: if lost > 0 { events + READ_AHEAD } else { 0 }, ..Self::default() }
     }
 
-    /// Requests before the one of this number may have lost their completion.
+    /// Requests before this number may have lost their completion.
     pub fn before(&self) -> u64 {
         self.before
     }
 
-    /// At each event; `next` is the number of the next request.
-    pub fn look(&mut self, about: &Metadata, next: u64) {
+    /// Checks for losses before an event; `next` is the number of the next request.
+    pub fn check(&mut self, metadata: &Metadata, next: u64) {
         self.events += 1;
-        if about.counts.lost_events != self.seen {
-            self.seen = about.counts.lost_events;
-            self.until = self.events + TOLD_WITHIN;
+        if metadata.counts.lost_events != self.reported {
+            self.reported = metadata.counts.lost_events;
+            self.until = self.events + READ_AHEAD;
         }
         if self.events < self.until {
             self.before = next;

@@ -1,10 +1,10 @@
-//! What in a trace of events belongs together.
+//! Matches the events of a trace to requests.
 //!
-//! A request is taken from one kind of event, by default the most frequent among the first [`LOOK_AHEAD`] events. Its
-//! other events are found by device, direction and place: an event covers the requests that tile its range, so that
-//! what was merged or split on the way is matched as well. Of several in flight at one place, an issue is that of the
-//! oldest that was not issued, and a completion that of the oldest that was. Requests leave in the order of time, as soon
-//! as they are complete; those whose completion does not come are let go when too many wait behind them, and counted.
+//! Requests are taken from the events of one action, by default the most frequent one among the first [`LOOK_AHEAD`] events.
+//! Their other events are found by device, operation and position. An event covers the requests that tile its range, so that
+//! merged and split requests are matched as well. Of several requests at one position, an issue belongs to the oldest that
+//! was not issued, and a completion to the oldest that was. Requests are released in order of time, as soon as they are
+//! complete. A request without a completion is released and counted when too many wait behind it.
 
 use std::collections::VecDeque;
 
@@ -14,51 +14,52 @@ use crate::model::request::{Op, Request};
 use crate::rows::Source;
 use crate::text::human;
 
-use super::asked::Asked;
-use super::by_device::ByDevice;
-use super::event::{MAX_AGE, MAX_WAITING, is_flush};
+use super::action_counts::ActionCounts;
+use super::clock::Clock;
+use super::event::{MAX_AGE, MAX_PENDING, is_flush};
+use super::extents::{Covered, ExtentIndex, Position};
 use super::flushes::Flushes;
 use super::losses::Losses;
-use super::now::Now;
-use super::open::{Covered, Open, Place};
+use super::pending::{PendingRequest, State};
+use super::queue_times::QueueTimes;
 use super::splits::Splits;
-use super::waiting::{State, Waiting};
 use super::{Action, Event, EventSource};
 
-/// Events that are read before it is decided which kind a request is taken from.
+/// Events that are read before the action is chosen from which requests are taken.
 const LOOK_AHEAD: usize = 1 << 17;
 
 /// Makes requests of events.
 pub struct Matcher<S> {
     events: S,
     ahead: VecDeque<Event>,
-    taken_from: Option<Action>,
-    /// Whether there are completions to wait for.
-    completes: bool,
-    /// Whether there are issues to wait for.
-    is_issued: bool,
-    waiting: VecDeque<Waiting>,
-    /// The number of the first in `waiting`.
+    /// The action from whose events requests are taken; `None` if the trace has none of [`Action::CHOICES`].
+    request_action: Option<Action>,
+    /// Whether the trace has completions to wait for.
+    has_completions: bool,
+    /// Whether the trace has issues to wait for.
+    has_issues: bool,
+    pending: VecDeque<PendingRequest>,
+    /// The number of the first request in `pending`.
     first: u64,
-    open: Open,
+    extents: ExtentIndex,
     flushes: Flushes,
-    asked: Asked,
+    queue_times: QueueTimes,
     splits: Splits,
-    now: Now,
+    clock: Clock,
     losses: Losses,
-    by_device: ByDevice,
-    /// Requests that were refused, and are not handed out.
+    action_counts: ActionCounts,
+    /// Number of refused requests, which are left out.
     refused: u64,
     events_ended: bool,
 }
 
 impl<S: EventSource> Matcher<S> {
-    /// Of those events; reads the first of them.
-    pub fn new(mut events: S, action: Option<Action>, about: &mut Metadata) -> Result<Self> {
+    /// Matches the events of a source, and reads the first of them. Requests are taken from `action`, if it is given.
+    pub fn new(mut events: S, action: Option<Action>, metadata: &mut Metadata) -> Result<Self> {
         let mut ahead = VecDeque::new();
         let mut events_ended = false;
         while ahead.len() < LOOK_AHEAD {
-            match events.next(about)? {
+            match events.next(metadata)? {
                 Some(event) => ahead.push_back(event),
                 None => {
                     events_ended = true;
@@ -67,78 +68,78 @@ impl<S: EventSource> Matcher<S> {
             }
         }
         let count = |action: Action| ahead.iter().filter(|event| event.action == action).count();
-        // The first of equals: the earliest in a request's life.
+        // Of equal counts the earliest action in a request's life.
         let most = Action::CHOICES.into_iter().rev().max_by_key(|&a| count(a)).filter(|&a| count(a) > 0);
-        let taken_from = action.or(most);
-        let completes = count(Action::Complete) > 0;
-        let is_issued = count(Action::Issue) > 0 && taken_from != Some(Action::Issue);
-        if let Some(taken) = taken_from {
+        let request_action = action.or(most);
+        let has_completions = count(Action::Complete) > 0;
+        let has_issues = count(Action::Issue) > 0 && request_action != Some(Action::Issue);
+        if let Some(chosen) = request_action {
             let shown: Vec<String> = Action::CHOICES
                 .into_iter()
                 .chain([Action::Complete])
                 .map(|action| format!("{} {}", human::count(count(action) as u64), action.letter()))
                 .collect();
-            let why = if action.is_some() { "as asked" } else { "the most frequent" };
-            about.notice(format!(
+            let why = if action.is_some() { "by --action" } else { "the most frequent" };
+            metadata.notice(format!(
                 "requests are taken from the events {} ({why}; the first {} events have {})",
-                taken.letter(),
+                chosen.letter(),
                 human::count(ahead.len() as u64),
                 shown.join(", ")
             ));
-            about.request_time = if taken == Action::Issue { RequestTime::Issued } else { RequestTime::Queued };
-        } else if completes {
-            about.notice(format!(
-                "the first {} events are only completions, and no request is taken from those: a trace needs the events \
-                 that come before, as block_rq_issue (D) or block_bio_queue (Q)",
+            metadata.request_time = if chosen == Action::Issue { RequestTime::Issued } else { RequestTime::Queued };
+        } else if has_completions {
+            metadata.notice(format!(
+                "the first {} events are all completions, from which no requests are taken: a trace needs earlier events, \
+                 such as block_rq_issue (D) or block_bio_queue (Q)",
                 human::count(ahead.len() as u64)
             ));
         }
-        // What was lost so far may have been lost anywhere in what was read so far.
-        let lost = about.counts.lost_events;
-        let losses = Losses::told_within(lost, ahead.len() as u64);
+        // Events reported as lost so far may be missing anywhere in the events read so far.
+        let lost = metadata.counts.lost_events;
+        let losses = Losses::within(lost, ahead.len() as u64);
         Ok(Self {
             events,
             ahead,
-            taken_from,
-            completes,
-            is_issued,
-            waiting: VecDeque::new(),
+            request_action,
+            has_completions,
+            has_issues,
+            pending: VecDeque::new(),
             first: 0,
-            open: Open::default(),
+            extents: ExtentIndex::default(),
             flushes: Flushes::default(),
-            asked: Asked::default(),
+            queue_times: QueueTimes::default(),
             splits: Splits::default(),
-            now: Now::default(),
+            clock: Clock::default(),
             losses,
-            by_device: ByDevice::default(),
+            action_counts: ActionCounts::default(),
             refused: 0,
             events_ended,
         })
     }
 
-    fn next_event(&mut self, about: &mut Metadata) -> Result<Option<Event>> {
+    fn next_event(&mut self, metadata: &mut Metadata) -> Result<Option<Event>> {
         if let Some(event) = self.ahead.pop_front() {
             return Ok(Some(event));
         }
         if self.events_ended {
             return Ok(None);
         }
-        let event = self.events.next(about)?;
+        let event = self.events.next(metadata)?;
         self.events_ended = event.is_none();
         Ok(event)
     }
 
-    fn take(&mut self, event: &Event) {
+    fn process(&mut self, event: &Event) {
         if self.splits.may_be_rest(event) && self.is_rest(event) {
             return;
         }
-        let is_taken = Some(event.action) == self.taken_from;
+        let makes_request = Some(event.action) == self.request_action;
         match event.action {
-            Action::Issue if is_taken => self.begin_issued(event),
-            _ if is_taken => self.begin(event),
+            Action::Issue if makes_request => self.begin_issued(event),
+            _ if makes_request => self.begin(event),
             Action::Issue => self.issue(event),
-            Action::Queue if self.taken_from == Some(Action::Issue) => self.asked.ask(event),
-            Action::Requeue => self.take_back(event),
+            Action::Queue if self.request_action == Some(Action::Issue) => self.queue_times.queue(event),
+            Action::Requeue => self.requeue(event),
             Action::Complete => self.complete(event),
             Action::Refuse => self.refuse(event),
             Action::Split => self.splits.split(event),
@@ -147,32 +148,32 @@ impl<S: EventSource> Matcher<S> {
     }
 
     fn is_rest(&self, event: &Event) -> bool {
-        let (place, sectors) = (Place::of(event), event.sectors);
-        self.open.has_rest(place, sectors) || self.asked.has_rest(place, sectors)
+        let (position, sectors) = (Position::of(event), event.sectors);
+        self.extents.has_rest(position, sectors) || self.queue_times.has_rest(position, sectors)
     }
 
     fn next_number(&self) -> u64 {
-        self.first + self.waiting.len() as u64
+        self.first + self.pending.len() as u64
     }
 
-    /// A request of that number, if it has not left.
-    fn waiting(&mut self, number: u64) -> Option<&mut Waiting> {
-        number.checked_sub(self.first).and_then(|index| self.waiting.get_mut(index as usize))
+    /// The request with this number, if it was not released.
+    fn pending(&mut self, number: u64) -> Option<&mut PendingRequest> {
+        number.checked_sub(self.first).and_then(|index| self.pending.get_mut(index as usize))
     }
 
-    /// A request that is taken from what happens before its issue.
+    /// Adds a request that is taken from an event before its issue.
     fn begin(&mut self, event: &Event) {
         let number = self.next_number();
         if is_flush(event) {
-            self.flushes.ask(event.device, number);
+            self.flushes.queue(event.device, number);
         } else {
-            self.open.add(Place::of(event), event.sectors, number);
+            self.extents.add(Position::of(event), event.sectors, number);
         }
-        let (request, place, sectors) = (event.request(), Place::of(event), event.sectors.0);
+        let (request, position, sectors) = (event.request(), Position::of(event), event.sectors.0);
         let state = State::InFlight;
-        self.waiting.push_back(Waiting {
+        self.pending.push_back(PendingRequest {
             request,
-            place,
+            position,
             issued: None,
             to_issue: sectors,
             to_complete: sectors,
@@ -180,21 +181,21 @@ impl<S: EventSource> Matcher<S> {
         });
     }
 
-    /// A request that is taken from its issue.
+    /// Adds a request that is taken from its issue.
     fn begin_issued(&mut self, event: &Event) {
-        let (number, place) = (self.next_number(), Place::of(event));
-        let asked = if is_flush(event) {
+        let (number, position) = (self.next_number(), Position::of(event));
+        let queued_at = if is_flush(event) {
             self.flushes.issue_one(event.device, number);
-            self.asked.flush_issued(event)
+            self.queue_times.issue_flush(event)
         } else {
-            self.open.add(place, event.sectors, number);
-            self.open.mark(place, number, true);
-            self.asked.issued(event)
+            self.extents.add(position, event.sectors, number);
+            self.extents.set_issued(position, number, true);
+            self.queue_times.issue(event)
         };
-        let request = Request { queued: asked.map(|asked| event.at - asked), ..event.request() };
-        self.waiting.push_back(Waiting {
+        let request = Request { queued: queued_at.map(|queued_at| event.at - queued_at), ..event.request() };
+        self.pending.push_back(PendingRequest {
             request,
-            place,
+            position,
             issued: Some(event.at),
             to_issue: 0,
             to_complete: event.sectors.0,
@@ -205,57 +206,57 @@ impl<S: EventSource> Matcher<S> {
     fn issue(&mut self, event: &Event) {
         if is_flush(event) {
             for number in self.flushes.issue_all(event.device, self.next_number()) {
-                if let Some(waiting) = self.waiting(number) {
-                    waiting.issue(event.at);
+                if let Some(pending) = self.pending(number) {
+                    pending.issue(event.at);
                 }
             }
             return;
         }
-        let (first, all) = (self.first, &mut self.waiting);
-        self.open.cover(Place::of(event), event.sectors, false, |number, sectors| {
-            let Some(waiting) = number.checked_sub(first).and_then(|i| all.get_mut(i as usize)) else {
+        let (first, all) = (self.first, &mut self.pending);
+        self.extents.cover(Position::of(event), event.sectors, false, |number, sectors| {
+            let Some(pending) = number.checked_sub(first).and_then(|i| all.get_mut(i as usize)) else {
                 return Covered::Remove;
             };
-            waiting.issue(event.at);
-            waiting.to_issue = waiting.to_issue.saturating_sub(sectors);
-            if waiting.to_issue == 0 { Covered::Issued } else { Covered::Kept }
+            pending.issue(event.at);
+            pending.to_issue = pending.to_issue.saturating_sub(sectors);
+            if pending.to_issue == 0 { Covered::Issued } else { Covered::Unchanged }
         });
     }
 
-    /// The device could not take it: all is as before its issue.
-    fn take_back(&mut self, event: &Event) {
-        let drops = self.taken_from == Some(Action::Issue);
+    /// Undoes the issue of a request.
+    fn requeue(&mut self, event: &Event) {
+        let drops = self.request_action == Some(Action::Issue);
         if is_flush(event) {
-            self.take_flush_back(event, drops);
+            self.requeue_flush(event, drops);
             return;
         }
-        let (first, all, asked) = (self.first, &mut self.waiting, &mut self.asked);
-        self.open.cover(Place::of(event), event.sectors, true, |number, sectors| {
-            let Some(waiting) = number.checked_sub(first).and_then(|i| all.get_mut(i as usize)) else {
+        let (first, all, queue_times) = (self.first, &mut self.pending, &mut self.queue_times);
+        self.extents.cover(Position::of(event), event.sectors, true, |number, sectors| {
+            let Some(pending) = number.checked_sub(first).and_then(|i| all.get_mut(i as usize)) else {
                 return Covered::Remove;
             };
             if drops {
-                waiting.drop_taken_back(event, asked);
+                pending.requeue(event, queue_times);
                 return Covered::Remove;
             }
-            waiting.to_issue = (waiting.to_issue + sectors).min(waiting.request.sectors.0);
-            if waiting.to_issue == waiting.request.sectors.0 {
-                (waiting.issued, waiting.request.queued) = (None, None);
+            pending.to_issue = (pending.to_issue + sectors).min(pending.request.sectors.0);
+            if pending.to_issue == pending.request.sectors.0 {
+                (pending.issued, pending.request.queued) = (None, None);
             }
-            Covered::TakenBack
+            Covered::Requeued
         });
     }
 
-    fn take_flush_back(&mut self, event: &Event, drops: bool) {
-        let numbers = self.flushes.take_back(event.device, drops);
+    fn requeue_flush(&mut self, event: &Event, drops: bool) {
+        let numbers = self.flushes.requeue(event.device, drops);
         for number in numbers {
-            let Some(waiting) = number.checked_sub(self.first).and_then(|i| self.waiting.get_mut(i as usize)) else {
+            let Some(pending) = number.checked_sub(self.first).and_then(|i| self.pending.get_mut(i as usize)) else {
                 continue;
             };
             if drops {
-                waiting.drop_taken_back(event, &mut self.asked);
+                pending.requeue(event, &mut self.queue_times);
             } else {
-                (waiting.issued, waiting.request.queued) = (None, None);
+                (pending.issued, pending.request.queued) = (None, None);
             }
         }
     }
@@ -263,95 +264,97 @@ impl<S: EventSource> Matcher<S> {
     fn complete(&mut self, event: &Event) {
         if is_flush(event) {
             for number in self.flushes.complete(event.device, self.losses.before()) {
-                if let Some(waiting) = self.waiting(number) {
-                    waiting.complete(event.at);
+                if let Some(pending) = self.pending(number) {
+                    pending.complete(event.at);
                 }
             }
             return;
         }
         if event.is_append {
-            let number = self.open.append(Place::of(event), event.sectors);
-            if let Some(waiting) = number.and_then(|number| self.waiting(number)) {
-                waiting.request.sector = event.sector;
-                waiting.complete(event.at);
+            let number = self.extents.remove_append(Position::of(event), event.sectors);
+            if let Some(pending) = number.and_then(|number| self.pending(number)) {
+                pending.request.sector = event.sector;
+                pending.complete(event.at);
             }
             return;
         }
-        // Where completions were lost, an older one of just this place waits in vain.
-        for number in self.open.older_twins(Place::of(event), event.sectors, self.losses.before()) {
-            if let Some(waiting) = self.waiting(number) {
-                waiting.state = State::Lost;
+        // Near lost events, the completions of older requests with the same extent are assumed to be lost.
+        for number in self.extents.remove_older(Position::of(event), event.sectors, self.losses.before()) {
+            if let Some(pending) = self.pending(number) {
+                pending.state = State::Lost;
             }
         }
-        let (first, all) = (self.first, &mut self.waiting);
-        self.open.cover(Place::of(event), event.sectors, true, |number, sectors| {
-            let Some(waiting) = number.checked_sub(first).and_then(|i| all.get_mut(i as usize)) else {
+        let (first, all) = (self.first, &mut self.pending);
+        self.extents.cover(Position::of(event), event.sectors, true, |number, sectors| {
+            let Some(pending) = number.checked_sub(first).and_then(|i| all.get_mut(i as usize)) else {
                 return Covered::Remove;
             };
-            waiting.to_complete = waiting.to_complete.saturating_sub(sectors);
-            if waiting.to_complete > 0 {
-                return Covered::Kept;
+            pending.to_complete = pending.to_complete.saturating_sub(sectors);
+            if pending.to_complete > 0 {
+                return Covered::Unchanged;
             }
-            waiting.complete(event.at);
+            pending.complete(event.at);
             Covered::Remove
         });
     }
 
-    /// It would have had to wait, and whoever asked asks again: that is the request. What the device failed so is one.
+    /// Removes a request that was refused because it would block: the next try is the request. An issued request that the
+    /// device failed with the same error completes.
     fn refuse(&mut self, event: &Event) {
-        let (place, sectors) = (Place::of(event), event.sectors);
-        match self.taken_from {
+        let (position, sectors) = (Position::of(event), event.sectors);
+        match self.request_action {
             Some(Action::Queue) => {
-                if let Some(number) = self.open.refuse(place, sectors) {
-                    if let Some(waiting) = self.waiting(number) {
-                        waiting.state = State::Refused;
+                if let Some(number) = self.extents.refuse(position, sectors) {
+                    if let Some(pending) = self.pending(number) {
+                        pending.state = State::Refused;
                     }
                     self.refused += 1;
                     return;
                 }
             }
-            Some(Action::Issue) if self.asked.refuse(place, sectors) => return,
+            Some(Action::Issue) if self.queue_times.refuse(position, sectors) => return,
             _ => {}
         }
         self.complete(event);
     }
 
-    fn tell(&mut self, about: &mut Metadata) {
-        if let Some(taken) = self.taken_from {
-            self.by_device.tell(taken, about);
+    fn add_notices(&mut self, metadata: &mut Metadata) {
+        if let Some(taken) = self.request_action {
+            self.action_counts.notice_missing(taken, metadata);
         }
         let refused = std::mem::take(&mut self.refused);
         if refused > 0 {
-            about.notice(format!(
-                "left out, requests that were refused as they would have had to wait, and are asked for again: {}",
+            metadata.notice(format!(
+                "left out, requests that were refused because they would block, and were queued again: {}",
                 human::count(refused)
             ));
         }
     }
 
-    /// The first request, if nothing more is to be learnt of it.
-    fn release(&mut self, about: &mut Metadata) -> Option<Request> {
+    /// Removes and returns the first request, if it has no further events.
+    fn release(&mut self, metadata: &mut Metadata) -> Option<Request> {
         loop {
-            let front = self.waiting.front()?;
-            let given_up = self.events_ended && self.ahead.is_empty()
-                || self.waiting.len() > MAX_WAITING
-                || self.now.is() - front.request.at > MAX_AGE;
-            let is_awaited = self.completes || self.is_issued && front.issued.is_none();
-            if is_awaited && front.state == State::InFlight && !given_up {
+            let front = self.pending.front()?;
+            let is_overdue = self.events_ended && self.ahead.is_empty()
+                || self.pending.len() > MAX_PENDING
+                || self.clock.now() - front.request.at > MAX_AGE;
+            let is_awaited = self.has_completions || self.has_issues && front.issued.is_none();
+            if is_awaited && front.state == State::InFlight && !is_overdue {
                 return None;
             }
             if front.state == State::InFlight {
                 let request = &front.request;
                 if request.op == Op::Flush && request.sectors.0 == 0 {
-                    self.flushes.forget(request.device, self.first);
+                    self.flushes.remove(request.device, self.first);
                 } else {
-                    self.open.forget(front.place, self.first);
+                    self.extents.remove(front.position, self.first);
                 }
             }
-            about.counts.unmatched += u64::from(self.completes && matches!(front.state, State::InFlight | State::Lost));
+            metadata.counts.unmatched +=
+                u64::from(self.has_completions && matches!(front.state, State::InFlight | State::Lost));
             self.first += 1;
-            let front = self.waiting.pop_front()?;
-            if !matches!(front.state, State::TakenBack | State::Refused) {
+            let front = self.pending.pop_front()?;
+            if !matches!(front.state, State::Requeued | State::Refused) {
                 return Some(front.request);
             }
         }
@@ -359,20 +362,20 @@ impl<S: EventSource> Matcher<S> {
 }
 
 impl<S: EventSource> Source for Matcher<S> {
-    fn next(&mut self, about: &mut Metadata) -> Result<Option<Request>> {
+    fn next(&mut self, metadata: &mut Metadata) -> Result<Option<Request>> {
         loop {
-            if let Some(request) = self.release(about) {
+            if let Some(request) = self.release(metadata) {
                 return Ok(Some(request));
             }
-            match self.next_event(about)? {
+            match self.next_event(metadata)? {
                 Some(event) => {
-                    self.now.see(event.at);
-                    self.losses.look(about, self.next_number());
-                    self.by_device.count(&event);
-                    self.take(&event);
+                    self.clock.advance(event.at);
+                    self.losses.check(metadata, self.next_number());
+                    self.action_counts.count(&event);
+                    self.process(&event);
                 }
-                None if self.waiting.is_empty() => {
-                    self.tell(about);
+                None if self.pending.is_empty() => {
+                    self.add_notices(metadata);
                     return Ok(None);
                 }
                 None => {}

@@ -1,5 +1,5 @@
-//! The rests of requests that were split. From Linux 4.3 to 4.11 they are asked for once more, in an event of their own: `Q
-//! 0+2048`, `X 0 / 1024`, `Q 1024+1024`. (Before, nothing was split; later kernels tell of a bio once.)
+//! The rests of split requests. Linux 4.3 to 4.11 queue them once more, in an event of their own: `Q 0+2048`,
+//! `X 0 / 1024`, `Q 1024+1024`. (Earlier kernels split nothing; later kernels queue a bio once.)
 
 use std::collections::VecDeque;
 
@@ -8,15 +8,15 @@ use crate::model::units::Sector;
 
 use super::{Action, Event};
 
-/// Processes whose next event is waited for.
+/// Most processes whose next event is awaited.
 const MAX_PROCESSES: usize = 1024;
 
-/// Who has split a request just now, and where.
+/// Device and process of the last splits, and where the rests begin.
 #[derive(Default)]
 pub struct Splits(VecDeque<(DeviceId, Option<u32>, Sector)>);
 
 impl Splits {
-    /// A request was split.
+    /// Notes a split.
     pub fn split(&mut self, event: &Event) {
         self.take(event);
         self.0.push_back((event.device, event.pid, event.sector));
@@ -25,8 +25,8 @@ impl Splits {
         }
     }
 
-    /// Whether an event may be that of a rest: it is the next thing that the process does that has split a request, but for
-    /// what an interrupt completes meanwhile. Of its place kernels tell 32 bits.
+    /// Whether an event may queue the rest of a split request: it is the next event of the process that split it, apart from
+    /// completions in an interrupt. Of its sector, kernels write only the low 32 bits.
     pub fn may_be_rest(&mut self, event: &Event) -> bool {
         !self.0.is_empty()
             && event.action < Action::Requeue
@@ -35,8 +35,8 @@ impl Splits {
     }
 
     fn take(&mut self, event: &Event) -> Option<Sector> {
-        let is_its = |&(device, pid, _): &(DeviceId, Option<u32>, Sector)| (device, pid) == (event.device, event.pid);
-        let index = self.0.iter().position(is_its)?;
+        let is_same = |&(device, pid, _): &(DeviceId, Option<u32>, Sector)| (device, pid) == (event.device, event.pid);
+        let index = self.0.iter().position(is_same)?;
         self.0.remove(index).map(|(.., sector)| sector)
     }
 }

@@ -1,6 +1,6 @@
-//! Events in, requests out.
+//! Tests of the matcher.
 
-mod left_out;
+mod not_requests;
 
 use super::*;
 use crate::error::Result;
@@ -51,22 +51,22 @@ fn event(text: &str) -> Event {
 
 fn matched(events: &[&str], action: Option<Action>) -> (Vec<Request>, Metadata) {
     let events: Vec<Event> = events.iter().map(|text| event(text)).collect();
-    let mut about = Metadata::new(Kind::Load, "given");
-    let mut matcher = Matcher::new(Given(events.into_iter()), action, &mut about).unwrap();
+    let mut metadata = Metadata::new(Kind::Load, "given");
+    let mut matcher = Matcher::new(Given(events.into_iter()), action, &mut metadata).unwrap();
     let mut requests = Vec::new();
-    while let Some(request) = matcher.next(&mut about).unwrap() {
+    while let Some(request) = matcher.next(&mut metadata).unwrap() {
         requests.push(request);
     }
-    (requests, about)
+    (requests, metadata)
 }
 
-/// When, where, queued, latency.
+/// Time, sector, queue time and latency of each request.
 fn short(requests: &[Request]) -> Vec<(i64, u64, Option<i64>, Option<i64>)> {
     requests.iter().map(|r| (r.at.0, r.sector.0, r.queued.map(|t| t.0), r.latency.map(|t| t.0))).collect()
 }
 
 #[test]
-fn a_request_has_its_times() {
+fn queue_time_and_latency_are_found() {
     let events = [
         "Q 10 R 100+8",
         "G 11 R 100+8",
@@ -76,9 +76,9 @@ fn a_request_has_its_times() {
         "C 40 R 100+8",
         "C 50 W 100+8",
     ];
-    let (requests, about) = matched(&events, None);
+    let (requests, metadata) = matched(&events, None);
     assert_eq!(short(&requests), [(10, 100, Some(5), Some(25)), (16, 100, None, Some(34))]);
-    assert_eq!(about.counts.unmatched, 0);
+    assert_eq!(metadata.counts.unmatched, 0);
     let (requests, _) = matched(&events, Some(Action::Issue));
     assert_eq!(short(&requests), [(15, 100, Some(5), Some(25))]);
     let (requests, _) = matched(&events, Some(Action::Insert));
@@ -94,7 +94,7 @@ fn the_most_frequent_action_is_chosen() {
 
 #[test]
 fn merged_requests_complete_together() {
-    let (requests, about) = matched(
+    let (requests, metadata) = matched(
         &["Q 1 W 0+8", "Q 2 W 8+8", "Q 3 W 16+8", "Q 4 W 100+8", "D 10 W 0+24", "C 20 W 0+24", "C 30 W 100+8"],
         None,
     );
@@ -102,23 +102,23 @@ fn merged_requests_complete_together() {
         short(&requests),
         [(1, 0, Some(9), Some(10)), (2, 8, Some(8), Some(10)), (3, 16, Some(7), Some(10)), (4, 100, None, Some(26))]
     );
-    assert_eq!(about.counts.unmatched, 0);
+    assert_eq!(metadata.counts.unmatched, 0);
 }
 
 #[test]
-fn a_merged_request_was_asked_for_when_its_first_part_was() {
+fn a_merged_request_has_the_queue_time_of_its_first_part() {
     let (requests, _) = matched(&["Q 1 W 8+8", "Q 2 W 0+8", "D 10 W 0+16", "C 20 W 0+16"], Some(Action::Issue));
     assert_eq!(short(&requests), [(10, 0, Some(9), Some(10))]);
 }
 
 #[test]
 fn a_split_request_completes_with_its_last_part() {
-    let (requests, about) = matched(
+    let (requests, metadata) = matched(
         &["Q 1 R 0+16", "D 2 R 0+8", "D 3 R 8+8", "C 10 R 8+8", "C 20 R 0+8", "Q 30 R 0+16"],
         Some(Action::Queue),
     );
     assert_eq!(short(&requests), [(1, 0, Some(1), Some(18)), (30, 0, None, None)]);
-    assert_eq!(about.counts.unmatched, 1);
+    assert_eq!(metadata.counts.unmatched, 1);
 }
 
 #[test]
@@ -130,27 +130,27 @@ fn of_equal_requests_the_oldest_completes_first() {
 }
 
 #[test]
-fn directions_and_devices_are_told_apart() {
-    let (requests, about) = matched(&["Q 1 R 0+8", "C 5 W 0+8", "C 9 R 0+8"], None);
+fn requests_with_another_operation_are_not_matched() {
+    let (requests, metadata) = matched(&["Q 1 R 0+8", "C 5 W 0+8", "C 9 R 0+8"], None);
     assert_eq!(short(&requests), [(1, 0, None, Some(8))]);
-    assert_eq!(about.counts.unmatched, 0);
+    assert_eq!(metadata.counts.unmatched, 0);
 }
 
 #[test]
-fn a_flush_needs_no_place() {
+fn flushes_are_matched_whatever_their_sector() {
     let (requests, _) = matched(&["Q 1 FWS 77+0", "D 2 FF 0+0", "C 9 FF 18446744073709551615+0"], None);
     assert_eq!(short(&requests), [(1, 77, Some(1), Some(7))]);
     assert_eq!(requests[0].op, Op::Flush);
 }
 
 #[test]
-fn a_completion_of_nothing_completes_nothing_else() {
+fn a_completion_without_a_length_completes_no_other_request() {
     let (requests, _) = matched(&["Q 1 WS 0+8", "D 2 WS 0+0", "C 3 WS 0+0", "C 9 WS 0+8"], None);
     assert_eq!(short(&requests), [(1, 0, None, Some(8))]);
 }
 
 #[test]
-fn requests_that_never_complete_do_not_pile_up() {
+fn a_request_that_never_completes_is_released() {
     let mut events = vec!["Q 0 R 0+8".to_owned()];
     let seconds = 1_000_000_000_i64;
     for i in 1..1000 {
@@ -158,29 +158,29 @@ fn requests_that_never_complete_do_not_pile_up() {
         events.push(format!("C {} R {}+8", i * seconds + 5, i * 8));
     }
     let texts: Vec<&str> = events.iter().map(String::as_str).collect();
-    let (requests, about) = matched(&texts, None);
+    let (requests, metadata) = matched(&texts, None);
     assert_eq!(requests.len(), 1000);
-    assert_eq!(about.counts.unmatched, 1);
+    assert_eq!(metadata.counts.unmatched, 1);
     assert!(requests.iter().skip(1).all(|r| r.latency == Some(Nanos(5))));
 }
 
-/// As the kernel does it: all that wait are one flush for the device.
+/// The kernel issues all waiting flushes as one.
 #[test]
-fn flushes_that_were_made_one_complete_together() {
+fn flushes_issued_as_one_complete_together() {
     let events =
         ["Q 10 FWS 0+0", "Q 20 FWS 0+0", "D 30 FF 0+0", "C 40 FF 0+0", "Q 50 FWS 0+0", "D 60 FF 0+0", "C 70 FF 0+0"];
-    let (requests, about) = matched(&events, Some(Action::Queue));
+    let (requests, metadata) = matched(&events, Some(Action::Queue));
     assert_eq!(
         short(&requests),
         [(10, 0, Some(20), Some(10)), (20, 0, Some(10), Some(10)), (50, 0, Some(10), Some(10))]
     );
-    assert_eq!(about.counts.unmatched, 0);
+    assert_eq!(metadata.counts.unmatched, 0);
     let (requests, _) = matched(&events, Some(Action::Issue));
     assert_eq!(short(&requests), [(30, 0, Some(20), Some(10)), (60, 0, Some(10), Some(10))]);
 }
 
 #[test]
-fn a_flush_in_front_of_a_write_is_nobody_elses() {
+fn the_preflush_of_a_write_completes_no_other_flush() {
     let events = [
         "Q 0 FWFS 1000+8",
         "D 1 FN 0+0",
@@ -191,13 +191,13 @@ fn a_flush_in_front_of_a_write_is_nobody_elses() {
         "C 8 WS 1000+8",
         "C 20 FN 0+0",
     ];
-    let (requests, about) = matched(&events, Some(Action::Queue));
+    let (requests, metadata) = matched(&events, Some(Action::Queue));
     assert_eq!(short(&requests), [(0, 1000, Some(6), Some(2)), (4, 0, Some(3), Some(13))]);
-    assert_eq!(about.counts.unmatched, 0);
+    assert_eq!(metadata.counts.unmatched, 0);
 }
 
 #[test]
-fn what_the_device_did_not_take_is_given_to_it_again() {
+fn a_requeued_request_is_issued_again() {
     let events = ["Q 0 W 100+8", "D 1 W 100+8", "R 2 W 100+8", "D 3 W 100+8", "C 4 W 100+8"];
     let again = ["Q 50 W 100+8", "D 51 W 100+8", "C 52 W 100+8"];
     let all = [&events[..], &again].concat();
@@ -205,29 +205,29 @@ fn what_the_device_did_not_take_is_given_to_it_again() {
         (Action::Queue, [(0, 100, Some(3), Some(1)), (50, 100, Some(1), Some(1))]),
         (Action::Issue, [(3, 100, Some(3), Some(1)), (51, 100, Some(1), Some(1))]),
     ] {
-        let (requests, about) = matched(&all, Some(action));
+        let (requests, metadata) = matched(&all, Some(action));
         assert_eq!(short(&requests), expected);
-        assert_eq!(about.counts.unmatched, 0);
+        assert_eq!(metadata.counts.unmatched, 0);
     }
 }
 
 #[test]
-fn a_flush_that_the_device_did_not_take_is_given_to_it_again() {
+fn a_requeued_flush_is_issued_again() {
     let once = ["Q 0 FWS 0+0", "D 1 FN 0+0", "R 2 FN 0+0", "D 3 FN 0+0", "C 4 FN 0+0"];
     let again = ["Q 50 FWS 0+0", "D 51 FN 0+0", "C 52 FN 0+0"];
     for (action, expected) in [
         (Action::Queue, [(0, 0, Some(3), Some(1)), (50, 0, Some(1), Some(1))]),
         (Action::Issue, [(3, 0, Some(3), Some(1)), (51, 0, Some(1), Some(1))]),
     ] {
-        let (requests, about) = matched(&[&once[..], &again].concat(), Some(action));
-        assert_eq!((short(&requests), about.counts.unmatched), (expected.to_vec(), 0), "{action:?}");
+        let (requests, metadata) = matched(&[&once[..], &again].concat(), Some(action));
+        assert_eq!((short(&requests), metadata.counts.unmatched), (expected.to_vec(), 0), "{action:?}");
     }
     let another = ["Q 0 FWS 0+0", "D 1 FN 0+0", "Q 2 FWS 0+0", "R 3 FN 0+0", "D 4 FN 0+0", "C 5 FN 0+0"];
     assert_eq!(short(&matched(&another, Some(Action::Issue)).0), [(4, 0, Some(4), Some(1))]);
 }
 
 #[test]
-fn of_equal_requests_each_is_issued() {
+fn of_equal_requests_the_oldest_is_issued_first() {
     let events = ["Q 0 R 100+8", "Q 1 R 100+8", "D 10 R 100+8", "D 20 R 100+8", "C 30 R 100+8", "C 40 R 100+8"];
     let (requests, _) = matched(&events, Some(Action::Queue));
     assert_eq!(short(&requests), [(0, 100, Some(10), Some(20)), (1, 100, Some(19), Some(20))]);
@@ -239,7 +239,7 @@ fn of_equal_requests_each_is_issued() {
 }
 
 #[test]
-fn a_split_request_is_found_behind_another() {
+fn a_split_request_is_matched_although_another_begins_inside_it() {
     let events = [
         "Q 0 R 0+256",
         "Q 1 R 64+8",
@@ -250,16 +250,16 @@ fn a_split_request_is_found_behind_another() {
         "C 20 R 128+128",
         "C 30 R 64+8",
     ];
-    let (requests, about) = matched(&events, Some(Action::Queue));
+    let (requests, metadata) = matched(&events, Some(Action::Queue));
     assert_eq!(short(&requests), [(0, 0, Some(2), Some(18)), (1, 64, Some(3), Some(26))]);
-    assert_eq!(about.counts.unmatched, 0);
-    // Both parts were asked for at once.
+    assert_eq!(metadata.counts.unmatched, 0);
+    // Both parts of the split request have its queue time.
     let (requests, _) = matched(&events[..5], Some(Action::Issue));
     assert_eq!(requests.iter().map(|r| r.queued.map(|q| q.0)).collect::<Vec<_>>(), [Some(2), Some(3), Some(3)]);
 }
 
 #[test]
-fn what_was_asked_for_and_never_issued_is_not_what_is_asked_for_much_later() {
+fn a_request_that_was_never_issued_does_not_match_a_much_later_issue() {
     let s = 1_000_000_000_i64;
     let events: Vec<String> =
         [("Q", 0), ("Q", 1000 * s), ("D", 1000 * s + 1), ("C", 1000 * s + 2), ("Q", 2000 * s), ("D", 2000 * s + 1)]
@@ -272,12 +272,12 @@ fn what_was_asked_for_and_never_issued_is_not_what_is_asked_for_much_later() {
 }
 
 #[test]
-fn an_append_went_where_its_completion_says() {
-    let asked = ["Q 0 ZA 800+8", "Q 1 ZA 800+16", "Q 2 ZA 800+8", "Q 3 ZA 2000+8", "Q 4 W 808+8"];
+fn a_zone_append_has_the_sector_of_its_completion() {
+    let queued = ["Q 0 ZA 800+8", "Q 1 ZA 800+16", "Q 2 ZA 800+8", "Q 3 ZA 2000+8", "Q 4 W 808+8"];
     let issued = ["D 5 ZA 800+8", "D 6 ZA 800+16", "D 7 ZA 800+8", "D 8 ZA 2000+8", "D 9 W 808+8"];
     let completed = ["C 20 ZA 816+16", "C 30 ZA 832+8", "C 40 ZA 2000+8", "C 50 ZA 808+8", "C 60 W 808+8"];
-    let all = [&asked[..], &issued, &completed].concat();
-    let (requests, about) = matched(&all, Some(Action::Issue));
+    let all = [&queued[..], &issued, &completed].concat();
+    let (requests, metadata) = matched(&all, Some(Action::Issue));
     let expected = [
         (5, 832, Some(5), Some(25)),
         (6, 816, Some(5), Some(14)),
@@ -285,13 +285,13 @@ fn an_append_went_where_its_completion_says() {
         (8, 2000, Some(5), Some(32)),
         (9, 808, Some(5), Some(51)),
     ];
-    assert_eq!((short(&requests), about.counts.unmatched), (expected.to_vec(), 0));
-    let (requests, about) = matched(&all, Some(Action::Queue));
+    assert_eq!((short(&requests), metadata.counts.unmatched), (expected.to_vec(), 0));
+    let (requests, metadata) = matched(&all, Some(Action::Queue));
     let sectors: Vec<u64> = requests.iter().map(|row| row.sector.0).collect();
-    assert_eq!((sectors, about.counts.unmatched), (vec![832, 816, 808, 2000, 808], 0));
-    // Nothing was appended to a zone in front of that.
-    let (requests, about) = matched(&["D 1 ZA 800+8", "C 2 ZA 792+8", "C 3 ZA 800+16"], None);
-    assert_eq!((short(&requests), about.counts.unmatched), (vec![(1, 800, None, None)], 1));
+    assert_eq!((sectors, metadata.counts.unmatched), (vec![832, 816, 808, 2000, 808], 0));
+    // No zone before this completion has appends.
+    let (requests, metadata) = matched(&["D 1 ZA 800+8", "C 2 ZA 792+8", "C 3 ZA 800+16"], None);
+    assert_eq!((short(&requests), metadata.counts.unmatched), (vec![(1, 800, None, None)], 1));
 }
 
 #[test]
@@ -303,28 +303,28 @@ fn a_queueing_time_may_be_zero_and_needs_no_completion() {
 #[test]
 fn a_trace_without_completions_has_queueing_times() {
     let events = ["Q 1 W 0+8", "Q 2 FWS 0+0", "Q 3 W 8+8", "D 5 FF 0+0", "D 6 W 0+16", "Q 7 R 99+8", "D 9 R 99+8"];
-    let (requests, about) = matched(&events, Some(Action::Queue));
+    let (requests, metadata) = matched(&events, Some(Action::Queue));
     let all = [(1, 0, Some(5), None), (2, 0, Some(3), None), (3, 8, Some(3), None), (7, 99, Some(2), None)];
-    assert_eq!((short(&requests), about.counts.unmatched), (all.to_vec(), 0));
+    assert_eq!((short(&requests), metadata.counts.unmatched), (all.to_vec(), 0));
 }
 
 #[test]
-fn one_wild_time_costs_nothing() {
+fn one_wrong_time_has_no_effect() {
     let wild = 99_999_999_000_000_000_i64;
     let events = ["Q 1 W 0+8", &format!("G {wild} W 900+8"), "C 9 W 0+8", "Q 10 W 8+8", "C 12 W 8+8"];
-    let (requests, about) = matched(&events, Some(Action::Queue));
+    let (requests, metadata) = matched(&events, Some(Action::Queue));
     assert_eq!(short(&requests), [(1, 0, None, Some(8)), (10, 8, None, Some(2))]);
-    assert_eq!(about.counts.unmatched, 0);
+    assert_eq!(metadata.counts.unmatched, 0);
 }
 
-/// A source that says behind its third event that one was lost.
+/// A source that reports a lost event after its third event.
 struct Lossy(Given, u32);
 
 impl EventSource for Lossy {
-    fn next(&mut self, about: &mut Metadata) -> Result<Option<Event>> {
+    fn next(&mut self, metadata: &mut Metadata) -> Result<Option<Event>> {
         self.1 += 1;
-        about.counts.lost_events = u64::from(self.1 > 3);
-        self.0.next(about)
+        metadata.counts.lost_events = u64::from(self.1 > 3);
+        self.0.next(metadata)
     }
 
     fn progress(&self) -> Option<f64> {
@@ -333,22 +333,22 @@ impl EventSource for Lossy {
 }
 
 #[test]
-fn a_lost_completion_is_not_taken_from_the_next() {
+fn a_lost_completion_is_not_replaced_by_the_next() {
     let events =
         ["Q 0 W 0+8", "D 1 W 0+8", "Q 50 W 0+8", "D 51 W 0+8", "C 52 W 0+8", "Q 90 W 0+8", "D 91 W 0+8", "C 92 W 0+8"];
     let events: Vec<Event> = events.iter().map(|text| event(text)).collect();
-    let mut about = Metadata::new(Kind::Load, "given");
+    let mut metadata = Metadata::new(Kind::Load, "given");
     let source = Lossy(Given(events.into_iter()), 0);
-    let mut matcher = Matcher::new(source, Some(Action::Queue), &mut about).unwrap();
+    let mut matcher = Matcher::new(source, Some(Action::Queue), &mut metadata).unwrap();
     let mut requests = Vec::new();
-    while let Some(request) = matcher.next(&mut about).unwrap() {
+    while let Some(request) = matcher.next(&mut metadata).unwrap() {
         requests.push(request);
     }
     assert_eq!(short(&requests), [(0, 0, Some(1), None), (50, 0, Some(1), Some(1)), (90, 0, Some(1), Some(1))]);
-    assert_eq!(about.counts.unmatched, 1);
+    assert_eq!(metadata.counts.unmatched, 1);
 }
 
-/// What the matcher must do with requests that neither overlap nor are merged, done slowly.
+/// Compares the matcher with a slow search, for requests that do not overlap and are not merged.
 mod property {
     use proptest::prelude::*;
 

@@ -36,7 +36,7 @@ pub const FORMAT: Format = Format {
 const WINDOW: usize = 1 << 8;
 
 fn open(input: Input, options: &Options) -> crate::Result<Opened> {
-    let window = Window::looking(WINDOW, WIDE);
+    let window = Window::sampling(WINDOW, WIDE);
     open_events(input, FORMAT.name, (Zero::TraceStart, window), options, Blkparse::default())
 }
 

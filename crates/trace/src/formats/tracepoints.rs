@@ -13,7 +13,7 @@ mod losses;
 
 use memchr::memmem;
 
-use crate::events::{Action, Ahead, Event, EventSource, InTime, Matcher, WIDE, Window};
+use crate::events::{Action, Event, EventSource, Matcher, ReadAhead, TimeOrder, WIDE, Window};
 use crate::formats::format::{Format, Opened, Options, TriedOn};
 use crate::formats::support::left_out::LeftOut;
 use crate::io::input::Input;
@@ -38,7 +38,7 @@ pub const FORMAT: Format = Format {
 
 /// Opens a trace of such lines.
 fn open(input: Input, options: &Options) -> crate::Result<Opened> {
-    open_events(input, FORMAT.name, (Zero::Arbitrary, Window::of(WIDE)), options, Tracepoints::default())
+    open_events(input, FORMAT.name, (Zero::Arbitrary, Window::fixed(WIDE)), options, Tracepoints::default())
 }
 
 /// Opens a trace of lines that each are an event: what their times count from, and within how many they are put in order.
@@ -53,7 +53,7 @@ where
     F: LineFormat<Item = Event> + 'static,
 {
     let mut metadata = metadata_of(&input, format);
-    let events = Ahead::start(InTime::within(window, LineSource::new(input, lines)))?;
+    let events = ReadAhead::start(TimeOrder::new(window, LineSource::new(input, lines)))?;
     let matcher = Matcher::new(events, options.action, &mut metadata)?;
     Ok(Opened::Load(Box::new(InOrder::of_events(matcher, metadata, zero)?)))
 }

@@ -210,7 +210,7 @@ fn what_was_refused_because_it_would_have_to_wait_is_asked_for_again() {
     let (rows, about) = load("blkparse", text);
     let found: Vec<_> = rows.iter().map(|row| (row.at.0, row.latency.unwrap().0)).collect();
     assert_eq!((found, about.counts.unmatched), (vec![(50_000, 30_000)], 0));
-    assert!(about.notices.iter().any(|said| said.ends_with("asked for again: 1")), "{:?}", about.notices);
+    assert!(about.notices.iter().any(|said| said.ends_with("queued again: 1")), "{:?}", about.notices);
 }
 
 /// As of `blktrace -o - | blkparse -i -`: what is in one processor's buffer, and then what is in the next.

@@ -97,7 +97,7 @@ impl Part {
         };
         let input = BufReader::with_capacity(256 * 1024, input);
         // A file that is alone may be of all CPUs.
-        let window = if files == 1 { Window::looking(AHEAD, WIDE) } else { Window::widening(AHEAD, WIDE / files) };
+        let window = if files == 1 { Window::sampling(AHEAD, WIDE) } else { Window::widening(AHEAD, WIDE / files) };
         let (ahead, numbers) = (Reorder::default(), Numbers::default());
         Ok(Self { input, layout, ahead, window, records: 0, numbers, ended: false })
     }
@@ -130,14 +130,14 @@ impl Part {
 
     /// Reads on until the next records are in order.
     pub fn fill(&mut self, about: &mut Metadata) -> Result<()> {
-        while !self.ended && self.ahead.len() < self.window.places() {
+        while !self.ended && self.ahead.len() < self.window.size() {
             let read = self.read().map_err(|e| Error::io(self.input.get_ref().path(), e))?;
             let problem = match read {
                 Found::Record(ordered) => {
                     if !ordered.record.has(category::NOTIFY) {
                         about.counts.lost_events += self.numbers.lost_before(&ordered.record);
                     }
-                    self.window.see(ordered.key.0);
+                    self.window.observe(ordered.key.0);
                     self.ahead.push(ordered);
                     continue;
                 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::error::{Error, Result};
-use crate::events::{Action, Ahead, Event, EventSource, Matcher, notice_late};
+use crate::events::{Action, Event, EventSource, Matcher, ReadAhead, notice_late};
 use crate::formats::format::{Opened, Options};
 use crate::formats::support::left_out::LeftOut;
 use crate::io::input::Input;
@@ -50,7 +50,7 @@ fn open_with(inputs: Vec<Input>, notice: Option<String>, options: &Options) -> R
     for index in 0..trace.parts.len() {
         trace.parts[index].fill(&mut metadata)?;
     }
-    let matcher = Matcher::new(Ahead::start(trace)?, options.action, &mut metadata)?;
+    let matcher = Matcher::new(ReadAhead::start(trace)?, options.action, &mut metadata)?;
     Ok(Opened::Load(Box::new(InOrder::of_events(matcher, metadata, Zero::Arbitrary)?)))
 }
 

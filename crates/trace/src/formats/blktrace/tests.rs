@@ -290,7 +290,7 @@ fn one_processors_records_behind_anothers_are_put_in_order() {
     let one: Vec<u8> = (1000..3000).chain([5]).flat_map(|time| put(time, event::ISSUE, category::ISSUE)).collect();
     let other = put(5000, event::ISSUE, category::ISSUE);
     let (_, about) = rows(read::open(vec![input(&one), input(&other)], &Options::default()).unwrap());
-    let late = "1 event stood more than 1,024 places out of the order of time";
+    let late = "1 event was more than 1,024 places out of order";
     assert!(about.notices.iter().any(|said| said.starts_with(late)), "{:?}", about.notices);
 }
 

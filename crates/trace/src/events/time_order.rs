@@ -1,8 +1,5 @@
-//! Events in the order of time.
-//!
-//! What happens to a request is told in the order in which it happened, if times are right; but not every text is: bpftrace
-//! prints the buffer of each CPU by itself, so that a completion may stand in front of its own issue. What belongs together
-//! is found in the order of time only.
+//! Sorts events by time, because the matcher needs them in this order. Not every text has it: bpftrace prints the buffer of
+//! each CPU separately, so that a completion may precede its own issue.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -14,20 +11,20 @@ use crate::order::reorder::Reorder;
 
 use super::{Event, EventSource, Window, notice_late};
 
-/// What goes back that far does not come from another buffer but from another clock, as behind a restart of the machine.
-const ANOTHER_CLOCK: Nanos = Nanos(60_000_000_000);
+/// A longer jump back in time is not due to another buffer, but to another clock, as after a restart of the machine.
+const MIN_CLOCK_JUMP: Nanos = Nanos(60_000_000_000);
 
-/// A source whose events are put in the order of time, within a window; those of one time stay in the order of the file.
-pub struct InTime<S> {
+/// A source whose events are sorted by time, within a window. Events of equal times stay in the order of the file.
+pub struct TimeOrder<S> {
     source: S,
     window: Window<Nanos>,
     held: Reorder<Numbered>,
-    /// The first event by another clock, which follows all that are held.
-    by_another_clock: Option<Event>,
+    /// The first event after a jump back in time. It follows all events in `held`.
+    after_jump: Option<Event>,
     read: u64,
     last_read: Nanos,
     last: Nanos,
-    /// Events that were lost, behind how many others in the file.
+    /// Reported losses: the number of events before them in the file, and how many events were lost.
     losses: VecDeque<(u64, u64)>,
     late: u64,
     ended: bool,
@@ -56,14 +53,14 @@ impl Ord for Numbered {
     }
 }
 
-impl<S: EventSource> InTime<S> {
-    /// Of that source; so many events are held back to put them in order.
-    pub fn within(window: Window<Nanos>, source: S) -> Self {
+impl<S: EventSource> TimeOrder<S> {
+    /// Sorts the events of a source; the window determines how many are held back.
+    pub fn new(window: Window<Nanos>, source: S) -> Self {
         Self {
             source,
             window,
             held: Reorder::default(),
-            by_another_clock: None,
+            after_jump: None,
             read: 0,
             last_read: Nanos(i64::MIN),
             last: Nanos(i64::MIN),
@@ -73,11 +70,11 @@ impl<S: EventSource> InTime<S> {
         }
     }
 
-    fn fill(&mut self, about: &mut Metadata) -> Result<()> {
-        while !self.ended && self.by_another_clock.is_none() && self.held.len() < self.window.places() {
-            let told = std::mem::take(&mut about.counts.lost_events);
-            let event = self.source.next(about);
-            let lost = std::mem::replace(&mut about.counts.lost_events, told);
+    fn fill(&mut self, metadata: &mut Metadata) -> Result<()> {
+        while !self.ended && self.after_jump.is_none() && self.held.len() < self.window.size() {
+            let reported = std::mem::take(&mut metadata.counts.lost_events);
+            let event = self.source.next(metadata);
+            let lost = std::mem::replace(&mut metadata.counts.lost_events, reported);
             if lost > 0 {
                 self.note_loss(lost);
             }
@@ -85,8 +82,8 @@ impl<S: EventSource> InTime<S> {
                 self.ended = true;
                 break;
             };
-            if self.last_read - event.at > ANOTHER_CLOCK {
-                self.by_another_clock = Some(event);
+            if self.last_read - event.at > MIN_CLOCK_JUMP {
+                self.after_jump = Some(event);
             } else {
                 self.hold(event);
             }
@@ -96,7 +93,7 @@ impl<S: EventSource> InTime<S> {
 
     fn hold(&mut self, event: Event) {
         self.last_read = event.at;
-        self.window.see(event.at);
+        self.window.observe(event.at);
         self.held.push(Numbered { event, number: self.read });
         self.read += 1;
     }
@@ -108,24 +105,24 @@ impl<S: EventSource> InTime<S> {
         }
     }
 
-    /// A loss is told with the event in front of it in the file, which is mostly of the same buffer: requests of that time
-    /// are those that may have lost something.
-    fn tell_losses(&mut self, up_to: u64, about: &mut Metadata) {
+    /// Reports the losses after the first `up_to` events of the file. A loss belongs to the event before it in the file, which
+    /// is usually of the same buffer: requests of that time may have lost events.
+    fn report_losses(&mut self, up_to: u64, metadata: &mut Metadata) {
         while let Some(&(behind, lost)) = self.losses.front()
             && behind <= up_to
         {
-            about.counts.lost_events = about.counts.lost_events.saturating_add(lost);
+            metadata.counts.lost_events = metadata.counts.lost_events.saturating_add(lost);
             self.losses.pop_front();
         }
     }
 }
 
-impl<S: EventSource> EventSource for InTime<S> {
-    fn next(&mut self, about: &mut Metadata) -> Result<Option<Event>> {
+impl<S: EventSource> EventSource for TimeOrder<S> {
+    fn next(&mut self, metadata: &mut Metadata) -> Result<Option<Event>> {
         loop {
-            self.fill(about)?;
+            self.fill(metadata)?;
             if let Some(Numbered { event, number }) = self.held.pop() {
-                self.tell_losses(number + 1, about);
+                self.report_losses(number + 1, metadata);
                 if event.at < self.last {
                     self.late += 1;
                     self.window.widen();
@@ -133,13 +130,13 @@ impl<S: EventSource> EventSource for InTime<S> {
                 self.last = self.last.max(event.at);
                 return Ok(Some(event));
             }
-            let Some(event) = self.by_another_clock.take() else { break };
+            let Some(event) = self.after_jump.take() else { break };
             self.last = Nanos(i64::MIN);
-            self.window.forget_times();
+            self.window.reset_times();
             self.hold(event);
         }
-        self.tell_losses(u64::MAX, about);
-        notice_late(std::mem::take(&mut self.late), self.window.least(), about);
+        self.report_losses(u64::MAX, metadata);
+        notice_late(std::mem::take(&mut self.late), self.window.min_size(), metadata);
         Ok(None)
     }
 
@@ -160,13 +157,13 @@ mod tests {
     struct Given<'a>(std::slice::Iter<'a, i64>, u64);
 
     impl EventSource for Given<'_> {
-        fn next(&mut self, about: &mut Metadata) -> Result<Option<Event>> {
+        fn next(&mut self, metadata: &mut Metadata) -> Result<Option<Event>> {
             for &number in self.0.by_ref() {
                 if number >= 0 {
                     self.1 += 1;
                     return Ok(Some(event(number, self.1)));
                 }
-                about.counts.lost_events = about.counts.lost_events.saturating_add(number.unsigned_abs());
+                metadata.counts.lost_events = metadata.counts.lost_events.saturating_add(number.unsigned_abs());
             }
             Ok(None)
         }
@@ -191,19 +188,19 @@ mod tests {
         }
     }
 
-    fn about() -> Metadata {
+    fn metadata() -> Metadata {
         Metadata::new(Kind::Load, "given")
     }
 
-    /// The times, with how many events were told to be lost by then; and what else was told.
+    /// The times, each with the number of lost events reported by then; and the metadata.
     fn sorted(given: &[i64], window: usize) -> (Vec<(i64, u64)>, Metadata) {
-        let mut about = about();
-        let mut source = InTime::within(Window::of(window), Given(given.iter(), 0));
+        let mut metadata = metadata();
+        let mut source = TimeOrder::new(Window::fixed(window), Given(given.iter(), 0));
         let mut got = Vec::new();
-        while let Some(event) = source.next(&mut about).unwrap() {
-            got.push((event.at.0, about.counts.lost_events));
+        while let Some(event) = source.next(&mut metadata).unwrap() {
+            got.push((event.at.0, metadata.counts.lost_events));
         }
-        (got, about)
+        (got, metadata)
     }
 
     fn times(given: &[i64], window: usize) -> Vec<i64> {
@@ -215,46 +212,47 @@ mod tests {
         assert_eq!(times(&[5, 3, 4, 9, 7], 3), [3, 4, 5, 7, 9]);
         assert_eq!(sorted(&[5, 3, 4, 9, 7], 3).1.notices, [""; 0]);
         assert_eq!(times(&[], 3), [0; 0]);
-        let (got, about) = sorted(&[5, 6, 7, 8, 1, 9], 2);
+        let (got, metadata) = sorted(&[5, 6, 7, 8, 1, 9], 2);
         assert_eq!(got.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [5, 6, 7, 1, 8, 9]);
-        assert!(about.notices[0].starts_with("1 event stood more than 2 places"), "{:?}", about.notices);
+        assert!(metadata.notices[0].starts_with("1 event was more than 2 places"), "{:?}", metadata.notices);
     }
 
     #[test]
-    fn a_narrow_window_becomes_wide_where_it_has_to() {
+    fn a_narrow_window_becomes_wide_when_events_are_out_of_order() {
         let buffers = |first: std::ops::Range<i64>| first.clone().map(|i| 2 * i + 1).chain(first.map(|i| 2 * i));
         let all = |window, given: &[i64]| {
-            let mut source = InTime::within(window, Given(given.iter(), 0));
-            let mut about = about();
+            let mut source = TimeOrder::new(window, Given(given.iter(), 0));
+            let mut metadata = metadata();
             let got =
-                std::iter::from_fn(|| source.next(&mut about).unwrap()).map(|event| event.at.0).collect::<Vec<_>>();
-            (got.is_sorted(), about.notices.len())
+                std::iter::from_fn(|| source.next(&mut metadata).unwrap()).map(|event| event.at.0).collect::<Vec<_>>();
+            (got.is_sorted(), metadata.notices.len())
         };
         let given: Vec<i64> = buffers(0..10).collect();
-        assert_eq!(all(Window::of(4), &given), (false, 1));
-        assert_eq!(all(Window::looking_at(12, 4, 20), &given), (true, 0));
-        // Later it costs the order of the first that are late.
+        assert_eq!(all(Window::fixed(4), &given), (false, 1));
+        assert_eq!(all(Window::sampling_first(12, 4, 20), &given), (true, 0));
+        // After the sample, the first late events remain out of order.
         let given: Vec<i64> = (0..100).chain(buffers(50..60)).chain(buffers(60..70)).collect();
-        let (mut source, mut about) = (InTime::within(Window::looking_at(12, 4, 20), Given(given.iter(), 0)), about());
-        let mut got = std::iter::from_fn(|| source.next(&mut about).unwrap()).map(|event| event.at.0);
+        let (mut source, mut metadata) =
+            (TimeOrder::new(Window::sampling_first(12, 4, 20), Given(given.iter(), 0)), metadata());
+        let mut got = std::iter::from_fn(|| source.next(&mut metadata).unwrap()).map(|event| event.at.0);
         assert!(got.by_ref().take(120).last().is_some() && got.is_sorted());
     }
 
     #[test]
-    fn what_happens_by_another_clock_follows() {
+    fn what_happens_after_jump_follows() {
         const HOUR: i64 = 3_600_000_000_000;
         assert_eq!(times(&[HOUR, HOUR + 9, HOUR + 5, 3, 2, 1], 100), [HOUR, HOUR + 5, HOUR + 9, 1, 2, 3]);
-        // One wild time moves nothing else.
+        // One wrong time does not affect other events.
         assert_eq!(times(&[7, 9 * HOUR, 9, 8], 100), [7, 9 * HOUR, 8, 9]);
         assert_eq!(times(&[HOUR, 0, HOUR + 2, HOUR + 1], 100), [HOUR, 0, HOUR + 1, HOUR + 2]);
         assert_eq!(sorted(&[HOUR, 0, HOUR + 2, HOUR + 1], 100).1.notices, [""; 0]);
     }
 
     #[test]
-    fn losses_are_told_where_they_were() {
-        let (got, about) = sorted(&[1, 2, 3, -17, -1, 8, 4, 5, 9, -2], 100);
+    fn losses_are_reported_after_the_event_before_them() {
+        let (got, metadata) = sorted(&[1, 2, 3, -17, -1, 8, 4, 5, 9, -2], 100);
         assert_eq!(got, [(1, 0), (2, 0), (3, 18), (4, 18), (5, 18), (8, 18), (9, 20)]);
-        assert_eq!(about.counts.lost_events, 20);
+        assert_eq!(metadata.counts.lost_events, 20);
         assert_eq!(sorted(&[-3, i64::MIN], 100).1.counts.lost_events, 3 + (1 << 63));
     }
 
@@ -265,11 +263,11 @@ mod tests {
 
         proptest! {
             #[test]
-            fn it_sorts_and_loses_nothing(given in prop::collection::vec(0_i64..20, 0..60), window in 1_usize..80) {
-                let mut about = about();
-                let mut source = InTime::within(Window::of(window), Given(given.iter(), 0));
+            fn all_events_are_returned_and_sorted(given in prop::collection::vec(0_i64..20, 0..60), window in 1_usize..80) {
+                let mut metadata = metadata();
+                let mut source = TimeOrder::new(Window::fixed(window), Given(given.iter(), 0));
                 let mut got = Vec::new();
-                while let Some(event) = source.next(&mut about).unwrap() {
+                while let Some(event) = source.next(&mut metadata).unwrap() {
                     got.push((event.at.0, event.sector.0));
                 }
                 let mut expected: Vec<(i64, u64)> = given.iter().copied().zip(1..).collect();

@@ -1,4 +1,4 @@
-//! Events that a thread of its own reads ahead: reading a trace takes about as long as telling what in it belongs
+//! Events that a thread of its own reads ahead: reading a trace takes metadata as long as telling what in it belongs
 //! together.
 
 use std::panic::resume_unwind;
@@ -9,30 +9,31 @@ use crate::error::{Error, Result};
 use crate::events::{Event, EventSource};
 use crate::model::metadata::{Counts, Device, Kind, Metadata};
 
-/// Events that go from one thread to the other at a time, and how many such may lie between them.
+/// Events of a batch.
 const BATCH: usize = 8192;
+/// Most batches between the threads.
 const BATCHES: usize = 8;
 
 /// A source whose events another thread reads.
-pub struct Ahead {
+pub struct ReadAhead {
     batches: Receiver<Result<Batch>>,
     reader: Option<JoinHandle<()>>,
     events: std::vec::IntoIter<Event>,
     progress: Option<f64>,
-    /// Whether a device has been seen; before that the metadata has one without a name.
+    /// Whether the source has named a device; before that, the metadata has one without a name.
     devices_seen: bool,
     ended: bool,
 }
 
 struct Batch {
     events: Vec<Event>,
-    learnt: Learnt,
+    additions: Additions,
     progress: Option<f64>,
     ended: bool,
 }
 
-/// What a source has added to the metadata.
-struct Learnt {
+/// Additions to the metadata by the source, with one batch.
+struct Additions {
     devices: Vec<Device>,
     notices: Vec<String>,
     counts: Counts,
@@ -40,14 +41,14 @@ struct Learnt {
     complete: bool,
 }
 
-impl Ahead {
-    /// Begins to read.
+impl ReadAhead {
+    /// Starts the thread.
     pub fn start(source: impl EventSource + 'static) -> Result<Self> {
         let (to, batches) = sync_channel(BATCHES);
         let reader = thread::Builder::new()
             .name("trace-reader".into())
             .spawn(move || read(source, &to))
-            .map_err(|e| Error::io("the thread that reads", e))?;
+            .map_err(|e| Error::io("the reader thread", e))?;
         Ok(Self {
             batches,
             reader: Some(reader),
@@ -58,23 +59,23 @@ impl Ahead {
         })
     }
 
-    fn learn(&mut self, learnt: Learnt, about: &mut Metadata) {
-        if !learnt.devices.is_empty() && !self.devices_seen {
+    fn add(&mut self, additions: Additions, metadata: &mut Metadata) {
+        if !additions.devices.is_empty() && !self.devices_seen {
             self.devices_seen = true;
-            about.devices.clear();
+            metadata.devices.clear();
         }
-        about.devices.extend(learnt.devices);
-        learnt.notices.into_iter().for_each(|notice| about.notice(notice));
-        about.counts.bad_lines += learnt.counts.bad_lines;
-        about.counts.time_jumps += learnt.counts.time_jumps;
-        about.counts.lost_events = about.counts.lost_events.saturating_add(learnt.counts.lost_events);
-        about.epoch_unix_ns = learnt.epoch_unix_ns.or(about.epoch_unix_ns);
-        about.complete &= learnt.complete;
+        metadata.devices.extend(additions.devices);
+        additions.notices.into_iter().for_each(|notice| metadata.notice(notice));
+        metadata.counts.bad_lines += additions.counts.bad_lines;
+        metadata.counts.time_jumps += additions.counts.time_jumps;
+        metadata.counts.lost_events = metadata.counts.lost_events.saturating_add(additions.counts.lost_events);
+        metadata.epoch_unix_ns = additions.epoch_unix_ns.or(metadata.epoch_unix_ns);
+        metadata.complete &= additions.complete;
     }
 }
 
-impl EventSource for Ahead {
-    fn next(&mut self, about: &mut Metadata) -> Result<Option<Event>> {
+impl EventSource for ReadAhead {
+    fn next(&mut self, metadata: &mut Metadata) -> Result<Option<Event>> {
         loop {
             if let Some(event) = self.events.next() {
                 return Ok(Some(event));
@@ -85,10 +86,10 @@ impl EventSource for Ahead {
             match self.batches.recv() {
                 Ok(batch) => {
                     let batch = batch?;
-                    self.learn(batch.learnt, about);
+                    self.add(batch.additions, metadata);
                     (self.events, self.progress, self.ended) = (batch.events.into_iter(), batch.progress, batch.ended);
                 }
-                // It went without a word: after an error, or in a panic.
+                // The thread ended after an error, or panicked.
                 Err(_) => {
                     self.ended = true;
                     if let Some(Err(panic)) = self.reader.take().map(JoinHandle::join) {
@@ -104,17 +105,17 @@ impl EventSource for Ahead {
     }
 }
 
-/// Reads to the end, or until nobody takes the events any more.
+/// Reads to the end, or until the receiver is dropped.
 fn read(mut source: impl EventSource, to: &SyncSender<Result<Batch>>) {
-    let mut about = Metadata::new(Kind::Load, "");
-    about.devices.clear();
-    // Notices stay here, too: the first hundred lines are named, not the first hundred of each batch.
-    let (mut devices_told, mut notices_told) = (0, 0);
+    let mut metadata = Metadata::new(Kind::Load, "");
+    metadata.devices.clear();
+    // The metadata keeps sent notices, so that their number is limited over all batches, not in each.
+    let (mut devices_sent, mut notices_sent) = (0, 0);
     loop {
         let mut events = Vec::with_capacity(BATCH);
         let (mut ended, mut error) = (false, None);
         while events.len() < BATCH && !ended {
-            match source.next(&mut about) {
+            match source.next(&mut metadata) {
                 Ok(Some(event)) => events.push(event),
                 Ok(None) => ended = true,
                 Err(e) => {
@@ -123,21 +124,21 @@ fn read(mut source: impl EventSource, to: &SyncSender<Result<Batch>>) {
                 }
             }
         }
-        let learnt = Learnt {
-            devices: about.devices[devices_told..].to_vec(),
-            notices: about.notices[notices_told..].to_vec(),
-            counts: std::mem::take(&mut about.counts),
-            epoch_unix_ns: about.epoch_unix_ns.take(),
-            complete: about.complete,
+        let additions = Additions {
+            devices: metadata.devices[devices_sent..].to_vec(),
+            notices: metadata.notices[notices_sent..].to_vec(),
+            counts: std::mem::take(&mut metadata.counts),
+            epoch_unix_ns: metadata.epoch_unix_ns.take(),
+            complete: metadata.complete,
         };
-        (devices_told, notices_told) = (about.devices.len(), about.notices.len());
-        let batch = Batch { events, learnt, progress: source.progress(), ended };
-        let taken = to.send(Ok(batch)).is_ok();
+        (devices_sent, notices_sent) = (metadata.devices.len(), metadata.notices.len());
+        let batch = Batch { events, additions, progress: source.progress(), ended };
+        let has_receiver = to.send(Ok(batch)).is_ok();
         if let Some(error) = error {
             let _ = to.send(Err(error));
             return;
         }
-        if ended || !taken {
+        if ended || !has_receiver {
             return;
         }
     }
@@ -150,7 +151,7 @@ mod tests {
     use crate::model::request::{Comm, DeviceId, Flags, Op};
     use crate::model::units::{Nanos, Sector, Sectors};
 
-    /// Events up to a number, with something to say at every thousandth; then the end, or an error.
+    /// Returns `to` events, then the end or an error. Adds to the metadata at every thousandth event.
     struct Counting {
         next: i64,
         to: i64,
@@ -158,23 +159,23 @@ mod tests {
     }
 
     impl EventSource for Counting {
-        fn next(&mut self, about: &mut Metadata) -> Result<Option<Event>> {
+        fn next(&mut self, metadata: &mut Metadata) -> Result<Option<Event>> {
             if self.next == self.to {
-                about.complete = false;
+                metadata.complete = false;
                 return if self.fails { Err(Error::format("x", "broken")) } else { Ok(None) };
             }
             self.next += 1;
             let device = (self.next - 1) / 1000;
             if self.next % 1000 == 1 {
                 if device == 0 {
-                    about.devices.clear();
+                    metadata.devices.clear();
                 }
-                about.devices.push(Device { name: device.to_string(), sectors: None });
-                about.notice(format!("device {device}"));
-                about.counts.bad_lines += 1;
+                metadata.devices.push(Device { name: device.to_string(), sectors: None });
+                metadata.notice(format!("device {device}"));
+                metadata.counts.bad_lines += 1;
             }
             if self.next == 1500 {
-                about.epoch_unix_ns = Some(7);
+                metadata.epoch_unix_ns = Some(7);
             }
             Ok(Some(Event {
                 at: Nanos(self.next),
@@ -195,37 +196,37 @@ mod tests {
         }
     }
 
-    /// All events, what was learnt, and how it ended.
+    /// All events, what was additions, and how it ended.
     fn drain(mut source: impl EventSource) -> (Vec<Event>, Metadata, Option<String>, Option<f64>) {
-        let mut about = Metadata::new(Kind::Load, "given");
+        let mut metadata = Metadata::new(Kind::Load, "given");
         let mut events = Vec::new();
         let error = loop {
-            match source.next(&mut about) {
+            match source.next(&mut metadata) {
                 Ok(Some(event)) => {
-                    // Whatever an event points to is known when it comes.
-                    assert!(usize::from(event.device.0) < about.devices.len());
+                    // The device of an event is known when the event is returned.
+                    assert!(usize::from(event.device.0) < metadata.devices.len());
                     events.push(event);
                 }
                 Ok(None) => break None,
                 Err(e) => break Some(e.to_string()),
             }
         };
-        (events, about, error, source.progress())
+        (events, metadata, error, source.progress())
     }
 
     #[test]
-    fn it_tells_what_its_source_tells() {
+    fn events_metadata_and_errors_are_those_of_the_source() {
         for (to, fails) in [(0, false), (1, false), (1023, false), (1024, true), (20_000, false), (5000, true)] {
             let source = || Counting { next: 0, to, fails };
-            assert_eq!(drain(Ahead::start(source()).unwrap()), drain(source()), "{to}");
+            assert_eq!(drain(ReadAhead::start(source()).unwrap()), drain(source()), "{to}");
         }
     }
 
     #[test]
-    fn a_reader_that_nobody_waits_for_ends() {
-        let mut ahead = Ahead::start(Counting { next: 0, to: i64::MAX, fails: false }).unwrap();
-        let mut about = Metadata::new(Kind::Load, "given");
-        ahead.next(&mut about).unwrap();
+    fn the_thread_ends_when_its_receiver_is_dropped() {
+        let mut ahead = ReadAhead::start(Counting { next: 0, to: i64::MAX, fails: false }).unwrap();
+        let mut metadata = Metadata::new(Kind::Load, "given");
+        ahead.next(&mut metadata).unwrap();
         let reader = ahead.reader.take().unwrap();
         drop(ahead);
         reader.join().unwrap();

@@ -1,28 +1,28 @@
-//! The time of the events, which one event of a wild time does not move.
+//! The current time of a trace, robust against a single event with a wrong time.
 
 use crate::model::units::Nanos;
 
 /// The earlier of the times of the last two events.
-pub struct Now {
+pub struct Clock {
     last: Nanos,
     now: Nanos,
 }
 
-impl Default for Now {
+impl Default for Clock {
     fn default() -> Self {
         Self { last: Nanos(i64::MIN), now: Nanos(i64::MIN) }
     }
 }
 
-impl Now {
-    /// The time of the next event.
-    pub fn see(&mut self, at: Nanos) {
+impl Clock {
+    /// Adds the time of the next event.
+    pub fn advance(&mut self, at: Nanos) {
         self.now = at.min(self.last);
         self.last = at;
     }
 
-    /// What time it is.
-    pub fn is(&self) -> Nanos {
+    /// The current time.
+    pub fn now(&self) -> Nanos {
         self.now
     }
 }
