@@ -1,4 +1,4 @@
-//! A recipe, and the load that is made after it.
+//! A recipe, and the load that is generated from it.
 
 use iosonar_trace::params::Settings;
 use iosonar_trace::{Device, Kind, MAX_END_SECTOR, Metadata, Nanos, Op, Reader, Request, Result, Sectors};
@@ -6,9 +6,9 @@ use rand::RngExt;
 
 use crate::arrivals::{self, Arrivals};
 use crate::positions::{self, Positions, Space};
-use crate::{Chance, Sizes};
+use crate::{Rng, Sizes};
 
-/// All that a generated load depends on.
+/// All parameters of a generated load.
 #[derive(Clone, Debug)]
 pub struct Recipe {
     /// When requests come: the settings of one of [`arrivals::KINDS`].
@@ -17,26 +17,25 @@ pub struct Recipe {
     pub positions: Settings,
     /// How large they are.
     pub sizes: Sizes,
-    /// The share of reads among them, from 0 to 1; the others write.
+    /// The share of reads, from 0 to 1; the other requests are writes.
     pub reads: f64,
-    /// The device's size: no request goes beyond.
+    /// The size of the device; no request goes beyond it.
     pub span: Sectors,
-    /// Every position is a multiple of this.
+    /// Alignment of all positions.
     pub align: Sectors,
-    /// The load ends here…
+    /// The load ends at this time…
     pub duration: Nanos,
     /// …or after this many requests.
     pub requests: Option<u64>,
-    /// What chance depends on.
+    /// The seed of all random numbers.
     pub seed: u64,
 }
 
 impl Recipe {
-    /// With those arrivals and positions, and else with what `iosonar generate` takes where nothing is said: 4 KiB, 70 %
-    /// reads, 1 GiB, one minute, seed 1.
+    /// A recipe with the defaults of `iosonar generate`: 4 KiB, 70 % reads, 1 GiB, one minute, seed 1.
     ///
     /// # Errors
-    /// If one of the two is unknown or wrongly set; the message says what would be understood.
+    /// If arrivals or positions are unknown, or their settings are invalid.
     pub fn new(arrivals: &str, positions: &str) -> std::result::Result<Self, String> {
         Ok(Self {
             arrivals: arrivals::parse(arrivals)?,
@@ -51,7 +50,7 @@ impl Recipe {
         })
     }
 
-    /// The bursts of the overload tests: in the n-th second n times `growth` requests, uniformly over `span`.
+    /// The bursts of the overload tests: growing by `growth` requests each second, uniformly distributed over `span`.
     ///
     /// # Errors
     /// If `growth` is not above zero.
@@ -62,8 +61,8 @@ impl Recipe {
     /// The load.
     ///
     /// # Errors
-    /// If the parts do not fit together: requests larger than the span, for example.
-    pub fn make(self) -> std::result::Result<Generated, String> {
+    /// If the parameters do not fit together, for example if requests are larger than the span.
+    pub fn generate(self) -> std::result::Result<Generated, String> {
         if self.align.0 == 0 {
             return Err("the alignment is 0: set it to one sector or more".into());
         }
@@ -80,22 +79,22 @@ impl Recipe {
         metadata.devices = vec![Device { name: "artificial".into(), sectors: Some(self.span.0) }];
         positions.notice().into_iter().for_each(|notice| metadata.notice(notice));
         metadata.source.preamble = format!("Artificial load: {}", self.command());
-        // A sequence of chances for each part, so that a change of one part leaves the others as they were.
-        let chance = |part| Chance::new(u128::from(self.seed), part);
+        // A generator for each part, so that a change of one part leaves the others unchanged.
+        let rng = |part| Rng::new(u128::from(self.seed), part);
         Ok(Generated {
             arrivals,
             positions,
             metadata,
-            chance_of_arrival: chance(1),
-            chance_of_position: chance(2),
-            chance_of_kind: chance(3),
+            arrival_rng: rng(1),
+            position_rng: rng(2),
+            kind_rng: rng(3),
             recipe: self,
         })
     }
 
-    /// The command that makes this load, with every value, so that it can be made again.
+    /// The command that generates this load again, with all values.
     pub fn command(&self) -> String {
-        // Numbers with units may be typed with spaces, which mean nothing but to a shell.
+        // Numbers with units may contain spaces, which a shell would split.
         let bare = |text: &str| text.replace(char::is_whitespace, "");
         let mut line = format!("iosonar generate {} OUT", self.arrivals.name());
         for (name, value) in self.arrivals.all() {
@@ -119,15 +118,15 @@ impl Recipe {
     }
 }
 
-/// A load that is made as it is read.
+/// A load that is generated while it is read.
 pub struct Generated {
     recipe: Recipe,
     arrivals: Box<dyn Arrivals>,
     positions: Box<dyn Positions>,
     metadata: Metadata,
-    chance_of_arrival: Chance,
-    chance_of_position: Chance,
-    chance_of_kind: Chance,
+    arrival_rng: Rng,
+    position_rng: Rng,
+    kind_rng: Rng,
 }
 
 impl Reader<Request> for Generated {
@@ -135,14 +134,14 @@ impl Reader<Request> for Generated {
         if self.recipe.requests == Some(self.metadata.counts.requests) {
             return Ok(None);
         }
-        let at = self.arrivals.next(&mut self.chance_of_arrival);
+        let at = self.arrivals.next(&mut self.arrival_rng);
         if at >= self.recipe.duration {
             self.recipe.requests = Some(self.metadata.counts.requests);
             return Ok(None);
         }
-        let sectors = self.recipe.sizes.pick(&mut self.chance_of_kind);
-        let op = if self.chance_of_kind.random::<f64>() < self.recipe.reads { Op::Read } else { Op::Write };
-        let sector = self.positions.next(sectors, &mut self.chance_of_position);
+        let sectors = self.recipe.sizes.pick(&mut self.kind_rng);
+        let op = if self.kind_rng.random::<f64>() < self.recipe.reads { Op::Read } else { Op::Write };
+        let sector = self.positions.next(sectors, &mut self.position_rng);
         let request = Request::new(at, op, sector, sectors);
         self.metadata.count_request(&request);
         Ok(Some(request))
@@ -166,25 +165,25 @@ mod tests {
     use super::*;
 
     fn all(recipe: Recipe) -> Vec<Request> {
-        let mut load = recipe.make().unwrap();
+        let mut load = recipe.generate().unwrap();
         let mut requests = Vec::new();
         while let Some(request) = load.next().unwrap() {
             requests.push(request);
         }
         assert_eq!(load.metadata().counts.requests, requests.len() as u64);
-        assert!(load.next().unwrap().is_none(), "a load that ended goes on");
+        assert!(load.next().unwrap().is_none(), "requests after the end");
         requests
     }
 
     #[test]
-    fn the_same_recipe_makes_the_same_load() {
+    fn the_same_recipe_generates_the_same_load() {
         let recipe = Recipe { requests: Some(1000), ..Recipe::new("poisson rate=500", "zipf").unwrap() };
         assert_eq!(all(recipe.clone()), all(recipe.clone()));
         assert_ne!(all(recipe.clone()), all(Recipe { seed: 2, ..recipe }));
     }
 
     #[test]
-    fn a_change_of_one_part_leaves_the_others_as_they_were() {
+    fn a_change_of_one_part_leaves_the_others_unchanged() {
         let recipe = Recipe { requests: Some(1000), ..Recipe::new("poisson rate=500", "uniform").unwrap() };
         let one = all(recipe.clone());
         let other = all(Recipe { positions: positions::parse("sequential").unwrap(), reads: 0.0, ..recipe });
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_reads_is_kept() {
+    fn the_load_has_the_share_of_reads() {
         let recipe =
             Recipe { reads: 0.3, requests: Some(100_000), ..Recipe::new("uniform rate=1M", "uniform").unwrap() };
         let reads = all(recipe).iter().filter(|r| r.op == Op::Read).count() as f64;
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_says_everything() {
+    fn the_command_has_all_parameters() {
         let mut recipe = Recipe::new("bursts", "hotspots share=80%").unwrap();
         recipe.requests = Some(5);
         let command = recipe.command();
@@ -210,11 +209,11 @@ mod tests {
         {
             assert!(command.contains(part), "{part}: {command}");
         }
-        assert_eq!(recipe.make().unwrap().metadata().source.preamble, format!("Artificial load: {command}"));
+        assert_eq!(recipe.generate().unwrap().metadata().source.preamble, format!("Artificial load: {command}"));
     }
 
     #[test]
-    fn the_command_has_no_spaces_that_a_shell_would_mind() {
+    fn the_command_has_no_spaces_in_values() {
         let mut recipe = Recipe::new("bursts 'every=1 s'", "hotspots 'share=80 %'").unwrap();
         recipe.sizes = "4k:70, 64k:30".parse().unwrap();
         let command = recipe.command();
@@ -224,23 +223,23 @@ mod tests {
     }
 
     #[test]
-    fn what_no_load_can_hold_is_refused() {
+    fn a_span_beyond_the_limit_and_zero_requests_are_refused() {
         let recipe = || Recipe::new("uniform", "uniform").unwrap();
-        let refused = |recipe: Recipe| recipe.make().err().unwrap();
+        let refused = |recipe: Recipe| recipe.generate().err().unwrap();
         assert!(refused(Recipe { span: Sectors(MAX_END_SECTOR + 1), ..recipe() }).contains("span is too large"));
         assert!(refused(Recipe { requests: Some(0), ..recipe() }).contains("number of requests is 0"));
-        assert!(Recipe { span: Sectors(MAX_END_SECTOR), ..recipe() }.make().is_ok());
+        assert!(Recipe { span: Sectors(MAX_END_SECTOR), ..recipe() }.generate().is_ok());
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn requests_larger_than_the_span_are_refused() {
         let recipe = Recipe { sizes: "2G".parse().unwrap(), ..Recipe::new("uniform", "uniform").unwrap() };
-        assert!(recipe.make().err().unwrap().contains("larger"));
+        assert!(recipe.generate().err().unwrap().contains("larger"));
     }
 
     proptest! {
         #[test]
-        fn every_load_keeps_to_its_bounds(
+        fn every_load_is_sorted_aligned_and_within_its_bounds(
             arrivals in 0..arrivals::KINDS.len(), positions in 0..positions::KINDS.len(), seed: u64,
             span in 4096_u64..1 << 24, align in prop::sample::select(vec![1_u64, 3, 8, 2048]), millis in 1_i64..3000,
         ) {

@@ -7,28 +7,28 @@ use iosonar_trace::Sectors;
 use iosonar_trace::params::parse_sectors;
 use rand::RngExt;
 
-use crate::Chance;
+use crate::Rng;
 
-/// Sizes with their weights: `4k`, or `4k:70,64k:30`.
+/// Sizes and their weights: `4k`, or `4k:70,64k:30`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sizes {
-    /// Each size with the sum of the weights up to it, its own included.
+    /// Each size with the cumulative weight, its own included.
     steps: Vec<(Sectors, f64)>,
     text: String,
 }
 
 impl Sizes {
-    /// The largest of them.
+    /// The largest size.
     pub fn largest(&self) -> Sectors {
         self.steps.iter().map(|(size, _)| *size).max().unwrap_or_default()
     }
 
-    pub(crate) fn pick(&self, chance: &mut Chance) -> Sectors {
+    pub(crate) fn pick(&self, rng: &mut Rng) -> Sectors {
         let [.., (last, total)] = self.steps[..] else { return Sectors(0) };
         if self.steps.len() == 1 {
             return last;
         }
-        let point = chance.random::<f64>() * total;
+        let point = rng.random::<f64>() * total;
         self.steps.iter().find(|(_, upto)| point < *upto).map_or(last, |(size, _)| *size)
     }
 }
@@ -66,14 +66,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_those_of_the_weights() {
+    fn sizes_are_drawn_in_proportion_to_their_weights() {
         let sizes: Sizes = "4k:70,64k:25,1M:5".parse().unwrap();
         assert_eq!(sizes.largest(), Sectors(2048));
-        let mut chance = Chance::seed_from_u64(1);
+        let mut rng = Rng::seed_from_u64(1);
         let drawn = 100_000;
         let mut counts = [0; 3];
         for _ in 0..drawn {
-            let size = sizes.pick(&mut chance).0;
+            let size = sizes.pick(&mut rng).0;
             counts[[8, 128, 2048].iter().position(|s| *s == size).unwrap()] += 1;
         }
         for (count, share) in counts.into_iter().zip([0.70, 0.25, 0.05]) {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_sizes_and_weights_are_refused() {
         for wrong in ["", "4k:", "4k:-1", "0:1", "4k,,8k", "100B", "4k:nan", "4k:inf"] {
             assert!(wrong.parse::<Sizes>().is_err(), "{wrong}");
         }

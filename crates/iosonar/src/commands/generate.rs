@@ -180,7 +180,7 @@ impl Args {
         replacing.allows(&output)?;
         let recipe =
             Recipe { arrivals: self.arrivals, positions, sizes: size, reads, span, align, duration, requests, seed };
-        let load: Box<dyn iosonar_trace::Reader<_>> = Box::new(recipe.make().map_err(Usage)?);
+        let load: Box<dyn iosonar_trace::Reader<_>> = Box::new(recipe.generate().map_err(Usage)?);
         let to = to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
         let writer = replacing.create_load(&output, to, load.metadata())?;
         let (metadata, loss) = written::copy(&format!("generating {}", output.display()), load, writer, |_| Ok(()))

@@ -5,21 +5,21 @@
 //!  ||        |||       ||||
 //!  0 s       1 s       2 s
 //! ```
-//! A storage that keeps up is idle before each burst; the burst at which it no longer is tells what it can do.
+//! A device that keeps up is idle before each burst. The first burst before which it is not shows its limit.
 
 use iosonar_trace::Nanos;
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 
 use super::{Arrivals, Kind};
-use crate::Chance;
+use crate::Rng;
 
 pub static KIND: Kind = Kind {
     form: Definition {
         name: "bursts",
         about: "Linearly growing bursts at regular intervals",
         details: "The n-th burst, counted from 0, has first + n·growth requests, evenly spaced over its width. With the\n\
-                  defaults the demand at t seconds is about 10·t requests per second: a storage that collapses at 80 s can do\n\
-                  about 800 per second.",
+                  defaults the demand at t seconds is about 10·t requests per second: a device that falls behind at 80 s can\n\
+                  do about 800 per second.",
         params: &[
             ParamSpec {
                 name: "first",
@@ -73,7 +73,7 @@ struct Bursts {
     growth: f64,
     every: Nanos,
     width: Nanos,
-    /// The number of the current burst, its requests, and how many of them were handed out.
+    /// The number of the current burst, its size in requests, and how many of them were returned.
     burst: i64,
     size: u64,
     done: u64,
@@ -90,7 +90,7 @@ impl Bursts {
 }
 
 impl Arrivals for Bursts {
-    fn next(&mut self, _: &mut Chance) -> Nanos {
+    fn next(&mut self, _: &mut Rng) -> Nanos {
         let start = self.every.0.saturating_mul(self.burst);
         let inside = i128::from(self.width.0) * i128::from(self.done) / i128::from(self.size);
         self.done += 1;
@@ -104,7 +104,7 @@ mod tests {
     use super::super::first;
 
     #[test]
-    fn bursts_grow_linearly_and_stand_at_whole_seconds() {
+    fn bursts_grow_linearly_and_begin_at_whole_seconds() {
         let times = first("bursts first=2 growth=3 width=100ms", 2 + 5 + 8, 1);
         let of_second = |n: f64| times.iter().filter(|t| t.floor() == n).count();
         assert_eq!([of_second(0.0), of_second(1.0), of_second(2.0)], [2, 5, 8]);
@@ -113,12 +113,12 @@ mod tests {
     }
 
     #[test]
-    fn growth_has_no_end() {
+    fn the_size_of_a_burst_saturates() {
         assert_eq!(first("bursts first=1 growth=1e30 width=0", 4, 1), [0.0, 1.0, 1.0, 1.0]);
     }
 
     #[test]
-    fn a_burst_may_come_all_at_once_and_the_first_may_be_empty() {
+    fn a_burst_may_have_no_width_and_the_first_may_be_empty() {
         assert_eq!(first("bursts first=0 growth=2 width=0", 6, 1), [1.0, 1.0, 2.0, 2.0, 2.0, 2.0]);
         assert_eq!(first("bursts first=0 growth=0.25 every=2s width=0", 2, 1), [4.0, 6.0]);
     }

@@ -1,19 +1,19 @@
-//! What a kind of arrivals is.
+//! Kinds of arrivals.
 
 use iosonar_trace::Nanos;
 use iosonar_trace::params::{Definition, Settings};
 
-use crate::Chance;
+use crate::Rng;
 
 /// A kind of arrivals.
 pub struct Kind {
-    /// Its name and what can be set.
+    /// Name, description and settings.
     pub form: Definition,
     pub(super) build: fn(&Settings) -> Result<Box<dyn Arrivals>, String>,
 }
 
-/// The times of requests, one after the other, without end.
+/// An endless sequence of arrival times.
 pub trait Arrivals: Send {
-    /// The next one; never before the last.
-    fn next(&mut self, chance: &mut Chance) -> Nanos;
+    /// The next time; never earlier than the last.
+    fn next(&mut self, rng: &mut Rng) -> Nanos;
 }

@@ -14,10 +14,10 @@ use iosonar_trace::params::{Settings, did_you_mean, split};
 /// Every kind of arrivals; each is a subcommand of `iosonar generate`.
 pub static KINDS: &[&Kind] = &[&bursts::KIND, &ramp::KIND, &uniform::KIND, &poisson::KIND, &on_off::KIND];
 
-/// Reads `bursts growth=10`.
+/// Parses, for example, `bursts growth=10`.
 ///
 /// # Errors
-/// If the kind is unknown or wrongly set.
+/// If the kind is unknown, or a setting is invalid.
 pub fn parse(text: &str) -> Result<Settings, String> {
     let [phrase] = &split(text)?[..] else { return Err("name one kind of arrivals".into()) };
     let names = KINDS.iter().map(|kind| kind.form.name);
@@ -35,8 +35,8 @@ pub(crate) fn build(settings: &Settings) -> Result<Box<dyn Arrivals>, String> {
 #[cfg(test)]
 pub(crate) fn first(text: &str, count: usize, seed: u64) -> Vec<f64> {
     let mut arrivals = build(&parse(text).unwrap()).unwrap();
-    let mut chance = <crate::Chance as rand::SeedableRng>::seed_from_u64(seed);
-    (0..count).map(|_| arrivals.next(&mut chance).as_secs()).collect()
+    let mut rng = <crate::Rng as rand::SeedableRng>::seed_from_u64(seed);
+    (0..count).map(|_| arrivals.next(&mut rng).as_secs()).collect()
 }
 
 #[cfg(test)]

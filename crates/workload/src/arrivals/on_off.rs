@@ -1,4 +1,4 @@
-//! Phases of activity and of silence.
+//! Alternating phases of activity and idleness.
 
 use iosonar_trace::Nanos;
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
@@ -6,14 +6,14 @@ use rand::RngExt;
 use rand_distr::Exp1;
 
 use super::{Arrivals, Kind};
-use crate::Chance;
+use crate::Rng;
 
 pub static KIND: Kind = Kind {
     form: Definition {
         name: "on-off",
         about: "Alternating phases of activity and idleness",
-        details: "Within a phase of activity requests come as with `poisson`. On average the rate is that while on times\n\
-                  on / (on + off).",
+        details: "Within a phase of activity, arrivals are those of `poisson`. The mean rate of the load is\n\
+                  rate · on / (on + off).",
         params: &[
             ParamSpec {
                 name: "rate",
@@ -73,32 +73,32 @@ struct OnOff {
     off: f64,
     phases: Phases,
     now: f64,
-    /// What is left of the current phase of activity; none before the first. (Not when it ends: late in a long load a
-    /// short phase would end when it begins.)
+    /// The rest of the current phase of activity; none before the first. (Not its end: late in a long load, rounding would
+    /// make the end of a short phase equal to its start.)
     left: Option<f64>,
 }
 
 impl OnOff {
-    fn phase(&self, length: f64, chance: &mut Chance) -> f64 {
+    fn phase(&self, length: f64, rng: &mut Rng) -> f64 {
         match self.phases {
             Phases::Fixed => length,
-            Phases::Exponential => length * chance.sample::<f64, _>(Exp1),
+            Phases::Exponential => length * rng.sample::<f64, _>(Exp1),
         }
     }
 }
 
 impl Arrivals for OnOff {
-    fn next(&mut self, chance: &mut Chance) -> Nanos {
+    fn next(&mut self, rng: &mut Rng) -> Nanos {
         let mut left = match self.left {
             Some(left) => left,
-            None => self.phase(self.on, chance),
+            None => self.phase(self.on, rng),
         };
-        let mut wait = chance.sample::<f64, _>(Exp1) / self.rate;
-        // Waiting goes on only while on; a Poisson process does not mind being stopped and continued.
+        let mut wait = rng.sample::<f64, _>(Exp1) / self.rate;
+        // Only active time counts. A Poisson process has no memory, so it can be interrupted and continued.
         while wait >= left {
             wait -= left;
-            self.now += left + self.phase(self.off, chance);
-            left = self.phase(self.on, chance);
+            self.now += left + self.phase(self.off, rng);
+            left = self.phase(self.on, rng);
         }
         self.now += wait;
         self.left = Some(left - wait);
@@ -111,7 +111,7 @@ mod tests {
     use super::super::first;
 
     #[test]
-    fn fixed_phases_are_kept_and_their_rate_holds() {
+    fn fixed_phases_have_the_given_duration_and_rate() {
         let times = first("on-off rate=1k on=200ms off=800ms phases=fixed", 20_000, 3);
         assert!(times.iter().all(|t| t.fract() < 0.2 + 1e-9));
         // 200 in each second, on average: 20 000 requests take 100 s, give or take five standard deviations.
@@ -120,20 +120,20 @@ mod tests {
     }
 
     #[test]
-    fn short_phases_go_on_late_in_a_long_load() {
+    fn short_phases_have_requests_late_in_a_long_load() {
         let times = first("on-off rate=2k on=1ns off=1s phases=fixed", 20, 3);
         // One request in a million phases of a second each, about.
         assert!(*times.last().unwrap() > 1e6, "{times:?}");
     }
 
     #[test]
-    fn exponential_phases_have_the_rate_on_average_and_long_silences() {
+    fn exponential_phases_have_the_mean_rate_and_idle_times() {
         let times = first("on-off rate=1k on=100ms off=300ms", 200_000, 3);
         let rate = times.len() as f64 / times.last().unwrap();
-        // About 2000 cycles: their lengths vary by some 2 % on average.
+        // About 2000 cycles; the standard error of their mean length is about 2 %.
         assert!((rate / 250.0 - 1.0).abs() < 0.1, "{rate}");
-        let silences = times.windows(2).filter(|w| w[1] - w[0] > 0.1).count() as f64;
-        // exp(-1/3) of all silences, one for each 100 requests on average, are longer than 0.1 s.
-        assert!((silences / 2000.0 / (-1.0_f64 / 3.0).exp() - 1.0).abs() < 0.15, "{silences}");
+        let gaps = times.windows(2).filter(|w| w[1] - w[0] > 0.1).count() as f64;
+        // exp(-1/3) of all idle phases, one per 100 requests on average, are longer than 0.1 s.
+        assert!((gaps / 2000.0 / (-1.0_f64 / 3.0).exp() - 1.0).abs() < 0.15, "{gaps}");
     }
 }

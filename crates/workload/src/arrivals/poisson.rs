@@ -1,4 +1,4 @@
-//! A Poisson process: requests that know nothing of each other.
+//! A Poisson process: independent arrivals.
 
 use iosonar_trace::Nanos;
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType};
@@ -6,7 +6,7 @@ use rand::RngExt;
 use rand_distr::Exp1;
 
 use super::{Arrivals, Kind};
-use crate::Chance;
+use crate::Rng;
 
 pub static KIND: Kind = Kind {
     form: Definition {
@@ -31,8 +31,8 @@ struct Poisson {
 }
 
 impl Arrivals for Poisson {
-    fn next(&mut self, chance: &mut Chance) -> Nanos {
-        self.now += chance.sample::<f64, _>(Exp1) / self.rate;
+    fn next(&mut self, rng: &mut Rng) -> Nanos {
+        self.now += rng.sample::<f64, _>(Exp1) / self.rate;
         Nanos::from_secs(self.now)
     }
 }
@@ -42,7 +42,7 @@ mod tests {
     use super::super::first;
 
     #[test]
-    fn distances_have_the_moments_of_an_exponential() {
+    fn inter_arrival_times_are_exponentially_distributed() {
         let times = first("poisson rate=1k", 200_000, 7);
         let gaps: Vec<f64> = times.windows(2).map(|w| w[1] - w[0]).collect();
         let n = gaps.len() as f64;

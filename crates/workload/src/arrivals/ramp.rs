@@ -1,10 +1,10 @@
-//! A rate that grows steadily.
+//! A linearly growing rate.
 
 use iosonar_trace::Nanos;
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType};
 
 use super::{Arrivals, Kind};
-use crate::Chance;
+use crate::Rng;
 
 pub static KIND: Kind = Kind {
     form: Definition {
@@ -39,9 +39,9 @@ struct Ramp {
 }
 
 impl Arrivals for Ramp {
-    /// The k-th request comes when ∫(start + growth·t)dt = start·t + growth·t²/2 reaches k. Written so that nothing
-    /// cancels: t = 2k / (start + √(start² + 2·growth·k)).
-    fn next(&mut self, _: &mut Chance) -> Nanos {
+    /// Request k arrives when ∫(start + growth·t)dt = start·t + growth·t²/2 reaches k. This form avoids cancellation:
+    /// t = 2k / (start + √(start² + 2·growth·k)).
+    fn next(&mut self, _: &mut Rng) -> Nanos {
         let k = self.done as f64;
         self.done += 1;
         Nanos::from_secs(2.0 * k / (self.start + (self.start * self.start + 2.0 * self.growth * k).sqrt()))
@@ -53,12 +53,12 @@ mod tests {
     use super::super::first;
 
     #[test]
-    fn growth_may_be_large() {
+    fn settings_may_have_unit_prefixes() {
         assert_eq!(first("ramp start=1k growth=2k", 5000, 1), first("ramp start=1000 growth=2000", 5000, 1));
     }
 
     #[test]
-    fn each_second_has_what_the_rate_says() {
+    fn each_second_has_as_many_requests_as_its_rate() {
         let times = first("ramp start=100 growth=20", 20_000, 1);
         for second in 0..30_u32 {
             let count = times.iter().filter(|t| t.floor() == f64::from(second)).count() as f64;

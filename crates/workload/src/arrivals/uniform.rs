@@ -4,7 +4,7 @@ use iosonar_trace::Nanos;
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType};
 
 use super::{Arrivals, Kind};
-use crate::Chance;
+use crate::Rng;
 
 pub static KIND: Kind = Kind {
     form: Definition {
@@ -28,8 +28,8 @@ struct Uniform {
 }
 
 impl Arrivals for Uniform {
-    /// Each time from the number of the request, so that rounding never adds up.
-    fn next(&mut self, _: &mut Chance) -> Nanos {
+    /// Computes each time from the number of the request, so that rounding errors do not accumulate.
+    fn next(&mut self, _: &mut Rng) -> Nanos {
         let at = Nanos::from_secs(self.done as f64 / self.rate);
         self.done += 1;
         at
@@ -41,7 +41,7 @@ mod tests {
     use super::super::first;
 
     #[test]
-    fn distances_are_even_to_the_end() {
+    fn rounding_errors_do_not_accumulate() {
         let times = first("uniform rate=300", 300_001, 1);
         assert_eq!((times[0], times[300], times[300_000]), (0.0, 1.0, 1000.0));
     }

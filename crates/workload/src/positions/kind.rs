@@ -1,27 +1,27 @@
-//! What a kind of positions is.
+//! Kinds of positions.
 
 use iosonar_trace::params::{Definition, Settings};
 use iosonar_trace::{Sector, Sectors};
 
 use super::space::Space;
-use crate::Chance;
+use crate::Rng;
 
 /// A kind of positions.
 pub struct Kind {
-    /// Its name and what can be set.
+    /// Name, description and settings.
     pub form: Definition,
     pub(super) build: Build,
 }
 
-/// Makes them for a space; the number is the load's seed.
+/// Creates the positions for a space; the number is the seed of the load.
 pub(super) type Build = fn(&Settings, Space, u64) -> Result<Box<dyn Positions>, String>;
 
-/// The positions of requests, one after the other, without end.
+/// An endless sequence of positions.
 pub trait Positions: Send {
-    /// Where the next request of that length goes.
-    fn next(&mut self, sectors: Sectors, chance: &mut Chance) -> Sector;
+    /// The position of the next request, which has this length.
+    fn next(&mut self, sectors: Sectors, rng: &mut Rng) -> Sector;
 
-    /// What is otherwise than it was asked for, as the space has no room for that.
+    /// A notice if a setting was reduced because the space is too small for it.
     fn notice(&self) -> Option<String> {
         None
     }

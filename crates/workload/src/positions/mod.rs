@@ -16,16 +16,16 @@ use iosonar_trace::params::{Settings, did_you_mean, split};
 /// Every kind of positions.
 pub static KINDS: &[&Kind] = &[&uniform::KIND, &sequential::KIND, &zipf::KIND, &hotspots::KIND, &streams::KIND];
 
-/// Reads `zipf exponent=1.1`.
+/// Parses, for example, `zipf exponent=1.1`.
 ///
 /// # Errors
-/// If the kind is unknown or wrongly set.
+/// If the kind is unknown, or a setting is invalid.
 pub fn parse(text: &str) -> Result<Settings, String> {
     let [phrase] = &split(text)?[..] else { return Err("name one kind of positions".into()) };
     let names = KINDS.iter().map(|kind| kind.form.name);
     let kind = KINDS.iter().find(|kind| kind.form.name == phrase.name);
     let kind =
-        kind.ok_or_else(|| format!("no positions are called {}; {}", phrase.name, did_you_mean(&phrase.name, names)))?;
+        kind.ok_or_else(|| format!("unknown positions {}; {}", phrase.name, did_you_mean(&phrase.name, names)))?;
     Settings::new(&kind.form, &phrase.settings)
 }
 
@@ -34,14 +34,14 @@ pub(crate) fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<
     (kind.ok_or_else(|| format!("{} are no positions", settings.name()))?.build)(settings, space, seed)
 }
 
-/// The places, counted in alignments, of that many requests of 4 KiB on a device with room for `places`.
+/// The slots of the first `count` requests of 4 KiB on a device with `slots` slots of 4 KiB.
 #[cfg(test)]
-pub(crate) fn first(text: &str, places: u64, count: usize) -> Vec<u64> {
+pub(crate) fn first(text: &str, slots: u64, count: usize) -> Vec<u64> {
     let sectors = iosonar_trace::Sectors;
-    let space = Space::new(sectors(places * 8), sectors(8), sectors(8)).unwrap();
+    let space = Space::new(sectors(slots * 8), sectors(8), sectors(8)).unwrap();
     let mut positions = build(&parse(text).unwrap(), space, 1).unwrap();
-    let mut chance = <crate::Chance as rand::SeedableRng>::seed_from_u64(5);
-    (0..count).map(|_| positions.next(sectors(8), &mut chance).0 / 8).collect()
+    let mut rng = <crate::Rng as rand::SeedableRng>::seed_from_u64(5);
+    (0..count).map(|_| positions.next(sectors(8), &mut rng).0 / 8).collect()
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn every_kind_can_be_built_from_its_example() {
         for kind in KINDS {
-            assert!(first(kind.form.example, 1000, 1000).iter().all(|place| *place < 1000), "{}", kind.form.name);
+            assert!(first(kind.form.example, 1000, 1000).iter().all(|slot| *slot < 1000), "{}", kind.form.name);
             first(kind.form.name, 1, 10);
         }
     }

@@ -1,10 +1,10 @@
-//! One request behind the other, from the end to the beginning again.
+//! Sequential positions, which wrap around at the end.
 
 use iosonar_trace::params::Definition;
 use iosonar_trace::{Sector, Sectors};
 
 use super::{Kind, Positions, Space};
-use crate::Chance;
+use crate::Rng;
 
 pub static KIND: Kind = Kind {
     form: Definition {
@@ -23,10 +23,10 @@ struct Sequential {
 }
 
 impl Positions for Sequential {
-    fn next(&mut self, sectors: Sectors, _: &mut Chance) -> Sector {
-        let place = if self.next < self.space.places_for(sectors) { self.next } else { 0 };
-        self.next = place + self.space.taken(sectors);
-        self.space.sector(place)
+    fn next(&mut self, sectors: Sectors, _: &mut Rng) -> Sector {
+        let slot = if self.next < self.space.slots_for(sectors) { self.next } else { 0 };
+        self.next = slot + self.space.slots_of(sectors);
+        self.space.sector(slot)
     }
 }
 
@@ -36,16 +36,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn goes_round() {
+    fn positions_wrap_around() {
         assert_eq!(first("sequential", 3, 7), [0, 1, 2, 0, 1, 2, 0]);
     }
 
     #[test]
-    fn each_goes_as_far_as_it_fits() {
+    fn a_request_wraps_around_if_it_does_not_fit_before_the_end() {
         let space = Space::new(Sectors(5 * 8), Sectors(8), Sectors(3 * 8)).unwrap();
-        let (mut sequential, mut chance) =
-            (Sequential { space, next: 0 }, <Chance as rand::SeedableRng>::seed_from_u64(5));
-        let places = [1, 3, 1, 1, 1, 3, 3].map(|length| sequential.next(Sectors(length * 8), &mut chance).0 / 8);
-        assert_eq!(places, [0, 1, 4, 0, 1, 2, 0]);
+        let (mut sequential, mut rng) = (Sequential { space, next: 0 }, <Rng as rand::SeedableRng>::seed_from_u64(5));
+        let slots = [1, 3, 1, 1, 1, 3, 3].map(|length| sequential.next(Sectors(length * 8), &mut rng).0 / 8);
+        assert_eq!(slots, [0, 1, 4, 0, 1, 2, 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! A few places very often, most of them rarely.
+//! Zipf-distributed positions.
 
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 use iosonar_trace::permutation::Permutation;
@@ -7,13 +7,13 @@ use rand::RngExt;
 use rand_distr::Zipf;
 
 use super::{Kind, Positions, Space};
-use crate::Chance;
+use crate::Rng;
 
 pub static KIND: Kind = Kind {
     form: Definition {
         name: "zipf",
         about: "Zipf-distributed positions: few very frequent, most rare",
-        details: "The n-th most frequent place is chosen in proportion to 1 / n^exponent.",
+        details: "The n-th most frequent position is chosen in proportion to 1 / n^exponent.",
         params: &[
             ParamSpec {
                 name: "exponent",
@@ -34,8 +34,8 @@ pub static KIND: Kind = Kind {
 };
 
 fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<dyn Positions>, String> {
-    let law = Zipf::new(space.places as f64, settings.number("exponent")).map_err(|e| format!("zipf: {e}"))?;
-    let scatter = (settings.text("ranks") == "scattered").then(|| Permutation::new(space.places, (seed, 0)));
+    let law = Zipf::new(space.slots as f64, settings.number("exponent")).map_err(|e| format!("zipf: {e}"))?;
+    let scatter = (settings.text("ranks") == "scattered").then(|| Permutation::new(space.slots, (seed, 0)));
     Ok(Box::new(Ranked { space, law, scatter }))
 }
 
@@ -46,8 +46,8 @@ struct Ranked {
 }
 
 impl Positions for Ranked {
-    fn next(&mut self, _: Sectors, chance: &mut Chance) -> Sector {
-        let rank = (chance.sample(self.law) as u64).clamp(1, self.space.places) - 1;
+    fn next(&mut self, _: Sectors, rng: &mut Rng) -> Sector {
+        let rank = (rng.sample(self.law) as u64).clamp(1, self.space.slots) - 1;
         self.space.sector(self.scatter.as_ref().map_or(rank, |permutation| permutation.map(rank)))
     }
 }
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn frequencies_follow_the_law() {
+    fn frequencies_are_zipf_distributed() {
         let counts = counts("zipf exponent=1.2 ranks=sorted");
         let weights: Vec<f64> = (1..=1000).map(|n| f64::from(n).powf(-1.2)).collect();
         let total: f64 = weights.iter().sum();
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn scattering_moves_the_ranks_and_changes_no_frequency() {
+    fn scattering_permutes_the_slots_and_keeps_the_frequencies() {
         let (mut sorted, mut scattered) = (counts("zipf ranks=sorted"), counts("zipf"));
         assert_ne!(sorted, scattered);
         sorted.sort_by(f64::total_cmp);
