@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes seed tables of another producer: the encodings, page versions and compressions that our own files do not have.
+"""Writes seed tables with encodings, page versions and compressions that iosonar does not write.
 
 .venv/bin/python fuzz/parquet_seeds.py
 """
@@ -17,7 +17,7 @@ TEXTS = ["op", "process"]
 
 
 def table() -> pa.Table:
-    """A small load, with nulls where there may be some."""
+    """A small load, with nulls in optional columns."""
     return pa.table(
         {
             "at_ns": [1000 * row for row in range(ROWS)],
@@ -33,12 +33,12 @@ def table() -> pa.Table:
 
 
 def encodings(numbers: str, texts: str) -> dict[str, str]:
-    """Which encoding each column gets."""
+    """The encoding of each column."""
     return dict.fromkeys(NUMBERS, numbers) | dict.fromkeys(TEXTS, texts)
 
 
 def main() -> None:
-    """Writes them all."""
+    """Writes all seed tables."""
     plain = {"compression": "none", "store_schema": False}
     for version in ("1.0", "2.0"):
         for name, options in {

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Fuzzes every reader, and the recognition of formats, on as many processors as there are.
+"""Fuzzes every reader, and the recognition of formats, on all processors.
 
   fuzz/run.py                      each for a minute
   fuzz/run.py --each 1h blktrace   one of them for an hour
-  fuzz/run.py --until 1h           whichever had least so far, until each had an hour of processor time in all
+  fuzz/run.py --until 1h           the one with the least time so far, until each has an hour of processor time in total
 
-Needs `cargo install cargo-fuzz`. Sanitizers need a nightly toolchain; `-s none` does without. What is found stays in
-fuzz/artifacts, what was learnt in fuzz/corpus. Ctrl-C ends it at any time.
+Needs `cargo install cargo-fuzz`. Sanitizers need a nightly toolchain; `-s none` does not. Findings are stored in
+fuzz/artifacts, the corpus in fuzz/corpus. Ctrl-C ends it at any time.
 
-With --until the time is kept in fuzz/spent.csv, and the table of docs/fuzzing.md is written from it: there it goes on,
-also on another machine. A run without --until is a try and keeps no account.
+With --until, the time is added to fuzz/spent.csv, and the table of docs/fuzzing.md is written from it; a later run
+continues from there, also on another machine. A run without --until is a trial and is not counted.
 """
 
 import argparse
@@ -34,43 +34,43 @@ RECOGNITION = "recognition"
 MARK = "<!-- the table is written by fuzz/run.py --until -->\n"
 LIMITS = ["-timeout=10", "-rss_limit_mb=1024", "-max_len=8192", "-print_final_stats=1", "-verbosity=0"]
 INTERRUPTED = 72
-"""What libFuzzer exits with when a signal ends it: no finding."""
+"""The exit code of libFuzzer when a signal ends it: not a finding."""
 
 stopping = Event()
 
 
 @dataclass
 class Spent:
-    """What went into one target."""
+    """Processor time and inputs spent on one target."""
 
     processor_s: float = 0.0
     inputs: int = 0
 
 
 def targets() -> list[str]:
-    """The readers by the names that the sources give their formats, and the recognition."""
+    """The names of all formats, taken from the sources, and the recognition."""
     name = re.compile(r'Format::named\("(.*)"\)|^    name: "(.*)",', re.MULTILINE)
     found = {a or b for path in FORMATS.rglob("*.rs") for a, b in name.findall(path.read_text())}
     return [*sorted(found), RECOGNITION]
 
 
 def build() -> Path:
-    """Builds both programs and tells where they are."""
+    """Builds both programs and returns their folder."""
     subprocess.run(["cargo", "fuzz", "build", "-s", "none"], cwd=HERE, check=True)
     [folder] = {program.parent for program in HERE.glob("target/*/release/recognise")}
     return folder
 
 
-def stay_behind() -> None:
-    """Leaves the processors to whoever else wants them; runs in the new process."""
+def lower_priority() -> None:
+    """Gives the new process the lowest priority."""
     os.nice(19)
-    # Where sessions share the processors among one another, niceness counts within a session only (sched(7)).
+    # With autogroups, niceness counts within a session only (sched(7)).
     with contextlib.suppress(OSError):
         Path("/proc/self/autogroup").write_text("19")
 
 
 def fuzz(programs: Path, target: str, seconds: float) -> tuple[Spent, bool]:
-    """Runs one target for so long: what that took, and whether it found nothing."""
+    """Runs one target for some seconds. Returns the time and inputs spent, and whether there was no finding."""
     corpus = HERE / "corpus" / target
     artifacts = HERE / "artifacts" / target
     corpus.mkdir(parents=True, exist_ok=True)
@@ -88,9 +88,9 @@ def fuzz(programs: Path, target: str, seconds: float) -> tuple[Spent, bool]:
             env={**os.environ, "IOSONAR_FORMAT": target},
             stdout=output,
             stderr=output,
-            # Ctrl-C is for this script: it ends them one by one, so that each says how far it came.
+            # Only this script gets Ctrl-C. It ends each process separately, so that each prints its number of inputs.
             start_new_session=True,
-            preexec_fn=stay_behind,
+            preexec_fn=lower_priority,
         )
         ended = Event()
 
@@ -107,17 +107,17 @@ def fuzz(programs: Path, target: str, seconds: float) -> tuple[Spent, bool]:
             ended.set()
     with log.open("rb") as text:
         text.seek(start)
-        said = text.read().decode(errors="replace")
-    inputs = re.search(r"number_of_executed_units: *(\d+)", said)
+        printed = text.read().decode(errors="replace")
+    inputs = re.search(r"number_of_executed_units: *(\d+)", printed)
     spent = Spent(usage.ru_utime + usage.ru_stime, int(inputs[1]) if inputs else 0)
-    fine = process.returncode in (0, INTERRUPTED)
-    if not fine:
-        print(f"FOUND by {target} (exit {process.returncode}): see {log} and {artifacts}", file=sys.stderr)
-    return spent, fine
+    clean = process.returncode in (0, INTERRUPTED)
+    if not clean:
+        print(f"FINDING in {target} (exit {process.returncode}): see {log} and {artifacts}", file=sys.stderr)
+    return spent, clean
 
 
 def read_spent() -> dict[str, Spent]:
-    """Reads the account of earlier runs; empty if there is none."""
+    """Reads the totals of earlier runs; empty if there are none."""
     if not SPENT.exists():
         return {}
     with SPENT.open() as file:
@@ -125,7 +125,7 @@ def read_spent() -> dict[str, Spent]:
 
 
 def write_spent(spent: dict[str, Spent]) -> None:
-    """Writes the account and the table of the document; whole or not at all."""
+    """Writes the totals, atomically, and the table of the document."""
     new = SPENT.with_suffix(".new")
     with new.open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
@@ -138,8 +138,8 @@ def write_spent(spent: dict[str, Spent]) -> None:
     for target, s in sorted(spent.items()):
         name = "recognition, and the reader chosen" if target == RECOGNITION else f"`{target}`"
         lines.append(row(name, s.processor_s, s.inputs))
-    everything = spent.values()
-    lines += [row("together", sum(s.processor_s for s in everything), sum(s.inputs for s in everything)), "", ""]
+    all_spent = spent.values()
+    lines += [row("together", sum(s.processor_s for s in all_spent), sum(s.inputs for s in all_spent)), "", ""]
     DOCUMENT.write_text(before + MARK + "\n".join(lines) + MARK + after)
 
 
@@ -149,16 +149,19 @@ def row(name: str, processor_s: float, inputs: int) -> str:
 
 
 def seconds(text: str) -> float:
-    """What a duration on the command line says."""
+    """Parses a duration on the command line."""
     units = {"": 1, "s": 1, "m": 60, "h": 3600}
     duration = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
     if not duration:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write 90s, 5m or 1h")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration; write 90s, 5m or 1h")
     return float(duration[1]) * units[duration[2]]
 
 
 def campaign(programs: Path, chosen: list[str], until: float, slice_s: float, jobs: int, account: bool) -> bool:
-    """Fuzzes what had least so far, slice by slice, until each had `until` seconds: whether nothing was found."""
+    """Fuzzes the target with the least time so far, slice by slice, until each has `until` seconds of processor time.
+
+    Returns whether there was no finding.
+    """
     spent = read_spent() if account else {}
     for target in chosen:
         spent.setdefault(target, Spent())
@@ -174,13 +177,13 @@ def campaign(programs: Path, chosen: list[str], until: float, slice_s: float, jo
                     return
                 target = min(due, key=lambda t: spent[t].processor_s)
                 waiting.discard(target)
-            # A little more than is missing, as a processor that is shared gives less than the clock says.
+            # One second more than is missing, because a shared processor gives less time than the clock shows.
             added, fine = fuzz(programs, target, min(slice_s, until - spent[target].processor_s + 1))
             with lock:
                 spent[target].processor_s += added.processor_s
                 spent[target].inputs += added.inputs
                 clean = clean and fine
-                if fine:  # what found something waits for its mending
+                if fine:  # a target with a finding is not continued
                     waiting.add(target)
                 if account:
                     write_spent(spent)
@@ -197,18 +200,18 @@ def campaign(programs: Path, chosen: list[str], until: float, slice_s: float, jo
 
 
 def main() -> None:
-    """Does what the command line asks for."""
+    """Parses the command line and runs the campaign."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     length = p.add_mutually_exclusive_group()
-    length.add_argument("--each", type=seconds, default=60.0, metavar="TIME", help="processor time for each [1m]")
-    length.add_argument("--until", type=seconds, metavar="TIME", help="until each had this, with all of earlier runs")
-    p.add_argument("--slice", type=seconds, default=300.0, metavar="TIME", help="before it is another's turn [5m]")
-    p.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time [one a processor]")
+    length.add_argument("--each", type=seconds, default=60.0, metavar="TIME", help="processor time of each target [1m]")
+    length.add_argument("--until", type=seconds, metavar="TIME", help="the same, including earlier runs")
+    p.add_argument("--slice", type=seconds, default=300.0, metavar="TIME", help="time before the next target [5m]")
+    p.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="parallel targets [one per processor]")
     p.add_argument("target", nargs="*", help=f"names of formats, or {RECOGNITION} [all]")
     a = p.parse_args()
     every = targets()
     if unknown := [t for t in a.target if t not in every]:
-        p.error(f"there is no {', '.join(unknown)}; there are {', '.join(every)}")
+        p.error(f"unknown: {', '.join(unknown)}; choose from {', '.join(every)}")
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, lambda *_: stopping.set())
     clean = campaign(build(), a.target or every, a.until or a.each, a.slice, a.jobs, a.until is not None)

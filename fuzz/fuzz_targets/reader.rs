@@ -1,7 +1,7 @@
-//! Any bytes into the reader of one format: it must neither panic nor hang nor fill the memory.
+//! Feeds any bytes to the reader of one format. It must not panic, hang or exhaust the memory.
 //!
-//! The environment names the format: `IOSONAR_FORMAT=blktrace cargo fuzz run -s none reader`; `fuzz/run` goes through all.
-//! What the caller may choose (the action, one file or several) is chosen by the number of bytes.
+//! The environment names the format: `IOSONAR_FORMAT=blktrace cargo fuzz run -s none reader`; `fuzz/run.py` fuzzes all. The
+//! number of bytes selects the options of the caller: the action, and one file or two.
 
 #![no_main]
 
@@ -19,12 +19,12 @@ static FORMAT: LazyLock<&'static Format> = LazyLock::new(|| {
     by_name(&name).expect("IOSONAR_FORMAT names a format")
 });
 
-fuzz_target!(init: iosonar_fuzz::look_at_what_escapes(), |bytes: &[u8]| {
+fuzz_target!(init: iosonar_fuzz::ignore_guarded_panics(), |bytes: &[u8]| {
     let actions = [None, Action::from_letter('Q'), Action::from_letter('I'), Action::from_letter('D')];
     let action = if FORMAT.has_actions { actions[bytes.len() % 4] } else { None };
     let options = Options { action };
     let opened = match FORMAT.open_parts {
-        // The halves, as if they were two files of one trace.
+        // Two halves, as two files of one trace.
         Some(open_parts) if bytes.len() % 8 >= 4 => {
             let (one, other) = bytes.split_at(bytes.len() / 2);
             let inputs: Result<Vec<_>> = [one, other].into_iter().map(input).collect();
@@ -36,13 +36,13 @@ fuzz_target!(init: iosonar_fuzz::look_at_what_escapes(), |bytes: &[u8]| {
         Ok(Opened::Load(mut rows)) => {
             let mut last = None;
             while let Ok(Some(row)) = rows.next() {
-                // What every reader promises: time never goes back, and a request ends where an offset can point.
-                assert!(last.is_none_or(|last| last <= row.at), "time goes back");
-                assert!(row.end().0 <= iosonar_trace::MAX_END_SECTOR, "too far");
-                assert!(usize::from(row.device.0) < rows.metadata().devices.len(), "a device that is not in the table");
+                // Invariants of every reader: times never decrease, and offsets of requests fit into 63 bits.
+                assert!(last.is_none_or(|last| last <= row.at), "a time decreases");
+                assert!(row.end().0 <= iosonar_trace::MAX_END_SECTOR, "a request ends beyond the limit");
+                assert!(usize::from(row.device.0) < rows.metadata().devices.len(), "a device is not in the metadata");
                 last = Some(row.at);
             }
-            iosonar_trace::questions(rows.metadata());
+            iosonar_trace::plausibility_warnings(rows.metadata());
         }
         Ok(Opened::Run(mut rows)) => while let Ok(Some(_)) = rows.next() {},
         Err(_) => {}

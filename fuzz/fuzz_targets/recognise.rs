@@ -1,4 +1,4 @@
-//! Any bytes, whatever they are: the recognition of formats, and the reader of the one that was recognised.
+//! Feeds any bytes to the recognition of formats, and to the reader of the recognised format.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use iosonar_trace::formats::{FORMATS, Opened};
 use iosonar_trace::input::Input;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(init: iosonar_fuzz::look_at_what_escapes(), |bytes: &[u8]| {
+fuzz_target!(init: iosonar_fuzz::ignore_guarded_panics(), |bytes: &[u8]| {
     let Ok(input) = Input::from_reader(Path::new("x"), Box::new(Cursor::new(bytes.to_vec())), None) else { return };
     let Some(format) = FORMATS.iter().find(|format| (format.recognise)(input.head())) else { return };
     match (format.open)(input, &Options::default()) {

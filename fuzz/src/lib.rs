@@ -1,13 +1,13 @@
-//! What the fuzz targets share.
+//! Common code of the fuzz targets.
 
 use std::panic::{set_hook, take_hook};
 
-/// Only panics that get out of the reader are findings: a library's that become errors are not.
-pub fn look_at_what_escapes() {
-    let end = take_hook();
-    set_hook(Box::new(move |about| {
+/// Suppresses panics of libraries that readers catch and turn into errors. Only other panics are findings.
+pub fn ignore_guarded_panics() {
+    let default = take_hook();
+    set_hook(Box::new(move |panic| {
         if !iosonar_trace::is_guarded() {
-            end(about);
+            default(panic);
         }
     }));
 }

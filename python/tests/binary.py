@@ -44,7 +44,7 @@ def loop_device(bytes_: int) -> Iterator[Path]:
     Without the right to have one the test fails, unless the caller leaves such tests out: see CONTRIBUTING.md.
     """
     if "loop" in os.environ.get("IOSONAR_WITHOUT", "").split(","):
-        pytest.skip("left out, as IOSONAR_WITHOUT says: needs loop")
+        pytest.skip("skipped because of IOSONAR_WITHOUT: needs loop")
     if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
         pytest.fail("this test needs root and loop devices; leave such tests out with IOSONAR_WITHOUT=loop")
     backing = Path("/dev/shm") / f"iosonar-test-{os.getpid()}"

@@ -123,7 +123,7 @@ def test_nobody_to_tell(run: Path, tmp_path: Path) -> None:
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 64 KiB."""
     if "root" in os.environ.get("IOSONAR_WITHOUT", "").split(","):
-        pytest.skip("left out, as IOSONAR_WITHOUT says: needs root")
+        pytest.skip("skipped because of IOSONAR_WITHOUT: needs root")
     if os.geteuid() != 0:
         pytest.fail("this test needs root, to mount; leave such tests out with IOSONAR_WITHOUT=root")
     folder = tmp_path / "small"

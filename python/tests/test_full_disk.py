@@ -20,7 +20,7 @@ from iosonar.table import embedded
 def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A file system of 2 MiB as the folder for what is temporary."""
     if "root" in os.environ.get("IOSONAR_WITHOUT", "").split(","):
-        pytest.skip("left out, as IOSONAR_WITHOUT says: needs root")
+        pytest.skip("skipped because of IOSONAR_WITHOUT: needs root")
     if os.geteuid() != 0:
         pytest.fail(
             "this test needs root, to mount a small file system; leave such tests out with IOSONAR_WITHOUT=root"

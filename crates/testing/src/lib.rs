@@ -1,6 +1,6 @@
-//! What the tests of several crates need; a dev-dependency only.
+//! Test support for several crates; a dev-dependency only.
 //!
-//! A test that needs something of the machine says so first:
+//! A test with requirements on the machine checks them first:
 //!
 //! ```no_run
 //! use iosonar_testing::{LoopDevice, Need, left_out};

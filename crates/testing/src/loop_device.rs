@@ -5,16 +5,16 @@ use std::process::Command;
 
 use tempfile::TempPath;
 
-/// A loop device of its own over a sparse file in memory, detached when dropped.
+/// A loop device over a new sparse file in memory, detached when dropped.
 #[derive(Debug)]
 pub struct LoopDevice {
     path: PathBuf,
-    /// Not open: who has it open for writing uses it.
+    /// Not open, because a process that has it open for writing counts as a user of the device.
     file: TempPath,
 }
 
 impl LoopDevice {
-    /// A device of so many bytes with logical blocks of 512 bytes.
+    /// A device of `bytes` bytes with logical blocks of 512 bytes.
     ///
     /// # Panics
     /// If it cannot be set up.
@@ -23,7 +23,7 @@ impl LoopDevice {
         Self::with_block_size(bytes, 512)
     }
 
-    /// A device of so many bytes whose logical blocks have so many bytes.
+    /// A device of `bytes` bytes with logical blocks of `block_bytes` bytes.
     ///
     /// # Panics
     /// If it cannot be set up.
@@ -48,7 +48,7 @@ impl LoopDevice {
         &self.path
     }
 
-    /// The file that holds the device's bytes.
+    /// The backing file of the device.
     #[must_use]
     pub fn backing_file(&self) -> &Path {
         &self.file
@@ -57,7 +57,7 @@ impl LoopDevice {
 
 impl Drop for LoopDevice {
     fn drop(&mut self) {
-        // A device that is still open is detached by the kernel at its last close.
+        // The kernel detaches a device that is still open at its last close.
         Command::new("losetup").arg("--detach").arg(&self.path).status().ok();
     }
 }
@@ -68,7 +68,7 @@ mod tests {
     use crate::{Need, left_out};
 
     #[test]
-    fn a_loop_device_has_the_size_asked_for_and_is_detached() {
+    fn a_loop_device_has_the_given_size_and_is_detached() {
         if left_out(Need::Loop) {
             return;
         }
@@ -80,6 +80,6 @@ mod tests {
         assert_eq!(read("queue/logical_block_size"), "4096");
         let backing = device.backing_file().to_string_lossy().into_owned();
         drop(device);
-        assert_ne!(read("loop/backing_file"), backing, "it is attached no longer");
+        assert_ne!(read("loop/backing_file"), backing, "it is still attached");
     }
 }

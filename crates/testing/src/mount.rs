@@ -1,4 +1,4 @@
-//! File systems that are mounted for a test.
+//! File systems mounted for a test.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,15 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-/// How long it may stay busy: the kernel lets go of a ring, and of its files, a moment after the program that had it.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a file system may be busy: the kernel releases an io_uring and its files a moment after the program ended.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A file system that is mounted until it is dropped, whatever becomes of the test.
+/// A file system that is unmounted when dropped, even if the test fails.
 #[derive(Debug)]
 pub struct Mount(PathBuf);
 
 impl Mount {
-    /// Mounts what the arguments of mount(8) say at that folder, which is made if it is missing.
+    /// Mounts a file system with these arguments of mount(8), and creates the mount point if it is missing.
     ///
     /// # Panics
     /// If it cannot be mounted.
@@ -27,7 +27,7 @@ impl Mount {
         Self(place)
     }
 
-    /// Where.
+    /// The mount point.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
@@ -36,11 +36,11 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         let umount = |more: &[&str]| Command::new("umount").args(more).arg(&self.0).output();
         while umount(&[]).is_ok_and(|output| !output.status.success()) {
             if Instant::now() > until {
-                // It goes when nobody uses it any longer; left mounted, it would stay for ever.
+                // Unmounts when the last user closes its files.
                 umount(&["--lazy"]).ok();
                 return;
             }

@@ -1,25 +1,26 @@
-//! What a test may need of the machine, and who may leave such tests out: the caller, by name, never the test itself.
+//! Requirements of tests on the machine. Only the caller can skip such tests, by naming the requirement; a test never skips
+//! itself.
 
 use std::env;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Names the needs that the caller has not got, for example `root,loop`.
+/// Names the requirements that the machine does not meet, for example `root,loop`.
 const WITHOUT: &str = "IOSONAR_WITHOUT";
 
 /// The folder of the natural loads, for tests behind the feature `acceptance`.
 const LOADS: &str = "IOSONAR_LOADS";
 
-/// What a test may need beyond a file system.
+/// A requirement of a test beyond a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// The rights of the superuser.
+    /// Superuser rights.
     Root,
     /// Loop devices, and the right to set them up.
     Loop,
-    /// The kernel's tracing: eBPF programs and the block layer's tracepoints.
+    /// Kernel tracing: eBPF programs and the tracepoints of the block layer.
     Bpf,
-    /// Compressed block devices in memory, and the right to add one.
+    /// Compressed RAM disks (zram), and the right to add one.
     Zram,
 }
 
@@ -43,22 +44,22 @@ impl Need {
     }
 }
 
-/// Whether the caller wants tests with this need left out, which is then said on standard error.
+/// Whether `IOSONAR_WITHOUT` names this requirement, so that the test must be skipped. Prints skipped tests on standard error.
 ///
 /// # Panics
-/// If the need is neither met nor named in `IOSONAR_WITHOUT`: no test is skipped in silence.
+/// If the requirement is neither met nor named in `IOSONAR_WITHOUT`: no test is skipped silently.
 #[must_use = "a test that is left out returns at once"]
 pub fn left_out(need: Need) -> bool {
     let without = env::var(WITHOUT).unwrap_or_default();
     let excused = without.split(',').any(|name| name.trim() == need.name());
     if excused {
         let test = std::thread::current().name().unwrap_or("a test").to_owned();
-        // Not `eprintln!`: the test harness would swallow it, and a skip must be seen.
-        writeln!(std::io::stderr(), "left out, as {WITHOUT} says: {test} needs {}", need.name()).ok();
+        // Not `eprintln!`, because the test harness captures its output.
+        writeln!(std::io::stderr(), "skipped because of {WITHOUT}: {test} needs {}", need.name()).ok();
     }
     assert!(
         excused || need.is_met(),
-        "this test needs {name}, which this machine or user has not got; leave such tests out with {WITHOUT}={name}",
+        "this test needs {name}, which this machine or user does not have; skip such tests with {WITHOUT}={name}",
         name = need.name()
     );
     excused
