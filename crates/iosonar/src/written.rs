@@ -75,8 +75,8 @@ pub fn copy<Row: Send>(
         }
     })?;
     progress.finish();
-    for question in iosonar_trace::questions(&metadata) {
-        metadata.notice(format!("doubtful: {question}"));
+    for warning in iosonar_trace::plausibility_warnings(&metadata) {
+        metadata.notice(format!("doubtful: {warning}"));
     }
     accept(&metadata)?;
     let loss = writer.finish(&metadata)?;

@@ -57,7 +57,7 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
 fn options_that_do_not_apply_to_a_format_are_refused() {
     let folder = folder(&[("a.load", LOAD)]);
     let words = stderr_of(&folder, &["convert", "a.load", "b.load.parquet", "--action", "D"], false);
-    assert!(words.contains("a.load: the format classic holds requests, not events"), "{words}");
+    assert!(words.contains("a.load: --action applies to traces of events; the format classic has requests"), "{words}");
     let words = stderr_of(&folder, &["convert", "a.load", "b", "--to", "nosuch"], false);
     assert!(words.contains("blktrace") && !words.contains("tencent"), "{words}");
 }

@@ -1,23 +1,23 @@
-//! What can go wrong with a trace's file, each with what to do about it.
+//! Errors of reading and writing traces.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// The result of anything that reads or writes a trace.
+/// The result of reading or writing a trace.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong.
+/// An error of reading or writing a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system refused.
+    /// An I/O error.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The content is none of the known formats, or not what its beginning promises.
+    /// The content has an unknown format, or violates its format.
     #[error("{}: {problem}", path.display())]
     Format {
         /// The file.
@@ -25,26 +25,26 @@ pub enum Error {
         /// What is wrong, and what to do.
         problem: String,
     },
-    /// What was asked for is unknown, or makes no sense.
+    /// An option or setting cannot be applied to this load.
     #[error("{0}")]
     Request(String),
-    /// The same, and no file had to be read to know it: the command line is wrong.
+    /// The command line is wrong, whatever the content of the files.
     #[error("{0}")]
     Usage(String),
 }
 
 impl Error {
-    /// An error of the system on that file.
+    /// An I/O error on a file.
     pub fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io { path: path.into(), source }
     }
 
-    /// A name or an option that asks for what there is not, whatever is in that file.
+    /// A wrong name or option.
     pub fn usage(path: &Path, problem: impl fmt::Display) -> Self {
         Self::Usage(format!("{}: {problem}", path.display()))
     }
 
-    /// A file whose content is wrong.
+    /// A file with wrong content.
     pub fn format(path: impl Into<PathBuf>, problem: impl Into<String>) -> Self {
         Self::Format { path: path.into(), problem: problem.into() }
     }

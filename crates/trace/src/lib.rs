@@ -1,8 +1,7 @@
-//! What a storage request is, and the files that hold requests.
+//! Requests to storage, and the files that hold them.
 //!
-//! A *load* is a table of [`Request`]s; a *run* is the same table with what happened to each of them ([`IoResult`]).
-//! Both stream: a reader hands out one row at a time, a writer takes one, and neither holds more than a bounded
-//! piece of the file. `docs/schema.md` is the contract of the tables' columns.
+//! A *load* is a table of [`Request`]s; a *run* is a table of their results ([`IoResult`]). Readers and writers process one
+//! row at a time, in bounded memory. `docs/schema.md` defines the columns of the tables.
 
 mod error;
 mod events;
@@ -37,6 +36,6 @@ pub use open::{
     open_files, open_load, own,
 };
 pub use order::external_sort::{Sorted, SortedLoad, Sorter};
-pub use sanity::questions;
+pub use sanity::plausibility_warnings;
 pub use text::human;
 pub use text::path::path_text;

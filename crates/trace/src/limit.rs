@@ -1,11 +1,12 @@
-//! Up to which rate a storage kept up: the evaluation of a replay of growing demand (`ramped`, bursts, ramps).
+//! The highest rate of requests that a device sustains: the evaluation of a replay with growing demand (`ramped`, bursts,
+//! ramps).
 //!
-//! A second counts as kept up with if hardly any of its requests was late: one slow answer is no limit, and a storage that
-//! stalls for a moment and then keeps up with more has none there either. So the *limit* is the highest demand of a second
-//! that it kept up with, and it *fell behind* where it never got back in time, or was asked for more than that and did not do
-//! it.
+//! The device kept up in a second if at most 5 % of its requests were late. A single slow request is not a limit, and
+//! neither is a short stall after which the device keeps up with a higher demand. So the *limit* is the highest demand of a
+//! second in which it kept up. It *fell behind* where it never recovered, or where the demand exceeded the limit and it did
+//! not deliver.
 
-mod pieces;
+mod time_series;
 
 use std::ops::RangeInclusive;
 
@@ -16,68 +17,69 @@ use crate::io::stream::Reader;
 use crate::model::io_result::{IoResult, Outcome};
 use crate::model::units::Nanos;
 
-use pieces::{Pieces, Window};
+use time_series::{TimeSeries, Window};
 
-/// So many percent of a second's requests may be late, and the storage kept up with it all the same: as many as a faithful
-/// replay may have that are late by its own fault.
-const STRAY_PCT: u64 = 5;
-/// What decides whether a run ended in time: its last tenth of a second, or longer until there are so many requests.
-const LAST_REQUESTS: u64 = 10;
+/// Percentage of a second's requests that may be late while the device keeps up. It is the percentage that may be late in a
+/// faithful replay through the fault of the replayer.
+const MAX_LATE_PCT: u64 = 5;
+/// The last tenth of a second decides whether a run ended in time, or a longer time if that has fewer requests.
+const MIN_LAST_REQUESTS: u64 = 10;
 
-/// Up to which demand a storage kept up, and what it did.
+/// The limit of a device, and its rates beyond.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Limit {
-    /// The most requests that were to be issued in one second of which at most 5 % were late; in a run of less than a second, per
-    /// second of it. `None`: there is no such second.
+    /// The most requests scheduled in one second in which the device kept up; in a run of less than a second, the rate over
+    /// the run. `None` if there is no such second.
     pub kept_up_per_second: Option<u64>,
-    /// When it fell behind: when the first request that was late then should have been issued, in nanoseconds. `None`: it kept
-    /// up to the end, but for stalls that it got over.
+    /// When the device fell behind: the scheduled time of the first late request, in nanoseconds. `None` if it kept up to
+    /// the end, apart from stalls from which it recovered.
     pub kept_up_until_ns: Option<i64>,
-    /// What kept that request: `delay_reason` as in its row, or `overlap` if it was pushed back.
+    /// What delayed that request: `delay_reason` as in its row, or `overlap` if it was pushed back.
     pub delay_reason: Option<&'static str>,
-    /// Requests per second that were to be issued in the second before that (in the time since the first of them, if that is
-    /// shorter); else as `kept_up_per_second`. With a deep queue it is more than the storage can do: what came too fast
-    /// waits there before the first request is late.
+    /// Requests per second scheduled in the second before `kept_up_until_ns` (or since the first request, if that is
+    /// shorter); without it, `kept_up_per_second`. With a deep queue it exceeds the rate of the device, because requests wait
+    /// in the queue before the first is late.
     pub demanded_per_second: u64,
-    /// Requests that completed without an error per second from then on, on average, until it kept up again or all was done;
-    /// where it fell behind and that took a second or longer.
+    /// Mean requests per second completed without an error after `kept_up_until_ns`, until the device kept up again or the
+    /// run ended. `None` if it did not fall behind, or for less than a second.
     pub done_per_second: Option<f64>,
-    /// The most requests that completed without an error in one second of the run; in a shorter run, per second of it.
+    /// The most requests completed without an error in one second; in a shorter run, the rate over the run.
     pub most_done_per_second: u64,
-    /// Requests that were late, anywhere in the run.
+    /// Late requests of the whole run.
     pub late_requests: u64,
-    /// When the first of them should have been issued, in nanoseconds.
+    /// The scheduled time of the first late request, in nanoseconds.
     pub first_late_ns: Option<i64>,
-    /// Requests that were to be issued, anywhere in the run.
+    /// Requests of the whole run, without skipped ones.
     pub requests: u64,
 }
 
-/// Evaluates a run: a request is late if it was issued more than `late` after its deadline. The specification of the
-/// method (blkreplay's ramped loads) sets one second. What was left out was demanded of no storage, and what failed was not
-/// done. Memory is bounded: what lasts longer than a quarter of an hour is counted in longer pieces of time than milliseconds.
+/// Evaluates a run. A request is late if it was issued more than `late` after its scheduled time. The specification of the
+/// method (blkreplay's ramped loads) sets one second. Skipped requests are not part of the demand; failed ones are not
+/// counted as done. Memory is bounded: a run longer than a quarter of an hour is counted in slots of more than a
+/// millisecond.
 ///
 /// # Errors
 /// If the run can't be read.
 pub fn limit(run: &mut dyn Reader<IoResult>, late: Nanos) -> Result<Limit> {
-    let mut pieces = Pieces::default();
+    let mut series = TimeSeries::default();
     while let Some(record) = run.next()? {
         if record.outcome.is_skipped() {
             continue;
         }
-        pieces.at(record.scheduled).demanded += 1;
+        series.at(record.scheduled).demanded += 1;
         if let Some(completed) = record.completed.filter(|_| record.outcome != Outcome::Error) {
-            pieces.at(completed).done += 1;
+            series.at(completed).done += 1;
         }
         if record.delay().is_some_and(|delay| delay > late) {
-            pieces.late(record.scheduled, if record.pushed_back { "overlap" } else { record.delay_reason.name() });
+            series.late(record.scheduled, if record.pushed_back { "overlap" } else { record.delay_reason.name() });
         }
     }
-    Ok(evaluated(&pieces))
+    Ok(evaluated(&series))
 }
 
-fn evaluated(pieces: &Pieces) -> Limit {
-    let most_done = pieces.all().and_then(|all| greatest(pieces, all, |window| Some(window.done))).unwrap_or(0);
-    let Some(demanded) = pieces.demanded() else {
+fn evaluated(series: &TimeSeries) -> Limit {
+    let most_done = series.all().and_then(|all| greatest(series, all, |window| Some(window.done))).unwrap_or(0);
+    let Some(demanded) = series.demanded() else {
         return Limit {
             kept_up_per_second: None,
             kept_up_until_ns: None,
@@ -90,21 +92,21 @@ fn evaluated(pieces: &Pieces) -> Limit {
             requests: 0,
         };
     };
-    let all = pieces.sum(demanded.clone());
-    let kept_up = greatest(pieces, demanded.clone(), |window| is_in_time(window).then_some(window.demanded));
-    let fell = fell_behind(pieces, &demanded, kept_up);
-    let first_late = fell.as_ref().and_then(|fell| pieces.get(*fell.start()).first_late);
+    let all = series.sum(demanded.clone());
+    let kept_up = greatest(series, demanded.clone(), |window| is_in_time(window).then_some(window.demanded));
+    let fell = fell_behind(series, &demanded, kept_up);
+    let first_late = fell.as_ref().and_then(|fell| series.get(*fell.start()).first_late);
     let demanded_then = fell.as_ref().map(|fell| {
-        let begin = (fell.start() + 1).saturating_sub(pieces.in_second()).max(*demanded.start());
-        per_second(pieces, pieces.sum(begin..=*fell.start()).demanded, fell.start() + 1 - begin)
+        let begin = (fell.start() + 1).saturating_sub(series.slots_per_second()).max(*demanded.start());
+        per_second(series, series.sum(begin..=*fell.start()).demanded, fell.start() + 1 - begin)
     });
-    let done = fell.filter(|fell| fell.clone().count() >= pieces.in_second());
+    let done = fell.filter(|fell| fell.clone().count() >= series.slots_per_second());
     Limit {
         kept_up_per_second: kept_up,
         kept_up_until_ns: first_late.map(|(at, _)| at.0),
         delay_reason: first_late.map(|(_, delay_reason)| delay_reason),
         demanded_per_second: demanded_then.or(kept_up).unwrap_or(0),
-        done_per_second: done.map(|of| pieces.per_second(pieces.sum(of.clone()).done, of.count())),
+        done_per_second: done.map(|of| series.per_second(series.sum(of.clone()).done, of.count())),
         most_done_per_second: most_done,
         late_requests: all.late,
         first_late_ns: all.first_late.map(|(at, _)| at.0),
@@ -113,75 +115,75 @@ fn evaluated(pieces: &Pieces) -> Limit {
 }
 
 fn is_in_time(window: Window) -> bool {
-    window.late * 100 <= window.demanded * STRAY_PCT
+    window.late * 100 <= window.demanded * MAX_LATE_PCT
 }
 
-fn per_second(pieces: &Pieces, count: u64, of: usize) -> u64 {
-    pieces.per_second(count, of).round() as u64
+fn per_second(series: &TimeSeries, count: u64, of: usize) -> u64 {
+    series.per_second(count, of).round() as u64
 }
 
-/// The greatest rate of a whole second, or of all of it if that is shorter.
-fn greatest(pieces: &Pieces, of: RangeInclusive<usize>, what: impl Fn(Window) -> Option<u64>) -> Option<u64> {
+/// The greatest rate over a full second, or over the whole range if that is shorter.
+fn greatest(series: &TimeSeries, of: RangeInclusive<usize>, what: impl Fn(Window) -> Option<u64>) -> Option<u64> {
     let length = of.clone().count();
-    let is_short = length < pieces.in_second();
+    let is_short = length < series.slots_per_second();
     let last = *of.end();
     let counts =
-        pieces.seconds(of).filter(|(place, window)| window.is_whole || is_short && *place == last).map(|(_, w)| w);
-    counts.filter_map(what).max().map(|count| per_second(pieces, count, length.min(pieces.in_second())))
+        series.seconds(of).filter(|(index, window)| window.is_full || is_short && *index == last).map(|(_, w)| w);
+    counts.filter_map(what).max().map(|count| per_second(series, count, length.min(series.slots_per_second())))
 }
 
-/// Where the storage fell behind for good, or as long as it was asked for more than it had ever kept up with.
+/// The slots in which the device fell behind: up to the end, or while the demand exceeded the limit.
 fn fell_behind(
-    pieces: &Pieces,
+    series: &TimeSeries,
     demanded: &RangeInclusive<usize>,
     kept_up: Option<u64>,
 ) -> Option<RangeInclusive<usize>> {
     let (mut begun, mut last_late, mut is_limit) = (None, 0, false);
-    for (place, window) in pieces.seconds(demanded.clone()) {
+    for (index, window) in series.seconds(demanded.clone()) {
         if is_in_time(window) {
             if let Some(begin) = begun.take().filter(|_| is_limit) {
                 return Some(begin..=last_late);
             }
             continue;
         }
-        if pieces.get(place).late > 0 {
-            last_late = place;
+        if series.get(index).late > 0 {
+            last_late = index;
         }
-        let begin = *begun.get_or_insert_with(|| beginning(pieces, demanded, place));
-        let asked = per_second(pieces, window.demanded, pieces.in_second());
-        let is_more = kept_up.is_none_or(|kept_up| asked as f64 > 1.1 * kept_up as f64);
-        let did_less = window.late * 2 >= window.demanded || window.done * 100 < window.demanded * 95;
-        is_limit |= window.is_whole && is_more && did_less && place > begin;
+        let begin = *begun.get_or_insert_with(|| onset(series, demanded, index));
+        let demand = per_second(series, window.demanded, series.slots_per_second());
+        let exceeds = kept_up.is_none_or(|kept_up| demand as f64 > 1.1 * kept_up as f64);
+        let falls_short = window.late * 2 >= window.demanded || window.done * 100 < window.demanded * 95;
+        is_limit |= window.is_full && exceeds && falls_short && index > begin;
     }
     let begin = begun?;
-    (is_limit || !ended_in_time(pieces, demanded)).then(|| begin..=pieces.end().max(begin))
+    (is_limit || !ended_in_time(series, demanded)).then(|| begin..=series.end().max(begin))
 }
 
-/// The first piece with late requests from which on most are late, up to the one that made a second late.
-fn beginning(pieces: &Pieces, demanded: &RangeInclusive<usize>, tipped: usize) -> usize {
-    let from = (tipped + 1).saturating_sub(pieces.in_second()).max(*demanded.start());
-    let (mut all, mut late, mut found) = (0, 0, tipped);
-    for place in (from..=tipped).rev() {
-        let piece = pieces.get(place);
-        (all, late) = (all + piece.demanded, late + piece.late);
-        if piece.late > 0 && late * 2 >= all {
-            found = place;
+/// The first slot with late requests from which most requests are late up to `last`, the end of the first late second.
+fn onset(series: &TimeSeries, demanded: &RangeInclusive<usize>, last: usize) -> usize {
+    let from = (last + 1).saturating_sub(series.slots_per_second()).max(*demanded.start());
+    let (mut all, mut late, mut found) = (0, 0, last);
+    for index in (from..=last).rev() {
+        let slot = series.get(index);
+        (all, late) = (all + slot.demanded, late + slot.late);
+        if slot.late > 0 && late * 2 >= all {
+            found = index;
         }
     }
-    // What tipped it may be that requests in time are longer ago than a second.
-    if pieces.get(found).late == 0 {
-        (from..=tipped).find(|&place| pieces.get(place).late > 0).unwrap_or(found)
+    // The second may have become late because requests in time left it, not because a late one entered.
+    if series.get(found).late == 0 {
+        (from..=last).find(|&index| series.get(index).late > 0).unwrap_or(found)
     } else {
         found
     }
 }
 
-fn ended_in_time(pieces: &Pieces, demanded: &RangeInclusive<usize>) -> bool {
+fn ended_in_time(series: &TimeSeries, demanded: &RangeInclusive<usize>) -> bool {
     let (mut all, mut late) = (0, 0);
-    for (place, count) in demanded.clone().rev().zip(0_usize..) {
-        let piece = pieces.get(place);
-        (all, late) = (all + piece.demanded, late + piece.late);
-        if all >= LAST_REQUESTS && count + 1 >= pieces.in_second() / 10 {
+    for (index, count) in demanded.clone().rev().zip(0_usize..) {
+        let slot = series.get(index);
+        (all, late) = (all + slot.demanded, late + slot.late);
+        if all >= MIN_LAST_REQUESTS && count + 1 >= series.slots_per_second() / 10 {
             break;
         }
     }
@@ -224,7 +226,7 @@ mod tests {
         }
     }
 
-    /// A ramp, replayed on a storage that does exactly so many requests per second, one after the other.
+    /// A ramp, replayed on a device that completes exactly `per_second` requests per second, one after the other.
     fn replayed(slope: u32, count: u64, per_second: i64) -> Limit {
         let pipeline = transforms::parse(&format!("ramped slope={slope}")).unwrap();
         let mut load = pipeline.apply(Box::new(Load(count, Metadata::new(Kind::Load, "test")))).unwrap();
@@ -252,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_storage_of_known_speed_is_measured() {
+    fn the_rate_of_a_device_of_known_speed_is_measured() {
         let limit = replayed(10, 40_000, 500);
         // 500 per second are demanded at 50 s. From there on the backlog grows as 5·(t − 50 s)² requests, and a delay of
         // one second is one of 500: at 60 s, when 600 per second are demanded, 595 on average over the last second.
@@ -262,7 +264,7 @@ mod tests {
         assert!((limit.done_per_second.unwrap() - 500.0).abs() < 5.0, "{limit:?}");
     }
 
-    /// Asked for at even distances, and issued two seconds late from a certain request on.
+    /// Requests scheduled at equal distances, and issued two seconds late from number `late_from` on.
     fn steady_rows(count: i64, distance_ns: i64, late_from: i64) -> Vec<IoResult> {
         let rows = (0..count).map(|i| {
             let request = Request::new(Nanos(i * distance_ns), Op::Read, Sector(0), Sectors(8));
@@ -278,9 +280,9 @@ mod tests {
     }
 
     #[test]
-    fn the_burst_that_broke_the_storage_was_demanded() {
-        // At each full second a burst of 100 ms, of 100 requests more than the one before; the storage does one each 2 ms, and so
-        // is 800 ms behind in the fourth burst, and one second at its end.
+    fn the_burst_that_exceeded_the_limit_counts_as_demand() {
+        // At each full second a burst of 100 ms, with 100 requests more than the one before. The device takes 2 ms for each,
+        // and so is 800 ms behind in the fourth burst, and one second at its end.
         let mut requests = Vec::new();
         for second in 1..8_i64 {
             let step = 100_000_000 / (second * 100);
@@ -298,12 +300,12 @@ mod tests {
         let at = Nanos(limit.kept_up_until_ns.unwrap());
         let demanded = requests.iter().filter(|&&time| at - Nanos(1_000_000_000) < time && time <= at).count() as u64;
         assert!(demanded > 500, "{demanded}");
-        // As many as come within a millisecond.
+        // To within the requests of a millisecond.
         assert!(limit.demanded_per_second.abs_diff(demanded) <= 8, "{limit:?}, {demanded}");
     }
 
     #[test]
-    fn in_the_first_second_the_demand_is_a_rate_as_well() {
+    fn the_demand_in_the_first_second_is_a_rate_as_well() {
         for late_from in [0, 3, 105, 1999, 2001, 5000] {
             let limit = steady(6000, 500_000, late_from);
             assert_eq!(limit.kept_up_until_ns, Some(late_from * 500_000));
@@ -314,7 +316,7 @@ mod tests {
         assert!(short.demanded_per_second.abs_diff(2000) <= 20, "{short:?}");
     }
 
-    /// So many, evenly within ten seconds, the whole of them 1.5 s late, and this changed in every second one.
+    /// `count` requests, evenly over ten seconds, all 1.5 s late. `change` is applied to every second row.
     fn late(count: u64, change: fn(&mut IoResult)) -> Vec<IoResult> {
         let row = |number| {
             let at = Nanos((number * 10_000_000_000 / count) as i64);
@@ -331,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_out_is_not_demanded_and_what_failed_is_not_done() {
+    fn skipped_requests_are_not_demanded_and_failed_requests_are_not_done() {
         let limit = of(late(1000, |record| {
             (record.outcome, record.issued, record.completed) = (Outcome::Excluded, None, None);
         }));
@@ -343,13 +345,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_is_counted_and_timed_from_the_same_moment() {
-        // 100 per second, from 90 ms on two seconds late.
+    fn done_requests_are_counted_from_the_onset() {
+        // 100 per second, two seconds late from 90 ms on.
         let done = of(steady_rows(300, 10_000_000, 9)).done_per_second.unwrap();
         assert!((done - 291.0 / 4.9).abs() < 1.0, "{done}");
     }
 
-    /// What a storage does that takes so long for each request, one after the other, and nothing during its stalls.
+    /// The rows of a device that takes `service_ns` for each request, one after the other, and does nothing during stalls.
     fn served(demand: impl Iterator<Item = i64>, service_ns: i64, stalls: &[(i64, i64)]) -> Vec<IoResult> {
         let mut free_at = Nanos::ZERO;
         let rows = demand.zip(0..).map(|(at, number)| {
@@ -372,7 +374,7 @@ mod tests {
         rows.collect()
     }
 
-    /// Times of a demand that grows by so many per second each second.
+    /// Times of a demand that grows by `slope` requests per second each second.
     fn ramp(slope: f64, seconds: f64) -> impl Iterator<Item = i64> {
         let count = (slope * seconds * seconds / 2.0) as u64;
         (0..count).map(move |n| ((2.0 * n as f64 / slope).sqrt() * 1e9) as i64)
@@ -385,9 +387,9 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// A ramp to 38,000 per second was told to be limited by 20,993, because something took 30 ms when so many were demanded.
+    /// A ramp to 38,000 per second was reported to have a limit of 20,993, because of a stall of 30 ms at that demand.
     #[test]
-    fn a_stall_that_is_got_over_is_no_limit() {
+    fn a_short_stall_is_not_a_limit() {
         let rows = served(ramp(4000.0, 9.5), 10_000, &[(5000 * MS, 5030 * MS)]);
         for late_ms in [1, 10, 1000] {
             let limit = with_lateness(&rows, late_ms);
@@ -401,10 +403,10 @@ mod tests {
     }
 
     #[test]
-    fn noise_at_the_start_and_strays_all_over_are_no_limit() {
-        // Cold caches: nothing is done in the first 200 ms; and all 300 ms something takes 3 ms.
-        let strays = (1..30).map(|n| (n * 300 * MS, n * 300 * MS + 3 * MS));
-        let stalls: Vec<_> = std::iter::once((0, 200 * MS)).chain(strays).collect();
+    fn a_stall_at_the_start_and_short_stalls_throughout_are_not_a_limit() {
+        // Cold caches: a stall in the first 200 ms; and one of 3 ms every 300 ms.
+        let short = (1..30).map(|n| (n * 300 * MS, n * 300 * MS + 3 * MS));
+        let stalls: Vec<_> = std::iter::once((0, 200 * MS)).chain(short).collect();
         let limit = with_lateness(&served(ramp(4000.0, 9.5), 10_000, &stalls), 1);
         assert!(limit.kept_up_until_ns.is_none() && limit.late_requests > 1000, "{limit:?}");
         assert!(limit.kept_up_per_second.unwrap() > 33_000, "{limit:?}");
@@ -413,16 +415,16 @@ mod tests {
     #[test]
     fn a_real_limit_is_found_with_any_lateness_and_after_a_stall() {
         for late_ms in [1, 10, 100, 1000] {
-            // 20,000 per second can be done, and are demanded at 5 s.
+            // The device does 20,000 per second, which are demanded at 5 s.
             let rows = served(ramp(4000.0, 9.0), 50_000, &[(2000 * MS, 2060 * MS)]);
             let limit = with_lateness(&rows, late_ms);
             let until = limit.kept_up_until_ns.expect("it fell behind") as f64 / 1e9;
-            // A delay of d seconds is a backlog of 20,000·d requests, and that grows as 2000·(t − 5 s)².
+            // A delay of d seconds is a backlog of 20,000·d requests; the backlog grows as 2000·(t − 5 s)².
             let expected = 5.0 + (20_000.0 * late_ms as f64 / 1e3 / 2000.0).sqrt();
             assert!((until - expected).abs() < 0.05, "{late_ms} ms: {until} for {expected}");
             assert!((limit.done_per_second.unwrap() - 20_000.0).abs() < 200.0, "{late_ms} ms: {limit:?}");
             assert!(limit.most_done_per_second.abs_diff(20_000) < 50, "{limit:?}");
-            // Over the second before, on average; a late limit hides what came too fast.
+            // The mean over the second before.
             let demanded = 4000.0 * (expected - 0.5);
             assert!((limit.kept_up_per_second.unwrap() as f64 - demanded).abs() < 250.0, "{late_ms} ms: {limit:?}");
             assert_eq!(limit.delay_reason, Some("depth"));
@@ -430,8 +432,8 @@ mod tests {
     }
 
     #[test]
-    fn a_demand_that_falls_again_has_had_its_limit() {
-        // Up to 40,000 per second and down again; 30,000 can be done, and from 8 s on all is in time again.
+    fn a_limit_is_found_although_the_demand_falls_again() {
+        // Up to 40,000 per second and down again. The device does 30,000; from 8 s on all requests are in time again.
         let up: Vec<i64> = ramp(8000.0, 5.0).collect();
         let last = *up.last().unwrap();
         let down = up.iter().rev().map(|at| 2 * last - at);
@@ -444,16 +446,16 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_demand_that_is_too_much_is_found() {
+    fn a_constant_demand_beyond_the_limit_is_found() {
         let limit = with_lateness(&served((0..60_000).map(|n| n * 100_000), 125_000, &[]), 100);
-        // 10,000 are demanded, 8000 done: 100 ms late when 800 lie behind, after 0.4 s.
+        // 10,000 are demanded, 8000 done: the delay is 100 ms at a backlog of 800, after 0.4 s.
         assert!((limit.kept_up_until_ns.unwrap() - 400 * MS).abs() < 10 * MS, "{limit:?}");
         assert!((limit.done_per_second.unwrap() - 8000.0).abs() < 100.0, "{limit:?}");
         assert!(limit.kept_up_per_second.is_none(), "no second of it was in time: {limit:?}");
     }
 
     #[test]
-    fn what_kept_the_first_late_request_is_told() {
+    fn the_delay_reason_is_that_of_the_first_late_request() {
         assert_eq!(of(late(10, |_| {})).delay_reason, Some("none"));
         let mut rows = late(10, |record| record.delay_reason = DelayReason::Depth);
         rows[0].delay_reason = DelayReason::Input;
@@ -465,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_keeps_up_has_no_limit() {
+    fn a_device_that_keeps_up_has_no_limit() {
         let limit = replayed(10, 5000, 500);
         // 5000 requests reach √1000 s, when 316 per second are demanded.
         assert_eq!((limit.kept_up_until_ns, limit.done_per_second, limit.late_requests), (None, None, 0));

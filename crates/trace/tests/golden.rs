@@ -1,7 +1,7 @@
-//! Files of each version of the tables stay readable, with the same rows and the same footer.
+//! Files of every version of the tables can be read, with the same rows and the same footer.
 //!
-//! For a new version: `IOSONAR_WRITE_GOLDEN=1 cargo test -p iosonar-trace --test golden` adds its files; those of the
-//! versions before it stay as they are.
+//! After a new version: `IOSONAR_WRITE_GOLDEN=1 cargo test -p iosonar-trace --test golden` adds its files. The files of
+//! earlier versions remain unchanged.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Files that the formats' own programs made; `data/README.md` says by which commands.
+//! Files written by the programs of each format; `data/README.md` lists the commands.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ fn load(names: &[&str]) -> (&'static str, Vec<Request>, Metadata) {
     load_from(names, None)
 }
 
-/// Format, requests and footer; requests taken from that event.
+/// Format, requests and metadata. Requests are taken from `action`, if it is given.
 fn load_from(names: &[&str], action: Option<Action>) -> (&'static str, Vec<Request>, Metadata) {
     let paths: Vec<PathBuf> = names.iter().map(|name| file(name)).collect();
     let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
@@ -26,11 +26,11 @@ fn load_from(names: &[&str], action: Option<Action>) -> (&'static str, Vec<Reque
     (opened.format.name, rows, reader.metadata().clone())
 }
 
-/// What blkparse counts in the same files, by `awk '$6 == "Q" { print $7 }'`.
+/// The number of queued requests in the output of blkparse, by `awk '$6 == "Q" { print $7 }'`.
 const QUEUED: usize = 201;
 
 #[test]
-fn binary_and_text_agree() {
+fn blktrace_and_blkparse_files_have_the_same_requests() {
     let (format, binary, about) = load(&["linux-6.1.blktrace.0.zst", "linux-6.1.blktrace.1.zst"]);
     assert_eq!(format, "blktrace");
     assert_eq!(binary.len(), QUEUED);
@@ -54,10 +54,10 @@ fn count(rows: &[Request], op: Op) -> usize {
     rows.iter().filter(|row| row.op == op).count()
 }
 
-/// 8 writes of 64 KiB, 24 reads of 4 KiB, 6 writes of 4 KiB with a flush and FUA each, a discard of 1 MiB, and the
-/// flushes of closing the device: the same work, told by three programs.
+/// The same I/O in the output of three programs: 8 writes of 64 KiB, 24 reads of 4 KiB, 6 writes of 4 KiB with a flush and
+/// FUA each, a discard of 1 MiB, and the flushes when the device is closed.
 #[test]
-fn perf_bpftrace_and_ftrace_tell_what_dd_did() {
+fn files_of_perf_bpftrace_and_ftrace_have_the_requests_of_dd() {
     for name in ["linux-6.18.perf-script.zst", "linux-6.18.bpftrace.zst", "linux-6.18.ftrace.zst"] {
         let (format, rows, about) = load_from(&[name], Some(Action::Queue));
         assert_eq!(format, "tracepoints");
@@ -73,13 +73,13 @@ fn perf_bpftrace_and_ftrace_tell_what_dd_did() {
         assert!(rows.iter().all(|row| row.latency.is_some_and(|latency| latency.0 > 0)), "{name}");
         assert!(rows.iter().all(|row| row.pid.is_some() && !row.comm.as_str().is_empty()), "{name}");
         let (_, driver, _) = load_from(&[name], Some(Action::Issue));
-        // Each write with FUA has become a write and two flushes, but is a write to the device as well.
+        // The kernel splits each write with FUA into a write and two flushes; the write remains one.
         assert_eq!([Op::Read, Op::Write, Op::Discard].map(|op| count(&driver, op)), [24, 14, 1], "{name}");
     }
 }
 
 #[test]
-fn trace_cmd_tells_what_dd_did() {
+fn a_file_of_trace_cmd_has_the_requests_of_dd() {
     let (format, rows, about) = load(&["linux-6.1.trace-cmd.zst"]);
     assert_eq!(format, "tracepoints");
     assert_eq!((about.counts.bad_lines, about.counts.lost_events), (0, 0), "{:?}", about.notices);
@@ -90,29 +90,29 @@ fn trace_cmd_tells_what_dd_did() {
     assert!(of_loop.iter().all(|row| row.comm.as_str() == "dd"));
 }
 
-/// Both logs are of the same run of fio; only one of them has flushes, and only the other latencies.
+/// Both logs are of the same run of fio. Only the iolog has flushes, only the latency log has latencies.
 #[test]
-fn the_logs_of_fio_agree() {
-    let (format, asked, about) = load(&["fio-3.33.iolog"]);
+fn iolog_and_latency_log_of_fio_have_the_same_requests() {
+    let (format, queued, about) = load(&["fio-3.33.iolog"]);
     assert_eq!((format, about.counts.bad_lines), ("fio-iolog", 0));
     let (format, done, about) = load(&["fio-3.33.latency.log"]);
     assert_eq!((format, about.counts.bad_lines), ("fio-latency", 0));
-    let mut places: Vec<_> =
-        asked.iter().filter(|row| row.op != Op::Flush).map(|row| (row.op, row.sector, row.sectors)).collect();
-    let mut seen: Vec<_> = done.iter().map(|row| (row.op, row.sector, row.sectors)).collect();
-    places.sort_unstable();
-    seen.sort_unstable();
-    assert_eq!(places.len(), 40);
-    assert_eq!(places, seen);
-    assert_eq!(count(&asked, Op::Flush), 4);
+    let extent = |row: &Request| (row.op, row.sector, row.sectors);
+    let mut of_iolog: Vec<_> = queued.iter().filter(|row| row.op != Op::Flush).map(extent).collect();
+    let mut of_latency_log: Vec<_> = done.iter().map(extent).collect();
+    of_iolog.sort_unstable();
+    of_latency_log.sort_unstable();
+    assert_eq!(of_iolog.len(), 40);
+    assert_eq!(of_iolog, of_latency_log);
+    assert_eq!(count(&queued, Op::Flush), 4);
     assert!(done.iter().all(|row| row.latency.is_some()));
 }
 
 #[test]
-fn biosnoop_tells_requests_from_commands() {
+fn commands_to_the_driver_in_a_file_of_biosnoop_are_left_out() {
     let (format, rows, about) = load(&["linux-6.1.biosnoop.zst"]);
     assert_eq!((format, about.counts.bad_lines), ("biosnoop", 0), "{:?}", about.notices);
-    // By awk, from its columns; the 30 commands to the driver have no place, and the flushes have no length either.
+    // Counted by awk. The 30 commands to the driver have no position, and the flushes have no length either.
     assert_eq!([Op::Read, Op::Write, Op::Flush].map(|op| count(&rows, op)), [299, 190, 20]);
     assert!(
         about.notices.iter().any(|notice| notice.ends_with("commands to the driver, which are no requests: 30")),
@@ -123,9 +123,9 @@ fn biosnoop_tells_requests_from_commands() {
     assert_eq!(about.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>(), ["sda"]);
 }
 
-/// It has no times: all is asked for at once.
+/// Version 2 of the log has no times: all requests are at time zero.
 #[test]
-fn a_log_of_an_older_fio() {
+fn a_log_of_an_older_fio_is_read() {
     let (format, rows, about) = load(&["fio-3.25.iolog"]);
     assert_eq!((format, about.counts.bad_lines), ("fio-iolog", 0), "{:?}", about.notices);
     assert_eq!([Op::Read, Op::Write, Op::Flush].map(|op| count(&rows, op)), [20, 20, 3]);
@@ -134,9 +134,9 @@ fn a_log_of_an_older_fio() {
     assert!(rows.iter().all(|row| row.at.0 == 0 && row.sectors.bytes() == if row.op == Op::Flush { 0 } else { 4096 }));
 }
 
-/// Found by fuzzing: the library panics at such a footer.
+/// Found by fuzzing: the Parquet library panics on such a footer.
 #[test]
-fn a_footer_with_a_negative_offset_is_damage() {
+fn a_footer_with_a_negative_offset_is_reported_as_damage() {
     let error = iosonar_trace::open(&file("negative-offset.parquet")).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("points outside"), "{error}");
 }

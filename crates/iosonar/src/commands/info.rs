@@ -126,8 +126,8 @@ fn add_metadata(object: &mut Map<String, Value>, metadata: &Metadata) {
     let rate = if duration > 0.0 { Some(metadata.counts.requests as f64 / duration) } else { None };
     object.insert("requests_per_s".into(), json!(rate));
     let mut notices = metadata.notices.clone();
-    for question in iosonar_trace::questions(metadata) {
-        let notice = format!("doubtful: {question}");
+    for warning in iosonar_trace::plausibility_warnings(metadata) {
+        let notice = format!("doubtful: {warning}");
         if !notices.contains(&notice) {
             notices.push(notice);
         }

@@ -1,5 +1,4 @@
-//! Events that a thread of its own reads ahead: reading a trace takes metadata as long as telling what in it belongs
-//! together.
+//! Reads events ahead in a separate thread: reading a trace takes about as long as matching its events.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -196,7 +195,7 @@ mod tests {
         }
     }
 
-    /// All events, what was additions, and how it ended.
+    /// All events, the metadata, the error, and the progress.
     fn drain(mut source: impl EventSource) -> (Vec<Event>, Metadata, Option<String>, Option<f64>) {
         let mut metadata = Metadata::new(Kind::Load, "given");
         let mut events = Vec::new();

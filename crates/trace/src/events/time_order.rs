@@ -153,7 +153,7 @@ mod tests {
     use crate::model::request::{Comm, DeviceId, Flags, Op};
     use crate::model::units::{Sector, Sectors};
 
-    /// Events of those times, at one place behind the other; a negative number is so many lost ones.
+    /// Events with these times and increasing sectors. A negative number stands for that many lost events.
     struct Given<'a>(std::slice::Iter<'a, i64>, u64);
 
     impl EventSource for Given<'_> {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_after_jump_follows() {
+    fn events_of_another_clock_follow() {
         const HOUR: i64 = 3_600_000_000_000;
         assert_eq!(times(&[HOUR, HOUR + 9, HOUR + 5, 3, 2, 1], 100), [HOUR, HOUR + 5, HOUR + 9, 1, 2, 3]);
         // One wrong time does not affect other events.

@@ -1,4 +1,4 @@
-//! Puts requests in the order of time, in bounded memory: sorted pieces on disk, merged as they are read.
+//! External merge sort of requests by time: sorted chunks on disk, merged as they are read.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,25 +16,26 @@ use crate::order::packed;
 use crate::order::packed::{PACKED_BYTES, pack, unpack};
 use crate::text::human;
 
-/// Requests that are sorted in memory at a time: about 100 MB of them.
-const PIECE: usize = 1 << 20;
+/// Requests sorted in memory at a time: about 100 MB.
+const CHUNK: usize = 1 << 20;
 
-/// A request and its place among those of equal times in the file of pieces.
-const PLACED_BYTES: usize = 8 + PACKED_BYTES;
+/// Bytes of a request and its rank in the temporary file.
+const RANKED_BYTES: usize = 8 + PACKED_BYTES;
 
-/// Takes requests in any order, hands them out in the order of time; equal times stay in the order of arrival.
+/// Takes requests in any order and sorts them by time. The sort is stable.
 pub struct Sorter {
-    piece: Vec<Placed>,
-    arrived: u64,
-    piece_size: usize,
+    chunk: Vec<Ranked>,
+    count: u64,
+    chunk_size: usize,
+    /// The temporary file with the sorted chunks.
     spilled: Option<File>,
     spilled_bytes: u64,
-    /// Where the pieces stand in the spilled file.
+    /// The extents of the chunks in the temporary file.
     extents: Vec<Extent>,
 }
 
-/// A request, and its place among those of equal times.
-type Placed = (u64, Request);
+/// A request, and its rank among those with equal times.
+type Ranked = (u64, Request);
 
 #[derive(Clone, Copy)]
 struct Extent {
@@ -44,30 +45,30 @@ struct Extent {
 
 impl Default for Sorter {
     fn default() -> Self {
-        Self::with_piece(PIECE)
+        Self::with_chunk_size(CHUNK)
     }
 }
 
 impl Sorter {
-    fn with_piece(piece_size: usize) -> Self {
-        Self { piece: Vec::new(), arrived: 0, piece_size, spilled: None, spilled_bytes: 0, extents: Vec::new() }
+    fn with_chunk_size(chunk_size: usize) -> Self {
+        Self { chunk: Vec::new(), count: 0, chunk_size, spilled: None, spilled_bytes: 0, extents: Vec::new() }
     }
 
-    /// Takes a request.
+    /// Adds a request.
     ///
     /// # Errors
-    /// If the folder for temporary files has no room.
+    /// If the folder for temporary files is full.
     pub fn push(&mut self, request: Request) -> Result<()> {
-        self.arrived += 1;
-        self.push_at(self.arrived, request)
+        self.count += 1;
+        self.push_at(self.count, request)
     }
 
-    /// Takes a request that is to have this place among those of equal times.
-    fn push_at(&mut self, place: u64, request: Request) -> Result<()> {
-        if self.piece.len() == self.piece_size {
+    /// Adds a request with a rank among those with equal times.
+    fn push_at(&mut self, rank: u64, request: Request) -> Result<()> {
+        if self.chunk.len() == self.chunk_size {
             self.spill().map_err(packed::error)?;
         }
-        self.piece.push((place, request));
+        self.chunk.push((rank, request));
         Ok(())
     }
 
@@ -76,10 +77,10 @@ impl Sorter {
             Some(file) => file,
             None => tempfile::tempfile()?,
         };
-        self.piece.sort_by_key(|(place, request)| (request.at, *place));
+        self.chunk.sort_by_key(|(rank, request)| (request.at, *rank));
         let mut writer = BufWriter::with_capacity(1 << 20, &file);
-        for (place, request) in self.piece.drain(..) {
-            writer.write_all(&place.to_le_bytes())?;
+        for (rank, request) in self.chunk.drain(..) {
+            writer.write_all(&rank.to_le_bytes())?;
             writer.write_all(&pack(&request))?;
         }
         writer.flush()?;
@@ -91,38 +92,38 @@ impl Sorter {
         Ok(())
     }
 
-    /// Ends the intake.
+    /// Sorts the last chunk and starts the merge.
     ///
     /// # Errors
-    /// If the temporary file can't be read back.
+    /// If the temporary file cannot be read.
     pub fn finish(mut self) -> Result<Sorted> {
-        self.piece.sort_by_key(|(place, request)| (request.at, *place));
-        let mut pieces: Vec<Piece> = self.extents.iter().map(|&extent| Piece::on_disk(extent)).collect();
-        pieces.push(Piece { extent: Extent { from: 0, to: 0 }, buffer: Vec::new(), next: self.piece.into_iter() });
-        let mut sorted = Sorted { file: self.spilled, pieces, heads: BinaryHeap::new() };
-        for index in 0..sorted.pieces.len() {
+        self.chunk.sort_by_key(|(rank, request)| (request.at, *rank));
+        let mut chunks: Vec<Chunk> = self.extents.iter().map(|&extent| Chunk::on_disk(extent)).collect();
+        chunks.push(Chunk { extent: Extent { from: 0, to: 0 }, buffer: Vec::new(), next: self.chunk.into_iter() });
+        let mut sorted = Sorted { file: self.spilled, chunks, heads: BinaryHeap::new() };
+        for index in 0..sorted.chunks.len() {
             sorted.advance(index).map_err(packed::error)?;
         }
         Ok(sorted)
     }
 }
 
-/// Requests in the order of time.
+/// Requests sorted by time.
 pub struct Sorted {
     file: Option<File>,
-    pieces: Vec<Piece>,
-    /// The next request of each piece, and which that is.
+    chunks: Vec<Chunk>,
+    /// The next request of each chunk, with the index of the chunk.
     heads: BinaryHeap<Reverse<(Head, usize)>>,
 }
 
-/// A sorted piece: what is left of it on disk, and what was read ahead.
-struct Piece {
+/// A sorted chunk: its unread extent on disk, and the requests read from it.
+struct Chunk {
     extent: Extent,
     buffer: Vec<u8>,
-    next: std::vec::IntoIter<Placed>,
+    next: std::vec::IntoIter<Ranked>,
 }
 
-/// A request in a heap of them. The number is that of its arrival or its place: equal times keep that order.
+/// A request in a heap, ordered by time and then by number.
 pub(crate) struct Head {
     pub at: Nanos,
     pub number: u64,
@@ -146,28 +147,28 @@ impl Ord for Head {
     }
 }
 
-impl Piece {
+impl Chunk {
     fn on_disk(extent: Extent) -> Self {
         Self { extent, buffer: Vec::new(), next: Vec::new().into_iter() }
     }
 
-    fn next(&mut self, file: Option<&File>) -> io::Result<Option<Placed>> {
-        if let Some(placed) = self.next.next() {
-            return Ok(Some(placed));
+    fn next(&mut self, file: Option<&File>) -> io::Result<Option<Ranked>> {
+        if let Some(ranked) = self.next.next() {
+            return Ok(Some(ranked));
         }
         let left = self.extent.to - self.extent.from;
         let (Some(file), true) = (file, left > 0) else { return Ok(None) };
-        let bytes = left.min(PLACED_BYTES as u64 * 512) as usize;
+        let bytes = left.min(RANKED_BYTES as u64 * 512) as usize;
         self.buffer.resize(bytes, 0);
         file.read_exact_at(&mut self.buffer, self.extent.from)?;
         self.extent.from += bytes as u64;
-        let placed = |bytes: &[u8; PLACED_BYTES]| {
-            let (place, request) = bytes.split_first_chunk()?;
-            Some((u64::from_le_bytes(*place), unpack(request.first_chunk()?)?))
+        let ranked = |bytes: &[u8; RANKED_BYTES]| {
+            let (rank, request) = bytes.split_first_chunk()?;
+            Some((u64::from_le_bytes(*rank), unpack(request.first_chunk()?)?))
         };
-        let placed: Option<Vec<Placed>> = self.buffer.as_chunks().0.iter().map(placed).collect();
-        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "what was read back is not what was written");
-        self.next = placed.ok_or_else(damaged)?.into_iter();
+        let ranked: Option<Vec<Ranked>> = self.buffer.as_chunks().0.iter().map(ranked).collect();
+        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "the data read back differs from the data written");
+        self.next = ranked.ok_or_else(damaged)?.into_iter();
         Ok(self.next.next())
     }
 }
@@ -176,42 +177,42 @@ impl Sorted {
     /// The next request; `None` at the end.
     ///
     /// # Errors
-    /// If the temporary file can't be read back.
-    #[expect(clippy::should_implement_trait, reason = "rows are handed out as every reader does")]
+    /// If the temporary file cannot be read.
+    #[expect(clippy::should_implement_trait, reason = "the same signature as `Reader::next`")]
     pub fn next(&mut self) -> Result<Option<Request>> {
-        let Some(Reverse((head, piece))) = self.heads.pop() else { return Ok(None) };
-        self.advance(piece).map_err(packed::error)?;
+        let Some(Reverse((head, chunk))) = self.heads.pop() else { return Ok(None) };
+        self.advance(chunk).map_err(packed::error)?;
         Ok(Some(head.request))
     }
 
-    fn advance(&mut self, piece: usize) -> io::Result<()> {
-        if let Some((number, request)) = self.pieces[piece].next(self.file.as_ref())? {
-            self.heads.push(Reverse((Head { at: request.at, number, request }, piece)));
+    fn advance(&mut self, chunk: usize) -> io::Result<()> {
+        if let Some((number, request)) = self.chunks[chunk].next(self.file.as_ref())? {
+            self.heads.push(Reverse((Head { at: request.at, number, request }, chunk)));
         }
         Ok(())
     }
 }
 
-/// A load that had to be read as a whole and sorted.
+/// A load that was read to its end and sorted.
 pub struct SortedLoad {
     sorted: Sorted,
     metadata: Metadata,
 }
 
 impl SortedLoad {
-    /// Of everything that the sorter took; `metadata` describes it.
+    /// The requests of a sorter, described by `metadata`.
     ///
     /// # Errors
-    /// If the temporary file can't be read back.
+    /// If the temporary file cannot be read.
     pub fn new(sorter: Sorter, metadata: Metadata) -> Result<Self> {
         Ok(Self { sorted: sorter.finish()?, metadata })
     }
 
-    /// The load that a run replayed: its requests at their scheduled times, in that order and that of the load. What was widened to the target's
-    /// blocks stays so: a run does not tell how long it had been.
+    /// The load that a run replayed: its requests at their scheduled times; equal times stay in the order of the load.
+    /// Widened requests stay widened, because a run does not have their length in the load.
     ///
     /// # Errors
-    /// If the run can't be read, or there is no room to sort it.
+    /// If the run cannot be read, or the folder for temporary files is full.
     pub fn of_run(mut run: Box<dyn Reader<IoResult>>) -> Result<Self> {
         let mut sorter = Sorter::default();
         let mut counted = Metadata::new(Kind::Load, "");
@@ -221,11 +222,11 @@ impl SortedLoad {
                 device: record.device,
                 flags: record.flags,
                 latency: record.latency(),
-                ..Request::new(record.scheduled, record.op, place_in_load(&record, block), record.sectors)
+                ..Request::new(record.scheduled, record.op, sector_in_load(&record, block), record.sectors)
             };
             widened += u64::from(record.widened);
             counted.count_request(&request);
-            // Rows are in the order of completion. A load of more requests than that there is none.
+            // Rows are in order of completion; the rank restores the order of the load. No load has 2^40 requests.
             sorter.push_at(u64::from(record.iteration) << 40 | record.request, request)?;
         }
         let Metadata { counts, span, .. } = counted;
@@ -233,19 +234,17 @@ impl SortedLoad {
         metadata.counts.bad_lines = run.metadata().counts.bad_lines;
         let run = run.metadata().run.as_deref();
         let times = if run.is_some_and(|run| run.has("asap")) {
-            "the times of their issue, as it had no others (--asap)"
+            "their issue times, because a run with --asap has no others"
         } else {
             "their scheduled times"
         };
         metadata.notice(format!("this load was made from a run: its requests at {times}"));
         if let Some(fake) = run.and_then(|run| run.fake.text()) {
-            metadata.notice(format!("its latencies are those of that run: {fake}"));
+            metadata.notice(format!("the latencies are those of the run: {fake}"));
         }
         if widened > 0 {
-            metadata.notice(format!(
-                "{} requests stay as they were widened to the blocks of the run's target",
-                human::count(widened)
-            ));
+            metadata
+                .notice(format!("{} requests remain widened to the blocks of the run's target", human::count(widened)));
         }
         Self::new(sorter, metadata)
     }
@@ -258,14 +257,13 @@ fn block_sectors(run: &Metadata) -> u64 {
     blocks.max().map_or(1, |bytes| (bytes / SECTOR_BYTES).max(1))
 }
 
-/// Where in the load that begins which was asked of the target. What was widened begins earlier than the load's request,
-/// and its length is that from there.
-fn place_in_load(record: &IoResult, block_sectors: u64) -> Sector {
+/// The start of a request's range on the target, as a sector of the load. A widened range begins before the request does.
+fn sector_in_load(record: &IoResult, block_sectors: u64) -> Sector {
     let (from, of_load) = (record.sector, record.source_sector);
     if !record.widened {
         of_load
     } else if from <= of_load && of_load < from + record.sectors {
-        // The target's places are the load's.
+        // Sectors of the load and the target are the same.
         from
     } else {
         Sector(of_load.0 / block_sectors * block_sectors)
@@ -308,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_widened_stays_where_it_was_asked() {
+    fn widened_requests_remain_widened_at_their_position_in_the_load() {
         let of =
             |at, sector, sectors| IoResult::of(&Request::new(Nanos(at), Op::Read, Sector(sector), Sectors(sectors)), 0);
         let records = vec![
@@ -326,10 +324,10 @@ mod tests {
             places.push((request.sector.0, request.sectors.0));
         }
         assert_eq!(places, [(16, 8), (8, 16), (1_000_000, 8)]);
-        assert!(load.metadata().notices.iter().any(|notice| notice.starts_with("2 requests stay")));
+        assert!(load.metadata().notices.iter().any(|notice| notice.starts_with("2 requests remain widened")));
     }
 
-    /// The requests of a run of which this is known, and what is said of them as a load.
+    /// The requests and notices of the load that is made from a run.
     fn load_of(run: RunInfo, records: Vec<IoResult>) -> (Vec<Request>, Vec<String>) {
         let metadata = Metadata { run: Some(Box::new(run)), ..Metadata::new(Kind::Replay, "test") };
         let mut load = SortedLoad::of_run(Box::new(Run(records.into_iter(), metadata))).unwrap();
@@ -338,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_equal_times_come_in_the_order_of_the_load() {
+    fn requests_with_equal_times_stay_in_the_order_of_the_load() {
         let of = |at, iteration, number| {
             let request = Request::new(Nanos(at), Op::Read, Sector(u64::from(iteration) * 10 + number), Sectors(1));
             IoResult { iteration, ..IoResult::of(&request, number) }
@@ -349,23 +347,23 @@ mod tests {
     }
 
     #[test]
-    fn a_load_says_that_the_run_was_fake_or_had_no_times() {
-        let said = |run| load_of(run, Vec::new()).1.join("; ");
+    fn notices_of_the_load_mention_a_fake_run_and_asap() {
+        let notices = |run| load_of(run, Vec::new()).1.join("; ");
         let fake = |fake: Option<&str>| RunInfo { fake: fake.map(str::to_owned).into(), ..RunInfo::default() };
-        assert!(said(fake(Some("FAKE RESULT: simulated"))).contains("FAKE RESULT: simulated"));
+        assert!(notices(fake(Some("FAKE RESULT: simulated"))).contains("FAKE RESULT: simulated"));
         let mut options = OpenMap::default();
         options.insert("asap", true);
         let asap = RunInfo { options: options.clone().into(), ..RunInfo::default() };
-        assert!(said(asap).contains("times of their issue"));
+        assert!(notices(asap).contains("their issue times"));
         options.insert("asap", false);
-        let real = said(RunInfo { options: options.into(), ..fake(None) });
+        let real = notices(RunInfo { options: options.into(), ..fake(None) });
         assert_eq!(real, "this load was made from a run: its requests at their scheduled times");
     }
 
     proptest! {
         #[test]
-        fn sorts_as_the_standard_library_does(mut requests in prop::collection::vec(request(), 0..200), piece in 1_usize..70) {
-            let mut sorter = Sorter::with_piece(piece);
+        fn sorts_as_the_standard_library_does(mut requests in prop::collection::vec(request(), 0..200), chunk in 1_usize..70) {
+            let mut sorter = Sorter::with_chunk_size(chunk);
             for &request in &requests {
                 sorter.push(request).unwrap();
             }

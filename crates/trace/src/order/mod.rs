@@ -1,4 +1,4 @@
-//! Rows in the order of time, in bounded memory.
+//! Sorting by time, in bounded memory.
 
 pub(crate) mod external_sort;
 pub(crate) mod packed;

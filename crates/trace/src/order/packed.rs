@@ -1,4 +1,4 @@
-//! Requests as bytes, for temporary files only: what they look like matters to nobody else.
+//! Requests as bytes of constant length, for temporary files.
 
 use std::io;
 
@@ -6,15 +6,15 @@ use crate::error::Error;
 use crate::model::request::{Comm, DeviceId, Flags, Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};
 
-/// An error of the system on a temporary file.
+/// An I/O error on a temporary file.
 pub fn error(source: io::Error) -> Error {
-    Error::io(std::env::temp_dir().join("(temporary file; TMPDIR names a folder with more room)"), source)
+    Error::io(std::env::temp_dir().join("(temporary file; set TMPDIR to a folder with more room)"), source)
 }
 
-/// How many bytes a request takes.
+/// Bytes of a request.
 pub const PACKED_BYTES: usize = 72;
 
-/// A request as bytes.
+/// Converts a request into bytes.
 pub fn pack(request: &Request) -> [u8; PACKED_BYTES] {
     let mut bytes = [0; PACKED_BYTES];
     let known = u8::from(request.latency.is_some())
@@ -34,7 +34,7 @@ pub fn pack(request: &Request) -> [u8; PACKED_BYTES] {
     bytes
 }
 
-/// The request that became those bytes; `None` if none did.
+/// Converts bytes into a request; `None` if they are damaged.
 pub fn unpack(bytes: &[u8; PACKED_BYTES]) -> Option<Request> {
     let eight = |at: usize| <[u8; 8]>::try_from(&bytes[at..at + 8]).unwrap_or_default();
     let known = |bit: u8| bytes[65] & bit != 0;
@@ -59,7 +59,7 @@ pub mod tests {
 
     use super::*;
 
-    /// Any request, early.
+    /// Any request, with a time below 50 ns, so that equal times are frequent.
     pub fn request() -> impl Strategy<Value = Request> {
         (0_i64..50, 0_usize..5, any::<u64>(), any::<u64>(), any::<(u16, u16)>(), any::<[Option<u32>; 3]>(), ".{0,15}")
             .prop_map(|(at, op, sector, sectors, (device, flags), [latency, queued, pid], comm)| Request {

@@ -1,60 +1,60 @@
-//! What comes mostly in order, put fully in order.
+//! A priority queue for items that arrive almost in order.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// How many times as much room as is used is too much, and what never is.
-const ROOMY: usize = 16;
-const FEW: usize = 1024;
+/// A queue whose capacity exceeds its length by this factor is shrunk.
+const MAX_EXCESS: usize = 16;
+/// A queue of up to this length is not shrunk.
+const MIN_LENGTH: usize = 1024;
 
-/// A priority queue, smallest first, that costs next to nothing while what is put in does not go back: a heap holds only
-/// what was overtaken.
+/// A priority queue, smallest first. It costs little while items arrive in order: only items that arrive late go to a heap.
 pub struct Reorder<T> {
     ordered: VecDeque<T>,
-    overtaken: BinaryHeap<Reverse<T>>,
+    late: BinaryHeap<Reverse<T>>,
 }
 
 impl<T: Ord> Default for Reorder<T> {
     fn default() -> Self {
-        Self { ordered: VecDeque::new(), overtaken: BinaryHeap::new() }
+        Self { ordered: VecDeque::new(), late: BinaryHeap::new() }
     }
 }
 
 impl<T: Ord> Reorder<T> {
-    /// How many are in it.
+    /// Number of items.
     pub fn len(&self) -> usize {
-        self.ordered.len() + self.overtaken.len()
+        self.ordered.len() + self.late.len()
     }
 
-    /// Takes one more.
+    /// Adds an item.
     pub fn push(&mut self, item: T) {
-        // It is a ring, and goes round through all of its memory, which should be no more than the processor's cache.
-        let few = FEW.max(self.ordered.len());
-        if self.ordered.capacity() > ROOMY * few {
-            self.ordered.shrink_to(2 * few);
+        // A ring buffer cycles through all of its memory, which should fit into the processor's cache.
+        let length = MIN_LENGTH.max(self.ordered.len());
+        if self.ordered.capacity() > MAX_EXCESS * length {
+            self.ordered.shrink_to(2 * length);
         }
         if self.ordered.back().is_none_or(|last| *last <= item) {
             self.ordered.push_back(item);
         } else {
-            self.overtaken.push(Reverse(item));
+            self.late.push(Reverse(item));
         }
     }
 
-    /// The smallest.
+    /// The smallest item.
     pub fn peek(&self) -> Option<&T> {
-        match (self.ordered.front(), self.overtaken.peek()) {
-            (Some(ordered), Some(Reverse(overtaken))) => Some(ordered.min(overtaken)),
-            (ordered, overtaken) => ordered.or(overtaken.map(|Reverse(item)| item)),
+        match (self.ordered.front(), self.late.peek()) {
+            (Some(ordered), Some(Reverse(late))) => Some(ordered.min(late)),
+            (ordered, late) => ordered.or(late.map(|Reverse(item)| item)),
         }
     }
 
-    /// Takes out the smallest.
+    /// Removes and returns the smallest item.
     pub fn pop(&mut self) -> Option<T> {
-        let from_heap = match (self.ordered.front(), self.overtaken.peek()) {
-            (Some(ordered), Some(Reverse(overtaken))) => overtaken < ordered,
+        let from_heap = match (self.ordered.front(), self.late.peek()) {
+            (Some(ordered), Some(Reverse(late))) => late < ordered,
             (ordered, _) => ordered.is_none(),
         };
-        if from_heap { self.overtaken.pop().map(|Reverse(item)| item) } else { self.ordered.pop_front() }
+        if from_heap { self.late.pop().map(|Reverse(item)| item) } else { self.ordered.pop_front() }
     }
 }
 
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_does_not_stay_large() {
+    fn a_queue_that_was_long_is_shrunk() {
         let mut queue = Reorder::default();
         (0..100_000).for_each(|number| queue.push(number));
         (0..99_000).for_each(|number| assert_eq!(queue.pop(), Some(number)));
