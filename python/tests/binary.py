@@ -1,4 +1,4 @@
-"""The Rust half, as a user runs it."""
+"""Runs the binary of the Rust half."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOP = Path(__file__).resolve().parents[2]
 
 
 def iosonar(*words: object) -> str:
-    """Runs the binary that stands beside this interpreter, and expects it to succeed; returns its standard output."""
+    """Runs the binary beside this interpreter, which must succeed; returns its standard output."""
     binary = Path(sys.executable).with_name("iosonar")
     assert binary.exists(), f"{binary} is missing: `make .venv/program-dev` builds it"
     done = subprocess.run([binary, *map(str, words)], capture_output=True, text=True, check=False)
@@ -27,7 +27,7 @@ def iosonar(*words: object) -> str:
 
 
 def replay(load: Path, target: Path, run: Path, *words: object) -> dict[str, Any]:
-    """Replays; returns the closing statistics, which keep to their schema."""
+    """Replays; returns the closing statistics, validated against their schema."""
     statistics: dict[str, Any] = json.loads(
         iosonar("replay", load, "--target", target, "--output", run, "--json", *words)
     )
@@ -41,7 +41,7 @@ def replay(load: Path, target: Path, run: Path, *words: object) -> dict[str, Any
 def loop_device(bytes_: int) -> Iterator[Path]:
     """A loop device over a sparse file in memory.
 
-    Without the right to have one the test fails, unless the caller leaves such tests out: see CONTRIBUTING.md.
+    Without root the test fails, unless IOSONAR_WITHOUT skips it: see CONTRIBUTING.md.
     """
     if "loop" in os.environ.get("IOSONAR_WITHOUT", "").split(","):
         pytest.skip("skipped because of IOSONAR_WITHOUT: needs loop")

@@ -1,4 +1,4 @@
-"""What several tests need."""
+"""Shared fixtures."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from iosonar.table import Requests, open_requests
 
 os.environ.setdefault("MPLBACKEND", "agg")
 
-# A shell without job control starts background commands with SIGINT ignored, nohup ignores SIGHUP, and iosonar honours
-# that: tests send these signals to what they start.
+# A shell without job control starts background commands with SIGINT ignored, and nohup ignores SIGHUP. iosonar keeps
+# ignored signals ignored, but tests send these signals to programs that they start.
 for number in (signal.SIGHUP, signal.SIGTERM):
     signal.signal(number, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -30,7 +30,7 @@ OpenStudy = Callable[..., AbstractContextManager[Study]]
 
 @pytest.fixture
 def open_run(tmp_path: Path) -> OpenRun:
-    """Opens rows as the run that they make."""
+    """Opens rows as a run."""
 
     @contextmanager
     def opened(rows: list[dict[str, Any]] | pa.Table, **footer: Any) -> Iterator[Requests]:
@@ -43,7 +43,7 @@ def open_run(tmp_path: Path) -> OpenRun:
 
 @pytest.fixture
 def open_study(open_run: OpenRun) -> OpenStudy:
-    """Opens rows as a study of the run that they make."""
+    """Opens rows as a study of a run."""
 
     @contextmanager
     def opened(rows: list[dict[str, Any]] | pa.Table, options: Options | None = None, **footer: Any) -> Iterator[Study]:

@@ -1,4 +1,4 @@
-"""Tables at the ends of what docs/schema.md allows, and what holds for every diagram of any table."""
+"""Tables at the limits of docs/schema.md, and checks that hold for every diagram of any table."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Rows = list[dict[str, Any]]
 DAY = 86_400 * S
 YEAR = 31_557_600 * S
 LAST = 2**54 - 1
-"""Sectors of the largest device that there can be: it has 8 EiB."""
+"""Sectors of the largest possible device, 8 EiB."""
 
 LONGEST = 2**31
 MOST_POINTS = 150_000
-"""Of one line; what is drawn does not grow with a number in the file."""
+"""The most points of a line: the size of a figure must not grow with a number in the file."""
 
 
 def run_of(times: list[int], **more: Any) -> Rows:
@@ -79,17 +79,17 @@ RUNS: dict[str, Rows] = {
 }
 
 LOADS = ("empty", "one instant", "a week", "ten years, two requests", "far before zero", "the last sector")
-"""Also looked at as loads."""
+"""Runs that are also drawn as loads."""
 
 
 def load_of(rows: Rows) -> Rows:
-    """The load that a run is of."""
+    """The load of a run."""
     ordered = sorted(rows, key=lambda row: int(row["scheduled_ns"]))
     return [load_row(r["scheduled_ns"], sector=r["sector"], sectors=r["sectors"], op=r["op"]) for r in ordered]
 
 
 def check(paths: list[Path], look: Callable[[Figure], object] = lambda figure: None) -> int:
-    """Builds every diagram of some files; how many there were to see."""
+    """Builds every diagram of some files; returns the number of those that are not empty."""
     seen = 0
     with open_requests(paths) as requests:
         study = Study(requests, Options())
@@ -109,7 +109,7 @@ def check(paths: list[Path], look: Callable[[Figure], object] = lambda figure: N
 
 
 def assert_sane(figure: Figure) -> None:
-    """What holds for any figure."""
+    """Asserts properties of any figure."""
     for axis in (figure.x, figure.y):
         assert np.isfinite([axis.low, axis.high]).all(), axis
         assert axis.low < axis.high, axis
@@ -120,7 +120,7 @@ def assert_sane(figure: Figure) -> None:
             case Steps():
                 assert len(layer.edges) == len(layer.y) + 1 <= MOST_POINTS
                 assert np.isfinite(layer.edges).all() and not np.isinf(layer.y).any()
-                # A last window that has only begun has no width.
+                # A last window may have no width.
                 assert (np.diff(layer.edges[:-1]) > 0).all() and layer.edges[-1] >= layer.edges[-2]
                 assert_within(layer.y, figure.y)
             case Line():
@@ -140,14 +140,14 @@ def assert_sane(figure: Figure) -> None:
 
 
 def assert_within(y: np.ndarray[Any, Any], axis: Axis) -> None:
-    """What there is to see is on the axis, but for what lies below the end of a logarithmic one."""
+    """Asserts that values are on the axis, or below the end of a logarithmic one."""
     known = y[~np.isnan(y)]
     assert (known <= axis.high + abs(axis.high) * 1e-6).all(), (known.max(), axis)
     assert axis.scale is Scale.LOG or (known >= axis.low - abs(axis.low) * 1e-6).all(), (known.min(), axis)
 
 
 def main(folder: Path, bytes_of_memory: int) -> None:
-    """Checks all of them in a process that may have so much memory; prints the most that it had after each, in MiB."""
+    """Checks all tables in a process with limited memory; prints its peak after each, in MiB."""
     from iosonar.figures.with_bokeh import Plots
 
     resource.setrlimit(resource.RLIMIT_AS, (bytes_of_memory, bytes_of_memory))

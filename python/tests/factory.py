@@ -1,4 +1,4 @@
-"""Makes files of requests for tests, to docs/schema.md, from rows that say only what matters."""
+"""Makes files of requests as in docs/schema.md from rows with only the relevant columns."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ STATISTICS: dict[str, Any] = {
 def run_row(
     number: int = 0, *, scheduled: int = 0, delay: int = 0, latency: int | None = MS, **more: Any
 ) -> dict[str, Any]:
-    """A row of a run; times in ns. `latency` None for a request that never completed."""
+    """A row of a run; times in ns. `latency` is None for a request that never completed."""
     issued = scheduled + delay
     row = {
         "request": number,
@@ -135,7 +135,7 @@ OLD_STATISTICS = {
 
 
 def as_version_1(path: Path) -> Path:
-    """Makes a run of version 1 of a run: the same in the old names."""
+    """Converts a run to version 1: the same with the old names."""
     table = pq.ParquetFile(path).read()
     footer = json.loads(table.schema.metadata[b"iosonar"])
     statistics = footer["run"]["statistics"]

@@ -1,4 +1,4 @@
-"""Firefox without a window, driven by the protocol that it speaks itself (WebDriver BiDi)."""
+"""Headless Firefox, driven by its own protocol (WebDriver BiDi)."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ START_S = 60
 
 
 class Firefox:
-    """One window with one page in it, every request that it made, and every error that it had."""
+    """A window with a page, all its network requests and all its errors."""
 
     def __init__(self, profile: Path) -> None:
         program = shutil.which("firefox") or shutil.which("firefox-esr")
         assert program, "the tests of pages need Firefox: apt-get install firefox-esr"
-        said = profile / "said.txt"
+        log = profile / "log.txt"
         command = [program, "--headless", "--no-remote", "--profile", str(profile), "--remote-debugging-port=0"]
-        with said.open("w") as output:
+        with log.open("w") as output:
             self.process = subprocess.Popen([*command, "about:blank"], stdout=output, stderr=output)
         self.held = ExitStack()
         self.held.callback(self._end)
-        self.socket = self.held.enter_context(connect(f"{self._address(said)}/session", max_size=None))
+        self.socket = self.held.enter_context(connect(f"{self._address(log)}/session", max_size=None))
         self.asked: list[str] = []
         self.errors: list[str] = []
         self.last = 0
@@ -38,16 +38,16 @@ class Firefox:
         self.call("browsingContext.setViewport", context=self.context, viewport={"width": 1280, "height": 900})
 
     @staticmethod
-    def _address(said: Path) -> str:
+    def _address(log: Path) -> str:
         until = time.monotonic() + START_S
         while time.monotonic() < until:
-            if found := re.search(r"WebDriver BiDi listening on (ws://\S+)", said.read_text()):
+            if found := re.search(r"WebDriver BiDi listening on (ws://\S+)", log.read_text()):
                 return found[1]
             time.sleep(0.1)
-        raise TimeoutError(f"Firefox did not start: {said.read_text()}")
+        raise TimeoutError(f"Firefox did not start: {log.read_text()}")
 
     def call(self, method: str, **params: Any) -> Any:
-        """Sends a command and returns its result; events that come in between are kept."""
+        """Sends a command and returns its result; keeps events that arrive in between."""
         self.last += 1
         self.socket.send(json.dumps({"id": self.last, "method": method, "params": params}))
         while True:
@@ -93,7 +93,7 @@ class Firefox:
         self._act({"type": "key", "id": "keys", "actions": strokes})
 
     def drag(self, *places: tuple[float, float], pressed: bool = True) -> None:
-        """Moves the mouse from place to place in the window, its button pressed after the first."""
+        """Moves the mouse from point to point, with its button pressed after the first."""
         moves: list[dict[str, Any]] = [
             {"type": "pointerMove", "x": round(x), "y": round(y), "duration": 100} for x, y in places
         ]
@@ -105,7 +105,7 @@ class Firefox:
         self.call("input.performActions", context=self.context, actions=[source])
 
     def close(self) -> None:
-        """Ends it."""
+        """Ends Firefox."""
         self.held.close()
 
     def _end(self) -> None:

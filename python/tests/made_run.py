@@ -1,4 +1,4 @@
-"""A run that looks like a real one, of any length: a device with a cache, queueing needles and a lone outlier."""
+"""A realistic synthetic run of any length: a device with a cache, latency spikes and a single outlier."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from factory import RUN_SCHEMA, write_run
 
 
 def made_run(rows: int, seconds: float = 60.0, seed: int = 1) -> pa.Table:
-    """A table of a run with that many requests, spread over that many seconds, in the order of completion."""
+    """A table of a run with that many requests over that many seconds, in order of completion."""
     chance = np.random.default_rng(seed)
     scheduled = np.sort(chance.uniform(0, seconds * 1e9, rows)).astype(np.int64)
     write = chance.random(rows) < 0.4
@@ -25,7 +25,7 @@ def made_run(rows: int, seconds: float = 60.0, seed: int = 1) -> pa.Table:
     delay = chance.lognormal(np.log(1500), 0.7, rows) + pushed * chance.lognormal(np.log(2e6), 0.5, rows)
     issued = scheduled + delay.astype(np.int64)
     completed = issued + latency.astype(np.int64)
-    # Half of the requests go on where the one before ended, the others to one of many places of unequal popularity.
+    # Half of the requests continue the previous one, the others go to positions of unequal popularity.
     sector = (chance.zipf(1.2, rows) * 7919 * 8) % 60_000_000
     sectors = chance.choice([8, 16, 32, 64, 128, 256], rows, p=[0.55, 0.15, 0.1, 0.1, 0.05, 0.05])
     columns = {

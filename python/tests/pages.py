@@ -1,4 +1,4 @@
-"""A page for the tests that open one in a browser."""
+"""A page for browser tests."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from made_run import made_run
 from test_report import report
 
 STORY = ("latency.realtime", "position.realtime", "latency.flying", "overview.thrp", "delay.setpoint", "latency.bands")
-"""The diagrams that come first."""
+"""The first diagrams of the page."""
 
 
 def page_of_a_run(folder: Path) -> Path:
-    """Writes the page of a run that was made up."""
+    """Writes the page of a synthetic run."""
     run = write_run(folder / "db.replay.parquet", made_run(3000, seconds=10))
     assert report(run, "--out", folder) == 0
     return folder / "db.report.html"

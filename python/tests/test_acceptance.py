@@ -1,4 +1,4 @@
-"""The natural loads from the file to the pictures; `make acceptance` says where they are."""
+"""The natural loads from file to pictures; `make acceptance` sets their folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.acceptance
 
 GIB = 1 << 30
 
-# Name, data lines, reads, writes: counted in the files by other means than ours.
+# Name, data lines, reads, writes: counted in the files without iosonar.
 LOADS = [("linux-mysql", 80_794, 7_187, 73_607), ("windows-mssql", 42_976, 2_528, 40_448)]
 
 
@@ -41,12 +41,12 @@ def test_every_line_is_replayed_once_and_drawn(name: str, lines: int, reads: int
         statistics = replay(natural(name), device, run, "--speedup", 100)
     assert (statistics["requests"], statistics["reads"], statistics["writes"]) == (lines, reads, writes)
     assert statistics["bad_lines"] == 0 and statistics["errors"] == 0 and statistics["complete"]
-    # The load reaches further than the device: it wraps around.
+    # The load is larger than the device: it wraps around.
     assert statistics["wrap_factor"] > 5
     table = pyarrow.parquet.read_table(run, columns=["request", "outcome"]).to_pydict()
     assert sorted(table["request"]) == list(range(lines))
     left_out = statistics["skipped"]["beyond_end"]
     assert sum(outcome != "ok" for outcome in table["outcome"]) == left_out
-    assert left_out < lines / 100, "only what crosses the border of the device may be left out"
+    assert left_out < lines / 100, "only requests across the end of the device may be skipped"
     iosonar("report", run, "--format", "png", "--out", tmp_path)
     assert (tmp_path / f"{name}.g01.latency.realtime.png").exists()

@@ -1,4 +1,4 @@
-"""`iosonar compare`: groups, words, conditions and exit codes, on runs that are known to differ."""
+"""`iosonar compare`: sides, sentences, conditions and exit codes, on runs with a known difference."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def compare(*words: object) -> int:
 
 
 def run(folder: Path, name: str, slower: float, **footer: Any) -> Path:
-    """A run of always the same load; only how long the storage takes differs."""
+    """A run of a fixed load; only the latencies differ."""
     table = made_run(3000, seconds=10)
     latency = pc.subtract(table["completed_ns"], table["issued_ns"])
     completed = pc.add(table["issued_ns"], pc.round(pc.multiply(latency, slower)).cast(pa.int64()))
@@ -42,7 +42,7 @@ def run(folder: Path, name: str, slower: float, **footer: Any) -> Path:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
-    """Three runs each of the same thing; b is half as fast as a."""
+    """Three runs of each of two experiments; b is half as fast as a."""
     folder = tmp_path_factory.mktemp("runs")
     return {
         side: [run(folder, f"{side}{n}", slower * (1 + n / 500)) for n in range(3)]
@@ -50,7 +50,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
     }
 
 
-def test_sides_are_divided_by_vs() -> None:
+def test_vs_separates_sides() -> None:
     assert sides_of(["a", "b"]) == [[Path("a")], [Path("b")]]
     assert sides_of(["a", "b", "vs", "c"]) == [[Path("a"), Path("b")], [Path("c")]]
     for words in (["a"], ["a", "vs"]):
@@ -70,7 +70,9 @@ def test_two_runs_are_described_but_nothing_is_claimed(
     assert (tmp_path / "a0.compare.html").exists()
 
 
-def test_three_a_side_tell(runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_three_runs_per_side_allow_a_claim(
+    runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = (*runs["a"], "vs", *runs["b"], "--out", tmp_path)
     assert compare(*words, "--fail-if", "p99 > +10%") == 3
     # Bins are 0.23 % wide.
@@ -79,13 +81,13 @@ def test_three_a_side_tell(runs: dict[str, list[Path]], tmp_path: Path, capsys: 
     assert compare(*words, *(word for text in conditions for word in ("--fail-if", text))) == 0
     said = capsys.readouterr().err.splitlines()
     assert said[0].startswith("p99 > +150%: does not hold for B: +") and "95 % interval" in said[0]
-    # It is the limit that the interval is held against: it lies beyond 0, but not beyond this one.
+    # The interval is compared with the limit of the condition: it excludes 0, but not this limit.
     assert said[2].startswith("p50 > +99.9%: is not significant for B: +")
     # The storage kept up with the same load.
     assert "does not hold" in said[3]
 
 
-def test_another_load_is_no_claim_on_the_storage(
+def test_with_another_load_there_is_no_verdict_on_the_storage(
     runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = [run(tmp_path, f"o{n}", 2 * (1 + n / 500), span=SPAN | {"max_sectors": 9}) for n in range(3)]
@@ -99,7 +101,7 @@ def test_another_load_is_no_claim_on_the_storage(
     assert "throughput < -10%: is undecided for B: the runs did not all replay the same load" in said.err
 
 
-def test_an_unfaithful_run_decides_nothing(
+def test_with_an_unfaithful_run_a_condition_is_undecided(
     runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     missed = {"statistics": STATISTICS | {"within_pct": {"10": 1, "50": 42, "100": 50}}}
@@ -112,7 +114,7 @@ def test_an_unfaithful_run_decides_nothing(
     assert "is undecided for B: not faithful: late of B" in said.err
 
 
-def test_a_fake_result_decides_nothing(
+def test_with_a_fake_result_a_condition_is_undecided(
     runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake = run(tmp_path, "fake", 2, run={"fake": "FAKE RESULT: nothing was read or written"})
@@ -124,7 +126,7 @@ def test_a_fake_result_decides_nothing(
     assert "is undecided for B: fake results: fake of B" in said.err
 
 
-def test_a_closed_loop_is_the_same_load_at_times_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_closed_loop_is_the_same_load_at_different_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     closed = {"options": {"closed": True}}
     paths = [
         run(tmp_path, f"{last}", 1, span=SPAN | {"last_ns": last}, run=closed)
@@ -135,7 +137,7 @@ def test_a_closed_loop_is_the_same_load_at_times_of_its_own(tmp_path: Path, caps
     assert (found["same_load"], found["pairing"], found["pairs"]) == (True, "unpaired", None)
 
 
-def test_the_same_against_itself_is_no_difference(
+def test_a_group_compared_with_itself_has_no_difference(
     runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     again = [run(tmp_path, f"c{n}", 1 + n / 500) for n in range(3)]
@@ -158,10 +160,10 @@ def test_one_run_does_not_count_as_several(
         assert "name each run once" in capsys.readouterr().err
 
 
-def test_copies_are_known_by_when_the_run_was_started(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_copies_are_detected_by_their_start_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = made_run(300, seconds=10)
     paths = [
-        # The second is a piece of the first.
+        # The second is a part of the first.
         write_run(tmp_path / f"{name}.replay.parquet", rows, span=SPAN, run={"started_unix_ns": started})
         for name, rows, started in (("a", table, 7), ("piece", table[:200], 7), ("b", table, 8), ("copy", table, 8))
     ]
@@ -180,7 +182,7 @@ def test_a_wrong_condition_is_explained(
     assert "write it like 'p99 > +10%'" in capsys.readouterr().err
 
 
-def test_settings_that_differ_are_named_and_hedge_the_claim(
+def test_settings_that_differ_are_named_and_prevent_a_verdict(
     runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sides = {
@@ -219,7 +221,7 @@ def test_settings_that_differ_are_named_and_hedge_the_claim(
     assert found["comparisons"][0]["settings"] == ["target", "kernel", "--compressible", "--wait"]
 
 
-def test_another_target_alone_is_what_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_another_target_allows_a_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = [
         run(tmp_path, f"{side}{n}", slower * (1 + n / 500), run={"target": {"path": f"/dev/{side}", "kind": "block"}})
         for side, slower in (("x", 1.0), ("y", 2.0))
@@ -231,14 +233,14 @@ def test_another_target_alone_is_what_is_compared(tmp_path: Path, capsys: pytest
     assert "B against A: slower at p50" in said and "No verdict" not in said
 
 
-def test_a_value_that_was_renamed_is_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_renamed_value_is_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = [as_version_1(run(tmp_path, f"x{n}", 1 + n / 500, run={"wait": "work"})) for n in range(3)]
     new = [run(tmp_path, f"y{n}", 1 + n / 500, run={"wait": "inline"}) for n in range(3)]
     assert compare(*old, "vs", *new, "--out", tmp_path) == 0
     assert "differ in" not in capsys.readouterr().out
 
 
-def test_runs_of_one_side_that_differ_are_no_repetitions(
+def test_different_settings_within_a_side_are_reported(
     runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     odd = run(tmp_path, "odd", 2, run={"typed": {"depth": "8"}, "engine": "threads"})
@@ -249,7 +251,7 @@ def test_runs_of_one_side_that_differ_are_no_repetitions(
     assert "not repetitions" in said
 
 
-def test_a_load_among_runs_is_refused_as_what_it_is(
+def test_a_load_among_runs_is_refused(
     runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     load = write_load(tmp_path / "a.load.parquet", [load_row(5)])
@@ -274,7 +276,7 @@ def test_values_are_those_of_the_report(
 
 def test_intervals_are_bars_at_their_values() -> None:
     x, y = error_bars(*(np.array(values) for values in ([2.0, 100.0], [5.0, 7.0], [4.0, 6.0], [6.0, 9.0])))
-    # Between the bars nothing is drawn.
+    # There is a gap between the bars.
     pieces = [
         part for part in np.split(np.column_stack([x, y]), np.flatnonzero(np.isnan(y))) if np.isfinite(part).any()
     ]
@@ -286,7 +288,7 @@ def test_intervals_are_bars_at_their_values() -> None:
     assert across == {4, 5, 6, 7, 9}
 
 
-def test_fake_results_of_a_side_are_said_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fake_results_of_a_side_are_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fakes = [run(tmp_path, name, 1, run={"fake": "FAKE RESULT: nothing was read"}) for name in ("a1", "a2", "a3")]
     real = run(tmp_path, "b", 1)
     compare(*fakes, "vs", real, "--out", tmp_path)
@@ -302,7 +304,7 @@ def test_a_percentile_that_no_slice_has_is_not_drawn(tmp_path: Path) -> None:
 
 
 def test_the_average_throughput_counts_the_last_window(tmp_path: Path) -> None:
-    # One a second for ten seconds, then many in a short last window.
+    # One per second for ten seconds, then many in a short last window.
     rows = [run_row(n, scheduled=n * S, latency=MS) for n in range(11)]
     rows += [run_row(11 + n, scheduled=10 * S + n * MS, latency=MS) for n in range(89)]
     file = write_run(tmp_path / "a.replay.parquet", rows)

@@ -41,7 +41,7 @@ def test_each_request_is_in_its_cell(open_run: OpenRun) -> None:
     }
 
 
-def test_what_lies_outside_is_at_the_border(open_run: OpenRun) -> None:
+def test_values_outside_count_in_the_nearest_cell(open_run: OpenRun) -> None:
     rows = [run_row(scheduled=-5, latency=0), run_row(scheduled=100 * S, latency=100 * S)]
     with open_run(rows) as requests:
         table = requests.table

@@ -1,4 +1,4 @@
-"""The intervals of comparisons, by simulation: as often as they say, the truth lies within."""
+"""Intervals of comparisons, by simulation: they contain the true value as often as their confidence."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from iosonar.quantities.difference import Difference, Finding, Pairing, differen
 REQUESTS = 6000
 
 
-def phases(chance: np.random.Generator) -> NDArray[np.float64]:
-    """Logarithms that stay high or low for a while: an autoregressive process with a memory of 20 requests."""
-    noise = chance.normal(0, 0.3, REQUESTS)
+def phases(generator: np.random.Generator) -> NDArray[np.float64]:
+    """Logarithms with phases: an autoregressive process with a memory of 20 requests."""
+    noise = generator.normal(0, 0.3, REQUESTS)
     level = np.empty(REQUESTS)
     level[0] = noise[0]
     for i in range(1, REQUESTS):
@@ -26,10 +26,10 @@ def phases(chance: np.random.Generator) -> NDArray[np.float64]:
 
 
 def run(
-    chance: np.random.Generator, slower: float = 1.0, between: float = 0.0, load: float | NDArray[np.float64] = 0.0
+    generator: np.random.Generator, slower: float = 1.0, between: float = 0.0, load: float | NDArray[np.float64] = 0.0
 ) -> Blocks:
-    """A run of latencies around 100 µs; `between` is how much runs differ of themselves, `load` what the load does."""
-    latency = 1e5 * slower * np.exp(phases(chance) + load + chance.normal(0, between))
+    """A run with latencies around 100 µs; `between` is the variation between runs, `load` that of the load."""
+    latency = 1e5 * slower * np.exp(phases(generator) + load + generator.normal(0, between))
     return of_values(np.arange(REQUESTS) * BLOCKS // REQUESTS, latency)
 
 
@@ -45,11 +45,11 @@ def test_quantiles_are_those_of_the_sorted_values() -> None:
 
 
 def test_a_single_pair_of_runs_covers_the_truth() -> None:
-    chance = np.random.default_rng(2)
+    generator = np.random.default_rng(2)
     hits = {"p50": 0, "p99": 0, "mean": 0}
     rounds = 200
     for seed in range(rounds):
-        found = differences([run(chance)], [run(chance, 1.1)], Pairing.UNPAIRED, seed)
+        found = differences([run(generator)], [run(generator, 1.1)], Pairing.UNPAIRED, seed)
         for metric in hits:
             each = of(found, metric)
             hits[metric] += each.low <= 0.1 <= each.high
@@ -57,11 +57,11 @@ def test_a_single_pair_of_runs_covers_the_truth() -> None:
     assert all(0.90 <= number / rounds <= 0.99 for number in hits.values()), hits
 
 
-def test_three_runs_a_side_cover_the_truth_though_runs_differ_of_themselves() -> None:
-    chance = np.random.default_rng(3)
+def test_three_runs_per_side_cover_the_truth_despite_variation_between_runs() -> None:
+    generator = np.random.default_rng(3)
     rounds, hits, claimed = 200, 0, 0
     for seed in range(rounds):
-        a, b = ([run(chance, between=0.1) for _ in range(3)] for _ in range(2))
+        a, b = ([run(generator, between=0.1) for _ in range(3)] for _ in range(2))
         each = of(differences(a, b, Pairing.UNPAIRED, seed), "p50")
         hits += each.low <= 0 <= each.high
         claimed += each.finding in (Finding.SLOWER, Finding.FASTER)
@@ -70,16 +70,16 @@ def test_three_runs_a_side_cover_the_truth_though_runs_differ_of_themselves() ->
 
 
 def test_a_clear_difference_is_found() -> None:
-    chance = np.random.default_rng(4)
-    a, b = ([run(chance, slower, 0.01) for _ in range(3)] for slower in (1.0, 1.5))
+    generator = np.random.default_rng(4)
+    a, b = ([run(generator, slower, 0.01) for _ in range(3)] for slower in (1.0, 1.5))
     assert of(differences(a, b, Pairing.UNPAIRED), "p50").finding is Finding.SLOWER
     assert of(differences(b, a, Pairing.UNPAIRED), "p50").finding is Finding.FASTER
 
 
-def test_pairing_takes_out_what_the_load_does() -> None:
-    chance = np.random.default_rng(5)
-    load = np.repeat(chance.normal(0, 0.5, BLOCKS), REQUESTS // BLOCKS)
-    a, b = run(chance, load=load), run(chance, 1.1, load=load)
+def test_pairing_removes_the_variation_of_the_load() -> None:
+    generator = np.random.default_rng(5)
+    load = np.repeat(generator.normal(0, 0.5, BLOCKS), REQUESTS // BLOCKS)
+    a, b = run(generator, load=load), run(generator, 1.1, load=load)
     widths = [of(differences([a], [b], pairing), "mean") for pairing in (Pairing.PAIRED, Pairing.UNPAIRED)]
     assert widths[0].high - widths[0].low < 0.6 * (widths[1].high - widths[1].low)
 
@@ -89,13 +89,13 @@ def test_a_quantile_without_requests_beyond_it_is_left_out() -> None:
     assert {each.metric for each in differences([few], [few], Pairing.UNPAIRED)} == {"p50", "p90", "mean"}
 
 
-def rates(chance: np.random.Generator, level: float) -> NDArray[np.float64]:
-    return level * np.exp(chance.normal(0, 0.1, BLOCKS))
+def rates(generator: np.random.Generator, level: float) -> NDArray[np.float64]:
+    return level * np.exp(generator.normal(0, 0.1, BLOCKS))
 
 
-def test_throughput_has_an_interval_and_only_three_runs_tell() -> None:
-    chance = np.random.default_rng(6)
-    a, b = ([rates(chance, level) for _ in range(3)] for level in (1000, 800))
+def test_throughput_has_an_interval_and_needs_three_runs_for_a_claim() -> None:
+    generator = np.random.default_rng(6)
+    a, b = ([rates(generator, level) for _ in range(3)] for level in (1000, 800))
     found = rate_difference(a, b, Pairing.UNPAIRED)
     assert found is not None and found.finding is Finding.SLOWER
     assert found.low <= -0.2 <= found.high and found.high < 0
@@ -109,15 +109,15 @@ def test_throughput_has_an_interval_and_only_three_runs_tell() -> None:
 
 
 def test_rates_of_blocks_are_those_of_the_runs_own_time(open_run: OpenRun) -> None:
-    # 120 requests in 60 s, of which the last is answered at 60 s: a block is a second.
+    # 120 requests in 60 s, the last completes at 60 s: a block is a second.
     rows = [run_row(number, scheduled=number * S // 2, latency=S // 2) for number in range(120)]
     with open_run([*rows, run_row(120, latency=None)]) as requests:
         found = block_rates(requests.table)
-    # An answer that comes as a block ends belongs to the next one; the very last one to the last.
+    # A completion at the end of a block belongs to the next one; the last completion to the last block.
     assert found.tolist() == [1, *[2] * 58, 3]
 
 
-def test_welch_is_scipys() -> None:
+def test_welch_agrees_with_scipy() -> None:
     from scipy import stats
 
     a, b = np.array([1.0, 2.0, 4.0]), np.array([3.0, 3.5, 6.0, 5.0])

@@ -16,7 +16,7 @@ from iosonar.table import open_requests
 
 
 def nearest_rank(values: list[int], share: float) -> float:
-    """The slow, obvious quantile."""
+    """The quantile by sorting."""
     ordered = sorted(values)
     return ordered[max(math.ceil(share * len(ordered)), 1) - 1]
 
@@ -44,14 +44,14 @@ def test_quantiles_are_those_of_sorted_values(tmp_path: Path, values: list[int],
 
 
 def test_no_percentile_exceeds_the_maximum(open_run: OpenRun) -> None:
-    # A bin reaches from 448.266 to 448.790 ms: its upper end is more than anything that was measured.
+    # A bin extends from 448.266 to 448.790 ms: its upper end exceeds all values.
     with open_run([run_row(latency=448_570_000)] * 3) as requests:
         found = distributions(requests.table, requests.table.latency_ns)[Series.READ]
     assert [found.quantile(share) for share in (0.5, 0.99, 0.999, 1)] == [448_570_000] * 4
 
 
 def test_quantiles_are_those_of_the_rust_half(open_run: OpenRun) -> None:
-    # What hdrhistogram 7, with three digits, says of these (`value_at_quantile`).
+    # The results of hdrhistogram 7 with three digits (`value_at_quantile`).
     values = [0, 1, 2047, 2048, 2049, 4096, 1_000_000, 33_554_431, 33_554_432, 1_000_000_000]
     said = [0, 1, 2047, 2049, 2049, 4099, 1_000_447, 33_554_431, 33_587_199, 1_000_000_000]
     with open_run([run_row(latency=value) for value in values]) as requests:
@@ -59,7 +59,7 @@ def test_quantiles_are_those_of_the_rust_half(open_run: OpenRun) -> None:
     assert [found.quantile(rank / 10) for rank in range(1, 11)] == said
 
 
-def test_pooling_counts_everything_once() -> None:
+def test_pooling_counts_each_value_once() -> None:
     one = Distribution(np.array([0, 5]), np.array([2, 1]), np.array([1.0, 1.01]), np.array([1.0, 1.01]), 3.01)
     two = Distribution(np.array([5]), np.array([4]), np.array([1.009]), np.array([1.02]), 4.04)
     both = pooled([one, two])
@@ -68,7 +68,7 @@ def test_pooling_counts_everything_once() -> None:
     assert both.mean == pytest.approx(7.05 / 7)
 
 
-def test_nothing_has_no_mean() -> None:
+def test_without_values_there_is_no_mean() -> None:
     nothing = pooled([])
     assert nothing.count == 0
     assert math.isnan(nothing.mean) and math.isnan(nothing.quantile(0.5)) and math.isnan(nothing.maximum)

@@ -1,4 +1,4 @@
-"""Clouds as dots: each series has the area of its share, nothing rare is hidden, and columns are no bars."""
+"""Clouds as dots: each series has the area of its share, rare series are visible, and columns are not bars."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Cells = dict[tuple[int, int], int]
 
 
 def cloud(*parts: Cells, across: int, up: int, whole_numbers: bool = False) -> Cloud:
-    """Parts by their cells' column and row."""
+    """A cloud with these cells."""
     made = []
     for role, cells in zip(ROLES, parts, strict=False):
         columns, rows = (np.array([place[axis] for place in cells], np.int32) for axis in (0, 1))
@@ -24,7 +24,7 @@ def cloud(*parts: Cells, across: int, up: int, whole_numbers: bool = False) -> C
 
 
 def area(found: Dots, series: int) -> float:
-    """Which share of the dots a series has."""
+    """The share of the dots of a series."""
     return float((found.series == series).mean())
 
 
@@ -33,7 +33,7 @@ def everywhere(count: int, size: int = 96) -> Cells:
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_each_series_has_the_area_of_its_share_in_whatever_order(order: tuple[int, int]) -> None:
+def test_each_series_has_the_area_of_its_share_in_any_order(order: tuple[int, int]) -> None:
     # 5.7 % of the writes were pushed back, in every cell.
     parts = (everywhere(943), everywhere(57))
     found = dots(cloud(*(parts[number] for number in order), across=96, up=96), 96, 96)
@@ -41,7 +41,7 @@ def test_each_series_has_the_area_of_its_share_in_whatever_order(order: tuple[in
     assert area(found, order.index(1)) == pytest.approx(0.057, abs=0.004)
 
 
-def test_what_is_rare_is_not_hidden() -> None:
+def test_a_rare_series_is_visible() -> None:
     rare = {(3, 3): 1, (4, 5): 1, (80, 90): 1}
     found = dots(cloud(everywhere(1000), rare, across=96, up=96), 96, 96)
     shown = set(zip(found.columns[found.series == 1].tolist(), found.rows[found.series == 1].tolist(), strict=True))
@@ -49,13 +49,13 @@ def test_what_is_rare_is_not_hidden() -> None:
     assert {(column // PATCH, row // PATCH) for column, row in shown} == {(0, 0), (5, 5)}
 
 
-def test_a_failure_is_seen_even_where_it_is_not_alone() -> None:
+def test_a_failure_among_other_requests_is_visible() -> None:
     failed = cloud({(5, 5): 9}, {}, {}, {}, {}, {(5, 5): 1}, across=10, up=10)
     assert dots(failed, 10, 10).series.tolist() == [5]
 
 
-def test_a_column_for_a_whole_number_holds_a_dot_for_each_request() -> None:
-    # Depths 1 to 4, with room for 30 places each.
+def test_the_column_of_an_integer_has_a_dot_for_each_request() -> None:
+    # Depths 1 to 4, with room for 30 dots each.
     found = dots(cloud({(1, 3): 1, (2, 4): 5}, {(2, 4): 2}, across=4, up=10, whole_numbers=True), 120, 10)
     assert found.requests.tolist() == [1] * 8
     assert found.columns[found.rows == 3].tolist() == [45], "in the middle of its column"
@@ -63,7 +63,7 @@ def test_a_column_for_a_whole_number_holds_a_dot_for_each_request() -> None:
     assert len(set(found.columns[found.rows == 4].tolist())) == 7, "none over another"
 
 
-def test_columns_for_whole_numbers_do_not_run_together() -> None:
+def test_columns_of_integers_have_gaps() -> None:
     full = {(column, row): 10_000 for column in range(10) for row in range(10)}
     found = dots(cloud(full, across=10, up=10, whole_numbers=True), 100, 10)
     assert len(set(found.columns.tolist())) == 80

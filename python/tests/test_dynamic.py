@@ -1,4 +1,4 @@
-"""The diagrams of a run, on inputs that are small enough to know the answer."""
+"""The diagrams of a run, on small inputs with known results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_points_are_at_equal_distances(open_study: OpenStudy) -> None:
     assert columns == [int(number * cloud.across / 5) for number in range(5)]
 
 
-def test_histogram_bins_are_ten_to_a_decade(open_study: OpenStudy) -> None:
+def test_histograms_have_ten_bins_per_decade(open_study: OpenStudy) -> None:
     rows = [run_row(latency=MS), run_row(latency=int(1.25 * MS)), run_row(latency=int(1.26 * MS), op="write")]
     with open_study(rows) as study:
         figure = build(study, "latency.bins")
@@ -98,7 +98,7 @@ def test_latency_over_delay(open_study: OpenStudy) -> None:
     assert len(set(part.columns.tolist())) == 1 and len(set(part.rows.tolist())) == 2
 
 
-def test_no_two_diagrams_have_one_title(open_study: OpenStudy) -> None:
+def test_titles_of_diagrams_are_unique(open_study: OpenStudy) -> None:
     rows = [run_row(n, scheduled=n * S // 100, latency=MS + n, sector=n * 8, in_flight=1 + n % 3) for n in range(300)]
     with open_study(rows) as study:
         built = [diagram.build(study) for diagram in CATALOGUE]

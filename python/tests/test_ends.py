@@ -1,4 +1,4 @@
-"""However a program ends: one line that says why, the exit code that is usual, and nothing left behind."""
+"""Ends of programs: a one-line reason, the usual exit code, and no leftovers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_signal_during_pictures(run: Path, tmp_path: Path, number: signal.Sign
     process = started("report", tmp_path, run, "--out", out, "--format", "png")
     assert process.stdout and process.stderr
     with process.stdout, process.stderr:
-        # The first picture is there, others are being drawn.
+        # The first picture exists, others are being drawn.
         assert process.stdout.readline().endswith(b".png\n")
         drawing = children_of(process)
         process.send_signal(number)
@@ -60,7 +60,7 @@ def test_a_signal_during_pictures(run: Path, tmp_path: Path, number: signal.Sign
     assert all(path.read_bytes().startswith(b"\x89PNG") and path.name[0] != "." for path in out.iterdir())
 
 
-def test_a_signal_during_a_question(run: Path, tmp_path: Path) -> None:
+def test_a_signal_during_a_query(run: Path, tmp_path: Path) -> None:
     query = "SELECT count(*) FROM requests a, requests b, range(1000) WHERE a.sector + b.sector % 7 = 3"
     process = started("sql", tmp_path, run, query)
     assert process.stderr and process.stdout
@@ -113,7 +113,7 @@ def test_a_full_standard_output(run: Path, tmp_path: Path, name: str, words: tup
     assert not list((tmp_path / "tmp").iterdir())
 
 
-def test_nobody_to_tell(run: Path, tmp_path: Path) -> None:
+def test_closed_standard_streams(run: Path, tmp_path: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         process = started("sql", tmp_path, run, "SELEC", stdout=full, stderr=full)
         assert process.wait() == 2
@@ -143,7 +143,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         ("compare", ("--out", "{}")),
     ],
 )
-def test_a_folder_that_takes_nothing(
+def test_a_folder_that_cannot_be_written(
     run: Path, tmp_path: Path, small_disk: Path, name: str, words: tuple[str, ...], read_only: bool
 ) -> None:
     if read_only:
@@ -160,7 +160,7 @@ def test_a_folder_that_takes_nothing(
     assert not list((tmp_path / "tmp").iterdir())
 
 
-def test_no_folder_for_temporary_files(run: Path, tmp_path: Path, small_disk: Path) -> None:
+def test_no_room_for_temporary_files(run: Path, tmp_path: Path, small_disk: Path) -> None:
     (small_disk / "filling").write_bytes(bytes(60 << 10))
     environment = os.environ | {"TMPDIR": str(small_disk), "PYTHONPATH": os.pathsep.join(sys.path)}
     source = small_disk.parent / "a.load"
@@ -170,9 +170,9 @@ def test_no_folder_for_temporary_files(run: Path, tmp_path: Path, small_disk: Pa
     assert done.returncode == 1 and "No space left on device" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
-def test_a_report_never_replaces_what_it_reads(tmp_path: Path) -> None:
+def test_a_report_never_replaces_an_input(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a.replay.parquet", made_run(200, seconds=1))
-    # What the numbers of a diagram are written to is, by chance, a run as well.
+    # The output for a diagram's data is an input of the report.
     also = tmp_path / "a+1.g01.latency.realtime.parquet"
     other = write_run(tmp_path / "b.replay.parquet", made_run(200, seconds=1, seed=2))
     also.symlink_to(other)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 GIB = 1 << 30
 TIMES = [0, 1, US, MS, S, 18 * 3600 * S, 7 * 86_400 * S, YEAR, 30 * YEAR]
 NEAR = st.one_of(st.integers(0, 5), st.sampled_from(TIMES), st.integers(0, 30 * YEAR))
-"""Three of them behind the latest origin stay below the 146 years that tables hold."""
+"""Three of them after the latest origin stay below the limit of 146 years."""
 SECTORS = st.one_of(st.integers(0, 100), st.sampled_from([2**31, 2**40, 2**53, LAST - LONGEST]), st.integers(0, 2**53))
 LENGTHS = st.one_of(st.integers(0, 64), st.sampled_from([2**20, LONGEST]), st.integers(1, LONGEST))
 REQUESTS = st.lists(
@@ -30,7 +30,7 @@ REQUESTS = st.lists(
 
 @contextmanager
 def memory(more: int) -> Iterator[None]:
-    """No more than so many bytes beside what the process already has."""
+    """Limits further memory of the process to `more` bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + more, hard))
@@ -60,7 +60,7 @@ def test_every_diagram_of_odd_tables(
         run_row(
             number,
             scheduled=origin + at,
-            # Also issued before their time, as far as times reach.
+            # Some issued before their scheduled time, at the limits of times.
             delay=-(delay // 10) if early else delay,
             latency=latency,
             sector=sector,
@@ -79,8 +79,8 @@ def test_every_diagram_of_odd_tables(
         check([load])
 
 
-def test_every_diagram_at_the_ends_of_what_tables_may_hold(tmp_path: Path) -> None:
-    # In a process of its own, whose memory is known. Each row of RUNS is drawn as a run and as a load.
+def test_every_diagram_at_the_limits_of_tables(tmp_path: Path) -> None:
+    # In a separate process with limited memory. Each row of RUNS is drawn as a run and as a load.
     done = subprocess.run(
         [sys.executable, extremes.__file__, tmp_path, str(4 * GIB)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "ignore"},
@@ -95,7 +95,7 @@ def test_every_diagram_at_the_ends_of_what_tables_may_hold(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("seconds", ["1e-10", "1e300"])
-def test_windows_that_no_clock_tells_are_refused_or_one(tmp_path: Path, seconds: str) -> None:
+def test_windows_below_a_nanosecond_are_refused_or_rounded_up(tmp_path: Path, seconds: str) -> None:
     run = write_run(tmp_path / "a.replay.parquet", [run_row(0), run_row(1, scheduled=S)])
     words: list[str | Path] = [
         run,

@@ -27,7 +27,7 @@ def test_a_short_logarithmic_axis_has_more_labels() -> None:
     assert ticks(Axis("Latency", Unit.SECONDS, 2e-4, 2e-3, Scale.LOG)).texts == ["200 µs", "500 µs", "1 ms", "2 ms"]
 
 
-def test_a_label_that_says_what_counts_has_no_unit_beside_it() -> None:
+def test_a_label_that_names_what_is_counted_has_no_unit() -> None:
     assert ticks(Axis("Requests in a bin", Unit.REQUESTS, 1, 100)).unit == ""
     assert ticks(Axis("In flight", Unit.REQUESTS, 0, 100)).unit == "requests"
 
@@ -40,7 +40,7 @@ def test_a_timeline_has_the_unit_that_suits_its_length(length: float, unit: str,
     assert (marks.unit, marks.texts[-1]) == (unit, last)
 
 
-def test_ticks_that_lie_close_together_are_told_apart() -> None:
+def test_close_ticks_have_distinct_texts() -> None:
     for axis in (
         Axis("Position", Unit.BYTES, 2.0**40, 2.0**40 + 2.0**20),
         Axis("Bandwidth", Unit.BYTES_PER_S, 1e9, 1e9 + 100),
@@ -51,7 +51,7 @@ def test_ticks_that_lie_close_together_are_told_apart() -> None:
         assert len(texts) > 2 and len(set(texts)) == len(texts), texts
 
 
-def test_whole_numbers_have_no_ticks_between_them() -> None:
+def test_axes_of_integers_have_no_ticks_between_them() -> None:
     assert ticks(Axis("In flight", Unit.REQUESTS, 0.5, 3.5, whole=True)).texts == ["1", "2", "3"]
 
 
@@ -73,7 +73,7 @@ def test_linear_ticks() -> None:
 
 
 @pytest.mark.parametrize("theme", list(Theme))
-def test_a_lone_dot_is_seen_and_no_stronger_than_a_full_one(theme: Theme) -> None:
+def test_a_single_dot_is_visible_and_not_darker_than_a_full_one(theme: Theme) -> None:
     palette, one = PALETTES[theme], cloud((0, 0, 1_000_000), (1, 0, 1_000_000), (39, 39, 1))
     picture = raster.image(dots(one, 40, 40), one, palette, 1)
     paper = raster.colour(palette.plot)

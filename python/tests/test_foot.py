@@ -32,7 +32,7 @@ def test_the_most_important_of_many_come_first() -> None:
     assert texts((*notes, fake))[0] == fake.text
 
 
-def test_a_single_one_takes_more_lines_if_it_must() -> None:
+def test_a_single_note_may_take_several_lines() -> None:
     assert texts(warnings("short")) == ["short"]
     long = "all of this has to be read before anybody may believe in what the picture shows"
     assert " ".join(texts(warnings(long))) == long
@@ -40,7 +40,7 @@ def test_a_single_one_takes_more_lines_if_it_must() -> None:
     assert texts(warnings(long * 3))[-1].endswith(CUT)
 
 
-def test_what_has_no_room_ends_with_a_phrase() -> None:
+def test_a_note_without_room_is_cut_at_the_end_of_a_phrase() -> None:
     note = (
         "the disk was asked 32735 times for 17546 requests of the replay: they were split, a file system added its "
         "own, or others used it at the same time, which nobody can tell apart afterwards, however hard they try"
@@ -49,7 +49,7 @@ def test_what_has_no_room_ends_with_a_phrase() -> None:
     assert wrapped("one phrase, and another that is longer", len, [20]) == [f"one phrase{CUT}"]
 
 
-def test_nothing_to_say() -> None:
+def test_without_notes_there_are_no_lines() -> None:
     assert texts((Note(NoteKind.WRAP, "wrap-around factor 1"),)) == []
 
 
@@ -57,7 +57,7 @@ words = st.text("abc,;: ", min_size=1, max_size=200).filter(str.strip)
 
 
 @given(st.lists(words, max_size=6), st.integers(30, 80), st.integers(20, 30))
-def test_no_line_is_too_long_and_none_too_many(notes: list[str], room: int, last: int) -> None:
+def test_lines_have_limited_length_and_number(notes: list[str], room: int, last: int) -> None:
     found = texts(warnings(*notes), room, last)
     assert len(found) <= LINES
     assert all(len(line) <= room for line in found)
@@ -66,7 +66,7 @@ def test_no_line_is_too_long_and_none_too_many(notes: list[str], room: int, last
 
 
 @pytest.mark.parametrize("room", [8, 20, 79, 80, 200])
-def test_lines_are_broken_only_where_they_must_be(room: int) -> None:
+def test_lines_are_broken_only_where_necessary(room: int) -> None:
     text = "all of this has to be read before anybody may believe in what the picture shows"
     lines = wrapped(text, len, [room] * 50)
     assert " ".join(lines) == text

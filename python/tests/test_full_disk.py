@@ -1,4 +1,4 @@
-"""A temporary folder that runs full: one line that says what to do, and no picture that is not whole."""
+"""A full temporary folder: a one-line error with a remedy, and no incomplete picture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from iosonar.table import embedded
 
 @pytest.fixture
 def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A file system of 2 MiB as the folder for what is temporary."""
+    """A file system of 2 MiB as the temporary folder."""
     if "root" in os.environ.get("IOSONAR_WITHOUT", "").split(","):
         pytest.skip("skipped because of IOSONAR_WITHOUT: needs root")
     if os.geteuid() != 0:
@@ -59,6 +59,6 @@ def test_a_full_temporary_folder_is_an_error_and_leaves_no_wrong_picture(
     assert not list(small_disk.iterdir())
 
 
-def test_the_same_run_needs_no_room_with_enough_memory(small_disk: Path, tmp_path: Path) -> None:
+def test_with_enough_memory_the_same_run_needs_no_temporary_space(small_disk: Path, tmp_path: Path) -> None:
     run = write_run(tmp_path / "a.replay.parquet", made_run(200_000, seconds=10))
     assert report(run, "--format", "png", "--out", tmp_path / "out", "--only", "latency.realtime,ws_log") == 0

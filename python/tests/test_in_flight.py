@@ -20,7 +20,7 @@ SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 25)), min_size=1, 
 
 
 def level_at(spans: list[tuple[int, int]], moment: int) -> int:
-    """The slow, obvious level between `moment` and the next nanosecond."""
+    """The level between `moment` and the next nanosecond, by counting."""
     return sum(begin <= moment < begin + length for begin, length in spans)
 
 
@@ -49,7 +49,7 @@ def test_means_and_peaks_are_those_of_counting(tmp_path: Path, spans: list[tuple
         highest = peaks(table, "issued_ns", "completed_ns", across)
     levels = [level_at(spans, moment) for moment in range(70)]
     assert mean.tolist() == pytest.approx([np.mean(levels[cell * 5 : cell * 5 + 5]) for cell in range(14)], abs=1e-6)
-    # A begin counts before an end of the same moment, so the peak may be that of both at once.
+    # A start counts before an end at the same time, so the peak may include both.
     at_begins = [(begin, sum(b <= begin <= b + length for b, length in spans)) for begin, _ in spans]
     for cell in range(14):
         seen = [level for begin, level in at_begins if cell * 5 <= begin < cell * 5 + 5]
@@ -57,20 +57,20 @@ def test_means_and_peaks_are_those_of_counting(tmp_path: Path, spans: list[tuple
         assert highest[cell] <= max([*seen, sum(b <= cell * 5 <= b + length for b, length in spans)])
 
 
-def test_small_means_can_be_read(open_study: OpenStudy) -> None:
+def test_small_means_are_readable(open_study: OpenStudy) -> None:
     rows = [run_row(n, scheduled=n * S, delay=20, latency=300) for n in range(100)]
     with open_study(rows) as study:
         cells = [row.cells[:2] for row in build(study, "smooth.latency.flying").legend.rows]
     assert cells == [("<0.001", "<0.001")]
 
 
-def test_depth_is_what_the_replayer_noted(open_run: OpenRun) -> None:
+def test_depth_is_the_recorded_one(open_run: OpenRun) -> None:
     with open_run([run_row(in_flight=7), run_row(in_flight=9), run_row(in_flight=None, issued_ns=None)]) as requests:
         assert sorted(with_depth(requests.table).to_pyarrow()["depth"].to_pylist()) == [7, 9]
 
 
-def test_depth_is_counted_where_it_was_not_noted(open_run: OpenRun) -> None:
-    # A: 0..10, B: 2..4, C: 4..5 (B ends as C begins: still there), D: 6..
+def test_depth_is_counted_if_it_was_not_recorded(open_run: OpenRun) -> None:
+    # A: 0..10, B: 2..4, C: 4..5 (B ends as C begins, so both count), D: 6..
     spans = [(0, 10), (2, 2), (4, 1), (6, 1)]
     rows = [
         run_row(scheduled=begin, latency=length, in_flight=None, sectors=number)

@@ -1,4 +1,4 @@
-"""Quantities whose answers can be told by hand."""
+"""Quantities with results that can be computed by hand."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from iosonar.table import open_requests
 NEVER: dict[str, Any] = {"issued_ns": None, "completed_ns": None}
 
 
-def test_fidelity_is_of_those_that_were_not_held_back(open_run: OpenRun) -> None:
+def test_fidelity_is_that_of_requests_not_held_back(open_run: OpenRun) -> None:
     # 50 within 10 µs, 30 more within 50, 10 more within 100; the last ten are 200 µs late.
     late = [*[10] * 50, *[50] * 30, *[100] * 10, *[200] * 10]
-    # A load that was read too late is the replayer's own fault, and so is a record that was written too slowly.
+    # Reading the load too late, or writing the record too slowly, is a delay of the replayer.
     own = ("none", "input", "completion_log")
     free = [run_row(n, delay=us * US, delay_reason=own[n % 3]) for n, us in enumerate(late)]
     reasons: list[dict[str, Any]] = [
@@ -49,8 +49,8 @@ def test_fidelity_is_of_those_that_were_not_held_back(open_run: OpenRun) -> None
     assert found.faithful is None
 
 
-def test_a_stated_percentile_does_not_exceed_the_maximum() -> None:
-    # Runs of earlier versions state the upper end of a bin.
+def test_a_percentile_of_the_footer_does_not_exceed_the_maximum() -> None:
+    # Footers of earlier versions have the upper end of a bin.
     within = {"10": 99.0, "25": 99.0, "50": 99.0, "100": 99.0}
     error = {"p50": 1.0, "p99": 448_790.0, "max": 448_570.0}
     stated: list[dict[str, Any]] = [
@@ -62,7 +62,7 @@ def test_a_stated_percentile_does_not_exceed_the_maximum() -> None:
         assert found is not None and found.p99_s == 0.44857
 
 
-def test_what_is_not_known_counts_as_free(open_run: OpenRun) -> None:
+def test_an_unknown_delay_reason_counts_as_not_held_back(open_run: OpenRun) -> None:
     with open_run([run_row(delay=5 * US, pushed_back=None, delay_reason=None)]) as requests:
         assert fidelity(requests.table).requests == 1
 
@@ -86,8 +86,8 @@ def test_outcomes_and_operations_are_counted(open_run: OpenRun) -> None:
 
 
 @pytest.mark.parametrize(("zeros", "grade"), [(1, "good"), (2, "warning")])
-def test_zero_reads_are_a_share_of_reads_alone(open_study: OpenStudy, zeros: int, grade: str) -> None:
-    # One of a hundred reads is fine. With the writes two of them would be as few.
+def test_zero_reads_are_a_share_of_reads(open_study: OpenStudy, zeros: int, grade: str) -> None:
+    # One of a hundred reads is good. Relative to all requests, two would be as well.
     rows = [run_row(n, scheduled=n * MS, op="read" if n < 100 else "write") for n in range(200)]
     with open_study(rows, run={"statistics": STATISTICS | {"zero_reads": zeros}}) as study:
         assert verdict_of(study)["zero_reads"] == {"grade": grade, "requests": zeros}
@@ -109,13 +109,13 @@ def test_pairs_of_requests(tmp_path: Path) -> None:
         table = requests.table
         found = pairs(table.filter(table.source < 2), table.filter(table.source == 2))
         assert pairs(table.filter(table.source == 1), table.filter(table.request == 5)) is None
-    # The ratios are 2, 0.5, 3 and 1; requests 3 to 5 have no other half.
+    # The ratios are 2, 0.5, 3 and 1; requests 3 to 5 are on one side only.
     assert found is not None and found.requests == 4
     assert found.median_ratio == pytest.approx(math.sqrt(2))
     assert found.slower_share == 0.5
 
 
-def test_the_span_is_of_the_times_that_are_known(open_run: OpenRun) -> None:
+def test_the_span_is_that_of_known_times(open_run: OpenRun) -> None:
     rows = [
         run_row(0, scheduled=2 * S, delay=S, latency=4 * S),
         run_row(1, scheduled=3 * S, delay=S, latency=None),
@@ -128,7 +128,7 @@ def test_the_span_is_of_the_times_that_are_known(open_run: OpenRun) -> None:
 
 
 def test_progress_in_slices(open_run: OpenRun) -> None:
-    # Three in the first slice, two in the second whose third is not known, none in the last.
+    # Three in the first slice, two known ones and a null in the second, none in the last.
     with open_run([run_row(in_flight=depth) for depth in (1, 2, 6, 50, None, 9)]) as requests:
         table = requests.table
         found = progress(table, table.place, table.in_flight, Cells(0, 9, 3))
@@ -141,12 +141,12 @@ def test_progress_in_slices(open_run: OpenRun) -> None:
     assert found.total.tolist() == [9, 59, 0]
 
 
-def test_addresses_of_what_moves_data(tmp_path: Path) -> None:
+def test_addresses_of_requests_that_move_data(tmp_path: Path) -> None:
     rows = [
         run_row(0, sector=5),
         run_row(1, sector=6, device=1, op="write"),
         run_row(2, sector=7, device=None),
-        # These touch nothing: without data, of another kind, or never given to the device.
+        # These touch nothing: without data, of another operation, or never issued.
         run_row(3, sectors=0),
         run_row(4, op="discard"),
         run_row(5, outcome="dropped", **NEVER),
@@ -159,12 +159,12 @@ def test_addresses_of_what_moves_data(tmp_path: Path) -> None:
         (part,) = parts(transfers(requests.table), 100)
         begin, end = part.addresses(found)
     assert found["extent"].to_pylist() == [0, 1, 0, DEVICES, DEVICES + 1, DEVICES]
-    # A page of 8 sectors remains one; each device begins with the page of its first request.
+    # Pages of 8 sectors stay aligned; each device begins with the page of its first request.
     assert begin.tolist() == [5, 16 + 6, 7, 32 + 5, 48 + 6, 32 + 7]
     assert (end - begin).tolist() == [8] * 6
 
 
-def test_parts_hold_every_request_once(open_run: OpenRun) -> None:
+def test_each_request_is_in_one_part(open_run: OpenRun) -> None:
     rows = [run_row(n, sector=3 + n * 6553, device=n % 2) for n in range(100)]
     rows += [run_row(100, device=2, sector=2**54 - 9), run_row(101, device=3), run_row(102, device=3, sector=2**54 - 9)]
     with open_run(rows) as requests:
@@ -181,7 +181,7 @@ def test_parts_hold_every_request_once(open_run: OpenRun) -> None:
         assert list(parts(moved.filter(moved.request < 0), 50)) == []
 
 
-def test_narrow_columns_say_the_same(open_run: OpenRun) -> None:
+def test_narrow_columns_have_the_same_values(open_run: OpenRun) -> None:
     rows = [run_row(0, sector=5, device=None), run_row(1, op="write"), run_row(2, op="flush", sectors=0)]
     with open_run(rows) as requests:
         table = narrow(requests.table, 3)

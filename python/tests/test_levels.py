@@ -1,4 +1,4 @@
-"""Rasters of several resolutions: nothing is lost, nothing counted twice, and lonely points keep their place."""
+"""Rasters of several resolutions: each request counts once, and isolated points keep their position."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_each_request_is_in_exactly_one_level(reads: Cells, writes: Cells, most:
     found = levels(cloud, most)
     assert sum(len(part.counts) for level in found for part in level.cloud.parts) <= max(most, 2)
     for number, cells in enumerate((reads, writes)):
-        # The obvious way: what is in the finest is as it was, and the rest adds up in the coarser.
+        # By definition: the finest level has original cells, the coarser one the sums of the others.
         finest = cells_of(found[0].cloud.parts[number])
         assert all(cells[place] == count for place, count in finest.items())
         rest: Counter[tuple[int, int]] = Counter()
@@ -51,7 +51,7 @@ def test_each_request_is_in_exactly_one_level(reads: Cells, writes: Cells, most:
         assert coarse == rest
 
 
-def test_a_lonely_point_keeps_its_place_beside_a_full_band() -> None:
+def test_an_isolated_point_keeps_its_position_beside_a_full_band() -> None:
     band = {(column, row): 1000 for column in range(ACROSS) for row in range(8)}
     cloud = Cloud(ACROSS, UP, (part(Role.READ, band | {(51, 17): 1}),))
     fine, coarse = levels(cloud, 120)
@@ -59,7 +59,7 @@ def test_a_lonely_point_keeps_its_place_beside_a_full_band() -> None:
     assert coarse.cloud.parts[0].counts.sum() == 1000 * len(band)
 
 
-def test_a_small_cloud_travels_as_it_is() -> None:
+def test_a_small_cloud_has_one_level() -> None:
     cloud = Cloud(ACROSS, UP, (part(Role.READ, {(1, 2): 3}),))
     (only,) = levels(cloud, 1)
     assert only.joined == (1, 1) and only.cloud is cloud

@@ -1,4 +1,4 @@
-"""The diagrams of a load, on inputs that are small enough to know the answer."""
+"""The diagrams of a load, on small inputs with known results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_sizes(tmp_path: Path) -> None:
     assert not [note for note in figure.notes if note.kind is NoteKind.FIDELITY]
 
 
-def test_a_loads_sizes_do_not_depend_on_how_its_requests_went(open_study: OpenStudy) -> None:
+def test_sizes_do_not_depend_on_outcomes(open_study: OpenStudy) -> None:
     rows = [run_row(0), run_row(1, pushed_back=True), run_row(2, outcome="error"), run_row(3, op="write")]
     with open_study(rows) as study:
         figure = build(study, "rqsize.bins")
@@ -81,7 +81,7 @@ def test_positions_mark_the_end_of_the_device(tmp_path: Path) -> None:
         (2**20 + 1, 100, 129, "4 MiB"),
         (None, 0, 1, "4 KiB"),
         (2**54 - 1, 2**40, 256, "32 PiB"),
-        # Made for a larger device: all that it asks for is drawn.
+        # Made for a larger device: all requests are drawn.
         (2**20, 2**40, 129, "4 TiB"),
     ],
 )
@@ -114,7 +114,7 @@ def test_turns_are_requests_below_their_predecessor(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 100])
-def test_turns_do_not_depend_on_how_many_are_sorted_at_once(
+def test_turns_do_not_depend_on_the_number_sorted_at_once(
     tmp_path: Path, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("iosonar.quantities.turns.ROWS_AT_ONCE", at_once)
@@ -128,7 +128,7 @@ def test_turns_do_not_depend_on_how_many_are_sorted_at_once(
     assert found.turns[Series.READ].tolist() == np.array(expected).reshape(20, 10).sum(axis=1).tolist()
 
 
-def test_devices_turn_on_their_own(tmp_path: Path) -> None:
+def test_turns_are_counted_for_each_device(tmp_path: Path) -> None:
     rows = [load_row(1, sector=100), load_row(2, sector=50) | {"device": 1}, load_row(3, sector=200)]
     with load(tmp_path, rows) as requests:
         found = turns(requests.table, "scheduled_ns", 1.0)
@@ -149,7 +149,7 @@ def test_turns_in_percent(tmp_path: Path) -> None:
         st.tuples(st.integers(0, 200), st.integers(1, 40), st.sampled_from(["read", "write"])), min_size=1, max_size=30
     )
 )
-def test_popularity_is_that_of_counting_pages(tmp_path: Path, requests: list[tuple[int, int, str]]) -> None:
+def test_popularity_equals_a_count_of_pages(tmp_path: Path, requests: list[tuple[int, int, str]]) -> None:
     with load(tmp_path, [load_row(sector=first, sectors=length, op=op) for first, length, op in requests]) as opened:
         found = popularity(opened.table)
     for kind in ("read", "write", "all"):
@@ -193,8 +193,8 @@ def test_working_sets_over_time(tmp_path: Path) -> None:
     assert normal["δ = 6 s"].y[-1] == pytest.approx((6 * 8 - 1) / 48)
 
 
-def test_windows_much_shorter_than_the_time_are_drawn_as_means(tmp_path: Path) -> None:
-    # A request or none within the last second: drawn one by one, they fill the picture from top to bottom.
+def test_windows_much_shorter_than_the_run_are_drawn_as_means(tmp_path: Path) -> None:
+    # Zero or one request within the last second: individual samples would fill the whole picture.
     rows = [load_row(number * 20 * S, sector=(number * 7919) % 4096 * 8) for number in range(4320)]
     with load(tmp_path, rows) as requests:
         study = Study(requests, Options())
@@ -206,7 +206,7 @@ def test_windows_much_shorter_than_the_time_are_drawn_as_means(tmp_path: Path) -
         assert lines["δ = 1 s"].x[0] < lines["δ = 1 s"].x[-1] <= lines["δ = ∞"].x[-1]
         assert "; up to δ = 1 min, means over " in figure.of
     short = next(layer for layer in figures[0].layers if isinstance(layer, Line))
-    # One second of twenty, at the moments that are sampled.
+    # One second of twenty, at the sampled times.
     assert 0 < float(np.nanmean(short.y)) < 4096
 
 
@@ -222,14 +222,14 @@ def test_names_of_shares_do_not_overlap(tmp_path: Path) -> None:
     assert all(right - left >= 0.05 for left, right in pairwise(named))
 
 
-def test_the_longest_requests_have_a_whole_bin(tmp_path: Path) -> None:
+def test_the_longest_requests_have_a_complete_bin(tmp_path: Path) -> None:
     with load(tmp_path, [load_row(sectors=256)]) as requests:
         figure = build(Study(requests, Options()), "rqsize.bins")
     (line,) = (layer for layer in figure.layers if isinstance(layer, Steps))
     assert line.y[-1] == 0 and line.y[-2] == 1 and figure.x.high == line.edges[-1]
 
 
-def test_no_two_diagrams_of_a_load_have_one_title(tmp_path: Path) -> None:
+def test_titles_of_diagrams_of_a_load_are_unique(tmp_path: Path) -> None:
     rows = [load_row(n * S, op="write" if n % 3 else "read") for n in range(60)]
     with load(tmp_path, rows) as requests:
         study = Study(requests, Options())

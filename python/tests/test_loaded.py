@@ -1,4 +1,4 @@
-"""Which libraries the programs load: each costs a fraction of a second in every call."""
+"""The libraries that programs load: each costs a fraction of a second in every call."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def loaded(*words: object) -> set[str]:
     return LARGE & set(json.loads(done.stdout.splitlines()[-1]))
 
 
-def test_a_question_needs_no_ibis(tmp_path: Path) -> None:
+def test_a_query_needs_no_ibis(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a.replay.parquet", [run_row(0, latency=2 * MS)])
     assert loaded("sql", run, "SELECT 1") == {"duckdb", "pyarrow"}
 
 
-def test_help_needs_nothing() -> None:
+def test_help_needs_no_library() -> None:
     for program in ("report", "compare", "sql"):
         assert loaded(program, "--help") == set()
 

@@ -1,4 +1,4 @@
-"""A file's name changes nothing: no number, no picture, and nothing that a terminal does."""
+"""File names do not affect numbers, pictures or the terminal."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def ended(app: Callable[..., Any], *words: object) -> int:
 
 
 def written(folder: Path, name: str, rows: list[dict[str, Any]] = ROWS) -> Path:
-    """The run under its odd name, beside one that the name would mean as a pattern."""
+    """The run with an odd name, beside one that the name would match as a pattern."""
     folder.mkdir(parents=True, exist_ok=True)
     for other in ("stXr", "whXt", "a", "b", "q"):
         write_run(folder / f"{other}.replay.parquet", BAD_ROWS)
@@ -67,7 +67,7 @@ EXPECTED = [
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_sql_answers_of_this_file(
+def test_sql_reads_the_named_file(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = written(tmp_path / "x", name)
@@ -81,7 +81,7 @@ def test_sql_answers_of_this_file(
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_folders_are_no_columns(tmp_path: Path, folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folders_do_not_become_columns(tmp_path: Path, folder: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(capsys, written(tmp_path / folder, "run")) == EXPECTED
 
 
@@ -164,7 +164,7 @@ def test_a_name_like_an_option_is_explained(tmp_path: Path, capsys: pytest.Captu
         assert "./-NAME" in said and "after --" in said
 
 
-def test_what_a_terminal_obeys_is_shown_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     evil = "\x1b]0;title\x07\x9b31m\u202e\r\n\x00"
     run = {"target": {"path": evil, "sectors": 8}, "warnings": [evil], "load": evil, "machine": {"hostname": evil}}
     path = write_run(tmp_path / "a.replay.parquet", ROWS, run=run, devices=[{"name": evil}], notices=[evil])

@@ -1,4 +1,4 @@
-"""The page, in a real browser: it opens offline, and its diagrams zoom, tell values, toggle and move together."""
+"""The page in a real browser: it opens offline, and its diagrams zoom, show values, toggle series and are linked."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Opened:
-    """A page in the browser, with every request that it made and every error that it had."""
+    """A page in the browser, with all its network requests and errors."""
 
     def __init__(self, browser: Browser, path: Path, **options: Any) -> None:
         self.page: Page = browser.new_context(viewport={"width": 1280, "height": 900}, **options).new_page()
@@ -58,7 +58,7 @@ class Opened:
         return low, high
 
     def filled(self, name: str) -> int:
-        """How many dots of the cloud's image are painted."""
+        """The number of painted dots in the cloud's image."""
         painted = """name => iosonar.figures.get(name).clouds[0].source.data.image[0]
             .reduce((n, dot) => n + (dot ? 1 : 0), 0)"""
         return int(self.page.evaluate(painted, name))
@@ -71,16 +71,16 @@ def opened(browser: Browser, written: Path) -> Iterator[Opened]:
     page.page.context.close()
 
 
-def test_it_asks_for_nothing_but_itself(opened: Opened, written: Path) -> None:
+def test_the_page_makes_no_network_requests(opened: Opened, written: Path) -> None:
     opened.page.wait_for_load_state("networkidle")
     assert [url for url in opened.asked if not url.startswith(("data:", "blob:"))] == [written.as_uri()]
     assert opened.errors == []
-    # And the browser would not let it.
+    # The content security policy forbids any other.
     assert opened.page.evaluate("fetch('https://example.org/').then(() => 'asked', () => 'refused')") == "refused"
     assert any("Content Security Policy" in error for error in opened.errors)
 
 
-def test_the_summary_says_what_happened(opened: Opened) -> None:
+def test_the_summary_describes_the_run(opened: Opened) -> None:
     banners = opened.page.locator(".banner").all_inner_texts()
     assert "Replay" in banners[0], "the replay's own fidelity comes first"
     assert opened.page.locator("h1").inner_text() == "db"
@@ -89,7 +89,7 @@ def test_the_summary_says_what_happened(opened: Opened) -> None:
     assert names[: len(STORY)] == [f"figure-{name}" for name in STORY]
 
 
-def test_zooming_one_moves_all_over_time(opened: Opened) -> None:
+def test_diagrams_over_time_zoom_together(opened: Opened) -> None:
     name = "latency.realtime"
     before = opened.x_range(name)
     opened.plot(name).scroll_into_view_if_needed()
@@ -143,7 +143,7 @@ def test_zooming_one_fits_the_height_of_the_others(opened: Opened) -> None:
 
 
 def hover(page: Page, x: float, y: float) -> None:
-    """Moves the pointer there until the tip is shown and stays: the late event of an earlier scroll hides it."""
+    """Moves the pointer there until the tip stays visible: the late event of an earlier scroll hides it."""
     frames = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
     shown = 0
     for step in range(300):
@@ -155,9 +155,9 @@ def hover(page: Page, x: float, y: float) -> None:
     raise AssertionError("the tip is not shown")
 
 
-def test_the_tip_tells_what_is_under_the_pointer_now(opened: Opened) -> None:
+def test_the_tip_shows_the_values_under_the_pointer(opened: Opened) -> None:
     page, name = opened.page, "latency.realtime"
-    # Scrolling hides the tip, and its event comes with a later frame: the plot stands still before it has the focus.
+    # Scrolling hides the tip with an event of a later frame: wait until the plot stands still before the focus.
     plot = opened.plot(name)
     plot.evaluate("plot => plot.scrollIntoView({ block: 'center', behavior: 'instant' })")
     plot.focus()
@@ -174,12 +174,12 @@ def test_the_tip_tells_what_is_under_the_pointer_now(opened: Opened) -> None:
 
 @pytest.mark.parametrize("presses", [0, 6, 12])
 def test_a_dot_keeps_its_size(opened: Opened, presses: int) -> None:
-    """Whatever is zoomed into: a dot of the image is a dot of the screen, in both directions."""
+    """At any zoom, a dot of the image is a dot of the screen, in both directions."""
     name = "latency.realtime"
     opened.plot(name).focus()
     for _ in range(presses):
         opened.page.keyboard.press("+")
-    # The image is made anew some time after the last key.
+    # The image is redrawn some time after the last key.
     opened.page.wait_for_function(
         """name => {
             const { plot, clouds: [layer] } = iosonar.figures.get(name);
@@ -260,7 +260,7 @@ def test_keys_zoom_move_and_reset(opened: Opened) -> None:
     assert opened.x_range(name) == (low, high)
 
 
-def test_hovering_tells_values_and_points_everywhere(opened: Opened) -> None:
+def test_hovering_shows_values_in_all_linked_diagrams(opened: Opened) -> None:
     name = "overview.thrp"
     opened.plot(name).scroll_into_view_if_needed()
     box = opened.plot(name).bounding_box()
@@ -329,7 +329,7 @@ def test_dark_and_light(browser: Browser, written: Path) -> None:
     opened = Opened(browser, written, color_scheme="dark")
     assert opened.page.evaluate(colour) == "rgb(15, 19, 24)"
     assert opened.page.evaluate(plot) == "#151a21"
-    # What was painted in light colours before must not shine through at the edge.
+    # Pixels painted in light colours before must not show at the edge.
     edge = """() => {
         const plot = iosonar.figures.get('latency.flying').plot;
         const { canvas, ctx } = Bokeh.index.find_one(plot).canvas_view.primary;
@@ -343,7 +343,7 @@ def test_dark_and_light(browser: Browser, written: Path) -> None:
     opened.page.context.close()
 
 
-def test_a_narrow_window_is_not_wider_than_itself(browser: Browser, written: Path) -> None:
+def test_a_narrow_window_does_not_scroll_sideways(browser: Browser, written: Path) -> None:
     opened = Opened(browser, written)
     opened.page.set_viewport_size({"width": 480, "height": 800})
     opened.page.wait_for_timeout(300)
@@ -354,7 +354,7 @@ def test_a_narrow_window_is_not_wider_than_itself(browser: Browser, written: Pat
 
 
 @pytest.mark.parametrize("width", [480, 700, 1000, 1280])
-def test_no_part_of_the_page_is_cut_off_in_the_bar(browser: Browser, written: Path, width: int) -> None:
+def test_no_link_in_the_bar_is_cut_off(browser: Browser, written: Path, width: int) -> None:
     opened = Opened(browser, written)
     opened.page.set_viewport_size({"width": width, "height": 800})
     opened.page.wait_for_timeout(300)
@@ -376,14 +376,14 @@ def test_no_part_of_the_page_is_cut_off_in_the_bar(browser: Browser, written: Pa
 
 
 @pytest.mark.parametrize("rows", [[], [run_row()], [run_row(issued_ns=None, completed_ns=None, outcome="dropped")]])
-def test_next_to_nothing_opens(browser: Browser, tmp_path: Path, rows: list[dict[str, object]]) -> None:
+def test_pages_of_nearly_empty_runs_open(browser: Browser, tmp_path: Path, rows: list[dict[str, object]]) -> None:
     assert report(write_run(tmp_path / "a.replay.parquet", rows), "--out", tmp_path) == 0
     opened = Opened(browser, tmp_path / "a.report.html")
     assert opened.errors == []
     opened.page.context.close()
 
 
-def test_what_a_run_says_is_text(browser: Browser, tmp_path: Path) -> None:
+def test_texts_of_a_run_are_escaped(browser: Browser, tmp_path: Path) -> None:
     evil = "</script><img src=x onerror=alert(1)>"
     run = {"warnings": [evil], "target": {"path": evil}, "statistics": {}}
     path = write_run(tmp_path / "a.replay.parquet", made_run(200, seconds=2), run=run)

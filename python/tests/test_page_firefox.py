@@ -1,4 +1,4 @@
-"""The page in Firefox: what test_page.py tries in full in Chromium, once each."""
+"""The page in Firefox: a short version of test_page.py, which uses Chromium."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def x_range(firefox: Firefox, name: str) -> list[float]:
 
 
 def place(firefox: Firefox, name: str) -> tuple[float, float]:
-    """Scrolls a diagram into view; where its upper left corner is then."""
+    """Scrolls a diagram into view; returns the position of its upper left corner."""
     element = f"document.querySelector(\"[id='figure-{name}'] .plot\")"
     firefox.evaluate(f"{element}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
     x, y = firefox.evaluate(f"(box => [box.x, box.y])({element}.getBoundingClientRect())")
     return x, y
 
 
-def test_it_opens_offline_zooms_tells_values_and_toggles(opened: Firefox) -> None:
+def test_the_page_opens_offline_zooms_shows_values_and_toggles(opened: Firefox) -> None:
     # Firefox does not count the file itself as a request.
     assert [url for url in opened.asked if not url.startswith(("data:", "blob:", "file:"))] == []
     assert opened.errors == []
     figures = opened.evaluate("[...document.querySelectorAll('section figure')].map(each => each.id)")
     assert figures[: len(STORY)] == [f"figure-{name}" for name in STORY]
 
-    # Dragging over one zooms all over time.
+    # Dragging in one zooms all diagrams over time.
     cloud = "latency.realtime"
     before = x_range(opened, cloud)
     x, y = place(opened, cloud)
@@ -55,7 +55,7 @@ def test_it_opens_offline_zooms_tells_values_and_toggles(opened: Firefox) -> Non
     zoomed = x_range(opened, cloud)
     assert before[0] < zoomed[0] < zoomed[1] < before[1]
     assert [x_range(opened, other) for other in STORY[1:]] == [zoomed] * (len(STORY) - 1)
-    # Keys do as well, and set it back.
+    # Keys zoom as well, and reset.
     opened.evaluate(f"document.querySelector(\"[id='figure-{cloud}'] .plot\").focus()")
     opened.press("0")
     assert x_range(opened, cloud) == before
@@ -69,7 +69,7 @@ def test_it_opens_offline_zooms_tells_values_and_toggles(opened: Firefox) -> Non
     tip = opened.evaluate("document.querySelector('#tip').innerText")
     assert "Actual" in tip and "Demand" in tip and "IO/s" in tip
 
-    # A series less in the cloud.
+    # Hide a series of the cloud.
     painted = f"iosonar.figures.get('{cloud}').clouds[0].source.data.image[0].reduce((n, dot) => n + (dot ? 1 : 0), 0)"
     both = opened.evaluate(painted)
     box = f"document.querySelector(\"[id='figure-{cloud}'] input[data-series=Writes]\")"

@@ -1,4 +1,4 @@
-"""Parts that several diagrams share."""
+"""Code shared by several diagrams."""
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from iosonar.figures.model import Unit
 
 
 @pytest.mark.parametrize("least", [0.9999999986030161, 1.0000000014, 9.999999999999e-10, 999.9999999999, 4.99999999])
-def test_an_axis_begins_at_or_below_a_value_beside_a_round_one(least: float) -> None:
+def test_an_axis_begins_at_or_below_a_value_next_to_a_round_one(least: float) -> None:
     axis = log_axis("Spread", Unit.TIMES, least, 2 * least)
     assert axis.low <= least * (1 + 1e-8)
     assert axis.high >= 2 * least

@@ -24,7 +24,7 @@ from iosonar.table import open_requests
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 10**10)), min_size=1, max_size=120))
-def test_bands_are_those_of_sorted_values(tmp_path: Path, values: list[tuple[int, int]]) -> None:
+def test_bands_equal_quantiles_of_sorted_values(tmp_path: Path, values: list[tuple[int, int]]) -> None:
     rows = [run_row(scheduled=second * S, latency=latency) for second, latency in values]
     with open_requests([write_run(tmp_path / "a.parquet", rows)]) as requests:
         table = requests.table
@@ -41,19 +41,19 @@ def test_bands_are_those_of_sorted_values(tmp_path: Path, values: list[tuple[int
                 assert math.isnan(found.quantiles[share][second])
 
 
-def test_a_warm_up_is_cut_off() -> None:
+def test_a_warm_up_is_removed() -> None:
     chance = np.random.default_rng(1)
     rest = chance.normal(1.0, 0.1, 180)
     assert steady_from(np.concatenate([np.linspace(5, 1.5, 20), rest])) in range(15, 30)
     assert steady_from(rest) in range(10)
 
 
-def test_what_goes_on_changing_is_never_steady() -> None:
+def test_a_series_that_keeps_changing_is_never_steady() -> None:
     assert steady_from(np.linspace(1, 10, 100)) is None
     assert steady_from(np.full(5, 1.0)) is None
 
 
-def test_what_changes_later_is_a_drift() -> None:
+def test_a_later_change_is_a_drift() -> None:
     chance = np.random.default_rng(2)
     for n in (20, 180):
         noise = chance.normal(0, 0.3, n)
@@ -75,7 +75,7 @@ def test_phases_are_rarely_a_drift() -> None:
     assert found <= 10
 
 
-def test_gaps_do_not_shift_the_answer() -> None:
+def test_gaps_do_not_shift_the_result() -> None:
     series = np.concatenate([[9.0, np.nan, 8.0, np.nan], np.full(60, 1.0)])
     assert steady_from(series) == 4
 
@@ -114,7 +114,7 @@ def test_a_run_that_slows_down_late_is_not_steady(open_study: OpenStudy) -> None
     )
 
 
-def test_percentiles_by_length_position_and_depth(open_study: OpenStudy) -> None:
+def test_percentiles_by_size_position_and_depth(open_study: OpenStudy) -> None:
     rows = [
         run_row(sectors=sectors, sector=sector, in_flight=depth, latency=ms * MS)
         for sectors, sector, depth, ms in ((8, 0, 1, 1), (256, 1_000_000, 9, 20))
@@ -144,7 +144,7 @@ def test_latency_from_the_scheduled_time(open_study: OpenStudy) -> None:
     assert figure.legend.rows[0].cells == ("–", "–", "–", "10 ms"), "ten are too few for a median"
 
 
-def test_a_percentile_takes_ten_requests_beyond_it(open_study: OpenStudy) -> None:
+def test_a_percentile_needs_ten_slower_requests(open_study: OpenStudy) -> None:
     rows = [run_row(n, scheduled=n * MS, latency=MS) for n in range(999)]
     with open_study(rows) as study:
         figure = build(study, "latency.bands")
@@ -159,14 +159,14 @@ def test_a_percentile_takes_ten_requests_beyond_it(open_study: OpenStudy) -> Non
             assert isinstance(empty, Empty) and "too few" in empty.reason
 
 
-def test_steady_from_the_first_moment_needs_no_line(open_study: OpenStudy) -> None:
+def test_a_run_steady_from_its_start_has_no_rule(open_study: OpenStudy) -> None:
     rows = [run_row(scheduled=n * S // 100, latency=MS + n % 7) for n in range(4000)]
     with open_study(rows) as study:
         figure = build(study, "latency.bands")
     assert not [layer for layer in figure.layers if isinstance(layer, Rule)]
 
 
-def test_the_curve_ends_where_ten_are_slower() -> None:
+def test_the_curve_ends_where_ten_requests_are_slower() -> None:
     values = Distribution(np.arange(1000), np.ones(1000, int), np.arange(1000.0), np.arange(1000.0), 0.0)
     odds, latency = quantile_curve(values)
     assert (odds[0], odds[-1]) == (1.0, pytest.approx(100.0))

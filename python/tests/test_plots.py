@@ -1,4 +1,4 @@
-"""Plots of pages, as Bokeh gets them; what a browser makes of them is tried in test_page.py."""
+"""Plots of pages as passed to Bokeh; test_page.py tests them in a browser."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ def steps(*y: float, filled: bool = False) -> Steps:
     return Steps(Role.READ, "Reads", np.arange(len(y) + 1, dtype=float), np.array(y), filled=filled)
 
 
-def test_a_bin_that_stands_alone_has_its_whole_width() -> None:
+def test_an_isolated_bin_has_its_full_width() -> None:
     x, y = outline(np.arange(5.0), np.array([NAN, 7.0, NAN, 3.0]))
     pieces = [(low, high, value) for low, high, value, end in zip(x, x[1:], y, y[1:], strict=False) if value == end]
     assert pieces == [(1, 2, 7), (3, 4, 3)]
 
 
-def test_an_outline_has_no_more_corners_than_it_needs() -> None:
+def test_an_outline_has_no_unnecessary_corners() -> None:
     x, y = outline(np.arange(8.0), np.array([0.0, 0, 0, 0, 5, 5, 5]))
     assert list(zip(x, y, strict=True)) == [(0, 0), (4, 0), (4, 5), (7, 5)]
 
 
-def test_an_area_for_each_stretch_down_to_the_axis() -> None:
+def test_each_section_has_an_area_down_to_the_axis() -> None:
     xs, ys = areas(*outline(np.arange(5.0), np.array([2.0, NAN, 4.0, 8.0])), 0.7)
     assert [list(x) for x in xs] == [[0, 0, 1, 1], [2, 2, 3, 3, 4, 4]]
     assert [list(y) for y in ys] == [[0.7, 2, 2, 0.7], [0.7, 4, 4, 8, 8, 0.7]]
 
 
 @pytest.mark.parametrize("filled", [False, True])
-def test_on_a_log_axis_zeros_go_below_the_frame_and_gaps_stay(filled: bool) -> None:
+def test_on_a_log_axis_zeros_are_below_the_frame_and_gaps_remain(filled: bool) -> None:
     plot = drawn(steps(0, 5, NAN, 2, filled=filled))
     line = plot.select_one({"name": "a:0.0"}).data_source.data
     y = line["y"]

@@ -1,4 +1,4 @@
-"""Position over time: every request at its place, exact to the last sector, each device on a scale of its own."""
+"""Position over time: every request at its exact sector, each device with its own scale."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from iosonar.report.selection import Selection
 from iosonar.table import open_requests
 
 LAST = (2**63 - 1) // 512 - 1
-"""No file has a higher sector."""
+"""The highest sector of a file."""
 
 
 def build(study: Study, name: str) -> Figure | Empty:
@@ -31,7 +31,7 @@ def load(folder: Path, rows: list[dict[str, object]], **footer: object) -> Path:
     return write_load(folder / "made.load.parquet", rows, **footer)
 
 
-def test_each_request_is_at_its_time_and_place(open_study: OpenStudy) -> None:
+def test_each_request_is_at_its_time_and_position(open_study: OpenStudy) -> None:
     rows = [
         run_row(0, scheduled=0, delay=S, sector=0),
         run_row(1, scheduled=2 * S, sector=2048, op="write", sectors=64),
@@ -68,7 +68,7 @@ def test_a_load_is_drawn_by_its_scheduled_times(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sectors", [(0, 2**63 - 1), (2**63 - 1000, 2**63 - 1), (2**53 + 1, 2**53 + 3), (7, 7)])
-def test_sectors_are_taken_away_as_whole_numbers(sectors: tuple[int, int]) -> None:
+def test_sectors_are_subtracted_as_integers(sectors: tuple[int, int]) -> None:
     table = ibis.memtable(pa.table({"device": [0, 0], "sector": list(sectors), "sectors": [1, 1]}))
     (extent,) = extents(placed(table))
     assert (extent.low, extent.high) == sectors
@@ -90,7 +90,7 @@ def test_any_sector_and_any_span(tmp_path: Path, sectors: tuple[int, int]) -> No
         assert rows[0] < cloud.up / 10 and rows[1] > 0.9 * cloud.up, "told apart, whatever they have in common"
 
 
-def test_devices_lie_above_one_another(tmp_path: Path) -> None:
+def test_devices_are_above_each_other(tmp_path: Path) -> None:
     rows = [load_row(n * MS, sector=sector) | {"device": n % 2} for n, sector in enumerate([0, 0, 2**41, 800])]
     path = load(tmp_path, rows, devices=[{"name": "sda"}, {"name": "a-very-long-name"}])
     with open_requests([path]) as requests:
@@ -100,11 +100,11 @@ def test_devices_lie_above_one_another(tmp_path: Path) -> None:
     assert [text for _, text in figure.y.named] == ["0 B", "a-very-lo…", "400 KiB", "0 B", "sda", "1 PiB"]
     found = {(row["scheduled_time_s"], row["position_on_each_device_devices"]) for row in numbers(figure).to_pylist()}
     at = [height for _, height in sorted(found)]
-    # In the order of their times: the first device above, each from its own lowest place to its own highest.
+    # By time; the first device is at the top, each from its lowest to its highest position.
     assert at == pytest.approx([1, 0, 1.82, 0.82], abs=0.02)
 
 
-def test_many_devices_are_the_busiest_ones(tmp_path: Path) -> None:
+def test_of_many_devices_the_busiest_are_drawn(tmp_path: Path) -> None:
     rows = [load_row(n * MS, sector=n) | {"device": n % 20} for n in range(205)]
     with open_requests([load(tmp_path, rows, devices=[{"name": f"d{n}"} for n in range(20)])]) as requests:
         figure = build(Study(requests, Options()), "position.setpoint")
@@ -113,7 +113,7 @@ def test_many_devices_are_the_busiest_ones(tmp_path: Path) -> None:
     assert figure.of.endswith("the 12 busiest of 20 devices, without 80 requests of the others")
 
 
-def test_nothing_with_a_position_is_named(open_study: OpenStudy) -> None:
+def test_a_run_without_positions_is_listed_as_empty(open_study: OpenStudy) -> None:
     with open_study([run_row(op="flush", sectors=0)]) as study:
         assert build(study, "position.realtime") == Empty("position.realtime", "no request has a position")
 

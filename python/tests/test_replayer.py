@@ -12,7 +12,7 @@ from iosonar.figures.size import Size
 
 
 class TwoSlices(Size):
-    """Of a picture that has no room for more."""
+    """A picture with room for two slices."""
 
     @property
     def slices(self) -> int:
@@ -50,18 +50,18 @@ for row, unseen_us in zip(ROWS, (1, 3, 0, 6), strict=True):
         ("answer_wait_cumul", [0, 0, 4e-3, 5e-3]),
     ],
 )
-def test_what_the_replayer_noted(open_study: OpenStudy, name: str, expected: list[float]) -> None:
+def test_values_of_the_replayer(open_study: OpenStudy, name: str, expected: list[float]) -> None:
     with open_study(pa.Table.from_pylist(ROWS, schema=VERBOSE)) as study:
         figure = build(study, name)
     line = next(layer for layer in figure.layers if isinstance(layer, Steps) and layer.role is Role.ALL)
     assert line.y.tolist() == pytest.approx(expected)
     assert figure.y.high > max(expected)
-    # What is zero lies at the lower end of a logarithmic axis.
+    # Zeros are at the lower end of a logarithmic axis.
     assert figure.y.low <= min(value for value in expected if value > 0 or figure.y.scale is Scale.LINEAR)
 
 
 @pytest.mark.parametrize("name", ["submit_lag", "answer_lag", "input_wait", "answer_wait"])
-def test_peaks_do_not_bury_the_mean(open_study: OpenStudy, name: str) -> None:
+def test_peaks_do_not_hide_the_mean(open_study: OpenStudy, name: str) -> None:
     # A thousand waits of some µs, and one of a second.
     rows = []
     for n in range(1000):
@@ -84,7 +84,7 @@ def test_peaks_do_not_bury_the_mean(open_study: OpenStudy, name: str) -> None:
     assert [row.cells for row in figure.legend.rows] == [("1 ms", "5 µs"), ("", "", "1 s")]
 
 
-def test_what_nobody_waited_for_is_named_not_drawn(open_study: OpenStudy) -> None:
+def test_waits_that_are_all_zero_are_listed_not_drawn(open_study: OpenStudy) -> None:
     with open_study(pa.Table.from_pylist(ROWS[:1], schema=VERBOSE)) as study:
         found = {diagram.name: diagram.build(study) for diagram in CATALOGUE if diagram.group is Group.VERBOSE}
     assert found["input_wait"] == Empty("input_wait", "no request waited for the load to be read")
@@ -96,15 +96,15 @@ def test_what_nobody_waited_for_is_named_not_drawn(open_study: OpenStudy) -> Non
     assert found["pushback_level"] == Empty("pushback_level", "no request waited to be issued")
 
 
-def test_without_verbose_it_says_so(open_study: OpenStudy) -> None:
+def test_without_verbose_the_reason_is_listed(open_study: OpenStudy) -> None:
     with open_study([run_row()]) as study:
         found = {diagram.name: diagram.build(study) for diagram in CATALOGUE if diagram.group is Group.VERBOSE}
     assert isinstance(found["submit_lag"], Empty)
     assert "--verbose" in found["submit_lag"].reason
 
 
-def test_the_average_is_that_of_the_requests_in_few_slices(open_study: OpenStudy) -> None:
-    # Three requests in two slices: the mean of the slices' means would be another.
+def test_the_average_is_that_of_requests_not_of_slices(open_study: OpenStudy) -> None:
+    # Three requests in two slices: the mean of the slices' means differs.
     with open_study(pa.Table.from_pylist(ROWS[:3], schema=VERBOSE), Options(size=TwoSlices())) as study:
         figure = build(study, "submit_level")
     line = next(layer for layer in figure.layers if isinstance(layer, Steps) and layer.role is Role.ALL)

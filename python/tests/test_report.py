@@ -48,23 +48,23 @@ def test_svg_in_another_theme_and_size(run: Path, tmp_path: Path) -> None:
     assert "Latency over issue time" in text and "#0f1318" in text
 
 
-def test_an_unknown_diagram_is_answered_with_near_ones(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_diagram_suggests_similar_ones(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(run, "--only", "latency.realtim") == 2
     assert "did you mean latency.realtime" in capsys.readouterr().err
 
 
-def test_empty_diagrams_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_empty_diagrams_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_run(tmp_path / "a.replay.parquet", [run_row(latency=None), run_row(scheduled=MS, latency=None)])
     assert report(path, "--out", tmp_path, "--only", "latency.realtime") == 0
     assert capsys.readouterr().err == "latency.realtime not drawn: no latencies in the file\n"
 
 
 @pytest.mark.parametrize("rows", [[], [run_row()], [run_row(issued_ns=None, completed_ns=None, outcome="dropped")]])
-def test_next_to_nothing_is_no_error(tmp_path: Path, rows: list[dict[str, object]]) -> None:
+def test_a_nearly_empty_run_is_no_error(tmp_path: Path, rows: list[dict[str, object]]) -> None:
     assert report(write_run(tmp_path / "a.replay.parquet", rows), "--out", tmp_path) == 0
 
 
-def test_the_other_half_must_speak_the_same_version(
+def test_the_other_half_must_have_the_same_schema_version(
     run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("IOSONAR_SCHEMA_VERSION", "3")
@@ -72,12 +72,12 @@ def test_the_other_half_must_speak_the_same_version(
     assert "uses schema version 3" in capsys.readouterr().err
 
 
-def test_a_folder_that_can_not_be_written_is_an_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_cannot_be_written_is_an_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(run, "--out", "/proc/none") == 1
     assert capsys.readouterr().err.startswith("iosonar report: ")
 
 
-def test_nothing_is_counted_twice_or_mixed(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_copies_and_mixtures_are_refused(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(run, run, "--out", tmp_path) != 0
     assert "is named twice" in capsys.readouterr().err
     load = write_load(tmp_path / "a.load.parquet", [load_row(5)])
@@ -101,7 +101,7 @@ def test_nothing_is_counted_twice_or_mixed(run: Path, tmp_path: Path, capsys: py
         (("--engine", "abacus"), "unknown engine"),
     ],
 )
-def test_a_wrong_command_line_is_named(
+def test_a_wrong_command_line_is_explained(
     run: Path, tmp_path: Path, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert report(run, "--out", tmp_path, *words) == 2

@@ -19,7 +19,7 @@ from iosonar.table import open_requests
 
 
 def lru_distances(pages: list[int]) -> list[float]:
-    """The slow, obvious stack."""
+    """Reuse distances by an LRU stack."""
     stack: list[int] = []
     found = []
     for page in pages:
@@ -32,7 +32,7 @@ def lru_distances(pages: list[int]) -> list[float]:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(0, 12), max_size=60))
-def test_distances_are_those_of_a_stack(pages: list[int]) -> None:
+def test_distances_equal_those_of_an_lru_stack(pages: list[int]) -> None:
     assert stack_distances(np.array(pages, np.int64)).tolist() == lru_distances(pages)
 
 
@@ -49,7 +49,7 @@ def test_every_page_of_a_request_is_accessed(tmp_path: Path) -> None:
     assert error.tolist() == [0, 0, 0]
 
 
-def test_a_sample_answers_like_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_gives_nearly_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = np.random.default_rng(3)
     pages = np.minimum(chance.zipf(1.3, 60_000), 20_000) * 37 % 20_011
     rows = [load_row(number, sector=8 * int(page)) for number, page in enumerate(pages)]
@@ -68,7 +68,7 @@ def test_a_sample_answers_like_the_whole(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_diagrams(tmp_path: Path) -> None:
-    # 1024 pages, twice in the same order: each comes again after 1023 others.
+    # 1024 pages, twice in the same order: each is accessed again after 1023 others.
     rows = [load_row(number, sector=8 * (number % 1024)) for number in range(2048)]
     with open_requests([write_load(tmp_path / "a.load.parquet", rows)]) as requests:
         study = Study(requests, Options())
@@ -84,6 +84,6 @@ def test_the_diagrams(tmp_path: Path) -> None:
     assert answer(found).startswith("Hit ratio of an LRU cache: 0 % with 1 MiB")
 
 
-def test_nothing_is_accessed(tmp_path: Path) -> None:
+def test_without_accesses_the_diagrams_are_empty(tmp_path: Path) -> None:
     with open_requests([write_load(tmp_path / "a.load.parquet", [load_row(op="flush", sectors=0)])]) as requests:
         assert reuse(requests.table) is None

@@ -1,4 +1,4 @@
-"""What the page of a run or a load says, before its diagrams."""
+"""The summary on the page of a run or a load."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tile(of: Summary, label: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("run", [MISSED, {"fake": "FAKE RESULT: nothing was read"}])
-def test_a_run_that_missed_its_times_shows_no_success_on_them(open_study: OpenStudy, run: dict[str, Any]) -> None:
+def test_an_unfaithful_run_shows_no_success_on_times(open_study: OpenStudy, run: dict[str, Any]) -> None:
     with open_study(ROWS, run=run) as study:
         shown = summary(study)
         sonar = next(diagram for diagram in CATALOGUE if diagram.name == "latency.realtime").build(study)
@@ -41,7 +41,7 @@ def test_a_run_that_missed_its_times_shows_no_success_on_them(open_study: OpenSt
         "No latency above 5 s; the maximum is 1 ms",
         "No delay above 10 s; the maximum is 0 s",
     ]
-    # What has nothing to do with times holds all the same.
+    # Checks independent of times still hold.
     assert "No request failed" in [banner.text for banner in shown.checks if banner.severity is Severity.GOOD]
     assert not any("above" in banner.text for banner in shown.checks)
     assert not any(banner.severity is Severity.GOOD for banner in shown.banners if "faithful" not in banner.head)
@@ -73,7 +73,9 @@ def test_a_faithful_run_has_a_verdict(open_study: OpenStudy) -> None:
         ),
     ],
 )
-def test_no_run_is_good_that_was_not_steady(open_study: OpenStudy, slow: tuple[int, int], head: str, text: str) -> None:
+def test_a_run_that_was_not_steady_is_not_called_good(
+    open_study: OpenStudy, slow: tuple[int, int], head: str, text: str
+) -> None:
     rows = [
         run_row(n, scheduled=n * 10 * MS, latency=MS * (50 if slow[0] * 100 <= n < slow[1] * 100 else 1))
         for n in range(2000)
@@ -92,14 +94,14 @@ def test_the_page_of_a_load_shows_demand_once(tmp_path: Path) -> None:
         alone = run_page(study, Selection(only=("overview",)).choose(CATALOGUE, requests))
     names = {section.id: [figure.name for figure in section.figures] for section in page.sections}
     assert names["story"] == ["position.setpoint", "thrp.setpoint"] and names["throughput"] == ["thrs.setpoint"]
-    # Who asks for them has them.
+    # With --only they are drawn.
     assert [figure.name for section in alone.sections for figure in section.figures] == [
         "overview.thrp",
         "overview.thrs",
     ]
 
 
-def test_not_faithful_is_said_once(open_study: OpenStudy) -> None:
+def test_not_faithful_is_stated_once(open_study: OpenStudy) -> None:
     with open_study(ROWS, run=MISSED) as study:
         assert [banner.head for banner in summary(study).banners] == ["Replay NOT faithful, no verdict on the device:"]
     with open_study([*ROWS, run_row(outcome="error", errno=5)], run=MISSED) as study:
@@ -109,7 +111,7 @@ def test_not_faithful_is_said_once(open_study: OpenStudy) -> None:
         assert summary(study).banners[-1].text == "The disk was busy; `iosonar x` shows why."
 
 
-def test_of_a_load_nothing_is_said_that_only_a_replay_has(tmp_path: Path) -> None:
+def test_the_page_of_a_load_has_nothing_of_a_replay(tmp_path: Path) -> None:
     rows = [load_row(n * MS) | {"latency_ns": 2 * MS} for n in range(101)]
     import pyarrow as pa
     from factory import LOAD_SCHEMA
@@ -128,7 +130,7 @@ def test_of_a_load_nothing_is_said_that_only_a_replay_has(tmp_path: Path) -> Non
     assert shown.lead[0] == "A load of 101 requests over 100 ms."
 
 
-def test_shares_of_operations_count_all_of_them(open_study: OpenStudy) -> None:
+def test_shares_of_operations_include_all_requests(open_study: OpenStudy) -> None:
     rows = [
         run_row(),
         run_row(op="write"),
@@ -140,8 +142,8 @@ def test_shares_of_operations_count_all_of_them(open_study: OpenStudy) -> None:
         assert tile(summary(study), "Requests") == ("5", "20.0 % reads, 60.0 % writes, 20.0 % others")
 
 
-def test_throughput_is_what_the_replay_itself_states(open_study: OpenStudy) -> None:
-    # 2001 answers in 2.001 s, the last of them an error that moved nothing.
+def test_throughput_equals_that_of_the_replay(open_study: OpenStudy) -> None:
+    # 2001 completions in 2.001 s, the last an error without data.
     rows = [run_row(n, scheduled=n * MS, latency=MS) for n in range(2000)]
     rows.append(run_row(2000, scheduled=2 * S, latency=MS, outcome="error", errno=5, bytes_done=0))
     with open_study(rows) as study:
@@ -150,7 +152,7 @@ def test_throughput_is_what_the_replay_itself_states(open_study: OpenStudy) -> N
     assert tile(shown, "Data") == ("4.09 MB/s", "8.19 MB in total")
 
 
-def test_a_share_does_not_reach_what_it_misses(open_study: OpenStudy) -> None:
+def test_a_share_does_not_reach_a_threshold_that_it_misses(open_study: OpenStudy) -> None:
     rows = [run_row(n, delay=(1 if n % 10_000 < 9499 else 60) * US) for n in range(10_000)]
     with open_study(rows, run={"statistics": {}}) as study:
         shown = summary(study)
@@ -158,7 +160,7 @@ def test_a_share_does_not_reach_what_it_misses(open_study: OpenStudy) -> None:
     assert shown.checks[0].text.startswith("94.9 % of the 10,000 requests that were not held back")
 
 
-def test_an_older_footer_does_not_say_of_how_many_requests(open_study: OpenStudy) -> None:
+def test_an_older_footer_lacks_the_number_of_requests(open_study: OpenStudy) -> None:
     rows = [run_row(n, scheduled=n * MS, delay_reason="depth" if n % 4 == 0 else None) for n in range(2000)]
     with open_study(rows, run={"statistics": STATISTICS}) as study:
         texts = [banner.text for banner in summary(study).checks]
@@ -170,13 +172,13 @@ def test_one_request_is_too_short_to_be_steady(open_study: OpenStudy) -> None:
         assert "Too short to tell whether latency was steady" in [banner.text for banner in summary(study).checks]
 
 
-def test_prose_is_safe_and_keeps_units_with_their_numbers() -> None:
+def test_prose_is_escaped_and_keeps_units_with_numbers() -> None:
     assert prose("<b> `rm x` & 5 ms, 95 % of 3 more") == (
         "&lt;b&gt; <code>rm x</code> &amp; 5\u00a0ms, 95\u00a0% of 3 more"
     )
 
 
-def test_a_fake_result_is_said_once(open_study: OpenStudy) -> None:
+def test_a_fake_result_is_stated_once(open_study: OpenStudy) -> None:
     with open_study(
         ROWS, run={"fake": "FAKE RESULT: nothing was read", "target": {"path": "none", "kind": "none"}}
     ) as study:
@@ -185,7 +187,7 @@ def test_a_fake_result_is_said_once(open_study: OpenStudy) -> None:
     assert shown.lead[0] == "200 requests were replayed: 199 ms of load took 200 ms."
 
 
-def test_many_long_names_leave_room_for_what_happened(tmp_path: Path) -> None:
+def test_many_long_names_are_abbreviated(tmp_path: Path) -> None:
     paths = [
         write_run(tmp_path / f"{n}{'-long' * 10}.replay.parquet", ROWS[: 10 + n], run={"started_unix_ns": n + 1})
         for n in range(9)
@@ -204,7 +206,7 @@ def test_many_long_names_leave_room_for_what_happened(tmp_path: Path) -> None:
         (2.5, "The load spans 2.5 times the target's size and wraps around"),
     ],
 )
-def test_how_far_a_load_reaches(open_study: OpenStudy, factor: float, text: str) -> None:
+def test_the_extent_of_a_load(open_study: OpenStudy, factor: float, text: str) -> None:
     with open_study(ROWS, run={"statistics": STATISTICS | {"wrap_factor": factor}}) as study:
         assert text in [banner.text for banner in summary(study).checks]
 

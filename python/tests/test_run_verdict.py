@@ -58,7 +58,7 @@ def test_each_verdict(
     assert others == ([] if grade == "good" else [part])
 
 
-def test_what_nobody_counted_has_no_grade(open_study: OpenStudy) -> None:
+def test_an_unknown_value_has_no_grade(open_study: OpenStudy) -> None:
     with open_study(GOOD) as study:
         assert verdict_of(study)["zero_reads"] == {"grade": None, "requests": None}
     with open_study(GOOD, run={"statistics": STATISTICS | {"zero_reads": 0}}) as study:
@@ -76,7 +76,7 @@ def test_without_a_target_nothing_wraps_around(open_study: OpenStudy, run: dict[
         assert not [note for note in common_notes(study) if note.kind is NoteKind.WRAP]
 
 
-def test_numbers_have_their_words(open_study: OpenStudy) -> None:
+def test_numbers_agree_with_their_nouns(open_study: OpenStudy) -> None:
     assert counted(1, "skipped") == "1 request was skipped"
     assert counted(2000, "dropped") == "2,000 requests were dropped"
     assert counted(1, "failed") == "1 request failed"
@@ -84,7 +84,7 @@ def test_numbers_have_their_words(open_study: OpenStudy) -> None:
         assert verdict_of(study)["reasons"][0].startswith("25.0 % of the reads returned only zeros")
 
 
-def test_a_run_that_was_not_faithful_says_what_to_try(open_study: OpenStudy) -> None:
+def test_a_run_that_was_not_faithful_names_remedies(open_study: OpenStudy) -> None:
     remedies = [
         {"try": "--isolate=priority", "costs": "other programs wait meanwhile"},
         {"try": "--wait hybrid", "costs": "a little"},
@@ -99,7 +99,7 @@ def test_a_run_that_was_not_faithful_says_what_to_try(open_study: OpenStudy) -> 
         assert verdict_of(study)["reasons"][0].endswith("needed")
 
 
-def test_as_bad_as_this_or_worse() -> None:
+def test_fail_on_includes_worse_grades() -> None:
     assert fails({"grade": Grade.BAD}, Grade.WARNING)
     assert fails({"grade": Grade.WARNING}, Grade.WARNING)
     assert not fails({"grade": Grade.WARNING}, Grade.BAD)

@@ -49,7 +49,7 @@ def test_the_sonar_diagram(open_study: OpenStudy) -> None:
     assert figure.y.low <= 1e-3 and figure.y.high >= 4e-3
 
 
-def test_a_failed_verdict_marks_the_first_offender(open_study: OpenStudy) -> None:
+def test_a_failed_verdict_marks_the_first_violation(open_study: OpenStudy) -> None:
     rows = [*ROWS, run_row(5, scheduled=5 * S, latency=6 * S), run_row(6, scheduled=6 * S, latency=7 * S)]
     with open_study(rows) as study:
         figure = build(study, "latency.realtime")
@@ -58,13 +58,13 @@ def test_a_failed_verdict_marks_the_first_offender(open_study: OpenStudy) -> Non
     assert [(rule.direction, rule.at) for rule in rules] == [(Direction.HORIZONTAL, 5), (Direction.VERTICAL, 5)]
 
 
-def test_delays_have_a_limit_of_their_own(open_study: OpenStudy) -> None:
+def test_delays_have_a_separate_limit(open_study: OpenStudy) -> None:
     with open_study([*ROWS, run_row(5, scheduled=5 * S, delay=6 * S)]) as study:
         figure = build(study, "delay.setpoint")
     assert notes(figure, NoteKind.VERDICT) == [("Passed: no delay above 10 s (max 6 s)", Severity.GOOD)]
 
 
-def test_a_run_without_latencies_is_named(open_study: OpenStudy) -> None:
+def test_a_run_without_latencies_is_listed_as_empty(open_study: OpenStudy) -> None:
     with open_study([run_row(latency=None)]) as study:
         empty = next(diagram for diagram in CATALOGUE if diagram.name == "latency.realtime").build(study)
     assert empty == Empty("latency.realtime", "no latencies in the file")
@@ -77,7 +77,7 @@ def test_fidelity_comes_first(open_study: OpenStudy) -> None:
     assert first.text == "Replay faithful: 97.5 % within 10 µs, 99.4 % within 50 µs (p99 21 µs)"
 
 
-def test_a_run_that_missed_its_times_is_no_verdict(open_study: OpenStudy) -> None:
+def test_an_unfaithful_run_has_no_verdict(open_study: OpenStudy) -> None:
     late = STATISTICS | {"within_pct": {"10": 3.0, "50": 21.0, "100": 40.0}}
     with open_study(ROWS, run={"statistics": late}) as study:
         first = build(study, "latency.realtime").notes[0]
@@ -86,7 +86,7 @@ def test_a_run_that_missed_its_times_is_no_verdict(open_study: OpenStudy) -> Non
     assert "21.0 % within 50 µs, 95 % needed" in first.text
 
 
-def test_what_a_run_does_not_say_its_delays_do(open_study: OpenStudy) -> None:
+def test_without_statistics_fidelity_comes_from_delays(open_study: OpenStudy) -> None:
     older = STATISTICS | {"within_pct": {"10": 97.5, "100": 99.7}}
     with open_study([run_row(delay=30_000)], run={"statistics": older}) as study:
         first = build(study, "latency.realtime").notes[0]
@@ -94,7 +94,7 @@ def test_what_a_run_does_not_say_its_delays_do(open_study: OpenStudy) -> None:
 
 
 @pytest.mark.parametrize(("faithful", "severity"), [(True, Severity.GOOD), (False, Severity.BAD)])
-def test_a_runs_own_verdict_counts_more_than_its_delay(
+def test_the_runs_own_verdict_takes_precedence_over_its_delays(
     open_study: OpenStudy, faithful: bool, severity: Severity
 ) -> None:
     own = {"requests": 9, "within_pct": {"10": 90.0, "50": 96.0, "100": 97.0}, "delay_us": {"p99": 120.0}}
@@ -107,7 +107,7 @@ def test_a_runs_own_verdict_counts_more_than_its_delay(
     assert (summary.banners[0].severity, summary.banners[0].text) == (severity, "So it was.")
 
 
-def test_a_run_that_the_device_alone_made_late_is_faithful(open_study: OpenStudy) -> None:
+def test_a_run_delayed_only_by_the_device_is_faithful(open_study: OpenStudy) -> None:
     own = {"requests": 0, "within_pct": None, "delay_us": None}
     verdict = {"faithful": True, "sentence": "This replay was faithful.", "own": own}
     with open_study(ROWS, run={"statistics": STATISTICS | {"verdict": verdict}}) as study:
@@ -146,7 +146,7 @@ def test_the_overview_has_demand_and_actual(open_study: OpenStudy) -> None:
     assert severity is Severity.WARNING and "1 min 18 s for 39 s" in text
 
 
-def test_a_histogram_names_all_its_lines(open_study: OpenStudy) -> None:
+def test_a_histogram_has_a_legend_row_for_each_line(open_study: OpenStudy) -> None:
     rows = [run_row(0, latency=MS), run_row(1, latency=3 * MS, op="write")]
     with open_study(rows) as study:
         figure = build(study, "latency.bins")

@@ -1,4 +1,4 @@
-"""Spark gives the same answers as the embedded engine: every diagram of two runs, on a cluster that the test starts."""
+"""Spark computes the same results as the embedded engine: every diagram of two runs, on a cluster of the test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from iosonar.table.engine import EngineKind, EngineOptions, parse_engine
 
 pytestmark = [
     pytest.mark.spark,
-    # PySpark leaves closing its sockets to the collector.
+    # PySpark's sockets are closed by the garbage collector.
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
@@ -59,7 +59,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @contextmanager
 def started(folder: Path, what: str, *words: object) -> Iterator[Path]:
-    """A part of the cluster while it runs; the file that it tells what it does."""
+    """Runs a part of the cluster; yields its log."""
     import pyspark
 
     folder.mkdir()
@@ -84,7 +84,7 @@ def wait_for(log: Path, text: str, times: int) -> None:
 
 
 def made(folder: Path, name: str, seed: int, rows: int) -> Path:
-    """A run with everything that rows may hold, in the order of completion."""
+    """A run with all kinds of values, in order of completion."""
     chance = np.random.default_rng(seed)
     scheduled = np.sort(chance.integers(0, 40_000_000_000, rows))
     issued = scheduled + chance.lognormal(8, 2, rows).astype(np.int64)
@@ -103,7 +103,7 @@ def made(folder: Path, name: str, seed: int, rows: int) -> Path:
         "issued_ns": pa.array(issued, mask=never),
         "completed_ns": pa.array(completed, mask=never),
         "bytes_done": np.zeros(rows, np.int64),
-        # The first run was counted by its replayer, the second was not.
+        # Only the first run has recorded depths.
         "in_flight": pa.array(chance.integers(1, 30, rows).astype(np.int32), mask=never | (seed > 1)),
         "waiting": pa.array(chance.integers(0, 9, rows).astype(np.int32), mask=never),
         "pushed_back": chance.random(rows) < 0.1,
@@ -141,7 +141,7 @@ def test_every_diagram_is_the_same_on_a_cluster(cluster: str, tmp_path: Path) ->
 
 
 def same(found: Any, expected: Any, where: str) -> None:
-    """Equal all the way down; numbers but for the order in which they were added, cells of clouds in any order."""
+    """Asserts deep equality; sums may differ by the order of addition, cells of clouds may be in any order."""
     assert type(found) is type(expected), where
     if isinstance(expected, CloudPart):
         assert (found.role, found.label) == (expected.role, expected.label), where
@@ -165,7 +165,7 @@ def same(found: Any, expected: Any, where: str) -> None:
         assert found == expected, where
 
 
-def test_a_cluster_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_cluster_is_reported(tmp_path: Path) -> None:
     path = made(tmp_path, "a", 1, 10)
     options = EngineOptions(kind=EngineKind.SPARK, url="nonsense://there")
     with pytest.raises(UserError, match="nonsense://there"), open_requests([path], options):

@@ -29,7 +29,7 @@ def run(tmp_path: Path) -> Path:
     return write_run(tmp_path / "a.replay.parquet", ROWS)
 
 
-def test_a_table_for_people(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_printed_table(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sql(run, "SELECT op, count(*) AS n FROM requests GROUP BY op ORDER BY op") == 0
     assert capsys.readouterr().out == "op     n\n─────  ─\nread   2\nwrite  1\n"
 
@@ -71,7 +71,7 @@ def test_several_files_and_formats(run: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_long_tables_are_cut_and_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_tables_are_truncated_with_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_run(tmp_path / "a.parquet", [run_row(n) for n in range(300)])
     assert sql(path, "SELECT request FROM requests") == 0
     lines = capsys.readouterr().out.splitlines()
@@ -89,24 +89,24 @@ def test_long_tables_are_cut_and_say_so(tmp_path: Path, capsys: pytest.CaptureFi
         (2, "DROP TABLE requests", "one read-only query"),
         (2, "UPDATE EXTENSIONS", "one read-only query"),
         (2, "SELECT 1; SELECT 2", "one read-only query"),
-        # These can be understood: it is a value that they fail on.
+        # Valid queries that fail on a value.
         (1, "SELECT error('no way')", "no way"),
         (1, "SELECT op::INT FROM requests", "Could not convert"),
     ],
 )
-def test_bad_questions(run: Path, code: int, query: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_queries(run: Path, code: int, query: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert sql(run, query) == code
     err = capsys.readouterr().err
     assert said in err and "cannot read" not in err
 
 
-def test_a_question_that_is_no_text_is_a_wrong_command_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_query_that_is_not_utf_8_is_a_wrong_command_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sql(run, "SELECT '\udcff'") == 2
     assert capsys.readouterr().err == "iosonar sql: the query is not UTF-8: SELECT '\\xff'\n"
 
 
 @pytest.mark.parametrize("format_", ["csv", "json", "parquet"])
-def test_what_is_said_of_an_answer_names_no_statement_of_ours(
+def test_errors_do_not_show_internal_statements(
     run: Path, tmp_path: Path, format_: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert sql(run, "SELECT op::INT FROM requests", "--out", tmp_path / f"o.{format_}") == 1
@@ -114,14 +114,14 @@ def test_what_is_said_of_an_answer_names_no_statement_of_ours(
     assert "Could not convert" in err and "COPY" not in err and "/proc/" not in err and err.count("\n") == 1
 
 
-def test_json_has_null_for_what_is_no_number_in_it(run: Path, tmp_path: Path) -> None:
+def test_json_has_null_for_nan_and_infinity(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "o.json"
     query = """SELECT 'nan'::DOUBLE AS a, 'inf'::FLOAT AS "b""c", 1.5::DOUBLE AS d, '-inf'::DOUBLE AS e, 1 AS f"""
     assert sql(run, query, "--out", out) == 0
     assert json.loads(out.read_text()) == [{"a": None, 'b"c': None, "d": 1.5, "e": None, "f": 1}]
 
 
-def test_a_limit_of_the_size_of_files_is_told_as_one(run: Path, tmp_path: Path) -> None:
+def test_a_file_size_limit_is_reported(run: Path, tmp_path: Path) -> None:
     program = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16,) * 2)\n"
     program += "from iosonar.cli.sql import main; main()"
     for format_ in ("csv", "json", "parquet"):
@@ -133,15 +133,13 @@ def test_a_limit_of_the_size_of_files_is_told_as_one(run: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("size", ["999999999T", "9" * 5000 + "G"])
-def test_more_memory_than_can_be_is_a_wrong_command_line(
-    run: Path, size: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_impossible_memory_is_a_wrong_command_line(run: Path, size: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert sql(run, "SELECT 1", "--memory", size) == 2
     assert "maximum is 1024 TiB" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("csv", "n\n3\n"), ("json", '[\n\t{"n":3}\n]\n')])
-def test_a_file_is_appended_to(run: Path, tmp_path: Path, kind: str, expected: str) -> None:
+def test_standard_output_may_be_appended_to_a_file(run: Path, tmp_path: Path, kind: str, expected: str) -> None:
     out = tmp_path / "out"
     out.write_text("before\n")
     program = "import sys; from iosonar.cli.sql import main; main()"
@@ -152,7 +150,7 @@ def test_a_file_is_appended_to(run: Path, tmp_path: Path, kind: str, expected: s
     assert out.read_text() == "before\n" + expected * 2
 
 
-def test_whoever_reads_may_have_had_enough(run: Path) -> None:
+def test_a_reader_may_close_the_pipe_early(run: Path) -> None:
     program = "from iosonar.cli.sql import main; main()"
     words = [str(run), "SELECT range FROM range(10_000_000)", "--format", "csv"]
     reader = subprocess.Popen([sys.executable, "-c", program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -164,7 +162,9 @@ def test_whoever_reads_may_have_had_enough(run: Path) -> None:
     reader.stderr.close()
 
 
-def test_where_it_can_not_be_written_is_said(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_output_that_cannot_be_written_is_reported(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in ("x.csv", "x.parquet", "x"):
         assert sql(run, "SELECT 1", "--out", f"/proc/{name}") == 1
         assert f"cannot write /proc/{name}: " in capsys.readouterr().err
@@ -185,7 +185,7 @@ def test_parquet_needs_a_file(run: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "--out FILE" in capsys.readouterr().err
 
 
-def test_not_held_back_is_what_the_replay_itself_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_not_held_back_equals_the_count_of_the_replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [
         run_row(),
         run_row(delay_reason="input"),
@@ -196,7 +196,7 @@ def test_not_held_back_is_what_the_replay_itself_counts(tmp_path: Path, capsys: 
         run_row(issued_ns=None, completed_ns=None, outcome="dropped"),
     ]
     path = write_run(tmp_path / "a.replay.parquet", rows)
-    # As docs/schema.md has it.
+    # By the definition in docs/schema.md.
     documented = "issued_ns IS NOT NULL AND NOT pushed_back AND delay_reason IN ('none', 'input', 'completion_log')"
     query = f"SELECT count(*) FILTER (not_held_back) AS a, count(*) FILTER ({documented}) AS b FROM requests"
     assert sql(path, query, "--format", "json") == 0
@@ -235,7 +235,7 @@ ATTEMPTS = [
 
 
 @pytest.mark.parametrize("query", ATTEMPTS)
-def test_a_question_changes_nothing_and_reads_nothing_else(
+def test_a_query_changes_nothing_and_reads_no_other_files(
     run: Path, tmp_path: Path, query: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = write_run(tmp_path / "other.parquet", ROWS)
@@ -246,16 +246,18 @@ def test_a_question_changes_nothing_and_reads_nothing_else(
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_what_is_locked_leaves_room_to_compute(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_locked_engine_can_spill(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_run(tmp_path / "a.parquet", ROWS)
-    # More than fits into so little memory.
+    # More than fits into the memory.
     query = "SELECT count(*) AS n FROM (SELECT range, hash(range) AS h FROM range(6_000_000) ORDER BY h)"
     spilling = f"SELECT max(h) > 0 AS n FROM ({query.split('(', 2)[2].rsplit(')', 1)[0]} LIMIT 5_000_000)"
     assert sql(path, spilling, "--memory", "64MiB", "--format", "csv") == 0
     assert capsys.readouterr().out == "n\ntrue\n"
 
 
-def test_nothing_is_overwritten_unasked(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_existing_file_is_replaced_only_with_overwrite(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     measured = run.read_bytes()
     link, hard = tmp_path / "link.parquet", tmp_path / "hard.parquet"
     link.symlink_to(run)
@@ -296,7 +298,7 @@ def test_devices_and_pipes_are_written_to(run: Path, tmp_path: Path) -> None:
     assert Path("/dev/null").is_char_device()
 
 
-def test_a_load_answers_with_its_own_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_load_has_its_own_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import pyarrow as pa
 
     rows = pa.Table.from_pylist([load_row(5), load_row(7, op="write")])
@@ -321,7 +323,7 @@ def test_a_load_answers_with_its_own_columns(tmp_path: Path, capsys: pytest.Capt
     ]
 
 
-def test_a_run_answers_with_columns_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_additional_columns_of_a_run_can_be_queried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import pyarrow as pa
     from factory import RUN_SCHEMA
 
@@ -334,7 +336,9 @@ def test_a_run_answers_with_columns_of_others(tmp_path: Path, capsys: pytest.Cap
     assert capsys.readouterr().out.splitlines()[1:] == ["c,c,c,c,c,read"]
 
 
-def test_of_loads_and_runs_each_has_its_own(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_loads_and_runs_together_have_all_columns(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     load = write_load(tmp_path / "b.load.parquet", [load_row(5)])
     query = "SELECT source, count(at_ns) AS a, count(issued_ns) AS b FROM requests GROUP BY ALL ORDER BY ALL"
     assert sql(run, load, query, "--format", "csv") == 0

@@ -9,7 +9,7 @@ from iosonar.errors import UserError
 from iosonar.table import open_requests
 
 
-def test_a_load_is_the_run_that_it_was(tmp_path: Path) -> None:
+def test_a_load_is_read_as_a_run(tmp_path: Path) -> None:
     path = write_load(tmp_path / "a.load.parquet", [load_row(5, sector=100), load_row(7, sector=200, op="write")])
     with open_requests([path]) as requests:
         rows = requests.table.order_by("place").to_pyarrow().to_pylist()
@@ -19,7 +19,7 @@ def test_a_load_is_the_run_that_it_was(tmp_path: Path) -> None:
     assert {row["latency_ns"] for row in rows} == {None}
 
 
-def test_a_recorded_load_has_the_latencies_of_its_recording(tmp_path: Path) -> None:
+def test_a_recorded_load_has_its_latencies(tmp_path: Path) -> None:
     import pyarrow as pa
 
     rows = pa.Table.from_pylist([load_row(5), load_row(7)])

@@ -31,7 +31,7 @@ def test_a_load_that_begins_late_has_no_empty_windows_before(open_run: OpenRun) 
     assert found.edges_s.tolist() == [300, 302]
 
 
-def test_the_partial_window_is_not_taken_for_a_whole_one(open_run: OpenRun) -> None:
+def test_a_partial_window_does_not_count_as_whole(open_run: OpenRun) -> None:
     with open_run([run_row(scheduled=at * S // 2) for at in range(16)]) as requests:
         found = throughput(requests.table, requests.table.scheduled_ns, 3.0)
     # 7.5 s: the third window covers 1.5 s with four requests, the one that ends it included.
@@ -62,8 +62,8 @@ def test_short_runs_have_short_windows(duration: float, window: float) -> None:
     assert window_for(duration) == pytest.approx(window)
 
 
-def test_the_legends_maximum_is_that_of_whole_windows(open_study: OpenStudy) -> None:
-    # Two requests in each second, and in the half second at the end five.
+def test_the_maximum_in_the_legend_is_that_of_whole_windows(open_study: OpenStudy) -> None:
+    # Two requests in each second, and five in the last half second.
     rows = [run_row(scheduled=number * S // 2, latency=0) for number in range(20)]
     rows += [run_row(scheduled=10 * S + number * S // 8, latency=0) for number in range(5)]
     with open_study(rows, Options(window_s=1.0)) as study:
@@ -74,8 +74,8 @@ def test_the_legends_maximum_is_that_of_whole_windows(open_study: OpenStudy) -> 
         assert {row.cells[1] for row in figure.legend.rows} == {"2"}
 
 
-def test_averages_are_those_of_the_page(open_study: OpenStudy) -> None:
-    # From 1.3 s on, within the first window; answers last 0.7 s beyond.
+def test_averages_equal_those_of_the_page(open_study: OpenStudy) -> None:
+    # Begins at 1.3 s, within the first window; completions end 0.7 s later.
     rows = [run_row(n, scheduled=round((1.3 + n / 100) * S), latency=S * 7 // 10) for n in range(101)]
     with open_study(rows, Options(window_s=1.0)) as study:
         tiles = {tile.label: tile for tile in run_page(study, ()).summary.tiles}
@@ -84,7 +84,7 @@ def test_averages_are_those_of_the_page(open_study: OpenStudy) -> None:
     for name, figure in found.items():
         assert isinstance(figure, Figure)
         averages[name] = {row.label: row.cells[0] for row in figure.legend.rows}
-    # 101 requests of 4 KiB: demanded within a second, answered within 1.7 s.
+    # 101 requests of 4 KiB, scheduled within a second, completed within 1.7 s.
     assert tiles["Throughput"].value == "59.4 IO/s" and tiles["Throughput"].more == "101 IO/s demanded"
     assert averages["overview.thrp"] == {"Demand": "101", "Actual": "59.4"}
     assert averages["thrp.setpoint"] == {"Reads": "101"} and averages["thrp.completed"] == {"Reads": "59.4"}
@@ -94,7 +94,7 @@ def test_averages_are_those_of_the_page(open_study: OpenStudy) -> None:
 
 
 @pytest.mark.parametrize("name", ["overview.thrp", "overview.thrs", "thrp.setpoint", "thrs.completed"])
-def test_what_comes_at_one_instant_has_no_rate(open_study: OpenStudy, name: str) -> None:
+def test_requests_at_a_single_time_have_no_rate(open_study: OpenStudy, name: str) -> None:
     diagram = next(diagram for diagram in CATALOGUE if diagram.name == name)
     with open_study([run_row(latency=0), run_row(latency=0)]) as study:
         empty = diagram.build(study)
@@ -110,7 +110,7 @@ def test_what_comes_at_one_instant_has_no_rate(open_study: OpenStudy, name: str)
         (10.998, "windows of 1 s"),
     ],
 )
-def test_what_became_of_the_last_window_is_said(open_study: OpenStudy, last: float, words: str) -> None:
+def test_the_subtitle_describes_the_last_window(open_study: OpenStudy, last: float, words: str) -> None:
     rows = [run_row(scheduled=number * S // 2, latency=0) for number in range(20)]
     rows += [run_row(scheduled=round(last * S), latency=0)]
     with open_study(rows, Options(window_s=1.0)) as study:

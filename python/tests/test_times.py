@@ -1,4 +1,4 @@
-"""Times on the command line are those of the Rust half."""
+"""Times on the command line are parsed as in the Rust half."""
 
 import pytest
 import typer
@@ -26,18 +26,18 @@ from iosonar.cli.times import seconds
         ("1d", 86_400.0),
     ],
 )
-def test_every_unit_is_taken(text: str, expected: float) -> None:
+def test_every_unit_is_accepted(text: str, expected: float) -> None:
     assert seconds(text) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("text", ["", "s", "soon", "0", "-1", "-5ms", "1x", "1.2.3", "inf", "nan", "1e999", "5 ms s"])
-def test_what_is_no_time_is_refused_with_an_example(text: str) -> None:
+def test_an_invalid_time_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(typer.BadParameter, match="20ms 10m"):
         seconds(text)
 
 
 @pytest.mark.parametrize("option", ["--bad-latency", "--bad-delay", "--window"])
-def test_a_wrong_time_ends_with_2(option: str) -> None:
+def test_a_wrong_time_exits_with_2(option: str) -> None:
     result = CliRunner().invoke(app, ["none.replay.parquet", option, "soon"])
     assert result.exit_code == 2
     assert "20ms" in result.output

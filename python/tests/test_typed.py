@@ -1,9 +1,9 @@
-"""The options on the page are those that were typed, also of runs of earlier versions."""
+"""The page shows options as typed, even of runs of earlier versions."""
 
 from iosonar.report.typed import command_line, typed_options
 
 
-def test_what_the_footer_says_was_typed() -> None:
+def test_typed_options_of_the_footer() -> None:
     run = {
         "typed": {"target": ["/dev/sdb"], "start": "10m", "asap": True, "isolate": ["workers", "awake"]},
         "options": {"asap": True, "ahead_time": 1_000_000_000, "start": 600_000_000_000, "end": None},

@@ -36,7 +36,7 @@ def test_spans_are_in_minutes_from_a_minute_on() -> None:
 
 
 CASES = json.loads((Path(__file__).parents[2] / "crates/trace/tests/numbers.json").read_text(encoding="utf-8"))
-"""Numbers as both halves write them: crates/trace/src/human.rs reads the same."""
+"""Numbers as both halves format them: the tests of crates/trace/src/human.rs read the same file."""
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ CASES = json.loads((Path(__file__).parents[2] / "crates/trace/tests/numbers.json
         ("requests", units.requests),
     ],
 )
-def test_both_halves_write_the_same(name: str, written: Callable[[float], str]) -> None:
+def test_both_halves_format_numbers_alike(name: str, written: Callable[[float], str]) -> None:
     assert len(CASES[name]) > 5
     assert [(value, written(value)) for value, _ in CASES[name]] == [(value, text) for value, text in CASES[name]]
 
@@ -72,11 +72,11 @@ COUNTS = [
 
 
 @pytest.mark.parametrize(("value", "text"), COUNTS)
-def test_counts_stand_in_full(value: float, text: str) -> None:
+def test_counts_are_shown_in_full(value: float, text: str) -> None:
     assert units.count(value) == text
 
 
-def test_millions_have_no_room_along_an_axis() -> None:
+def test_millions_are_abbreviated_along_an_axis() -> None:
     assert [units.tick(value) for value in (500, 1e4, 250_000, 1e6, 2.5e7)] == [
         "500",
         "10,000",
@@ -90,7 +90,7 @@ def test_along_an_axis_small_counts_differ() -> None:
     assert [units.tick(value) for value in (0.001, 2e-4, -2e-4)] == ["0.001", "2 × 10⁻⁴", "-2 × 10⁻⁴"]
 
 
-def test_what_is_addressed_is_binary_and_what_is_moved_decimal() -> None:
+def test_sizes_are_binary_and_transferred_data_decimal() -> None:
     assert units.binary_bytes(512) == "512 B"
     assert units.binary_bytes(1.5 * 2**30) == "1.5 GiB"
     assert units.transferred(29_173_158.7) == "29.2 MB"
@@ -115,12 +115,12 @@ def test_what_is_addressed_is_binary_and_what_is_moved_decimal() -> None:
         (math.nan, "–"),
     ],
 )
-def test_a_share_never_reaches_what_it_misses(share: float, text: str) -> None:
+def test_a_share_never_reaches_a_threshold_that_it_misses(share: float, text: str) -> None:
     assert units.percent(share) == text
 
 
 @given(st.integers(0, 10**9), st.integers(1, 10**9))
-def test_shares_of_whole_numbers_are_rounded_down(part: int, whole: int) -> None:
+def test_shares_of_counts_are_rounded_down(part: int, whole: int) -> None:
     part = min(part, whole)
     text = units.percent(part / whole)
     assert (text == "100 %") == (part == whole) and (text == "0 %") == (part == 0)
@@ -128,7 +128,7 @@ def test_shares_of_whole_numbers_are_rounded_down(part: int, whole: int) -> None
     assert round(shown * 10) * whole <= part * 1000
 
 
-def test_changes_have_a_sign_unless_there_is_none() -> None:
+def test_changes_have_a_sign_unless_zero() -> None:
     assert [units.change(share) for share in (0.1234, -0.05, -0.0001, 25.0)] == [
         "+12.3 %",
         "-5.0 %",

@@ -1,4 +1,4 @@
-"""Odd tables: each is read as the Rust half reads it, or refused in one line that says what is wrong with it."""
+"""Odd tables: each is read as by the Rust half, or refused with a one-line reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def table_with(schema: pa.Schema, rows: list[dict[str, Any]], name: str, column:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """All of the table, computed as reports do."""
+    """All rows of the table, as reports compute them."""
     with open_requests([path]) as requests:
         kept = requests.kept(requests.table.drop("delay_ns", "latency_ns"))
         found: list[dict[str, Any]] = kept.order_by("place").to_pyarrow().to_pylist()
@@ -68,7 +68,7 @@ NAN, INFINITY = float("nan"), float("inf")
         ("pushed_back", ["yes"] * 6, "its column pushed_back is of the type BYTE_ARRAY"),
     ],
 )
-def test_what_is_no_run_is_refused(tmp_path: Path, name: str, values: list[Any], said: str) -> None:
+def test_an_invalid_run_is_refused(tmp_path: Path, name: str, values: list[Any], said: str) -> None:
     array = pa.array(values, pa.int64()) if values[0] is None else pa.array(values)
     path = write_run(tmp_path / "a.parquet", table_with(RUN_SCHEMA, ROWS, name, array))
     assert said in refusal(path)
@@ -77,7 +77,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path, name: str, values: list[Any],
 @pytest.mark.parametrize(
     ("name", "values", "expected"),
     [
-        # What other programs make of whole numbers.
+        # Types that other programs use for integers.
         ("sector", [0.0, 8.0, 16.0, 24.0, 32.0, 40.0], [0, 8, 16, 24, 32, 40]),
         ("in_flight", [1.0, NAN, 2.0, NAN, 3.0, 4.0], [1, None, 2, None, 3, 4]),
         ("device", [None] * 6, [0] * 6),
@@ -85,13 +85,13 @@ def test_what_is_no_run_is_refused(tmp_path: Path, name: str, values: list[Any],
         ("outcome", [None] * 6, ["ok"] * 6),
     ],
 )
-def test_what_another_program_wrote_is_read(tmp_path: Path, name: str, values: list[Any], expected: list[Any]) -> None:
+def test_types_of_other_programs_are_read(tmp_path: Path, name: str, values: list[Any], expected: list[Any]) -> None:
     kind = {"device": pa.int32(), "outcome": pa.string()}.get(name)
     path = write_run(tmp_path / "a.parquet", table_with(RUN_SCHEMA, ROWS, name, pa.array(values, kind)))
     assert [row[name] for row in read(path)] == expected
 
 
-def test_rows_that_are_no_requests_are_left_out_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_rows_are_skipped_with_a_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = table_with(RUN_SCHEMA, ROWS, "sector", pa.array([0, -8, 16, 24, 32, 40]))
     path = write_run(tmp_path / "a.replay.parquet", table)
     assert [row["sector"] for row in read(path)] == [0, 16, 24, 32, 40]
@@ -105,7 +105,7 @@ def test_rows_that_are_no_requests_are_left_out_and_told(tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     "name", ["file_row_number", "source", "place", "OP", "filename", "delay_ns", "select", 'a"b', ""]
 )
-def test_columns_of_any_name_may_be_there(tmp_path: Path, name: str) -> None:
+def test_additional_columns_may_have_any_name(tmp_path: Path, name: str) -> None:
     path = write_run(tmp_path / "a.parquet", table_with(RUN_SCHEMA, ROWS, name, pa.array(list("abcdef"))))
     rows = read(path)
     assert [row["place"] for row in rows] == list(range(6)) and {row["source"] for row in rows} == {0}
@@ -113,7 +113,7 @@ def test_columns_of_any_name_may_be_there(tmp_path: Path, name: str) -> None:
     assert {row["delay_ns"] for row in rows} == {0}
 
 
-def test_a_column_may_be_there_twice(tmp_path: Path) -> None:
+def test_a_column_name_may_occur_twice(tmp_path: Path) -> None:
     table = pa.Table.from_pylist(ROWS, schema=RUN_SCHEMA).append_column("op", pa.array(["x"] * 6))
     assert [row["op"] for row in read(write_run(tmp_path / "a.parquet", table))] == [row["op"] for row in ROWS]
 
@@ -154,7 +154,7 @@ def test_each_key_of_the_footer_has_its_type(tmp_path: Path, footer: dict[str, A
     assert text.startswith("the `iosonar` object in its footer does not conform to docs/schema.md: ") and said in text
 
 
-def test_null_in_the_footer_is_not_there(tmp_path: Path) -> None:
+def test_null_in_the_footer_counts_as_missing(tmp_path: Path) -> None:
     run = {"options": None, "target": None, "machine": None, "statistics": None, "warnings": None}
     path = write_run(tmp_path / "a.parquet", ROWS, run=run, epoch_unix_ns=None)
     with open_requests([path]) as requests:
@@ -164,13 +164,13 @@ def test_null_in_the_footer_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "3", "null", '"x"', "[" * 100_000, '{"a":' * 5_000, "\\ud800", "9" * 9_999]
 )
-def test_a_footer_that_is_no_object_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_footer_that_is_not_an_object_is_refused(tmp_path: Path, text: str) -> None:
     table = pa.Table.from_pylist(ROWS, schema=RUN_SCHEMA).replace_schema_metadata({"iosonar": text})
     pq.write_table(table, tmp_path / "a.parquet")
     assert "the `iosonar` object in its footer does not conform to docs/schema.md: " in refusal(tmp_path / "a.parquet")
 
 
-def test_a_table_without_a_footer_is_known_by_its_columns(tmp_path: Path) -> None:
+def test_a_table_without_a_footer_is_recognised_by_its_columns(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(ROWS, schema=RUN_SCHEMA), tmp_path / "a.parquet")
     assert [row["op"] for row in read(tmp_path / "a.parquet")] == [row["op"] for row in ROWS]
 
@@ -233,7 +233,7 @@ RUN_KEYS += ["findings"]
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(key=st.sampled_from([*KEYS, *(f"run.{name}" for name in RUN_KEYS)]), value=JSON, version=st.sampled_from([1, 2]))
-def test_any_footer_is_taken_or_refused(tmp_path: Path, key: str, value: Any, version: int) -> None:
+def test_any_footer_is_accepted_or_refused(tmp_path: Path, key: str, value: Any, version: int) -> None:
     from iosonar.table.footer import parse_footer
 
     footer: dict[str, Any] = {
@@ -280,7 +280,7 @@ ODD_VALUES: list[Any] = [None, True, 0, -1, 2**70, 10**400, 0.5, 1e308, "", "x",
 
 
 def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where there is a value, itself and all within it."""
+    """Paths of a value and of all values within it."""
     yield at
     within = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in within:
@@ -289,7 +289,7 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("value", ODD_VALUES, ids=repr)
 @pytest.mark.parametrize("without", [(), ("typed",), ("targets",)], ids=str)
-def test_what_a_footer_says_of_its_run_is_shown_or_refused(value: Any, without: tuple[str, ...]) -> None:
+def test_any_run_in_a_footer_is_shown_or_refused(value: Any, without: tuple[str, ...]) -> None:
     from iosonar.diagrams.notes import stated_fidelity, stated_verdict, wrap_factor
     from iosonar.report.run_page import _facts
     from iosonar.report.settings import _settings_of
@@ -325,7 +325,7 @@ def test_what_a_footer_says_of_its_run_is_shown_or_refused(value: Any, without: 
 
 
 @pytest.mark.parametrize("cut", [4, 8, 40, 400])
-def test_damage_is_one_line(tmp_path: Path, cut: int) -> None:
+def test_damage_is_reported_in_one_line(tmp_path: Path, cut: int) -> None:
     path = write_run(tmp_path / "a.parquet", ROWS)
     whole = path.read_bytes()
     path.write_bytes(whole[:-cut])
@@ -334,7 +334,7 @@ def test_damage_is_one_line(tmp_path: Path, cut: int) -> None:
     assert "damaged Parquet" in refusal(path)
 
 
-def test_a_row_group_that_names_a_column_in_other_bytes_is_one_line(tmp_path: Path) -> None:
+def test_a_row_group_with_an_invalid_column_name_is_reported_in_one_line(tmp_path: Path) -> None:
     path = write_run(tmp_path / "a.parquet", ROWS)
     whole = path.read_bytes()
     # The schema names it first, the row group last.
@@ -347,7 +347,7 @@ def test_a_row_group_that_names_a_column_in_other_bytes_is_one_line(tmp_path: Pa
         assert str(error).startswith(str(path)) and "\n" not in str(error)
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_no_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     assert refusal(tmp_path / "folder") == "Is a directory"
     assert "not a regular file" in refusal(Path("/dev/null"))

@@ -6,7 +6,7 @@ from factory import S, run_row
 from iosonar.quantities.verdict import Verdict, verdict
 
 
-def test_the_first_offender_is_found(open_run: OpenRun) -> None:
+def test_the_first_violation_is_found(open_run: OpenRun) -> None:
     rows = [run_row(scheduled=9 * S, latency=7 * S), run_row(scheduled=2 * S, latency=6 * S), run_row(latency=5 * S)]
     with open_run(rows) as requests:
         found = verdict(requests.table, requests.table.latency_ns, requests.table.issued_ns, 5.0)
@@ -14,7 +14,7 @@ def test_the_first_offender_is_found(open_run: OpenRun) -> None:
     assert not found.passed
 
 
-def test_nothing_beyond(open_run: OpenRun) -> None:
+def test_without_violations_the_verdict_passes(open_run: OpenRun) -> None:
     with open_run([run_row(latency=S), run_row(latency=None)]) as requests:
         found = verdict(requests.table, requests.table.latency_ns, requests.table.issued_ns, 5.0)
     assert found == Verdict(5.0, 0, None, 1.0)

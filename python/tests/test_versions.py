@@ -1,4 +1,4 @@
-"""Runs of version 1 of the tables: the same numbers as of version 2, under the names of version 2."""
+"""Runs of version 1 of the tables have the same numbers as of version 2, under the names of version 2."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_both_versions_are_one_table(tmp_path: Path) -> None:
     assert tables[0]["iteration"].to_pylist() == [0, 1, 2]
 
 
-def test_sql_knows_a_run_of_version_1_by_the_new_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sql_has_the_new_names_for_a_run_of_version_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     query = "SELECT * FROM requests ORDER BY place"
     old, new = (answer(capsys, path, query) for path in pair(tmp_path))
     assert old == new
@@ -76,7 +76,7 @@ def test_both_versions_together_are_one_table(tmp_path: Path, capsys: pytest.Cap
     assert json.loads(capsys.readouterr().out) == [{"sum": 3 * MS, "free": 2}] * 2
 
 
-def test_columns_of_others_may_have_the_new_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_additional_columns_may_have_the_new_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = pair(tmp_path)[0]
     table = pq.ParquetFile(path).read()
     for name in ("iteration", "delay_reason", "ROUND"):
@@ -87,8 +87,8 @@ def test_columns_of_others_may_have_the_new_names(tmp_path: Path, capsys: pytest
     assert answer(capsys, path, query) == [expected | {"ROUND_1": "b"}]
 
 
-def test_statistics_of_version_1_are_known(tmp_path: Path) -> None:
-    """A run without a verdict of its own is judged by its statistics."""
+def test_statistics_of_version_1_are_read(tmp_path: Path) -> None:
+    """The fidelity of a run without a verdict comes from its statistics."""
     statistics = {"within_not_held_back_pct": {"50": 98.0, "100": 99.0}, "delay_not_held_back_us": {"p99": 30.0}}
     notes = []
     for path in pair(tmp_path, run={"statistics": statistics}):
@@ -123,7 +123,7 @@ def test_options_of_version_1_have_new_names(tmp_path: Path) -> None:
     assert command_line(found) == "--wait inline --dry-run"
 
 
-def test_compare_does_not_care_which_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_accepts_both_versions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = pair(tmp_path, made_run(3000, seconds=10))
     (tmp_path / "b").mkdir()
     b = pair(tmp_path / "b", made_run(3000, seconds=10, seed=2), run={"started_unix_ns": 7})
@@ -138,7 +138,7 @@ def test_compare_does_not_care_which_version(tmp_path: Path, capsys: pytest.Capt
     assert "p99" in said[0] and said == [said[0]] * 4
 
 
-def test_names_of_version_1_without_a_footer_are_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_of_version_1_without_a_footer_are_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for path in pair(tmp_path):
         table = pq.ParquetFile(path).read()
         pq.write_table(table.replace_schema_metadata(None), path)
@@ -148,7 +148,7 @@ def test_names_of_version_1_without_a_footer_are_a_run(tmp_path: Path, capsys: p
         ]
 
 
-def test_what_is_wrong_in_a_run_of_version_1_is_named_as_there(tmp_path: Path) -> None:
+def test_errors_in_a_run_of_version_1_have_its_names(tmp_path: Path) -> None:
     from iosonar.errors import UserError
 
     path = pair(tmp_path)[0]
@@ -157,7 +157,7 @@ def test_what_is_wrong_in_a_run_of_version_1_is_named_as_there(tmp_path: Path) -
         pass
 
 
-def test_rows_of_version_1_that_are_none_are_left_out(tmp_path: Path) -> None:
+def test_invalid_rows_of_version_1_are_skipped(tmp_path: Path) -> None:
     path = write_run(tmp_path / "a.replay.parquet", [*ROWS, run_row(3, scheduled=S, delay=US, delay_reason="x")])
     with open_requests([as_version_1(path)]) as requests:
         assert requests.table.count().to_pyarrow().as_py() == len(ROWS)

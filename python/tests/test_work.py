@@ -6,7 +6,7 @@ from iosonar.quantities.work import demand
 from iosonar.table import open_requests
 
 
-def test_more_data_than_64_bits_count_is_no_overflow(tmp_path: Path) -> None:
+def test_data_beyond_64_bits_does_not_overflow(tmp_path: Path) -> None:
     rows = [load_row(number * S, sectors=(1 << 54) - 8) for number in range(8)]
     with open_requests([write_load(tmp_path / "a.load.parquet", rows)]) as requests:
         asked = demand(requests.table)

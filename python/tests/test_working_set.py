@@ -27,7 +27,7 @@ GRID = Grid(S, 0, 20)
 
 
 def touched(requests: list[tuple[int, int, int]], end: int, window: float) -> set[int]:
-    """The slow, obvious working set at `end`."""
+    """The working set at `end`, by a set of sectors."""
     return {
         sector for at, first, length in requests if end - window <= at < end for sector in range(first, first + length)
     }
@@ -40,7 +40,7 @@ def write(folder: Path, requests: list[tuple[int, int, int]]) -> Path:
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(requests=REQUESTS, rows_at_once=st.sampled_from([1, 7, 1000]), in_cache=st.sampled_from([2, 1000]))
-def test_sizes_are_those_of_sets(
+def test_sizes_equal_those_of_sets(
     tmp_path: Path, requests: list[tuple[int, int, int]], rows_at_once: int, in_cache: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch, open_requests([write(tmp_path, requests)]) as opened:
@@ -56,7 +56,7 @@ def test_sizes_are_those_of_sets(
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(requests=REQUESTS, window=st.integers(1, 20))
-def test_distances_are_those_of_sets(tmp_path: Path, requests: list[tuple[int, int, int]], window: int) -> None:
+def test_distances_equal_those_of_sets(tmp_path: Path, requests: list[tuple[int, int, int]], window: int) -> None:
     with open_requests([write(tmp_path, requests)]) as opened:
         found = distances(reaches(opened.table, GRID), GRID, window * S)
     sets = [touched(requests, end, window) for end in range(1, 21)]
@@ -96,9 +96,7 @@ def test_skipped_requests_and_flushes_touch_nothing(open_run: OpenRun) -> None:
     most=st.sampled_from([1, 20, 10**6]),
     splits=st.sampled_from([0, 3, 1000]),
 )
-def test_pieces_in_parts_and_overwritten_ones_say_the_same(
-    requests: list[tuple[int, int]], most: int, splits: int
-) -> None:
+def test_pieces_in_parts_and_overwritten_ones_agree(requests: list[tuple[int, int]], most: int, splits: int) -> None:
     begin, length = np.array(requests, np.int64).T
     cell = np.arange(len(requests), dtype=np.int32)
     with pytest.MonkeyPatch.context() as patch:
@@ -121,7 +119,7 @@ def test_pieces_in_parts_and_overwritten_ones_say_the_same(
 
 
 SCALES = (1, 7, 1000, 10**6, 10**9 + 7, 3600 * S, 86400 * S, 10**17)
-"""Nanoseconds: of each the requests are up to 19 apart."""
+"""Nanoseconds: requests are up to 19 units apart."""
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -132,7 +130,7 @@ SCALES = (1, 7, 1000, 10**6, 10**9 + 7, 3600 * S, 86400 * S, 10**17)
     step=st.fractions(Fraction(1, 3), 6),
     window=st.fractions(Fraction(1, 100), 8),
 )
-def test_windows_need_not_be_whole_cells(
+def test_windows_may_be_fractions_of_cells(
     tmp_path: Path, requests: list[tuple[int, int, int]], scale: int, origin: int, step: Fraction, window: Fraction
 ) -> None:
     times = [(origin + at * scale, first, length) for at, first, length in requests]
@@ -141,7 +139,7 @@ def test_windows_need_not_be_whole_cells(
     grid = Grid(step_ns, begin, max(at for at, _, _ in times) // step_ns - begin + 1)
     rows = [load_row(at, sector=first, sectors=length) for at, first, length in sorted(times)]
     with open_requests([write_load(tmp_path / "a.load.parquet", rows)]) as opened:
-        # The window in seconds is the same whole number of nanoseconds again.
+        # The window in seconds converts back to the same nanoseconds.
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(working_set, "nanoseconds", lambda window: window)
             sizes = working_sets(opened.table, grid, [window_ns, None]).sectors  # type: ignore[list-item]

@@ -57,7 +57,7 @@ fn wipe_and_slurp_continue_after_ignored_signals() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
         command.args(["device", pass]).arg(&target);
         let child = ignoring("HUP INT", &command).spawn().unwrap();
-        // Once it reads or writes the file, signal handlers would be in mounted.
+        // Once it reads or writes the file, signal handlers would be in place.
         let is_open = || process_tree(child.id()).into_iter().any(|process| has_open(process, &target));
         wait_until("it has the file open", || is_open() || has_ended(child.id()));
         thread::sleep(Duration::from_millis(10));

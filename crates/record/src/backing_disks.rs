@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use crate::number::DeviceNumber;
 
 /// File systems on loop devices on file systems …: this depth is enough, and ends every cycle.
-/// File systems on loop devices on file systems …: some depth is enough, and ends every circle.
 const MAX_DEPTH: u32 = 8;
 
 /// File systems in memory and on other machines.

@@ -15,7 +15,7 @@ pub struct Event {
     pub id: Id,
     /// The low bits of the count of events lost before this one.
     pub losses: u16,
-    /// Io happened.
+    /// The type, with its data.
     pub kind: Kind,
 }
 

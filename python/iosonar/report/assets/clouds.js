@@ -1,12 +1,12 @@
-// Clouds: unpacks the cells of their rasters and paints what is being looked at, as dots that keep their size.
+// Clouds: unpacks the cells of their rasters and paints the visible part as dots of constant size.
 //
-// What is seen is cut into a lattice of dots, as figures/dots.py does for pictures, whose rules hold here as well: the
-// requests of a cell that covers many places are scattered over them; each dot has the colour of one series, drawn by
-// lot with the series' shares as the odds; in each patch every series that is there has a dot.
+// The visible part is divided into a lattice of dots by the rules of figures/dots.py: the requests of a cell that covers
+// many lattice points are spread over them; each dot has the colour of one series, chosen at random with the series'
+// shares as probabilities; in each patch, every series with requests has a dot.
 "use strict";
 iosonar.clouds = (() => {
-  const PATCH = 16, WIDEST = 24, STEPS = [0.7548776662466927, 0.5698402909980532]; // as in figures/dots.py
-  const PALEST = 0.28, DARKEST = 0.6, ROUND = 0.5; // as in figures/raster.py
+  const PATCH = 16, MAX_COLUMN = 24, STEPS = [0.7548776662466927, 0.5698402909980532]; // as in figures/dots.py
+  const MAX_PAPER = 0.28, MAX_INK = 0.6, CORNER_OPACITY = 0.5; // as in figures/raster.py
 
   async function unpack(cells) {
     const bytes = Uint8Array.from(atob(cells), (c) => c.charCodeAt(0));
@@ -27,23 +27,23 @@ iosonar.clouds = (() => {
 
   const rgb = (text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
 
-  // What is seen of an axis, in shares of its whole length, and the lattice over it. The last place may reach beyond.
+  // The visible part of an axis, as shares of its length, and the lattice over it. The last point may be beyond the part.
   function view(axis, range, pixels, dot) {
     const share = forward(axis), from = share(range.start), to = share(range.end);
     const count = Math.max(Math.ceil(pixels / dot), 1), place = (to - from) * dot / pixels;
     return { from, place, count, low: range.start, high: back(axis)(from + count * place) };
   }
 
-  // Where a cell (of several joined ones) begins and ends in the lattice.
+  // The first and last lattice point of a cell (of several joined ones).
   function extent(cell, joined, cells, { from, place }) {
     const at = (c) => (c * joined / cells - from) / place;
     return [at(cell), at(cell + 1)];
   }
 
-  // A number from 0 to below 1 for each place, evenly spread among neighbours, and always the same.
+  // A quasirandom number in [0, 1) for each point: evenly spread among neighbours, and reproducible.
   const lot = (column, row) => (column * STEPS[0] + row * STEPS[1]) % 1;
 
-  // The same without any pattern.
+  // A pseudorandom number in [0, 1) for each point.
   function chance(column, row) {
     let mixed = Math.imul(column, 0x9e3779b1) ^ Math.imul(row, 0x85ebca77);
     mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d);
@@ -62,7 +62,7 @@ iosonar.clouds = (() => {
     return steps.get(size);
   }
 
-  // Adds the counts of one series to the places that are seen.
+  // Adds the counts of one series to the visible points.
   function fill(grid, level, layer, x, y, taken) {
     const [wide, high] = level.joined, w = x.count, h = y.count;
     for (let i = 0; i < level.places.length; i++) {
@@ -74,12 +74,12 @@ iosonar.clouds = (() => {
     }
   }
 
-  // Few requests of a cell lie anywhere in it; many are spread over it, each place getting its part.
+  // Few requests of a cell are at random points in it; many are spread over all its points.
   function scatter(grid, { left, right, low, top, column, row, n }, w, h) {
     const wide = right - left, high = top - low;
     const x0 = Math.floor(left), x1 = Math.ceil(right), y0 = Math.floor(low), y1 = Math.ceil(top);
     if (n < 4 * (x1 - x0) * (y1 - y0) || (wide < 1 && high < 1)) {
-      // Where a cell is less than a dot, its middle is near enough.
+      // If a cell is smaller than a dot, its middle is accurate enough.
       const each = wide < 1 && high < 1 ? n : 1;
       for (let j = 0; j < n; j += each) {
         const cx = Math.floor(left + wide * (each > 1 || wide < 1 ? 0.5 : chance(column + 7919 * j, row)));
@@ -93,12 +93,12 @@ iosonar.clouds = (() => {
         grid[cy * w + cx] += n * (Math.min(cx + 1, right) - Math.max(cx, left)) * (Math.min(cy + 1, top) - Math.max(cy, low)) / (wide * high);
   }
 
-  // The requests at a whole number, from the middle of its column on. `taken` is how many each place's row of
-  // the column already has, so that those of the next series or cell go where there is room.
+  // The requests at an integer, from the middle of its column outwards. `taken` is the number of dots that each row of the
+  // column already has, so that those of the next series or cell go to free points.
   function stack(grid, { left, right, low, top, column, n }, w, h, taken) {
     let x0 = Math.round(left), across = Math.round(right) - x0;
     if (across < 1) { x0 = Math.floor((left + right) / 2); across = 1; }
-    const narrow = Math.min(across > 4 ? across - Math.max(Math.floor(across / 5), 1) : across, WIDEST);
+    const narrow = Math.min(across > 4 ? across - Math.max(Math.floor(across / 5), 1) : across, MAX_COLUMN);
     x0 += (across - narrow) >> 1;
     let y0 = Math.round(low), up = Math.round(top) - y0;
     if (up < 1) { y0 = Math.floor((low + top) / 2); up = 1; }
@@ -111,7 +111,7 @@ iosonar.clouds = (() => {
     }
   }
 
-  // Which series each place shows (one more than its number; 0 for none), by lot but for what would go unseen.
+  // The series of each point (its number plus one; 0 for none), at random, but such that no series is invisible.
   function drawn(sums, w, h) {
     const shown = new Uint8Array(w * h), across = Math.ceil(w / PATCH), kinds = sums.length;
     const seen = new Uint32Array(across * Math.ceil(h / PATCH) * kinds), best = new Map();
@@ -142,9 +142,9 @@ iosonar.clouds = (() => {
     return shown;
   }
 
-  // The colour of a dot, as `shade` of figures/raster.py has it.
+  // The colour of a dot, as in `shade` of figures/raster.py.
   function shade(colour, strong, paper, ink) {
-    const pale = PALEST * (1 - Math.min(2 * strong, 1)), deep = DARKEST * Math.max(2 * strong - 1, 0);
+    const pale = MAX_PAPER * (1 - Math.min(2 * strong, 1)), deep = MAX_INK * Math.max(2 * strong - 1, 0);
     const [r, g, b] = colour.map((c, i) => Math.round((c * (1 - pale) + paper[i] * pale) * (1 - deep) + ink[i] * deep));
     return (b << 16) | (g << 8) | r;
   }
@@ -175,7 +175,7 @@ iosonar.clouds = (() => {
       if (dot < 3) continue;
       const left = cx > 0 && shown[at - 1], right = cx < w - 1 && shown[at + 1], below = shown[at - w], above = shown[at + w];
       for (const [one, other, dx, dy] of [[left, below, 0, 0], [right, below, 1, 0], [left, above, 0, 1], [right, above, 1, 1]])
-        if (!one && !other) image[first + dy * (dot - 1) * wide + dx * (dot - 1)] = ((Math.round(255 * ROUND) << 24) | colour) >>> 0;
+        if (!one && !other) image[first + dy * (dot - 1) * wide + dx * (dot - 1)] = ((Math.round(255 * CORNER_OPACITY) << 24) | colour) >>> 0;
     }
     layer.most = most;
     source.data = {
@@ -183,7 +183,7 @@ iosonar.clouds = (() => {
     };
   }
 
-  // How many requests of each series lie within a few pixels of a place.
+  // The number of requests of each series within a few pixels of a position.
   function near(figure, layer, at, hidden) {
     const reach = 5, sx = forward(figure.x)(at.x) * layer.across, sy = forward(figure.y)(at.y) * layer.up;
     const x = view(figure.x, figure.plot.x_range, figure.width(), 1), y = view(figure.y, figure.plot.y_range, figure.height(), 1);

@@ -1,11 +1,11 @@
-// The page: puts the plots to life. Toggles of series, a cursor that all plots over time share, values under it, keys.
+// Makes the plots interactive: series toggles, a cursor shared by all plots over time with values under it, keys.
 "use strict";
 (() => {
   const about = JSON.parse(document.getElementById("about").textContent);
   iosonar.ndarray = (array, h, w) => Bokeh.require("core/util/ndarray").ndarray(array, { dtype: "uint32", shape: [h, w] });
   const tip = document.getElementById("tip"), root = document.documentElement;
   const figures = new Map();
-  let cursor = null; // seconds; where all plots over time have their cursor
+  let cursor = null; // seconds; the cursor of all plots over time
 
   const dark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   const palette = () => about.palettes[dark() ? "dark" : "light"];
@@ -34,7 +34,7 @@
     figure.cursor = null;
     figures.set(figure.name, figure);
     const later = () => { clearTimeout(figure.timer); figure.timer = setTimeout(() => { fit(figure); repaint(figure); again(); }, 40); };
-    // A height that the reader has chosen stays; one that this script has chosen follows what is seen.
+    // A y range chosen by the reader stays; one chosen by this script follows the visible data.
     for (const end of ["start", "end"])
       plot.y_range.properties[end].change.connect(() => { if (!figure.fitting) figure.held = !at_home(figure); });
     for (const [model, property] of [[plot.x_range, "start"], [plot.x_range, "end"], [plot.y_range, "start"], [plot.y_range, "end"], [plot, "inner_width"], [plot, "inner_height"]])
@@ -50,7 +50,7 @@
 
   const at_home = ({ plot: { y_range }, home: [, , y0, y1] }) => y_range.start === y0 && y_range.end === y1;
 
-  // Fits the height to what is seen of a diagram over time whose lines move along with another's.
+  // Fits the y range of a diagram over time to the visible data when a linked diagram moves.
   function fit(figure) {
     if (figure.x.unit !== "time" || figure.clouds.length || figure.held) return;
     const { x_range: x, y_range: y } = figure.plot, [x0, x1, y0, y1] = figure.home, log = figure.y.log;
@@ -61,7 +61,7 @@
         if (name.endsWith(".area")) continue;
         const { x: xs, y: ys } = find(name).data_source.data;
         for (let i = 0; i < xs.length; i++) {
-          // Also what only passes through.
+          // Include lines that only cross the range.
           const seen = xs[i] >= x.start && xs[i] <= x.end || i + 1 < xs.length && xs[i] < x.start && xs[i + 1] > x.end;
           if (!seen || !isFinite(ys[i]) || log && ys[i] < figure.y.low) continue;
           low = Math.min(low, ys[i]); high = Math.max(high, ys[i]);
@@ -87,7 +87,7 @@
     repaint(figure);
   }
 
-  // Where the plot's own area lies within the page.
+  // The position of the plot's frame in the page.
   function frame(figure) {
     const view = Bokeh.index.find_one(figure.plot), canvas = view.canvas_view?.el ?? view.el, box = canvas.getBoundingClientRect();
     const inner = view.frame.bbox;
@@ -98,7 +98,7 @@
     return log ? start * (end / start) ** share : start + (end - start) * share;
   }
 
-  // What the tip says holds for what was under the pointer: it is asked again when that moves away.
+  // The tip is valid for the element under the pointer: request it again when that moves.
   let last = null;
   function again() { if (last && !tip.hidden) { cursor = undefined; hover(...last); } }
 
@@ -132,7 +132,7 @@
 
   function leave() { tip.hidden = true; point(null); }
 
-  // The value of each line and step at x, of those that are shown.
+  // The value of each visible line and step at x.
   function values(figure, x) {
     const found = [];
     for (const layer of figure.layers) {
@@ -144,7 +144,7 @@
         if (!(x >= xs[0] && x <= xs[xs.length - 1])) continue;
         let low = 0, high = xs.length - 1;
         while (high - low > 1) { const middle = (low + high) >> 1; if (xs[middle] <= x) low = middle; else high = middle; }
-        // A zero on a logarithmic axis lies below it.
+        // On a logarithmic axis, a zero is drawn below the frame.
         const zero = (found) => figure.y.log && found < figure.y.low ? 0 : found;
         value = layer.kind === "line" && x - xs[low] > xs[high] - x ? ys[high] : zero(ys[low]);
       }
@@ -153,7 +153,7 @@
     return found;
   }
 
-  // The cursor of all plots over time; the values under it stand in the legends.
+  // The cursor of all plots over time, with the values under it in the legends.
   function point(at) {
     if (at === cursor) return;
     cursor = at;
@@ -203,7 +203,7 @@
     if (action) { event.preventDefault(); action(); }
   }
 
-  // Bokeh paints over what it painted before, and covers the canvas' first pixels by halves: what shone through was a line.
+  // Bokeh paints over old pixels and covers the first pixels of the canvas only half, so that a line remained visible.
   function clear(figure) {
     for (const { canvas, ctx } of [Bokeh.index.find_one(figure.plot)?.canvas_view?.primary].filter((layer) => layer?.canvas)) {
       ctx.save();

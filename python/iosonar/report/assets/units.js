@@ -1,4 +1,4 @@
-// Numbers as people read them, as iosonar/units.py writes them.
+// Formats numbers for people, as iosonar/units.py does.
 "use strict";
 window.iosonar = (() => {
   const commas = (text) => text.replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ","));
@@ -31,7 +31,7 @@ window.iosonar = (() => {
     if (value > 0 && value < 1e-3) return "<0.001";
     return Math.abs(value) >= 100 ? commas(value.toFixed(0)) : digits(value, n);
   };
-  // Along an axis millions have no room.
+  // Abbreviates millions along an axis.
   const along = (value, n = 6) => {
     for (const [size, unit] of LARGE) if (Math.abs(value) >= size) return digits(value / size, n) + unit;
     if (value !== 0 && Math.abs(value) < 1e-3) {
@@ -58,7 +58,7 @@ window.iosonar = (() => {
     if (unit === "%") return `${digits(value, n)} %`;
     return count(value, n) + (["IO/s", "GiB"].includes(unit) ? ` ${unit}` : "");
   };
-  // A tick's text, with as many digits as it takes to tell it from the others.
+  // The text of a tick, with as many digits as are needed to distinguish it from the others.
   const tick = (unit, value, long, others = []) => {
     for (let n = 6; n <= 15; n += 3) {
       const said = one(unit, value, long, n);
@@ -72,8 +72,8 @@ window.iosonar = (() => {
     if (unit === "bytes/s" && value === 0) return "0";
     return text(unit, value, n);
   };
-  // Where an axis has its ticks, of what is seen of it: for logarithmic ones and for bytes, whose round numbers are powers
-  // of two. Bokeh's own divide less than two decades evenly, so that ticks crowd at the upper end.
+  // The ticks of the visible part of an axis: for logarithmic axes and for bytes, whose round numbers are powers of two.
+  // Bokeh's own ticks divide less than two decades evenly, and so crowd at the upper end.
   const MOST = 12; // labels on an axis
   const powers = (start, end, base) => {
     const first = Math.ceil(Math.log(start) / Math.log(base) - 1e-9), last = Math.floor(Math.log(end) / Math.log(base) + 1e-9);
