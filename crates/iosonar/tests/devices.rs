@@ -131,7 +131,7 @@ fn mistakes_in_targets_are_explained_and_change_nothing() {
     };
     refused(&load, &on("sdd", &first), &[], &["no device \"sdd\"", "Did you mean sd", "sdc (device 2)"]);
     refused(&load, &on("3", &first), &[], &["no device \"3\""]);
-    refused(&load, &on("sda", &first), &["-t", &second_is("0")], &["device 0 of the load has a target already"]);
+    refused(&load, &on("sda", &first), &["-t", &second_is("0")], &["device 0 of the load already has a target"]);
     refused(&load, &first, &["-t", second.to_str().unwrap()], &["a second target for all devices", "--target sda="]);
     refused(&load, &first, &["-t", &second_is("sda"), "--depth", "each=60000"], &["--depth", "32768 for each of 2"]);
     refused(

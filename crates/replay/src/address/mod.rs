@@ -1,4 +1,4 @@
-//! Which target a request goes to, and where on it.
+//! The target of each request, and its position there.
 
 pub mod device_map;
 pub mod placement;

@@ -1,4 +1,4 @@
-//! Where a request of the load goes on the target: wrap-around, the border, alignment.
+//! The position of a request on its target: wrap-around, boundaries, alignment.
 
 use clap::ValueEnum;
 use iosonar_trace::{Outcome, SECTOR_BYTES, Sector, Sectors};
@@ -30,7 +30,7 @@ pub enum Fit {
     Reject,
 }
 
-/// The size and the blocks of a target.
+/// Size and block size of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Its size in sectors: a whole number of logical blocks.
@@ -40,7 +40,7 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// Of a target of that many bytes; a last, partial block is not used.
+    /// From the size in bytes; a partial last block is not used.
     pub fn new(bytes: u64, logical_block_bytes: u64) -> Self {
         let block_sectors = (logical_block_bytes / SECTOR_BYTES).max(1);
         let sectors = bytes / SECTOR_BYTES / block_sectors * block_sectors;
@@ -48,9 +48,9 @@ impl Geometry {
     }
 }
 
-/// A place on the target.
+/// A range on the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Placement {
     /// First sector.
     pub sector: Sector,
     /// Length.
@@ -60,12 +60,11 @@ pub struct Place {
 }
 
 impl Geometry {
-    /// Finds the place of a request, or why it has none.
+    /// Places a request, or returns why it is left out. With [`Fit::Scale`], the position was scaled before.
     ///
-    /// This is [`Fit::Wrap`], and what the others end with: a request behind the end wraps around: its first sector is taken modulo the target's size. One that crosses the
-    /// end afterwards cannot be done as the single request that it was, and is left out; one that ends exactly there is
-    /// done.
-    pub fn place(&self, sector: Sector, sectors: Sectors, align: Align) -> Result<Place, Outcome> {
+    /// A sector beyond the end wraps around: it is taken modulo the target's size. A request that then crosses the end is
+    /// left out, because it cannot be issued as a single request.
+    pub fn place(&self, sector: Sector, sectors: Sectors, align: Align) -> Result<Placement, Outcome> {
         if self.sectors == 0 || sectors.0 > self.sectors {
             return Err(Outcome::BeyondEnd);
         }
@@ -75,8 +74,8 @@ impl Geometry {
             return Err(Outcome::BeyondEnd);
         }
         if sectors.0 == 0 {
-            // Nothing to widen: a request without data must not grow one.
-            return Ok(Place { sector: Sector(wrapped), sectors, widened: false });
+            // A request without data is not widened.
+            return Ok(Placement { sector: Sector(wrapped), sectors, widened: false });
         }
         let first = wrapped / self.block_sectors * self.block_sectors;
         let last = end.div_ceil(self.block_sectors) * self.block_sectors;
@@ -84,26 +83,30 @@ impl Geometry {
         if widened && align == Align::Reject {
             return Err(Outcome::Unaligned);
         }
-        Ok(Place { sector: Sector(first), sectors: Sectors(last - first), widened })
+        Ok(Placement { sector: Sector(first), sectors: Sectors(last - first), widened })
     }
 }
 
-/// Positions that load and target agree in to a greater extent than in blocks: most file systems' blocks, in sectors.
-const GRAIN: u64 = 8;
+/// Alignment that scaling preserves, in sectors: 4 KiB, the block size of most file systems.
+const KEPT_ALIGNMENT: u64 = 8;
 
 impl Geometry {
-    /// Where a sector goes when everything below `reach` becomes this target. Lengths stay, so the last requests of a
-    /// load that is made smaller lie against the target's end. What was aligned to 4 KiB stays so: scaled positions would
-    /// else cost a device more than the original's did.
-    pub fn scale(&self, sector: Sector, sectors: Sectors, reach: u64) -> Sector {
-        let grain = if sector.0.is_multiple_of(GRAIN) { GRAIN.max(self.block_sectors) } else { self.block_sectors };
-        let scaled = u128::from(sector.0) * u128::from(self.sectors) / u128::from(reach.max(1));
+    /// Scales a sector from a device of `source_sectors` sectors to this target. Lengths do not change, so requests near the end
+    /// move to just before the end. Alignment to 4 KiB is kept, because unaligned requests would cost the device more
+    /// than the original ones.
+    pub fn scale(&self, sector: Sector, sectors: Sectors, source_sectors: u64) -> Sector {
+        let grain = if sector.0.is_multiple_of(KEPT_ALIGNMENT) {
+            KEPT_ALIGNMENT.max(self.block_sectors)
+        } else {
+            self.block_sectors
+        };
+        let scaled = u128::from(sector.0) * u128::from(self.sectors) / u128::from(source_sectors.max(1));
         let last = self.sectors.saturating_sub(sectors.0);
         Sector(u64::try_from(scaled).unwrap_or(u64::MAX).min(last) / grain * grain)
     }
 
-    /// Whether a request lies on it as a whole.
-    pub fn holds(&self, sector: Sector, sectors: Sectors) -> bool {
+    /// Whether a request is entirely on the target.
+    pub fn contains(&self, sector: Sector, sectors: Sectors) -> bool {
         sector.0.checked_add(sectors.0).is_some_and(|end| end <= self.sectors)
     }
 }
@@ -119,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn wraps_around_and_stops_at_the_border() {
+    fn positions_wrap_around_and_requests_must_not_cross_the_end() {
         let g = Geometry::new(1000 * 512, 512);
         assert_eq!(place(g, 992, 8, Align::Expand), Ok((992, 8, false)), "ends exactly at the end");
         assert_eq!(place(g, 1000, 8, Align::Expand), Ok((0, 8, false)), "wraps");
@@ -128,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn widens_to_blocks_or_rejects() {
+    fn unaligned_requests_are_widened_or_rejected() {
         let g = Geometry::new(1 << 20, 4096);
         assert_eq!(place(g, 9, 1, Align::Expand), Ok((8, 8, true)));
         assert_eq!(place(g, 15, 2, Align::Expand), Ok((8, 16, true)));
@@ -143,9 +146,9 @@ mod tests {
     }
 
     #[test]
-    fn scales_from_end_to_end() {
+    fn positions_scale_to_the_whole_target() {
         let g = Geometry::new(1000 * 512, 512);
-        let scale = |sector, sectors, reach| g.scale(Sector(sector), Sectors(sectors), reach).0;
+        let scale = |sector, sectors, source_sectors| g.scale(Sector(sector), Sectors(sectors), source_sectors).0;
         assert_eq!([scale(0, 8, 2000), scale(800, 8, 2000), scale(1001, 1, 2000)], [0, 400, 500], "half as large");
         assert_eq!(scale(1992, 8, 2000), 992, "the last request ends at the end");
         assert_eq!([scale(8, 8, 500), scale(248, 8, 500)], [16, 496], "twice as large");
@@ -156,13 +159,13 @@ mod tests {
     proptest! {
         #[test]
         fn a_scaled_request_lies_on_the_target(
-            blocks in 1u64..100, shift in 0u32..4, reach in 1u64..1 << 40, at in 0.0f64..1.0, sectors in 0u64..100,
+            blocks in 1u64..100, shift in 0u32..4, source_sectors in 1u64..1 << 40, at in 0.0f64..1.0, sectors in 0u64..100,
         ) {
             let g = Geometry::new((blocks * 512) << shift, 512 << shift);
-            let sector = Sector((reach as f64 * at) as u64);
+            let sector = Sector((source_sectors as f64 * at) as u64);
             if sectors <= g.sectors {
                 let sectors = Sectors(sectors);
-                prop_assert!(g.holds(g.scale(sector, sectors, reach), sectors));
+                prop_assert!(g.contains(g.scale(sector, sectors, source_sectors), sectors));
             }
         }
 

@@ -1,53 +1,53 @@
-//! Which target a request goes to, and where on it.
+//! Routes requests: chooses the target of each request and its position there.
 
 use iosonar_trace::{DeviceId, Op, Outcome, Request, Sector, Sectors};
 
-use crate::address::device_map::Map;
+use crate::address::device_map::DeviceMap;
 use crate::address::placement::{Fit, Geometry};
 use crate::config::target::Rules;
 use crate::device::capabilities::Capabilities;
 
-/// Where one request goes.
+/// Where a request is issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Routed {
-    /// Which of the run's targets.
+    /// Index of the target.
     pub target: u16,
-    /// First sector there.
+    /// First sector on the target.
     pub sector: Sector,
-    /// Length there.
+    /// Length on the target.
     pub sectors: Sectors,
     /// Whether it was widened to whole blocks.
     pub widened: bool,
-    /// Why it is not to be issued, if so.
+    /// Why it is not issued, if so.
     pub skip: Option<Outcome>,
 }
 
-/// The run's targets, and what the load's devices are mapped to.
+/// The run's targets, and the mapping of the load's devices to them.
 #[derive(Clone, Debug)]
 pub struct Routes {
     targets: Vec<Geometry>,
-    /// Of each target.
+    /// Supported operations of each target.
     capabilities: Vec<Capabilities>,
-    map: Map,
+    map: DeviceMap,
     rules: Rules,
-    /// How far each device of the load reaches, for [`Fit::Scale`].
+    /// Size of each device of the load in sectors, for [`Fit::Scale`].
     extents: Vec<u64>,
 }
 
 impl Routes {
-    /// To these targets. `extents` are needed to scale: the size of each device of the load, in sectors.
-    pub fn new(targets: Vec<Geometry>, map: Map, rules: Rules, extents: Vec<u64>) -> Self {
+    /// Routes to these targets. Scaling needs `extents`, the size of each device of the load in sectors.
+    pub fn new(targets: Vec<Geometry>, map: DeviceMap, rules: Rules, extents: Vec<u64>) -> Self {
         let capabilities = vec![Capabilities::ALL; targets.len()];
         Self { targets, capabilities, map, rules, extents }
     }
 
-    /// Leaves out what a target cannot do.
+    /// Leaves out operations that a target does not support.
     pub fn with_capabilities(mut self, capabilities: Vec<Capabilities>) -> Self {
         self.capabilities = capabilities;
         self
     }
 
-    fn can_do(&self, op: Op, target: u16) -> bool {
+    fn supports(&self, op: Op, target: u16) -> bool {
         let Capabilities { discard, write_zeroes } = self.capabilities[usize::from(target)];
         match op {
             Op::Discard => discard,
@@ -56,16 +56,16 @@ impl Routes {
         }
     }
 
-    /// Finds a request's place.
+    /// Routes a request.
     pub fn route(&self, request: &Request) -> Routed {
         let Some(target) = self.map.target_of(request.device) else {
-            return Self::left_out(0, request, Outcome::Excluded);
+            return Self::skipped(0, request, Outcome::Excluded);
         };
         if self.rules.reads_only && request.op != Op::Read {
-            return Self::left_out(target, request, Outcome::Excluded);
+            return Self::skipped(target, request, Outcome::Excluded);
         }
-        if !self.can_do(request.op, target) {
-            return Self::left_out(target, request, Outcome::Unsupported);
+        if !self.supports(request.op, target) {
+            return Self::skipped(target, request, Outcome::Unsupported);
         }
         let geometry = &self.targets[usize::from(target)];
         let Request { mut sector, sectors, .. } = *request;
@@ -75,24 +75,24 @@ impl Routes {
         match self.rules.fit {
             Fit::Wrap => {}
             Fit::Scale => sector = geometry.scale(sector, sectors, self.extent(request.device, geometry)),
-            Fit::Clip | Fit::Reject if geometry.holds(sector, sectors) => {}
-            Fit::Clip | Fit::Reject => return Self::left_out(target, request, Outcome::BeyondEnd),
+            Fit::Clip | Fit::Reject if geometry.contains(sector, sectors) => {}
+            Fit::Clip | Fit::Reject => return Self::skipped(target, request, Outcome::BeyondEnd),
         }
         match geometry.place(sector, sectors, self.rules.align) {
-            Ok(place) => {
-                let (sector, sectors, widened) = (place.sector, place.sectors, place.widened);
+            Ok(placement) => {
+                let (sector, sectors, widened) = (placement.sector, placement.sectors, placement.widened);
                 Routed { target, sector, sectors, widened, skip: None }
             }
-            Err(reason) => Self::left_out(target, request, reason),
+            Err(reason) => Self::skipped(target, request, reason),
         }
     }
 
-    /// What becomes the whole target; one of which nothing is known is not changed.
+    /// The size of a device for scaling; if unknown, the target's size, so that positions do not change.
     fn extent(&self, device: DeviceId, target: &Geometry) -> u64 {
         self.extents.get(usize::from(device.0)).copied().filter(|&extent| extent > 0).unwrap_or(target.sectors)
     }
 
-    fn left_out(target: u16, request: &Request, reason: Outcome) -> Routed {
+    fn skipped(target: u16, request: &Request, reason: Outcome) -> Routed {
         Routed { target, sector: request.sector, sectors: request.sectors, widened: false, skip: Some(reason) }
     }
 }
@@ -107,22 +107,22 @@ mod tests {
         Request { device: DeviceId(device), ..Request::new(Nanos(0), op, Sector(sector), Sectors(sectors)) }
     }
 
-    /// Device 0 on a target of 1000 sectors, device 2 on one of 4000; device 1 on none.
+    /// Maps device 0 to a target of 1000 sectors, device 2 to one of 4000, and device 1 to none.
     fn routes(rules: Rules) -> Routes {
-        let mut map = Map::default();
+        let mut map = DeviceMap::default();
         assert!(map.insert(Some(DeviceId(0)), 0) && map.insert(Some(DeviceId(2)), 1));
         let targets = vec![Geometry::new(1000 * 512, 512), Geometry::new(4000 * 512, 512)];
         Routes::new(targets, map, rules, vec![2000, 50, 2000])
     }
 
-    /// Target, sector, and why not.
+    /// Target, sector, and why it is skipped.
     fn place(rules: Rules, device: u16, op: Op, sector: u64) -> (u16, u64, Option<Outcome>) {
         let routed = routes(rules).route(&request(device, op, sector, 8));
         (routed.target, routed.sector.0, routed.skip)
     }
 
     #[test]
-    fn each_device_goes_to_its_target_and_one_without_is_left_out() {
+    fn devices_go_to_their_targets_and_unmapped_ones_are_left_out() {
         let rules = Rules::default();
         assert_eq!(place(rules, 0, Op::Write, 1600), (0, 600, None));
         assert_eq!(place(rules, 2, Op::Write, 1600), (1, 1600, None));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn fits_in_each_of_the_ways() {
+    fn each_fit_places_requests_beyond_the_end_in_its_way() {
         let with = |fit| Rules { fit, ..Rules::default() };
         assert_eq!(place(with(Fit::Scale), 0, Op::Read, 1600), (0, 800, None));
         assert_eq!(place(with(Fit::Scale), 2, Op::Read, 1600), (1, 3200, None));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn of_reads_only_nothing_else_is_left() {
+    fn reads_only_leaves_out_all_other_operations() {
         let rules = Rules { reads_only: true, ..Rules::default() };
         assert_eq!(place(rules, 0, Op::Read, 8), (0, 8, None));
         for op in [Op::Write, Op::Discard, Op::WriteZeroes, Op::Flush] {

@@ -3,7 +3,7 @@
 use iosonar_trace::human;
 use iosonar_trace::run_info::{DeviceCounters, Statistics};
 
-use crate::address::device_map::labelled;
+use crate::address::device_map::device_label;
 use crate::address::placement::Fit;
 use crate::config::options::Options;
 use crate::pipeline::prepare::PrepareStats;
@@ -44,7 +44,7 @@ pub fn after(options: &Options, fed: &PrepareStats, s: &Statistics) -> Vec<Strin
         format!(
             "{} left out, whose devices no --target names: {}",
             human::counted(lost.iter().map(|device| device.requests).sum(), "request"),
-            lost.iter().map(|d| labelled(usize::from(d.device), &d.source)).collect::<Vec<_>>().join(", ")
+            lost.iter().map(|d| device_label(usize::from(d.device), &d.source)).collect::<Vec<_>>().join(", ")
         ),
     );
     let writes: u64 = s.devices.iter().filter(|d| d.target.is_some()).map(|d| d.writes + d.others).sum();
@@ -128,7 +128,7 @@ mod tests {
     use iosonar_trace::{IoResult, Nanos, Op, Outcome, Request, Sector, Sectors};
 
     use super::*;
-    use crate::address::device_map::Map;
+    use crate::address::device_map::DeviceMap;
     use crate::address::placement::Geometry;
     use crate::issuer::LoopCounters;
     use crate::result::statistics::{Closing, Counter};
@@ -151,7 +151,7 @@ mod tests {
         counter.close(&Closing {
             fed: &PrepareStats::default(),
             counters: &LoopCounters::default(),
-            map: &Map::all_to_first(),
+            map: &DeviceMap::all_to_first(),
             targets: &[("x".into(), Geometry::new(1 << 30, 512))],
             timed: false,
             complete: true,

@@ -15,7 +15,7 @@ use crate::pipeline::buffers::{Arena, Buffer, Pool};
 use crate::pipeline::io::PreparedIo;
 use crate::pipeline::payload::{Payload, Written};
 use crate::schedule::clock::Clock;
-use crate::schedule::iterations::Numbered;
+use crate::schedule::iterations::NumberedRequest;
 use crate::schedule::time_map::{Schedule, Scheduled};
 use crate::verify::block::is_sequence_number;
 use crate::verify::header;
@@ -269,7 +269,7 @@ impl<'a, C: Clock> Preparer<'a, C> {
     fn prepare(&mut self, scheduled: &Scheduled) -> PreparedIo {
         self.stats.requests += 1;
         raise_extent(&mut self.stats.device_extents, scheduled.next.request.device, scheduled.next.request.end());
-        let Scheduled { next: Numbered { request, number, iteration }, scheduled, deadline } = *scheduled;
+        let Scheduled { next: NumberedRequest { request, number, iteration }, scheduled, deadline } = *scheduled;
         let Routed { target, sector, sectors, widened, skip } = self.config.routes.route(&request);
         self.sequence_number += 1;
         while !is_sequence_number(self.sequence_number) {

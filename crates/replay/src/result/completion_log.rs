@@ -168,7 +168,7 @@ impl<'a> CompletionLog<'a> {
         }
         match &mut self.checker {
             Some(checker) => {
-                checker.take(&done, &self.arena);
+                checker.add(&done, &self.arena);
                 self.keep_decided();
             }
             None => self.keep(&done.record),

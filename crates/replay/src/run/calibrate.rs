@@ -11,7 +11,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use serde::Serialize;
 
 use super::STALLS;
-use crate::address::device_map::Map;
+use crate::address::device_map::DeviceMap;
 use crate::address::placement::Geometry;
 use crate::address::router::Routes;
 use crate::config::issuing::Wait;
@@ -116,7 +116,7 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
     let load = Box::new(Poisson::new(rate, (rate * seconds) as u64));
     let schedule = Schedule::new(Iterations::new(load, Window::default(), None), TimeMap::new(1.0, false));
     let geometry = Geometry { sectors: PLACES * 8, block_sectors: 1 };
-    let routes = Routes::new(vec![geometry], Map::all_to_first(), Rules::default(), Vec::new());
+    let routes = Routes::new(vec![geometry], DeviceMap::all_to_first(), Rules::default(), Vec::new());
     let config = PrepareConfig { routes, has_data: true, write_header: None, ahead: options.issuing.ahead_time };
     let inputs = PrepareInputs { schedule, config, pool, payload: Payload::new(&options.data, 1) };
     let feeder = Preparer::new(clock, inputs, stop, prepared_in, returned_out);

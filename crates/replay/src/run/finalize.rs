@@ -7,7 +7,7 @@ use iosonar_trace::{IoResult, Metadata, Nanos, create_run, human};
 
 use super::finished::Finished;
 use super::targets;
-use crate::address::device_map::Map;
+use crate::address::device_map::DeviceMap;
 use crate::advice;
 use crate::advice::remedies::{Facts, remedies};
 use crate::config::options::Options;
@@ -23,7 +23,7 @@ use crate::result::journal::Journal;
 use crate::result::statistics::{Closing, Counter};
 use crate::run::issuer_thread::Looped;
 use crate::verify::Verify;
-use crate::verify::final_pass::LastDone;
+use crate::verify::final_pass::FinalPassOutcome;
 use crate::verify::report::verification;
 
 /// What the rooms left, and what was to be said before they ended.
@@ -31,7 +31,7 @@ pub struct Ended {
     pub fed: (PrepareStats, Result<()>),
     pub looped: Looped,
     /// The last pass over what was written, if one was asked for.
-    pub last: Option<LastDone>,
+    pub last: Option<FinalPassOutcome>,
     pub recorded: Recorded,
     /// What the devices counted themselves.
     pub counted: Vec<DeviceCounters>,
@@ -46,7 +46,7 @@ pub struct Ended {
 pub fn conclude(
     options: &Options,
     devices: &[Device],
-    map: &Map,
+    map: &DeviceMap,
     mut metadata: Metadata,
     ended: Ended,
 ) -> Result<Finished> {

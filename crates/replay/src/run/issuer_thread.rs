@@ -27,7 +27,7 @@ use crate::result::completion_log::{Progress, Recorded};
 use crate::schedule::clock::Monotonic;
 use crate::verify::Verify;
 use crate::verify::checker::Checker;
-use crate::verify::final_pass::{FinalPass, LastDone};
+use crate::verify::final_pass::{FinalPass, FinalPassOutcome};
 
 /// A sleeping loop wakes up that long before a deadline: more than waking takes on an idle machine, most of the time.
 pub const WAKE_MARGIN: Nanos = Nanos(100_000);
@@ -98,7 +98,7 @@ impl<'a> IssuerThread<'a> {
         ready: &mpsc::Sender<Told>,
         started: &mpsc::Receiver<Start<'a>>,
         after: &After,
-    ) -> Result<Option<LastDone>> {
+    ) -> Result<Option<FinalPassOutcome>> {
         let (files, arena) = (std::mem::take(&mut self.files), Arc::clone(&self.arena));
         Ok(match self.options.method.target(files, arena, self.rules.limits.slots(), self.options.modes.seed)? {
             Chosen::Uring(target) => {
@@ -119,7 +119,7 @@ impl<'a> IssuerThread<'a> {
         ready: &mpsc::Sender<Told>,
         started: &mpsc::Receiver<Start<'a>>,
         after: &After,
-    ) -> Option<LastDone> {
+    ) -> Option<FinalPassOutcome> {
         lock_memory();
         if let Some(isolation) = self.isolation {
             isolation.enter();
@@ -156,7 +156,7 @@ impl<'a> IssuerThread<'a> {
         finish: impl FnOnce(I) -> Option<(PrepareOutcome, Recorded)>,
         before: &[String],
         after: &After,
-    ) -> Option<LastDone> {
+    ) -> Option<FinalPassOutcome> {
         let Self { options, rules, stop, stall_monitor, input, output, run, geometries, progress, arena, .. } = self;
         let rereader =
             run.filter(|_| options.verification.verify >= Verify::Paranoia).map(|run| Rereader { arena, run });
@@ -168,7 +168,7 @@ impl<'a> IssuerThread<'a> {
         let (mut checker, mut pool) = after.asked.recv().ok()?;
         let pass = FinalPass::new(&mut checker, &mut pool, geometries);
         let (far, said) = pass.run(&mut target, &clock, stop, &|far| progress.verified(&far));
-        Some(LastDone { checker, far, said })
+        Some(FinalPassOutcome { checker, far, said })
     }
 }
 

@@ -19,7 +19,7 @@ use iosonar_trace::run_info::{OpenMap, RunData};
 use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request, RunInfo, path_text};
 use rtrb::RingBuffer;
 
-use crate::address::device_map::Map;
+use crate::address::device_map::DeviceMap;
 use crate::config::issuing::Wait;
 use crate::config::options::Options;
 use crate::config::validation as checks;
@@ -61,7 +61,7 @@ pub struct Prepared {
     stop: Arc<Stop>,
     /// The targets, in the order of `Io::target`.
     devices: Vec<Device>,
-    map: Map,
+    map: DeviceMap,
     load: Box<dyn Reader<Request>>,
     prescan: Option<Prescan>,
     journal: JournalWriter,
@@ -175,7 +175,7 @@ impl Prepared {
     }
 
     /// Which of them each device of the load goes to.
-    pub fn map(&self) -> &Map {
+    pub fn map(&self) -> &DeviceMap {
         &self.map
     }
 

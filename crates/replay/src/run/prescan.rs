@@ -99,11 +99,11 @@ pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
         .run_for
         .filter(|_| options.keeps_times())
         .map(|until| Nanos((until.0 as f64 * options.time.speedup) as i64));
-    let is_whole = window == Window::default() && ends_early.is_none_or(|end| end >= length(reader.metadata()));
+    let is_complete = window == Window::default() && ends_early.is_none_or(|end| end >= length(reader.metadata()));
     let known = reader.metadata();
     // A footer tells how long the longest request is, but not what it does.
     let is_longest_clear = known.counts.others == 0 || known.span.max_sectors <= SHORT;
-    if reader.has_totals() && is_whole && !needs_reaches && is_longest_clear {
+    if reader.has_totals() && is_complete && !needs_reaches && is_longest_clear {
         return Ok(Some(of(known, known, known.span.max_sectors, Vec::new())));
     }
     let mut longest_moved = 0;
@@ -113,7 +113,7 @@ pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
         if request.at >= window.end {
             break;
         }
-        if !window.is_behind(request.at) {
+        if !window.is_before_start(request.at) {
             let first = if inside.counts.requests == 0 { request.at } else { Nanos(inside.span.first_ns) };
             if ends_early.is_some_and(|end| request.at - first >= end) {
                 break;

@@ -7,7 +7,7 @@ use iosonar_trace::run_info::RunTarget;
 use iosonar_trace::{self as trace, DeviceId, RunInfo, SECTOR_BYTES};
 
 use super::Prescan;
-use crate::address::device_map::{Map, Mapping, labelled, resolve};
+use crate::address::device_map::{DeviceMap, Mapping, device_label, resolve};
 use crate::address::placement::{Fit, Geometry};
 use crate::address::router::Routes;
 use crate::config::input_files as apart;
@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 
 /// Opens the targets, each once however often it was named: two devices of the load on one target share it, so that their
 /// overlaps are seen. `known` are the load's devices; `is_read` says whether that is all of them.
-pub fn open(options: &Options, known: &[trace::Device], is_read: bool) -> Result<(Vec<Device>, Map)> {
+pub fn open(options: &Options, known: &[trace::Device], is_read: bool) -> Result<(Vec<Device>, DeviceMap)> {
     let access = match (options.target.rules.reads_only, options.target.force) {
         (true, _) => Access::Read,
         (false, true) => Access::Force,
@@ -60,7 +60,7 @@ pub fn open(options: &Options, known: &[trace::Device], is_read: bool) -> Result
 }
 
 /// Refuses a load that reaches beyond its target, where that was asked for.
-pub fn check_fit(options: &Options, prescan: Option<&Prescan>, devices: &[Device], map: &Map) -> Result<()> {
+pub fn check_fit(options: &Options, prescan: Option<&Prescan>, devices: &[Device], map: &DeviceMap) -> Result<()> {
     let Some(prescan) = prescan.filter(|_| options.target.rules.fit == Fit::Reject) else { return Ok(()) };
     for (number, &reach) in prescan.device_extents.iter().enumerate() {
         let Some(target) = map.target_of(DeviceId(number as u16)) else { continue };
@@ -70,7 +70,7 @@ pub fn check_fit(options: &Options, prescan: Option<&Prescan>, devices: &[Device
             return Err(Error::Options(format!(
                 "{} of the load reaches up to sector {reach} ({}), and {} has {} sectors ({}); choose a larger target, or \
                  another --fit",
-                labelled(number, name),
+                device_label(number, name),
                 block(reach.saturating_mul(SECTOR_BYTES)),
                 path.display(),
                 geometry.sectors,
@@ -82,7 +82,7 @@ pub fn check_fit(options: &Options, prescan: Option<&Prescan>, devices: &[Device
 }
 
 /// The rules by which requests find their places.
-pub fn routes(options: &Options, prescan: Option<&Prescan>, devices: &[Device], map: &Map) -> Routes {
+pub fn routes(options: &Options, prescan: Option<&Prescan>, devices: &[Device], map: &DeviceMap) -> Routes {
     // Where there is no device, positions are those of the load.
     let fit = if options.method.has_device() { options.target.rules.fit } else { Fit::Wrap };
     let rules = Rules { fit, ..options.target.rules };
@@ -99,7 +99,7 @@ fn extents(prescan: &Prescan) -> Vec<u64> {
 }
 
 /// `run.targets` of the footer.
-pub fn describe(devices: &[Device], map: &Map) -> Vec<RunTarget> {
+pub fn describe(devices: &[Device], map: &DeviceMap) -> Vec<RunTarget> {
     let described = devices.iter().enumerate().map(|(index, device)| {
         let (sources, others) = map.sources_of(index as u16);
         let sources: Vec<u64> = sources.into_iter().map(u64::from).collect();
@@ -109,16 +109,16 @@ pub fn describe(devices: &[Device], map: &Map) -> Vec<RunTarget> {
 }
 
 /// Targets and map from a footer, for a run that is recovered.
-pub fn described(run: &RunInfo) -> (Vec<(PathBuf, Geometry)>, Map) {
+pub fn described(run: &RunInfo) -> (Vec<(PathBuf, Geometry)>, DeviceMap) {
     let one = |target: &RunTarget| {
         let sectors = target.sectors.value().unwrap_or(1);
         (target.path.text().unwrap_or_default().into(), Geometry { sectors, block_sectors: 1 })
     };
     let Some(described) = run.targets.known() else {
         let target = run.target.known().cloned().unwrap_or_default();
-        return (vec![one(&target)], Map::all_to_first());
+        return (vec![one(&target)], DeviceMap::all_to_first());
     };
-    let mut map = Map::default();
+    let mut map = DeviceMap::default();
     for (index, target) in described.iter().enumerate() {
         for &source in target.sources.list() {
             map.insert(Some(DeviceId(source as u16)), index as u16);
@@ -154,6 +154,6 @@ mod tests {
         // As runs of earlier versions have it.
         let target = RunTarget { path: "x".to_owned().into(), sectors: 8.into(), ..RunTarget::default() };
         let (one, all) = described(&RunInfo { target: target.into(), ..RunInfo::default() });
-        assert_eq!((one[0].1.sectors, all), (8, Map::all_to_first()));
+        assert_eq!((one[0].1.sectors, all), (8, DeviceMap::all_to_first()));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use iosonar_trace::{DeviceId, Metadata, SECTOR_BYTES};
 
 use super::Prescan;
-use crate::address::device_map::Map;
+use crate::address::device_map::DeviceMap;
 use crate::address::placement::Fit;
 use crate::advice::before::{self, LoadExtent};
 use crate::config::options::Options;
@@ -22,7 +22,7 @@ const SAMPLES: Bounds = Bounds { samples: 512, time: Duration::from_millis(500) 
 pub fn before(
     options: &Options,
     devices: &[Device],
-    map: &Map,
+    map: &DeviceMap,
     prescan: Option<&Prescan>,
     load: &Metadata,
 ) -> Vec<String> {
@@ -55,7 +55,13 @@ pub fn before(
 }
 
 /// How large a target should be for the devices of the load that go there, as far as that is known.
-fn reach(options: &Options, map: &Map, target: u16, prescan: Option<&Prescan>, load: &Metadata) -> Option<LoadExtent> {
+fn reach(
+    options: &Options,
+    map: &DeviceMap,
+    target: u16,
+    prescan: Option<&Prescan>,
+    load: &Metadata,
+) -> Option<LoadExtent> {
     let goes_there = |number: usize| map.target_of(DeviceId(number as u16)) == Some(target);
     let sizes = load.devices.iter().enumerate().filter(|(number, _)| goes_there(*number));
     let sizes: Option<Vec<u64>> = sizes.map(|(_, device)| device.sectors).collect();

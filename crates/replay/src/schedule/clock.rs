@@ -1,22 +1,22 @@
-//! Time as the run counts it: nanoseconds since virtual zero, on the monotonic clock.
+//! Clocks. A run counts nanoseconds since virtual zero, on the monotonic clock.
 
 use iosonar_trace::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Tells the time since virtual zero; negative before it.
+/// The time since virtual zero; negative before it.
 pub trait Clock {
-    /// Now.
+    /// The current time.
     fn now(&self) -> Nanos;
 }
 
-/// `CLOCK_MONOTONIC`, which no one sets and which the kernel's tracepoints can show as well.
+/// `CLOCK_MONOTONIC`, which is never set, and which kernel tracepoints can also use.
 #[derive(Clone, Copy, Debug)]
 pub struct Monotonic {
     zero_ns: i64,
 }
 
 impl Monotonic {
-    /// Virtual zero lies that far in the future.
+    /// Virtual zero is this far in the future.
     pub fn starting_in(grace: Nanos) -> Self {
         Self { zero_ns: (monotonic() + grace).0 }
     }
@@ -41,7 +41,7 @@ pub fn monotonic() -> Nanos {
     Nanos(t.tv_sec * 1_000_000_000 + t.tv_nsec)
 }
 
-/// Wall-clock time, in nanoseconds since 1970 UTC. Only for people: nothing is measured with it.
+/// Wall-clock time in nanoseconds since 1970 UTC. For display only, never for measurements.
 pub fn wall() -> Nanos {
     let t = clock_gettime(ClockId::Realtime);
     Nanos(t.tv_sec * 1_000_000_000 + t.tv_nsec)
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_counts_on_the_clock_that_nobody_sets() {
+    fn a_run_uses_the_monotonic_clock() {
         let own = || {
             let t = clock_gettime(ClockId::Monotonic);
             t.tv_sec * 1_000_000_000 + t.tv_nsec
@@ -72,9 +72,9 @@ mod tests {
         inside.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
     }
 
-    /// A step of the wall clock during a run cannot reach what never asks for it.
+    /// Steps of the wall clock during a run must have no effect.
     #[test]
-    fn no_stage_that_times_requests_asks_for_the_wall_clock() {
+    fn stages_that_time_requests_do_not_read_the_wall_clock() {
         let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let stages = [
             "issuer",
@@ -87,7 +87,7 @@ mod tests {
             "result/completion_log.rs",
             "schedule",
         ];
-        // This file defines it.
+        // `wall` is defined in this file.
         let is_timing = |path: &&PathBuf| {
             stages.iter().any(|stage| path.starts_with(src.join(stage))) && !path.ends_with("schedule/clock.rs")
         };

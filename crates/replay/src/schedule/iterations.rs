@@ -1,121 +1,121 @@
-//! The window of a load, once or again and again.
+//! One or more iterations through the window of a load.
 //!
-//! Time goes on from iteration to iteration: the next one begins a mean distance of two requests behind the last request
-//! of the one before, as with the transform `repeat`. Each iteration opens the load anew: nothing is kept of it.
+//! Time continues from iteration to iteration: the next one starts one mean inter-arrival time after the last request, as
+//! in the transform `repeat`. Each iteration opens the load again, so that nothing is kept in memory.
 
 use iosonar_trace::{Metadata, Nanos, Reader, Request};
 
 use crate::error::Result;
 use crate::schedule::window::Window;
 
-/// What lies between two iterations of a load whose requests all have the same time.
-const WITHOUT_EXTENT: Nanos = Nanos(1_000_000_000);
+/// Duration of an iteration whose requests all have the same time.
+const DEFAULT_PERIOD: Nanos = Nanos(1_000_000_000);
 
-/// A load that can be opened again.
+/// Opens the load again.
 pub type Reopen<'a> = Box<dyn FnMut() -> Result<Box<dyn Reader<Request>>> + Send + 'a>;
 
 /// A request of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Numbered {
-    /// What it does; its time is that of the load, with the iterations before it.
+pub struct NumberedRequest {
+    /// The request; its time includes the earlier iterations.
     pub request: Request,
-    /// Its number in the whole load.
+    /// Its number in the load.
     pub number: u64,
-    /// How many iterations went before.
+    /// Complete iterations before this one.
     pub iteration: u32,
 }
 
-/// How long an iteration takes: from the first request to the last, and the mean distance of two.
+/// Duration of an iteration: from the first to the last request, plus the mean inter-arrival time.
 pub fn period(requests: u64, first: Nanos, last: Nanos) -> Nanos {
     let span = last - first;
     match (span.0, requests) {
-        (0, _) | (_, 0 | 1) => WITHOUT_EXTENT,
+        (0, _) | (_, 0 | 1) => DEFAULT_PERIOD,
         (span, requests) => Nanos(span + span / (requests as i64 - 1)).max(Nanos(span + 1)),
     }
 }
 
-/// Reads it.
+/// Reads the requests of all iterations.
 pub struct Iterations<'a> {
     load: Box<dyn Reader<Request>>,
     window: Window,
-    again: Option<Reopen<'a>>,
+    reopen: Option<Reopen<'a>>,
     iteration: u32,
     /// The next request's number in the load.
     number: u64,
-    /// Requests of the window so far in this iteration, and the time of its first and last.
-    inside: u64,
+    /// Number of requests in the window so far in this iteration, and the times of the first and the last one.
+    in_window: u64,
     first: Nanos,
     last: Nanos,
-    /// What this iteration's times are shifted by.
-    shift: Nanos,
-    /// Of the first iteration, as soon as that is over.
-    known: Option<Metadata>,
+    /// Added to the times of this iteration.
+    offset: Nanos,
+    /// Metadata of the first iteration, after its end.
+    first_metadata: Option<Metadata>,
 }
 
 impl<'a> Iterations<'a> {
-    /// One iteration, or as many as are asked for if there is a way to open the load again.
-    pub fn new(load: Box<dyn Reader<Request>>, window: Window, again: Option<Reopen<'a>>) -> Self {
+    /// One iteration, or an unlimited number with `again`.
+    pub fn new(load: Box<dyn Reader<Request>>, window: Window, reopen: Option<Reopen<'a>>) -> Self {
         let zero = Nanos::ZERO;
         Self {
             load,
             window,
-            again,
+            reopen,
             iteration: 0,
             number: 0,
-            inside: 0,
+            in_window: 0,
             first: zero,
             last: zero,
-            shift: zero,
-            known: None,
+            offset: zero,
+            first_metadata: None,
         }
     }
 
-    /// The next request of the window.
-    pub fn take_next(&mut self) -> Result<Option<Numbered>> {
+    /// The next request in the window.
+    pub fn take_next(&mut self) -> Result<Option<NumberedRequest>> {
         loop {
-            let Some((number, mut request)) = self.next_inside()? else {
-                if !self.begin_again()? {
+            let Some((number, mut request)) = self.next_in_window()? else {
+                if !self.start_next_iteration()? {
                     return Ok(None);
                 }
                 continue;
             };
-            if self.inside == 0 {
+            if self.in_window == 0 {
                 self.first = request.at;
             }
-            (self.inside, self.last) = (self.inside + 1, request.at);
-            request.at = request.at + self.shift;
-            return Ok(Some(Numbered { request, number, iteration: self.iteration }));
+            (self.in_window, self.last) = (self.in_window + 1, request.at);
+            request.at = request.at + self.offset;
+            return Ok(Some(NumberedRequest { request, number, iteration: self.iteration }));
         }
     }
 
-    fn next_inside(&mut self) -> Result<Option<(u64, Request)>> {
+    fn next_in_window(&mut self) -> Result<Option<(u64, Request)>> {
         while let Some(request) = self.load.next()? {
             self.number += 1;
             if request.at >= self.window.end {
                 break;
             }
-            if !self.window.is_behind(request.at) {
+            if !self.window.is_before_start(request.at) {
                 return Ok(Some((self.number - 1, request)));
             }
         }
         Ok(None)
     }
 
-    /// False if this was the last iteration. An empty window stays empty, however often it is repeated.
-    fn begin_again(&mut self) -> Result<bool> {
-        let Some(again) = self.again.as_mut().filter(|_| self.inside > 0) else { return Ok(false) };
-        self.shift = self.shift + period(self.inside, self.first, self.last);
-        let next = again()?;
+    /// Returns false after the last iteration. An empty window is not repeated.
+    fn start_next_iteration(&mut self) -> Result<bool> {
+        let Some(reopen) = self.reopen.as_mut().filter(|_| self.in_window > 0) else { return Ok(false) };
+        self.offset = self.offset + period(self.in_window, self.first, self.last);
+        let next = reopen()?;
         let ended = std::mem::replace(&mut self.load, next);
-        self.known.get_or_insert_with(|| ended.metadata().clone());
-        (self.number, self.inside) = (0, 0);
+        self.first_metadata.get_or_insert_with(|| ended.metadata().clone());
+        (self.number, self.in_window) = (0, 0);
         self.iteration += 1;
         Ok(true)
     }
 
-    /// What the load says of itself: the first iteration as a whole, if that is over.
+    /// The load's metadata: those of the whole first iteration, after its end.
     pub fn metadata(&self) -> &Metadata {
-        self.known.as_ref().unwrap_or_else(|| self.load.metadata())
+        self.first_metadata.as_ref().unwrap_or_else(|| self.load.metadata())
     }
 }
 
@@ -125,9 +125,9 @@ mod tests {
 
     use super::*;
 
-    struct Made(std::vec::IntoIter<i64>, Metadata);
+    struct TestLoad(std::vec::IntoIter<i64>, Metadata);
 
-    impl Reader<Request> for Made {
+    impl Reader<Request> for TestLoad {
         fn metadata(&self) -> &Metadata {
             &self.1
         }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     fn load(times: &[i64]) -> Box<dyn Reader<Request>> {
-        Box::new(Made(Vec::from(times).into_iter(), Metadata::new(Kind::Load, "test")))
+        Box::new(TestLoad(Vec::from(times).into_iter(), Metadata::new(Kind::Load, "test")))
     }
 
     fn first(n: usize, times: &'static [i64], window: Window) -> Vec<(i64, u64, u32)> {
@@ -147,30 +147,30 @@ mod tests {
     }
 
     #[test]
-    fn time_goes_on_from_round_to_round() {
+    fn times_continue_across_iterations() {
         let seen = first(7, &[100, 120, 160], Window::default());
-        // An iteration takes 60 and a mean distance of 30.
+        // An iteration takes 60 ns plus a mean inter-arrival time of 30 ns.
         let expected = [(100, 0, 0), (120, 1, 0), (160, 2, 0), (190, 0, 1), (210, 1, 1), (250, 2, 1), (280, 0, 2)];
         assert_eq!(seen, expected);
     }
 
     #[test]
-    fn a_round_is_as_long_as_the_window() {
+    fn an_iteration_is_as_long_as_its_window() {
         let window = Window { start: Nanos(110), end: Nanos(170) };
         let seen = first(5, &[100, 120, 160, 200], window);
         assert_eq!(seen, [(120, 1, 0), (160, 2, 0), (200, 1, 1), (240, 2, 1), (280, 1, 2)]);
     }
 
     #[test]
-    fn without_a_start_a_load_begins_where_it_does() {
+    fn a_window_without_start_begins_at_the_first_request() {
         let until = Window { end: Nanos(20), ..Window::default() };
         assert_eq!(first(2, &[-30, 10, 20], until), [(-30, 0, 0), (10, 1, 0)]);
         assert_eq!(first(1, &[-30, 10, 20], Window { start: Nanos(-10), ..until }), [(10, 1, 0)]);
     }
 
     #[test]
-    fn what_has_no_extent_is_a_second_long_and_what_is_empty_ends() {
-        let second = WITHOUT_EXTENT.0;
+    fn simultaneous_requests_take_a_second_and_an_empty_window_ends() {
+        let second = DEFAULT_PERIOD.0;
         assert_eq!(first(3, &[5], Window::default()), [(5, 0, 0), (5 + second, 0, 1), (5 + 2 * second, 0, 2)]);
         assert_eq!(first(3, &[5, 5], Window::default()), [(5, 0, 0), (5, 1, 0), (5 + second, 0, 1)]);
         assert_eq!(first(3, &[], Window::default()), []);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_way_to_open_it_again_there_is_one_round() {
+    fn without_reopening_there_is_one_iteration() {
         let mut iterations = Iterations::new(load(&[1, 2]), Window::default(), None);
         assert_eq!(std::iter::from_fn(|| iterations.take_next().unwrap()).count(), 2);
     }

@@ -1,4 +1,4 @@
-//! When each request is issued.
+//! The schedule: which requests are issued, and when.
 
 pub mod clock;
 pub mod iterations;

@@ -1,23 +1,23 @@
-//! When a request is to go: the load's time made into the run's.
+//! From times of the load to times of the run.
 
 use iosonar_trace::{Metadata, Nanos};
 
 use crate::error::Result;
-use crate::schedule::iterations::{Iterations, Numbered};
+use crate::schedule::iterations::{Iterations, NumberedRequest};
 use crate::schedule::perturb::{Perturb, Perturbed};
 
-/// A request, and when it is to go.
+/// A request with its times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scheduled {
     /// The request.
-    pub next: Numbered,
-    /// When the load wants it, since virtual zero.
+    pub next: NumberedRequest,
+    /// Its time in the load after speed-up, since virtual zero.
     pub scheduled: Nanos,
-    /// When it is to go: at that time, unless issue times are perturbed.
+    /// When to issue it: the scheduled time, unless perturbed.
     pub deadline: Nanos,
 }
 
-/// The load's time made into the run's. Virtual zero is the first request that it is asked about.
+/// Maps times of the load to times of the run. Virtual zero is the time of the first request mapped.
 #[derive(Clone, Debug)]
 pub struct TimeMap {
     speedup: f64,
@@ -26,12 +26,12 @@ pub struct TimeMap {
 }
 
 impl TimeMap {
-    /// Divides the load's time by `speedup`; `asap` makes all times zero.
+    /// Divides times by `speedup`; with `asap` all times are zero.
     pub fn new(speedup: f64, asap: bool) -> Self {
         Self { speedup, asap, first: None }
     }
 
-    /// When the load wants a request, since virtual zero.
+    /// The scheduled time of a request at this time of the load.
     pub fn scheduled(&mut self, at: Nanos) -> Nanos {
         let since = at - *self.first.get_or_insert(at);
         match (self.asap, self.speedup) {
@@ -45,34 +45,34 @@ impl TimeMap {
 /// All requests of a run, in the order of their deadlines.
 pub struct Schedule<'a> {
     iterations: Iterations<'a>,
-    schedule: TimeMap,
-    /// Requests that the load wants at this time or later are left out.
+    time_map: TimeMap,
+    /// Requests scheduled at this time or later are left out.
     until: Nanos,
     perturbed: Option<Perturbed<Scheduled>>,
     is_end: bool,
 }
 
 impl<'a> Schedule<'a> {
-    /// Of all iterations, at their time.
-    pub fn new(iterations: Iterations<'a>, schedule: TimeMap) -> Self {
-        Self { iterations, schedule, until: Nanos::MAX, perturbed: None, is_end: false }
+    /// The requests of all iterations.
+    pub fn new(iterations: Iterations<'a>, time_map: TimeMap) -> Self {
+        Self { iterations, time_map, until: Nanos::MAX, perturbed: None, is_end: false }
     }
 
-    /// Ends it at that time of the run.
+    /// Ends the schedule at this time of the run.
     pub fn until(self, until: Nanos) -> Self {
         Self { until, ..self }
     }
 
     /// Perturbs the deadlines.
-    pub fn perturbed(self, how: Perturb, seed: u64) -> Self {
-        Self { perturbed: Some(Perturbed::new(how, seed)), ..self }
+    pub fn perturbed(self, perturb: Perturb, seed: u64) -> Self {
+        Self { perturbed: Some(Perturbed::new(perturb, seed)), ..self }
     }
 
-    /// The next one.
+    /// The next request.
     pub fn take_next(&mut self) -> Result<Option<Scheduled>> {
         loop {
-            if let Some((deadline, held)) = self.perturbed.as_mut().and_then(|p| p.take(self.is_end)) {
-                return Ok(Some(Scheduled { deadline, ..held }));
+            if let Some((deadline, pending)) = self.perturbed.as_mut().and_then(|p| p.pop(self.is_end)) {
+                return Ok(Some(Scheduled { deadline, ..pending }));
             }
             if self.is_end {
                 return Ok(None);
@@ -82,7 +82,7 @@ impl<'a> Schedule<'a> {
                 continue;
             };
             match &mut self.perturbed {
-                Some(perturbed) => perturbed.put(next.scheduled, next),
+                Some(perturbed) => perturbed.push(next.scheduled, next),
                 None => return Ok(Some(next)),
             }
         }
@@ -90,11 +90,11 @@ impl<'a> Schedule<'a> {
 
     fn next_scheduled(&mut self) -> Result<Option<Scheduled>> {
         let Some(next) = self.iterations.take_next()? else { return Ok(None) };
-        let scheduled = self.schedule.scheduled(next.request.at);
+        let scheduled = self.time_map.scheduled(next.request.at);
         Ok((scheduled < self.until).then_some(Scheduled { next, scheduled, deadline: scheduled }))
     }
 
-    /// What the load says of itself.
+    /// The load's metadata.
     pub fn metadata(&self) -> &Metadata {
         self.iterations.metadata()
     }
@@ -105,10 +105,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_from_the_first_and_divides() {
-        let mut schedule = TimeMap::new(2.0, false);
-        assert_eq!([7, 9, 12].map(|at| schedule.scheduled(Nanos(at)).0), [0, 1, 3]);
-        let mut schedule = TimeMap::new(1.0, true);
-        assert_eq!([7, 9].map(|at| schedule.scheduled(Nanos(at)).0), [0, 0]);
+    fn times_count_from_the_first_request_and_are_divided_by_the_speedup() {
+        let mut time_map = TimeMap::new(2.0, false);
+        assert_eq!([7, 9, 12].map(|at| time_map.scheduled(Nanos(at)).0), [0, 1, 3]);
+        let mut time_map = TimeMap::new(1.0, true);
+        assert_eq!([7, 9].map(|at| time_map.scheduled(Nanos(at)).0), [0, 0]);
     }
 }

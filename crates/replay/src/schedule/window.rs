@@ -3,12 +3,12 @@
 use iosonar_trace::Nanos;
 use serde::Serialize;
 
-/// A part of the load, in its own time.
+/// A part of the load, in times of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Window {
-    /// From here on. Zero is the load's beginning, also of one that begins before its zero.
+    /// Start, inclusive. Zero is the beginning of the load, even if its times are negative.
     pub start: Nanos,
-    /// Up to, but not including. In a footer null is the load's end.
+    /// End, exclusive. Serialized as null if it is the end of the load.
     #[serde(serialize_with = "end_or_null")]
     pub end: Nanos,
 }
@@ -24,8 +24,8 @@ impl Default for Window {
 }
 
 impl Window {
-    /// Whether a time lies before it.
-    pub fn is_behind(&self, at: Nanos) -> bool {
+    /// Whether a time is before the window.
+    pub fn is_before_start(&self, at: Nanos) -> bool {
         self.start != Nanos::ZERO && at < self.start
     }
 }

@@ -1,19 +1,19 @@
-//! What the eight sectors of one block (4 KiB) may hold, as far as the run's completed requests tell.
+//! The allowed contents of the eight sectors of a 4 KiB block, derived from the requests that have completed.
 //!
-//! A block has a *base*: for each sector what it holds for certain. Where that is not certain, because writes overlapped in
-//! time, or failed, or because a read that was issued before a write completed may still come back, it has *changes* as
-//! well, oldest first:
+//! A block has a *base*: the certain content of each sector. Where the content is not certain, because writes overlapped
+//! in time, or failed, or because a read issued before a write completed may still be in flight, it also has *changes*,
+//! oldest first:
 //!
 //! ```text
 //!  time ──▶     w1 |======|        w3 |=====|
-//!                     w2 |====|                  r |====|      r may hold w3 alone
-//!                                            r |====|          r may hold w1, w2 or w3
-//!                                  r |====|                    so may this one
+//!                     w2 |====|                  r |====|      r may return only w3
+//!                                            r |====|          r may return w1, w2 or w3
+//!                                  r |====|                    r may return w1, w2 or w3
 //! ```
 //!
-//! A write has *displaced* another if it was issued after the other completed, and completed itself before the read was
-//! issued. Whatever is not displaced may be read. [`settle`] folds changes into the base as soon as no read can come any
-//! more that may see anything older.
+//! A write *displaces* another if it was issued after the other had completed, and itself completed before the read was
+//! issued. A read may return anything not displaced. [`settle`] moves changes into the base when no read can return older
+//! content any more.
 
 use iosonar_trace::Nanos;
 
@@ -21,32 +21,32 @@ use super::header::Found;
 
 /// Sectors of a block.
 pub const BLOCK_SECTORS: u64 = 8;
-/// More changes of one block than this become one that allows anything: only storage that does not answer lets so many
-/// gather.
-const MOST_CHANGES: usize = 64;
+/// Maximum number of changes of a block. More are merged into a change that allows any content; this many accumulate only
+/// if storage does not respond.
+const MAX_CHANGES: usize = 64;
 
-/// What a sector may hold, in four bytes: the lower 32 bits of a sequence number, enough to tell two apart, or one of
-/// the constants.
+/// The content of a sector in four bytes: the lower 32 bits of a sequence number, which suffice to distinguish writes, or
+/// one of the constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Content(u32);
 
 impl Content {
-    /// What was there before the run.
-    pub const BEFORE: Self = Self(0);
-    /// Whatever: it was written in part, or discarded where that promises nothing.
+    /// The content before the run.
+    pub const INITIAL: Self = Self(0);
+    /// Any content: the sector was partly written, or discarded without a guarantee.
     pub const ANYTHING: Self = Self(u32::MAX);
     /// Zeros.
     pub const ZEROS: Self = Self(u32::MAX - 1);
-    /// Nothing: the changes alone say what it may hold.
+    /// None: only the changes are allowed.
     pub const DISPLACED: Self = Self(u32::MAX - 2);
 
-    /// What the request of that sequence number wrote.
+    /// The data of the write with this sequence number.
     pub fn of(sequence_number: u64) -> Self {
         debug_assert!(is_sequence_number(sequence_number));
         Self(sequence_number as u32)
     }
 
-    /// The sequence number, if it is one, given the highest that there is.
+    /// The full sequence number, if it is one. `highest` is the highest so far.
     pub fn sequence_number(self, highest: u64) -> Option<u64> {
         if !is_sequence_number(u64::from(self.0)) {
             return None;
@@ -55,14 +55,14 @@ impl Content {
         Some(if full > highest { full - (1 << 32) } else { full })
     }
 
-    /// Whether a sector that was found like this holds it.
+    /// Whether the sector found has this content.
     fn is(self, found: &Found) -> bool {
         match (self, found) {
             (_, Found::Unread) | (Self::DISPLACED, _) => false,
             (Self::ANYTHING, _) => true,
-            (Self::BEFORE, found) => matches!(found, Found::Foreign | Found::Zeros),
+            (Self::INITIAL, found) => matches!(found, Found::Foreign | Found::Zeros),
             (Self::ZEROS, found) => *found == Found::Zeros,
-            (Self(sequence_number), Found::Own(header)) => header.sequence_number as u32 == sequence_number,
+            (Self(sequence_number), Found::Written(header)) => header.sequence_number as u32 == sequence_number,
             _ => false,
         }
     }
@@ -72,18 +72,18 @@ impl Content {
     }
 }
 
-/// Whether a request can have that sequence number. A few out of each 2³² cannot: they stand for everything else.
+/// Whether requests use this sequence number. A few of each 2³² are reserved for the constants.
 pub fn is_sequence_number(number: u64) -> bool {
     let low = number as u32;
     low != 0 && low < u32::MAX - 2
 }
 
-/// When a request was with the target.
+/// The time that a request was in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// When it was issued.
     pub issued: Nanos,
-    /// When it completed; [`Nanos::MAX`] if it never did.
+    /// When it completed; [`Nanos::MAX`] if it did not.
     pub completed: Nanos,
 }
 
@@ -93,73 +93,73 @@ impl Span {
     }
 }
 
-/// What a request did, or may have done, to some sectors of a block.
+/// The effect, or possible effect, of a request on sectors of a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
-    /// One bit for each sector that it touched, the lowest first.
+    /// The sectors, one bit each, lowest first.
     pub sectors: u8,
-    /// What they hold if it was done.
+    /// Their content if the request took effect.
     pub content: Content,
-    /// Whether it was done. Otherwise they may hold that or what was there before.
+    /// Whether it certainly took effect. Otherwise the earlier content is also allowed.
     pub is_done: bool,
-    /// When it was with the target.
+    /// When the request was in flight.
     pub span: Span,
-    /// When all requests up to this sequence number are through, no read comes any more that was issued before
-    /// this change completed.
+    /// When all requests up to this sequence number have completed, no read can arrive that was issued before this change
+    /// completed.
     pub fence: u64,
 }
 
-/// What is to be said about a sector that was read.
+/// The result of checking a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It holds what it must.
-    Right,
-    /// Nothing was known about it.
+pub enum Judgement {
+    /// Allowed content.
+    Correct,
+    /// The expected content is unknown.
     Unknown,
-    /// It may be torn, because it was read while it was written, or written by two at once.
+    /// It may be torn legitimately: it was read while it was written, or two writes overlapped in time.
     Undecided,
-    /// It holds what it must not. What it should have held instead.
+    /// Content that is not allowed. Contains the expected content.
     Wrong(Content),
 }
 
-/// Judges a sector, numbered within its block.
-pub fn judge(base: Content, changes: &[Change], sector: u32, found: &Found, read: Span) -> Verdict {
+/// Checks a sector; `sector` is its index in the block.
+pub fn judge(base: Content, changes: &[Change], sector: u32, found: &Found, read: Span) -> Judgement {
     let of_sector = || changes.iter().filter(move |c| c.sectors & (1 << sector) != 0);
-    // The last that was issued among those that were done before the read began: it displaces all that completed before.
+    // Among the writes completed before the read, the one issued last displaces all that completed before its issue.
     let last = of_sector().filter(|c| c.is_done && c.span.completed < read.issued).max_by_key(|c| c.span.issued);
-    let may_be_seen =
+    let is_visible =
         |c: &&Change| c.span.issued <= read.completed && last.is_none_or(|last| c.span.completed >= last.span.issued);
     let base = if last.is_none() { base } else { Content::DISPLACED };
-    let allowed = || std::iter::once(base).chain(of_sector().filter(may_be_seen).map(|c| c.content));
+    let allowed = || std::iter::once(base).chain(of_sector().filter(is_visible).map(|c| c.content));
     if allowed().any(|content| content.is(found)) {
         let is_known = !allowed().any(|c| c == Content::ANYTHING)
-            && allowed().any(|c| c != Content::BEFORE && c != Content::DISPLACED);
-        return if is_known { Verdict::Right } else { Verdict::Unknown };
+            && allowed().any(|c| c != Content::INITIAL && c != Content::DISPLACED);
+        return if is_known { Judgement::Correct } else { Judgement::Unknown };
     }
-    let seen = || of_sector().filter(may_be_seen);
-    let during_read = seen().any(|c| c.span.overlaps(&read));
-    let at_once = seen().enumerate().any(|(i, a)| seen().skip(i + 1).any(|b| a.span.overlaps(&b.span)));
-    // A mixture of two writes is damaged. It has no header at all only if one of the two had none.
+    let visible = || of_sector().filter(is_visible);
+    let during_read = visible().any(|c| c.span.overlaps(&read));
+    let concurrent_writes = visible().enumerate().any(|(i, a)| visible().skip(i + 1).any(|b| a.span.overlaps(&b.span)));
+    // A mixture of two writes has a damaged header, or none if one of the two had none.
     let may_be_torn = match found {
-        Found::Damaged(_) => during_read || at_once,
+        Found::Damaged(_) => during_read || concurrent_writes,
         Found::Foreign | Found::Zeros => {
-            (during_read || at_once) && allowed().any(|c| !c.is_written() && c != Content::DISPLACED)
+            (during_read || concurrent_writes) && allowed().any(|c| !c.is_written() && c != Content::DISPLACED)
         }
-        Found::Own(_) | Found::Unread => false,
+        Found::Written(_) | Found::Unread => false,
     };
     if may_be_torn {
-        return Verdict::Undecided;
+        return Judgement::Undecided;
     }
-    // What was done last is what a reader expects.
-    let expected = of_sector().filter(|c| c.is_done).filter(may_be_seen).max_by_key(|c| c.span.issued);
-    let any = || of_sector().filter(may_be_seen).map(|c| c.content).next();
+    // Expected is the last certain change.
+    let expected = of_sector().filter(|c| c.is_done).filter(is_visible).max_by_key(|c| c.span.issued);
+    let any = || of_sector().filter(is_visible).map(|c| c.content).next();
     let before = (base != Content::DISPLACED).then_some(base);
-    Verdict::Wrong(expected.map(|c| c.content).or(before).or_else(any).unwrap_or(base))
+    Judgement::Wrong(expected.map(|c| c.content).or(before).or_else(any).unwrap_or(base))
 }
 
-/// Adds a change, behind those that completed before it.
+/// Adds a change.
 pub fn add(changes: &mut Vec<Change>, change: Change) {
-    if changes.len() >= MOST_CHANGES {
+    if changes.len() >= MAX_CHANGES {
         let all = changes.drain(..).reduce(|a, b| Change {
             sectors: a.sectors | b.sectors,
             content: Content::ANYTHING,
@@ -172,19 +172,19 @@ pub fn add(changes: &mut Vec<Change>, change: Change) {
     changes.push(change);
 }
 
-/// Folds into the base what is certain when all requests up to `low` are through.
+/// Moves changes into the base that are certain when all requests up to `low` have completed.
 pub fn settle(base: &mut [Content; BLOCK_SECTORS as usize], changes: &mut Vec<Change>, low: u64) {
     for sector in 0..BLOCK_SECTORS as u32 {
         let bit = 1 << sector;
         let of_sector = |c: &&Change| c.sectors & bit != 0;
-        let firm = changes.iter().filter(of_sector).filter(|c| c.is_done && c.fence <= low);
-        let Some(&last) = firm.max_by_key(|c| c.span.issued) else { continue };
-        // Whatever completed before the last was issued cannot be seen any more.
+        let certain = changes.iter().filter(of_sector).filter(|c| c.is_done && c.fence <= low);
+        let Some(&last) = certain.max_by_key(|c| c.span.issued) else { continue };
+        // Changes that completed before this one was issued are no longer visible.
         for change in changes.iter_mut().filter(|c| c.span.completed < last.span.issued) {
             change.sectors &= !bit;
         }
         let mut others = changes.iter().filter(of_sector).filter(|c| c.span != last.span || c.content != last.content);
-        // Those after it may stay beside a base; one that was under way with it needs both to be kept.
+        // Later changes can coexist with a base. If others overlap it in time, all of them must be kept.
         if others.all(|c| c.span.issued > last.span.completed) {
             base[sector as usize] = last.content;
             for change in changes.iter_mut().filter(|c| c.span == last.span && c.content == last.content) {

@@ -1,64 +1,65 @@
-//! Checks what was read and enters what was written, request by request in the order in which they come back.
+//! Checks read data and records the effects of writes, request by request in the order of completion.
 //!
-//! Where requests that overlap may be in flight together, a read can bring what a write wrote that is not through yet. Such
-//! a suspect is kept, and its row with it, until that write, or all that was issued before the read completed, is through.
+//! If overlapping requests can be in flight together, a read can return data of a write that has not completed yet. Such a
+//! mismatch is kept pending, and its row too, until that write has completed, or all requests issued before the end of the
+//! read.
 
 use std::collections::{HashMap, VecDeque};
 
 use iosonar_trace::run_info::{FindingKind, Pass};
 use iosonar_trace::{IoResult, Nanos, Op, Outcome, SECTOR_BYTES};
 
-use super::block::{Change, Content, Span, Verdict};
+use super::block::{Change, Content, Judgement, Span};
 use super::findings::{Findings, finding, kind_of};
 use super::header::{Found, inspect};
 use crate::config::options::Options;
 use crate::device::discarded::Discarded;
 use crate::pipeline::buffers::Arena;
 use crate::pipeline::io::{CompletedIo, Reread};
-use crate::verify::expected_state::{ExpectedState, Place, WriteEffect, blocks, start_of};
+use crate::verify::expected_state::{ExpectedState, SectorRange, WriteEffect, block_start, blocks};
 use crate::verify::watermark::CompletionWatermark;
 
-/// Rows that are held back at most, and suspects. Beyond that they are let go, undecided.
-const MOST_HELD: usize = 65_536;
+/// Maximum number of pending rows and of pending mismatches. Beyond it, the oldest are counted as undecided.
+const MAX_PENDING: usize = 65_536;
 
-/// How much was checked.
+/// Numbers of sectors checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Sectors of the load's reads whose content was known.
+    /// Sectors of the load's reads with known content.
     pub read: u64,
-    /// Sectors that were read at once after their write.
+    /// Sectors of writes read back immediately.
     pub reread: u64,
-    /// Sectors that may have been torn by an overlap, so that nothing can be said.
+    /// Sectors that overlapping requests may have torn, so that no judgement is possible.
     pub undecided: u64,
 }
 
-/// The completion log's part of the verification.
+/// The checks in the completion log.
 #[derive(Debug)]
 pub struct Checker {
     run: u64,
-    /// What the sectors must hold.
-    pub ledger: ExpectedState,
-    through: CompletionWatermark,
-    /// Whether requests that overlap may be in flight together.
+    /// The expected content of sectors.
+    pub expected_state: ExpectedState,
+    completed: CompletionWatermark,
+    /// Whether overlapping requests can be in flight together.
     may_overlap: bool,
-    /// Of each target, what a discard leaves. A target that is not listed promises nothing.
+    /// What a discard guarantees on each target; nothing on targets beyond the list.
     discarded: Vec<Discarded>,
-    suspects: VecDeque<Suspect>,
-    /// How many suspects there are in each block that has any.
-    suspected: HashMap<u64, u32>,
-    held: VecDeque<Held>,
-    /// Rows that were let go.
-    let_go: u64,
+    pending: VecDeque<PendingMismatch>,
+    /// Number of pending mismatches by block.
+    pending_by_block: HashMap<u64, u32>,
+    rows: VecDeque<PendingRow>,
+    /// Rows returned so far.
+    returned_rows: u64,
     highest: u64,
-    /// What was wrong.
+    /// Mismatches and unreadable sectors.
     pub findings: Findings,
     /// What was checked.
     pub counts: Counts,
 }
 
-/// A sector that is wrong unless a request explains it that is not through yet.
+/// A sector with wrong content, unless a request explains it that has not completed yet.
 #[derive(Debug)]
-struct Suspect {
+struct PendingMismatch {
     row: u64,
     key: u64,
     sector: u32,
@@ -66,19 +67,19 @@ struct Suspect {
     expected: Content,
     read: Span,
     pass: Pass,
-    /// When the requests up to this sequence number are through, nothing can explain it any more.
+    /// When all requests up to this sequence number have completed, the mismatch is final.
     fence: u64,
 }
 
 #[derive(Debug)]
-struct Held {
+struct PendingRow {
     record: IoResult,
-    suspects: u32,
+    pending: u32,
 }
 
-/// A read to be checked.
-struct Look<'a> {
-    place: Place,
+/// A read to check.
+struct ReadCheck<'a> {
+    range: SectorRange,
     data: &'a [u8],
     span: Span,
     pass: Pass,
@@ -87,106 +88,106 @@ struct Look<'a> {
 }
 
 impl Checker {
-    /// For the run of that number, as the options say.
+    /// For a run with this random number, from the options.
     pub fn of(options: &Options, run: u64) -> Self {
         Self::new(run, options.verification.verify_memory, options.overlaps.may_overlap())
     }
 
-    /// For the run of that number, in so many bytes of memory.
+    /// For a run with this random number, within a memory limit.
     pub fn new(run: u64, limit_bytes: u64, may_overlap: bool) -> Self {
         Self {
             run,
-            ledger: ExpectedState::new(limit_bytes),
-            through: CompletionWatermark::default(),
+            expected_state: ExpectedState::new(limit_bytes),
+            completed: CompletionWatermark::default(),
             may_overlap,
             discarded: Vec::new(),
-            suspects: VecDeque::new(),
-            suspected: HashMap::new(),
-            held: VecDeque::new(),
-            let_go: 0,
+            pending: VecDeque::new(),
+            pending_by_block: HashMap::new(),
+            rows: VecDeque::new(),
+            returned_rows: 0,
             highest: 0,
             findings: Findings::default(),
             counts: Counts::default(),
         }
     }
 
-    /// The same where discards leave that on each of the targets.
+    /// Sets what discards guarantee on each target.
     #[must_use]
     pub fn with_discards(mut self, discarded: Vec<Discarded>) -> Self {
         self.discarded = discarded;
         self
     }
 
-    /// The run's number.
+    /// The run's random number.
     pub fn run(&self) -> u64 {
         self.run
     }
 
-    /// Takes a request that is through; what it read lies in its buffer. Its row comes back from [`Checker::decided`].
-    pub fn take(&mut self, done: &CompletedIo, arena: &Arena) {
+    /// Checks a completed request, whose buffer contains the data read. [`Checker::decided`] returns its row.
+    pub fn add(&mut self, done: &CompletedIo, arena: &Arena) {
         let record = &done.record;
         let low = if self.may_overlap {
-            self.through.add(done.sequence_number);
-            self.through.low()
+            self.completed.add(done.sequence_number);
+            self.completed.low()
         } else {
-            // Whatever could disturb was not in flight with it.
+            // No conflicting request was in flight at the same time.
             u64::MAX
         };
-        self.held.push_back(Held { record: *record, suspects: 0 });
-        self.enter(done, low);
-        self.look_at(done, arena);
-        self.ledger.settle(low);
-        while self.suspects.front().is_some_and(|suspect| suspect.fence <= low) {
-            self.convict();
+        self.rows.push_back(PendingRow { record: *record, pending: 0 });
+        self.apply_effects(done, low);
+        self.check_read(done, arena);
+        self.expected_state.settle(low);
+        while self.pending.front().is_some_and(|mismatch| mismatch.fence <= low) {
+            self.report_oldest();
         }
-        while self.held.len() > MOST_HELD && self.held.front().is_some_and(|held| held.suspects > 0) {
-            self.acquit_first();
+        while self.rows.len() > MAX_PENDING && self.rows.front().is_some_and(|rows| rows.pending > 0) {
+            self.give_up_oldest_row();
         }
     }
 
-    /// The next row of which everything is known.
+    /// The next row whose checks are final.
     pub fn decided(&mut self) -> Option<IoResult> {
-        if self.held.front()?.suspects > 0 {
+        if self.rows.front()?.pending > 0 {
             return None;
         }
-        self.let_go += 1;
-        self.held.pop_front().map(|held| held.record)
+        self.returned_rows += 1;
+        self.rows.pop_front().map(|rows| rows.record)
     }
 
-    /// No request comes any more: what is not through will never explain anything.
+    /// Makes all pending mismatches final, when no more requests will complete.
     pub fn finish(&mut self) {
-        while !self.suspects.is_empty() {
-            self.convict();
+        while !self.pending.is_empty() {
+            self.report_oldest();
         }
-        self.ledger.settle(u64::MAX);
+        self.expected_state.settle(u64::MAX);
     }
 
-    /// Judges what was read at the end. Returns how many sectors could be judged.
-    pub fn look_at_the_end(&mut self, place: Place, data: &[u8], span: Span) -> u64 {
+    /// Checks a read of the final pass. Returns the number of sectors checked.
+    pub fn check_final_read(&mut self, range: SectorRange, data: &[u8], span: Span) -> u64 {
         let before = self.counts;
-        self.look(&Look { place, data, span, pass: Pass::Final, request: 0, fence: 0 });
+        self.check(&ReadCheck { range, data, span, pass: Pass::Final, request: 0, fence: 0 });
         let checked = self.counts.read - before.read;
         self.counts.read = before.read;
         checked
     }
 
-    fn enter(&mut self, done: &CompletedIo, low: u64) {
+    fn apply_effects(&mut self, done: &CompletedIo, low: u64) {
         let discarded = self.discarded.get(usize::from(done.target)).copied().unwrap_or_default();
-        for deed in deeds(done, discarded) {
+        for effect in effects(done, discarded) {
             self.highest = self.highest.max(done.sequence_number);
-            if !self.suspects.is_empty() {
-                self.explain(&deed);
+            if !self.pending.is_empty() {
+                self.resolve_explained(&effect);
             }
-            self.ledger.enter(&deed, low);
+            self.expected_state.apply(&effect, low);
         }
     }
 
-    fn look_at(&mut self, done: &CompletedIo, arena: &Arena) {
+    fn check_read(&mut self, done: &CompletedIo, arena: &Arena) {
         let (record, Some(buffer)) = (&done.record, &done.buffer) else { return };
         let (span, pass, bytes) = match (&done.reread, record.op, record.issued, record.completed) {
             (Some(reread), ..) => {
-                let Ok(bytes) = u64::try_from(reread.result) else { return self.note_unreadable(done, reread) };
-                // What was not written is not asked after.
+                let Ok(bytes) = u64::try_from(reread.result) else { return self.report_unreadable(done, reread) };
+                // Sectors that were not written are not checked.
                 let bytes = bytes.min(record.bytes_done);
                 (Span { issued: reread.issued, completed: reread.completed }, Pass::Reread, bytes)
             }
@@ -197,11 +198,11 @@ impl Checker {
         };
         let sectors = bytes.min(record.sectors.bytes()) / SECTOR_BYTES;
         let data = arena.bytes(buffer, sectors * SECTOR_BYTES);
-        let place = Place { target: done.target, sector: record.sector.0, sectors };
-        self.look(&Look { place, data, span, pass, request: record.request, fence: done.admitted });
+        let range = SectorRange { target: done.target, sector: record.sector.0, sectors };
+        self.check(&ReadCheck { range, data, span, pass, request: record.request, fence: done.admitted });
     }
 
-    fn note_unreadable(&mut self, done: &CompletedIo, reread: &Reread) {
+    fn report_unreadable(&mut self, done: &CompletedIo, reread: &Reread) {
         let place = (done.target, done.record.sector.0);
         let mut finding = finding(FindingKind::Unreadable, Pass::Reread, place, None, &Found::Unread);
         finding.sectors = done.record.sectors.0;
@@ -211,37 +212,37 @@ impl Checker {
         self.findings.add(finding);
     }
 
-    fn look(&mut self, look: &Look<'_>) {
+    fn check(&mut self, read: &ReadCheck<'_>) {
         let mut wrong = Vec::new();
-        let Place { target, sector: first, .. } = look.place;
-        for (key, sectors) in blocks(look.place) {
-            let (_, start) = start_of(key);
+        let SectorRange { target, sector: first, .. } = read.range;
+        for (key, sectors) in blocks(read.range) {
+            let (_, start) = block_start(key);
             let found = |i: u32| {
                 let at = start + u64::from(i);
                 let from = ((at - first) * SECTOR_BYTES) as usize;
-                inspect(&look.data[from..from + SECTOR_BYTES as usize], self.run, target, at)
+                inspect(&read.data[from..from + SECTOR_BYTES as usize], self.run, target, at)
             };
             let counts = &mut self.counts;
-            let checked = if look.pass == Pass::Reread { &mut counts.reread } else { &mut counts.read };
-            self.ledger.judge(key, sectors, found, look.span, |i, found, verdict| {
+            let checked = if read.pass == Pass::Reread { &mut counts.reread } else { &mut counts.read };
+            self.expected_state.judge(key, sectors, found, read.span, |i, found, judgement| {
                 let at = (target, start + u64::from(i));
-                match (found, verdict) {
-                    (Found::Own(header), _) if (header.target, header.sector) != at => {
+                match (found, judgement) {
+                    (Found::Written(header), _) if (header.target, header.sector) != at => {
                         *checked += 1;
-                        let expected = match verdict {
-                            Some(Verdict::Wrong(expected)) => expected,
-                            _ => Content::BEFORE,
+                        let expected = match judgement {
+                            Some(Judgement::Wrong(expected)) => expected,
+                            _ => Content::INITIAL,
                         };
                         wrong.push((key, i, found, expected));
                     }
                     (Found::Unread, _) => {
                         *checked += 1;
-                        wrong.push((key, i, found, Content::BEFORE));
+                        wrong.push((key, i, found, Content::INITIAL));
                     }
-                    (_, Some(Verdict::Right)) => *checked += 1,
-                    (_, Some(Verdict::Undecided)) => counts.undecided += 1,
-                    (_, Some(Verdict::Unknown) | None) => {}
-                    (_, Some(Verdict::Wrong(expected))) => {
+                    (_, Some(Judgement::Correct)) => *checked += 1,
+                    (_, Some(Judgement::Undecided)) => counts.undecided += 1,
+                    (_, Some(Judgement::Unknown) | None) => {}
+                    (_, Some(Judgement::Wrong(expected))) => {
                         *checked += 1;
                         wrong.push((key, i, found, expected));
                     }
@@ -249,59 +250,65 @@ impl Checker {
             });
         }
         for (key, sector, found, expected) in wrong {
-            if self.may_be_explained(key, sector, &found, look.fence) {
-                self.suspect(look, key, sector, found, expected);
+            if self.may_be_explained(key, sector, &found, read.fence) {
+                self.add_pending(read, key, sector, found, expected);
             } else {
-                let is_torn = torn(look, self.run, expected.sequence_number(self.highest));
-                self.report((key, sector), found, expected, look.pass, is_torn, look.span.completed, look.request);
-                if look.pass != Pass::Final {
-                    self.held.back_mut().expect("its row was put there").record.outcome = Outcome::Corrupt;
+                let is_torn = is_torn(read, self.run, expected.sequence_number(self.highest));
+                self.report((key, sector), found, expected, read.pass, is_torn, read.span.completed, read.request);
+                if read.pass != Pass::Final {
+                    self.rows.back_mut().expect("its row was put there").record.outcome = Outcome::Corrupt;
                 }
             }
         }
     }
 
-    /// Whether a request that is not through may be behind what was read.
+    /// Whether a request that has not completed may have written the data found.
     fn may_be_explained(&self, key: u64, sector: u32, found: &Found, fence: u64) -> bool {
-        let (target, start) = start_of(key);
-        let belongs = match found {
-            Found::Own(header) => (header.target, header.sector) == (target, start + u64::from(sector)),
+        let (target, start) = block_start(key);
+        let is_in_place = match found {
+            Found::Written(header) => (header.target, header.sector) == (target, start + u64::from(sector)),
             Found::Unread => false,
             Found::Damaged(_) | Found::Zeros | Found::Foreign => true,
         };
-        belongs && self.may_overlap && self.through.low() < fence
+        is_in_place && self.may_overlap && self.completed.low() < fence
     }
 
-    fn suspect(&mut self, look: &Look<'_>, key: u64, sector: u32, found: Found, expected: Content) {
-        if self.suspects.len() >= MOST_HELD {
+    fn add_pending(&mut self, read: &ReadCheck<'_>, key: u64, sector: u32, found: Found, expected: Content) {
+        if self.pending.len() >= MAX_PENDING {
             self.counts.undecided += 1;
             return;
         }
-        let row = self.let_go + self.held.len() as u64 - 1;
-        self.held.back_mut().expect("its row was put there").suspects += 1;
-        *self.suspected.entry(key).or_default() += 1;
-        let (read, pass, fence) = (look.span, look.pass, look.fence);
-        self.suspects.push_back(Suspect { row, key, sector, found, expected, read, pass, fence });
+        let row = self.returned_rows + self.rows.len() as u64 - 1;
+        self.rows.back_mut().expect("its row was put there").pending += 1;
+        *self.pending_by_block.entry(key).or_default() += 1;
+        let (read, pass, fence) = (read.span, read.pass, read.fence);
+        self.pending.push_back(PendingMismatch { row, key, sector, found, expected, read, pass, fence });
     }
 
-    /// Lets those suspects go that this request explains.
-    fn explain(&mut self, deed: &WriteEffect) {
-        for (key, sectors) in blocks(deed.place) {
-            if !self.suspected.contains_key(&key) {
+    /// Resolves pending mismatches that this effect explains.
+    fn resolve_explained(&mut self, effect: &WriteEffect) {
+        for (key, sectors) in blocks(effect.range) {
+            if !self.pending_by_block.contains_key(&key) {
                 continue;
             }
-            let change =
-                Change { sectors, content: deed.content, is_done: deed.is_done, span: deed.span, fence: deed.fence };
+            let change = Change {
+                sectors,
+                content: effect.content,
+                is_done: effect.is_done,
+                span: effect.span,
+                fence: effect.fence,
+            };
             let mut at = 0;
-            while at < self.suspects.len() {
-                let suspect = &self.suspects[at];
-                let is_here = suspect.key == key && sectors & (1 << suspect.sector) != 0;
-                match is_here.then(|| self.ledger.judge_with(key, suspect.sector, &suspect.found, suspect.read, change))
-                {
-                    Some(verdict @ (Verdict::Right | Verdict::Unknown | Verdict::Undecided)) => {
-                        self.counts.undecided += u64::from(verdict == Verdict::Undecided);
-                        let suspect = self.suspects.remove(at).expect("it was just seen");
-                        self.release(&suspect);
+            while at < self.pending.len() {
+                let mismatch = &self.pending[at];
+                let is_here = mismatch.key == key && sectors & (1 << mismatch.sector) != 0;
+                match is_here.then(|| {
+                    self.expected_state.judge_with(key, mismatch.sector, &mismatch.found, mismatch.read, change)
+                }) {
+                    Some(judgement @ (Judgement::Correct | Judgement::Unknown | Judgement::Undecided)) => {
+                        self.counts.undecided += u64::from(judgement == Judgement::Undecided);
+                        let mismatch = self.pending.remove(at).expect("it was just seen");
+                        self.resolve(&mismatch);
                     }
                     _ => at += 1,
                 }
@@ -309,34 +316,34 @@ impl Checker {
         }
     }
 
-    /// The oldest suspect was not explained.
-    fn convict(&mut self) {
-        let Some(suspect) = self.suspects.pop_front() else { return };
-        self.release(&suspect);
-        let record = &mut self.held[(suspect.row - self.let_go) as usize].record;
+    /// Reports the oldest pending mismatch.
+    fn report_oldest(&mut self) {
+        let Some(mismatch) = self.pending.pop_front() else { return };
+        self.resolve(&mismatch);
+        let record = &mut self.rows[(mismatch.row - self.returned_rows) as usize].record;
         record.outcome = Outcome::Corrupt;
         let request = record.request;
-        let Suspect { key, sector, found, expected, pass, read, .. } = suspect;
+        let PendingMismatch { key, sector, found, expected, pass, read, .. } = mismatch;
         self.report((key, sector), found, expected, pass, false, read.completed, request);
     }
 
-    /// The oldest row has waited too long.
-    fn acquit_first(&mut self) {
-        while let Some(suspect) = self.suspects.pop_front() {
-            self.release(&suspect);
+    /// Counts the mismatches of the oldest row as undecided.
+    fn give_up_oldest_row(&mut self) {
+        while let Some(mismatch) = self.pending.pop_front() {
+            self.resolve(&mismatch);
             self.counts.undecided += 1;
-            if self.held[0].suspects == 0 {
+            if self.rows[0].pending == 0 {
                 return;
             }
         }
     }
 
-    fn release(&mut self, suspect: &Suspect) {
-        self.held[(suspect.row - self.let_go) as usize].suspects -= 1;
-        let left = self.suspected.get_mut(&suspect.key).expect("it was counted");
+    fn resolve(&mut self, mismatch: &PendingMismatch) {
+        self.rows[(mismatch.row - self.returned_rows) as usize].pending -= 1;
+        let left = self.pending_by_block.get_mut(&mismatch.key).expect("it was counted");
         *left -= 1;
         if *left == 0 {
-            self.suspected.remove(&suspect.key);
+            self.pending_by_block.remove(&mismatch.key);
         }
     }
 
@@ -351,10 +358,10 @@ impl Checker {
         at: Nanos,
         request: u64,
     ) {
-        let (target, start) = start_of(key);
+        let (target, start) = block_start(key);
         let place = (target, start + u64::from(sector));
         let sequence_number = expected.sequence_number(self.highest);
-        let kind = kind_of(&found, place, sequence_number, expected != Content::BEFORE).torn_if(is_torn);
+        let kind = kind_of(&found, place, sequence_number, expected != Content::INITIAL).torn_if(is_torn);
         let mut finding = finding(kind, pass, place, sequence_number, &found);
         finding.expected_zeros = expected == Content::ZEROS;
         finding.request = (pass != Pass::Final).then_some(request);
@@ -363,21 +370,21 @@ impl Checker {
     }
 }
 
-/// Whether another sector of the same read holds what was expected of this one.
-fn torn(look: &Look<'_>, run: u64, expected: Option<u64>) -> bool {
-    let Place { target, sector, .. } = look.place;
-    let mut sectors = look.data.chunks_exact(SECTOR_BYTES as usize).zip(sector..);
+/// Whether another sector of the same read has the expected content.
+fn is_torn(read: &ReadCheck<'_>, run: u64, expected: Option<u64>) -> bool {
+    let SectorRange { target, sector, .. } = read.range;
+    let mut sectors = read.data.chunks_exact(SECTOR_BYTES as usize).zip(sector..);
     expected.is_some_and(|expected| {
         sectors.any(|(bytes, at)| match inspect(bytes, run, target, at) {
-            Found::Own(header) => (header.sequence_number, header.target, header.sector) == (expected, target, at),
+            Found::Written(header) => (header.sequence_number, header.target, header.sector) == (expected, target, at),
             _ => false,
         })
     })
 }
 
-/// What a request did to its sectors: the first of them were done, one was perhaps cut in two, the rest not done. Of a
-/// discard, the units at both ends that it covers in part may hold anything.
-fn deeds(done: &CompletedIo, discarded: Discarded) -> impl Iterator<Item = WriteEffect> {
+/// The effects of a request. Its first sectors are certain, one may be partly written, the rest uncertain. Units that a
+/// discard covers only partly, at its ends, can have any content.
+fn effects(done: &CompletedIo, discarded: Discarded) -> impl Iterator<Item = WriteEffect> {
     let record = &done.record;
     let zeros = discarded.zeros(record.sector.0, record.sectors.0).filter(|_| record.op == Op::Discard);
     let content = match record.op {
@@ -403,13 +410,13 @@ fn deeds(done: &CompletedIo, discarded: Discarded) -> impl Iterator<Item = Write
         (to, all, Content::ANYTHING, true),
     ];
     let completed = record.completed.unwrap_or(Nanos::MAX);
-    let deeds =
+    let effects =
         parts.into_iter().filter(|(from, to, ..)| from < to).map(move |(from, to, content, is_done)| WriteEffect {
-            place: Place { target, sector: sector + from, sectors: to - from },
+            range: SectorRange { target, sector: sector + from, sectors: to - from },
             content,
             is_done,
             span: Span { issued: issued.unwrap_or(Nanos::ZERO), completed },
             fence,
         });
-    deeds.filter(move |_| issued.is_some())
+    effects.filter(move |_| issued.is_some())
 }

@@ -1,13 +1,13 @@
-//! What a verified run found.
+//! Findings of verification.
 
 use iosonar_trace::run_info::{Finding, FindingKind, Pass};
 
 use super::header::{Found, Header};
 
-/// Findings that are kept; all are counted.
-pub const KEPT: usize = 100;
+/// Maximum number of findings kept; all are counted.
+pub const MAX_KEPT: usize = 100;
 
-/// One sector that was found like this.
+/// A finding for one sector.
 pub fn finding(
     kind: FindingKind,
     pass: Pass,
@@ -16,7 +16,7 @@ pub fn finding(
     found: &Found,
 ) -> Finding {
     let header = match found {
-        Found::Own(header) => Some(header),
+        Found::Written(header) => Some(header),
         _ => None,
     };
     let damaged = match found {
@@ -41,19 +41,19 @@ pub fn finding(
     }
 }
 
-/// All of them.
+/// All findings.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
-    /// The first ones.
+    /// The first findings.
     pub kept: Vec<Finding>,
-    /// Sectors that were not what they had to be.
+    /// Sectors with wrong content.
     pub mismatches: u64,
-    /// Sectors that could not be read.
+    /// Unreadable sectors.
     pub errors: u64,
 }
 
 impl Findings {
-    /// Takes one.
+    /// Adds a finding, joined with the last one if it continues that.
     pub fn add(&mut self, finding: Finding) {
         match finding.kind {
             FindingKind::Unreadable => self.errors += finding.sectors,
@@ -63,21 +63,21 @@ impl Findings {
             && last.is_continued_by(&finding)
         {
             last.sectors += finding.sectors;
-        } else if self.kept.len() < KEPT {
+        } else if self.kept.len() < MAX_KEPT {
             self.kept.push(finding);
         }
     }
 }
 
-/// What kind of lie it is that a sector was found like this.
-pub fn kind_of(found: &Found, at: (u16, u64), expected: Option<u64>, is_written: bool) -> FindingKind {
+/// Classifies a sector with wrong content.
+pub fn kind_of(found: &Found, at: (u16, u64), expected: Option<u64>, expects_content: bool) -> FindingKind {
     match found {
-        Found::Own(header) if (header.target, header.sector) != at => FindingKind::Misdirected,
-        // Where zeros or nothing were expected, a write of this run is from before, or never was.
-        Found::Own(header) if expected.map_or(is_written, |expected| header.sequence_number < expected) => {
+        Found::Written(header) if (header.target, header.sector) != at => FindingKind::Misdirected,
+        // If no write of this run was expected, it is an earlier one.
+        Found::Written(header) if expected.map_or(expects_content, |expected| header.sequence_number < expected) => {
             FindingKind::Stale
         }
-        Found::Own(_) => FindingKind::Unexpected,
+        Found::Written(_) => FindingKind::Unexpected,
         Found::Damaged(_) => FindingKind::Damaged,
         Found::Zeros | Found::Foreign => FindingKind::Lost,
         Found::Unread => FindingKind::Unread,

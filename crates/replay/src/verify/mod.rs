@@ -1,16 +1,16 @@
-//! Whether the target keeps what it is given: every read of a sector that was written in this run must bring back what was
-//! written there last.
+//! Verification: a read of a sector written in this run must return the data written last.
 //!
 //! ```text
-//!  feeder                      loop, target                     completion log
-//!  stamps each sector's  ──▶  writes, reads, and with   ──▶  checks what was read, enters what was written
-//!  header                     paranoia reads at once         [checker] ── [ledger] ── [block]
+//!  preparation                 loop, target                   completion log
+//!  writes a header into  ──▶  writes, reads; paranoia   ──▶  checks read data, records what writes leave
+//!  each sector                reads back each write          [checker] ── [expected_state] ── [block]
 //!  [header]                                                         │
-//!                             last pass over all that was written ◀─┘  [last]
+//!                             final pass over all sectors  ◀─┘  [final_pass]
 //! ```
 //!
-//! Times are those of the loop: a request was with the target at most from its issue to its completion. What may lie in a
-//! sector follows from them alone, so that an honest target never raises an alarm, whatever overlaps or fails.
+//! Times are those of the loop: the target performed a request at some time between its issue and its completion. The
+//! allowed content of a sector follows from these times only, so that correct storage never causes a mismatch, even if
+//! requests overlap or fail.
 
 use clap::ValueEnum;
 use iosonar_trace::run_info::VerifyMode;
@@ -25,7 +25,7 @@ pub mod header;
 pub mod report;
 pub mod watermark;
 
-/// How much is checked. Each includes those before it.
+/// The extent of verification. Each level includes the previous ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Verify {

@@ -1,4 +1,4 @@
-//! What a run says of its verification.
+//! The verification section of a run's footer.
 
 use iosonar_trace::run_info::{FinalPassCounts, Verification};
 
@@ -6,19 +6,19 @@ use super::Verify;
 use super::checker::Checker;
 use crate::verify::final_pass::FinalPassProgress;
 
-/// Of a run that has ended.
-pub fn verification(mode: Verify, checker: &Checker, far: Option<FinalPassProgress>) -> Verification {
+/// Summarizes the verification of a run.
+pub fn verification(mode: Verify, checker: &Checker, progress: Option<FinalPassProgress>) -> Verification {
     let (counts, findings) = (checker.counts, &checker.findings);
-    let last = far.map(|far| FinalPassCounts {
-        checked: far.checked,
-        sectors: far.to_check,
-        errors: far.errors,
-        mismatches: far.mismatches,
-        complete: far.is_whole,
+    let last = progress.map(|progress| FinalPassCounts {
+        checked: progress.checked,
+        sectors: progress.to_check,
+        errors: progress.errors,
+        mismatches: progress.mismatches,
+        complete: progress.is_complete,
     });
     Verification {
         mode: mode.into(),
-        known_pct: 100.0 * checker.ledger.share(),
+        known_pct: 100.0 * checker.expected_state.known_share(),
         read_sectors: counts.read,
         reread_sectors: counts.reread,
         undecided_sectors: counts.undecided,

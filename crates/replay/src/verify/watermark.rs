@@ -1,43 +1,43 @@
-//! Which requests are through: all up to a low-water mark, and some beyond it.
+//! Tracks completed sequence numbers by a low-water mark.
 //!
-//! The loop takes requests in the order of their sequence numbers. So those not through, below the highest that is,
-//! are in flight, wait for an overlap, or stand before a full gate, and there are never more of these than the loop has
-//! places for: a request that hangs for an hour costs one entry.
+//! The loop admits requests roughly in the order of their sequence numbers. An uncompleted request below the highest
+//! completed one is therefore in flight, waits for an overlap, or is in another target's dispatch queue. The loop's
+//! limits bound their number: a request that hangs for an hour costs one entry.
 
 use std::collections::BTreeSet;
 
 use super::block::is_sequence_number;
 
-/// The sequence numbers that are through.
+/// The completed sequence numbers.
 #[derive(Debug)]
 pub struct CompletionWatermark {
-    /// The first that nothing is known of.
+    /// Higher than all completed sequence numbers.
     next: u64,
-    /// Those below it that are not through.
-    open: BTreeSet<u64>,
+    /// Lower sequence numbers that have not completed.
+    uncompleted: BTreeSet<u64>,
 }
 
 impl Default for CompletionWatermark {
-    /// None yet.
+    /// None completed.
     fn default() -> Self {
-        Self { next: 1, open: BTreeSet::new() }
+        Self { next: 1, uncompleted: BTreeSet::new() }
     }
 }
 
 impl CompletionWatermark {
-    /// A request is through.
+    /// Marks a request as completed.
     pub fn add(&mut self, sequence_number: u64) {
         if sequence_number >= self.next {
-            self.open.extend((self.next..sequence_number).filter(|&g| is_sequence_number(g)));
+            self.uncompleted.extend((self.next..sequence_number).filter(|&g| is_sequence_number(g)));
             self.next = sequence_number + 1;
         } else {
-            self.open.remove(&sequence_number);
+            self.uncompleted.remove(&sequence_number);
         }
     }
 
-    /// The sequence number up to which all are through.
+    /// The highest sequence number up to which all have completed.
     pub fn low(&self) -> u64 {
-        self.open.first().copied().unwrap_or(self.next) - 1
+        self.uncompleted.first().copied().unwrap_or(self.next) - 1
     }
 }
 
@@ -46,27 +46,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_low_water_mark_stands_before_the_first_that_is_missing() {
-        let mut through = CompletionWatermark::default();
-        assert_eq!(through.low(), 0);
+    fn the_low_water_mark_is_before_the_first_uncompleted_request() {
+        let mut watermark = CompletionWatermark::default();
+        assert_eq!(watermark.low(), 0);
         let lows: Vec<u64> = [2, 4, 1, 3, 5]
             .into_iter()
             .map(|sequence_number| {
-                through.add(sequence_number);
-                through.low()
+                watermark.add(sequence_number);
+                watermark.low()
             })
             .collect();
         assert_eq!(lows, [0, 0, 2, 4, 5]);
     }
 
     #[test]
-    fn numbers_that_no_request_has_are_not_waited_for() {
-        let mut through = CompletionWatermark::default();
+    fn unused_sequence_numbers_do_not_hold_the_mark() {
+        let mut watermark = CompletionWatermark::default();
         let last = (1 << 32) - 4;
-        (1..=3).for_each(|sequence_number| through.add(sequence_number));
-        through.next = last;
-        through.add(last);
-        through.add((1 << 32) + 1);
-        assert_eq!(through.low(), (1 << 32) + 1);
+        (1..=3).for_each(|sequence_number| watermark.add(sequence_number));
+        watermark.next = last;
+        watermark.add(last);
+        watermark.add((1 << 32) + 1);
+        assert_eq!(watermark.low(), (1 << 32) + 1);
     }
 }

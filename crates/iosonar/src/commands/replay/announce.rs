@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use iosonar_replay::address::device_map::labelled;
+use iosonar_replay::address::device_map::device_label;
 use iosonar_replay::device::Device;
 use iosonar_replay::pipeline::payload::DataSpec;
 use iosonar_replay::run::Prepared;
@@ -108,5 +108,5 @@ fn labels(prepared: &Prepared, condition: impl Fn(Option<u16>) -> bool) -> Vec<S
     let known = prepared.prescan().map_or(&[][..], |prescan| &prescan.devices);
     let selected =
         known.iter().enumerate().filter(|(number, _)| condition(prepared.map().target_of(DeviceId(*number as u16))));
-    selected.map(|(number, device)| labelled(number, &device.name)).collect()
+    selected.map(|(number, device)| device_label(number, &device.name)).collect()
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use iosonar_trace::DeviceId;
 
-use crate::address::device_map::Map;
+use crate::address::device_map::DeviceMap;
 use crate::address::placement::Geometry;
 use crate::issuer::LoopCounters;
 use crate::pipeline::prepare::PrepareStats;
@@ -17,7 +17,7 @@ pub struct Closing<'a> {
     /// Of the loop.
     pub counters: &'a LoopCounters,
     /// Where the load's devices went.
-    pub map: &'a Map,
+    pub map: &'a DeviceMap,
     /// The targets, in the order of their indices.
     pub targets: &'a [(PathBuf, Geometry)],
     /// Whether requests had times to keep.

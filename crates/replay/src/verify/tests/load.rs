@@ -4,7 +4,7 @@ use iosonar_trace::{DeviceId, Flags, Nanos, Op, Sector, Sectors};
 
 use crate::pipeline::io::PreparedIo;
 
-/// A write that is due at once.
+/// A write with deadline 0.
 pub fn write(sequence_number: u64, sector: u64, sectors: u64) -> PreparedIo {
     PreparedIo {
         sequence_number,

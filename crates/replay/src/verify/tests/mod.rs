@@ -1,4 +1,4 @@
-//! The verification against slow, obvious models of itself, and against storage that lies.
+//! Verification against simple models, and against storage with faults.
 
 pub mod load;
 mod store;
