@@ -1,5 +1,5 @@
 //! Requests as blocking system calls, for the thread pool.
-#![allow(unsafe_code, reason = "the kernel is handed addresses; each use says why they stay valid")]
+#![allow(unsafe_code, reason = "passes addresses to the kernel; each use states why they stay valid")]
 
 use std::fs::File;
 use std::io;

@@ -1,5 +1,5 @@
 //! Discards by io_uring, depending on the kernel and the target.
-#![allow(unsafe_code, reason = "the kernel is handed commands; each use says why they are sound")]
+#![allow(unsafe_code, reason = "passes commands to the kernel; each use states why they are sound")]
 
 use std::io;
 

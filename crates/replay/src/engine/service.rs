@@ -185,19 +185,19 @@ impl Table {
     /// The quantile at this share.
     #[inline]
     fn at(&self, share: f64) -> Nanos {
-        let place = share * STEPS as f64;
-        if place < (STEPS - 1) as f64 {
-            interpolate(&self.body, place)
+        let position = share * STEPS as f64;
+        if position < (STEPS - 1) as f64 {
+            interpolate(&self.body, position)
         } else {
-            interpolate(&self.tail, (place - (STEPS - 1) as f64) * STEPS as f64)
+            interpolate(&self.tail, (position - (STEPS - 1) as f64) * STEPS as f64)
         }
     }
 }
 
-fn interpolate(steps: &[Nanos], place: f64) -> Nanos {
-    let below = (place as usize).min(STEPS - 1);
+fn interpolate(steps: &[Nanos], position: f64) -> Nanos {
+    let below = (position as usize).min(STEPS - 1);
     let (low, high) = (steps[below].0 as f64, steps[below + 1].0 as f64);
-    Nanos((low + (high - low) * (place - below as f64)).round() as i64)
+    Nanos((low + (high - low) * (position - below as f64)).round() as i64)
 }
 
 /// Quantiles of a run's latencies by operation and size. A missing size uses the nearest size of the operation, a missing

@@ -6,7 +6,7 @@
 //!
 //! Helper threads perform what the ring cannot: discards on block devices before Linux 6.12, and with polled completion
 //! all operations other than reads and writes.
-#![allow(unsafe_code, reason = "the kernel is handed addresses; each use says why they stay valid")]
+#![allow(unsafe_code, reason = "passes addresses to the kernel; each use states why they stay valid")]
 
 use std::fs::File;
 use std::io;

@@ -566,10 +566,10 @@ proptest! {
         let targets: Vec<u16> = requests.iter().map(|r| r.0).collect();
         let takes: Vec<i64> = requests.iter().map(|r| r.3 * MS).collect();
         let mut at = 0;
-        let load = requests.iter().enumerate().map(|(i, &(target, after, place, _))| {
+        let load = requests.iter().enumerate().map(|(i, &(target, after, position, _))| {
             at += after * MS;
             // The length identifies the request.
-            PreparedIo { target, ..write(i as u64, at, place * 1000, i as u64 + 1) }
+            PreparedIo { target, ..write(i as u64, at, position * 1000, i as u64 + 1) }
         });
         let load: Vec<_> = load.collect();
         let responder = Box::new(move |io: &Io<'_>| (Nanos(takes[(io.length / 512) as usize - 1]), io.length as i64));

@@ -63,14 +63,14 @@ impl Arena {
 
     /// The first `length` bytes of a buffer.
     pub fn bytes(&self, buffer: &Buffer, length: u64) -> &[u8] {
-        assert!(length <= buffer.bytes(), "{length} bytes asked of {buffer:?}");
+        assert!(length <= buffer.bytes(), "{length} bytes exceed {buffer:?}");
         // SAFETY: inside the buffer (asserted); the token is borrowed, so nothing writes to it meanwhile.
         unsafe { slice::from_raw_parts(self.address(buffer), length as usize) }
     }
 
     /// The first `length` bytes of a buffer, writable.
     pub fn bytes_mut<'a>(&'a self, buffer: &'a mut Buffer, length: u64) -> &'a mut [u8] {
-        assert!(length <= buffer.bytes(), "{length} bytes asked of {buffer:?}");
+        assert!(length <= buffer.bytes(), "{length} bytes exceed {buffer:?}");
         // SAFETY: inside the buffer (asserted); the token is borrowed exclusively.
         unsafe { slice::from_raw_parts_mut(self.address(buffer), length as usize) }
     }

@@ -140,7 +140,7 @@ impl Checker {
         while self.pending.front().is_some_and(|mismatch| mismatch.fence <= low) {
             self.report_oldest();
         }
-        while self.rows.len() > MAX_PENDING && self.rows.front().is_some_and(|rows| rows.pending > 0) {
+        while self.rows.len() > MAX_PENDING && self.rows.front().is_some_and(|row| row.pending > 0) {
             self.give_up_oldest_row();
         }
     }
@@ -151,7 +151,7 @@ impl Checker {
             return None;
         }
         self.returned_rows += 1;
-        self.rows.pop_front().map(|rows| rows.record)
+        self.rows.pop_front().map(|row| row.record)
     }
 
     /// Makes all pending mismatches final, when no more requests will complete.
@@ -203,8 +203,8 @@ impl Checker {
     }
 
     fn report_unreadable(&mut self, done: &CompletedIo, reread: &Reread) {
-        let place = (done.target, done.record.sector.0);
-        let mut finding = finding(FindingKind::Unreadable, Pass::Reread, place, None, &Found::Unread);
+        let position = (done.target, done.record.sector.0);
+        let mut finding = finding(FindingKind::Unreadable, Pass::Reread, position, None, &Found::Unread);
         finding.sectors = done.record.sectors.0;
         finding.request = Some(done.record.request);
         finding.at_ns = reread.completed.0;
@@ -256,7 +256,7 @@ impl Checker {
                 let is_torn = is_torn(read, self.run, expected.sequence_number(self.highest));
                 self.report((key, sector), found, expected, read.pass, is_torn, read.span.completed, read.request);
                 if read.pass != Pass::Final {
-                    self.rows.back_mut().expect("its row was put there").record.outcome = Outcome::Corrupt;
+                    self.rows.back_mut().expect("its row was added last").record.outcome = Outcome::Corrupt;
                 }
             }
         }
@@ -279,7 +279,7 @@ impl Checker {
             return;
         }
         let row = self.returned_rows + self.rows.len() as u64 - 1;
-        self.rows.back_mut().expect("its row was put there").pending += 1;
+        self.rows.back_mut().expect("its row was added last").pending += 1;
         *self.pending_by_block.entry(key).or_default() += 1;
         let (read, pass, fence) = (read.span, read.pass, read.fence);
         self.pending.push_back(PendingMismatch { row, key, sector, found, expected, read, pass, fence });
@@ -307,7 +307,7 @@ impl Checker {
                 }) {
                     Some(judgement @ (Judgement::Correct | Judgement::Unknown | Judgement::Undecided)) => {
                         self.counts.undecided += u64::from(judgement == Judgement::Undecided);
-                        let mismatch = self.pending.remove(at).expect("it was just seen");
+                        let mismatch = self.pending.remove(at).expect("the index is in range");
                         self.resolve(&mismatch);
                     }
                     _ => at += 1,
@@ -347,7 +347,7 @@ impl Checker {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all that a finding says")]
+    #[expect(clippy::too_many_arguments, reason = "all parts of a finding")]
     fn report(
         &mut self,
         (key, sector): (u64, u32),
@@ -359,10 +359,10 @@ impl Checker {
         request: u64,
     ) {
         let (target, start) = block_start(key);
-        let place = (target, start + u64::from(sector));
+        let position = (target, start + u64::from(sector));
         let sequence_number = expected.sequence_number(self.highest);
-        let kind = kind_of(&found, place, sequence_number, expected != Content::INITIAL).torn_if(is_torn);
-        let mut finding = finding(kind, pass, place, sequence_number, &found);
+        let kind = kind_of(&found, position, sequence_number, expected != Content::INITIAL).torn_if(is_torn);
+        let mut finding = finding(kind, pass, position, sequence_number, &found);
         finding.expected_zeros = expected == Content::ZEROS;
         finding.request = (pass != Pass::Final).then_some(request);
         finding.at_ns = at.0;
@@ -399,14 +399,14 @@ fn effects(done: &CompletedIo, discarded: Discarded) -> impl Iterator<Item = Wri
         Outcome::Ok | Outcome::Short => record.bytes_done.min(all * SECTOR_BYTES),
         _ => 0,
     };
-    let (whole, begun) = (bytes / SECTOR_BYTES, bytes.div_ceil(SECTOR_BYTES));
+    let (whole, started) = (bytes / SECTOR_BYTES, bytes.div_ceil(SECTOR_BYTES));
     let (target, sector, fence) = (done.target, record.sector.0, done.admitted);
     let (from, to) = zeros.map_or((0, all), |(from, to)| (from - sector, to - sector));
     let parts = [
         (0, from, Content::ANYTHING, true),
         (from, whole.min(to), content, true),
-        (whole, begun, Content::ANYTHING, true),
-        (begun.max(from), to, content, false),
+        (whole, started, Content::ANYTHING, true),
+        (started.max(from), to, content, false),
         (to, all, Content::ANYTHING, true),
     ];
     let completed = record.completed.unwrap_or(Nanos::MAX);

@@ -22,7 +22,7 @@ const CHANGE_BYTES: usize = 2 * size_of::<Change>() + 48;
 /// Bytes of an entry of the settle queue.
 const SETTLE_ENTRY_BYTES: usize = 2 * size_of::<(u64, u64)>();
 /// Bits of the block number in a key.
-const SECTOR_BITS: u32 = 48;
+const BLOCK_BITS: u32 = 48;
 
 type Contents = [Content; BLOCK_SECTORS as usize];
 type Table<T> = HashMap<u64, T, BuildHasherDefault<MixHasher>>;
@@ -257,7 +257,7 @@ impl Shard {
 /// The blocks of a range: their keys, and their sectors in the range, as bits.
 pub fn blocks(range: SectorRange) -> impl Iterator<Item = (u64, u8)> {
     let (start, end) = (range.sector, range.sector + range.sectors);
-    let target = u64::from(range.target) << SECTOR_BITS;
+    let target = u64::from(range.target) << BLOCK_BITS;
     let last = if range.sectors == 0 { 0 } else { end.div_ceil(BLOCK_SECTORS) };
     (start / BLOCK_SECTORS..last).map(move |block| {
         let first = block * BLOCK_SECTORS;
@@ -269,7 +269,7 @@ pub fn blocks(range: SectorRange) -> impl Iterator<Item = (u64, u8)> {
 
 /// Target and first sector of a block.
 pub fn block_start(key: u64) -> (u16, u64) {
-    ((key >> SECTOR_BITS) as u16, (key & ((1 << SECTOR_BITS) - 1)) * BLOCK_SECTORS)
+    ((key >> BLOCK_BITS) as u16, (key & ((1 << BLOCK_BITS) - 1)) * BLOCK_SECTORS)
 }
 
 /// The shard of a block. Uses middle bits of the hash; the tables use the highest and the lowest ones.

@@ -20,7 +20,7 @@ use crate::verify::expected_state::{SectorRange, block_start};
 /// Reads in flight.
 const DEPTH: usize = 32;
 /// Maximum number of sectors per read: 256 KiB.
-const MOST_SECTORS: u64 = 512;
+const MAX_SECTORS: u64 = 512;
 /// Blocks looked up at a time.
 const BATCH: usize = 1 << 20;
 /// Maximum wait for a read, so that a stop is noticed.
@@ -95,7 +95,7 @@ impl<'a> FinalPass<'a> {
         }
     }
 
-    /// Reads all sectors, in the thread that owns the target, until the end or a stop. Calls `progress` regularly.
+    /// Reads all sectors, in the thread that owns the target, until the end or a stop. Calls `report` regularly.
     /// Returns a warning if the pass is incomplete.
     pub fn run<T: Target, C: Clock>(
         mut self,
@@ -204,7 +204,7 @@ impl<'a> FinalPass<'a> {
             self.blocks = self.checker.expected_state.next_blocks(after, BATCH);
             self.at = 0;
         }
-        let most = MOST_SECTORS.min(self.pool.largest() / SECTOR_BYTES);
+        let most = MAX_SECTORS.min(self.pool.largest() / SECTOR_BYTES);
         let (first_key, first_bits) = *self.blocks.get(self.at)?;
         let (target, start) = block_start(first_key);
         let mut range = self.aligned(target, start, first_bits);

@@ -356,8 +356,8 @@ proptest! {
             number += 1;
             Plan { fault: (number == nth % load.len() + 3).then_some(fault), ..plan(io) }
         });
-        let visible = ran.corrupt(R) + ran.corrupt(W) + ran.findings.iter().filter(|f| f.pass == Pass::Final).count();
-        prop_assert_eq!(seen > 0, ran.wrong_reads > 0, "{:?} {:#?}", fault, ran.findings);
+        let found = ran.corrupt(R) + ran.corrupt(W) + ran.findings.iter().filter(|f| f.pass == Pass::Final).count();
+        prop_assert_eq!(found > 0, ran.wrong_reads > 0, "{:?} {:#?}", fault, ran.findings);
         if verify == Verify::Reads {
             prop_assert_eq!(ran.corrupt(R), ran.wrong_reads);
         } else {
