@@ -1,8 +1,8 @@
-//! What it costs to find overlaps, on one processor: `cargo run --release -p iosonar-replay --example conflicts_speed`.
+//! Cost of finding overlaps, on one processor: `cargo run --release -p iosonar-replay --example conflicts_speed`.
 //!
-//! Prints a row of a table for each policy and kind of load: nanoseconds for each request (admitted, released if it had
-//! to wait, and taken back), and the share of a processor that this is at a million requests a second. As many requests are in
-//! flight all the while as a replay takes at most, and come back in no order. The best of three rounds.
+//! Prints a table row for each policy and kind of load: nanoseconds per request (admission, release if it waits, and
+//! completion), and the share of a processor at a million requests per second. The number of requests in flight is
+//! constant, and they complete in random order. The best of three rounds.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ const REQUESTS: usize = 300_000;
 /// 4 TiB.
 const SECTORS: u64 = 1 << 33;
 
-/// A load, as far as overlaps go.
+/// A load for the conflict tracker.
 struct Load {
     name: &'static str,
     /// A request from a random number.
@@ -22,7 +22,7 @@ struct Load {
 
 const LOADS: [Load; 4] = [
     Load { name: "4 KiB, uniform over 4 TiB", request: |random| range((random % SECTORS) & !7, 8, random) },
-    // Each meets another one as often as not.
+    // Half of the requests overlap another one.
     Load { name: "4 KiB, uniform over 512 MiB", request: |random| range((random % (1 << 20)) & !7, 8, random) },
     Load {
         name: "4 KiB to 1 MiB, unaligned",
@@ -54,10 +54,10 @@ impl Random {
     }
 }
 
-/// What one round came to.
+/// The result of a round.
 struct Round {
     ns: f64,
-    /// Share of the requests that met another one.
+    /// Share of requests with a conflict.
     conflicts: f64,
 }
 
@@ -66,21 +66,21 @@ fn round(policy: Policy, depth: usize, load: &Load) -> Round {
     let mut tracker = Tracker::new(policy, Strong::AnyWrite, slots);
     let mut random = Random(0x1234_5678_9abc_def1);
     let mut free: Vec<u32> = (0..slots as u32).rev().collect();
-    let mut flying = Vec::with_capacity(slots);
+    let mut in_flight = Vec::with_capacity(slots);
     let (mut done, mut conflicts, mut waiting) = (0, 0, 0);
-    let mut begun = Instant::now();
+    let mut start = Instant::now();
     let mut held: Option<Range> = None;
     loop {
-        while flying.len() < depth && waiting < depth {
-            let is_new = held.is_none();
+        while in_flight.len() < depth && waiting < depth {
+            let is_first_try = held.is_none();
             let range = held.take().unwrap_or_else(|| (load.request)(random.next()));
             let slot = *free.last().expect("twice the depth");
             let admission = tracker.admit(slot, range);
-            conflicts += u64::from(is_new && admission == Admission::Conflict);
+            conflicts += u64::from(is_first_try && admission == Admission::Conflict);
             match (admission, policy) {
                 (Admission::Issue, _) => {
                     free.pop();
-                    flying.push(slot);
+                    in_flight.push(slot);
                 }
                 (Admission::Conflict, Policy::Partial) => {
                     free.pop();
@@ -93,21 +93,21 @@ fn round(policy: Policy, depth: usize, load: &Load) -> Round {
                 (Admission::Conflict, _) => {}
             }
         }
-        // Counted from when all are in flight.
+        // Measured from when the full depth is in flight.
         if done == depth {
-            (begun, conflicts) = (Instant::now(), 0);
+            (start, conflicts) = (Instant::now(), 0);
         }
         if done == depth + REQUESTS {
-            let ns = begun.elapsed().as_nanos() as f64 / REQUESTS as f64;
+            let ns = start.elapsed().as_nanos() as f64 / REQUESTS as f64;
             return Round { ns, conflicts: conflicts as f64 / REQUESTS as f64 };
         }
-        let slot = flying.swap_remove(random.next() as usize % flying.len());
+        let slot = in_flight.swap_remove(random.next() as usize % in_flight.len());
         tracker.finish(slot);
         free.push(slot);
         done += 1;
         while let Some(slot) = tracker.release() {
             waiting -= 1;
-            flying.push(slot);
+            in_flight.push(slot);
         }
     }
 }

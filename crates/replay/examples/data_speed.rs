@@ -1,7 +1,7 @@
-//! How fast the data of writes is made, on one processor: `cargo run --release -p iosonar-replay --example data_speed`.
+//! Speed of generating the data of writes, on one processor: `cargo run --release -p iosonar-replay --example data_speed`.
 //!
-//! Prints a row of a table for each kind of data: requests of 4 and of 64 KiB, into memory that stays in the processor's
-//! cache and into as much as a replay takes by default. The best of five rounds of 1 GiB.
+//! Prints a table row for each kind of data: requests of 4 and 64 KiB, in memory that fits into the processor's
+//! cache and in the default amount of a replay. The best of five rounds of 1 GiB.
 
 use std::time::Instant;
 
@@ -25,7 +25,7 @@ fn main() {
         "--data zero",
     ] {
         let line = format!("load --engine null --output run {words}");
-        let options = Options::parse(line.split(' ')).expect("they go together");
+        let options = Options::parse(line.split(' ')).expect("valid options");
         let mut payload = Payload::new(&options.data, 1);
         let mut row = format!("| `{words}` |");
         for memory in [CACHED, DEFAULT_BUFFERS] {
@@ -40,14 +40,14 @@ fn main() {
 
 fn speed(payload: &mut Payload, memory: &mut [u8], request: usize) -> f64 {
     let round = |payload: &mut Payload, memory: &mut [u8]| {
-        let begun = Instant::now();
-        for turn in 0..ROUND_BYTES / memory.len() {
+        let start = Instant::now();
+        for pass in 0..ROUND_BYTES / memory.len() {
             for (i, bytes) in memory.chunks_mut(request).enumerate() {
-                payload.fill(Sector(((turn + i) * request / 512) as u64), bytes);
+                payload.fill(Sector(((pass + i) * request / 512) as u64), bytes);
             }
             std::hint::black_box(&*memory);
         }
-        ROUND_BYTES as f64 / begun.elapsed().as_secs_f64() / 1e9
+        ROUND_BYTES as f64 / start.elapsed().as_secs_f64() / 1e9
     };
     (0..5).map(|_| round(payload, memory)).fold(0.0, f64::max)
 }

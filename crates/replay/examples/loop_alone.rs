@@ -1,9 +1,9 @@
-//! How many requests the issuing loop alone gets through: fed from memory, on the null target, what is through dropped.
+//! Throughput of the issuing loop alone: requests from memory, the null engine, completions discarded.
 //!
 //!     cargo run --release -p iosonar-replay --example loop_alone [REQUESTS] [DEPTH]
 //!
-//! Prints one JSON object: requests for each second of the clock, and for each second of the loop's own processor time,
-//! which other work on the machine does not change. `bench/null.py` runs it.
+//! Prints a JSON object with requests per second of elapsed time and per second of the loop's processor time, which other
+//! work on the machine does not change. `bench/null.py` runs it.
 
 use std::sync::atomic::AtomicU32;
 use std::thread;
@@ -32,16 +32,16 @@ fn main() {
     thread::scope(|scope| {
         scope.spawn(move || {
             for request in 0..requests {
-                let mut planned = planned(request);
-                while let Err(PushError::Full(back)) = prepared_in.push(planned) {
-                    planned = back;
+                let mut prepared = prepared_io(request);
+                while let Err(PushError::Full(back)) = prepared_in.push(prepared) {
+                    prepared = back;
                     thread::yield_now();
                 }
             }
         });
         scope.spawn(move || {
             while !done_out.is_abandoned() || !done_out.is_empty() {
-                // All that is there at once, and nothing else: what the recorder does is not measured here.
+                // Discards all available completions at once: the completion log is not measured.
                 match done_out.read_chunk(done_out.slots()) {
                     Ok(chunk) if !chunk.is_empty() => chunk.commit_all(),
                     _ => thread::sleep(std::time::Duration::from_micros(500)),
@@ -62,10 +62,10 @@ fn main() {
                 stall_monitor: StallMonitor::new(&in_flight, RingBuffer::new(64).0),
                 rereader: None,
             };
-            let (begun, processor) = (Instant::now(), processor_seconds());
+            let (start, processor) = (Instant::now(), processor_seconds());
             let (counters, _, _, outcome) = Issuer::new(parts).run();
-            outcome.expect("nothing can fail");
-            (begun.elapsed().as_secs_f64(), processor_seconds() - processor, counters)
+            outcome.expect("the null engine does not fail");
+            (start.elapsed().as_secs_f64(), processor_seconds() - processor, counters)
         });
         let (elapsed, processor, counters) = looped.join().expect("the loop does not panic");
         println!(
@@ -84,8 +84,8 @@ fn processor_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// 4 KiB at places that jump about, seven of ten a read.
-fn planned(request: u64) -> PreparedIo {
+/// A request of 4 KiB at a scattered position; 70 % are reads.
+fn prepared_io(request: u64) -> PreparedIo {
     let sector = Sector(request.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (1 << 32) / 8 * 8);
     PreparedIo {
         sequence_number: request + 1,

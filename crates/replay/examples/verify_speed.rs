@@ -1,4 +1,4 @@
-//! How fast one processor stamps what is written, and checks what is read:
+//! Speed of writing headers into sectors, and of checking sectors, on one processor:
 //! `cargo run --release -p iosonar-replay --example verify_speed`.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use iosonar_trace::{DeviceId, Flags, IoResult, Nanos, Op, Outcome, Sector, Secto
 
 const RUN: u64 = 1;
 
-fn planned(sequence_number: u64, op: Op, sector: u64, sectors: u64) -> PreparedIo {
+fn prepared_io(sequence_number: u64, op: Op, sector: u64, sectors: u64) -> PreparedIo {
     PreparedIo {
         sequence_number,
         request: sequence_number,
@@ -41,26 +41,30 @@ fn main() {
         let bytes = sectors * 512;
         let mut buffer = Some(pool.take(bytes).expect("a buffer"));
         let mut checker = Checker::new(RUN, 1 << 30, false);
-        let (mut stamping, mut entering, mut checking) = (0.0, 0.0, 0.0);
+        let (mut writing_headers, mut applying, mut checking) = (0.0, 0.0, 0.0);
         let requests = BLOCKS * 8 / sectors;
         for i in 0..requests {
-            // All over 4 GiB, each place once.
+            // Over the whole of 4 GiB, each position once.
             let sector = i * 0x9e37_79b1 % requests * sectors;
             for op in [Op::Write, Op::Read] {
-                let planned = planned(2 * i + 1 + u64::from(op == Op::Read), op, sector, sectors);
-                let begun = Instant::now();
+                let prepared = prepared_io(2 * i + 1 + u64::from(op == Op::Read), op, sector, sectors);
+                let start = Instant::now();
                 if op == Op::Write {
-                    write_header(arena.bytes_mut(buffer.as_mut().expect("it comes back"), bytes), RUN, &planned);
-                    stamping += begun.elapsed().as_secs_f64();
+                    write_header(
+                        arena.bytes_mut(buffer.as_mut().expect("returned by the last request"), bytes),
+                        RUN,
+                        &prepared,
+                    );
+                    writing_headers += start.elapsed().as_secs_f64();
                 }
                 let record = IoResult {
                     issued: Some(Nanos(10 * i as i64)),
                     completed: Some(Nanos(10 * i as i64 + 5)),
                     outcome: Outcome::Ok,
                     bytes_done: bytes,
-                    ..planned.record()
+                    ..prepared.record()
                 };
-                let sequence_number = planned.sequence_number;
+                let sequence_number = prepared.sequence_number;
                 let done = CompletedIo {
                     record,
                     sequence_number,
@@ -69,10 +73,10 @@ fn main() {
                     reread: None,
                     buffer: buffer.take(),
                 };
-                let begun = Instant::now();
-                checker.take(&done, &arena);
+                let start = Instant::now();
+                checker.add(&done, &arena);
                 let row = checker.decided();
-                *if op == Op::Write { &mut entering } else { &mut checking } += begun.elapsed().as_secs_f64();
+                *if op == Op::Write { &mut applying } else { &mut checking } += start.elapsed().as_secs_f64();
                 assert!(row.is_some_and(|row| row.outcome == Outcome::Ok));
                 buffer = done.buffer;
             }
@@ -80,9 +84,9 @@ fn main() {
         let speed = |seconds: f64| (requests * bytes) as f64 / seconds / 1e6;
         let each = |seconds: f64| seconds / requests as f64 * 1e9;
         println!("requests of {bytes} bytes, {requests} of them:");
-        for (what, seconds) in [("write_header", stamping), ("enter", entering), ("check", checking)] {
-            println!("  {what}  {:8.0} MB/s  {:8.0} ns for each request", speed(seconds), each(seconds));
+        for (what, seconds) in [("write_header", writing_headers), ("apply", applying), ("check", checking)] {
+            println!("  {what}  {:8.0} MB/s  {:8.0} ns per request", speed(seconds), each(seconds));
         }
-        println!("  memory {:.1} bytes for each block of 4 KiB", checker.ledger.bytes() as f64 / BLOCKS as f64);
+        println!("  memory {:.1} bytes per 4 KiB block", checker.expected_state.bytes() as f64 / BLOCKS as f64);
     }
 }
