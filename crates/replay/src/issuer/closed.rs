@@ -1,8 +1,8 @@
 //! Closed loop: a request is issued after an earlier one has completed, as by programs that wait for their I/O.
 //!
-//! There are as many clients as the depth allows requests in flight. Each client has one request at a time. When this
-//! request has completed or was left out, the client takes the load's next request, whose *predecessor* it is. With think
-//! times the client first waits as long as the load does between the two requests. The first request of a client has no
+//! There are as many clients as the depth allows requests in flight. Each client has one request at a time. When that
+//! request has completed or was left out, the client takes the load's next request; the old one is its *predecessor*. With
+//! think times, the client first waits as long as the load does between the two. The first request of a client has no
 //! predecessor: it is issued at its time in the load, or at virtual zero without think times. A request that waits for an
 //! overlap keeps its client.
 
