@@ -111,7 +111,7 @@ pub fn exit_code(all: &[Statistics]) -> ExitCode {
         ExitCode::from(exit::CUT_SHORT)
     } else if all.iter().any(failed) {
         ExitCode::from(exit::REQUESTS_FAILED)
-    } else if all.iter().any(|s| s.verify.as_ref().is_some_and(|verify| !verify.is_complete())) {
+    } else if all.iter().any(|s| s.verify.as_ref().is_some_and(|verify| !verify.is_whole())) {
         ExitCode::from(exit::CUT_SHORT)
     } else {
         ExitCode::SUCCESS

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use iosonar_replay::result::histogram::Times;
 use iosonar_trace::{IoResult, Nanos, Op, Outcome, Request, Sectors};
-use serde_json::{DeviceMap, Value, json};
+use serde_json::{Map, Value, json};
 
 /// Distinct sizes that are counted separately.
 const MAX_SIZES: usize = 4096;
@@ -61,14 +61,14 @@ impl LoadSummary {
     }
 
     /// The keys of the JSON object for loads and runs.
-    pub fn json(&self) -> DeviceMap<String, Value> {
+    pub fn json(&self) -> Map<String, Value> {
         let requests: u64 = self.sizes.values().sum::<u64>() + self.other_sizes;
         let bytes = self.read_bytes.saturating_add(self.written_bytes);
         let mut common: Vec<(u64, u64)> = self.sizes.iter().map(|(&bytes, &count)| (bytes, count)).collect();
         common.sort_by_key(|&(bytes, count)| (std::cmp::Reverse(count), bytes));
         let common: Vec<Value> =
             common.into_iter().take(5).map(|(bytes, requests)| json!({"bytes": bytes, "requests": requests})).collect();
-        let mut map = DeviceMap::new();
+        let mut map = Map::new();
         map.insert("bytes".into(), json!({"read": self.read_bytes, "written": self.written_bytes}));
         let mean = if requests > 0 { bytes as f64 / requests as f64 } else { 0.0 };
         map.insert(
@@ -99,7 +99,7 @@ impl Latency {
     }
 
     /// Adds the keys, if any latency is known.
-    fn enter(&self, map: &mut DeviceMap<String, Value>) {
+    fn enter(&self, map: &mut Map<String, Value>) {
         let Some(all) = &self.1 else { return };
         map.insert("latency_us".into(), json!(all.quantiles()));
         let by_op = Op::ALL.iter().filter_map(|&op| {
@@ -138,8 +138,8 @@ impl RunSummary {
     }
 
     /// The additional keys of the JSON object for a run.
-    pub fn json(&self) -> DeviceMap<String, Value> {
-        let mut map = DeviceMap::new();
+    pub fn json(&self) -> Map<String, Value> {
+        let mut map = Map::new();
         if self.sizes.latency.1.is_none() {
             map.insert("latency_us".into(), Value::Null);
         }

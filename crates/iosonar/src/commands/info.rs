@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use iosonar_trace::formats::{Opened, TriedOn};
 use iosonar_trace::{Metadata, Nanos, OpenedFile, Reader};
-use serde_json::{DeviceMap, Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::commands::convert::{Reading, described};
 use crate::console;
@@ -99,14 +99,14 @@ pub fn source_bad_lines<Row>(rows: &dyn Reader<Row>, name: &str) -> Option<u64> 
     rows.has_totals().then_some(if is_counted { 0 } else { metadata.counts.bad_lines })
 }
 
-fn of_file(file: &OpenedFile, name: &str, paths: &[PathBuf]) -> DeviceMap<String, Value> {
+fn of_file(file: &OpenedFile, name: &str, paths: &[PathBuf]) -> Map<String, Value> {
     let tried_on = match file.format.tried_on {
         TriedOn::RealFiles => "real_files",
         TriedOn::PublishedLines => "published_lines",
         TriedOn::DescriptionOnly => "description_only",
     };
     let bytes = |path: &PathBuf| std::fs::metadata(path).ok().filter(|m| m.is_file()).map(|m| m.len());
-    let mut map = DeviceMap::new();
+    let mut map = Map::new();
     map.insert("path".into(), name.into());
     map.insert("file_bytes".into(), json!(paths.iter().map(bytes).sum::<Option<u64>>()));
     map.insert(
@@ -117,7 +117,7 @@ fn of_file(file: &OpenedFile, name: &str, paths: &[PathBuf]) -> DeviceMap<String
     map
 }
 
-fn add_metadata(object: &mut DeviceMap<String, Value>, metadata: &Metadata) {
+fn add_metadata(object: &mut Map<String, Value>, metadata: &Metadata) {
     if let Ok(Value::Object(footer)) = serde_json::to_value(metadata) {
         object.extend(footer);
     }

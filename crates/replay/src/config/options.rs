@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use iosonar_trace::transforms::{self, Pipeline};
 use serde::Serialize;
-use serde_json::{DeviceMap, Value};
+use serde_json::{Map, Value};
 
 use crate::config::issuing::IssueOptions;
 use crate::config::method::{FAKE, Method};
@@ -82,11 +82,11 @@ pub struct Options {
 
 /// The options that were typed, for people.
 #[derive(Clone, Debug)]
-pub struct Typed(DeviceMap<String, Value>);
+pub struct Typed(Map<String, Value>);
 
 impl Typed {
     /// By long name; see [`typed`].
-    pub fn options(&self) -> &DeviceMap<String, Value> {
+    pub fn options(&self) -> &Map<String, Value> {
         &self.0
     }
 }

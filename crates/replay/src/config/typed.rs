@@ -8,11 +8,11 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use iosonar_trace::params::time_typed;
 use iosonar_trace::transforms::Pipeline;
 use iosonar_trace::{Nanos, path_text};
-use serde_json::{DeviceMap, Value};
+use serde_json::{Map, Value};
 
 /// The options of `command` that were typed and differ from their defaults, by their long names: true where they take no
 /// value, a list where they may be repeated.
-pub fn typed(command: &Command, matches: &ArgMatches) -> DeviceMap<String, Value> {
+pub fn typed(command: &Command, matches: &ArgMatches) -> Map<String, Value> {
     let options = command.get_arguments().filter_map(|option| Some((option.get_long()?, option)));
     options.filter_map(|(name, option)| Some((name.to_owned(), value(option, matches)?))).collect()
 }

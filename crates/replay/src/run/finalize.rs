@@ -93,9 +93,9 @@ pub fn conclude(
         );
     }
     let mut findings = Vec::new();
-    let far = last.as_ref().map(|last| last.far);
+    let far = last.as_ref().map(|last| last.progress);
     let (checker, said) = match last {
-        Some(last) => (Some(last.checker), last.said),
+        Some(last) => (Some(last.checker), last.warning),
         None => (recorded.checker.take(), None),
     };
     warnings.extend(said);

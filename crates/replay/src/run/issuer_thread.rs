@@ -167,8 +167,8 @@ impl<'a> IssuerThread<'a> {
         let _ = after.ended.send(Looped { counters, outcome, warnings, stages });
         let (mut checker, mut pool) = after.asked.recv().ok()?;
         let pass = FinalPass::new(&mut checker, &mut pool, geometries);
-        let (far, said) = pass.run(&mut target, &clock, stop, &|far| progress.verified(&far));
-        Some(FinalPassOutcome { checker, far, said })
+        let (reached, warning) = pass.run(&mut target, &clock, stop, &|reached| progress.verified(&reached));
+        Some(FinalPassOutcome { checker, progress: reached, warning })
     }
 }
 

@@ -288,7 +288,7 @@ impl Prepared {
             let last = recorded.checker.take_if(|_| options.verification.verify >= Verify::Final).map(|checker| {
                 if stop.is_requested() || looped.outcome.is_err() {
                     drop(ask);
-                    return FinalPass::left_out(checker);
+                    return FinalPass::skipped(checker);
                 }
                 let _ = ask.send((checker, memory.into_pool()));
                 let done = issuer.recv().expect("the last pass does not panic");
