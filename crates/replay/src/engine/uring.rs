@@ -68,7 +68,6 @@ pub fn ring(slots: usize, options: RingOptions) -> io::Result<IoUring> {
     let completions = (slots as u32).next_power_of_two().clamp(BATCH as u32 * 2, MAX_CQ_ENTRIES);
     let built = |kernel: Kernel| {
         let mut builder = IoUring::builder();
-        builder.setup_cqsize(completions);
         if options.poll {
             builder.setup_iopoll();
         }
