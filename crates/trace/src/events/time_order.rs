@@ -100,7 +100,7 @@ impl<S: EventSource> TimeOrder<S> {
 
     fn note_loss(&mut self, lost: u64) {
         match self.losses.back_mut() {
-            Some((behind, before)) if *behind == self.read => *before = before.saturating_add(lost),
+            Some((events, earlier)) if *events == self.read => *earlier = earlier.saturating_add(lost),
             _ => self.losses.push_back((self.read, lost)),
         }
     }
@@ -108,8 +108,8 @@ impl<S: EventSource> TimeOrder<S> {
     /// Reports the losses after the first `up_to` events of the file. A loss belongs to the event before it in the file, which
     /// is usually of the same buffer: requests of that time may have lost events.
     fn report_losses(&mut self, up_to: u64, metadata: &mut Metadata) {
-        while let Some(&(behind, lost)) = self.losses.front()
-            && behind <= up_to
+        while let Some(&(events, lost)) = self.losses.front()
+            && events <= up_to
         {
             metadata.counts.lost_events = metadata.counts.lost_events.saturating_add(lost);
             self.losses.pop_front();
