@@ -46,7 +46,7 @@ def loop_device(bytes_: int) -> Iterator[Path]:
     if "loop" in os.environ.get("IOSONAR_WITHOUT", "").split(","):
         pytest.skip("skipped because of IOSONAR_WITHOUT: needs loop")
     if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
-        pytest.fail("this test needs root and loop devices; leave such tests out with IOSONAR_WITHOUT=loop")
+        pytest.fail("this test needs root and loop devices; skip such tests with IOSONAR_WITHOUT=loop")
     backing = Path("/dev/shm") / f"iosonar-test-{os.getpid()}"
     backing.touch()
     try:

@@ -22,9 +22,7 @@ def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     if "root" in os.environ.get("IOSONAR_WITHOUT", "").split(","):
         pytest.skip("skipped because of IOSONAR_WITHOUT: needs root")
     if os.geteuid() != 0:
-        pytest.fail(
-            "this test needs root, to mount a small file system; leave such tests out with IOSONAR_WITHOUT=root"
-        )
+        pytest.fail("this test needs root, to mount a small file system; skip such tests with IOSONAR_WITHOUT=root")
     folder = tmp_path / "small"
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "iosonar-test", folder], check=True)

@@ -147,7 +147,7 @@ fn info_takes_the_options_of_convert() {
     let words = stderr_of(&folder, &["info", "a.load", "--from", "parquet"], false);
     assert!(words.contains("no Parquet file"), "{words}");
     let words = stderr_of(&folder, &["info", "a.load", "b.blkparse"], false);
-    assert!(words.contains("is one file"), "{words}");
+    assert!(words.contains("is a single file"), "{words}");
 }
 
 #[test]
