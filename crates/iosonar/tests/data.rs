@@ -104,7 +104,7 @@ fn duplicates_that_the_load_makes_impossible_are_reported() {
     // 4 KiB each, but never aligned to 4 KiB.
     let rows: Vec<Row> = (0..256).map(|i| (i as f64 / 1e5, i * 16 + 1, 8, 'W')).collect();
     let ran = bench.replay(&bench.load(&rows), device.path(), &["--asap", "--dedupe", "50"]).with_code(0);
-    assert!(ran.stderr.contains("0 % of what was written is duplicates, not 50 %"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("0 % of the written data is duplicates, not 50 %"), "{}", ran.stderr);
 }
 
 #[test]
