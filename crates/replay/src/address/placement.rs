@@ -91,9 +91,9 @@ impl Geometry {
 const KEPT_ALIGNMENT: u64 = 8;
 
 impl Geometry {
-    /// Scales a sector from a device of `source_sectors` sectors to this target. Lengths do not change, so requests near the end
-    /// move to just before the end. Alignment to 4 KiB is kept, because unaligned requests would cost the device more
-    /// than the original ones.
+    /// Scales a sector from a device of `source_sectors` sectors to this target. Lengths do not change, so requests near
+    /// the end move to just before the end. Alignment to 4 KiB is kept, because unaligned requests would cost the device
+    /// more than the original ones.
     pub fn scale(&self, sector: Sector, sectors: Sectors, source_sectors: u64) -> Sector {
         let grain = if sector.0.is_multiple_of(KEPT_ALIGNMENT) {
             KEPT_ALIGNMENT.max(self.block_sectors)

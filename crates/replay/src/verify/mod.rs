@@ -5,7 +5,7 @@
 //!  writes a header into  ──▶  writes, reads; paranoia   ──▶  checks read data, records what writes leave
 //!  each sector                reads back each write          [checker] ── [expected_state] ── [block]
 //!  [header]                                                         │
-//!                             final pass over all sectors  ◀─┘  [final_pass]
+//!                             final pass over all sectors ◀─────────┘  [final_pass]
 //! ```
 //!
 //! Times are those of the loop: the target performed a request at some time between its issue and its completion. The

@@ -1,4 +1,4 @@
-//! Verified runs completed the loop, on storage with and without faults.
+//! Verified runs of the loop, on storage with and without faults.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
