@@ -161,4 +161,4 @@ def test_invalid_rows_of_version_1_are_skipped(tmp_path: Path) -> None:
     path = write_run(tmp_path / "a.replay.parquet", [*ROWS, run_row(3, scheduled=S, delay=US, delay_reason="x")])
     with open_requests([as_version_1(path)]) as requests:
         assert requests.table.count().to_pyarrow().as_py() == len(ROWS)
-        assert requests.files[0].skipped_rows == ("row 3 left out: delay_reason is no known name",)
+        assert requests.files[0].skipped_rows == ("row 3 left out: delay_reason is not a known name",)

@@ -86,7 +86,7 @@ fn the_format_is_recognised_by_content_not_by_name() {
     let words = stderr_of(&folder, &["convert", "a.parquet", "b.load"], true);
     assert!(words.contains("[classic]"), "{words}");
     let words = stderr_of(&folder, &["convert", "a.parquet", "c.load", "--from", "parquet"], false);
-    assert!(words.contains("no Parquet file"), "{words}");
+    assert!(words.contains("not a Parquet file"), "{words}");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn info_takes_the_options_of_convert() {
     assert_eq!(requests(&[]), 2);
     assert_eq!(requests(&["--action", "D"]), 1);
     let words = stderr_of(&folder, &["info", "a.load", "--from", "parquet"], false);
-    assert!(words.contains("no Parquet file"), "{words}");
+    assert!(words.contains("not a Parquet file"), "{words}");
     let words = stderr_of(&folder, &["info", "a.load", "b.blkparse"], false);
     assert!(words.contains("is a single file"), "{words}");
 }

@@ -202,9 +202,9 @@ pub fn create_run_as(path: &Path, format: &Format, known: &Metadata) -> Result<B
 /// If it selects none, or a compression that the format must not have.
 pub fn format_for(path: &Path) -> Result<&'static Format> {
     let name = split_compression(path).0.to_string_lossy().to_ascii_lowercase();
-    let is_selected = |format: &&Format| format.endings.iter().any(|ending| name.ends_with(ending));
+    let is_selected = |format: &&Format| format.extensions.iter().any(|ending| name.ends_with(ending));
     let format = FORMATS.iter().copied().find(is_selected).ok_or_else(|| {
-        let endings: Vec<&str> = FORMATS.iter().flat_map(|format| format.endings).copied().collect();
+        let endings: Vec<&str> = FORMATS.iter().flat_map(|format| format.extensions).copied().collect();
         Error::usage(
             path,
             format!(
@@ -214,7 +214,7 @@ pub fn format_for(path: &Path) -> Result<&'static Format> {
             ),
         )
     })?;
-    format.refuse_packing(path)?;
+    format.refuse_compression(path)?;
     Ok(format)
 }
 

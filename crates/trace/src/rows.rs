@@ -1,5 +1,5 @@
-//! What the readers of recorded traces share: lines become requests, requests come out in the order of time, times count
-//! from the trace's zero, devices get numbers.
+//! Shared by the readers of recorded traces: parses lines into requests, puts requests in time order, makes times relative
+//! to the trace's zero, and numbers the devices.
 
 use crate::error::{Error, Result};
 use crate::formats::format::Opened;
@@ -16,16 +16,16 @@ mod text;
 
 pub use devices::Devices;
 pub use in_order::{InOrder, Source, Zero};
-pub use text::{Words, separated, shown, shown_up_to, whole_lines, words};
+pub use text::{Words, excerpt, excerpt_up_to, separated, whole_lines, words};
 
-/// The metadata of a trace of which nothing is known yet but its file.
+/// The metadata of a trace before its first row is read.
 pub fn metadata_of(input: &Input, format: &str) -> Metadata {
     let mut metadata = Metadata::new(Kind::Load, format);
     metadata.source.path = Some(crate::path_text(input.path()));
     metadata
 }
 
-/// A row, or why there is none: what the parser of one says by `?`.
+/// Lets a parser of rows use `?`: an error is the reason why the line is bad.
 impl<T> From<std::result::Result<T, &'static str>> for Parsed<T> {
     fn from(result: std::result::Result<T, &'static str>) -> Self {
         match result {
@@ -35,30 +35,30 @@ impl<T> From<std::result::Result<T, &'static str>> for Parsed<T> {
     }
 }
 
-/// What a line is.
+/// A parsed line.
 pub enum Parsed<T> {
-    /// It says this.
+    /// A row.
     Row(T),
-    /// A heading, a comment, or an event of no interest.
+    /// A heading, a comment, or an event that is not needed.
     Nothing,
-    /// It should say something, and does not, for this reason.
+    /// A line that should be a row but is not, and the reason.
     Bad(&'static str),
 }
 
-/// What the parser of a line works with beside the line.
+/// The state that is shared by the parsers of all lines of a trace.
 pub struct Context<'a> {
-    /// The metadata as far as it is known.
+    /// The metadata so far.
     pub about: &'a mut Metadata,
     devices: &'a mut Devices,
     unaligned: &'a mut u64,
 }
 
-/// Why a line is bad that names too many devices.
+/// The reason why a line with yet another device is bad.
 const TOO_MANY_DEVICES: &str = "more than 65536 devices";
-/// Why a line is bad that points too far.
-pub const TOO_FAR: &str = "the request lies beyond any device";
-/// Why a line is bad that tells a time which no number here holds.
-pub const TOO_LATE: &str = "the time lies beyond any clock: are the times in another unit?";
+/// The reason why a line is bad whose request ends beyond [`MAX_END_SECTOR`].
+pub const TOO_FAR: &str = "the request is beyond any device";
+/// The reason why a line is bad whose time does not fit into 64 bits of nanoseconds.
+pub const TOO_LATE: &str = "the time is too large: are the times in another unit?";
 
 impl Context<'_> {
     /// The number of the device of that name.
@@ -66,24 +66,24 @@ impl Context<'_> {
         self.devices.number(name, self.about).ok_or(TOO_MANY_DEVICES)
     }
 
-    /// Whether that is the name of the device before.
+    /// Whether this is the device of the previous row.
     pub fn is_last_device(&self, name: &[u8]) -> bool {
         self.devices.is_last(name)
     }
 
-    /// A place in sectors.
+    /// A range given in sectors.
     pub fn sectors(&self, sector: u64, sectors: u64) -> std::result::Result<(Sector, Sectors), &'static str> {
         in_sectors(sector, sectors)
     }
 
-    /// A place in bytes. What is not aligned to sectors is widened to them, and counted.
+    /// A range given in bytes. If it is not aligned to sectors, it is widened to whole sectors and counted.
     pub fn bytes(&mut self, offset: u64, length: u64) -> std::result::Result<(Sector, Sectors), &'static str> {
         let end = offset.checked_add(length).ok_or(TOO_FAR)?;
-        // What moves nothing must not grow a sector.
-        let behind = if length == 0 { offset / SECTOR_BYTES } else { end.div_ceil(SECTOR_BYTES) };
         let first = offset / SECTOR_BYTES;
+        // A length of zero stays zero, also at an unaligned offset.
+        let end = if length == 0 { first } else { end.div_ceil(SECTOR_BYTES) };
         *self.unaligned += u64::from(!offset.is_multiple_of(SECTOR_BYTES) || !length.is_multiple_of(SECTOR_BYTES));
-        self.sectors(first, behind - first)
+        self.sectors(first, end - first)
     }
 }
 
@@ -94,25 +94,25 @@ fn in_sectors(sector: u64, sectors: u64) -> std::result::Result<(Sector, Sectors
     }
 }
 
-/// The place of an event, in sectors. What moves nothing has none if it is a flush; and of others, too, kernels may say -1.
-pub fn place(op: Op, sector: u64, sectors: u64) -> std::result::Result<(Sector, Sectors), &'static str> {
-    let is_nowhere = sectors == 0 && (op == Op::Flush || sector > MAX_END_SECTOR);
-    in_sectors(if is_nowhere { 0 } else { sector }, sectors)
+/// The position and length of an event. A flush has no position; for other events of length zero, kernels may print -1.
+pub fn position(op: Op, sector: u64, sectors: u64) -> std::result::Result<(Sector, Sectors), &'static str> {
+    let has_none = sectors == 0 && (op == Op::Flush || sector > MAX_END_SECTOR);
+    in_sectors(if has_none { 0 } else { sector }, sectors)
 }
 
-/// A format of lines, each of which says one thing.
+/// A text format with at most one row or event per line.
 pub trait LineFormat: Send {
-    /// What a line says.
+    /// The result of a line: a request or an event.
     type Item;
 
-    /// Reads a line; it has no line end, and is not empty.
+    /// Parses a line, which is not empty and has no line end.
     fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Self::Item>;
 
-    /// At the end of the file: what else is to be said about it.
+    /// Adds counts and notices at the end of the file.
     fn conclude(&mut self, _about: &mut Metadata) {}
 }
 
-/// The lines of a file in a format; bad ones are named and counted.
+/// Reads the lines of a file in a format; bad lines are reported and counted.
 pub struct LineSource<F> {
     lines: Lines<Input>,
     format: F,
@@ -121,12 +121,12 @@ pub struct LineSource<F> {
 }
 
 impl<F: LineFormat> LineSource<F> {
-    /// Of that file.
+    /// Reads `input` in `format`.
     pub fn new(input: Input, format: F) -> Self {
         Self { lines: Lines::new(input), format, devices: Devices::default(), unaligned: 0 }
     }
 
-    /// What the next line says that says something.
+    /// The item of the next line that has one.
     pub fn next_item(&mut self, about: &mut Metadata) -> Result<Option<F::Item>> {
         loop {
             let line = match self.lines.next() {
@@ -139,10 +139,10 @@ impl<F: LineFormat> LineSource<F> {
                 continue;
             }
             if line.end == LineEnd::EndOfFile {
-                // Its last number may have lost digits.
+                // Its last number may lack digits.
                 about.complete = false;
                 about.notice(format!(
-                    "line {} has no line end: the file was cut short there; it is left out",
+                    "line {} has no newline: the file was cut short there; the line is left out",
                     line.number
                 ));
                 break;
@@ -153,20 +153,20 @@ impl<F: LineFormat> LineSource<F> {
                 Parsed::Nothing => {}
                 Parsed::Bad(problem) => {
                     about.counts.bad_lines += 1;
-                    about.notice_of_line(format!("line {} left out, {problem}: {}", line.number, shown(text)));
+                    about.notice_of_line(format!("line {} left out: {problem}: {}", line.number, excerpt(text)));
                 }
             }
         }
         self.format.conclude(about);
         if self.unaligned > 0 {
             let count = human::count(std::mem::take(&mut self.unaligned));
-            about.notice(format!("{count} requests are not aligned to sectors of 512 bytes, and were widened to them"));
+            about.notice(format!("{count} requests were not aligned to sectors of 512 bytes and were widened"));
         }
         note_damage(self.lines.source(), about);
         Ok(None)
     }
 
-    /// How far it is through the file.
+    /// The share of the file that has been read, from 0 to 1, if known.
     pub fn progress(&self) -> Option<f64> {
         self.lines.source().progress()
     }
@@ -182,7 +182,7 @@ impl<F: LineFormat<Item = Request>> Source for LineSource<F> {
     }
 }
 
-/// Opens a trace of lines, each a request.
+/// Opens a trace in a format whose lines are requests.
 pub fn open_lines<F>(input: Input, format: &str, zero: Zero, lines: F) -> Result<Opened>
 where
     F: LineFormat<Item = Request> + 'static,
@@ -191,15 +191,15 @@ where
     Ok(Opened::Load(Box::new(InOrder::new(LineSource::new(input, lines), metadata, zero)?)))
 }
 
-/// How many lines that say something, or should, tell the format.
-const TELLING: usize = 200;
+/// The number of rows and bad lines after which a format is recognised or not.
+const RECOGNITION_LINES: usize = 200;
 
-/// Whether the beginning of a file is in that format: lines say something, and hardly one is bad.
+/// Whether a file that begins with `head` is in this format: it has rows, and at most a tenth as many bad lines.
 pub fn recognise_lines<F: LineFormat>(head: &[u8], mut format: F) -> bool {
     let (mut about, mut devices, mut unaligned) = (Metadata::new(Kind::Load, ""), Devices::default(), 0);
     let (mut rows, mut bad) = (0, 0);
     for line in whole_lines(head) {
-        if rows + bad == TELLING {
+        if rows + bad == RECOGNITION_LINES {
             break;
         }
         let mut context = Context { about: &mut about, devices: &mut devices, unaligned: &mut unaligned };
@@ -212,7 +212,7 @@ pub fn recognise_lines<F: LineFormat>(head: &[u8], mut format: F) -> bool {
     rows > 0 && bad * 10 <= rows
 }
 
-/// The first thing that a line says at the beginning of a file.
+/// The item of the first line that has one, at the beginning of a file.
 pub fn first_row<F: LineFormat>(head: &[u8], mut format: F) -> Option<F::Item> {
     let (mut about, mut devices, mut unaligned) = (Metadata::new(Kind::Load, ""), Devices::default(), 0);
     let mut context = Context { about: &mut about, devices: &mut devices, unaligned: &mut unaligned };
@@ -222,7 +222,7 @@ pub fn first_row<F: LineFormat>(head: &[u8], mut format: F) -> Option<F::Item> {
     })
 }
 
-/// Takes over from an input that it ended before its end.
+/// Marks the trace as incomplete if its input ended early.
 pub fn note_damage(input: &Input, about: &mut Metadata) {
     if let Some(damage) = input.damage() {
         about.complete = false;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use iosonar_trace::formats::{self, Action, Format, Opened, TriedOn};
+use iosonar_trace::formats::{self, Action, Format, Opened, TestedWith};
 use iosonar_trace::params::did_you_mean;
 use iosonar_trace::{Kind, Metadata, Options, path_text};
 
@@ -178,10 +178,12 @@ pub fn described(file: &iosonar_trace::OpenedFile) -> String {
         iosonar_trace::input::Compression::None => String::new(),
         compression => format!(", {}", compression.name()),
     };
-    let unverified = match file.format.tried_on {
-        TriedOn::RealFiles => "",
-        TriedOn::PublishedLines => " (unverified: tested with published lines of such traces, not with a whole file)",
-        TriedOn::DescriptionOnly => " (unverified: never tested with a real file of this format)",
+    let unverified = match file.format.tested_with {
+        TestedWith::RealFiles => "",
+        TestedWith::PublishedLines => {
+            " (unverified: tested with published lines of such traces, not with a whole file)"
+        }
+        TestedWith::DescriptionOnly => " (unverified: never tested with a real file of this format)",
     };
     format!("{kind}, {} [{}]{packed}{unverified}", file.format.title, file.format.name)
 }

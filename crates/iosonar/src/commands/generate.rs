@@ -112,10 +112,10 @@ fn subcommand(kind: &'static Kind) -> Command {
             ParamType::Word(words) => arg.value_parser(PossibleValuesParser::new(words)),
             _ => arg.value_parser(move |text: &str| param.parse(text).map(|_| text.to_owned())),
         };
-        match param.unset {
-            ParamDefault::Default(text) => arg.default_value(text),
-            ParamDefault::Refused => arg.required(true),
-            ParamDefault::Means(_) => arg,
+        match param.default {
+            ParamDefault::Value(text) => arg.default_value(text),
+            ParamDefault::Required => arg.required(true),
+            ParamDefault::Described(_) => arg,
         }
     });
     let command = Command::new(form.name).args(params);
@@ -146,7 +146,7 @@ fn positions_help() -> String {
         let form = &kind.form;
         text += &format!("  {:<12}{}\n", form.name, form.about);
         for param in form.params {
-            text += &format!("  {:<12}  {:<22} {} ({})\n", "", param.usage(), param.help, param.unset.described());
+            text += &format!("  {:<12}  {:<22} {} ({})\n", "", param.usage(), param.help, param.default.described());
         }
     }
     text

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use iosonar_trace::formats::{Opened, TriedOn};
+use iosonar_trace::formats::{Opened, TestedWith};
 use iosonar_trace::{Metadata, Nanos, OpenedFile, Reader};
 use serde_json::{Map, Value, json};
 
@@ -100,10 +100,10 @@ pub fn source_bad_lines<Row>(rows: &dyn Reader<Row>, name: &str) -> Option<u64> 
 }
 
 fn of_file(file: &OpenedFile, name: &str, paths: &[PathBuf]) -> Map<String, Value> {
-    let tried_on = match file.format.tried_on {
-        TriedOn::RealFiles => "real_files",
-        TriedOn::PublishedLines => "published_lines",
-        TriedOn::DescriptionOnly => "description_only",
+    let tested_with = match file.format.tested_with {
+        TestedWith::RealFiles => "real_files",
+        TestedWith::PublishedLines => "published_lines",
+        TestedWith::DescriptionOnly => "description_only",
     };
     let bytes = |path: &PathBuf| std::fs::metadata(path).ok().filter(|m| m.is_file()).map(|m| m.len());
     let mut map = Map::new();
@@ -111,7 +111,7 @@ fn of_file(file: &OpenedFile, name: &str, paths: &[PathBuf]) -> Map<String, Valu
     map.insert("file_bytes".into(), json!(paths.iter().map(bytes).sum::<Option<u64>>()));
     map.insert(
         "format".into(),
-        json!({"name": file.format.name, "title": file.format.title, "tried_on": tried_on,
+        json!({"name": file.format.name, "title": file.format.title, "tried_on": tested_with,
                "compression": file.compression.name()}),
     );
     map

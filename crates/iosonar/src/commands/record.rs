@@ -147,7 +147,7 @@ fn begin(output: &Path, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
     };
     let Some(create) = format.and_then(|format| format.create_load) else {
         let endings: Vec<&str> =
-            FORMATS.iter().copied().filter(can).flat_map(|format| format.endings).copied().collect();
+            FORMATS.iter().copied().filter(can).flat_map(|format| format.extensions).copied().collect();
         misuse!(
             "{}: the name of the output determines its format: end --output in one of {} (text also with .gz or .zst){}",
             output.display(),

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use iosonar_trace::params::time_typed;
+use iosonar_trace::params::format_time;
 use iosonar_trace::transforms::Pipeline;
 use iosonar_trace::{Nanos, path_text};
 use serde_json::{Map, Value};
@@ -25,7 +25,7 @@ fn value(option: &Arg, matches: &ArgMatches) -> Option<Value> {
     if matches!(option.get_action(), ArgAction::SetTrue) {
         return Some(true.into());
     }
-    let values = shown(matches, id, |time: &Nanos| time_typed(*time))
+    let values = shown(matches, id, |time: &Nanos| format_time(*time))
         .or_else(|| shown(matches, id, f64::to_string))
         // A pipeline may hold a secret, which its text leaves out.
         .or_else(|| shown(matches, id, Pipeline::to_string))

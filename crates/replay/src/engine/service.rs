@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use hdrhistogram::Histogram;
-use iosonar_trace::params::{parse_count, parse_time, time_typed};
+use iosonar_trace::params::{format_time, parse_count, parse_time};
 use iosonar_trace::{IoResult, Nanos, Op, Opened};
 use serde::{Serialize, Serializer};
 
@@ -82,8 +82,8 @@ fn parse_service_time(text: &str) -> std::result::Result<Nanos, String> {
 impl fmt::Display for Simulation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.distribution {
-            Distribution::Constant(time) => write!(f, "constant={}", time_typed(*time))?,
-            Distribution::LogNormal { median, sigma } => write!(f, "lognormal={}:{sigma}", time_typed(*median))?,
+            Distribution::Constant(time) => write!(f, "constant={}", format_time(*time))?,
+            Distribution::LogNormal { median, sigma } => write!(f, "lognormal={}:{sigma}", format_time(*median))?,
             Distribution::Run(file) => write!(f, "run={}", file.display())?,
         }
         self.servers.map_or(Ok(()), |n| write!(f, " servers={n}"))

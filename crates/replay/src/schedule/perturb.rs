@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use iosonar_trace::Nanos;
-use iosonar_trace::params::{parse_time, time_typed};
+use iosonar_trace::params::{format_time, parse_time};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Serialize, Serializer};
@@ -26,8 +26,8 @@ pub enum Perturb {
 impl fmt::Display for Perturb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Quantize(step) => write!(f, "quantize={}", time_typed(*step)),
-            Self::Delay(mean) => write!(f, "delay={}", time_typed(*mean)),
+            Self::Quantize(step) => write!(f, "quantize={}", format_time(*step)),
+            Self::Delay(mean) => write!(f, "delay={}", format_time(*mean)),
         }
     }
 }

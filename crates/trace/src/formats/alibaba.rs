@@ -1,15 +1,16 @@
 //! Block traces of Alibaba Cloud, 2020: `device_id,opcode,offset,length,timestamp`.
 //!
-//! Offset and length are bytes, times are microseconds since 1970. From the README of github.com/alibaba/block-traces.
+//! Offset and length are bytes, times are microseconds since 1970. Source: the README of
+//! <https://github.com/alibaba/block-traces>.
 
-use crate::formats::format::{Format, TriedOn};
+use crate::formats::format::{Format, TestedWith};
 use crate::formats::support::csv::{Column, Dialect, Unit};
 use crate::rows::Zero;
 
-/// The format's line in the list.
+/// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
     title: "Alibaba block trace of 2020 (CSV)",
-    tried_on: TriedOn::PublishedLines,
+    tested_with: TestedWith::PublishedLines,
     recognise: |head| DIALECT.recognises(head),
     resembles: |head| DIALECT.resembles(head),
     open: |input, _| DIALECT.open(input),
@@ -36,7 +37,7 @@ mod tests {
     use crate::model::request::Op;
 
     #[test]
-    fn rows_and_epoch() {
+    fn offsets_are_bytes_and_times_since_1970() {
         let trace = b"419,W,8792731648,16384,1577808144360767\n7,R,0,4096,1577808144360768\n";
         let (rows, about) = load("alibaba", trace);
         assert_eq!(recognised_as(trace), "alibaba");

@@ -1,11 +1,12 @@
-//! The output of biosnoop, of bcc and of its libbpf-tools: `TIME(s) COMM PID DISK T SECTOR BYTES [P] [QUE(ms)] LAT(ms)`.
+//! Output of biosnoop, from bcc and its libbpf-tools: `TIME(s) COMM PID DISK T SECTOR BYTES [P] [QUE(ms)] LAT(ms)`.
 //!
-//! The time is that of the completion; the latency is from the issue to it, to 10 µs, and so the request's time is no
-//! more exact than that. libbpf-tools tells all of the operation's letters, and with `-t` the time of day (`TIMESTAMP`) when
-//! it printed the line; bcc's knows `R` and `W` only, and says `R`, on old kernels `W`, of discards and zeroing. Seen from bcc
-//! 0.26. (bpftrace's biosnoop.bt prints neither place nor length, and can't be made a load.)
+//! The time is the completion time. The latency is from issue to completion, with a resolution of 10 µs, which is then also
+//! that of the issue time. The version of libbpf-tools prints all letters of the operation, and with `-t` the time of day
+//! when it prints the line (`TIMESTAMP`). The version of bcc prints only `R` and `W`, and for discards and write-zeroes `R`
+//! (`W` on old kernels). Source: output of bcc 0.26. The output of bpftrace's biosnoop.bt has neither positions nor lengths,
+//! so it cannot be converted to a load.
 
-use crate::formats::format::{Format, TriedOn};
+use crate::formats::format::{Format, TestedWith};
 use crate::model::metadata::{Metadata, RequestTime};
 use crate::model::request::{Comm, Flags, Op, Request};
 use crate::model::rwbs;
@@ -15,51 +16,51 @@ use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, words};
 use crate::text::human;
 use crate::text::number::{decimal, whole};
 
-/// The format's line in the list.
+/// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
     title: "output of biosnoop (bcc, libbpf-tools)",
-    tried_on: TriedOn::RealFiles,
+    tested_with: TestedWith::RealFiles,
     recognise: has_heading,
     open: |input, _| open_lines(input, "biosnoop", Zero::Arbitrary, Biosnoop::default()),
     ..Format::named("biosnoop")
 };
 
-/// Lines in front of the heading: the command, as it stands in a terminal.
+/// The most lines before the heading, such as the command in text copied from a terminal.
 const BEFORE_HEADING: usize = 5;
 
-/// The heading is enough: what follows may be commands to the driver for as long as one looks.
+/// The heading identifies the format. All examined lines after it may be driver commands.
 fn has_heading(head: &[u8]) -> bool {
     head.split(|&byte| byte == b'\n').take(BEFORE_HEADING + 1).any(is_heading)
 }
 
 fn is_heading(line: &[u8]) -> bool {
-    let mut of_it = words(line);
-    let needed: [&[u8]; 4] = [b"DISK", b"SECTOR", b"BYTES", b"LAT(ms)"];
-    let begins = matches!(of_it.next(), Some(b"TIME(s)" | b"TIMESTAMP"));
-    begins && needed.iter().all(|needed| of_it.any(|word| word == *needed))
+    let mut columns = words(line);
+    let required: [&[u8]; 4] = [b"DISK", b"SECTOR", b"BYTES", b"LAT(ms)"];
+    let begins = matches!(columns.next(), Some(b"TIME(s)" | b"TIMESTAMP"));
+    begins && required.iter().all(|required| columns.any(|column| column == *required))
 }
 
-/// The columns behind the process' name, as the heading says.
+/// Parses the lines, with the optional columns that the heading names.
 struct Biosnoop {
     pattern: Column,
     queue: Column,
     driver_commands: u64,
     too_long: u64,
-    day: Day,
+    day: DayClock,
 }
 
-/// The time of day, which goes on at midnight.
+/// Converts times of day into a time that continues at midnight.
 #[derive(Default)]
-struct Day {
+struct DayClock {
     latest: i64,
     midnights: i64,
     lines: u64,
 }
 
-impl Day {
-    const LENGTH: i64 = 86_400_000_000_000;
+impl DayClock {
+    const DAY_NS: i64 = 86_400_000_000_000;
 
-    /// Nanoseconds since the midnight before the first of `hh:mm:ss.mmm`.
+    /// Parses `hh:mm:ss.mmm` into nanoseconds since the midnight before the first line.
     fn time(&mut self, text: &[u8]) -> Option<i64> {
         let mut parts = text.splitn(3, |&byte| byte == b':');
         let mut next = || parts.next();
@@ -70,22 +71,22 @@ impl Day {
         let of_day = (hours * 60 + minutes).cast_signed() * 60_000_000_000 + seconds;
         self.lines += 1;
         let mut midnights = self.midnights;
-        if self.midnights > 0 && of_day > self.latest + Self::LENGTH / 2 {
-            // A clock that was set back over midnight.
+        if self.midnights > 0 && of_day > self.latest + Self::DAY_NS / 2 {
+            // The clock was set back to before midnight.
             midnights -= 1;
         } else {
-            midnights += i64::from(of_day < self.latest - Self::LENGTH / 2);
+            midnights += i64::from(of_day < self.latest - Self::DAY_NS / 2);
             (self.latest, self.midnights) = (of_day, midnights);
         }
-        Some(midnights.saturating_mul(Self::LENGTH).saturating_add(of_day))
+        Some(midnights.saturating_mul(Self::DAY_NS).saturating_add(of_day))
     }
 }
 
-/// More than a request moves: SCSI's and ATA's drivers take up to 32 MiB at once, NVMe's 8.
-const LONGEST_DATA_BYTES: u64 = 64 << 20;
+/// Longer reads and writes are implausible: SCSI and ATA drivers take up to 32 MiB at once, NVMe drivers 8 MiB.
+const MAX_DATA_BYTES: u64 = 64 << 20;
 
-/// What stands for the place of a request that has none.
-const NOWHERE: u64 = u64::MAX;
+/// The sector of a request without a position.
+const NO_SECTOR: u64 = u64::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Column {
@@ -95,7 +96,13 @@ enum Column {
 
 impl Default for Biosnoop {
     fn default() -> Self {
-        Self { pattern: Column::Absent, queue: Column::Absent, driver_commands: 0, too_long: 0, day: Day::default() }
+        Self {
+            pattern: Column::Absent,
+            queue: Column::Absent,
+            driver_commands: 0,
+            too_long: 0,
+            day: DayClock::default(),
+        }
     }
 }
 
@@ -109,7 +116,7 @@ impl LineFormat for Biosnoop {
             context.about.request_time = RequestTime::Issued;
             return Parsed::Nothing;
         }
-        // The command, as root's terminal shows it.
+        // The command after root's prompt, in text copied from a terminal.
         if line.starts_with(b"#") {
             return Parsed::Nothing;
         }
@@ -123,19 +130,19 @@ impl LineFormat for Biosnoop {
     fn conclude(&mut self, about: &mut Metadata) {
         if self.driver_commands > 0 {
             let count = human::count(self.driver_commands);
-            about.notice(format!("left out, commands to the driver, which are no requests: {count}"));
+            about.notice(format!("driver commands left out: {count}"));
         }
         if self.too_long > 0 {
             about.notice(format!(
-                "{} reads or writes of more than 64 MiB, which no driver takes at once: they are probably discards, or zeros that \
-                 were written, for which biosnoop of bcc has no letter (that of libbpf-tools has)",
+                "{} reads or writes are longer than 64 MiB, the limit of drivers: they are probably discards or write-zeroes, \
+                 for which biosnoop of bcc has no letters (that of libbpf-tools has)",
                 human::count(self.too_long)
             ));
         }
         if self.day.lines > 0 {
             about.notice(format!(
-                "{} requests: the time of day is when their line was printed, a few of them at once; without -t biosnoop \
-                 tells when they completed",
+                "{} requests: the time of day is the time when biosnoop printed the line, several lines at once; without -t \
+                 it prints the completion time",
                 human::count(self.day.lines)
             ));
         }
@@ -143,17 +150,17 @@ impl LineFormat for Biosnoop {
 }
 
 impl Biosnoop {
-    /// A request; nothing for a command to the driver.
+    /// A request; `None` for a driver command.
     fn row(&mut self, line: &[u8], context: &mut Context<'_>) -> Result<Option<Request>, &'static str> {
-        // From the end, as the name of a process may hold blanks.
+        // Parsed from the end, because the name of a process may contain blanks.
         let mut fields = words(line);
         let mut back = || fields.next_back().ok_or("fewer columns than the heading has");
-        let latency = decimal(back()?, 6).map_err(|_| "the latency is no number of milliseconds")?;
+        let latency = decimal(back()?, 6).map_err(|_| "the latency is not a number of milliseconds")?;
         let queued = match self.queue {
             Column::Present => match back()? {
-                // Of what was not seen to be queued.
+                // biosnoop prints -1 if it missed the queue event.
                 [b'-', ..] => None,
-                field => Some(decimal(field, 6).map_err(|_| "the queueing time is no number of milliseconds")?),
+                field => Some(decimal(field, 6).map_err(|_| "the queueing time is not a number of milliseconds")?),
             },
             Column::Absent => None,
         };
@@ -161,26 +168,26 @@ impl Biosnoop {
             back()?;
         }
         let (bytes, sector, kind, disk) = (back()?, back()?, back()?, back()?);
-        // Of a device without a name the column is blank. No device's name is a number, and every process' is.
+        // The column of an unnamed device is blank: the word is then the pid. Names of devices are never numbers.
         let (disk, pid) = if whole(disk).is_ok() { (&b""[..], disk) } else { (disk, back()?) };
         let time = fields.next().ok_or("fewer columns than the heading has")?;
         let comm = fields.collect::<Vec<_>>().join(&b' ');
         let completed = match time.contains(&b':') {
-            true => self.day.time(time).ok_or("the time is no time of day")?,
-            false => decimal(time, 9).map_err(|_| "the time is no number of seconds")?,
+            true => self.day.time(time).ok_or("the time is not a time of day")?,
+            false => decimal(time, 9).map_err(|_| "the time is not a number of seconds")?,
         };
-        let bytes = whole(bytes).map_err(|_| "the bytes are no whole number")?;
+        let bytes = whole(bytes).map_err(|_| "the number of bytes is not a whole number")?;
         let sector = match sector {
-            b"-1" => NOWHERE,
-            _ => whole(sector).map_err(|_| "the sector is no whole number")?,
+            b"-1" => NO_SECTOR,
+            _ => whole(sector).map_err(|_| "the sector is not a whole number")?,
         };
-        // A flush has a device; what has neither that nor data is a command.
+        // A flush has a device. Without a device and without data, it is a driver command.
         let request = if disk.is_empty() && bytes == 0 { None } else { operation(kind, sector, bytes)? };
         let Some((op, flags)) = request else {
             self.driver_commands += 1;
             return Ok(None);
         };
-        self.too_long += u64::from(matches!(op, Op::Read | Op::Write) && bytes > LONGEST_DATA_BYTES);
+        self.too_long += u64::from(matches!(op, Op::Read | Op::Write) && bytes > MAX_DATA_BYTES);
         let (sector, sectors) = match op {
             Op::Flush => (Sector(0), Sectors(0)),
             _ => context.sectors(sector, bytes.div_ceil(SECTOR_BYTES))?,
@@ -197,19 +204,19 @@ impl Biosnoop {
     }
 }
 
-/// What the letters stand for; nothing for a command to the driver, or on a zone.
+/// The operation of the letters; `None` for a driver command or a zone operation.
 fn operation(letters: &[u8], sector: u64, bytes: u64) -> Result<Option<(Op, Flags)>, &'static str> {
-    // bcc knows only R and W; what is nowhere and moves nothing is a flush, which old versions take for a write and newer
-    // ones for a read. A few commands look like that as well.
-    let is_flush = bytes == 0 && (letters == b"W" || letters == b"R" && sector == NOWHERE);
+    // bcc prints only R and W. A request without position and length is a flush, which old versions print as W and newer
+    // ones as R. A few driver commands look the same.
+    let is_flush = bytes == 0 && (letters == b"W" || letters == b"R" && sector == NO_SECTOR);
     if is_flush {
         return Ok(Some((Op::Flush, Flags::NONE)));
     }
     let parsed = rwbs::parse(letters, bytes / SECTOR_BYTES);
-    // Data comes in sectors; what a command moves is another matter.
-    let is_data = bytes.is_multiple_of(SECTOR_BYTES) && sector != NOWHERE;
+    // Only driver commands transfer parts of sectors.
+    let is_data = bytes.is_multiple_of(SECTOR_BYTES) && sector != NO_SECTOR;
     match parsed {
-        Err(NotARequest::Unknown) => Err("the type is none of the block layer's: R, W, WS, …"),
+        Err(NotARequest::Unknown) => Err("the type is not an operation of the block layer (R, W, WS, …)"),
         Ok((Op::Flush, flags)) => Ok(Some((Op::Flush, flags))),
         Ok(request) if is_data => Ok(Some(request)),
         _ => Ok(None),
@@ -218,13 +225,13 @@ fn operation(letters: &[u8], sector: u64, bytes: u64) -> Result<Option<(Op, Flag
 
 #[cfg(test)]
 mod tests {
-    use super::Day;
+    use super::DayClock;
     use crate::formats::support::check::{load, recognised_as};
     use crate::model::request::{Flags, Op};
     use crate::model::units::Nanos;
 
     #[test]
-    fn completions_become_starts() {
+    fn requests_begin_a_latency_before_their_completion() {
         let text = b"\
 TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  QUE(ms) LAT(ms)
 0.000000    supervise      1950    xvda1     W 13092560   4096      0.10    0.74
@@ -234,7 +241,7 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  QUE(ms) LAT(ms)
         let (rows, about) = load("biosnoop", text);
         assert_eq!(recognised_as(text), "biosnoop");
         assert_eq!(rows.len(), 3, "{:?}", about.notices);
-        // The second row began last but one: 0.74 ms before zero the first did.
+        // The first request was issued 0.74 ms before the first completion, which is time 0 in the file.
         assert_eq!((rows[0].at.0, rows[0].op, rows[0].queued), (0, Op::Write, Some(Nanos(100_000))));
         assert_eq!((rows[1].at.0, rows[1].comm.as_str(), rows[1].sectors.0), (840_000, "my program", 16));
         assert_eq!((rows[2].op, rows[2].sectors.0), (Op::Flush, 0));
@@ -242,7 +249,7 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  QUE(ms) LAT(ms)
     }
 
     #[test]
-    fn libbpf_tools_tell_all_letters_and_may_tell_the_time_of_day() {
+    fn libbpf_tools_print_all_letters_and_with_t_the_time_of_day() {
         let text = b"\
 # biosnoop -tQ
 TIMESTAMP    COMM           PID     DISK    T    SECTOR     BYTES   QUE(ms) LAT(ms)
@@ -262,8 +269,8 @@ TIMESTAMP    COMM           PID     DISK    T    SECTOR     BYTES   QUE(ms) LAT(
     }
 
     #[test]
-    fn a_day_has_one_midnight() {
-        let mut day = Day::default();
+    fn a_clock_set_back_over_midnight_does_not_add_a_day() {
+        let mut day = DayClock::default();
         let mut time = |text: &str| day.time(text.as_bytes()).map(|ns| ns / 1_000_000_000);
         for _ in 0..3 {
             assert_eq!(time("23:59:59.9"), Some(86_399));
@@ -276,7 +283,7 @@ TIMESTAMP    COMM           PID     DISK    T    SECTOR     BYTES   QUE(ms) LAT(
     }
 
     #[test]
-    fn commands_of_old_versions_have_a_place_and_no_length_in_sectors() {
+    fn driver_commands_in_old_output_are_left_out() {
         let text = b"\
 TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)
 0.000000    ?              0              R 0          8         4.04
@@ -287,11 +294,11 @@ TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)
 ";
         let (rows, about) = load("biosnoop", text);
         assert_eq!((rows.len(), about.devices.len(), about.counts.bad_lines), (1, 1, 0));
-        assert!(about.notices[0].ends_with("no requests: 4"), "{:?}", about.notices);
+        assert!(about.notices[0].ends_with("driver commands left out: 4"), "{:?}", about.notices);
     }
 
     #[test]
-    fn commands_to_the_driver_are_told_from_flushes() {
+    fn driver_commands_are_not_flushes() {
         let text = b"\
 TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  LAT(ms)
 0.000000    kworker/1:1    35      sr0       R 18446744073709551615 8         0.70
@@ -300,11 +307,12 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  LAT(ms)
         let (rows, about) = load("biosnoop", text);
         assert_eq!(recognised_as(text), "biosnoop");
         assert_eq!(rows.iter().map(|row| row.op).collect::<Vec<_>>(), [Op::Flush]);
-        assert!(about.counts.bad_lines == 0 && about.notices[0].ends_with("no requests: 1"), "{:?}", about.notices);
+        assert_eq!(about.counts.bad_lines, 0);
+        assert!(about.notices[0].ends_with("driver commands left out: 1"), "{:?}", about.notices);
     }
 
     #[test]
-    fn what_is_too_long_for_data_is_told() {
+    fn reads_longer_than_64_mib_are_reported_as_probable_discards() {
         let text = b"\
 TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   LAT(ms)
 0.000000    dd             10      sda       R 0          67108864   1.000
@@ -313,11 +321,11 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   LAT(ms)
 ";
         let (rows, about) = load("biosnoop", text);
         assert_eq!(rows.iter().map(|row| row.op).collect::<Vec<_>>(), [Op::Read, Op::Read, Op::Discard]);
-        assert!(about.notices[0].starts_with("1 reads or writes of more than 64 MiB"), "{:?}", about.notices);
+        assert!(about.notices[0].starts_with("1 reads or writes are longer than 64 MiB"), "{:?}", about.notices);
     }
 
     #[test]
-    fn the_name_of_the_device_may_be_missing() {
+    fn the_name_of_the_device_may_be_blank() {
         let text = b"\
 TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   LAT(ms)
 0.000000    Web Content 1  10      sda       R 1000       4096      1.000
@@ -331,7 +339,7 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   LAT(ms)
     }
 
     #[test]
-    fn without_a_queueing_time() {
+    fn the_queueing_time_is_optional() {
         let text = b"TIME(s)  COMM  PID  DISK  T SECTOR BYTES LAT(ms)\n1.5 a 7 sda W 8 4096 0.50\n";
         let (rows, _) = load("biosnoop", text);
         assert_eq!((rows[0].latency, rows[0].queued, rows[0].pid), (Some(Nanos(500_000)), None, Some(7)));

@@ -1,14 +1,14 @@
-//! The text of blkparse, in its default form:
+//! Text output of blkparse in its default format:
 //! `maj,min cpu seq sec.nsec pid action RWBS sector + n [comm]`.
 //!
-//! Times count from the start of the trace. What blkparse says at its end is read for the events that it skipped. Events
-//! behind that are of another output, as of files that were put together; it begins at zero again. From blkparse(1) and
-//! its `blkparse_fmt.c`; seen from blkparse 1.3.
+//! Times count from the start of the trace. The summary at the end contains the number of skipped events. Events after a
+//! summary are from another output, as in concatenated files, whose times restart at zero. Sources: blkparse(1), its
+//! `blkparse_fmt.c`, and output of blkparse 1.3.
 
 mod write;
 
 use crate::events::{Action, Event, WIDE, Window};
-use crate::formats::format::{Format, Opened, Options, TriedOn};
+use crate::formats::format::{Format, Opened, Options, TestedWith};
 use crate::formats::support::left_out::LeftOut;
 use crate::formats::tracepoints::{is_device, open_events};
 use crate::io::input::Input;
@@ -16,14 +16,14 @@ use crate::model::metadata::Metadata;
 use crate::model::request::{Comm, Op};
 use crate::model::rwbs;
 use crate::model::units::Nanos;
-use crate::rows::{Context, LineFormat, Parsed, Words, Zero, place, recognise_lines};
+use crate::rows::{Context, LineFormat, Parsed, Words, Zero, position, recognise_lines};
 use crate::text::number::{decimal, whole};
 
-/// The format's line in the list.
+/// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
     title: "text of blkparse",
-    tried_on: TriedOn::RealFiles,
-    endings: &[".blkparse"],
+    tested_with: TestedWith::RealFiles,
+    extensions: &[".blkparse"],
     recognise: |head| recognise_lines(head, Blkparse::default()),
     has_actions: true,
     open,
@@ -31,8 +31,7 @@ pub const FORMAT: Format = Format {
     ..Format::named("blkparse")
 };
 
-/// How many events are held back to put them in order: blkparse sorts what it prints, but for what comes late from a trace that
-/// is still being made.
+/// The number of events that are sorted at a time. blkparse sorts its output, except for late events of a running trace.
 const WINDOW: usize = 1 << 8;
 
 fn open(input: Input, options: &Options) -> crate::Result<Opened> {
@@ -42,50 +41,51 @@ fn open(input: Input, options: &Options) -> crate::Result<Opened> {
 
 #[derive(Default)]
 struct Blkparse {
-    part: Part,
+    section: Section,
     left_out: LeftOut,
     /// The latest time so far.
     newest: Nanos,
-    /// What is added to every time of the output that is being read.
+    /// Added to every time of the current output.
     shift: Nanos,
 }
 
-/// The events, or the statistics behind them, or the first event of another output.
+/// The section of the text that is being read.
 #[derive(Default, PartialEq, Eq)]
-enum Part {
+enum Section {
     #[default]
     Events,
     Summary,
-    Another,
+    /// The first event after a summary.
+    NextOutput,
 }
 
 impl LineFormat for Blkparse {
     type Item = Event;
 
     fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Event> {
-        // What a terminal shows of the key that ended the trace.
+        // Echoed by the terminal when Ctrl-C ended the trace.
         let line = line.strip_prefix(b"^C").unwrap_or(line);
         if line.starts_with(b"#") {
             return Parsed::Nothing;
         }
-        // Events begin with a device's number.
-        let is_worded = line.first().is_some_and(u8::is_ascii_alphabetic);
+        // Events begin with a device number.
+        let begins_with_word = line.first().is_some_and(u8::is_ascii_alphabetic);
         let begins = |word: &[u8]| line.starts_with(word);
-        if is_worded && (begins(b"CPU") && line.ends_with(b":") || begins(b"Total (") || begins(b"Events (")) {
-            self.part = Part::Summary;
+        if begins_with_word && (begins(b"CPU") && line.ends_with(b":") || begins(b"Total (") || begins(b"Events (")) {
+            self.section = Section::Summary;
         }
-        if self.part == Part::Summary && is_event(line) {
-            self.part = Part::Another;
+        if self.section == Section::Summary && is_event(line) {
+            self.section = Section::NextOutput;
         }
-        if self.part == Part::Summary {
+        if self.section == Section::Summary {
             if line.starts_with(b"Skips:") {
                 let lost = &mut context.about.counts.lost_events;
                 *lost = lost.saturating_add(skipped(line));
             }
             return Parsed::Nothing;
         }
-        // What blkparse says of itself, on standard output.
-        if is_worded && line.starts_with(b"Input file ") && line.ends_with(b" added") {
+        // A message of blkparse on standard output.
+        if begins_with_word && line.starts_with(b"Input file ") && line.ends_with(b" added") {
             return Parsed::Nothing;
         }
         match self.event(line, context) {
@@ -100,25 +100,25 @@ impl LineFormat for Blkparse {
     }
 }
 
-/// `Skips: 3 forward (1,217 -   0.1%)`, with what separates thousands where the user lives.
+/// Parses `Skips: 3 forward (1,217 -   0.1%)`, with any thousands separator.
 fn skipped(line: &[u8]) -> u64 {
-    let behind = line.iter().skip_while(|&&byte| byte != b'(').skip(1).take_while(|&&byte| byte != b'-');
-    let digits: Vec<u8> = behind.copied().filter(u8::is_ascii_digit).collect();
+    let number = line.iter().skip_while(|&&byte| byte != b'(').skip(1).take_while(|&&byte| byte != b'-');
+    let digits: Vec<u8> = number.copied().filter(u8::is_ascii_digit).collect();
     whole(&digits).unwrap_or(0)
 }
 
-/// Whether a line is an event's, of whatever kind: nothing in the summary begins with a device.
+/// Whether a line is an event of any kind. No line of a summary begins with a device.
 fn is_event(line: &[u8]) -> bool {
     let mut fields = Words::of(line);
     fields.next().is_some_and(|device| is_device(device).is_ok())
         && fields.nth(4).is_some_and(|action| kind(action).is_some())
 }
 
-/// What an action's letters stand for.
+/// The meaning of an action's letters.
 enum Kind {
     Event(Action),
     Remap,
-    /// Merged, plugged, unplugged, bounced, slept, a message; what newer kernels tell of zones beside.
+    /// Merge, plug, unplug, bounce, sleep or message, or one of the zone events of newer kernels.
     Other,
 }
 
@@ -139,25 +139,25 @@ fn kind(letters: &[u8]) -> Option<Kind> {
 }
 
 impl Blkparse {
-    /// The time in the load. That of an output behind another one begins at zero again, and goes on here.
-    fn time(&mut self, told: Nanos, about: &mut Metadata) -> Nanos {
-        if self.part == Part::Another {
-            self.begin_another(told, about);
+    /// Converts the time of an event to the time of the load, which continues when the times of another output restart.
+    fn time(&mut self, time: Nanos, about: &mut Metadata) -> Nanos {
+        if self.section == Section::NextOutput {
+            self.begin_next_output(time, about);
         }
-        let at = told + self.shift;
+        let at = time + self.shift;
         self.newest = self.newest.max(at);
         at
     }
 
     #[cold]
-    fn begin_another(&mut self, told: Nanos, about: &mut Metadata) {
-        self.part = Part::Events;
+    fn begin_next_output(&mut self, first: Nanos, about: &mut Metadata) {
+        self.section = Section::Events;
         self.shift = Nanos::ZERO;
-        if told < self.newest {
-            self.shift = self.newest - told;
+        if first < self.newest {
+            self.shift = self.newest - first;
             about.counts.time_jumps += 1;
             about.notice(format!(
-                "another output of blkparse follows the summary of one; its times are shifted by {}, so that time goes on",
+                "another output of blkparse follows a summary; its times are shifted by {} so that time continues",
                 self.shift
             ));
         }
@@ -170,9 +170,9 @@ impl Blkparse {
         if !context.is_last_device(device) {
             is_device(device)?;
         }
-        whole(cpu).and(whole(sequence)).map_err(|_| "the CPU or the sequence is no whole number")?;
-        let told = Nanos(decimal(time, 9).map_err(|_| "the time is no number of seconds")?);
-        let pid = whole(pid).map_err(|_| "the pid is no whole number")?;
+        whole(cpu).and(whole(sequence)).map_err(|_| "the CPU or the sequence is not a whole number")?;
+        let time = Nanos(decimal(time, 9).map_err(|_| "the time is not a number of seconds")?);
+        let pid = whole(pid).map_err(|_| "the pid is not a whole number")?;
         let action = match kind(action) {
             Some(Kind::Event(action)) => action,
             Some(Kind::Remap) => {
@@ -183,53 +183,54 @@ impl Blkparse {
             None => return Err("an unknown action"),
         };
         let letters = fields.next().ok_or("no operation")?;
-        let told_place = match (fields.next(), fields.next(), fields.next()) {
+        let range = match (fields.next(), fields.next(), fields.next()) {
             (Some(sector), Some(b"+"), Some(sectors)) => Some((
-                whole(sector).map_err(|_| "the sector is no whole number")?,
-                whole(sectors).map_err(|_| "the length is no whole number")?,
+                whole(sector).map_err(|_| "the sector is not a whole number")?,
+                whole(sectors).map_err(|_| "the length is not a whole number")?,
             )),
             (Some(_), Some(b"/"), Some(rest)) if action == Action::Split => {
-                Some((whole(rest).map_err(|_| "the sector is no whole number")?, 1))
+                Some((whole(rest).map_err(|_| "the sector is not a whole number")?, 1))
             }
             (first, second, _) if is_command(action, letters, first, second) => {
                 return self.left_out.count(rwbs::NotARequest::DriverCommand).map(|()| None);
             }
-            // What moves nothing is written without a place: flushes, and the second completion of a write that had to
-            // be followed by a flush.
+            // Events of length zero have no position: flushes, and the second completion of a write that is followed by a
+            // flush.
             _ => None,
         };
-        let (sector, sectors) = told_place.unwrap_or((0, 0));
+        let (sector, sectors) = range.unwrap_or((0, 0));
         let (op, flags) = match rwbs::parse(letters, sectors) {
             Ok(request) => request,
             Err(other) => return self.left_out.count(other).map(|()| None),
         };
-        if told_place.is_none() && op != Op::Flush && action != Action::Complete {
-            return Err("no place (sector + length)");
+        if range.is_none() && op != Op::Flush && action != Action::Complete {
+            return Err("no position (sector + length)");
         }
-        let (sector, sectors) = place(op, sector, sectors)?;
+        let (sector, sectors) = position(op, sector, sectors)?;
         let comm = match (action, memchr::memchr(b'[', line), line) {
-            // There it is the error.
+            // A completion has the error in the brackets.
             (Action::Complete, ..) | (_, None, _) => Comm::default(),
             (_, Some(open), [.., b']']) => Comm::from_bytes(&line[open + 1..line.len() - 1]),
             _ => Comm::default(),
         };
-        // EAGAIN, as blkparse shows it, in 16 bits without a sign.
+        // EAGAIN (-11), which blkparse prints as an unsigned number of 16 bits.
         let is_refused = action == Action::Complete && line.ends_with(b"[65525]");
         let action = if is_refused { Action::Refuse } else { action };
         let device = context.device(device)?;
-        let at = self.time(told, context.about);
+        let at = self.time(time, context.about);
         let pid = u32::try_from(pid).ok();
         let is_append = rwbs::is_append(letters);
         Ok(Some(Event { at, action, device, sector, sectors, op, flags, is_append, pid, comm }))
     }
 }
 
-/// Whether it is a command to the driver by what stands behind the letters, which may well be those of a read or a write:
-/// `36 (12 00 00 00 24 00) [smartctl]`, and `(12 00 00 00 24 00) [0]` when it completes. Newer kernels tell no command.
+/// Whether an event is that of a driver command. Its letters may be those of a read or a write, but they are followed by
+/// `36 (12 00 00 00 24 00) [smartctl]`, or by `(12 00 00 00 24 00) [0]` when it completes. Newer kernels do not print the
+/// command in parentheses.
 fn is_command(action: Action, letters: &[u8], first: Option<&[u8]>, second: Option<&[u8]>) -> bool {
-    let opens = |word: Option<&[u8]>| word.is_some_and(|word| word.starts_with(b"(") || word.starts_with(b"["));
-    let moves = || first.is_some_and(|bytes| whole(bytes).is_ok()) && opens(second);
-    !letters.starts_with(b"F") && if action == Action::Complete { opens(first) } else { moves() }
+    let is_bracket = |word: Option<&[u8]>| word.is_some_and(|word| word.starts_with(b"(") || word.starts_with(b"["));
+    let has_bytes = || first.is_some_and(|bytes| whole(bytes).is_ok()) && is_bracket(second);
+    !letters.starts_with(b"F") && if action == Action::Complete { is_bracket(first) } else { has_bytes() }
 }
 
 #[cfg(test)]

@@ -1,21 +1,21 @@
-//! The binary files of blktrace, one for each CPU: `NAME.blktrace.0`, `NAME.blktrace.1` and so on.
+//! Binary files of blktrace, one for each CPU: `NAME.blktrace.0`, `NAME.blktrace.1` and so on.
 //!
 //! ```text
 //! version 7, 48 bytes:  u32 magic sequence  u64 time sector  u32 bytes action pid device cpu  u16 error pdu_len
 //! version 8, 64 bytes:  u32 magic sequence  u64 time sector  u32 bytes pid  u64 action  u32 device cpu
 //!                       u16 error pdu_len  12 bytes of padding
 //! ```
-//! in the byte order of the machine that wrote them, each followed by `pdu_len` bytes. From
-//! `include/uapi/linux/blktrace_api.h` and `kernel/trace/blktrace.c`; version 7 was seen from Linux 6.1.
+//! in the byte order of the machine that wrote them, each followed by `pdu_len` bytes. Sources:
+//! `include/uapi/linux/blktrace_api.h` and `kernel/trace/blktrace.c`; for version 7 also files of Linux 6.1.
 //!
-//! **The merge.** Each file is roughly in the order of time: records are written under different locks. Of each file the
-//! next [`AHEAD`] records are kept in order, and the earliest record of all files goes first; a file is read on whenever
-//! one of its records has gone. So a record may stand up to that many places too late in its file. What `blktrace -o -`
-//! writes is one file of all CPUs, a buffer of one behind that of another: see [`crate::events::Window`].
+//! **Merge.** Each file is roughly in time order, because the kernel writes records under different locks. The next
+//! [`READ_AHEAD`](numbers::READ_AHEAD) records of each file are kept sorted, and the earliest record of all files is taken
+//! first; the next record of its file is then read. So a record may be up to that many places late in its file. `blktrace
+//! -o -` writes one file of all CPUs, a buffer of one CPU after that of another: see [`crate::events::Window`].
 //!
-//! **Losses.** Records other than notifications are numbered for each device and CPU, in the order in which they stand in
-//! their file; a gap in the numbers is that many lost events. Kernels before the end of 2025 number only what finds room, so
-//! that what they drop leaves no gap; only blktrace itself tells of it.
+//! **Losses.** Records other than notifications are numbered for each device and CPU, in the order of their file. A gap in
+//! the numbers is the number of lost events. Kernels before the end of 2025 number a record only if it fits into the
+//! buffer: a dropped one leaves no gap, and only blktrace itself reports it.
 
 mod numbers;
 mod part;
@@ -23,13 +23,13 @@ mod read;
 mod record;
 mod write;
 
-use crate::formats::format::{Format, TriedOn};
+use crate::formats::format::{Format, TestedWith};
 
-/// The format's line in the list.
+/// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
     title: "binary trace of blktrace",
-    tried_on: TriedOn::RealFiles,
-    endings: &[".blktrace.0"],
+    tested_with: TestedWith::RealFiles,
+    extensions: &[".blktrace.0"],
     recognise: |head| record::layout(head).is_some(),
     has_actions: true,
     open: read::open_one,

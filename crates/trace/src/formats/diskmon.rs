@@ -1,17 +1,17 @@
 //! Logs of Sysinternals' DiskMon: `# time duration disk request sector length`.
 //!
-//! Time and duration are seconds, the place is in sectors. From the program's description.
+//! Time and duration are in seconds, position and length in sectors. Source: the program's description.
 
-use crate::formats::format::{Format, TriedOn};
+use crate::formats::format::{Format, TestedWith};
 use crate::model::request::{Op, Request};
 use crate::model::units::Nanos;
 use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, words};
 use crate::text::number::{decimal, whole};
 
-/// The format's line in the list.
+/// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
     title: "log of Windows DiskMon",
-    tried_on: TriedOn::DescriptionOnly,
+    tested_with: TestedWith::DescriptionOnly,
     recognise: |head| recognise_lines(head, DiskMon),
     open: |input, _| open_lines(input, "diskmon", Zero::TraceStart, DiskMon),
     ..Format::named("diskmon")
@@ -36,8 +36,8 @@ fn row(line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> 
     let (number, time, duration, disk, kind, sector, length) =
         (next()?, next()?, next()?, next()?, next()?, next()?, next()?);
     whole(number).map_err(|_| "the line does not begin with its number")?;
-    let at = decimal(time, 9).map_err(|_| "the time is no number of seconds")?;
-    let duration = decimal(duration, 9).map_err(|_| "the duration is no number of seconds")?;
+    let at = decimal(time, 9).map_err(|_| "the time is not a number of seconds")?;
+    let duration = decimal(duration, 9).map_err(|_| "the duration is not a number of seconds")?;
     let op = if kind.eq_ignore_ascii_case(b"read") {
         Op::Read
     } else if kind.eq_ignore_ascii_case(b"write") {
@@ -45,8 +45,8 @@ fn row(line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> 
     } else {
         return Err("the request is neither Read nor Write");
     };
-    let sector = whole(sector).map_err(|_| "the sector is no whole number")?;
-    let length = whole(length).map_err(|_| "the length is no whole number")?;
+    let sector = whole(sector).map_err(|_| "the sector is not a whole number")?;
+    let length = whole(length).map_err(|_| "the length is not a whole number")?;
     let (sector, sectors) = context.sectors(sector, length)?;
     Ok(Request {
         device: context.device(disk)?,
@@ -62,7 +62,7 @@ mod tests {
     use crate::model::units::Nanos;
 
     #[test]
-    fn rows() {
+    fn durations_are_latencies_and_positions_sectors() {
         let trace = b"0\t0.000000\t0.00005245\t0\tRead\t4098088\t8\r\n1\t0.125000\t0.001\t1\tWrite\t64\t128\r\n";
         let (rows, about) = load("diskmon", trace);
         assert_eq!(recognised_as(trace), "diskmon");

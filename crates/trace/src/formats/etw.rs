@@ -1,27 +1,27 @@
-//! Disk events of Windows' event tracing, as xperf's dumper writes them:
+//! Disk events of Event Tracing for Windows, in the CSV text of `xperf -a dumper`:
 //! `DiskRead|DiskWrite, TimeStamp, Process (PID), ThreadID, [CPU,] IrpPtr, ByteOffset, IOSize, ElapsedTime, DiskNum, …`
-//! and, without a place, `DiskFlush, TimeStamp, Process (PID), ThreadID, [CPU,] IrpPtr, ElapsedTime, DiskNum, …`.
+//! and, without a position, `DiskFlush, TimeStamp, Process (PID), ThreadID, [CPU,] IrpPtr, ElapsedTime, DiskNum, …`.
 //!
-//! Times are microseconds; the stamp is that of the completion, so that the request began `ElapsedTime` before it. Offset
-//! and size are bytes, hexadecimal. From the header that the dumper writes and from published dumps; of flushes only the
-//! header was seen.
+//! Times are microseconds. The timestamp is that of the completion: the request began `ElapsedTime` earlier. Offset and
+//! size are bytes, in hexadecimal. Sources: the header that the dumper writes and published dumps; for flushes only the
+//! header.
 
-use crate::formats::format::{Format, TriedOn};
+use crate::formats::format::{Format, TestedWith};
 use crate::model::request::{Comm, Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};
 use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, separated, whole_lines};
 use crate::text::number::{decimal, whole, whole_or_hex};
 
-/// The format's line in the list.
+/// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
     title: "disk events of ETW, dumped by xperf (CSV)",
-    tried_on: TriedOn::PublishedLines,
+    tested_with: TestedWith::PublishedLines,
     recognise: |head| whole_lines(head).any(is_heading) || recognise_lines(head, Etw),
     open: |input, _| open_lines(input, "etw", Zero::TraceStart, Etw),
     ..Format::named("etw")
 };
 
-/// Whether a line is the header's: in a dump of many kinds of events those of disks may come late.
+/// Whether a line is the header of disk reads. In a dump with many kinds of events, the first disk event may come late.
 fn is_heading(line: &[u8]) -> bool {
     separated(line, b',').take(2).eq([&b"DiskRead"[..], b"TimeStamp"])
 }
@@ -37,7 +37,7 @@ impl LineFormat for Etw {
             Some(b"DiskRead") => Op::Read,
             Some(b"DiskWrite") => Op::Write,
             Some(b"DiskFlush") => Op::Flush,
-            // A dump holds many kinds of events, and a header that describes them.
+            // Another kind of event, or the header.
             _ => return Parsed::Nothing,
         };
         match row(op, fields, context) {
@@ -59,19 +59,19 @@ fn row<'a>(
         return Ok(None);
     }
     let (process, _thread, cpu_or_irp) = (next()?, next()?, next()?);
-    // Newer dumps tell the processor as well. Pointers are hexadecimal.
+    // Newer dumps have a CPU column in front of the pointer, which is hexadecimal.
     if !cpu_or_irp.starts_with(b"0x") {
         next()?;
     }
-    let place = if op == Op::Flush { None } else { Some((next()?, next()?)) };
+    let range = if op == Op::Flush { None } else { Some((next()?, next()?)) };
     let (elapsed, disk) = (next()?, next()?);
-    let completed = decimal(time, 3).map_err(|_| "the time stamp is no number of microseconds")?;
-    let elapsed = decimal(elapsed, 3).map_err(|_| "the elapsed time is no number of microseconds")?;
-    let (sector, sectors) = match place {
+    let completed = decimal(time, 3).map_err(|_| "the timestamp is not a number of microseconds")?;
+    let elapsed = decimal(elapsed, 3).map_err(|_| "the elapsed time is not a number of microseconds")?;
+    let (sector, sectors) = match range {
         None => (Sector(0), Sectors(0)),
         Some((offset, size)) => {
-            let offset = whole_or_hex(offset).map_err(|_| "the offset is no number")?;
-            let size = whole_or_hex(size).map_err(|_| "the size is no number")?;
+            let offset = whole_or_hex(offset).map_err(|_| "the offset is not a number")?;
+            let size = whole_or_hex(size).map_err(|_| "the size is not a number")?;
             context.bytes(offset, size)?
         }
     };
@@ -85,7 +85,7 @@ fn row<'a>(
     }))
 }
 
-/// `name (pid)`.
+/// Parses `name (pid)`.
 fn name_and_pid(text: &[u8]) -> (&[u8], Option<u32>) {
     let Some(open) = text.iter().rposition(|&b| b == b'(') else { return (text, None) };
     let pid = text[open + 1..].strip_suffix(b")").map(<[u8]>::trim_ascii).and_then(|pid| whole(pid).ok());
@@ -108,7 +108,7 @@ EndHeader
 ";
 
     #[test]
-    fn newer_dumps_tell_the_processor() {
+    fn newer_dumps_have_a_cpu_column() {
         let trace = b"\
                 DiskRead,  TimeStamp,     Process Name ( PID),   ThreadID, CPU,             IrpPtr,   ByteOffset,     IOSize, ElapsedTime,  DiskNum, IrpFlags, DiskSvcTime, I/O Pri,  VolSnap,         FileObject, FileName
                 DiskRead,       1000,          tool.exe (1234),       5678,   1, 0xffffe28800000001, 0x0000000200, 0x00001000,         900,        0, 0x060043,         283,       3, Original, 0xffffe28800000002, \"c:\\y\"
@@ -120,8 +120,8 @@ EndHeader
     }
 
     #[test]
-    fn flushes_have_no_place() {
-        // The header as published, the lines made after it; the second as newer dumps have it.
+    fn flushes_have_no_position() {
+        // The header is as published. The events follow it; the second one has the CPU column of newer dumps.
         let trace = b"\
                DiskFlush,  TimeStamp,     Process Name ( PID),   ThreadID,             IrpPtr,                           ElapsedTime,  DiskNum, IrpFlags, DiskSvcTime, I/O Pri
            DiskFlushInit,  TimeStamp,     Process Name ( PID),   ThreadID,             IrpPtr
@@ -137,7 +137,7 @@ EndHeader
     }
 
     #[test]
-    fn dumps_may_begin_with_many_other_events() {
+    fn a_dump_is_recognised_by_its_header_or_by_its_disk_events() {
         let (header, events) = TRACE.split_at(TRACE.windows(9).position(|w| w == b"EndHeader").unwrap());
         let others = b"Other,       2000,  x\n".repeat(1000);
         assert_eq!(recognised_as(&[header, &others].concat()), "etw");
@@ -145,7 +145,7 @@ EndHeader
     }
 
     #[test]
-    fn stamps_are_completions() {
+    fn timestamps_are_those_of_completions() {
         let (rows, about) = load("etw", TRACE);
         assert_eq!(recognised_as(TRACE), "etw");
         assert_eq!(rows.len(), 2);

@@ -1,18 +1,18 @@
-//! I/O logs of fio, versions 2 and 3: what `write_iolog` writes and `read_iolog` replays.
+//! I/O logs of fio, versions 2 and 3, as written by `write_iolog` and replayed by `read_iolog`.
 //!
-//! Offsets and lengths are bytes. Version 2 has no times but `wait`, in microseconds; version 3 begins each line with the
-//! microseconds since the start. From fio's HOWTO ("Trace file format"); the unit of version 3 from its own logs. What fio
-//! does with a `wait` is not what it says of it: 3.33 was seen to wait until that many milliseconds after its own start.
-//! It appends to a log that is there already: a heading further down begins another one, whose times begin anew.
+//! Offsets and lengths are bytes. Version 2 has no times except `wait`, in microseconds; version 3 begins each line with the
+//! microseconds since the start. Sources: fio's HOWTO ("Trace file format"); for the unit of version 3 its own logs. fio
+//! does not handle `wait` as documented: 3.33 waits until that many milliseconds after its own start. fio appends to an
+//! existing log: another heading begins another log, whose times restart at zero.
 //!
-//! For its reader time 0 is no time (`delay_since_ttime` of its `iolog.c`): it does not wait for what follows that, and
-//! comes too early by as much from then on; 3.33 was seen to do so. It holds lengths in 32 bits.
+//! fio's reader takes time 0 as no time (`delay_since_ttime` of its `iolog.c`): it issues the next request without delay,
+//! and all later ones too early by as much (seen with 3.33). It holds lengths in 32 bits.
 
 use std::io::Write;
 
 use crate::error::Result;
-use crate::formats::format::{Format, TriedOn};
-use crate::formats::support::losses::{Losses, Whole, lost_of_whole, pieces};
+use crate::formats::format::{Format, TestedWith};
+use crate::formats::support::losses::{Losses, Property, lost_properties, pieces};
 use crate::formats::support::numbering::Names;
 use crate::io::output::Output;
 use crate::io::stream::{ConversionLoss, Writer};
@@ -23,18 +23,18 @@ use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, words};
 use crate::text::human;
 use crate::text::number::whole;
 
-/// The format's line in the list.
+/// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
     title: "I/O log of fio, version 2 or 3",
-    tried_on: TriedOn::RealFiles,
-    endings: &[".iolog"],
+    tested_with: TestedWith::RealFiles,
+    extensions: &[".iolog"],
     recognise: has_heading,
     open: |input, _| open_lines(input, "fio-iolog", Zero::TraceStart, Iolog::default()),
     create_load: Some(create_load),
     ..Format::named("fio-iolog")
 };
 
-/// No other format has it, and what follows may be more files than one looks at, or nothing.
+/// The heading identifies the format. It may be followed by more `add` lines than are examined, or by nothing.
 fn has_heading(head: &[u8]) -> bool {
     let first = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
     matches!(first.trim_ascii_end(), b"fio version 2 iolog" | b"fio version 3 iolog")
@@ -43,11 +43,11 @@ fn has_heading(head: &[u8]) -> bool {
 #[derive(Default)]
 struct Iolog {
     version: Option<Version>,
-    /// The time of the line; of version 2 the sum of what was waited.
+    /// The time of the current line; in version 2, the sum of all `wait`s.
     now_us: u64,
-    /// The latest one of a request.
+    /// The latest time of a request.
     newest_us: u64,
-    /// When the log began that is being read: behind the one before it in the same file.
+    /// The start of the current log in the file: the end of the previous one.
     start_us: u64,
     waits: u64,
 }
@@ -66,10 +66,10 @@ impl LineFormat for Iolog {
             let version = match rest {
                 b"2 iolog" => Version::Two,
                 b"3 iolog" => Version::Three,
-                _ => return Parsed::Bad("an I/O log of fio of another version than 2 and 3"),
+                _ => return Parsed::Bad("an I/O log of fio, but neither version 2 nor version 3"),
             };
             if self.version.replace(version).is_some() {
-                self.begin_another(context.about);
+                self.begin_next_log(context.about);
             }
             return Parsed::Nothing;
         }
@@ -83,8 +83,8 @@ impl LineFormat for Iolog {
     fn conclude(&mut self, about: &mut Metadata) {
         if self.waits > 0 {
             about.notice(format!(
-                "{} lines `wait`: read as microseconds from the line before, as fio's description has them; fio itself waits \
-                 until that many milliseconds after its start: docs/formats.md has a command for such logs",
+                "{} lines `wait`: read as microseconds since the previous line, as documented by fio; fio itself waits until \
+                 that many milliseconds after its start; docs/formats.md has a command that converts such logs",
                 human::count(self.waits)
             ));
         }
@@ -92,33 +92,33 @@ impl LineFormat for Iolog {
 }
 
 impl Iolog {
-    fn begin_another(&mut self, about: &mut Metadata) {
+    fn begin_next_log(&mut self, about: &mut Metadata) {
         (self.start_us, self.now_us) = (self.newest_us, self.newest_us);
         about.counts.time_jumps += 1;
         about.notice(format!(
-            "another log of fio follows in the same file, as of a second run: its times are shifted by {}, so that time goes on. \
-             If jobs wrote it at the same time, it is wrong: each needs a log of its own",
+            "the file has another log of fio, as from a second run: its times are shifted by {} so that time continues. If \
+             several jobs wrote the file at the same time, the load is wrong: give each job its own log",
             Nanos((self.start_us * 1000).cast_signed())
         ));
     }
 
     fn row(&mut self, line: &[u8], context: &mut Context<'_>) -> std::result::Result<Option<Request>, &'static str> {
-        let version = self.version.ok_or("no line `fio version … iolog` in front of it")?;
+        let version = self.version.ok_or("there is no line `fio version … iolog` before it")?;
         let mut words = words(line);
         let mut next = || words.next().ok_or("fewer columns than the action needs");
         if version == Version::Three {
-            let told = whole(next()?).map_err(|_| "the line does not begin with its time in µs")?;
-            self.now_us = self.start_us.saturating_add(told);
+            let since_start = whole(next()?).map_err(|_| "the line does not begin with its time in µs")?;
+            self.now_us = self.start_us.saturating_add(since_start);
         }
         let file = next()?;
         let action = next()?;
         let op = match action {
             b"add" | b"open" | b"close" => return Ok(None),
             b"wait" => {
-                // Some writers leave out the length.
-                let wait = whole(next()?).map_err(|_| "the time to wait is no whole number")?;
+                // Some writers omit the length.
+                let wait = whole(next()?).map_err(|_| "the wait is not a whole number")?;
                 if version == Version::Two {
-                    self.now_us = self.now_us.checked_add(wait).ok_or("the times to wait sum up to too much")?;
+                    self.now_us = self.now_us.checked_add(wait).ok_or("the sum of the waits is too large")?;
                     self.waits += 1;
                 }
                 return Ok(None);
@@ -135,26 +135,26 @@ impl Iolog {
         let (sector, sectors) = if op == Op::Flush {
             (Sector(0), Sectors(0))
         } else {
-            let offset = whole(next()?).map_err(|_| "the offset is no whole number")?;
-            let length = whole(next()?).map_err(|_| "the length is no whole number")?;
+            let offset = whole(next()?).map_err(|_| "the offset is not a whole number")?;
+            let length = whole(next()?).map_err(|_| "the length is not a whole number")?;
             context.bytes(offset, length)?
         };
         Ok(Some(Request { device, ..Request::new(Nanos(at), op, sector, sectors) }))
     }
 }
 
-/// The first time of which fio knows that it is one.
+/// The lowest time that is written, because fio takes 0 as no time.
 const FIRST_US: u64 = 1;
 
-/// What is known of a load and has no place here.
-const HAS_NO: [Whole; 4] = [Whole::Preamble, Whole::Epoch, Whole::Sizes, Whole::RequestTime];
+/// Properties of a load that the format does not store.
+const UNSUPPORTED: [Property; 4] = [Property::Preamble, Property::Epoch, Property::Sizes, Property::RequestTime];
 
 fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
-    let names = Names::new(file_name, |place| format!("device{place}"), &known.devices);
+    let names = Names::new(file_name, |number| format!("device{number}"), &known.devices);
     let opened = names.len();
     let mut writer = IologWriter { output, names, opened, losses: Losses::default(), rounded: 0 };
     writer.line("fio version 3 iolog")?;
-    // All files first, so that none is opened between requests.
+    // Opens all files first, so that fio opens none between requests.
     for word in ["add", "open"] {
         for index in 0..opened {
             let line = format!("{FIRST_US} {} {word}", writer.names.get(index));
@@ -164,7 +164,7 @@ fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Reques
     Ok(Box::new(writer))
 }
 
-/// A name without blanks, which would end it.
+/// The name, if it has no blanks, which would end it.
 fn file_name(name: &str) -> Option<String> {
     let ends = |c: char| c.is_whitespace() || c.is_control();
     (!name.is_empty() && !name.contains(ends)).then(|| name.to_owned())
@@ -173,9 +173,10 @@ fn file_name(name: &str) -> Option<String> {
 struct IologWriter {
     output: Output,
     names: Names<String>,
-    /// How many of them were added and opened.
+    /// The number of names with lines `add` and `open`.
     opened: usize,
     losses: Losses,
+    /// Requests whose time changed.
     rounded: u64,
 }
 
@@ -202,7 +203,7 @@ impl Writer<Request> for IologWriter {
             Op::Discard => "trim",
             Op::Flush => "sync",
             Op::WriteZeroes => {
-                self.losses.others += 1;
+                self.losses.unsupported_ops += 1;
                 return Ok(());
             }
         };
@@ -211,7 +212,7 @@ impl Writer<Request> for IologWriter {
         }
         self.losses.flags(request.flags).process(request).times(request).length(request);
         self.rounded += u64::from(at != us * 1000);
-        let name = self.names.of(device);
+        let name = self.names.used(device);
         for (sector, sectors) in pieces(request) {
             let (offset, length) = (sector.bytes(), sectors.bytes());
             writeln!(self.output, "{us} {name} {action} {offset} {length}").map_err(|e| self.output.error(e))?;
@@ -220,7 +221,7 @@ impl Writer<Request> for IologWriter {
     }
 
     fn learn_devices(&mut self, new: &[Device]) {
-        self.names.learn(new);
+        self.names.add(new);
     }
 
     fn checkpoint(&mut self, _: &Metadata) -> Result<()> {
@@ -234,16 +235,14 @@ impl Writer<Request> for IologWriter {
             self.line(&line)?;
         }
         let mut loss = self.losses.conversion_loss("fio-iolog", metadata);
-        loss.warnings.extend(lost_of_whole("fio-iolog", &HAS_NO, metadata));
-        loss.warnings.extend(
-            self.names
-                .describe_renamed("the format fio-iolog has files, each with a name of its own and without blanks"),
-        );
+        loss.warnings.extend(lost_properties("fio-iolog", &UNSUPPORTED, metadata));
+        loss.warnings
+            .extend(self.names.describe_renamed("the format fio-iolog needs unique file names without blanks"));
         if self.rounded > 0 {
             let count = self.rounded;
             loss.warnings.push(format!(
-                "the format fio-iolog has whole microseconds, of which fio takes 0 for no time: the times of {count} requests were \
-                 cut to them, or from 0 moved to {FIRST_US}"
+                "the format fio-iolog has whole microseconds, and fio takes 0 as no time: the times of {count} requests were \
+                 truncated, or moved from 0 to {FIRST_US} µs"
             ));
         }
         self.output.finish()?;
@@ -258,8 +257,8 @@ mod tests {
     use crate::model::units::{Nanos, Sector, Sectors};
 
     #[test]
-    fn version_three() {
-        // Begins as a log that fio 3.33 wrote does.
+    fn version_three_has_times() {
+        // The first lines are from a log of fio 3.33.
         let log = b"\
 fio version 3 iolog
 20 /dev/loop0 add
@@ -279,7 +278,7 @@ fio version 3 iolog
     }
 
     #[test]
-    fn a_log_without_requests_is_known_by_its_heading() {
+    fn a_log_without_requests_is_recognised_by_its_heading() {
         assert_eq!(recognised_as(b"fio version 3 iolog\n"), "fio-iolog");
         assert_eq!(load("fio-iolog", b"fio version 3 iolog\n").0, []);
         let many_files: String = (0..300).map(|file| format!("15 f{file} add\n")).collect();
@@ -296,8 +295,8 @@ fio version 3 iolog
     }
 
     #[test]
-    fn what_fio_appended_follows_in_time() {
-        // As fio 3.33 wrote it, run twice.
+    fn times_of_an_appended_log_continue() {
+        // Written by two runs of fio 3.33.
         let log = b"\
 fio version 3 iolog
 22 f add
@@ -314,11 +313,11 @@ fio version 3 iolog
         let (rows, about) = load("fio-iolog", log);
         assert_eq!(rows.iter().map(|row| row.at.0 / 1000).collect::<Vec<_>>(), [128, 4109, 4223, 8201]);
         assert_eq!((about.counts.time_jumps, about.counts.bad_lines), (1, 0));
-        assert!(about.notices.iter().any(|notice| notice.contains("another log of fio")), "{:?}", about.notices);
+        assert!(about.notices.iter().any(|notice| notice.contains("has another log of fio")), "{:?}", about.notices);
     }
 
     #[test]
-    fn written_and_read() {
+    fn a_written_log_is_read_back_unchanged() {
         let request = Request::new(Nanos(1_500_000), Op::Write, Sector(8), Sectors(16));
         let rows = [
             request,
@@ -328,14 +327,14 @@ fio version 3 iolog
         let (text, said) = written("fio-iolog", &rows, &about(&["sda", "sdb"]));
         assert_eq!(said, [""; 0]);
         let (back, read) = load("fio-iolog", &text);
-        // Devices are numbered as they appear.
+        // The reader numbers devices as they appear, here in the same order.
         assert_eq!(back, rows);
         assert_eq!(read.devices[1].name, "sdb");
     }
 
-    /// fio would not wait for the request behind one at 0.
+    /// fio would issue the request after one at time 0 without delay.
     #[test]
-    fn nothing_is_written_at_time_zero() {
+    fn no_line_has_time_zero() {
         let request = Request::new(Nanos(0), Op::Write, Sector(8), Sectors(8));
         let rows = [request, Request { at: Nanos(1_000_000), ..request }];
         let (text, said) = written("fio-iolog", &rows, &about(&["sda"]));
@@ -346,10 +345,10 @@ fio version 3 iolog
     }
 
     #[test]
-    fn what_has_no_room_in_32_bits_is_several() {
+    fn requests_of_4_gib_and_more_are_split() {
         let discard = Request::new(Nanos(1000), Op::Discard, Sector(8), Sectors((1 << 33) / 512));
         let (text, said) = written("fio-iolog", &[discard], &about(&["sda"]));
-        assert!(said.len() == 1 && said[0].contains("1 requests of 4 GiB and more are several now"), "{said:?}");
+        assert!(said.len() == 1 && said[0].contains("1 requests of 4 GiB and more were split"), "{said:?}");
         let (rows, read) = load("fio-iolog", &text);
         assert!(rows.iter().all(|row| row.sectors.bytes() <= u64::from(u32::MAX)), "{rows:?}");
         assert_eq!(rows.iter().map(|row| row.sectors.0).sum::<u64>(), discard.sectors.0);

@@ -1,19 +1,18 @@
 //! Latency logs of fio with offsets (`write_lat_log` with `log_offset=1`):
 //! `time, value, ddir, bs, offset[, prio[, issue_time]]`.
 //!
-//! The time is in milliseconds and that of the completion, the value is the latency in nanoseconds, the direction is 0, 1,
-//! 2 for read, write, trim; newer versions add the time of issue in nanoseconds (`log_issue_time=1`), which is 0 in all logs
-//! but that of clat. Times count from the start of the job, or from 1970 (`log_unix_epoch=1`), which is told by their size;
-//! those of issue always from the start of the job. From fio's HOWTO ("Log file formats"); the time of issue from its
-//! `stat.c`.
+//! The time is the completion time in milliseconds, the value is the latency in nanoseconds, the direction is 0, 1 or 2 for
+//! read, write or trim. Newer versions add the issue time in nanoseconds (`log_issue_time=1`), which is 0 in all logs except
+//! clat logs. Times count from the start of the job, or from 1970 (`log_unix_epoch=1`), which their magnitude shows; issue
+//! times always count from the start of the job. Sources: fio's HOWTO ("Log file formats"); for the issue time its `stat.c`.
 //!
-//! fio up to 3.17 writes no priority, and later versions without `log_offset=1` no offset: five columns both. Priorities
-//! are numbers of 16 bits, and hardly any device is that small. Before 3.0 latencies are in microseconds, which nothing
-//! in the file tells.
+//! fio up to 3.17 writes no priority, and later versions write no offset without `log_offset=1`: both have five columns. The
+//! fifth is an offset if it exceeds 16 bits, the size of a priority. Before 3.0, latencies are in microseconds, which the
+//! file does not show.
 //!
-//! Neither does it tell which latency it is, nor that it is one: logs of bandwidth and of IOPS have the same columns.
+//! The file does not show which latency it has either. Logs of bandwidth and IOPS have the same columns.
 
-use crate::formats::format::{Format, Opened, TriedOn};
+use crate::formats::format::{Format, Opened, TestedWith};
 use crate::io::input::Input;
 use crate::model::metadata::Metadata;
 use crate::model::request::{Op, Request};
@@ -22,17 +21,17 @@ use crate::rows::{Context, LineFormat, Parsed, Zero, first_row, open_lines, reco
 use crate::text::human;
 use crate::text::number::whole;
 
-/// The format's line in the list.
+/// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
     title: "latency log of fio, with offsets",
-    tried_on: TriedOn::RealFiles,
+    tested_with: TestedWith::RealFiles,
     recognise: |head| recognise_lines(head, LatencyLog::of(head)),
     resembles: |head| recognise_lines(head, WithoutOffsets),
     open: |input, _| open(input),
     ..Format::named("fio-latency")
 };
 
-/// No job lasts twenty years; from 1970 on they were over in 1990, before there was any fio.
+/// 1990 in nanoseconds since 1970. Times from here on count from 1970: no job lasts twenty years, and fio is younger.
 const FROM_1970: Nanos = Nanos(631_152_000_000_000_000);
 
 fn open(input: Input) -> crate::Result<Opened> {
@@ -47,22 +46,25 @@ fn open(input: Input) -> crate::Result<Opened> {
 #[derive(Default)]
 struct LatencyLog {
     rows: u64,
+    /// Requests whose issue time is computed from completion time and latency.
     computed_starts: u64,
-    /// What times of issue count from, in the time of the completions; known with the first of them.
+    /// The zero of issue times, on the scale of completion times; set by the first issue time.
     job_start: Option<i64>,
-    last: Last,
+    last: LastColumn,
 }
 
-/// What stands in the last of five columns.
+/// The last required column.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Last {
+enum LastColumn {
+    /// The fifth column: fio up to 3.17.
     Offset,
+    /// The sixth column.
     #[default]
     Priority,
 }
 
 impl LatencyLog {
-    /// A log that begins like this.
+    /// Detects the columns of a log that begins with `head`.
     fn of(head: &[u8]) -> Self {
         let mut has_offset = false;
         for line in whole_lines(head) {
@@ -73,7 +75,7 @@ impl LatencyLog {
             }
             has_offset |= fifth.and_then(|field| whole(field).ok()).is_some_and(|last| last > u64::from(u16::MAX));
         }
-        Self { last: if has_offset { Last::Offset } else { Last::Priority }, ..Self::default() }
+        Self { last: if has_offset { LastColumn::Offset } else { LastColumn::Priority }, ..Self::default() }
     }
 }
 
@@ -87,21 +89,21 @@ impl LineFormat for LatencyLog {
     fn conclude(&mut self, about: &mut Metadata) {
         if self.rows > 0 {
             about.notice(
-                "which latency it is (slat, clat, lat) does not stand in a log of fio, nor that it is one: a log of bandwidth \
-                 or of IOPS looks the same, and what is taken for latencies there is none",
+                "a log of fio does not say which latency it has (slat, clat, lat); a bandwidth or IOPS log looks the same, and \
+                 the latencies read from it are wrong",
             );
         }
         if self.computed_starts > 0 {
             about.notice(format!(
-                "{} requests: the log has the time of completion in milliseconds, from which the latency was subtracted; \
-                 with log_issue_time=1 the log of clat, and no other, has exact times",
+                "{} requests: the issue time is the completion time, in milliseconds, minus the latency; only the clat log \
+                 with log_issue_time=1 has exact issue times",
                 human::count(self.computed_starts)
             ));
         }
-        if self.last == Last::Offset {
+        if self.last == LastColumn::Offset {
             about.notice(
-                "five columns, as fio up to 3.17 writes: latencies are taken for nanoseconds; of fio before 3.0 they are \
-                 microseconds, and so a thousand times longer",
+                "five columns, as in logs of fio up to 3.17: latencies are read as nanoseconds; if the log is from fio before \
+                 3.0, they are microseconds, and the real latencies a thousand times longer",
             );
         }
     }
@@ -111,29 +113,29 @@ impl LatencyLog {
     fn row(&mut self, line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> {
         let mut fields = separated(line, b',');
         let mut next = || {
-            let field = fields.next().ok_or("too few columns: log_offset=1 puts the offset into fio's logs")?;
-            // Priorities may be hexadecimal, and are of no interest.
-            crate::text::number::whole_or_hex(field).map_err(|_| "a column is no whole number")
+            let field = fields.next().ok_or("too few columns: fio logs offsets only with log_offset=1")?;
+            // Priorities, which are ignored, may be hexadecimal.
+            crate::text::number::whole_or_hex(field).map_err(|_| "a column is not a whole number")
         };
         let (time_ms, latency, direction, length, offset) = (next()?, next()?, next()?, next()?, next()?);
-        if self.last == Last::Priority {
+        if self.last == LastColumn::Priority {
             next()?;
         } else if fields.next().is_some() {
-            return Err("more columns than the beginning of the log has");
+            return Err("more columns than at the beginning of the log");
         }
-        let issued = whole(fields.next().unwrap_or(b"0")).map_err(|_| "the time of issue is no whole number")?;
+        let issued = whole(fields.next().unwrap_or(b"0")).map_err(|_| "the issue time is not a whole number")?;
         let op = match direction {
             0 => Op::Read,
             1 => Op::Write,
             2 => Op::Discard,
-            _ => return Err("the direction is none of 0, 1, 2"),
+            _ => return Err("the direction is not 0, 1 or 2"),
         };
         let latency = i64::try_from(latency).map_err(|_| "the latency is too large")?;
         let completed =
             i64::try_from(time_ms).ok().and_then(|ms| ms.checked_mul(1_000_000)).ok_or("the time is too large")?;
         let at = if issued == 0 {
             self.computed_starts += 1;
-            // A completion within the first millisecond can lie before its own beginning.
+            // Completion times are truncated to milliseconds: in the first one, the result may be negative.
             completed.saturating_sub(latency).max(0)
         } else {
             let issued = i64::try_from(issued).map_err(|_| "the time is too large")?;
@@ -147,24 +149,24 @@ impl LatencyLog {
     }
 }
 
-/// A log whose lines have no offsets. Read, it says what is missing, which helps more than not to know the file.
+/// Recognises a log without offsets. Reading it then reports what is missing, which is more helpful than an unknown format.
 struct WithoutOffsets;
 
 impl LineFormat for WithoutOffsets {
     type Item = ();
 
     fn parse(&mut self, line: &[u8], _: &mut Context<'_>) -> Parsed<()> {
-        // fio puts a blank behind each comma.
+        // fio writes a blank after each comma.
         let columns: Vec<&[u8]> = line.split(|&byte| byte == b',').collect();
         let blanks = columns.iter().skip(1).all(|column| column.starts_with(b" "));
         let numbers: Option<Vec<u64>> =
             columns.iter().map(|column| crate::text::number::whole_or_hex(column.trim_ascii()).ok()).collect();
         match numbers.as_deref() {
-            // A log of averages has lengths of 0.
+            // Logs of averages have lengths of 0.
             Some([_, _, 0..=2, length, ..]) if *length > 0 && blanks && matches!(columns.len(), 4 | 5) => {
                 Parsed::Row(())
             }
-            _ => Parsed::Bad("no line of a log of fio"),
+            _ => Parsed::Bad("not a line of a log of fio"),
         }
     }
 }
@@ -176,8 +178,8 @@ mod tests {
     use crate::model::units::Nanos;
 
     #[test]
-    fn completions_become_starts() {
-        // As fio 3.33 wrote them.
+    fn requests_begin_a_latency_before_their_completion() {
+        // Lines of fio 3.33.
         let log =
             b"0, 120749, 0, 12288, 16187392, 0\n0, 121320, 1, 16384, 198717440, 0\n6, 22323, 0, 45056, 226336768, 0\n";
         let (rows, _) = load("fio-latency", log);
@@ -194,15 +196,15 @@ mod tests {
     }
 
     #[test]
-    fn a_time_of_issue_of_zero_is_none() {
-        // The log of lat of the same requests as that of clat.
+    fn an_issue_time_of_zero_is_ignored() {
+        // As in a lat log.
         let (rows, about) = load("fio-latency", b"6, 22323, 0, 4096, 0, 0, 0\n9, 40000, 1, 4096, 0, 0, 0\n");
         assert_eq!(rows.iter().map(|row| row.at.0).collect::<Vec<_>>(), [5_977_677, 8_960_000]);
-        assert!(about.notices.iter().any(|notice| notice.contains("the log of clat")), "{:?}", about.notices);
+        assert!(about.notices.iter().any(|notice| notice.contains("only the clat log")), "{:?}", about.notices);
     }
 
     #[test]
-    fn times_of_issue_count_from_the_start_of_the_job_and_completions_from_1970() {
+    fn issue_times_count_from_the_start_of_the_job_even_if_completions_count_from_1970() {
         let log = b"\
 1700000000123, 1000, 0, 4096, 0, 0, 23000000
 1700000000125, 1000, 0, 4096, 4096, 0, 24500000
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn times_from_1970_become_the_epoch() {
+    fn the_first_time_since_1970_becomes_the_epoch() {
         let log = b"1700000000123, 1000, 0, 4096, 0, 0\n1700000000125, 1000, 0, 4096, 4096, 0\n";
         let (rows, about) = load("fio-latency", log);
         assert_eq!(rows.iter().map(|row| row.at.0).collect::<Vec<_>>(), [0, 2_000_000]);
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn logs_without_offsets_say_what_is_missing() {
+    fn logs_without_offsets_are_recognised_and_the_reason_names_the_option() {
         for log in [&b"0, 54339, 0, 12288, 0\n1, 54339, 1, 4096, 16388\n"[..], b"0, 54339, 0, 12288\n"] {
             assert_eq!(recognised_as(log), "fio-latency");
             let (rows, about) = load("fio-latency", log);
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn logs_of_old_versions_have_no_priority() {
+    fn five_columns_with_offsets_have_no_priority() {
         let log = b"0, 120749, 0, 12288, 0\n0, 121320, 1, 16384, 198717440\n6, 22323, 0, 45056, 226336768\n";
         assert_eq!(recognised_as(log), "fio-latency");
         let (rows, about) = load("fio-latency", log);
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn one_short_line_makes_no_old_log() {
+    fn a_single_short_line_does_not_make_a_log_of_five_columns() {
         let line = |i: u64| format!("{i}, 22323, 0, 4096, {}, 0\n", i << 20);
         let log: String = (0..1000).map(line).chain(["7, 22323, 0, 4096, 226336768\n".to_owned()]).collect();
         let (rows, about) = load("fio-latency", log.as_bytes());

@@ -1,18 +1,18 @@
 //! Traces of FIU, IODedup (SNIA IOTTA 391): `ts pid process lba size R|W major minor MD5`.
 //!
-//! Times are nanoseconds, as it seems from the start of the trace; positions and sizes are sectors; the last column is a
-//! hash of the content, or one for each of its sectors. From the README of the traces, and seen in published lines.
+//! Times are nanoseconds, apparently since the start of the trace; positions and sizes are sectors; the last column is a
+//! hash of the content, or one per sector. Sources: the README of the traces and published lines.
 
-use crate::formats::format::{Format, TriedOn};
+use crate::formats::format::{Format, TestedWith};
 use crate::model::request::{Comm, Op, Request};
 use crate::model::units::Nanos;
 use crate::rows::{Context, LineFormat, Parsed, TOO_FAR, TOO_LATE, Zero, open_lines, recognise_lines, words};
 use crate::text::number::whole;
 
-/// The format's line in the list.
+/// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
     title: "FIU trace (IODedup)",
-    tried_on: TriedOn::PublishedLines,
+    tested_with: TestedWith::PublishedLines,
     recognise: |head| recognise_lines(head, Fiu),
     open: |input, _| open_lines(input, "fiu", Zero::Arbitrary, Fiu),
     ..Format::named("fiu")
@@ -29,7 +29,7 @@ impl LineFormat for Fiu {
 }
 
 fn row(line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> {
-    // From both ends, as the name of a process may hold blanks.
+    // Parsed from both ends, because the name of a process may contain blanks.
     let mut fields = words(line);
     let mut back = || fields.next_back().ok_or("fewer than 9 columns");
     let (hash, minor, major, kind, size, lba) = (back()?, back()?, back()?, back()?, back()?, back()?);
@@ -40,19 +40,19 @@ fn row(line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> 
         return Err("fewer than 9 columns");
     }
     if !hash.iter().all(u8::is_ascii_hexdigit) {
-        return Err("the last column is no hash");
+        return Err("the last column is not a hash");
     }
-    let at = whole(time).map_err(|wrong| wrong.reason("the time is no number of nanoseconds", TOO_LATE))?;
+    let at = whole(time).map_err(|e| e.reason("the time is not a number of nanoseconds", TOO_LATE))?;
     let at = i64::try_from(at).map_err(|_| TOO_LATE)?;
-    let pid = whole(pid).ok().and_then(|pid| u32::try_from(pid).ok()).ok_or("the pid is no whole number")?;
+    let pid = whole(pid).ok().and_then(|pid| u32::try_from(pid).ok()).ok_or("the pid is not a whole number")?;
     let op = match kind {
         b"R" => Op::Read,
         b"W" => Op::Write,
         _ => return Err("the operation is neither R nor W"),
     };
-    let lba = whole(lba).map_err(|wrong| wrong.reason("the position is no whole number", TOO_FAR))?;
-    let size = whole(size).map_err(|wrong| wrong.reason("the size is no whole number", TOO_FAR))?;
-    whole(major).and(whole(minor)).map_err(|_| "the device is no pair of whole numbers")?;
+    let lba = whole(lba).map_err(|e| e.reason("the position is not a whole number", TOO_FAR))?;
+    let size = whole(size).map_err(|e| e.reason("the size is not a whole number", TOO_FAR))?;
+    whole(major).and(whole(minor)).map_err(|_| "the device is not MAJOR MINOR")?;
     let (sector, sectors) = context.sectors(lba, size)?;
     Ok(Request {
         device: context.device(&[major, b",", minor].concat())?,
@@ -68,7 +68,7 @@ mod tests {
     use crate::model::request::Op;
 
     #[test]
-    fn rows() {
+    fn requests_have_processes_that_may_contain_blanks() {
         let trace = b"\
 89966104304297 4892 syslogd 904265560 8 W 6 0 531e779f8bb2d0c4fe37eb2b2a2b1c3d
 89966104400000 4892 my proc 904265568 8 R 6 0 00007e779f8bb2d0c4fe37eb2b2a2b1c
@@ -84,13 +84,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_told_from_what_is_no_number() {
+    fn numbers_too_large_and_malformed_numbers_have_different_reasons() {
         for (line, reason) in [
-            ("9966104304297000000 1 x 8 8 W 6 0 00ff", "the time lies beyond any clock"),
-            ("99661043042970000000 1 x 8 8 W 6 0 00ff", "the time lies beyond any clock"),
-            ("1e9 1 x 8 8 W 6 0 00ff", "the time is no number"),
+            ("9966104304297000000 1 x 8 8 W 6 0 00ff", "the time is too large"),
+            ("99661043042970000000 1 x 8 8 W 6 0 00ff", "the time is too large"),
+            ("1e9 1 x 8 8 W 6 0 00ff", "the time is not a number"),
             ("1 1 x 99661043042970000000 8 W 6 0 00ff", "beyond any device"),
-            ("1 1 x 8 -8 W 6 0 00ff", "the size is no whole number"),
+            ("1 1 x 8 -8 W 6 0 00ff", "the size is not a whole number"),
         ] {
             let (_, about) = load("fiu", format!("{line}\n").as_bytes());
             assert!(about.notices[0].contains(reason), "{line}: {:?}", about.notices);

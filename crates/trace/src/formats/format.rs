@@ -1,4 +1,4 @@
-//! What a format is: how its files are recognised, read and written.
+//! The description of a format: how its files are recognised, read and written.
 
 use std::path::Path;
 
@@ -11,44 +11,44 @@ use crate::model::io_result::IoResult;
 use crate::model::metadata::Metadata;
 use crate::model::request::Request;
 
-/// A format: how its files are told from others, read and written.
+/// A format: how its files are recognised, read and written.
 pub struct Format {
     /// Its name on the command line and in [`crate::Source::format`].
     pub name: &'static str,
-    /// What it is, for people.
+    /// A short description for people.
     pub title: &'static str,
-    /// What its reader was tried on.
-    pub tried_on: TriedOn,
-    /// The endings (without that of a compression) of names that ask for this format when a file is written.
-    pub endings: &'static [&'static str],
-    /// Whether its files are compressed inside. Packed as a whole, no other program would read them.
-    pub is_packed_inside: bool,
-    /// Whether a file that begins like this is of this format.
+    /// The files that its reader was tested with.
+    pub tested_with: TestedWith,
+    /// The extensions of output files that select this format, without the extension of a compression.
+    pub extensions: &'static [&'static str],
+    /// Whether the format compresses its own data. No other program reads such a file if it is compressed as a whole.
+    pub compresses_itself: bool,
+    /// Whether a file that begins with `head` has this format.
     pub recognise: fn(head: &[u8]) -> bool,
-    /// Whether a file that begins like this is of this format but for a unit or a column that can't be done without, if no
-    /// other format recognises it: read, it says what is wrong.
+    /// Whether a file that begins with `head`, and that no format recognises, has this format except that a unit is wrong
+    /// or a required column is missing. The reader then reports that.
     pub resembles: fn(head: &[u8]) -> bool,
-    /// Whether it holds the events of a request's life, of which [`Options::action`] is one.
+    /// Whether the format has several events per request, of which [`Options::action`] selects one.
     pub has_actions: bool,
-    /// Reads a file.
+    /// Opens a file for reading.
     pub open: fn(Input, &Options) -> Result<Opened>,
-    /// Reads several files that are one trace, as the per-CPU files of blktrace, if the format has such.
+    /// Opens several files that are one trace, such as the per-CPU files of blktrace; `None` if a trace is one file.
     pub open_parts: Option<OpenParts>,
-    /// Writes a load, if the format can be written; the metadata is what is known of it before its first row.
+    /// Creates a load; `None` if the format cannot be written.
     pub create_load: Option<CreateLoad>,
-    /// Writes a run, if the format holds runs.
+    /// Creates a run; `None` if the format cannot hold runs.
     pub create_run: Option<CreateRun>,
 }
 
 impl Format {
-    /// What most formats have in common: one file, not written. It recognises nothing and reads nothing by itself.
+    /// Defaults for a format: one file per trace, read-only. `recognise` and `open` must be set.
     pub(crate) const fn named(name: &'static str) -> Self {
         Self {
             name,
             title: name,
-            tried_on: TriedOn::DescriptionOnly,
-            endings: &[],
-            is_packed_inside: false,
+            tested_with: TestedWith::DescriptionOnly,
+            extensions: &[],
+            compresses_itself: false,
             recognise: |_| false,
             resembles: |_| false,
             has_actions: false,
@@ -59,55 +59,56 @@ impl Format {
         }
     }
 
-    /// Refuses a name that asks for a compression which a file of this format must not have.
+    /// Refuses a file name with the extension of a compression if the format compresses its own data.
     ///
     /// # Errors
-    /// If it ends in `.gz` or `.zst`, and the format is compressed inside.
-    pub fn refuse_packing(&self, path: &Path) -> Result<()> {
-        if self.is_packed_inside { refuse_packing(self.name, path) } else { Ok(()) }
+    /// If the name ends in `.gz` or `.zst`, and [`Format::compresses_itself`].
+    pub fn refuse_compression(&self, path: &Path) -> Result<()> {
+        if self.compresses_itself { refuse_compression(self.name, path) } else { Ok(()) }
     }
 }
 
-/// Refuses a name that asks for a compression, for the file of a format that is compressed inside.
-pub(super) fn refuse_packing(format: &str, path: &Path) -> Result<()> {
+/// Refuses a file name with the extension of a compression, for a format that compresses its own data.
+pub(super) fn refuse_compression(format: &str, path: &Path) -> Result<()> {
     let (bare, compression) = split_compression(path);
     if compression == Compression::None {
         return Ok(());
     }
     let kind = compression.name();
     let problem = format!(
-        "a {format} file is compressed inside, and packed with {kind} no other program reads it: call it {}",
+        "a {format} file is compressed inside, and no other program reads it if it is compressed with {kind} again; name \
+         it {}",
         path.with_file_name(bare).display()
     );
     Err(Error::usage(path, problem))
 }
 
-/// What the caller wants of a reader.
+/// Options of a reader.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Which event of a request's life its time is taken from, in traces of events; else the most frequent one.
+    /// In traces of events, the event that a request and its time are taken from; `None` for the most frequent one.
     pub action: Option<Action>,
 }
 
-/// Reads several files as one.
+/// Opens several files as one trace.
 pub type OpenParts = fn(Vec<Input>, &Options) -> Result<Opened>;
-/// Begins a load.
+/// Creates a load. The metadata is as known before the first row.
 pub type CreateLoad = fn(Output, &Metadata) -> Result<Box<dyn Writer<Request>>>;
-/// Begins a run.
+/// Creates a run. The metadata is as known before the first row.
 pub type CreateRun = fn(Output, &Metadata) -> Result<Box<dyn Writer<IoResult>>>;
 
-/// What the reader of a format was tried on.
+/// The files that the reader of a format was tested with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TriedOn {
-    /// Files that the format's own programs made.
+pub enum TestedWith {
+    /// Files written by the format's own programs.
     RealFiles,
-    /// Lines of real traces as they were published, but no whole file.
+    /// Published lines of real traces, but no whole file.
     PublishedLines,
-    /// Only files made after its description: treat what it reads with care.
+    /// Only files written according to its description: it may misread real ones.
     DescriptionOnly,
 }
 
-/// The rows of a file that was opened.
+/// An opened file.
 pub enum Opened {
     /// Requests to be issued.
     Load(Box<dyn Reader<Request>>),
@@ -116,7 +117,7 @@ pub enum Opened {
 }
 
 impl Opened {
-    /// What is known of it by now, load or run.
+    /// The metadata so far; see [`Reader::metadata`].
     pub fn metadata(&self) -> &Metadata {
         match self {
             Self::Load(rows) => rows.metadata(),

@@ -1,4 +1,4 @@
-//! The formats of files: one file for each, and one line in [`FORMATS`].
+//! File formats: a module for each, and a line in [`FORMATS`].
 
 pub mod alibaba;
 pub mod biosnoop;
@@ -23,12 +23,10 @@ pub mod vscsi;
 use crate::error::{Error, Result};
 pub use crate::events::Action;
 use crate::io::input::Input;
-pub use format::{CreateLoad, CreateRun, Format, OpenParts, Opened, Options, TriedOn};
-pub use support::losses::{Losses, Whole, lost_of_whole, pieces};
-pub use support::unfold::Unfolded;
+pub use format::{CreateLoad, CreateRun, Format, OpenParts, Opened, Options, TestedWith};
 pub(crate) use support::wrapped::wrapped;
 
-/// Every format, in the order in which they are asked whether a file is theirs: those with a magic number first.
+/// All formats, in the order in which a file is checked for them: those with a magic number first.
 pub const FORMATS: &[&Format] = &[
     &parquet::FORMAT,
     &blktrace::FORMAT,
@@ -54,10 +52,10 @@ pub fn by_name(name: &str) -> Option<&'static Format> {
     FORMATS.iter().copied().find(|format| format.name == name)
 }
 
-/// The format that a file of this content has.
+/// Recognises the format of a file by its content.
 pub(crate) fn of_content(input: &Input) -> Result<&'static Format> {
     let head = input.head();
-    let first = |is_its: fn(&Format, &[u8]) -> bool| FORMATS.iter().copied().find(|format| is_its(format, head));
+    let first = |fits: fn(&Format, &[u8]) -> bool| FORMATS.iter().copied().find(|format| fits(format, head));
     let found = first(|format, head| (format.recognise)(head));
     if let Some(format) = found.or_else(|| first(|format, head| (format.resembles)(head))) {
         return Ok(format);

@@ -1,16 +1,16 @@
 //! Traces of MSR Cambridge (SNIA IOTTA 388): `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
 //!
-//! Times are Windows' file times, units of 100 ns since 1601; offset and size are bytes. From the README of the traces, and
-//! seen in published lines of four of them.
+//! Times are Windows file times, units of 100 ns since 1601; offset and size are bytes. Sources: the README of the traces
+//! and published lines of four of them.
 
-use crate::formats::format::{Format, TriedOn};
+use crate::formats::format::{Format, TestedWith};
 use crate::formats::support::csv::{Column, Dialect, Unit};
 use crate::rows::Zero;
 
-/// The format's line in the list.
+/// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
     title: "MSR Cambridge trace (CSV)",
-    tried_on: TriedOn::PublishedLines,
+    tested_with: TestedWith::PublishedLines,
     recognise: |head| DIALECT.recognises(head),
     resembles: |head| DIALECT.resembles(head),
     open: |input, _| DIALECT.open(input),
@@ -46,7 +46,7 @@ oops
 ";
 
     #[test]
-    fn rows_and_epoch() {
+    fn times_are_file_times_and_devices_are_host_and_disk() {
         let (rows, about) = load("msr", TRACE);
         assert_eq!(recognised_as(&TRACE[..100]), "msr");
         assert_eq!(rows.len(), 3);

@@ -1,15 +1,15 @@
-//! Traces in the format of the Storage Performance Council, as UMass' repository has them:
+//! Traces in the format of the Storage Performance Council, as in the UMass Trace Repository:
 //! `ASU,LBA,Size,Opcode,Timestamp`.
 //!
-//! Positions are blocks of 512 bytes, sizes bytes, times seconds from the start; the opcode is R or W in any case. From
-//! the SPC trace file format specification, revision 1.0.1.
+//! Positions are blocks of 512 bytes, sizes are bytes, times are seconds since the start; the opcode is R or W in any case.
+//! Source: the SPC trace file format specification, revision 1.0.1.
 
 use std::io::Write;
 
 use crate::error::Result;
-use crate::formats::format::{Format, TriedOn};
+use crate::formats::format::{Format, TestedWith};
 use crate::formats::support::csv::{Column, Dialect, Unit};
-use crate::formats::support::losses::{Losses, Whole, lost_of_whole};
+use crate::formats::support::losses::{Losses, Property, lost_properties};
 use crate::formats::support::numbering::Names;
 use crate::io::output::Output;
 use crate::io::stream::{ConversionLoss, Writer};
@@ -18,11 +18,11 @@ use crate::model::request::{Op, Request};
 use crate::rows::Zero;
 use crate::text::number::whole;
 
-/// The format's line in the list.
+/// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
     title: "SPC trace, as of UMass (CSV)",
-    tried_on: TriedOn::PublishedLines,
-    endings: &[".spc"],
+    tested_with: TestedWith::PublishedLines,
+    extensions: &[".spc"],
     recognise: |head| DIALECT.recognises(head),
     open: |input, _| DIALECT.open(input),
     create_load: Some(create_load),
@@ -43,18 +43,18 @@ static DIALECT: Dialect = Dialect {
     earliest: i64::MIN,
 };
 
-/// What is known of a load and has no place here.
-const HAS_NO: [Whole; 4] = [Whole::Preamble, Whole::Epoch, Whole::Sizes, Whole::RequestTime];
+/// Properties of a load that the format does not store.
+const UNSUPPORTED: [Property; 4] = [Property::Preamble, Property::Epoch, Property::Sizes, Property::RequestTime];
 
 fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
-    // The specification knows no highest number.
-    let units = Names::new(|name| whole(name.as_bytes()).ok(), |place| place as u64, &known.devices);
+    // The specification has no upper limit of the number.
+    let units = Names::new(|name| whole(name.as_bytes()).ok(), |number| number as u64, &known.devices);
     Ok(Box::new(SpcWriter { output, units, losses: Losses::default() }))
 }
 
 struct SpcWriter {
     output: Output,
-    /// What it calls application-specific units (ASU).
+    /// Application-specific units (ASU), the devices of the format.
     units: Names<u64>,
     losses: Losses,
 }
@@ -66,19 +66,19 @@ impl Writer<Request> for SpcWriter {
             Op::Read => 'R',
             Op::Write => 'W',
             _ => {
-                self.losses.others += 1;
+                self.losses.unsupported_ops += 1;
                 return Ok(());
             }
         };
         self.losses.flags(request.flags).process(request).times(request);
         let (secs, ns) = (at / 1_000_000_000, at % 1_000_000_000);
-        let asu = self.units.of(request.device.0.into());
+        let asu = self.units.used(request.device.0.into());
         let (lba, size) = (request.sector.0, request.sectors.bytes());
         writeln!(self.output, "{asu},{lba},{size},{opcode},{secs}.{ns:09}").map_err(|e| self.output.error(e))
     }
 
     fn learn_devices(&mut self, new: &[Device]) {
-        self.units.learn(new);
+        self.units.add(new);
     }
 
     fn checkpoint(&mut self, _: &Metadata) -> Result<()> {
@@ -87,7 +87,7 @@ impl Writer<Request> for SpcWriter {
 
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
         let mut loss = self.losses.conversion_loss("SPC", metadata);
-        loss.warnings.extend(lost_of_whole("SPC", &HAS_NO, metadata));
+        loss.warnings.extend(lost_properties("SPC", &UNSUPPORTED, metadata));
         loss.warnings.extend(self.units.describe_renamed("the format SPC has numbers for devices, not names"));
         self.output.finish()?;
         Ok(loss)
@@ -101,7 +101,7 @@ mod tests {
     use crate::model::units::{Nanos, Sector, Sectors};
 
     #[test]
-    fn rows() {
+    fn positions_are_sectors_and_sizes_bytes() {
         let trace = b"0,20941264,8192,W,0.551706\n1,20939840,8192,w,0.554041\n0,7,512,r,1.5,extra\n";
         let (rows, about) = load("spc", trace);
         assert_eq!(recognised_as(trace), "spc");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn written_and_read() {
+    fn reads_and_writes_are_written_and_other_losses_reported() {
         let request = Request::new(Nanos(1_500_000_001), Op::Write, Sector(8), Sectors(16));
         let rows = [
             Request { device: DeviceId(1), ..request },
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(text, b"1,8,8192,W,1.500000001\n0,8,8192,W,1.500000001\n0,8,8192,W,1.500000001\n");
         assert_eq!(said.len(), 2, "{said:?}");
         let (back, _) = load("spc", &text);
-        // Devices are numbered as they appear.
+        // The reader numbers devices as they appear.
         assert_eq!((back[0].device.0, back[1].device.0, back[1].at), (0, 1, request.at));
     }
 }

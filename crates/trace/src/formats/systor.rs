@@ -1,16 +1,16 @@
 //! Traces of SYSTOR '17 (SNIA IOTTA 4964): `Timestamp,Response,IOType,LUN,Offset,Size`, with a header line.
 //!
-//! Times are seconds since 1970, the response is in seconds; offset and size are bytes. Of a request whose response was not
-//! recorded, the response and the operation are blank. From the README of the traces, and seen in published lines of one.
+//! Times are seconds since 1970, the response time is in seconds; offset and size are bytes. A request without a recorded
+//! response has a blank response time and a blank operation. Sources: the README of the traces and published lines of one.
 
-use crate::formats::format::{Format, TriedOn};
+use crate::formats::format::{Format, TestedWith};
 use crate::formats::support::csv::{Column, Dialect, Unit};
 use crate::rows::Zero;
 
-/// The format's line in the list.
+/// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
     title: "SYSTOR '17 trace (CSV)",
-    tried_on: TriedOn::PublishedLines,
+    tested_with: TestedWith::PublishedLines,
     recognise: |head| DIALECT.recognises(head),
     resembles: |head| DIALECT.resembles(head),
     open: |input, _| DIALECT.open(input),
@@ -23,7 +23,7 @@ static DIALECT: Dialect = Dialect {
     columns: &[
         Column::Time(9),
         Column::Latency(9),
-        Column::OperationOfAnswered("R", "W"),
+        Column::OperationOrBlank("R", "W"),
         Column::Device,
         Column::Offset(Unit::Bytes),
         Column::Length(Unit::Bytes),
@@ -45,18 +45,18 @@ Timestamp,Response,IOType,LUN,Offset,Size
 ";
 
     #[test]
-    fn requests_without_a_response_are_counted_and_are_no_bad_lines() {
+    fn requests_without_a_response_are_counted_but_are_not_bad_lines() {
         let unanswered = "1455592511.000000000,,,0,4648471190016,4096\n".repeat(3000);
         let wrong = "1455592511.1,0.001,,4,512,512\n1455592511.1,,\n";
         let trace = [unanswered.as_bytes(), TRACE, wrong.as_bytes()].concat();
         assert_eq!(recognised_as(&trace[..64 << 10]), "systor17");
         let (rows, about) = load("systor17", &trace);
         assert_eq!((rows.len(), about.counts.bad_lines, about.devices.len()), (2, 2, 2));
-        assert!(about.notices.iter().any(|notice| notice.ends_with("may have read or written: 3,000")));
+        assert!(about.notices.iter().any(|notice| notice.ends_with("operation were not recorded: 3,000")));
     }
 
     #[test]
-    fn rows_and_blank_responses() {
+    fn the_response_time_may_be_blank() {
         let (rows, about) = load("systor17", TRACE);
         assert_eq!(recognised_as(TRACE), "systor17");
         assert_eq!((rows[0].op, rows[0].sector.0, rows[0].sectors.0), (Op::Write, 16_973_617, 8));

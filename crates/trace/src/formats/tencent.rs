@@ -1,22 +1,23 @@
 //! Traces of Tencent Cloud Block Storage (SNIA IOTTA 27917): `Timestamp,Offset,Size,IOType,VolumeID`.
 //!
-//! Times are seconds since 1970, offset and size are sectors, the type is 0 for a read and 1 for a write. From the README.
+//! Times are seconds since 1970, offset and size are sectors, the type is 0 for a read and 1 for a write. Source: the
+//! README of the traces.
 
-use crate::formats::format::{Format, TriedOn};
+use crate::formats::format::{Format, TestedWith};
 use crate::formats::support::csv::{Column, Dialect, Unit};
 use crate::rows::Zero;
 
-/// The format's line in the list.
+/// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
     title: "Tencent CBS trace (CSV)",
-    tried_on: TriedOn::PublishedLines,
+    tested_with: TestedWith::PublishedLines,
     recognise: |head| DIALECT.recognises(head),
     resembles: |head| DIALECT.resembles(head),
     open: |input, _| DIALECT.open(input),
     ..Format::named("tencent")
 };
 
-/// 2001 in nanoseconds since 1970. Earlier times are no times but something else in whole numbers, as fio's logs.
+/// 2001, in nanoseconds since 1970. Files with smaller numbers in the first column are something else, such as logs of fio.
 const EARLIEST: i64 = 1_000_000_000_000_000_000;
 
 static DIALECT: Dialect = Dialect {
@@ -39,7 +40,7 @@ mod tests {
     use crate::model::request::Op;
 
     #[test]
-    fn rows_and_epoch() {
+    fn offsets_are_sectors_and_times_since_1970() {
         let trace = b"1538323200,12910952,128,0,1063\n1538323200,6338688,8,1,1627\n1538323201,1,2,1,1063\n";
         let (rows, about) = load("tencent", trace);
         assert_eq!(recognised_as(trace), "tencent");

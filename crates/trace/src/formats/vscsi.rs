@@ -1,16 +1,16 @@
-//! Traces of VMware's vscsiStats, as CloudPhysics published them: binary records of 32 bytes (version 1) or 40 (version 2).
+//! Traces of VMware's vscsiStats, as published by CloudPhysics: binary records of 32 bytes (version 1) or 40 (version 2).
 //!
 //! ```text
 //! version 1:  u32 sn, len, nSG;  u16 cmd, ver;  u64 lbn, ts
 //! version 2:  u16 cmd, ver;  u32 sn, len, nSG;  u64 lbn, ts, rt
 //! ```
-//! Little-endian; `len` is bytes, `lbn` sectors, `ts` and `rt` (the response time) microseconds; the upper byte of `ver`
-//! is the version. From the reader in libCacheSim, which its authors tried on the published traces.
+//! Little-endian; `len` is in bytes, `lbn` in sectors, `ts` and `rt` (the response time) in microseconds; the upper byte of
+//! `ver` is the version. Source: the reader in libCacheSim, which its authors used on the published traces.
 
 use std::io::Read;
 
 use crate::error::{Error, Result};
-use crate::formats::format::{Format, Opened, TriedOn};
+use crate::formats::format::{Format, Opened, TestedWith};
 use crate::io::input::Input;
 use crate::model::metadata::Metadata;
 use crate::model::request::{Op, Request};
@@ -18,16 +18,16 @@ use crate::model::units::{MAX_END_SECTOR, Nanos, SECTOR_BYTES, Sector, Sectors};
 use crate::rows::{InOrder, Source, Zero, metadata_of, note_damage};
 use crate::text::human;
 
-/// The format's line in the list.
+/// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
     title: "vscsiStats trace of CloudPhysics",
-    tried_on: TriedOn::DescriptionOnly,
+    tested_with: TestedWith::DescriptionOnly,
     recognise: |head| version(head).is_some(),
     open: |input, _| open(input),
     ..Format::named("vscsi")
 };
 
-/// No request is that long: what says so is no such record.
+/// A longer request is implausible: the file has another format.
 const MAX_REQUEST_BYTES: u32 = 1 << 28;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ fn row(version: Version, record: &[u8]) -> Row {
     }
 }
 
-/// The version whose records the beginning consists of.
+/// The version of the records at the beginning of a file.
 fn version(head: &[u8]) -> Option<Version> {
     [(Version::One, 1), (Version::Two, 2)].into_iter().find_map(|(version, number)| {
         let mut records =
@@ -91,7 +91,7 @@ fn version(head: &[u8]) -> Option<Version> {
 
 fn open(input: Input) -> Result<Opened> {
     let Some(version) = version(input.head()) else {
-        return Err(Error::format(input.path(), "not made of records of vscsiStats, of version 1 or 2"));
+        return Err(Error::format(input.path(), "not a trace of vscsiStats, version 1 or 2"));
     };
     let metadata = metadata_of(&input, FORMAT.name);
     let source = Vscsi { input, version, number: 0, other_commands: 0 };
@@ -114,7 +114,7 @@ impl Source for Vscsi {
                 0 => break,
                 n if n < record.len() => {
                     about.complete = false;
-                    about.notice("the last record is not whole: the file was cut short there");
+                    about.notice("the last record is incomplete: the file was cut short there");
                     break;
                 }
                 _ => {}
@@ -122,7 +122,7 @@ impl Source for Vscsi {
             let number = self.number;
             self.number += 1;
             let row = row(self.version, record);
-            // READ, WRITE and WRITE AND VERIFY of SCSI, of 6, 10, 12 and 16 bytes, and WRITE ATOMIC.
+            // SCSI READ, WRITE and WRITE AND VERIFY with 6, 10, 12 and 16 bytes, and WRITE ATOMIC.
             let op = match row.command {
                 0x08 | 0x28 | 0xa8 | 0x88 => Op::Read,
                 0x0a | 0x2a | 0xaa | 0x8a => Op::Write,
@@ -136,9 +136,7 @@ impl Source for Vscsi {
                 Some(request) => return Ok(Some(request)),
                 None => {
                     about.counts.bad_lines += 1;
-                    about.notice_of_line(format!(
-                        "record {number} left out: its time or place is beyond anything possible"
-                    ));
+                    about.notice_of_line(format!("record {number} left out: its time or position is too large"));
                 }
             }
         }
@@ -165,7 +163,7 @@ fn request(op: Op, row: &Row) -> Option<Request> {
     })
 }
 
-/// Reads until the buffer is full or the file ends; returns how much that was.
+/// Reads until the buffer is full or the file ends; returns the number of bytes read.
 fn read_whole(input: &mut Input, buffer: &mut [u8]) -> std::io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -202,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn version_one() {
+    fn version_one_has_no_response_times() {
         let trace =
             [one(1, 4096, 0x28, 64, 1_000_000), one(2, 512, 0x12, 0, 1_000_001), one(3, 8192, 0x2a, 8, 1_000_500)];
         let (rows, about) = load("vscsi", &trace.concat());
@@ -213,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn version_two_has_responses_and_may_be_cut() {
+    fn version_two_has_response_times_and_may_be_cut_short() {
         let trace = [two(1, 4096, 0x88, 64, 7, 30), two(2, 4096, 0x8a, 64, 9, 40)].concat();
         let (rows, about) = load("vscsi", &trace);
         assert_eq!((rows[1].latency, about.complete), (Some(Nanos(40_000)), true));

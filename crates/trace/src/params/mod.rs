@@ -1,7 +1,6 @@
-//! What people type to name a thing and set its values: `select from=0 to=5m`.
+//! Names with settings, as typed on the command line: `select from=0 to=5m`.
 //!
-//! Whatever can be named so is described once, by a [`Definition`]: the command line, its help, the documentation and the
-//! messages about what was mistyped all come from there.
+//! Each name is described once, by a [`Definition`]. Parsing, help, documentation and error messages all use it.
 
 mod quantity;
 mod settings;
@@ -10,8 +9,8 @@ mod split;
 mod suggestion;
 
 pub use quantity::{
-    parse_count, parse_duration, parse_positive, parse_positive_duration, parse_rate, parse_sectors, parse_share,
-    parse_time, time_typed,
+    format_time, parse_count, parse_duration, parse_positive, parse_positive_duration, parse_rate, parse_sectors,
+    parse_share, parse_time,
 };
 pub use settings::{Setting, Settings, Value};
 pub use spec::{Definition, ParamDefault, ParamSpec, ParamType};

@@ -1,4 +1,4 @@
-//! Numbers with units, as people type them. Each function says in its error what would have been understood.
+//! Parses numbers with units, as typed on the command line. Each error gives an example of valid input.
 
 use crate::model::units::{Nanos, SECTOR_BYTES, Sectors};
 
@@ -34,8 +34,8 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("`{text}` is not a share; say a number from 0 to 1, for example 0.7, or 70%"))
 }
 
-/// A time: seconds, or a number with a unit. The one parser of times, of every option and every transform;
-/// `python/iosonar/cli/times.py` takes the same.
+/// A time: seconds, or a number with a unit. Every option and every transform parses times with this function;
+/// `python/iosonar/cli/times.py` accepts the same syntax.
 pub fn parse_time(text: &str) -> Result<Nanos, String> {
     let is_plain = |text: &str| text.contains(|c: char| c.is_ascii_digit()) && !text.contains('_');
     let plain = text.trim().parse().ok().filter(|seconds: &f64| seconds.is_finite() && is_plain(text));
@@ -64,8 +64,8 @@ pub fn parse_positive_duration(text: &str) -> Result<Nanos, String> {
         .ok_or_else(|| format!("`{text}` is zero: give a time above zero, for example 1ms or 10m"))
 }
 
-/// A time as it would be typed, in the largest unit in which it is a whole number: `10m`, `200ms`.
-pub fn time_typed(time: Nanos) -> String {
+/// A time as text for [`parse_time`], in the largest unit in which it is a whole number: `10m`, `200ms`.
+pub fn format_time(time: Nanos) -> String {
     const UNITS: [(i64, &str); 7] = [
         (86_400_000_000_000, "d"),
         (3_600_000_000_000, "h"),
@@ -112,31 +112,31 @@ const TIMES: [(&str, f64); 10] = [
 const BYTES: [(&str, f64); 5] =
     [("b", 1.0), ("k", 1024.0), ("m", 1_048_576.0), ("g", 1_073_741_824.0), ("t", 1_099_511_627_776.0)];
 
-/// A number, and what its unit is worth. Units of bytes may end in `iB`, or in `B`; all may be written large.
-fn taken_apart(text: &str, units: &Units) -> Option<(String, f64)> {
+/// The digits of a number, and the factor of its unit. Units of bytes may end in `iB` or `B`; case does not matter.
+fn split_unit(text: &str, units: &Units) -> Option<(String, f64)> {
     let text = text.trim().replace('_', "");
     let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let unit = unit.trim().to_lowercase();
     let short = unit.strip_suffix("ib").or_else(|| unit.strip_suffix('b')).filter(|short| !short.is_empty());
-    let of_bytes = units.iter().any(|(name, _)| *name == "b");
-    let unit = if of_bytes { short.unwrap_or(&unit) } else { &unit };
+    let are_bytes = units.iter().any(|(name, _)| *name == "b");
+    let unit = if are_bytes { short.unwrap_or(&unit) } else { &unit };
     units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| (number.to_owned(), *factor))
 }
 
 /// A number times its unit.
 fn scaled(text: &str, units: &Units) -> Option<f64> {
-    let (number, factor) = taken_apart(text, units)?;
+    let (number, factor) = split_unit(text, units)?;
     number.parse().ok().map(|number: f64| number * factor).filter(|x| x.is_finite())
 }
 
-/// The same, if it is a whole number: exactly that which was typed, as 2.01 is not what a float holds in its place.
+/// The same, if the product is a whole number. Computed in integers, because a float does not hold 2.01 exactly.
 fn whole(text: &str, units: &Units) -> Option<u64> {
-    let (number, factor) = taken_apart(text, units)?;
-    let (before, behind) = number.split_once('.').unwrap_or((&number, ""));
-    let digits: u128 = format!("{before}{behind}").parse().ok()?;
+    let (number, factor) = split_unit(text, units)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
+    let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
     let product = digits.checked_mul(factor as u128)?;
-    let denominator = 10_u128.checked_pow(u32::try_from(behind.len()).ok()?)?;
+    let denominator = 10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
     (product % denominator == 0).then_some(product / denominator)?.try_into().ok()
 }
 
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_understood() {
+    fn units_are_applied() {
         assert_eq!(parse_count("32_768"), Ok(32768));
         assert_eq!(parse_count("1.5k"), Ok(1500));
         assert_eq!(parse_count("2.01M"), Ok(2_010_000));
@@ -166,9 +166,9 @@ mod tests {
             assert_eq!(parse_time(text), Ok(Nanos(ns)), "{text}");
         }
         for ns in [0, 7, 3000, 200_000_000, 1_500_000_000, 90_000_000_000, 600_000_000_000, 86_400_000_000_000] {
-            assert_eq!(parse_time(&time_typed(Nanos(ns))), Ok(Nanos(ns)));
+            assert_eq!(parse_time(&format_time(Nanos(ns))), Ok(Nanos(ns)));
         }
-        assert_eq!([600, 5400, 90].map(|s| time_typed(Nanos(s * 1_000_000_000))), ["10m", "90m", "90s"]);
+        assert_eq!([600, 5400, 90].map(|s| format_time(Nanos(s * 1_000_000_000))), ["10m", "90m", "90s"]);
         assert_eq!(parse_sectors("256"), Ok(Sectors(256)));
         for text in ["4k", "4K", "4KiB", "4kb", "4096B", "0.00390625m"] {
             assert_eq!(parse_sectors(text), Ok(Sectors(8)), "{text}");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_an_example() {
+    fn invalid_values_are_refused_with_an_example() {
         for wrong in ["", "x", "1.2.3", "-5", "1e400", "nan", "4kk", "2.0101k", "18446744073709551616", "."] {
             assert!(parse_count(wrong).unwrap_err().contains("say for example"), "{wrong}");
         }

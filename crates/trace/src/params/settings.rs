@@ -1,10 +1,10 @@
-//! The values that were set, checked against what can be set.
+//! Typed settings, checked against their definition.
 
 use super::quantity::{parse_count, parse_positive, parse_rate, parse_sectors, parse_share, parse_time};
 use super::{Definition, ParamDefault, ParamSpec, ParamType, did_you_mean};
 use crate::model::units::{Nanos, Sectors};
 
-/// A value of one of the kinds of [`ParamType`].
+/// A parsed value; its kind follows from [`ParamType`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A whole number.
@@ -21,79 +21,72 @@ pub enum Value {
     List(Vec<String>),
 }
 
-/// A setting as it was typed, and its value.
+/// A parameter, its text as typed, and its value.
 #[derive(Clone, Debug)]
 pub struct Setting {
     param: &'static ParamSpec,
-    /// As typed; `None` where the default holds.
+    /// `None` if the default applies.
     typed: Option<String>,
     value: Option<Value>,
 }
 
-/// All the settings of a form, those that were left out at their defaults.
+/// The settings of a definition. Those not typed have their defaults.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    form: &'static Definition,
+    definition: &'static Definition,
     settings: Vec<Setting>,
 }
 
 impl Settings {
-    /// Checks what was typed.
+    /// Parses the typed settings.
     ///
     /// # Errors
-    /// If a name is unknown or comes twice, a value is of another kind, or one that must be set is missing.
-    pub fn new(form: &'static Definition, typed: &[(String, String)]) -> Result<Self, String> {
+    /// If a name is unknown or typed twice, a value is not of its kind, or a required setting is missing.
+    pub fn new(definition: &'static Definition, typed: &[(String, String)]) -> Result<Self, String> {
+        let Definition { name: of, params, example, .. } = definition;
         for (index, (name, _)) in typed.iter().enumerate() {
-            let names = form.params.iter().map(|param| param.name);
+            let names = params.iter().map(|param| param.name);
             if !names.clone().any(|known| known == name) {
-                return Err(if form.params.is_empty() {
-                    format!("{} takes no settings", form.name)
+                return Err(if params.is_empty() {
+                    format!("{of} takes no settings")
                 } else {
-                    format!("{} has no setting `{name}`; {}", form.name, did_you_mean(name, names))
+                    format!("{of} has no setting `{name}`; {}", did_you_mean(name, names))
                 });
             }
             if typed[..index].iter().any(|(other, _)| other == name) {
-                return Err(format!("{}: {name} is set twice", form.name));
+                return Err(format!("{of}: {name} is set twice"));
             }
         }
-        let settings = form.params.iter().map(|param| {
+        let settings = params.iter().map(|param| {
             let typed = typed.iter().find(|(name, _)| name == param.name).map(|(_, value)| value.clone());
-            let value = match (&typed, param.unset) {
-                (Some(text), _) => {
-                    Some(param.parse(text).map_err(|why| format!("{}: {}: {why}", form.name, param.name))?)
+            let value = match (&typed, param.default) {
+                (Some(text), _) => Some(param.parse(text).map_err(|why| format!("{of}: {}: {why}", param.name))?),
+                (None, ParamDefault::Value(text)) => {
+                    Some(param.parse(text).map_err(|why| format!("{of}: default of {}: {why}", param.name))?)
                 }
-                (None, ParamDefault::Default(text)) => {
-                    Some(param.parse(text).map_err(|why| format!("{}: default of {}: {why}", form.name, param.name))?)
-                }
-                (None, ParamDefault::Means(_)) => None,
-                (None, ParamDefault::Refused) => {
-                    return Err(format!(
-                        "{} needs {} ({}); for example: {}",
-                        form.name,
-                        param.usage(),
-                        param.help,
-                        form.example
-                    ));
+                (None, ParamDefault::Described(_)) => None,
+                (None, ParamDefault::Required) => {
+                    return Err(format!("{of} needs {} ({}); for example: {example}", param.usage(), param.help));
                 }
             };
             Ok(Setting { param, typed, value })
         });
-        Ok(Self { form, settings: settings.collect::<Result<_, String>>()? })
+        Ok(Self { definition, settings: settings.collect::<Result<_, String>>()? })
     }
 
-    /// The name of the form.
+    /// The name of the definition.
     pub fn name(&self) -> &'static str {
-        self.form.name
+        self.definition.name
     }
 
-    /// Whether the form has a setting of that name, set or not.
+    /// Whether the definition has a setting of that name, set or not.
     pub fn has(&self, name: &str) -> bool {
-        self.form.params.iter().any(|param| param.name == name)
+        self.definition.params.iter().any(|param| param.name == name)
     }
 
-    /// How all of it would be typed, defaults left out and secrets not told.
+    /// The name and its typed settings as text that parses to the same, without defaults and with secrets hidden.
     pub fn typed(&self) -> String {
-        let mut text = self.form.name.to_owned();
+        let mut text = self.definition.name.to_owned();
         for Setting { param, typed, .. } in &self.settings {
             let Some(typed) = typed else { continue };
             let shown = if param.takes == ParamType::Secret { "…" } else { typed };
@@ -102,10 +95,10 @@ impl Settings {
         text
     }
 
-    /// Each setting by its name, with the text that stands for it: typed, or the default. Secrets are not told.
+    /// The name and the text of each setting, as typed or its default. Secrets are hidden.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.settings.iter().filter_map(|Setting { param, typed, .. }| {
-            let default = if let ParamDefault::Default(text) = param.unset { Some(text) } else { None };
+            let default = if let ParamDefault::Value(text) = param.default { Some(text) } else { None };
             let text = typed.as_deref().or(default)?;
             Some((param.name, if param.takes == ParamType::Secret { "…" } else { text }))
         })
@@ -113,77 +106,79 @@ impl Settings {
 
     /// A whole number.
     pub fn count(&self, name: &str) -> u64 {
-        self.optional_count(name).unwrap_or_else(|| self.mistaken(name))
+        self.optional_count(name).unwrap_or_else(|| self.no_such_setting(name))
     }
 
     /// A whole number, if it was set.
     pub fn optional_count(&self, name: &str) -> Option<u64> {
-        self.get(name).map(|value| if let Value::Count(n) = value { *n } else { self.mistaken(name) })
+        self.get(name).map(|value| if let Value::Count(n) = value { *n } else { self.no_such_setting(name) })
     }
 
     /// A number, a share, or a rate.
     pub fn number(&self, name: &str) -> f64 {
-        if let Some(Value::Number(x)) = self.get(name) { *x } else { self.mistaken(name) }
+        if let Some(Value::Number(x)) = self.get(name) { *x } else { self.no_such_setting(name) }
     }
 
     /// A time.
     pub fn time(&self, name: &str) -> Nanos {
-        self.optional_time(name).unwrap_or_else(|| self.mistaken(name))
+        self.optional_time(name).unwrap_or_else(|| self.no_such_setting(name))
     }
 
     /// A time, if it was set.
     pub fn optional_time(&self, name: &str) -> Option<Nanos> {
-        self.get(name).map(|value| if let Value::Time(t) = value { *t } else { self.mistaken(name) })
+        self.get(name).map(|value| if let Value::Time(t) = value { *t } else { self.no_such_setting(name) })
     }
 
     /// A length or a position.
     pub fn sectors(&self, name: &str) -> Sectors {
-        self.optional_sectors(name).unwrap_or_else(|| self.mistaken(name))
+        self.optional_sectors(name).unwrap_or_else(|| self.no_such_setting(name))
     }
 
     /// A length or a position, if it was set.
     pub fn optional_sectors(&self, name: &str) -> Option<Sectors> {
-        self.get(name).map(|value| if let Value::Sectors(s) = value { *s } else { self.mistaken(name) })
+        self.get(name).map(|value| if let Value::Sectors(s) = value { *s } else { self.no_such_setting(name) })
     }
 
     /// A word or a text.
     pub fn text(&self, name: &str) -> &str {
-        self.optional_text(name).unwrap_or_else(|| self.mistaken(name))
+        self.optional_text(name).unwrap_or_else(|| self.no_such_setting(name))
     }
 
     /// A word or a text, if it was set.
     pub fn optional_text(&self, name: &str) -> Option<&str> {
-        self.get(name).map(|value| if let Value::Text(text) = value { text.as_str() } else { self.mistaken(name) })
+        self.get(name)
+            .map(|value| if let Value::Text(text) = value { text.as_str() } else { self.no_such_setting(name) })
     }
 
-    /// Several texts; none if it was not set.
+    /// Several texts; empty if it was not set.
     pub fn list(&self, name: &str) -> &[String] {
         match self.get(name) {
             Some(Value::List(texts)) => texts,
             None => &[],
-            _ => self.mistaken(name),
+            _ => self.no_such_setting(name),
         }
     }
 
     fn get(&self, name: &str) -> Option<&Value> {
         let setting = self.settings.iter().find(|setting| setting.param.name == name);
-        setting.unwrap_or_else(|| self.mistaken(name)).value.as_ref()
+        setting.unwrap_or_else(|| self.no_such_setting(name)).value.as_ref()
     }
 
-    /// The form's own code asks for what the form does not have; the tests build every form.
-    fn mistaken(&self, name: &str) -> ! {
-        panic!("the form {} has no such setting of this kind: {name}", self.form.name)
+    /// A bug: the code that uses a definition reads a setting that the definition does not have. The tests build every
+    /// definition.
+    fn no_such_setting(&self, name: &str) -> ! {
+        panic!("{} has no setting {name} of this kind", self.definition.name)
     }
 }
 
-/// In quotes if it needs them.
+/// The text, in quotes if it needs them.
 fn quoted(text: &str) -> String {
     let plain = !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || matches!(c, '|' | '\'' | '"'));
     match plain {
         true => text.to_owned(),
         false if !text.contains('\'') => format!("'{text}'"),
         false if !text.contains('"') => format!("\"{text}\""),
-        // It has both kinds: each piece of it is put into the other one.
+        // It has both kinds of quotes: each piece is quoted with the kind that it does not contain.
         false => text.split_inclusive('\'').fold(String::new(), |line, piece| match piece.strip_suffix('\'') {
             Some("") => line + "\"'\"",
             Some(before) => line + &format!("'{before}'\"'\""),
@@ -193,10 +188,10 @@ fn quoted(text: &str) -> String {
 }
 
 impl ParamSpec {
-    /// The value that a text means.
+    /// Parses the text of a value.
     ///
     /// # Errors
-    /// If the text is of another kind; the message says what would have been understood.
+    /// If the text is not a value of this kind; the message gives an example of one.
     pub fn parse(&self, text: &str) -> Result<Value, String> {
         let number = |text: &str| text.parse::<f64>().ok().filter(|x| x.is_finite());
         Ok(match self.takes {
@@ -221,7 +216,7 @@ impl ParamSpec {
 mod tests {
     use super::*;
 
-    static FORM: Definition = Definition {
+    static SLIP: Definition = Definition {
         name: "slip",
         about: "moves",
         details: "",
@@ -229,15 +224,20 @@ mod tests {
             ParamSpec {
                 name: "every",
                 takes: ParamType::Count,
-                unset: ParamDefault::Default("32768"),
+                default: ParamDefault::Value("32768"),
                 help: "requests",
             },
-            ParamSpec { name: "increase", takes: ParamType::Sectors, unset: ParamDefault::Refused, help: "step" },
-            ParamSpec { name: "seed", takes: ParamType::Secret, unset: ParamDefault::Means("chance"), help: "secret" },
+            ParamSpec { name: "increase", takes: ParamType::Sectors, default: ParamDefault::Required, help: "step" },
+            ParamSpec {
+                name: "seed",
+                takes: ParamType::Secret,
+                default: ParamDefault::Described("random"),
+                help: "secret",
+            },
             ParamSpec {
                 name: "by",
                 takes: ParamType::Word(&["region", "request"]),
-                unset: ParamDefault::Default("request"),
+                default: ParamDefault::Value("request"),
                 help: "",
             },
         ],
@@ -246,11 +246,11 @@ mod tests {
 
     fn set(settings: &[(&str, &str)]) -> Result<Settings, String> {
         let typed: Vec<_> = settings.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-        Settings::new(&FORM, &typed)
+        Settings::new(&SLIP, &typed)
     }
 
     #[test]
-    fn defaults_hold_where_nothing_is_set() {
+    fn settings_not_typed_have_their_defaults() {
         let settings = set(&[("increase", "4k")]).unwrap();
         assert_eq!((settings.count("every"), settings.sectors("increase")), (32768, Sectors(8)));
         assert_eq!((settings.optional_text("seed"), settings.text("by")), (None, "request"));
@@ -258,29 +258,29 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_not_repeated() {
+    fn a_secret_is_hidden() {
         let settings = set(&[("increase", "8"), ("seed", "hunter2")]).unwrap();
         assert_eq!(settings.typed(), "slip increase=8 seed=…");
         assert!(settings.all().all(|(_, text)| text != "hunter2"));
     }
 
     #[test]
-    fn mistakes_are_named_with_what_was_meant() {
-        for (settings, said) in [
+    fn errors_suggest_what_was_meant() {
+        for (settings, expected) in [
             (&[("evry", "5")][..], "did you mean every?"),
-            (&[("zzz", "5")], "there are: every increase"),
+            (&[("zzz", "5")], "known: every increase"),
             (&[("every", "5")], "slip needs increase=LENGTH"),
             (&[("increase", "8"), ("increase", "9")], "set twice"),
             (&[("increase", "8"), ("by", "regio")], "did you mean region?"),
             (&[("increase", "8"), ("every", "often")], "every: `often` is not a whole number"),
         ] {
             let error = set(settings).unwrap_err();
-            assert!(error.contains(said), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 
     #[test]
-    fn what_is_typed_again_means_the_same() {
+    fn quoted_text_parses_to_the_same_text() {
         for text in ["plain", "two words", "it's", "a|b", "", "grep -v 'x' | grep -v \"y\"", "'\"", "\"''"] {
             let line = format!("x y={}", quoted(text));
             assert_eq!(super::super::split(&line).unwrap()[0].settings[0].1, text);

@@ -1,34 +1,34 @@
-//! What can be named and set: its name, its parameters, and how they are typed.
+//! Definitions: a name and its parameters.
 
-/// Something that can be named and set: a transform of a load, a way to choose positions.
+/// A name with parameters: a transform of a load, a distribution of positions.
 #[derive(Debug)]
 pub struct Definition {
     /// Its name.
     pub name: &'static str,
-    /// What it does, in one sentence without a full stop.
+    /// One sentence without a full stop.
     pub about: &'static str,
-    /// What a person should know beyond that; empty if nothing.
+    /// Further help; may be empty.
     pub details: &'static str,
-    /// What can be set.
+    /// Its parameters.
     pub params: &'static [ParamSpec],
-    /// How it may be typed.
+    /// An example as typed.
     pub example: &'static str,
 }
 
-/// One value that can be set.
+/// A parameter.
 #[derive(Debug)]
 pub struct ParamSpec {
     /// Its name.
     pub name: &'static str,
-    /// What it is set to.
+    /// The kind of its value.
     pub takes: ParamType,
-    /// What holds where it is not set.
-    pub unset: ParamDefault,
-    /// What it means, in one phrase without a full stop.
+    /// Its value if it is not set.
+    pub default: ParamDefault,
+    /// One phrase without a full stop.
     pub help: &'static str,
 }
 
-/// What kind of value is taken.
+/// The kind of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamType {
     /// A whole number: `32768`, `10k` (10 000), `2M`.
@@ -49,25 +49,25 @@ pub enum ParamType {
     Word(&'static [&'static str]),
     /// Any text; in quotes if it has spaces or bars.
     Text,
-    /// A text that is not to be repeated, not even in the file that it helped to make.
+    /// A text that must not appear in messages or in the resulting file.
     Secret,
     /// Several texts, separated by commas.
     List,
 }
 
-/// What holds where a value is not set.
+/// The value of a parameter that is not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamDefault {
-    /// This, in the way in which it would be typed.
-    Default(&'static str),
-    /// It must be set.
-    Refused,
-    /// This, which can't be typed.
-    Means(&'static str),
+    /// This value, as it would be typed.
+    Value(&'static str),
+    /// None: the parameter must be set.
+    Required,
+    /// A default that no value can express, described in words.
+    Described(&'static str),
 }
 
 impl ParamType {
-    /// What stands for the value in help.
+    /// The placeholder of the value in help.
     pub fn placeholder(self) -> &'static str {
         match self {
             Self::Count => "COUNT",
@@ -84,7 +84,7 @@ impl ParamType {
 }
 
 impl ParamSpec {
-    /// How it is typed: `every=COUNT`, `by=request|region`.
+    /// Its syntax: `every=COUNT`, `by=request|region`.
     pub fn usage(&self) -> String {
         match self.takes {
             ParamType::Word(words) => format!("{}={}", self.name, words.join("|")),
@@ -94,26 +94,26 @@ impl ParamSpec {
 }
 
 impl Definition {
-    /// How it is typed, and what it takes: several lines of plain text.
+    /// Its name, parameters and example: several lines of plain text.
     pub fn help(&self) -> String {
         let mut text = format!("{}: {}", self.name, self.about);
         if !self.details.is_empty() {
             text += &format!("\n  {}", self.details.replace('\n', "\n  "));
         }
         for param in self.params {
-            text += &format!("\n  {:<24} {} ({})", param.usage(), param.help, param.unset.described());
+            text += &format!("\n  {:<24} {} ({})", param.usage(), param.help, param.default.described());
         }
         text + &format!("\n  Example: {}", self.example)
     }
 }
 
 impl ParamDefault {
-    /// What is said of it in parentheses.
+    /// The remark in parentheses in help.
     pub fn described(self) -> String {
         match self {
-            Self::Default(text) => format!("default {text}"),
-            Self::Refused => "must be set".into(),
-            Self::Means(what) => format!("default: {what}"),
+            Self::Value(text) => format!("default {text}"),
+            Self::Required => "must be set".into(),
+            Self::Described(what) => format!("default: {what}"),
         }
     }
 }

@@ -1,26 +1,26 @@
-//! Takes a line apart: phrases between bars, in each a name and its settings.
+//! Splits a line into phrases at bars, and each phrase into a name and its settings.
 
-/// A name, and what was set behind it.
+/// A name and its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phrase {
     /// The name.
     pub name: String,
-    /// `name=value`, in the order in which they were typed.
+    /// Pairs `name=value`, in the order typed.
     pub settings: Vec<(String, String)>,
 }
 
-/// Takes a line apart. Bars separate phrases, spaces separate settings; both lose that meaning in quotes, single or
-/// double. There is no escape: a text that needs one kind of quote is put into the other.
+/// Splits a line. Bars separate phrases, and spaces separate settings, except in single or double quotes. There is no
+/// escape character: a text that contains one kind of quote goes into the other.
 ///
 /// # Errors
-/// If a quote is not closed, a phrase is empty, or something behind the name is not of the form `name=value`.
+/// If a quote is not closed, a phrase is empty, or a word after the name is not of the form `name=value`.
 pub fn split(line: &str) -> Result<Vec<Phrase>, String> {
     let mut phrases = Vec::new();
     for words in words(line)? {
         let mut words = words.into_iter();
-        let name = words.next().ok_or("there is nothing between two bars, or nothing at all")?;
+        let name = words.next().ok_or("the line is empty, or there is nothing between two bars")?;
         if name.contains('=') {
-            return Err(format!("`{name}` stands where a name is expected: settings follow the name"));
+            return Err(format!("expected a name, found `{name}`: settings follow the name"));
         }
         let settings = words.map(|word| match word.split_once('=') {
             Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
@@ -54,7 +54,7 @@ fn words(line: &str) -> Result<Vec<Vec<String>>, String> {
         }
     }
     if let Some(open) = quote {
-        return Err(format!("a quote ({open}) is opened and not closed"));
+        return Err(format!("a quote ({open}) is not closed"));
     }
     phrases.last_mut().into_iter().for_each(|phrase| phrase.extend(word.take()));
     Ok(phrases)
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_spaces_and_quotes() {
+    fn lines_are_split_at_bars_and_spaces_but_not_in_quotes() {
         assert_eq!(
             split(" select from=0  to=300|slip every=32768\tincrease=256 ").unwrap(),
             [
@@ -86,16 +86,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pipeline_is_refused() {
-        for (line, said) in [
-            ("", "nothing"),
+    fn malformed_lines_are_refused() {
+        for (line, expected) in [
+            ("", "empty"),
             ("select | | slip", "nothing between two bars"),
             ("select from = 0", "name=value"),
-            ("from=0", "where a name is expected"),
+            ("from=0", "expected a name"),
             ("cmd command='x", "not closed"),
         ] {
             let error = split(line).unwrap_err();
-            assert!(error.contains(said), "{line}: {error}");
+            assert!(error.contains(expected), "{line}: {error}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Devices get numbers.
+//! Numbers the devices of a trace.
 
 use std::collections::HashMap;
 
 use crate::model::metadata::{Device, Metadata};
 use crate::model::request::DeviceId;
 
-/// The devices of a trace, numbered as they appear.
+/// The devices of a trace, numbered in the order in which they appear.
 #[derive(Default)]
 pub struct Devices {
     numbers: HashMap<Box<[u8]>, DeviceId>,
@@ -13,12 +13,12 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// Whether that is the name of the device before.
+    /// Whether this is the device of the previous call.
     pub fn is_last(&self, name: &[u8]) -> bool {
         self.last.as_ref().is_some_and(|(last, _)| **last == *name)
     }
 
-    /// The number of the device of that name; `None` if there are too many.
+    /// The number of the device of that name; `None` for the 65537th device.
     pub fn number(&mut self, name: &[u8], about: &mut Metadata) -> Option<DeviceId> {
         if let Some((last, number)) = &self.last
             && **last == *name
@@ -30,7 +30,7 @@ impl Devices {
             None => {
                 let number = DeviceId(u16::try_from(self.numbers.len()).ok()?);
                 if number == DeviceId(0) {
-                    // The nameless device stands for none that was seen.
+                    // Metadata starts with one unnamed device, which is none of the trace.
                     about.devices.clear();
                 }
                 let text = String::from_utf8_lossy(name).into_owned();

@@ -1,4 +1,4 @@
-//! Requests come out in the order of time, and times count from the trace's zero.
+//! Puts requests in time order and makes their times relative to the trace's zero.
 
 use crate::error::Result;
 use crate::io::stream::Reader;
@@ -9,41 +9,42 @@ use crate::order::external_sort::Head;
 use crate::order::reorder::Reorder;
 use crate::text::human;
 
-/// How many requests may be held back to put them in the order of time. Traces that are written in the order of
-/// completion are out of order by no more than were in flight; this is far beyond that, and some 30 MB.
+/// The number of requests that are sorted at a time, some 30 MB. A trace in the order of completion is out of order by at
+/// most the number of requests in flight, which is far less.
 const WINDOW: usize = 1 << 18;
 
-/// The same for traces of events, which come in their order but for a few of another processor: what fits into the
-/// processor's cache is several times as fast.
+/// The same for traces of events, which are nearly in time order: only a few events of other CPUs are late. A window that
+/// fits into the CPU cache is several times as fast.
 const EVENTS_WINDOW: usize = 1 << 13;
 
-/// Hands out the requests of a trace, roughly in the order of time.
+/// Yields the requests of a trace, roughly in time order.
 pub trait Source: Send {
-    /// The next request, its time in whatever the trace counts from. Bad lines, lost events, devices and the like go
-    /// into the metadata.
+    /// The next request; its time is relative to the trace's own zero. Bad lines, lost events and devices are recorded in
+    /// the metadata.
     fn next(&mut self, about: &mut Metadata) -> Result<Option<Request>>;
 
-    /// How far it is through its file, from 0 to 1, where that can be said.
+    /// The share of the file that has been read, from 0 to 1, if known.
     fn progress(&self) -> Option<f64>;
 }
 
-/// What a trace's times count from.
+/// The zero of a trace's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Zero {
-    /// The beginning of the trace.
+    /// The start of the trace.
     TraceStart,
-    /// Some moment that means nothing, as a clock that began at boot: the first request becomes the zero.
+    /// An arbitrary moment, such as boot: the first request becomes time zero.
     Arbitrary,
-    /// 1970 UTC: the first request becomes the zero, and its time is kept as the trace's epoch.
+    /// 1970 UTC: the first request becomes time zero, and its time becomes the trace's epoch.
     Unix,
 }
 
-/// Puts the requests of a source in the order of time, within a bounded window, and counts them.
+/// Puts the requests of a source in time order, within a bounded window, and counts them.
 pub struct InOrder<S> {
     source: S,
     metadata: Metadata,
     window: usize,
     waiting: Reorder<Head>,
+    /// Requests read from the source.
     arrived: u64,
     source_ended: bool,
     zero: Nanos,
@@ -52,21 +53,22 @@ pub struct InOrder<S> {
     late: u64,
 }
 
-/// What the metadata's epoch is the time of.
+/// The zero whose wall-clock time is the metadata's epoch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Epoch {
-    /// The source's own zero, which it may tell late, and which is not the load's.
+    /// The source's zero; the source may find its wall-clock time late.
     OfSource,
+    /// The load's zero.
     OfLoad,
 }
 
 impl<S: Source> InOrder<S> {
-    /// Reads the first window, so that devices, zero and order are known from the first request on.
+    /// Reads the first window, so that the first request has its final time and its device is known.
     pub fn new(source: S, metadata: Metadata, zero: Zero) -> Result<Self> {
         Self::with_window(source, metadata, zero, WINDOW)
     }
 
-    /// The same for requests that were made of events.
+    /// The same for requests that are made from events.
     pub fn of_events(source: S, metadata: Metadata, zero: Zero) -> Result<Self> {
         Self::with_window(source, metadata, zero, EVENTS_WINDOW)
     }
@@ -99,7 +101,7 @@ impl<S: Source> InOrder<S> {
         Ok(reader)
     }
 
-    /// From the source's zero to the load's, once it is known.
+    /// Makes the epoch that of the load's zero, once the source has set it.
     fn move_epoch(&mut self) {
         if self.epoch == Epoch::OfSource
             && let Some(epoch) = &mut self.metadata.epoch_unix_ns
@@ -131,8 +133,7 @@ impl<S: Source> Reader<Request> for InOrder<S> {
             if self.late > 0 {
                 let window = self.window;
                 self.metadata.notice(format!(
-                    "{} requests were more than {} places out of the order of time; they were moved behind their \
-                     predecessors",
+                    "{} requests were more than {} places out of time order and got the time of their predecessor",
                     human::count(std::mem::take(&mut self.late)),
                     human::count(window as u64)
                 ));
@@ -170,9 +171,10 @@ mod tests {
     use crate::model::request::Op;
     use crate::model::units::{Sector, Sectors};
 
-    struct Given(Vec<i64>);
+    /// Yields requests of these times, from the last to the first.
+    struct Times(Vec<i64>);
 
-    impl Source for Given {
+    impl Source for Times {
         fn next(&mut self, _: &mut Metadata) -> Result<Option<Request>> {
             Ok(self.0.pop().map(|at| Request::new(Nanos(at), Op::Read, Sector(0), Sectors(1))))
         }
@@ -185,7 +187,7 @@ mod tests {
     fn ordered(times: &[i64], zero: Zero, window: usize) -> (Vec<i64>, Metadata) {
         let metadata = Metadata::new(Kind::Load, "given");
         let mut reader =
-            InOrder::with_window(Given(times.iter().rev().copied().collect()), metadata, zero, window).unwrap();
+            InOrder::with_window(Times(times.iter().rev().copied().collect()), metadata, zero, window).unwrap();
         let mut got = Vec::new();
         while let Some(request) = reader.next().unwrap() {
             got.push(request.at.0);
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_ordered_within_the_window() {
+    fn times_are_sorted_within_the_window() {
         assert_eq!(ordered(&[5, 3, 4, 9, 7], Zero::TraceStart, 3).0, [3, 4, 5, 7, 9]);
         let (times, metadata) = ordered(&[5, 6, 7, 8, 1], Zero::TraceStart, 2);
         assert_eq!(times, [5, 6, 7, 7, 8]);
@@ -202,10 +204,10 @@ mod tests {
         assert_eq!(metadata.notices.len(), 1);
     }
 
-    /// Tells when its zero was with its last request.
-    struct Late(Given);
+    /// Sets the epoch with its last request.
+    struct LateEpoch(Times);
 
-    impl Source for Late {
+    impl Source for LateEpoch {
         fn next(&mut self, about: &mut Metadata) -> Result<Option<Request>> {
             if self.0.0.len() == 1 {
                 about.epoch_unix_ns = Some(1000);
@@ -219,18 +221,18 @@ mod tests {
     }
 
     #[test]
-    fn an_epoch_that_is_told_late_is_that_of_the_first_request_too() {
+    fn an_epoch_found_late_is_moved_to_the_first_request() {
         for window in [1, 9] {
-            let given = Late(Given(vec![70, 50, 30]));
+            let source = LateEpoch(Times(vec![70, 50, 30]));
             let metadata = Metadata::new(Kind::Load, "given");
-            let mut reader = InOrder::with_window(given, metadata, Zero::Arbitrary, window).unwrap();
+            let mut reader = InOrder::with_window(source, metadata, Zero::Arbitrary, window).unwrap();
             while reader.next().unwrap().is_some() {}
             assert_eq!(reader.metadata().epoch_unix_ns, Some(1030), "{window}");
         }
     }
 
     #[test]
-    fn zeros() {
+    fn the_first_request_becomes_zero_and_unix_time_the_epoch() {
         assert_eq!(ordered(&[50, 30], Zero::Arbitrary, 9).0, [0, 20]);
         let (times, metadata) = ordered(&[50, 30], Zero::Unix, 9);
         assert_eq!((times, metadata.epoch_unix_ns), (vec![0, 20], Some(30)));

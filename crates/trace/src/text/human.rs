@@ -1,9 +1,9 @@
-//! Numbers as people read them: the one place of the Rust half that rounds. `python/iosonar/units.py` does the same in the
-//! other half.
+//! Numbers formatted for people. All rounding of the Rust half happens here; `python/iosonar/units.py` follows the same
+//! rules.
 //!
-//! Times have three significant digits and a unit. Counts stand in full, with commas. What is transferred is decimal (MB,
-//! MB/s); what is addressed, as requests, blocks, devices and memory, is binary (KiB, GiB). Shares are rounded down, so that
-//! none that is shown reaches a threshold that it misses.
+//! Times have three significant digits and a unit. Counts are printed in full, with commas. Transferred bytes use decimal
+//! units (MB, MB/s); sizes of requests, blocks, devices and memory use binary units (KiB, GiB). Shares are rounded down, so
+//! that a printed share never reaches a threshold that the exact one misses.
 
 const DECIMAL: [(f64, &str); 7] =
     [(1e18, "EB"), (1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
@@ -18,12 +18,12 @@ const BINARY: [(f64, &str); 7] = [
 ];
 const TIMES: [(f64, &str); 4] = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
 
-/// What was transferred, or is in a second: `1.5 MB`.
+/// Transferred bytes, in total or per second, in decimal units: `1.5 MB`.
 pub fn bytes(bytes: u64) -> String {
     scaled(bytes as f64, &DECIMAL)
 }
 
-/// What is addressed: the size of a request, a block, a device: `64 KiB`.
+/// The size of a request, a block or a device, in binary units: `64 KiB`.
 pub fn block(bytes: u64) -> String {
     scaled(bytes as f64, &BINARY)
 }
@@ -33,7 +33,7 @@ pub fn span(seconds: f64) -> String {
     if !seconds.is_finite() {
         return "–".to_owned();
     }
-    // What rounds up to a minute is one.
+    // From 59.95 s on, three digits would print 60 s: that is 1 min.
     if seconds.abs() < 59.95 {
         let unit = TIMES.iter().find(|(size, _)| seconds.abs() >= size * (1.0 - 0.5e-3));
         return match (unit, seconds) {
@@ -55,7 +55,7 @@ pub fn span(seconds: f64) -> String {
     format!("{}{}", if seconds < 0.0 { "-" } else { "" }, shown.join(" "))
 }
 
-/// How many: `80,794`.
+/// A count: `80,794`.
 pub fn count(count: u64) -> String {
     with_commas(&count.to_string())
 }
@@ -65,45 +65,45 @@ pub fn counted(number: u64, what: &str) -> String {
     format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
-/// How many in a second, or another average: in full from a hundred on, else with three digits.
+/// A rate per second, or another average: three significant digits, and all digits before the point.
 pub fn rate(per_second: f64) -> String {
-    // Too many zeros can't be counted at a glance.
+    // More leading zeros are hard to count.
     if per_second > 0.0 && per_second < 0.001 { "<0.001".to_owned() } else { number(per_second) }
 }
 
-/// How many times as large, or another number without a unit, with three digits.
+/// A ratio, or another number without a unit, with three significant digits.
 pub fn factor(factor: f64) -> String {
     number(factor)
 }
 
-/// A moment of a run or a trace, to the microsecond: whoever reads it looks for that place. `12.000345 s`.
+/// A point in time of a run or a trace, to the microsecond, so that the reader can find it there: `12.000345 s`.
 pub fn at_second(seconds: f64) -> String {
     let text = format!("{seconds:.6}");
-    let (whole, behind) = text.split_once('.').unwrap_or((&text, "0"));
-    format!("{}.{behind} s", with_commas(whole))
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, "0"));
+    format!("{}.{fraction} s", with_commas(whole))
 }
 
-/// The verb that goes with so many.
+/// `is` or `are`, after a count.
 pub fn are(count: u64) -> &'static str {
     if count == 1 { "is" } else { "are" }
 }
 
-/// A share of 1, rounded down to a tenth of a percent: `99.9 %`. Only all are `100 %`, and only none `0 %`.
+/// A share from 0 to 1, rounded down to a tenth of a percent: `99.9 %`. Only 1 is `100 %`, and only 0 is `0 %`.
 pub fn percent(share: f64) -> String {
     if !share.is_finite() {
         return "–".to_owned();
     }
-    // A product such as 0.57 × 1000 may lie a little below the whole number that it is.
-    shown_tenths((share * 1000.0 + 1e-9).floor() as i64, share <= 0.0, share >= 1.0)
+    // In floating point, 0.57 × 1000 is slightly below 570.
+    format_tenths((share * 1000.0 + 1e-9).floor() as i64, share <= 0.0, share >= 1.0)
 }
 
-/// So many of so many, likewise, and exactly.
+/// `part` of `whole`, rounded like [`percent`], in exact integer arithmetic.
 pub fn percent_of(part: u64, whole: u64) -> String {
     let tenths = u128::from(part) * 1000 / u128::from(whole.max(1));
-    shown_tenths(i64::try_from(tenths).unwrap_or(i64::MAX), part == 0, part >= whole)
+    format_tenths(i64::try_from(tenths).unwrap_or(i64::MAX), part == 0, part >= whole)
 }
 
-fn shown_tenths(tenths: i64, is_none: bool, is_all: bool) -> String {
+fn format_tenths(tenths: i64, is_none: bool, is_all: bool) -> String {
     match (is_none, is_all, tenths) {
         (true, ..) => "0 %".to_owned(),
         (_, true, ..=1000) => "100 %".to_owned(),
@@ -113,16 +113,16 @@ fn shown_tenths(tenths: i64, is_none: bool, is_all: bool) -> String {
     }
 }
 
-/// Three significant digits, without an exponent; whole digits stay, zeros behind the point go.
+/// Three significant digits, without an exponent. All digits before the point are kept; trailing zeros after it are not.
 fn number(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".to_owned() } else { "–".to_owned() };
     }
     let digits = (2 - value.abs().log10().floor() as i32).clamp(0, 30) as usize;
     let text = format!("{value:.digits$}");
-    let Some((whole, behind)) = text.split_once('.') else { return with_commas(&text) };
-    let behind = behind.trim_end_matches('0');
-    if behind.is_empty() { with_commas(whole) } else { format!("{}.{behind}", with_commas(whole)) }
+    let Some((whole, fraction)) = text.split_once('.') else { return with_commas(&text) };
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.is_empty() { with_commas(whole) } else { format!("{}.{fraction}", with_commas(whole)) }
 }
 
 fn with_commas(digits: &str) -> String {
@@ -138,7 +138,7 @@ fn with_commas(digits: &str) -> String {
 }
 
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
-    // Half a digit below, so that 999.9 kB with three digits reads 1 MB.
+    // Half of the last digit below the unit, so that 999.9 kB is printed as 1 MB.
     let unit = units.iter().find(|(size, _)| value.abs() >= size * (1.0 - 0.5e-3));
     let (size, unit) = unit.copied().unwrap_or((1.0, "B"));
     format!("{} {unit}", number(value / size))
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
+    fn numbers_are_rounded_and_have_units() {
         assert_eq!(
             [0, 999, 1500, 818_038, 999_900, 67_108_864].map(bytes),
             ["0 B", "999 B", "1.5 kB", "818 kB", "1 MB", "67.1 MB"]
@@ -179,7 +179,7 @@ mod tests {
 
     /// `python/tests/test_units.py` and `test_page.py` read the same cases.
     #[test]
-    fn both_halves_write_the_same() {
+    fn both_halves_format_numbers_alike() {
         let cases: serde_json::Value = serde_json::from_str(include_str!("../../tests/numbers.json")).unwrap();
         let check = |name: &str, written: &dyn Fn(&serde_json::Value) -> String| {
             let list = cases[name].as_array().unwrap();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_never_reaches_what_it_misses() {
+    fn a_share_is_never_rounded_up_to_a_threshold() {
         assert_eq!(
             [0.0, 1e-9, 0.000_999, 0.001, 0.29, 0.57, 0.8768, 0.949_99, 0.95, 0.9999, 0.999_999_999, 1.0].map(percent),
             [

@@ -1,15 +1,15 @@
-//! Lines of a text of any size, without an allocation for each and with a bound on what one line may take.
+//! Splits a text of any size into lines, without an allocation per line and with a limit on the length of a line.
 
 use std::io::{self, Read};
 
 use memchr::memchr;
 
-/// Longer lines are cut to this: no format has any that long, and garbage must not fill the memory.
+/// Longer lines are truncated to this: no format has lines that long, and garbage must not fill the memory.
 pub const MAX_LINE_BYTES: usize = 64 * 1024;
 
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Cuts a source of bytes into lines.
+/// Splits a source of bytes into lines.
 pub struct Lines<R> {
     source: R,
     buffer: Box<[u8]>,
@@ -26,11 +26,11 @@ pub struct Line<'a> {
     pub text: &'a [u8],
     /// Its number, from 1.
     pub number: u64,
-    /// Whether a line end followed it. The last line of a file that was cut has none.
+    /// Whether a newline followed it. The last line of a truncated file has none.
     pub end: LineEnd,
 }
 
-/// What followed a line.
+/// What ended a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineEnd {
     /// `\n`, or `\r\n`.
@@ -40,7 +40,7 @@ pub enum LineEnd {
 }
 
 impl<R: Read> Lines<R> {
-    /// Of that source.
+    /// Reads lines from `source`.
     pub fn new(source: R) -> Self {
         Self { source, buffer: vec![0; BUFFER_BYTES].into_boxed_slice(), start: 0, end: 0, at_end: false, number: 0 }
     }
@@ -73,8 +73,8 @@ impl<R: Read> Lines<R> {
                 let from = self.start;
                 let kept: Vec<u8> = self.buffer[from..from + MAX_LINE_BYTES].to_vec();
                 let end = self.skip_line()?;
-                // What follows the overlong line stays where it is; there is room for the line in front of it or,
-                // failing that, none is needed: garbage is shown by its beginning only.
+                // The bytes after the overlong line stay where they are. The line goes in front of them, truncated
+                // further if there is less room: a message shows only its beginning.
                 let room = self.start.min(kept.len());
                 self.buffer[..room].copy_from_slice(&kept[..room]);
                 return Ok(Some(self.line(0, room, end)));
@@ -83,7 +83,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Passes over the rest of an overlong line.
+    /// Skips the rest of an overlong line.
     fn skip_line(&mut self) -> io::Result<LineEnd> {
         loop {
             if let Some(length) = memchr(b'\n', &self.buffer[self.start..self.end]) {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_may_lack_its_end() {
+    fn the_last_line_may_lack_its_newline() {
         use LineEnd::{EndOfFile, Newline};
         assert_eq!(
             all(b"a\r\n\nb"),
@@ -163,7 +163,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cuts_as_the_standard_library_does(content in "[a-c\n]{0,200}", copies in 1_usize..4000) {
+        fn lines_are_those_of_the_standard_library(content in "[a-c\n]{0,200}", copies in 1_usize..4000) {
             let content = content.repeat(copies % 50 + 1);
             let expected: Vec<_> = content.lines().map(|l| l.as_bytes().to_vec()).collect();
             prop_assert_eq!(all(content.as_bytes()).into_iter().map(|l| l.0).collect::<Vec<_>>(), expected);

@@ -1,16 +1,16 @@
-//! Numbers in texts, as bytes.
+//! Parses numbers from bytes of text.
 
-/// Why a text is no number.
+/// Why a text cannot be parsed as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
-    /// Something else than digits.
+pub enum NumberError {
+    /// It has other characters than digits.
     NotANumber,
-    /// More than fits.
+    /// It does not fit into 64 bits.
     TooLarge,
 }
 
-impl Wrong {
-    /// The one reason or the other.
+impl NumberError {
+    /// The message for this error.
     pub fn reason(self, not_a_number: &'static str, too_large: &'static str) -> &'static str {
         match self {
             Self::NotANumber => not_a_number,
@@ -19,18 +19,18 @@ impl Wrong {
     }
 }
 
-/// A whole number.
-pub fn whole(text: &[u8]) -> Result<u64, Wrong> {
+/// A whole number, in decimal digits.
+pub fn whole(text: &[u8]) -> Result<u64, NumberError> {
     if text.is_empty() {
-        return Err(Wrong::NotANumber);
+        return Err(NumberError::NotANumber);
     }
     let mut value = 0_u64;
-    // So many digits fit, whatever they are.
+    // Any 19 digits fit into 64 bits.
     if text.len() <= 19 {
         for &b in text {
             let digit = b.wrapping_sub(b'0');
             if digit > 9 {
-                return Err(Wrong::NotANumber);
+                return Err(NumberError::NotANumber);
             }
             value = value * 10 + u64::from(digit);
         }
@@ -39,32 +39,32 @@ pub fn whole(text: &[u8]) -> Result<u64, Wrong> {
     for &b in text {
         let digit = b.wrapping_sub(b'0');
         if digit > 9 {
-            return Err(Wrong::NotANumber);
+            return Err(NumberError::NotANumber);
         }
-        value = value.checked_mul(10).and_then(|v| v.checked_add(digit.into())).ok_or(Wrong::TooLarge)?;
+        value = value.checked_mul(10).and_then(|v| v.checked_add(digit.into())).ok_or(NumberError::TooLarge)?;
     }
     Ok(value)
 }
 
 /// A whole number, hexadecimal if it begins with `0x`.
-pub fn whole_or_hex(text: &[u8]) -> Result<u64, Wrong> {
+pub fn whole_or_hex(text: &[u8]) -> Result<u64, NumberError> {
     let Some(digits) = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")) else { return whole(text) };
-    let digits = std::str::from_utf8(digits).map_err(|_| Wrong::NotANumber)?;
+    let digits = std::str::from_utf8(digits).map_err(|_| NumberError::NotANumber)?;
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(Wrong::NotANumber);
+        return Err(NumberError::NotANumber);
     }
-    u64::from_str_radix(digits, 16).map_err(|_| Wrong::TooLarge)
+    u64::from_str_radix(digits, 16).map_err(|_| NumberError::TooLarge)
 }
 
-/// A number with any number of fraction digits, in units of 10^-`places`, rounded: seconds in nanoseconds for 9.
-pub fn decimal(text: &[u8], places: u32) -> Result<i64, Wrong> {
+/// A decimal number in units of 10^-`places`, rounded: `places` = 9 converts seconds to nanoseconds.
+pub fn decimal(text: &[u8], places: u32) -> Result<i64, NumberError> {
     let point = text.iter().position(|&b| b == b'.').unwrap_or(text.len());
     let (before, after) = (&text[..point], text.get(point + 1..).unwrap_or_default());
     if before.is_empty() && after.is_empty() {
-        return Err(Wrong::NotANumber);
+        return Err(NumberError::NotANumber);
     }
     if !before.is_empty() && before.len() <= 9 && after.len() <= places as usize && places <= 9 {
-        // What nearly all times are: nothing to round, and it fits.
+        // Fast path: nothing to round, and the result fits. This covers nearly all times.
         let fraction = if after.is_empty() { 0 } else { whole(after)? * 10_u64.pow(places - after.len() as u32) };
         return Ok((whole(before)? * 10_u64.pow(places) + fraction) as i64);
     }
@@ -75,7 +75,7 @@ pub fn decimal(text: &[u8], places: u32) -> Result<i64, Wrong> {
     for &b in after {
         let digit = b.wrapping_sub(b'0');
         if digit > 9 {
-            return Err(Wrong::NotANumber);
+            return Err(NumberError::NotANumber);
         }
         if unit > 1 {
             unit /= 10;
@@ -89,7 +89,7 @@ pub fn decimal(text: &[u8], places: u32) -> Result<i64, Wrong> {
         .checked_mul(one)
         .and_then(|value| value.checked_add(fraction))
         .and_then(|value| i64::try_from(value).ok())
-        .ok_or(Wrong::TooLarge)
+        .ok_or(NumberError::TooLarge)
 }
 
 #[cfg(test)]
@@ -100,12 +100,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn decimals_of_any_length_agree_with_arithmetic(before in 0_u64..1_000_000_000, after in "[0-9]{0,12}", places in 0_u32..=9) {
+        fn decimals_of_any_length_are_rounded_correctly(before in 0_u64..1_000_000_000, after in "[0-9]{0,12}", places in 0_u32..=9) {
             let exact = u128::from(before) * 10_u128.pow(12) + format!("{after:0<12}").parse::<u128>().unwrap();
             let unit = 10_u128.pow(12 - places);
             let rounded = (exact + unit / 2) / unit;
             prop_assert_eq!(decimal(format!("{before}.{after}").as_bytes(), places).map(|v| v as u128), Ok(rounded));
-            // However many zeros stand in front.
+            // Leading zeros change nothing.
             prop_assert_eq!(decimal(format!("0000000000{before}.{after}").as_bytes(), places).map(|v| v as u128), Ok(rounded));
         }
     }
@@ -117,19 +117,19 @@ mod tests {
         assert_eq!(decimal(b"1.5", 3), Ok(1_500));
         assert_eq!(decimal(b"0.0015", 3), Ok(2));
         assert_eq!(decimal(b"0.00149", 3), Ok(1));
-        assert_eq!(decimal(b".", 3), Err(Wrong::NotANumber));
-        assert_eq!(decimal(b"1,5", 3), Err(Wrong::NotANumber));
-        assert_eq!(decimal(b"99999999999", 9), Err(Wrong::TooLarge));
+        assert_eq!(decimal(b".", 3), Err(NumberError::NotANumber));
+        assert_eq!(decimal(b"1,5", 3), Err(NumberError::NotANumber));
+        assert_eq!(decimal(b"99999999999", 9), Err(NumberError::TooLarge));
     }
 
     #[test]
     fn whole_numbers() {
         assert_eq!(whole(b"18446744073709551615"), Ok(u64::MAX));
-        assert_eq!(whole(b"18446744073709551616"), Err(Wrong::TooLarge));
-        assert_eq!(whole(b"-1"), Err(Wrong::NotANumber));
+        assert_eq!(whole(b"18446744073709551616"), Err(NumberError::TooLarge));
+        assert_eq!(whole(b"-1"), Err(NumberError::NotANumber));
         assert_eq!(whole_or_hex(b"0x1F"), Ok(31));
         assert_eq!(whole_or_hex(b"31"), Ok(31));
-        assert_eq!(whole_or_hex(b"0x"), Err(Wrong::NotANumber));
-        assert_eq!(whole_or_hex(b"0x+1"), Err(Wrong::NotANumber));
+        assert_eq!(whole_or_hex(b"0x"), Err(NumberError::NotANumber));
+        assert_eq!(whole_or_hex(b"0x+1"), Err(NumberError::NotANumber));
     }
 }

@@ -17,7 +17,7 @@ pub static TRANSFORM: Transform = Transform {
         name: "adjacent",
         about: "Puts loads, and the devices of each, side by side on one device, each in its own region",
         details: "Keeps the times. A region ends after the last used block of 8 sectors.",
-        params: &[ParamSpec { unset: ParamDefault::Means("none: joins only the load's own devices"), ..WITH }],
+        params: &[ParamSpec { default: ParamDefault::Described("none: joins only the load's own devices"), ..WITH }],
         example: "adjacent with=b.load.gz,c.load.parquet",
     },
     needs: Needs::Whole,

@@ -32,13 +32,13 @@ pub static TRANSFORM: Transform = Transform {
             ParamSpec {
                 name: "region",
                 takes: ParamType::Sectors,
-                unset: ParamDefault::Default("64M"),
+                default: ParamDefault::Value("64M"),
                 help: "size of a region",
             },
             ParamSpec {
                 name: "key",
                 takes: ParamType::Secret,
-                unset: ParamDefault::Means("random"),
+                default: ParamDefault::Described("random"),
                 help: "a secret; the same key and region permute several loads alike, if their devices have the same order \
                        and the same size (if it is unknown: the same number of regions)",
             },

@@ -32,7 +32,7 @@ pub static TRANSFORM: Transform = Transform {
         params: &[ParamSpec {
             name: "command",
             takes: ParamType::Text,
-            unset: ParamDefault::Default("cat"),
+            default: ParamDefault::Value("cat"),
             help: "command line for sh -c",
         }],
         example: "cmd command=\"grep -v ' W '\"",

@@ -27,13 +27,13 @@ pub static TRANSFORM: Transform = Transform {
             ParamSpec {
                 name: "align",
                 takes: ParamType::Sectors,
-                unset: ParamDefault::Default("8"),
+                default: ParamDefault::Value("8"),
                 help: "block size: regions consist of whole blocks and stay aligned to them",
             },
             ParamSpec {
                 name: "gap",
                 takes: ParamType::Sectors,
-                unset: ParamDefault::Default("0"),
+                default: ParamDefault::Value("0"),
                 help: "gaps up to this length stay",
             },
         ],

@@ -27,19 +27,19 @@ pub static TRANSFORM: Transform = Transform {
             ParamSpec {
                 name: "snippet",
                 takes: ParamType::Time,
-                unset: ParamDefault::Default("300"),
+                default: ParamDefault::Value("300"),
                 help: "duration of a snippet",
             },
             ParamSpec {
                 name: "outputs",
                 takes: ParamType::Count,
-                unset: ParamDefault::Default("1"),
+                default: ParamDefault::Value("1"),
                 help: "number of outputs",
             },
             ParamSpec {
                 name: "output",
                 takes: ParamType::Count,
-                unset: ParamDefault::Default("1"),
+                default: ParamDefault::Value("1"),
                 help: "which of them this is, from 1",
             },
         ],

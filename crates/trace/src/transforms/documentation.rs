@@ -58,11 +58,11 @@ pub fn documentation() -> String {
 }
 
 fn row(param: &ParamSpec) -> String {
-    use crate::params::ParamDefault::{Default, Means, Refused};
-    let default = match param.unset {
-        Default(value) => format!("`{value}`"),
-        Refused => "required".into(),
-        Means(what) => what.into(),
+    use crate::params::ParamDefault::{Described, Required, Value};
+    let default = match param.default {
+        Value(value) => format!("`{value}`"),
+        Required => "required".into(),
+        Described(what) => what.into(),
     };
     format!("| `{}` | {default} | {} |\n", cell(&param.usage()), cell(param.help))
 }

@@ -24,10 +24,10 @@ pub static TRANSFORM: Transform = Transform {
             ParamSpec {
                 name: "offset",
                 takes: ParamType::List,
-                unset: ParamDefault::Means("0 for each"),
+                default: ParamDefault::Described("0 for each"),
                 help: "shift in time: one for all of them, or one for each",
             },
-            ParamSpec { unset: ParamDefault::Default("add"), ..DEVICES },
+            ParamSpec { default: ParamDefault::Value("add"), ..DEVICES },
         ],
         example: "merge with=b.load.gz,c.load.parquet offset=0,30s",
     },
@@ -37,14 +37,18 @@ pub static TRANSFORM: Transform = Transform {
 };
 
 /// The setting that names other loads.
-pub const WITH: ParamSpec =
-    ParamSpec { name: "with", takes: ParamType::List, unset: ParamDefault::Refused, help: "files of the other loads" };
+pub const WITH: ParamSpec = ParamSpec {
+    name: "with",
+    takes: ParamType::List,
+    default: ParamDefault::Required,
+    help: "files of the other loads",
+};
 
 /// The setting for a [`Numbering`].
 pub const DEVICES: ParamSpec = ParamSpec {
     name: "devices",
     takes: ParamType::Word(&["add", "same"]),
-    unset: ParamDefault::Refused,
+    default: ParamDefault::Required,
     help: "add their devices, or equate devices of the same number",
 };
 

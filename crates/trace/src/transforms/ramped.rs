@@ -15,7 +15,7 @@ pub static TRANSFORM: Transform = Transform {
         params: &[ParamSpec {
             name: "slope",
             takes: ParamType::Positive,
-            unset: ParamDefault::Refused,
+            default: ParamDefault::Required,
             help: "growth of the rate, in requests per second each second",
         }],
         example: "ramped slope=10",

@@ -22,13 +22,13 @@ pub static TRANSFORM: Transform = Transform {
             ParamSpec {
                 name: "map",
                 takes: ParamType::List,
-                unset: ParamDefault::Refused,
+                default: ParamDefault::Required,
                 help: "OLD:NEW, or OLD alone to keep it",
             },
             ParamSpec {
                 name: "others",
                 takes: ParamType::Word(&["keep", "drop"]),
-                unset: ParamDefault::Default("keep"),
+                default: ParamDefault::Value("keep"),
                 help: "what happens to devices that are not listed",
             },
         ],

@@ -22,19 +22,19 @@ pub static TRANSFORM: Transform = Transform {
             ParamSpec {
                 name: "times",
                 takes: ParamType::Count,
-                unset: ParamDefault::Means("endless"),
+                default: ParamDefault::Described("endless"),
                 help: "number of iterations",
             },
             ParamSpec {
                 name: "offset",
                 takes: ParamType::Sectors,
-                unset: ParamDefault::Default("0"),
+                default: ParamDefault::Value("0"),
                 help: "shift of each iteration against the previous one",
             },
             ParamSpec {
                 name: "period",
                 takes: ParamType::Time,
-                unset: ParamDefault::Means(
+                default: ParamDefault::Described(
                     "first request to last, plus the mean distance between requests; 1 s if all have the same time",
                 ),
                 help: "time from one iteration to the next",

@@ -16,19 +16,19 @@ pub static TRANSFORM: Transform = Transform {
             ParamSpec {
                 name: "factor",
                 takes: ParamType::Positive,
-                unset: ParamDefault::Default("2.0"),
+                default: ParamDefault::Value("2.0"),
                 help: "factor for all lengths",
             },
             ParamSpec {
                 name: "min",
                 takes: ParamType::Sectors,
-                unset: ParamDefault::Default("0"),
+                default: ParamDefault::Value("0"),
                 help: "shortest length of a request that has one",
             },
             ParamSpec {
                 name: "max",
                 takes: ParamType::Sectors,
-                unset: ParamDefault::Default("65536"),
+                default: ParamDefault::Value("65536"),
                 help: "longest length",
             },
         ],

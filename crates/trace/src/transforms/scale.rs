@@ -16,7 +16,7 @@ pub static TRANSFORM: Transform = Transform {
         params: &[ParamSpec {
             name: "time",
             takes: ParamType::Positive,
-            unset: ParamDefault::Refused,
+            default: ParamDefault::Required,
             help: "factor for all times: 0.5 is twice as fast",
         }],
         example: "scale time=0.5",

@@ -15,19 +15,19 @@ pub static TRANSFORM: Transform = Transform {
             ParamSpec {
                 name: "from",
                 takes: ParamType::Time,
-                unset: ParamDefault::Default("0"),
+                default: ParamDefault::Value("0"),
                 help: "start of the window",
             },
             ParamSpec {
                 name: "to",
                 takes: ParamType::Time,
-                unset: ParamDefault::Default("300"),
+                default: ParamDefault::Value("300"),
                 help: "end of the window",
             },
             ParamSpec {
                 name: "base",
                 takes: ParamType::Word(&["keep", "zero"]),
-                unset: ParamDefault::Default("keep"),
+                default: ParamDefault::Value("keep"),
                 help: "keep the times, or count them from the start of the window",
             },
         ],

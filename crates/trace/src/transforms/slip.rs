@@ -14,13 +14,13 @@ pub static TRANSFORM: Transform = Transform {
             ParamSpec {
                 name: "every",
                 takes: ParamType::Count,
-                unset: ParamDefault::Default("32768"),
+                default: ParamDefault::Value("32768"),
                 help: "requests per step",
             },
             ParamSpec {
                 name: "increase",
                 takes: ParamType::Sectors,
-                unset: ParamDefault::Default("256"),
+                default: ParamDefault::Value("256"),
                 help: "size of a step",
             },
         ],

@@ -18,19 +18,19 @@ pub static TRANSFORM: Transform = Transform {
             ParamSpec {
                 name: "factor",
                 takes: ParamType::Positive,
-                unset: ParamDefault::Default("2.0"),
+                default: ParamDefault::Value("2.0"),
                 help: "how much larger",
             },
             ParamSpec {
                 name: "align",
                 takes: ParamType::Sectors,
-                unset: ParamDefault::Default("8"),
+                default: ParamDefault::Value("8"),
                 help: "block size: multiples of it stay multiples of it",
             },
             ParamSpec {
                 name: "offset",
                 takes: ParamType::Sectors,
-                unset: ParamDefault::Default("0"),
+                default: ParamDefault::Value("0"),
                 help: "added to every position",
             },
         ],

@@ -18,13 +18,13 @@ pub static TRANSFORM: Transform = Transform {
             ParamSpec {
                 name: "from",
                 takes: ParamType::Text,
-                unset: ParamDefault::Default("R"),
+                default: ParamDefault::Value("R"),
                 help: "operation to replace",
             },
             ParamSpec {
                 name: "to",
                 takes: ParamType::Text,
-                unset: ParamDefault::Default("W"),
+                default: ParamDefault::Value("W"),
                 help: "its replacement",
             },
         ],

@@ -16,7 +16,7 @@ pub static KIND: Kind = Kind {
         params: &[ParamSpec {
             name: "rate",
             takes: ParamType::Rate,
-            unset: ParamDefault::Default("100"),
+            default: ParamDefault::Value("100"),
             help: "mean requests per second",
         }],
         example: "poisson rate=500",

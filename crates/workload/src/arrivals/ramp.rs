@@ -15,13 +15,13 @@ pub static KIND: Kind = Kind {
             ParamSpec {
                 name: "start",
                 takes: ParamType::Rate,
-                unset: ParamDefault::Default("1"),
+                default: ParamDefault::Value("1"),
                 help: "requests per second at the start",
             },
             ParamSpec {
                 name: "growth",
                 takes: ParamType::Rate,
-                unset: ParamDefault::Default("10"),
+                default: ParamDefault::Value("10"),
                 help: "growth of the rate, in requests per second each second",
             },
         ],

@@ -14,7 +14,7 @@ pub static KIND: Kind = Kind {
         params: &[ParamSpec {
             name: "rate",
             takes: ParamType::Rate,
-            unset: ParamDefault::Default("100"),
+            default: ParamDefault::Value("100"),
             help: "requests per second",
         }],
         example: "uniform rate=500",

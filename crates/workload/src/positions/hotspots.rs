@@ -16,19 +16,19 @@ pub static KIND: Kind = Kind {
             ParamSpec {
                 name: "spots",
                 takes: ParamType::Count,
-                unset: ParamDefault::Default("4"),
+                default: ParamDefault::Value("4"),
                 help: "number of hot spots",
             },
             ParamSpec {
                 name: "space",
                 takes: ParamType::Share,
-                unset: ParamDefault::Default("10%"),
+                default: ParamDefault::Value("10%"),
                 help: "share of the address space that is hot",
             },
             ParamSpec {
                 name: "share",
                 takes: ParamType::Share,
-                unset: ParamDefault::Default("90%"),
+                default: ParamDefault::Value("90%"),
                 help: "share of the requests that go to it",
             },
         ],

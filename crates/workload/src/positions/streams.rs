@@ -17,13 +17,13 @@ pub static KIND: Kind = Kind {
             ParamSpec {
                 name: "count",
                 takes: ParamType::Count,
-                unset: ParamDefault::Default("8"),
+                default: ParamDefault::Value("8"),
                 help: "number of streams",
             },
             ParamSpec {
                 name: "run",
                 takes: ParamType::Count,
-                unset: ParamDefault::Default("1"),
+                default: ParamDefault::Value("1"),
                 help: "requests of a stream before the next is chosen at random",
             },
         ],

@@ -18,13 +18,13 @@ pub static KIND: Kind = Kind {
             ParamSpec {
                 name: "exponent",
                 takes: ParamType::Positive,
-                unset: ParamDefault::Default("1.1"),
+                default: ParamDefault::Value("1.1"),
                 help: "skew; 0.5 is low, 1.5 high",
             },
             ParamSpec {
                 name: "ranks",
                 takes: ParamType::Word(&["scattered", "sorted"]),
-                unset: ParamDefault::Default("scattered"),
+                default: ParamDefault::Value("scattered"),
                 help: "placement of frequent positions: scattered, or the most frequent first",
             },
         ],

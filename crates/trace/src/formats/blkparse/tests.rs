@@ -1,4 +1,4 @@
-//! Text in, requests out, and back.
+//! Reading and writing of the text.
 
 use crate::formats::support::check::{about, load, recognised_as, written};
 use crate::model::request::{Comm, Flags, Op, Request};
@@ -25,7 +25,7 @@ Skips: 3 forward (17 -   0.1%)
 ";
 
 #[test]
-fn events_and_summary() {
+fn events_become_requests_and_skips_of_the_summary_are_lost_events() {
     let (rows, about) = load("blkparse", TEXT);
     assert_eq!(recognised_as(TEXT), "blkparse");
     assert_eq!(rows.len(), 3, "{:?}", about.notices);
@@ -40,7 +40,7 @@ fn events_and_summary() {
 }
 
 #[test]
-fn thousands_of_skipped_events_are_counted() {
+fn skipped_events_are_parsed_with_any_thousands_separator() {
     let text = String::from_utf8_lossy(TEXT);
     for skips in [
         "1,234 forward (1,002,345 -   0.1%)",
@@ -53,10 +53,10 @@ fn thousands_of_skipped_events_are_counted() {
 }
 
 #[test]
-fn what_blkparse_says_of_its_input_is_no_bad_line() {
+fn messages_about_input_files_are_not_bad_lines() {
     let (events, summary) = TEXT.split_at(TEXT.windows(4).position(|w| w == b"CPU3").unwrap());
-    let said: &[u8] = b"Input file p.blktrace.0 added\n";
-    for text in [[said, events, summary].concat(), [events, said].concat(), [events, summary, said].concat()] {
+    let message: &[u8] = b"Input file p.blktrace.0 added\n";
+    for text in [[message, events, summary].concat(), [events, message].concat(), [events, summary, message].concat()] {
         let (rows, about) = load("blkparse", &text);
         assert_eq!((rows.len(), about.counts.bad_lines), (3, 0), "{:?}", about.notices);
         assert_eq!(recognised_as(&text), "blkparse");
@@ -64,7 +64,7 @@ fn what_blkparse_says_of_its_input_is_no_bad_line() {
 }
 
 #[test]
-fn what_stands_around_a_trace_in_a_terminal_is_no_bad_line() {
+fn the_command_and_a_ctrl_c_of_a_terminal_are_not_bad_lines() {
     let text = String::from_utf8_lossy(TEXT);
     let command = "# blktrace -d /dev/sda -o - | blkparse -i -";
     for summary in ["^CCPU3 (8,0):", "Events (8,0): 20 entries, 0 skips"] {
@@ -75,7 +75,7 @@ fn what_stands_around_a_trace_in_a_terminal_is_no_bad_line() {
 }
 
 #[test]
-fn another_output_behind_a_summary_is_read_and_time_goes_on() {
+fn another_output_after_a_summary_continues_in_time() {
     let other = b"\
   8,16   0        1     0.000000000   697  A   R 100 + 8 <- (8,17) 36
   8,16   0        2     0.000001000   697  Q   R 100 + 8 [a]
@@ -87,7 +87,7 @@ Skips: 1 forward (2 -   0.1%)
     let (alone, _) = load("blkparse", TEXT);
     let (rows, about) = load("blkparse", &[TEXT, other].concat());
     assert_eq!((rows.len(), &rows[..3]), (4, &alone[..]));
-    // Behind the last event of the first output.
+    // At the time of the last event of the first output.
     assert_eq!((rows[3].at, rows[3].latency), (Nanos(220_000), Some(Nanos(1000))));
     assert_eq!((about.counts.lost_events, about.counts.time_jumps, about.counts.bad_lines), (19, 1, 0));
     assert!(about.notices.iter().any(|n| n.contains("another output")), "{:?}", about.notices);
@@ -95,7 +95,7 @@ Skips: 1 forward (2 -   0.1%)
 }
 
 #[test]
-fn commands_to_the_driver_and_zones_are_counted_and_appends_are_writes() {
+fn driver_commands_and_zone_operations_are_counted_and_appends_are_writes() {
     let text = b"\
   8,0    0        1     0.000000000   697  I   N 36 (12 00 00 00 24 00) [smartctl]
   8,0    0        2     0.000000100   697  D   R 36 (12 00 00 00 24 00) [smartctl]
@@ -112,13 +112,13 @@ fn commands_to_the_driver_and_zones_are_counted_and_appends_are_writes() {
     assert_eq!(about.counts.bad_lines, 0, "{:?}", about.notices);
     let found: Vec<_> = rows.iter().map(|row| (row.op, row.sector.0)).collect();
     assert_eq!(found, [(Op::Read, 100), (Op::Write, 800)]);
-    for said in ["commands to the driver, which are no requests: 5", "zones, which move no data: 2"] {
+    for said in ["that are driver commands: 5", "zone operations without data (reset, open, …): 2"] {
         assert!(about.notices.iter().any(|notice| notice.ends_with(said)), "{:?}", about.notices);
     }
 }
 
 #[test]
-fn what_moves_nothing_keeps_its_place() {
+fn requests_of_length_zero_keep_their_position() {
     let nothing =
         Request { pid: Some(1), latency: Some(Nanos(10)), ..Request::new(Nanos(0), Op::Read, Sector(10), Sectors(0)) };
     let rows = [
@@ -132,14 +132,14 @@ fn what_moves_nothing_keeps_its_place() {
 }
 
 #[test]
-fn processes_that_nobody_knows_are_told_of() {
+fn requests_of_unknown_processes_are_reported() {
     let rows = [Request::new(Nanos(0), Op::Read, Sector(10), Sectors(8))];
     let (_, said) = written("blkparse", &rows, &about(&["8,0"]));
-    assert!(said.len() == 1 && said[0].contains("1 requests of an unknown one"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("1 requests of unknown processes"), "{said:?}");
 }
 
 #[test]
-fn the_name_of_a_process_stays_in_its_line() {
+fn control_characters_in_the_name_of_a_process_are_replaced() {
     let rows = [Request {
         pid: Some(7),
         comm: Comm::new("a\nb\x1b[2J"),
@@ -152,7 +152,7 @@ fn the_name_of_a_process_stays_in_its_line() {
 }
 
 #[test]
-fn written_and_read() {
+fn a_written_text_is_read_back_unchanged() {
     let request = Request {
         flags: Flags::SYNC,
         pid: Some(7),
@@ -175,7 +175,7 @@ fn written_and_read() {
 }
 
 #[test]
-fn nobody_asked_for_a_request_of_which_only_the_issue_is_known() {
+fn a_request_with_only_an_issue_time_has_no_queue_event() {
     let issued = Request {
         pid: Some(7),
         latency: Some(Nanos(1000)),
@@ -183,23 +183,23 @@ fn nobody_asked_for_a_request_of_which_only_the_issue_is_known() {
     };
     let rows = [issued, Request { at: Nanos(600), queued: Some(Nanos(50)), sector: Sector(99), ..issued }];
     let about = crate::Metadata { request_time: crate::RequestTime::Issued, ..about(&["8,0"]) };
-    for (format, words) in [("blkparse", 0), ("blktrace", 1)] {
+    for (format, warnings) in [("blkparse", 0), ("blktrace", 1)] {
         let (trace, said) = written(format, &rows, &about);
-        assert_eq!(said.iter().filter(|said| said.contains("have no event Q")).count(), words, "{said:?}");
+        assert_eq!(said.iter().filter(|said| said.contains("have no event Q")).count(), warnings, "{said:?}");
         let (back, read) = load(format, &trace);
-        // Taken from what is most frequent: each has its D. The zero of a binary trace is arbitrary.
+        // Requests are taken from D, the most frequent event. The zero of a binary trace is arbitrary.
         let zero = back[0].at.0 - 500;
         let back: Vec<_> = back.iter().map(|row| Request { at: Nanos(row.at.0 - zero), ..*row }).collect();
         assert_eq!((&back[..], read.request_time), (&rows[..], about.request_time), "{format}");
     }
     let early = Request { at: Nanos(20), queued: Some(Nanos(50)), ..issued };
     let (_, said) = written("blkparse", &[early], &about);
-    assert!(said.len() == 2 && said[0].contains("1 requests were asked for before the zero"), "{said:?}");
-    assert!(said[1].ends_with("read what was written as blkparse with `--action D`"), "{said:?}");
+    assert!(said.len() == 2 && said[0].contains("1 requests were queued before time zero"), "{said:?}");
+    assert!(said[1].ends_with("read the blkparse output with `--action D`"), "{said:?}");
 }
 
 #[test]
-fn what_was_refused_because_it_would_have_to_wait_is_asked_for_again() {
+fn a_request_refused_with_eagain_is_left_out() {
     let text = b"\
   8,0    0        1     0.000000000   697  Q   R 100 + 8 [io]
   8,0    0        2     0.000001000   697  C   R 100 + 8 [65525]
@@ -213,9 +213,9 @@ fn what_was_refused_because_it_would_have_to_wait_is_asked_for_again() {
     assert!(about.notices.iter().any(|said| said.ends_with("queued again: 1")), "{:?}", about.notices);
 }
 
-/// As of `blktrace -o - | blkparse -i -`: what is in one processor's buffer, and then what is in the next.
+/// As from `blktrace -o - | blkparse -i -`: the buffer of one CPU, then that of the next.
 #[test]
-fn one_processors_events_behind_anothers_are_put_in_order() {
+fn buffers_of_several_cpus_are_sorted() {
     let line = |cpu, at: u32, action| format!("8,0 {cpu} {at} 0.{at:09} 1 {action} R 100 + 8 [{cpu}]\n");
     let completed: String = (0..2000).map(|i| line(0, 10 * i + 7, "C")).collect();
     let issued: String = (0..2000).map(|i| line(1, 10 * i, "D")).collect();
@@ -225,7 +225,7 @@ fn one_processors_events_behind_anothers_are_put_in_order() {
 }
 
 #[test]
-fn the_rest_of_a_split_request_is_none() {
+fn the_rest_of_a_split_request_is_not_another_request() {
     let text = b"\
   8,0    0        1     0.000000000   697  Q   R 0 + 2048 [a]
   8,0    0        2     0.000001000   697  X   R 0 / 1024 [a]

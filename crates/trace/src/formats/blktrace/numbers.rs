@@ -1,17 +1,17 @@
-//! The numbers of `include/uapi/linux/blktrace_api.h`.
+//! Constants of `include/uapi/linux/blktrace_api.h`.
 
 use crate::model::request::Flags;
 
 /// The format's name.
 pub const NAME: &str = "blktrace";
 
-/// Records of a file that are put in order before one of them goes.
-pub const AHEAD: usize = 1024;
+/// The number of records of a file that are kept sorted.
+pub const READ_AHEAD: usize = 1024;
 
-/// What all records begin with; the lowest byte is the version.
+/// The first field of a record, without the version in its lowest byte.
 pub const MAGIC: u32 = 0x6561_7400;
 
-/// The categories of an action, in the bits above the event's number.
+/// The categories of an action, in the bits above the number of the event.
 pub mod category {
     pub const SHIFT: u32 = 16;
     pub const READ: u64 = 1;
@@ -27,14 +27,14 @@ pub mod category {
     pub const META: u64 = 1 << 12;
     pub const DISCARD: u64 = 1 << 13;
     pub const FUA: u64 = 1 << 15;
-    /// Data, unlike what else is done to zones; these categories are known to version 8 only.
+    /// A write, unlike the other zone operations. This category and the following ones exist only in version 8.
     pub const ZONE_APPEND: u64 = 1 << 16;
-    /// Reset, reset of all, finish, open, close.
+    /// Reset, reset all, finish, open, close.
     pub const ZONE_MANAGEMENT: u64 = 1 << 17 | 1 << 18 | 1 << 19 | 1 << 20 | 1 << 21;
     pub const WRITE_ZEROES: u64 = 1 << 22;
 }
 
-/// Which category says which flag.
+/// The flags of categories.
 pub const FLAGS: [(u64, Flags); 5] = [
     (category::SYNC, Flags::SYNC),
     (category::AHEAD, Flags::READAHEAD),
@@ -53,7 +53,7 @@ pub mod event {
     pub const SPLIT: u16 = 11;
     pub const INSERT: u16 = 12;
     pub const REMAP: u16 = 15;
-    /// Set beside the number if the record carries a control group.
+    /// This bit is set if the record contains a control group.
     pub const CGROUP: u16 = 1 << 8;
 }
 
@@ -65,5 +65,5 @@ pub mod notification {
     pub const MESSAGE: u16 = 2;
 }
 
-/// A device's major and minor number share 32 bits.
+/// The bits of the minor number in a device number of 32 bits.
 pub const MINOR_BITS: u32 = 20;

@@ -1,4 +1,4 @@
-//! One file of a trace: its records, each with what follows it, in order.
+//! One file of a trace: yields its records in time order.
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, Read};
@@ -12,63 +12,65 @@ use crate::model::request::Comm;
 use crate::order::reorder::Reorder;
 use crate::rows::note_damage;
 
-use super::numbers::{AHEAD, MAGIC, category, event, notification};
+use super::numbers::{MAGIC, READ_AHEAD, category, event, notification};
 use super::record::{ByteOrder, Layout, Record, layout};
 
-/// A file: its records in order, as far as they were read.
+/// A file of a trace, and the records read ahead.
 pub struct Part {
     input: BufReader<Input>,
     layout: Layout,
     ahead: Reorder<Ordered>,
     window: Window<u64>,
     records: u64,
-    numbers: Numbers,
+    sequences: Sequences,
     ended: bool,
 }
 
-/// The numbers of a file's records, in the order in which they stand there: times may be out of order where nothing is lost.
+/// The sequence numbers of a file's records, checked in the order of the file, which may differ from time order.
 #[derive(Default)]
-struct Numbers {
-    /// The last one of each device and CPU.
+struct Sequences {
+    /// The last number of each device and CPU, except those of `newest`.
     last: HashMap<(u32, u32), u32>,
-    /// That of the record before.
+    /// Device, CPU and number of the previous record.
     newest: Option<((u32, u32), u32)>,
 }
 
-impl Numbers {
-    /// How many records are missing in front of this one.
+impl Sequences {
+    /// The number of records missing before this one.
     fn lost_before(&mut self, record: &Record) -> u64 {
-        let of = (record.device, record.cpu);
+        let key = (record.device, record.cpu);
         let last = match self.newest {
-            Some((newest, number)) if newest == of => Some(number),
+            Some((newest, number)) if newest == key => Some(number),
             newest => {
                 self.last.extend(newest);
-                self.last.get(&of).copied()
+                self.last.get(&key).copied()
             }
         };
-        self.newest = Some((of, record.sequence));
+        self.newest = Some((key, record.sequence));
         match last.map(|last| record.sequence.wrapping_sub(last)) {
-            // A jump by half the range is a step back: the numbers begin again.
+            // A gap of half the range or more is a step back: the numbers restarted.
             Some(gap) if gap > 1 && gap < 1 << 31 => u64::from(gap - 1),
             _ => 0,
         }
     }
 }
 
-/// A record with what followed it, by time; equal ones in the order of the file.
+/// A record and its payload, ordered by time; records of equal times in the order of the file.
 pub struct Ordered {
+    /// The time, and the number of the record in the file.
     key: (u64, u64),
     pub record: Record,
     pub pdu: Pdu,
 }
 
-/// Of what follows a record, what is needed of it.
+/// The payload of a notification.
 #[derive(Clone, Copy)]
 pub enum Pdu {
     Nothing,
+    /// The name of a process.
     Name(Comm),
-    /// Nanoseconds since 1970.
-    Wall(i64),
+    /// The wall-clock time of the record, in nanoseconds since 1970.
+    WallClock(i64),
 }
 
 impl PartialEq for Ordered {
@@ -89,37 +91,37 @@ impl Ord for Ordered {
 }
 
 impl Part {
-    /// One of so many files.
+    /// One of `files` files of a trace.
     pub fn new(input: Input, files: usize) -> Result<Self> {
         let Some(layout) = layout(input.head()) else {
-            let problem = "does not begin with a record of blktrace, of version 7 or 8";
+            let problem = "does not begin with a record of blktrace version 7 or 8";
             return Err(Error::format(input.path(), problem));
         };
         let input = BufReader::with_capacity(256 * 1024, input);
-        // A file that is alone may be of all CPUs.
-        let window = if files == 1 { Window::sampling(AHEAD, WIDE) } else { Window::widening(AHEAD, WIDE / files) };
-        let (ahead, numbers) = (Reorder::default(), Numbers::default());
-        Ok(Self { input, layout, ahead, window, records: 0, numbers, ended: false })
+        // A single file may have the records of all CPUs.
+        let window =
+            if files == 1 { Window::sampling(READ_AHEAD, WIDE) } else { Window::widening(READ_AHEAD, WIDE / files) };
+        let (ahead, sequences) = (Reorder::default(), Sequences::default());
+        Ok(Self { input, layout, ahead, window, records: 0, sequences, ended: false })
     }
 
-    /// When its next record was made.
+    /// The time of the next record.
     pub fn next_time(&self) -> Option<u64> {
         self.ahead.peek().map(|ordered| ordered.key.0)
     }
 
-    /// Its next record, and as many more are read.
+    /// Takes the next record and reads ahead.
     pub fn next(&mut self, about: &mut Metadata) -> Result<Option<Ordered>> {
         let next = self.ahead.pop();
         self.fill(about)?;
         Ok(next)
     }
 
-    /// One of its records was not put in order.
+    /// Widens the window, after a record that was too late for it.
     pub fn widen(&mut self) {
         self.window.widen();
     }
 
-    /// Its name.
     pub fn path(&self) -> &Path {
         self.input.get_ref().path()
     }
@@ -128,28 +130,28 @@ impl Part {
         self.input.get_ref().progress()
     }
 
-    /// Reads on until the next records are in order.
+    /// Reads ahead until the window is full.
     pub fn fill(&mut self, about: &mut Metadata) -> Result<()> {
         while !self.ended && self.ahead.len() < self.window.size() {
             let read = self.read().map_err(|e| Error::io(self.input.get_ref().path(), e))?;
             let problem = match read {
                 Found::Record(ordered) => {
                     if !ordered.record.has(category::NOTIFY) {
-                        about.counts.lost_events += self.numbers.lost_before(&ordered.record);
+                        about.counts.lost_events += self.sequences.lost_before(&ordered.record);
                     }
                     self.window.observe(ordered.key.0);
                     self.ahead.push(ordered);
                     continue;
                 }
                 Found::End => None,
-                Found::Cut => Some("ends in the middle of a record: it was cut short"),
-                Found::Lost => Some("does not go on with a record; nothing behind that place can be read"),
+                Found::Truncated => Some("the file ends in the middle of a record: it was cut short"),
+                Found::NotARecord => Some("the next bytes are not a record; the rest of the file cannot be read"),
             };
             self.ended = true;
             if let Some(problem) = problem {
                 about.complete = false;
                 let path = self.input.get_ref().path().display();
-                about.notice(format!("{path}, behind record {}: {problem}", self.records));
+                about.notice(format!("{path}, after record {}: {problem}", self.records));
             }
             note_damage(self.input.get_ref(), about);
         }
@@ -161,23 +163,23 @@ impl Part {
         let bytes = &mut buffer[..self.layout.version.record_bytes()];
         match read_whole(&mut self.input, bytes)? {
             0 => return Ok(Found::End),
-            n if n < bytes.len() => return Ok(Found::Cut),
+            n if n < bytes.len() => return Ok(Found::Truncated),
             _ => {}
         }
         let mut record = Record::read(self.layout, bytes);
         if record.magic & !0xff != MAGIC {
-            return Ok(Found::Lost);
+            return Ok(Found::NotARecord);
         }
         let mut pdu = [0; 64];
         let kept = usize::from(record.pdu_bytes).min(pdu.len());
         if read_whole(&mut self.input, &mut pdu[..kept])? < kept {
-            return Ok(Found::Cut);
+            return Ok(Found::Truncated);
         }
         let rest = u64::from(record.pdu_bytes) - kept as u64;
         if rest > 0 && io::copy(&mut self.input.by_ref().take(rest), &mut io::sink())? < rest {
-            return Ok(Found::Cut);
+            return Ok(Found::Truncated);
         }
-        // Where the rest of what was split begins, on every machine in this order of bytes.
+        // The sector where the rest of a split request begins, big-endian on every machine.
         if record.number() == event::SPLIT
             && !record.has(category::NOTIFY)
             && let Some(rest) = pdu[..kept].last_chunk()
@@ -205,7 +207,7 @@ impl Part {
                         ByteOrder::Little => u32::from_le_bytes(four),
                         ByteOrder::Big => u32::from_be_bytes(four),
                     };
-                    Pdu::Wall(i64::from(number(secs)) * 1_000_000_000 + i64::from(number(ns)))
+                    Pdu::WallClock(i64::from(number(secs)) * 1_000_000_000 + i64::from(number(ns)))
                 }
                 _ => Pdu::Nothing,
             },
@@ -214,15 +216,15 @@ impl Part {
     }
 }
 
-/// What was found at a place of the file.
+/// The result of reading a record.
 enum Found {
     Record(Ordered),
     End,
-    Cut,
-    Lost,
+    Truncated,
+    NotARecord,
 }
 
-/// Reads until the buffer is full or the file ends; returns how much that was.
+/// Reads until the buffer is full or the file ends; returns the number of bytes read.
 fn read_whole(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

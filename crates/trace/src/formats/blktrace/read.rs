@@ -1,4 +1,4 @@
-//! Merges the files, and makes events of their records.
+//! Merges the files of a trace and converts their records to events.
 
 use std::collections::HashMap;
 
@@ -10,19 +10,19 @@ use crate::io::input::Input;
 use crate::model::metadata::Metadata;
 use crate::model::request::{Comm, DeviceId};
 use crate::model::units::{Nanos, SECTOR_BYTES};
-use crate::rows::{Devices, InOrder, Zero, metadata_of, place};
+use crate::rows::{Devices, InOrder, Zero, metadata_of, position};
 
-use super::numbers::{AHEAD, NAME, category, event};
+use super::numbers::{NAME, READ_AHEAD, category, event};
 use super::part::{Ordered, Part, Pdu};
 use super::record::{Record, device_name, operation};
 
-/// Opens a file that was given alone.
+/// Opens a single file.
 pub fn open_one(input: Input, options: &Options) -> Result<Opened> {
     let notice = siblings(&input);
     open_with(vec![input], notice, options)
 }
 
-/// Opens the files of one trace. If it is but one, all others were empty.
+/// Opens the files of a trace. Empty files were already removed, so there may be only one.
 pub fn open(inputs: Vec<Input>, options: &Options) -> Result<Opened> {
     open_with(inputs, None, options)
 }
@@ -43,8 +43,8 @@ fn open_with(inputs: Vec<Input>, notice: Option<String>, options: &Options) -> R
         last_device: None,
         processes: HashMap::new(),
         last_process: (0, Comm::default()),
-        clock: None,
-        begun: None,
+        wall_clock_zero: None,
+        start: None,
         left_out: LeftOut::default(),
     };
     for index in 0..trace.parts.len() {
@@ -54,7 +54,7 @@ fn open_with(inputs: Vec<Input>, notice: Option<String>, options: &Options) -> R
     Ok(Opened::Load(Box::new(InOrder::of_events(matcher, metadata, Zero::Arbitrary)?)))
 }
 
-/// Whoever converts one CPU's file out of several should know that there are more.
+/// A notice if a single file was given and there are files of other CPUs beside it.
 fn siblings(input: &Input) -> Option<String> {
     let path = input.path();
     let name = path.to_str()?;
@@ -66,38 +66,38 @@ fn siblings(input: &Input) -> Option<String> {
     others.map(|_| format!("only the file of one CPU was read; the whole trace is {stem}.blktrace.*"))
 }
 
-/// The files as one trace.
+/// The merged files of a trace.
 struct Trace {
     parts: Vec<Part>,
     /// The newest time so far.
     newest: Nanos,
-    /// Events that were not put in order.
+    /// Events out of time order.
     late: u64,
     devices: Devices,
     last_device: Option<(u32, DeviceId)>,
     processes: HashMap<u32, Comm>,
     last_process: (u32, Comm),
     /// Wall-clock time of the trace's own zero, in ns since 1970.
-    clock: Option<i64>,
-    begun: Option<Begun>,
+    wall_clock_zero: Option<i64>,
+    start: Option<Start>,
     left_out: LeftOut,
 }
 
-/// What the first file said of when it was begun.
-enum Begun {
-    /// In which file, and when, in ns since 1970.
+/// The wall-clock time when the trace was started.
+enum Start {
+    /// The first file with such a time, and the time in ns since 1970.
     At(usize, i64),
-    /// Another file said something else, which was told.
+    /// Another file has a different time, which was reported.
     Differs,
 }
 
-/// The files of one trace are begun within a moment, one device after the other.
-const ONE_MOMENT_NS: u64 = 1_000_000_000;
+/// The files of a trace are started within this time, one device after the other.
+const MAX_START_DIFFERENCE_NS: u64 = 1_000_000_000;
 
-/// An error stands in 16 bits, as a negative number.
+/// The error of a record is a negative number of 16 bits.
 const EAGAIN: u16 = 11_u16.wrapping_neg();
 
-/// Process names that are kept; a trace of garbage may name billions.
+/// The most process names in memory; a trace of garbage may have billions.
 const MAX_PROCESSES: usize = 1 << 20;
 
 impl EventSource for Trace {
@@ -106,7 +106,7 @@ impl EventSource for Trace {
             let earliest = (0..self.parts.len()).filter_map(|i| Some((self.parts[i].next_time()?, i))).min();
             let Some((_, index)) = earliest else { break };
             let Some(ordered) = self.parts[index].next(about)? else { break };
-            if let Some(event) = self.take(index, &ordered, about) {
+            if let Some(event) = self.event(index, &ordered, about) {
                 if event.at < self.newest {
                     self.late += 1;
                     self.parts[index].widen();
@@ -115,7 +115,7 @@ impl EventSource for Trace {
                 return Ok(Some(event));
             }
         }
-        notice_late(std::mem::take(&mut self.late), AHEAD, about);
+        notice_late(std::mem::take(&mut self.late), READ_AHEAD, about);
         self.left_out.add_notices(about);
         Ok(None)
     }
@@ -127,7 +127,8 @@ impl EventSource for Trace {
 }
 
 impl Trace {
-    fn take(&mut self, part: usize, ordered: &Ordered, about: &mut Metadata) -> Option<Event> {
+    /// The event of a record, if it is one that requests are made from.
+    fn event(&mut self, part: usize, ordered: &Ordered, about: &mut Metadata) -> Option<Event> {
         let record = &ordered.record;
         if record.has(category::NOTIFY) {
             self.notify(part, ordered, about);
@@ -140,7 +141,7 @@ impl Trace {
             event::ISSUE => Action::Issue,
             event::REQUEUE => Action::Requeue,
             event::SPLIT => Action::Split,
-            // Where an append to a zone went to is told beside its completion, without the category of one.
+            // The position that a zone append was written to has a record of its own, without this category.
             event::COMPLETE if record.has(category::ZONE_APPEND) && !record.has(category::COMPLETE) => return None,
             event::COMPLETE if record.error == EAGAIN => Action::Refuse,
             event::COMPLETE => Action::Complete,
@@ -160,11 +161,11 @@ impl Trace {
                 return None;
             }
         };
-        let place = place(op, record.sector, sectors);
+        let position = position(op, record.sector, sectors);
         let time = i64::try_from(record.time).ok();
         let device = self.device(record.device, about);
-        let (Ok((sector, sectors)), Some(at), Some(device)) = (place, time, device) else {
-            bad_record(record, "its place or time is beyond anything possible", about);
+        let (Ok((sector, sectors)), Some(at), Some(device)) = (position, time, device) else {
+            bad_record(record, "its position or time is too large", about);
             return None;
         };
         Some(Event {
@@ -181,7 +182,7 @@ impl Trace {
         })
     }
 
-    /// The device of that number in the kernel. Mostly it is that of the record before.
+    /// The device with this number in the kernel. Mostly it is that of the previous record.
     fn device(&mut self, number: u32, about: &mut Metadata) -> Option<DeviceId> {
         if let Some((last, device)) = self.last_device
             && last == number
@@ -201,8 +202,8 @@ impl Trace {
     }
 
     fn notify(&mut self, part: usize, ordered: &Ordered, about: &mut Metadata) {
-        if let Pdu::Wall(wall) = ordered.pdu {
-            self.compare_beginnings(part, wall, about);
+        if let Pdu::WallClock(wall) = ordered.pdu {
+            self.compare_starts(part, wall, about);
         }
         match ordered.pdu {
             Pdu::Name(name)
@@ -211,9 +212,9 @@ impl Trace {
                 self.processes.insert(ordered.record.pid, name);
                 self.last_process = (ordered.record.pid, name);
             }
-            Pdu::Wall(wall) if self.clock.is_none() => {
+            Pdu::WallClock(wall) if self.wall_clock_zero.is_none() => {
                 let zero = i64::try_from(ordered.record.time).ok().and_then(|time| wall.checked_sub(time));
-                self.clock = zero;
+                self.wall_clock_zero = zero;
                 about.epoch_unix_ns = zero;
             }
             _ => {}
@@ -222,18 +223,18 @@ impl Trace {
 }
 
 impl Trace {
-    /// Files of several traces, read as one, are a load that never was.
-    fn compare_beginnings(&mut self, part: usize, wall: i64, about: &mut Metadata) {
-        match self.begun {
-            None => self.begun = Some(Begun::At(part, wall)),
-            Some(Begun::At(first, begun)) if first != part && wall.abs_diff(begun) > ONE_MOMENT_NS => {
+    /// Reports files of different traces, which do not make one load.
+    fn compare_starts(&mut self, part: usize, wall: i64, about: &mut Metadata) {
+        match self.start {
+            None => self.start = Some(Start::At(part, wall)),
+            Some(Start::At(first, start)) if first != part && wall.abs_diff(start) > MAX_START_DIFFERENCE_NS => {
                 about.notice(format!(
-                    "{} was begun {} after {}, by the clock of the machine: are they files of different traces?",
-                    self.parts[if wall > begun { part } else { first }].path().display(),
-                    Nanos(i64::try_from(wall.abs_diff(begun)).unwrap_or(i64::MAX)),
-                    self.parts[if wall > begun { first } else { part }].path().display()
+                    "{} was started {} after {}: are they files of different traces?",
+                    self.parts[if wall > start { part } else { first }].path().display(),
+                    Nanos(i64::try_from(wall.abs_diff(start)).unwrap_or(i64::MAX)),
+                    self.parts[if wall > start { first } else { part }].path().display()
                 ));
-                self.begun = Some(Begun::Differs);
+                self.start = Some(Start::Differs);
             }
             Some(_) => {}
         }
@@ -242,5 +243,5 @@ impl Trace {
 
 fn bad_record(record: &Record, problem: &str, about: &mut Metadata) {
     about.counts.bad_lines += 1;
-    about.notice_of_line(format!("a record of the device {} was left out: {problem}", device_name(record.device)));
+    about.notice_of_line(format!("a record of device {} left out: {problem}", device_name(record.device)));
 }

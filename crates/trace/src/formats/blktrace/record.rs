@@ -1,11 +1,11 @@
-//! A record as it lies in a file, of either version and byte order.
+//! The layout of records, in both versions and byte orders.
 
 use crate::model::request::{Flags, Op};
 use crate::model::rwbs::NotARequest;
 
 use super::numbers::{FLAGS, MAGIC, MINOR_BITS, category, event};
 
-/// How the records of a file are laid out.
+/// The layout of the records of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub order: ByteOrder,
@@ -33,7 +33,7 @@ impl Version {
     }
 }
 
-/// The layout that a beginning tells.
+/// The layout of a file that begins with `head`.
 pub fn layout(head: &[u8]) -> Option<Layout> {
     let magic: [u8; 4] = head.get(..4)?.try_into().ok()?;
     [(ByteOrder::Little, u32::from_le_bytes(magic)), (ByteOrder::Big, u32::from_be_bytes(magic))].into_iter().find_map(
@@ -48,7 +48,7 @@ pub fn layout(head: &[u8]) -> Option<Layout> {
     )
 }
 
-/// One record, without what follows it.
+/// A record, without its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     pub magic: u32,
@@ -98,7 +98,7 @@ impl Record {
         }
     }
 
-    /// Its event's or notification's number.
+    /// The number of its event or notification.
     pub fn number(&self) -> u16 {
         (self.action & 0xffff) as u16 & !event::CGROUP
     }
@@ -108,15 +108,15 @@ impl Record {
     }
 }
 
-/// `major,minor`, as blkparse has it.
+/// `major,minor`, as printed by blkparse.
 pub fn device_name(number: u32) -> String {
     format!("{},{}", number >> MINOR_BITS, number & ((1 << MINOR_BITS) - 1))
 }
 
-/// What a record that moves so many sectors asks for.
+/// The operation and flags of a record with a length of `sectors`.
 ///
 /// # Errors
-/// If it is no request: what else it is.
+/// If it is not a request; the error says what it is.
 pub fn operation(record: &Record, sectors: u64) -> Result<(Op, Flags), NotARequest> {
     if record.has(category::DRIVER_COMMAND) {
         return Err(NotARequest::DriverCommand);
@@ -143,7 +143,7 @@ pub fn operation(record: &Record, sectors: u64) -> Result<(Op, Flags), NotAReque
     } else {
         return Err(NotARequest::Unknown);
     };
-    // A flush is nothing but that, however it was asked for.
+    // A flush without data has no such flags, although its record has the categories.
     let flushes = Flags::PREFLUSH.with(Flags::FUA);
     Ok((op, if op == Op::Flush { Flags(flags.0 & !flushes.0) } else { flags }))
 }

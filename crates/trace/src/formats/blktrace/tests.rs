@@ -1,4 +1,4 @@
-//! Records in both versions and byte orders, merged, cut, lost and written.
+//! Records in both versions and byte orders: merged, truncated, lost and written.
 
 use super::numbers::*;
 use super::*;
@@ -20,7 +20,7 @@ struct Put {
 
 const DEVICE: u32 = 8 << MINOR_BITS | 1;
 
-/// A record as the kernel's structure has it, field by field.
+/// A record with the fields of the kernel's structure.
 fn record(version: u8, big: bool, put: Put, pdu: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut field = |value: u64, width: usize| {
@@ -97,7 +97,7 @@ fn trace(version: u8, big: bool) -> Vec<u8> {
 }
 
 #[test]
-fn both_versions_in_both_byte_orders() {
+fn both_versions_are_read_in_both_byte_orders() {
     for (version, big) in [(7, false), (7, true), (8, false), (8, true)] {
         let content = trace(version, big);
         let (rows, about) = load("blktrace", &content);
@@ -121,7 +121,7 @@ fn both_versions_in_both_byte_orders() {
 }
 
 #[test]
-fn what_was_refused_because_it_would_have_to_wait_is_asked_for_again() {
+fn a_request_refused_with_eagain_is_left_out() {
     for (version, big) in [(7, false), (7, true), (8, false), (8, true)] {
         let put = |sequence, number, categories| {
             let put = Put { number, categories: category::READ | categories, ..queued(sequence, 8, 512, 0) };
@@ -143,7 +143,7 @@ fn what_was_refused_because_it_would_have_to_wait_is_asked_for_again() {
 }
 
 #[test]
-fn zeros_of_version_eight_have_a_category() {
+fn write_zeroes_have_a_category_in_version_eight() {
     let put = Put {
         sequence: 1,
         time: 5,
@@ -156,14 +156,14 @@ fn zeros_of_version_eight_have_a_category() {
     assert_eq!(load("blktrace", &record(8, false, put, &[])).0[0].op, Op::WriteZeroes);
 }
 
-/// A request as it is asked for, with those categories.
+/// A queue event with these categories.
 fn queued(sequence: u32, sector: u64, bytes: u32, categories: u64) -> Put {
     let time = 1000 * u64::from(sequence);
     Put { sequence, time, sector, bytes, categories: category::QUEUE | categories, number: event::QUEUE, pid: 1 }
 }
 
 #[test]
-fn operations_on_zones_are_counted_and_appends_are_writes() {
+fn zone_operations_are_counted_and_appends_are_writes() {
     for big in [false, true] {
         let mut content = record(8, big, queued(1, 800, 4096, category::WRITE | category::ZONE_APPEND), &[]);
         for (sequence, bit) in (2..).zip(17..=21) {
@@ -171,27 +171,27 @@ fn operations_on_zones_are_counted_and_appends_are_writes() {
         }
         let driver_command = queued(7, 0, 36, category::READ | category::DRIVER_COMMAND);
         content.extend(record(8, big, driver_command, &[]));
-        // Where the append went, and its completion behind that.
-        let told = Put {
+        // The record with the position of the append, then the completion.
+        let appended_at = Put {
             number: event::COMPLETE,
             categories: category::WRITE | category::ZONE_APPEND,
             ..queued(8, 800, 4096, 0)
         };
-        content.extend(record(8, big, told, &[]));
-        let categories = told.categories | category::COMPLETE;
-        let completed = Put { categories, sequence: 9, time: 9000, sector: 840, ..told };
+        content.extend(record(8, big, appended_at, &[]));
+        let categories = appended_at.categories | category::COMPLETE;
+        let completed = Put { categories, sequence: 9, time: 9000, sector: 840, ..appended_at };
         content.extend(record(8, big, completed, &[]));
         let (rows, about) = load("blktrace", &content);
         assert_eq!(rows.len(), 1, "{rows:?}");
         assert_eq!((rows[0].op, rows[0].sector.0, rows[0].latency), (Op::Write, 840, Some(Nanos(8000))));
-        for said in ["zones, which move no data: 5", "commands to the driver, which are no requests: 1"] {
+        for said in ["zone operations without data (reset, open, …): 5", "that are driver commands: 1"] {
             assert!(about.notices.iter().any(|notice| notice.ends_with(said)), "{:?}", about.notices);
         }
     }
 }
 
 #[test]
-fn the_rest_of_a_split_request_is_none() {
+fn the_rest_of_a_split_request_is_not_another_request() {
     for (version, big) in [(7, false), (7, true), (8, false)] {
         let split = Put { number: event::SPLIT, categories: category::READ, ..queued(2, 0, 1024 * 512, 0) };
         let categories = category::COMPLETE | category::READ;
@@ -208,7 +208,7 @@ fn the_rest_of_a_split_request_is_none() {
 }
 
 #[test]
-fn records_whose_times_changed_places_are_not_lost() {
+fn records_out_of_time_order_are_not_lost() {
     let put = |sequence, time| record(7, false, Put { time, ..queued(sequence, 8, 512, category::READ) }, &[]);
     let swapped = [put(1, 100), put(2, 300), put(3, 200), put(4, 400)].concat();
     assert_eq!(load("blktrace", &swapped).1.counts.lost_events, 0);
@@ -217,7 +217,7 @@ fn records_whose_times_changed_places_are_not_lost() {
 }
 
 #[test]
-fn what_moves_nothing_keeps_its_place() {
+fn requests_of_length_zero_keep_their_position() {
     let nothing = Request { pid: Some(1), ..Request::new(Nanos(0), Op::Read, Sector(10), Sectors(0)) };
     let rows = [nothing, Request { at: Nanos(100), op: Op::Write, sector: Sector(11), ..nothing }];
     let (bytes, said) = written("blktrace", &rows, &about(&["8,0"]));
@@ -228,16 +228,16 @@ fn what_moves_nothing_keeps_its_place() {
 }
 
 #[test]
-fn processes_that_nobody_knows_are_told_of() {
+fn requests_of_unknown_processes_are_reported() {
     let unknown = Request::new(Nanos(0), Op::Read, Sector(10), Sectors(8));
     let rows = [unknown, Request { comm: Comm::new("fio"), ..unknown }];
     let said = written("blktrace", &rows, &about(&["8,0"])).1;
     assert!(said.len() == 2 && said[0].contains("1 requests lost their process"), "{said:?}");
-    assert!(said[1].contains("2 requests of an unknown one"), "{said:?}");
+    assert!(said[1].contains("2 requests of unknown processes"), "{said:?}");
 }
 
 #[test]
-fn files_of_cpus_on_which_nothing_happened_are_files_that_were_read() {
+fn empty_files_of_other_cpus_count_as_given() {
     let folder = tempfile::tempdir().unwrap();
     let paths = [0, 1].map(|cpu| folder.path().join(format!("sda.blktrace.{cpu}")));
     std::fs::write(&paths[0], b"").unwrap();
@@ -263,7 +263,7 @@ fn files_of_several_cpus_are_merged() {
     let one: Vec<u8> = [
         put(1, 100, 1, event::QUEUE, category::QUEUE),
         put(2, 500, 2, event::QUEUE, category::QUEUE),
-        // Not quite in order.
+        // Out of time order.
         put(3, 300, 3, event::QUEUE, category::QUEUE),
     ]
     .concat();
@@ -275,9 +275,9 @@ fn files_of_several_cpus_are_merged() {
     assert_eq!(rows[0].latency, Some(Nanos(100)));
 }
 
-/// As of `blktrace -o -`: what is in one processor's buffer, and then what is in the next.
+/// As from `blktrace -o -`: the buffer of one CPU, then that of the next.
 #[test]
-fn one_processors_records_behind_anothers_are_put_in_order() {
+fn buffers_of_several_cpus_are_sorted() {
     let put = |time, number, categories| {
         record(7, false, Put { time, number, categories: category::READ | categories, ..queued(0, 8, 512, 0) }, &[])
     };
@@ -286,7 +286,7 @@ fn one_processors_records_behind_anothers_are_put_in_order() {
     let (read, about) = load("blktrace", &completed.chain(issued).collect::<Vec<_>>().concat());
     assert!(read.len() == 5000 && read.iter().all(|row| row.latency == Some(Nanos(7))));
     assert!(!about.notices.iter().any(|said| said.contains("out of the order")), "{:?}", about.notices);
-    // Of a file for each processor less is read ahead.
+    // With a file per CPU, fewer records are read ahead.
     let one: Vec<u8> = (1000..3000).chain([5]).flat_map(|time| put(time, event::ISSUE, category::ISSUE)).collect();
     let other = put(5000, event::ISSUE, category::ISSUE);
     let (_, about) = rows(read::open(vec![input(&one), input(&other)], &Options::default()).unwrap());
@@ -295,7 +295,7 @@ fn one_processors_records_behind_anothers_are_put_in_order() {
 }
 
 #[test]
-fn a_cut_file_gives_what_is_whole() {
+fn a_truncated_file_is_read_up_to_its_last_whole_record() {
     let content = trace(7, false);
     for cut in [content.len() - 1, content.len() - 48, content.len() - 60] {
         let (rows, about) = load("blktrace", &content[..cut]);
@@ -308,7 +308,7 @@ fn a_cut_file_gives_what_is_whole() {
 }
 
 #[test]
-fn written_and_read() {
+fn a_written_trace_is_read_back_unchanged() {
     let request = Request {
         flags: Flags::SYNC,
         pid: Some(7),
@@ -341,9 +341,9 @@ fn written_and_read() {
 }
 
 #[test]
-fn files_of_different_traces_are_told_of() {
-    let trace = |begun_s: i64, sector| {
-        let about = crate::Metadata { epoch_unix_ns: Some(begun_s * 1_000_000_000), ..about(&["8,0"]) };
+fn files_of_different_traces_are_reported() {
+    let trace = |start_s: i64, sector| {
+        let about = crate::Metadata { epoch_unix_ns: Some(start_s * 1_000_000_000), ..about(&["8,0"]) };
         written("blktrace", &[Request::new(Nanos(5), Op::Read, Sector(sector), Sectors(8))], &about).0
     };
     let said = |files: &[Vec<u8>]| {
@@ -352,13 +352,13 @@ fn files_of_different_traces_are_told_of() {
         assert_eq!(read.len(), files.len());
         about.notices.into_iter().filter(|notice| notice.contains("different traces")).collect::<Vec<_>>()
     };
-    let said_of_other = said(&[trace(1_600_000_000, 8), trace(1_600_000_000, 16), trace(1_600_000_090, 24)]);
-    assert!(said_of_other.len() == 1 && said_of_other[0].contains("90.000000000 s"), "{said_of_other:?}");
+    let different = said(&[trace(1_600_000_000, 8), trace(1_600_000_000, 16), trace(1_600_000_090, 24)]);
+    assert!(different.len() == 1 && different[0].contains("90.000000000 s"), "{different:?}");
     assert_eq!(said(&[trace(1_600_000_000, 8), trace(1_600_000_001, 16)]), [""; 0]);
 }
 
 #[test]
-fn what_has_no_room_in_32_bits_is_several() {
+fn requests_of_4_gib_and_more_are_split() {
     let latency = Some(Nanos(1000));
     let discard = Request {
         pid: Some(1),
@@ -367,7 +367,7 @@ fn what_has_no_room_in_32_bits_is_several() {
         ..Request::new(Nanos(0), Op::Discard, Sector(8), Sectors((1 << 33) / 512))
     };
     let (bytes, said) = written("blktrace", &[discard], &about(&["8,0"]));
-    assert!(said.len() == 1 && said[0].contains("1 requests of 4 GiB and more are several now"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("1 requests of 4 GiB and more were split"), "{said:?}");
     let (rows, _) = load("blktrace", &bytes);
     let longest = (1 << 23) - 2048;
     assert_eq!(rows.iter().map(|row| row.sectors.0).collect::<Vec<_>>(), [longest, longest, 4096]);

@@ -1,5 +1,5 @@
-//! Writes one file, of version 7 in this machine's byte order, as if all had happened on one CPU: what blkparse, btt and
-//! btreplay read.
+//! Writes a single file for blkparse, btt and btreplay: version 7, in this machine's byte order, as if all events were from
+//! one CPU.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,9 +7,9 @@ use std::io::Write;
 
 use crate::error::Result;
 use crate::events::Action;
-use crate::formats::support::losses::{Losses, Whole, lost_of_whole, pieces};
+use crate::formats::support::losses::{Losses, Property, lost_properties, pieces};
 use crate::formats::support::numbering::Names;
-use crate::formats::support::unfold::Unfolded;
+use crate::formats::support::request_events::RequestEvents;
 use crate::io::output::Output;
 use crate::io::stream::{ConversionLoss, Writer};
 use crate::model::metadata::{Device, Metadata};
@@ -17,51 +17,51 @@ use crate::model::request::{Comm, Op, Request};
 
 use super::numbers::{FLAGS, MAGIC, MINOR_BITS, category, event, notification};
 
-/// Begins a trace.
+/// Creates a load.
 pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
-    let made_up = |place: usize| Number(259 << MINOR_BITS | place as u32);
+    let generate = |number: usize| DeviceNumber(259 << MINOR_BITS | number as u32);
     Ok(Box::new(BlktraceWriter {
         output,
-        devices: Names::new(number_of, made_up, &known.devices),
+        devices: Names::new(device_number, generate, &known.devices),
         epoch: known.epoch_unix_ns,
         has_epoch: false,
         unknown_processes: 0,
         sequences: HashMap::new(),
-        pending: Unfolded::new(known.request_time),
+        pending: RequestEvents::new(known.request_time),
         named: HashMap::new(),
         losses: Losses::default(),
     }))
 }
 
-/// `major,minor` as the kernel packs it.
+/// Major and minor number, packed as in the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Number(u32);
+struct DeviceNumber(u32);
 
-impl fmt::Display for Number {
+impl fmt::Display for DeviceNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{},{}", self.0 >> MINOR_BITS, self.0 & ((1 << MINOR_BITS) - 1))
     }
 }
 
-fn number_of(name: &str) -> Option<Number> {
+fn device_number(name: &str) -> Option<DeviceNumber> {
     let (major, minor) = name.split_once(',')?;
     let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
-    (major < 1 << (32 - MINOR_BITS) && minor < 1 << MINOR_BITS).then_some(Number(major << MINOR_BITS | minor))
+    (major < 1 << (32 - MINOR_BITS) && minor < 1 << MINOR_BITS).then_some(DeviceNumber(major << MINOR_BITS | minor))
 }
 
 struct BlktraceWriter {
     output: Output,
-    devices: Names<Number>,
-    /// The wall-clock time of the load's zero; the trace begins with it.
+    devices: Names<DeviceNumber>,
+    /// The wall-clock time of the load's zero, which the first record has to state; `None` once that is done.
     epoch: Option<i64>,
-    /// Whether that was written.
+    /// Whether the epoch was written.
     has_epoch: bool,
-    /// Requests of which it is not known who asked.
+    /// Requests without a pid.
     unknown_processes: u64,
-    /// For each device the last sequence number.
+    /// The last sequence number of each device.
     sequences: HashMap<u32, u32>,
-    pending: Unfolded,
-    /// The name of a process is written when it is first seen, and when it changes.
+    pending: RequestEvents,
+    /// The last name written for each process. A name is written when it is first seen, and when it changes.
     named: HashMap<u32, Comm>,
     losses: Losses,
 }
@@ -95,12 +95,12 @@ impl BlktraceWriter {
         self.output.write_all(&record).map_err(|e| self.output.error(e))
     }
 
-    /// The wall-clock time of the trace's zero, if that is known: the load's, unless times had to be shifted. Called when
-    /// the first request has told that.
-    fn begin(&mut self) -> Result<()> {
+    /// Writes the wall-clock time of the trace's zero, if known. Called after the first request, which determines the shift
+    /// of the times.
+    fn write_epoch(&mut self) -> Result<()> {
         let epoch = self.epoch.take().and_then(|epoch| epoch.checked_sub(self.losses.shift().0));
         if let Some(epoch) = epoch.and_then(|ns| u64::try_from(ns).ok()) {
-            // The record has room for seconds until 2106.
+            // The record holds seconds in 32 bits, until 2106.
             if let Ok(secs) = u32::try_from(epoch / 1_000_000_000) {
                 let pdu = [secs.to_ne_bytes(), ((epoch % 1_000_000_000) as u32).to_ne_bytes()].concat();
                 self.record(0, 0, 0, 0, category::NOTIFY, notification::TIMESTAMP, 0, 0, &pdu)?;
@@ -121,9 +121,9 @@ impl BlktraceWriter {
             Action::Issue => (event::ISSUE, category::ISSUE),
             _ => (event::QUEUE, category::QUEUE),
         };
-        let device = self.devices.of(request.device.0.into()).0;
+        let device = self.devices.used(request.device.0.into()).0;
         let categories = of_action | categories(request);
-        // A range of 4 GiB or more has no room in one record.
+        // A record has 32 bits for the length in bytes.
         for (sector, sectors) in pieces(request) {
             let sequence = self.sequences.entry(device).or_default();
             *sequence = sequence.wrapping_add(1);
@@ -153,9 +153,9 @@ fn categories(request: &Request) -> u64 {
 impl Writer<Request> for BlktraceWriter {
     fn write(&mut self, request: &Request) -> Result<()> {
         let Some(at) = self.losses.time(request.at) else { return Ok(()) };
-        self.begin()?;
+        self.write_epoch()?;
         if request.op == Op::WriteZeroes {
-            self.losses.others += 1;
+            self.losses.unsupported_ops += 1;
             return Ok(());
         }
         if !self.losses.fits(request) {
@@ -163,19 +163,19 @@ impl Writer<Request> for BlktraceWriter {
         }
         self.unknown_processes += u64::from(request.pid.is_none());
         if request.pid.is_none() && request.comm != Comm::default() {
-            // Names go with numbers.
+            // Names of processes are written with their pid.
             self.losses.process(request);
         }
         self.losses.length(request);
         self.pending.push(at, request);
-        while let Some((at, action, request)) = self.pending.before(at) {
+        while let Some((at, action, request)) = self.pending.pop_until(at) {
             self.put(at, action, &request)?;
         }
         Ok(())
     }
 
     fn learn_devices(&mut self, new: &[Device]) {
-        self.devices.learn(new);
+        self.devices.add(new);
     }
 
     fn checkpoint(&mut self, _: &Metadata) -> Result<()> {
@@ -183,27 +183,27 @@ impl Writer<Request> for BlktraceWriter {
     }
 
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
-        self.begin()?;
-        while let Some((at, action, request)) = self.pending.before(u64::MAX) {
+        self.write_epoch()?;
+        while let Some((at, action, request)) = self.pending.pop_until(u64::MAX) {
             self.put(at, action, &request)?;
         }
         let mut loss = self.losses.conversion_loss("blktrace", metadata);
-        let has_no = [Whole::Preamble, Whole::Sizes, Whole::Epoch];
-        let has_no = if self.has_epoch { &has_no[..2] } else { &has_no[..] };
-        loss.warnings.extend(lost_of_whole("blktrace", has_no, metadata));
+        let unsupported = [Property::Preamble, Property::Sizes, Property::Epoch];
+        let unsupported = if self.has_epoch { &unsupported[..2] } else { &unsupported[..] };
+        loss.warnings.extend(lost_properties("blktrace", unsupported, metadata));
         loss.warnings.extend(self.pending.warnings("blktrace"));
-        let never_asked = self.pending.never_asked();
-        if never_asked > 0 {
+        let without_queue = self.pending.without_queue();
+        if without_queue > 0 {
             loss.warnings.push(format!(
-                "{never_asked} requests have no event Q, as it is not known when they were asked for: btrecord and btreplay, \
-                 which take nothing else, leave them out"
+                "{without_queue} requests have no event Q, because the time when they were queued is unknown: btrecord and \
+                 btreplay use only Q events and leave them out"
             ));
         }
-        loss.warnings.extend(self.devices.describe_all("blktrace knows devices by number, each by one of its own"));
+        loss.warnings.extend(self.devices.describe_all("the format blktrace identifies devices by unique numbers"));
         if self.unknown_processes > 0 {
             let count = self.unknown_processes;
             loss.warnings
-                .push(format!("blktrace knows processes by number: {count} requests of an unknown one are of 0"));
+                .push(format!("the format blktrace needs a pid: {count} requests of unknown processes have pid 0"));
         }
         self.output.finish()?;
         Ok(loss)

@@ -6,30 +6,31 @@ use crate::io::stream::Reader;
 use crate::model::metadata::Metadata;
 use crate::model::request::{Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};
-use crate::rows::{metadata_of, note_damage, shown};
+use crate::rows::{excerpt, metadata_of, note_damage};
 use crate::text::lines::{LineEnd, Lines};
 
-use super::preamble::{NAME, Preamble, is_replayer_talk};
+use super::preamble::{NAME, Preamble, is_replayer_message};
 use super::row::{self, Columns, Kind, Problem, Row};
 
 pub struct LoadReader {
     lines: Lines<Input>,
     metadata: Metadata,
-    /// The row that ended the preamble, if a row did.
+    /// The first row and its line number, which was read together with the preamble.
     first: Option<(Row, u64)>,
-    text: HeldText,
-    /// What is added to every time since the last jump.
+    text: PendingText,
+    /// Added to every time since the last backward jump.
     shift: i64,
     last: i64,
-    /// Whether what the end of the file tells has been told.
+    /// Whether damage at the end of the file was reported.
     concluded: bool,
 }
 
-/// Text whose meaning depends on what follows it.
+/// Text of which it is not known yet whether it is another preamble or bad lines.
 #[derive(Default)]
-struct HeldText {
+struct PendingText {
     lines: u64,
-    shown: Vec<(u64, String)>,
+    /// Numbers and excerpts of the first lines.
+    excerpts: Vec<(u64, String)>,
 }
 
 impl LoadReader {
@@ -40,7 +41,7 @@ impl LoadReader {
             lines: Lines::new(input),
             metadata,
             first: None,
-            text: HeldText::default(),
+            text: PendingText::default(),
             shift: 0,
             last: i64::MIN,
             concluded: false,
@@ -51,7 +52,7 @@ impl LoadReader {
         Ok(reader)
     }
 
-    /// The next row and its line; with a preamble to fill, a line of columns or a row ends it.
+    /// The next row and its line number. `preamble` collects the text before the first line of column names or row.
     fn advance(&mut self, mut preamble: Option<&mut Preamble>) -> Result<Option<(Row, u64)>> {
         loop {
             let line = match self.lines.next() {
@@ -62,9 +63,9 @@ impl LoadReader {
             let kind = row::classify(line.text, Columns::Four);
             if line.end == LineEnd::EndOfFile && kind != Kind::Nothing {
                 self.metadata.complete = false;
-                let fate = if matches!(kind, Kind::Row(_)) { "taken as it is" } else { "left out" };
+                let fate = if matches!(kind, Kind::Row(_)) { "kept" } else { "left out" };
                 self.metadata.notice(format!(
-                    "line {} has no line end: the file was cut short there; the line is {fate}",
+                    "line {} has no newline: the file was cut short there; the line is {fate}",
                     line.number
                 ));
                 if !matches!(kind, Kind::Row(_)) {
@@ -74,39 +75,39 @@ impl LoadReader {
             match kind {
                 Kind::Row(row) => {
                     let number = line.number;
-                    self.text.settle(&mut self.metadata);
+                    self.text.count_as_bad(&mut self.metadata);
                     return Ok(Some((row, number)));
                 }
-                Kind::Bad(problem) => bad_line(&mut self.metadata, line.number, &shown(line.text), problem),
+                Kind::Bad(problem) => bad_line(&mut self.metadata, line.number, &excerpt(line.text), problem),
                 Kind::LoadColumns | Kind::ResultColumns => {
-                    self.text = HeldText::default();
+                    self.text = PendingText::default();
                     preamble = None;
                 }
                 Kind::Nothing | Kind::Text => match &mut preamble {
                     Some(preamble) => preamble.push(line.text),
-                    None if kind == Kind::Text && !is_replayer_talk(line.text) => {
+                    None if kind == Kind::Text && !is_replayer_message(line.text) => {
                         self.text.push(line.number, line.text);
                     }
                     None => {}
                 },
             }
         }
-        self.text.settle(&mut self.metadata);
+        self.text.count_as_bad(&mut self.metadata);
         if !std::mem::replace(&mut self.concluded, true) {
             note_damage(self.lines.source(), &mut self.metadata);
         }
         Ok(None)
     }
 
-    /// When a row is, in a time that never goes back.
-    fn place(&mut self, row: &Row, number: u64) -> Option<i64> {
+    /// The time of a row, shifted so that time never goes back; `None` if it is too large.
+    fn shifted_time(&mut self, row: &Row, number: u64) -> Option<i64> {
         let mut at = row.start.checked_add(self.shift)?;
         if at < self.last {
             let back = self.last - at;
             self.shift = self.shift.checked_add(back)?;
             self.metadata.counts.time_jumps += 1;
             self.metadata.notice_of_line(format!(
-                "line {number}: time goes back by {}; it and what follows are shifted by {} in all",
+                "line {number}: time goes back by {}; this row and all later ones are shifted by {} in total",
                 Nanos(back),
                 Nanos(self.shift)
             ));
@@ -124,7 +125,7 @@ impl Reader<Request> for LoadReader {
                 None => self.advance(None)?,
             };
             let Some((row, number)) = next else { return Ok(None) };
-            let Some(at) = self.place(&row, number) else {
+            let Some(at) = self.shifted_time(&row, number) else {
                 bad_line(&mut self.metadata, number, "", Problem::TooLarge);
                 continue;
             };
@@ -149,32 +150,30 @@ impl Reader<Request> for LoadReader {
     }
 }
 
-/// Counts and names a line that is no row.
+/// Counts and reports a bad line.
 pub fn bad_line(metadata: &mut Metadata, number: u64, text: &str, problem: impl std::fmt::Display) {
     metadata.counts.bad_lines += 1;
     let colon = if text.is_empty() { "" } else { ": " };
-    metadata.notice_of_line(format!("line {number} left out, {problem}{colon}{text}"));
+    metadata.notice_of_line(format!("line {number} left out: {problem}{colon}{text}"));
 }
 
-impl HeldText {
+impl PendingText {
     fn push(&mut self, number: u64, text: &[u8]) {
         self.lines += 1;
-        if self.shown.len() < 100 {
-            self.shown.push((number, shown(text)));
+        if self.excerpts.len() < 100 {
+            self.excerpts.push((number, excerpt(text)));
         }
     }
 
-    /// No preamble after all.
-    fn settle(&mut self, metadata: &mut Metadata) {
+    /// Counts and reports the lines as bad, because no line of column names follows them.
+    fn count_as_bad(&mut self, metadata: &mut Metadata) {
         if self.lines == 0 {
             return;
         }
-        let Self { lines, shown } = std::mem::take(self);
+        let Self { lines, excerpts } = std::mem::take(self);
         metadata.counts.bad_lines += lines;
-        for (number, text) in shown {
-            metadata.notice_of_line(format!(
-                "line {number} left out, neither a row nor text in front of a column line: {text}"
-            ));
+        for (number, text) in excerpts {
+            metadata.notice_of_line(format!("line {number} left out: neither a row nor part of a preamble: {text}"));
         }
     }
 }

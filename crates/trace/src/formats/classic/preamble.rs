@@ -1,15 +1,15 @@
-//! Text beside the rows.
+//! Text that is not rows.
 
 /// The format's name.
 pub const NAME: &str = "classic";
 
-/// Lines that a replayer writes between rows.
-pub fn is_replayer_talk(line: &[u8]) -> bool {
+/// Whether a line is a message of the replayer, which may be between rows.
+pub fn is_replayer_message(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     [&b"INFO"[..], b"WARN", b"ERROR", b"VERIFY"].iter().any(|word| line.starts_with(word))
 }
 
-/// The text in front of the rows, as far as there is room for it.
+/// The text in front of the rows, up to [`MAX_PREAMBLE_BYTES`].
 #[derive(Default)]
 pub struct Preamble(String);
 

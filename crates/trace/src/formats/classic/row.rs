@@ -1,43 +1,43 @@
-//! One line of the classic text: `seconds ; sector ; length ; op ; delay ; duration`.
+//! Parses a line of the classic text: `seconds ; sector ; length ; op ; delay ; duration`.
 
 use std::fmt;
 
 use crate::model::units::MAX_END_SECTOR;
-use crate::text::number::{Wrong, decimal, whole};
+use crate::text::number::{NumberError, decimal, whole};
 
-/// What a row says.
+/// A parsed row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Nanoseconds.
     pub start: i64,
     pub sector: u64,
     pub sectors: u64,
-    /// The operation's first letter as it stands there: `R` `W` `r` `w`.
+    /// The first letter of the operation: `R` or `W`, lower-case if the request was pushed back.
     pub op: u8,
-    /// Nanoseconds; only where asked for.
+    /// Nanoseconds; 0 in a load.
     pub delay: i64,
-    /// Nanoseconds; only where asked for.
+    /// Nanoseconds; 0 in a load.
     pub duration: i64,
 }
 
-/// Whether the fifth and sixth column are wanted.
+/// The columns that are parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Columns {
-    /// A load: they may be missing or hold anything.
+    /// Those of a load. Further columns are ignored.
     Four,
-    /// A result: they must be there.
+    /// Those of a result: all are required.
     Six,
 }
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Row(Row),
-    /// Looks like a row, and is wrong.
+    /// Begins like a row but is not one.
     Bad(Problem),
-    /// Names the columns of a load.
+    /// The column names of a load.
     LoadColumns,
-    /// Names the columns of a result.
+    /// The column names of a result.
     ResultColumns,
     /// Empty, or a comment.
     Nothing,
@@ -45,7 +45,7 @@ pub enum Kind {
     Text,
 }
 
-/// What is wrong with a row.
+/// Why a line is not a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
     Columns,
@@ -61,19 +61,19 @@ pub enum Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Columns => "fewer than the columns start; sector; length; op (of a result also delay; duration)",
+            Self::Columns => "fewer columns than start; sector; length; op (in a result also delay; duration)",
             Self::Time => "the start is not a number of seconds",
             Self::NegativeTime => "the start is negative",
             Self::Sector => "the sector is not a whole number",
             Self::Length => "the length is not a whole number",
             Self::TooLarge => "a number is larger than any device or clock",
-            Self::Op => "the operation begins neither with R nor with W",
+            Self::Op => "the operation does not begin with R or W",
             Self::Delay => "the delay or the duration is not a number of seconds",
         })
     }
 }
 
-/// Tells what a line is.
+/// Determines the kind of a line.
 pub fn classify(line: &[u8], columns: Columns) -> Kind {
     let line = line.trim_ascii();
     match line.first() {
@@ -102,9 +102,9 @@ fn column_line(line: &[u8]) -> Kind {
 
 fn parse(line: &[u8], columns: Columns) -> Result<Row, Problem> {
     let mut rest = line;
-    let start = seconds(field(&mut rest).ok_or(Problem::Columns)?).map_err(|e| or_problem(e, Problem::Time))?;
-    let sector = whole(field(&mut rest).ok_or(Problem::Columns)?).map_err(|e| or_problem(e, Problem::Sector))?;
-    let sectors = whole(field(&mut rest).ok_or(Problem::Columns)?).map_err(|e| or_problem(e, Problem::Length))?;
+    let start = seconds(field(&mut rest).ok_or(Problem::Columns)?).map_err(|e| problem(e, Problem::Time))?;
+    let sector = whole(field(&mut rest).ok_or(Problem::Columns)?).map_err(|e| problem(e, Problem::Sector))?;
+    let sectors = whole(field(&mut rest).ok_or(Problem::Columns)?).map_err(|e| problem(e, Problem::Length))?;
     if sector.checked_add(sectors).is_none_or(|end| end > MAX_END_SECTOR) {
         return Err(Problem::TooLarge);
     }
@@ -117,7 +117,7 @@ fn parse(line: &[u8], columns: Columns) -> Result<Row, Problem> {
         for value in [&mut row.delay, &mut row.duration] {
             let text = field(&mut rest).ok_or(Problem::Columns)?;
             let (negative, text) = text.strip_prefix(b"-").map_or((false, text), |text| (true, text));
-            let ns = seconds(text).map_err(|e| or_problem(e, Problem::Delay))?;
+            let ns = seconds(text).map_err(|e| problem(e, Problem::Delay))?;
             *value = if negative { -ns } else { ns };
         }
     }
@@ -135,15 +135,15 @@ fn field<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(field)
 }
 
-/// What is wrong with a row whose field is no number.
-fn or_problem(wrong: Wrong, not_a_number: Problem) -> Problem {
-    match wrong {
-        Wrong::NotANumber => not_a_number,
-        Wrong::TooLarge => Problem::TooLarge,
+/// The problem of a field that cannot be parsed as a number.
+fn problem(error: NumberError, not_a_number: Problem) -> Problem {
+    match error {
+        NumberError::NotANumber => not_a_number,
+        NumberError::TooLarge => Problem::TooLarge,
     }
 }
 
-fn seconds(text: &[u8]) -> Result<i64, Wrong> {
+fn seconds(text: &[u8]) -> Result<i64, NumberError> {
     decimal(text, 9)
 }
 
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn white_space_is_free_and_columns_may_be_missing() {
+    fn white_space_is_ignored_and_the_last_columns_are_optional() {
         let expected = row(1_500_000_000, 8, 16, b'R');
         for line in [
             "1.5;8;16;R",
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn fractions_have_any_number_of_digits() {
+    fn fractions_may_have_any_number_of_digits() {
         for (text, ns) in [
             ("0.5", 500_000_000),
             (".5", 500_000_000),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_rows_say_what_is_wrong() {
+    fn bad_rows_have_a_reason() {
         for (line, problem) in [
             ("1;2;3", Problem::Columns),
             ("1x;2;3;R", Problem::Time),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_are_told_apart() {
+    fn lines_other_than_rows_have_their_kinds() {
         assert_eq!(load("start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0"), Kind::LoadColumns);
         assert_eq!(load("orig_start ; sector; length ; op ;  replay_delay; replay_duration"), Kind::ResultColumns);
         assert_eq!(load("started at noon; or so"), Kind::Text);
@@ -228,7 +228,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reads_what_is_written(ns in 0..i64::MAX, sector in 0_u64..1 << 50, sectors in 0_u64..1 << 30, delay in 0_i64..1 << 50) {
+        fn any_row_is_parsed(ns in 0..i64::MAX, sector in 0_u64..1 << 50, sectors in 0_u64..1 << 30, delay in 0_i64..1 << 50) {
             let line = format!("{}.{:09} ; {sector} ; {sectors} ; W ; {}.{:09} ; 0.25", ns / 1_000_000_000, ns % 1_000_000_000,
                 delay / 1_000_000_000, delay % 1_000_000_000);
             let expected = Row { start: ns, sector, sectors, op: b'W', delay, duration: 250_000_000 };
@@ -236,13 +236,13 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_something(line in prop::collection::vec(any::<u8>(), 0..60)) {
+        fn any_line_has_a_kind(line in prop::collection::vec(any::<u8>(), 0..60)) {
             classify(&line, Columns::Four);
             classify(&line, Columns::Six);
         }
 
         #[test]
-        fn near_rows_are_something(line in "[-+0-9.;RrWw ]{0,60}") {
+        fn any_line_like_a_row_has_a_kind(line in "[-+0-9.;RrWw ]{0,60}") {
             classify(line.as_bytes(), Columns::Four);
             classify(line.as_bytes(), Columns::Six);
         }

@@ -1,4 +1,4 @@
-//! Reads a result: rows in the order of completion, and what the replayer said around them.
+//! Reads a result: rows in the order of completion, and messages of the replayer between them.
 
 use crate::error::{Error, Result};
 use crate::io::input::Input;
@@ -8,7 +8,7 @@ use crate::model::metadata::{Kind as TableKind, Metadata};
 use crate::model::request::{Op, Request};
 use crate::model::run_info::{Field, Machine, OpenMap, OptionValue, RunInfo, RunStatistics, RunTarget};
 use crate::model::units::{Nanos, Sector, Sectors};
-use crate::rows::{metadata_of, note_damage, shown, shown_up_to};
+use crate::rows::{excerpt, excerpt_up_to, metadata_of, note_damage};
 use crate::text::human;
 use crate::text::lines::{LineEnd, Lines};
 
@@ -21,13 +21,13 @@ pub struct RunReader {
     metadata: Metadata,
     preamble: Option<Preamble>,
     first: Option<Row>,
-    output: ReplayerOutput,
-    /// Whether the notices of the end of the file were added: they are added once, however often `next` is called there.
+    messages: Messages,
+    /// Whether the notices of the end were added.
     concluded: bool,
 }
 
 impl RunReader {
-    /// Reads up to the first row, so that the options printed before it are known from the start.
+    /// Reads up to the first row, so that the metadata has the messages before it from the start.
     pub fn new(input: Input) -> Result<Self> {
         let metadata = Metadata { kind: TableKind::Replay, ..metadata_of(&input, NAME) };
         let mut reader = Self {
@@ -35,11 +35,11 @@ impl RunReader {
             metadata,
             preamble: Some(Preamble::default()),
             first: None,
-            output: ReplayerOutput::default(),
+            messages: Messages::default(),
             concluded: false,
         };
         reader.first = reader.advance()?;
-        reader.output.write_to(&mut reader.metadata);
+        reader.messages.store(&mut reader.metadata);
         Ok(reader)
     }
 
@@ -52,9 +52,9 @@ impl RunReader {
             };
             let kind = row::classify(line.text, Columns::Six);
             if line.end == LineEnd::EndOfFile && kind != Kind::Nothing {
-                // The last column may have lost digits, so the row can't be used.
-                self.metadata.notice(format!("line {} has no line end: the file was cut short there", line.number));
-                self.output.cut = true;
+                // A row cannot be used, because its last column may lack digits.
+                self.metadata.notice(format!("line {} has no newline: the file was cut short there", line.number));
+                self.messages.cut_short = true;
                 break;
             }
             match kind {
@@ -62,12 +62,12 @@ impl RunReader {
                     self.end_preamble();
                     return Ok(Some(row));
                 }
-                Kind::Bad(problem) => bad_line(&mut self.metadata, line.number, &shown(line.text), problem),
+                Kind::Bad(problem) => bad_line(&mut self.metadata, line.number, &excerpt(line.text), problem),
                 Kind::LoadColumns | Kind::ResultColumns => self.end_preamble(),
                 Kind::Nothing | Kind::Text => {
-                    let understood = self.output.parse(line.text);
+                    let is_message = self.messages.parse(line.text);
                     match &mut self.preamble {
-                        Some(preamble) if !understood => preamble.push(line.text),
+                        Some(preamble) if !is_message => preamble.push(line.text),
                         _ => {}
                     }
                 }
@@ -76,7 +76,7 @@ impl RunReader {
         if !std::mem::replace(&mut self.concluded, true) {
             self.end_preamble();
             note_damage(self.lines.source(), &mut self.metadata);
-            self.output.conclude(&mut self.metadata);
+            self.messages.conclude(&mut self.metadata);
         }
         Ok(None)
     }
@@ -109,7 +109,7 @@ impl Reader<IoResult> for RunReader {
     }
 }
 
-fn record(row: &Row, place: u64) -> IoResult {
+fn record(row: &Row, number: u64) -> IoResult {
     let op = if row.op.eq_ignore_ascii_case(&b'R') { Op::Read } else { Op::Write };
     let request = Request::new(Nanos(row.start), op, Sector(row.sector), Sectors(row.sectors));
     let issued = request.at + Nanos(row.delay);
@@ -119,13 +119,13 @@ fn record(row: &Row, place: u64) -> IoResult {
         bytes_done: request.sectors.bytes(),
         pushed_back: row.op.is_ascii_lowercase(),
         outcome: Outcome::Ok,
-        ..IoResult::of(&request, place)
+        ..IoResult::of(&request, number)
     }
 }
 
-/// The replayer's output around the rows: its options, its warnings, its closing statistics.
+/// The messages of the replayer: options, warnings, closing statistics.
 #[derive(Default)]
-struct ReplayerOutput {
+struct Messages {
     options: OpenMap,
     target: RunTarget,
     machine: Machine,
@@ -133,13 +133,14 @@ struct ReplayerOutput {
     warnings: Vec<String>,
     fake: Option<String>,
     bad_input: u64,
+    /// Whether the previous line was the first of a message about a bad line.
     in_bad_input: bool,
     ended: bool,
-    cut: bool,
+    cut_short: bool,
 }
 
-/// The lines of the trailer (without a `#` in front and what fills them up) and our names for them.
-const TRAILER: &[(&str, &str)] = &[
+/// The lines of the closing statistics, without `#` and padding, and the keys for them.
+const STATISTICS: &[(&str, &str)] = &[
     ("total input lines", "input_lines"),
     ("total requests", "requests"),
     ("completed requests", "completed"),
@@ -160,8 +161,8 @@ const TRAILER: &[(&str, &str)] = &[
 
 const MAX_WARNINGS: usize = 50;
 
-impl ReplayerOutput {
-    /// Parses a line that is not a row; false if it is free text.
+impl Messages {
+    /// Parses a line that is not a row; false if it is not a message either.
     fn parse(&mut self, line: &[u8]) -> bool {
         let text = String::from_utf8_lossy(line);
         let text = text.trim();
@@ -175,19 +176,19 @@ impl ReplayerOutput {
         if let Some(info) = text.strip_prefix("INFO:") {
             self.parse_info(info.trim());
         } else if text.starts_with("ERROR: bad input") {
-            // The line that it quotes has its own line end.
+            // The quoted line has a newline, so the closing quote is on a line of its own.
             (self.bad_input, self.in_bad_input) = (self.bad_input + 1, true);
         } else if ["WARN", "ERROR", "VERIFY"].iter().any(|word| text.starts_with(word)) {
             if self.warnings.len() < MAX_WARNINGS {
-                self.warnings.push(shown_up_to(line, 300));
+                self.warnings.push(excerpt_up_to(line, 300));
             }
-        } else if let Some((target, when)) = said_of_program(text, " started at ") {
+        } else if let Some((target, when)) = target_and_time(text, " started at ") {
             self.target.path = target.to_owned().into();
             self.machine.started_local = when.to_owned().into();
-        } else if said_of_program(text, " ended at ").is_some() {
+        } else if target_and_time(text, " ended at ").is_some() {
             self.ended = true;
         } else {
-            return self.parse_trailer(text);
+            return self.parse_statistic(text);
         }
         true
     }
@@ -204,30 +205,30 @@ impl ReplayerOutput {
         }
     }
 
-    fn parse_trailer(&mut self, text: &str) -> bool {
+    fn parse_statistic(&mut self, text: &str) -> bool {
         let Some((name, value)) = text.rsplit_once(':') else { return false };
         let name = name.trim_start_matches('#').split_whitespace().collect::<Vec<_>>().join(" ");
-        let Some((_, key)) = TRAILER.iter().find(|(label, _)| *label == name) else { return false };
+        let Some((_, key)) = STATISTICS.iter().find(|(label, _)| *label == name) else { return false };
         let value = value.split_whitespace().next().unwrap_or_default();
         self.statistics.insert(key, number_or_text(value));
         true
     }
 
-    /// Stores everything parsed so far in the metadata.
-    fn write_to(&self, metadata: &mut Metadata) {
+    /// Stores the messages so far in the metadata.
+    fn store(&self, metadata: &mut Metadata) {
         metadata.run = Some(Box::new(RunInfo {
             load: None.into(),
             options: self.options.clone().into(),
             target: self.target.clone().into(),
             machine: self.machine.clone().into(),
-            fake: self.fake_sentence().into(),
+            fake: self.fake_mark().into(),
             warnings: self.warnings.clone().into(),
             statistics: RunStatistics::Part(self.statistics.clone()).into(),
             ..RunInfo::default()
         }));
     }
 
-    fn fake_sentence(&self) -> Option<String> {
+    fn fake_mark(&self) -> Option<String> {
         let is_set = |name: &str| self.options.get(name).number().is_some_and(|x| x != 0.0);
         self.fake.clone().or_else(|| {
             ["dry_run", "fake_io", "simulate_io"]
@@ -237,22 +238,22 @@ impl ReplayerOutput {
         })
     }
 
-    /// At the end of the file: whether it is whole.
+    /// At the end of the file, checks whether it is complete.
     fn conclude(&mut self, metadata: &mut Metadata) {
         let rows = metadata.counts.requests;
         let count = |key: &str| self.statistics.get(key).integer::<u64>();
         if !self.ended {
             metadata.notice("the closing statistics are missing: the result was cut short");
-            self.cut = true;
+            self.cut_short = true;
         } else if let Some(completed) = count("completed").filter(|&completed| completed != rows) {
             metadata.notice(format!(
-                "{} requests were completed, but the result holds {} rows",
+                "{} requests were completed, but the result has {} rows",
                 human::count(completed),
                 human::count(rows)
             ));
-            self.cut = true;
+            self.cut_short = true;
         }
-        metadata.complete &= !self.cut;
+        metadata.complete &= !self.cut_short;
         if let (Some(requests), Some(completed)) = (count("requests"), count("completed"))
             && requests > completed
         {
@@ -265,20 +266,18 @@ impl ReplayerOutput {
             ));
         }
         if self.bad_input > 0 {
-            metadata
-                .notice(format!("the replayer complained of {} bad lines in its input", human::count(self.bad_input)));
+            metadata.notice(format!("the replayer reported {} bad lines in its input", human::count(self.bad_input)));
         }
-        let warnings: Vec<String> = self.warnings.clone();
-        for warning in warnings {
-            metadata.notice(format!("warning of the replayer: {warning}"));
+        for warning in &self.warnings {
+            metadata.notice(format!("message of the replayer: {warning}"));
         }
-        self.write_to(metadata);
+        self.store(metadata);
     }
 }
 
-/// `blkreplay on TARGET started at WHEN`.
-fn said_of_program<'a>(text: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
-    let (program, when) = text.split_once(word)?;
+/// Parses `blkreplay on TARGET started at WHEN`; `verb` is ` started at ` or ` ended at `.
+fn target_and_time<'a>(text: &'a str, verb: &str) -> Option<(&'a str, &'a str)> {
+    let (program, when) = text.split_once(verb)?;
     let (_, target) = program.split_once(" on ")?;
     Some((target, when))
 }

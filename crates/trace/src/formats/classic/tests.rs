@@ -1,4 +1,4 @@
-//! The format as a whole: files in, rows and metadata out.
+//! Reading and writing of whole files.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn request(at: i64, op: Op, sector: u64, sectors: u64) -> Request {
 const COLUMNS: &str = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n";
 
 #[test]
-fn preambles_are_no_bad_lines_even_inside_the_file() {
+fn preambles_inside_the_file_are_not_bad_lines() {
     let preamble = "Copyright nobody\n\nfree; as in text\n####\n";
     let text = format!("{preamble}{COLUMNS}1;2;3;R\n{preamble}{COLUMNS}2;3;4;W\nstart of a story\n3;4;5;RA\n");
     let (rows, metadata) = load(text.as_bytes());
@@ -62,7 +62,7 @@ fn preambles_are_no_bad_lines_even_inside_the_file() {
 }
 
 #[test]
-fn bad_lines_are_named_and_counted() {
+fn bad_lines_are_reported_and_counted() {
     let (rows, metadata) = load(b"1;2;3;R\n2;x;3;R\nINFO: fine\n\n# fine\n3;2;3;Q\n4;2;3;W\n");
     assert_eq!(rows.len(), 2);
     assert_eq!(metadata.counts.bad_lines, 2);
@@ -74,7 +74,7 @@ fn bad_lines_are_named_and_counted() {
 }
 
 #[test]
-fn time_that_goes_back_is_shifted() {
+fn times_after_a_backward_jump_are_shifted() {
     let (rows, metadata) = load(b"5;0;1;R\n7;0;1;R\n5;0;1;R\n6;0;1;R\n1;0;1;R\n");
     let seconds: Vec<i64> = rows.iter().map(|r| r.at.0 / 1_000_000_000).collect();
     assert_eq!(seconds, [5, 7, 7, 8, 8]);
@@ -83,7 +83,7 @@ fn time_that_goes_back_is_shifted() {
 }
 
 #[test]
-fn a_text_that_is_cut_in_a_line_is_not_complete() {
+fn a_load_that_ends_within_a_line_is_not_complete() {
     let whole = b"1;2;3;R;0.0;0.0\n2;300;4;W;0.0;0.0\n";
     assert!(load(whole).1.complete);
     for cut in 17..whole.len() {
@@ -95,7 +95,7 @@ fn a_text_that_is_cut_in_a_line_is_not_complete() {
 }
 
 #[test]
-fn a_cut_file_says_so_once_even_if_nothing_is_in_it() {
+fn damage_is_reported_once_even_in_a_file_without_rows() {
     let whole = zstd::encode_all(&b"# of nothing\n#\n"[..], 1).unwrap();
     let (rows, metadata) = load(&whole[..whole.len() - 1]);
     assert_eq!((rows.len(), metadata.complete, metadata.notices.len()), (0, false, 1), "{:?}", metadata.notices);
@@ -124,7 +124,7 @@ INFO: dry_run=0
 ";
 
 #[test]
-fn a_result_is_a_run() {
+fn a_result_is_read_as_a_run() {
     let (rows, metadata) = run(RESULT.as_bytes());
     assert_eq!(rows.len(), 2);
     assert_eq!(rows[0].delay(), Some(Nanos(3_217_746)));
@@ -143,7 +143,7 @@ fn a_result_is_a_run() {
 }
 
 #[test]
-fn a_result_without_its_end_is_cut_short() {
+fn a_result_without_closing_statistics_or_with_missing_rows_is_cut_short() {
     let end = RESULT.find(" ended at").unwrap();
     for cut in [end, RESULT.find("-----").unwrap(), RESULT.find("0.000847797").unwrap() + 4] {
         assert!(!run(&RESULT.as_bytes()[..cut]).1.complete);
@@ -153,13 +153,13 @@ fn a_result_without_its_end_is_cut_short() {
 }
 
 #[test]
-fn fake_results_say_so() {
+fn results_of_a_dry_run_are_marked_as_fake() {
     let (_, metadata) = run(RESULT.replace("dry_run=0", "dry_run=1").as_bytes());
     assert!(metadata.run.unwrap().fake.text().unwrap().contains("FAKE"));
 }
 
 #[test]
-fn an_empty_file_is_an_error() {
+fn files_without_rows_and_column_names_are_not_recognised() {
     for content in [&b""[..], b"\0\xff\x07garbage", b"just text\n"] {
         assert!(matches!(crate::formats::of_content(&input(content)), Err(Error::Format { .. })));
     }
@@ -177,7 +177,7 @@ fn written_load(rows: &[Request], metadata: &Metadata) -> (String, ConversionLos
 }
 
 #[test]
-fn rows_line_up() {
+fn columns_are_aligned() {
     let rows = [request(1_500_000_000, Op::Read, 2, 3), request(3_599_890_074_831, Op::Write, 7_971_176, 1024)];
     let (text, loss) = written_load(&rows, &Metadata::new(crate::Kind::Load, "classic"));
     assert!(
@@ -191,7 +191,7 @@ fn rows_line_up() {
 }
 
 #[test]
-fn what_the_text_cannot_hold_is_said() {
+fn losses_of_a_load_are_reported() {
     let rows = [
         Request { device: crate::DeviceId(1), ..request(-5, Op::Read, 2, 3) },
         request(0, Op::Flush, 0, 0),
@@ -204,7 +204,7 @@ fn what_the_text_cannot_hold_is_said() {
 }
 
 #[test]
-fn a_run_is_written_and_read_again() {
+fn a_written_run_is_read_back_unchanged() {
     let (rows, metadata) = run(RESULT.as_bytes());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.replay.gz");
@@ -222,7 +222,7 @@ fn a_run_is_written_and_read_again() {
 }
 
 #[test]
-fn what_the_text_cannot_hold_of_a_run_did_complete_all_the_same() {
+fn rows_left_out_because_of_the_format_do_not_count_as_incomplete() {
     let (rows, mut metadata) = run(RESULT.as_bytes());
     let mut statistics = OpenMap::default();
     statistics.insert("requests", 5_u64);
@@ -232,7 +232,7 @@ fn what_the_text_cannot_hold_of_a_run_did_complete_all_the_same() {
     let mut writer = crate::create_run(&path, &metadata).unwrap();
     writer.write(&IoResult { op: Op::Flush, ..rows[0] }).unwrap();
     writer.write(&IoResult { scheduled: Nanos(-1), ..rows[0] }).unwrap();
-    // This one did not.
+    // This request did not complete.
     writer.write(&IoResult { completed: None, ..rows[0] }).unwrap();
     rows.iter().for_each(|row| writer.write(row).unwrap());
     let loss = writer.finish(&metadata).unwrap();
@@ -242,7 +242,7 @@ fn what_the_text_cannot_hold_of_a_run_did_complete_all_the_same() {
 }
 
 #[test]
-fn flags_and_beginning_of_a_run_are_not_lost_without_a_word() {
+fn lost_flags_and_start_times_of_a_run_are_reported() {
     let (rows, mut metadata) = run(RESULT.as_bytes());
     metadata.run.as_mut().unwrap().started_unix_ns = (1_i64 << 60).into();
     metadata.devices[0].name = "sda".into();
@@ -251,11 +251,11 @@ fn flags_and_beginning_of_a_run_are_not_lost_without_a_word() {
     writer.write(&IoResult { flags: crate::Flags::FUA, ..rows[0] }).unwrap();
     let said = writer.finish(&metadata).unwrap().warnings;
     assert!(said[0].ends_with("1 requests lost their flags (FUA, sync, metadata, …)"), "{said:?}");
-    assert!(said[1].ends_with("the date and time at which it began, nor for names of devices"), "{said:?}");
+    assert!(said[1].ends_with("the start date and time, nor names of devices"), "{said:?}");
 }
 
 #[test]
-fn what_a_run_says_at_its_end_is_said_once() {
+fn notices_of_the_end_are_added_once() {
     let without_rows = RESULT.lines().filter(|line| !line.starts_with("  35")).map(|line| format!("{line}\n"));
     for text in [RESULT.to_owned(), without_rows.collect()] {
         let Opened::Run(mut reader) = open(input(text.as_bytes())).unwrap() else { panic!("not a run") };
@@ -268,7 +268,7 @@ fn what_a_run_says_at_its_end_is_said_once() {
 }
 
 #[test]
-fn a_run_is_a_load_again_when_sorted() {
+fn a_result_opened_as_a_load_is_sorted_by_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.replay");
     std::fs::write(&path, RESULT).unwrap();
@@ -281,7 +281,7 @@ fn a_run_is_a_load_again_when_sorted() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_to_the_end(content in prop::collection::vec(any::<u8>(), 0..400), text in "[0-9.;RWx\n #]{0,200}") {
+    fn any_bytes_are_read_without_a_panic(content in prop::collection::vec(any::<u8>(), 0..400), text in "[0-9.;RWx\n #]{0,200}") {
         for bytes in [content, text.into_bytes()] {
             load(&bytes);
             run(&[b"orig_start;sector\n".to_vec(), bytes].concat());
@@ -289,7 +289,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read_again(
+    fn a_written_load_is_read_back_unchanged(
         rows in prop::collection::vec((0_i64..1 << 50, any::<bool>(), 0_u64..1 << 53, 0_u64..1 << 40), 0..50),
         preamble in "[ -~\n]{0,100}",
     ) {

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use crate::error::Result;
-use crate::formats::support::losses::{Losses, Whole, lost_of_whole};
+use crate::formats::support::losses::{Losses, Property, lost_properties};
 use crate::io::output::Output;
 use crate::io::stream::{ConversionLoss, Writer};
 use crate::model::io_result::{IoResult, Outcome};
@@ -17,15 +17,15 @@ use super::row::{self, Columns, Kind};
 const LOAD_COLUMNS: &str = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n";
 const RUN_COLUMNS: &str = "orig_start ; sector; length ; op ;  replay_delay; replay_duration\n";
 
-/// What is known of a load or a run and has no place here.
-const HAS_NO: [Whole; 4] = [Whole::Epoch, Whole::Names, Whole::Sizes, Whole::RequestTime];
+/// Properties of a load or run that the format does not store.
+const UNSUPPORTED: [Property; 4] = [Property::Epoch, Property::Names, Property::Sizes, Property::RequestTime];
 
-/// What only the rows of a run have, and this format has no place for.
+/// Counts of rows of a run that lost something.
 #[derive(Default)]
 struct RunLosses {
     incomplete: u64,
-    /// Of requests that completed, and are left out because the format has no place for them.
-    outside: u64,
+    /// Left out because they were scheduled before time zero, although they completed.
+    before_zero: u64,
     outcomes: u64,
     wrapped: u64,
 }
@@ -34,13 +34,13 @@ impl RunLosses {
     fn sentences(&self) -> Vec<String> {
         [
             (self.incomplete, "rows without a completion were left out"),
-            (self.outside, "rows from before the time zero were left out"),
+            (self.before_zero, "rows before time zero were left out"),
             (self.outcomes, "rows lost their outcome (short, error, corrupt)"),
             (self.wrapped, "rows lost their sector in the load; the sector on the target is kept"),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("the format classic can't hold everything: {count} {what}"))
+        .map(|(count, what)| format!("the format classic cannot hold everything: {count} {what}"))
         .collect()
     }
 }
@@ -62,7 +62,7 @@ pub fn create_run(mut output: Output, known: &Metadata) -> Result<Box<dyn Writer
     }))
 }
 
-/// The text in front of the rows. Lines that would be taken for more than text are made comments.
+/// Writes the text in front of the rows. Lines that a reader would not take as text become comments.
 fn write_preamble(output: &mut Output, known: &Metadata, columns: &str) -> Result<()> {
     let mut text = String::new();
     for line in known.source.preamble.lines() {
@@ -93,7 +93,7 @@ struct LoadWriter {
 impl Writer<Request> for LoadWriter {
     fn write(&mut self, request: &Request) -> Result<()> {
         let Some(op) = letter(request.op) else {
-            self.losses.others += 1;
+            self.losses.unsupported_ops += 1;
             return Ok(());
         };
         let Some(at) = self.losses.time(request.at) else { return Ok(()) };
@@ -109,7 +109,7 @@ impl Writer<Request> for LoadWriter {
 
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
         let mut loss = self.losses.conversion_loss("classic", metadata);
-        loss.warnings.extend(lost_of_whole("classic", &HAS_NO, metadata));
+        loss.warnings.extend(lost_properties("classic", &UNSUPPORTED, metadata));
         self.output.finish()?;
         Ok(loss)
     }
@@ -126,7 +126,7 @@ struct RunWriter {
 impl Writer<IoResult> for RunWriter {
     fn write(&mut self, record: &IoResult) -> Result<()> {
         let Some(op) = letter(record.op) else {
-            self.losses.others += 1;
+            self.losses.unsupported_ops += 1;
             return Ok(());
         };
         let (Some(delay), Some(latency)) = (record.delay(), record.latency()) else {
@@ -134,10 +134,10 @@ impl Writer<IoResult> for RunWriter {
             return Ok(());
         };
         if record.scheduled.0 < 0 {
-            self.run_losses.outside += 1;
+            self.run_losses.before_zero += 1;
             return Ok(());
         }
-        self.losses.devices += u64::from(record.device.0 > 0);
+        self.losses.other_devices += u64::from(record.device.0 > 0);
         self.losses.flags(record.flags);
         self.run_losses.outcomes += u64::from(record.outcome != Outcome::Ok);
         self.run_losses.wrapped += u64::from(record.source_sector != record.sector);
@@ -153,21 +153,21 @@ impl Writer<IoResult> for RunWriter {
     }
 
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
-        let trailer = trailer(metadata, &self.written, self.losses.others + self.run_losses.outside);
-        self.output.write_all(trailer.as_bytes()).map_err(|e| self.output.error(e))?;
-        // A run that was cut short says so in its last line.
+        let statistics = statistics(metadata, &self.written, self.losses.unsupported_ops + self.run_losses.before_zero);
+        self.output.write_all(statistics.as_bytes()).map_err(|e| self.output.error(e))?;
+        // Not a loss: the last line says whether the run was cut short.
         let mut loss = self.losses.conversion_loss("classic", &Metadata { complete: true, ..metadata.clone() });
-        loss.rows += self.run_losses.incomplete + self.run_losses.outside;
+        loss.rows += self.run_losses.incomplete + self.run_losses.before_zero;
         loss.warnings.splice(0..0, self.run_losses.sentences());
-        loss.warnings.extend(lost_of_whole("classic", &HAS_NO, metadata));
+        loss.warnings.extend(lost_properties("classic", &UNSUPPORTED, metadata));
         self.output.finish()?;
         Ok(loss)
     }
 }
 
-/// What blkreplay says at the end. Without its last line the result counts as cut short. What was left out because the
-/// format can't hold it does not count: whoever reads it would take that for requests that never completed.
-fn trailer(metadata: &Metadata, written: &Metadata, left_out: u64) -> String {
+/// The closing statistics, as printed by blkreplay. Without the last line, a reader takes the result as cut short. Requests
+/// left out because of the format are not counted: a reader would take them for requests that never completed.
+fn statistics(metadata: &Metadata, written: &Metadata, left_out: u64) -> String {
     let run = metadata.run.as_ref();
     let statistics = run.and_then(|run| run.statistics.known());
     let number = |of: fn(&RunStatistics) -> Option<u64>| statistics.and_then(of).unwrap_or(0);
@@ -206,7 +206,7 @@ fn letter(op: Op) -> Option<u8> {
     }
 }
 
-/// `%4u.%09u ; %10u ; %3u ; %c ; %3u.%09u ; %3u.%09u`
+/// Appends `%4u.%09u ; %10u ; %3u ; %c ; %3u.%09u ; %3u.%09u`.
 fn put_row(line: &mut Vec<u8>, at: Nanos, sector: u64, sectors: u64, op: u8, delay: Nanos, duration: Nanos) {
     put_seconds(line, at, 4);
     line.extend_from_slice(b" ; ");

@@ -1,4 +1,4 @@
-//! A stretch of rows, read column by column and brought to one type, whatever the producer's types were.
+//! Reads a batch of rows column by column, and converts the types of other producers.
 
 use ::parquet::basic::Type as Physical;
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
@@ -9,71 +9,74 @@ use ::parquet::schema::types::ColumnDescriptor;
 
 use crate::model::request::Comm;
 
-use super::column::{Column, Holds};
-use super::meaning::{Meaning, TOO_LARGE, meaning};
+use super::column::{CellType, Column};
+use super::conversion::{Conversion, TOO_LARGE, conversion};
 use super::pages::CheckedPages;
 
 /// Rows that are read at a time.
 pub const BATCH_ROWS: usize = 4096;
 
-/// Texts that the library makes at a time: each may be as long as its page, if that is damaged.
-const TEXTS: usize = 64;
+/// Texts that are read at a time: in a damaged file, each may be as long as its page.
+const BATCH_TEXTS: usize = 64;
 
-/// What stands for a name that is not in the column's set.
+/// The number of a name that is not in the column's set.
 const UNKNOWN_NAME: i64 = -1;
 
-/// A column of the file, in the row group that is being read.
+/// The current batch of a column.
 pub struct ColumnBatch {
-    holds: Holds,
-    meaning: Meaning,
+    cell_type: CellType,
+    conversion: Conversion,
     reader: ColumnReader,
     levels: Vec<i16>,
     cells: Vec<Option<i64>>,
     comms: Vec<Comm>,
 }
 
-/// Why a column of the file can't stand for ours, if it can't.
+/// Why a column of the file cannot be read as `column`; `None` if it can.
 pub fn mismatch(column: &Column, found: &ColumnDescriptor) -> Option<String> {
     let number =
         matches!(found.physical_type(), Physical::INT32 | Physical::INT64 | Physical::FLOAT | Physical::DOUBLE);
-    let fits = match column.holds {
-        Holds::Time | Holds::Wide | Holds::Narrow => number,
-        Holds::Truth => number || found.physical_type() == Physical::BOOLEAN,
-        Holds::Name(_) | Holds::Comm => found.physical_type() == Physical::BYTE_ARRAY,
+    let fits = match column.cell_type {
+        CellType::Time | CellType::Int64 | CellType::Int32 => number,
+        CellType::Bool => number || found.physical_type() == Physical::BOOLEAN,
+        CellType::Name(_) | CellType::Comm => found.physical_type() == Physical::BYTE_ARRAY,
     };
     let flat = found.max_rep_level() == 0 && found.max_def_level() <= 1;
     if !fits || !flat {
         let kind = if flat { "" } else { "nested " };
-        return Some(format!("its column {} is of the {kind}type {}", found.name(), found.physical_type()));
+        return Some(format!("its column {} has the {kind}type {}", found.name(), found.physical_type()));
     }
-    meaning(column, found).err()
+    conversion(column, found).err()
 }
 
 impl ColumnBatch {
-    /// The column of that number in a row group.
+    /// Opens the column with this index in a row group.
     pub fn open(column: &Column, group: &dyn RowGroupReader, index: usize) -> ParquetResult<Self> {
         let description = group.metadata().column(index).column_descr_ptr();
-        let meaning = meaning(column, &description).map_err(ParquetError::General)?;
+        let conversion = conversion(column, &description).map_err(ParquetError::General)?;
         let pages = CheckedPages::new(group.get_column_page_reader(index)?, &description);
         let reader = get_column_reader(description, Box::new(pages));
-        Ok(Self { holds: column.holds, meaning, reader, levels: Vec::new(), cells: Vec::new(), comms: Vec::new() })
+        let cell_type = column.cell_type;
+        Ok(Self { cell_type, conversion, reader, levels: Vec::new(), cells: Vec::new(), comms: Vec::new() })
     }
 
-    /// Reads the next rows; returns how many.
+    /// Reads the next batch; returns the number of rows.
     pub fn fill(&mut self) -> ParquetResult<usize> {
-        let Self { holds, meaning, reader, levels, cells, comms } = self;
+        let Self { cell_type, conversion, reader, levels, cells, comms } = self;
         levels.clear();
         cells.clear();
         comms.clear();
         match reader {
-            ColumnReader::Int64ColumnReader(reader) => read(reader, levels, cells, |v| Some(meaning.of(*v))),
-            ColumnReader::Int32ColumnReader(reader) => read(reader, levels, cells, |v| Some(meaning.of(i64::from(*v)))),
+            ColumnReader::Int64ColumnReader(reader) => read(reader, levels, cells, |v| Some(conversion.apply(*v))),
+            ColumnReader::Int32ColumnReader(reader) => {
+                read(reader, levels, cells, |v| Some(conversion.apply(i64::from(*v))))
+            }
             ColumnReader::BoolColumnReader(reader) => read(reader, levels, cells, |v| Some(i64::from(*v))),
-            // What pandas makes of whole numbers with gaps.
+            // pandas stores whole numbers with gaps as floats.
             ColumnReader::DoubleColumnReader(reader) => read(reader, levels, cells, |v| from_float(*v)),
             ColumnReader::FloatColumnReader(reader) => read(reader, levels, cells, |v| from_float((*v).into())),
-            ColumnReader::ByteArrayColumnReader(reader) => match holds {
-                Holds::Name(number) => {
+            ColumnReader::ByteArrayColumnReader(reader) => match cell_type {
+                CellType::Name(number) => {
                     let mut last = (ByteArray::from(""), UNKNOWN_NAME);
                     read(reader, levels, cells, |v: &ByteArray| {
                         if v.data() != last.0.data() {
@@ -88,23 +91,23 @@ impl ColumnBatch {
                         comms.push(Comm::from_bytes(v.data()));
                         Some(0)
                     })?;
-                    spread(comms, cells);
+                    align_with_rows(comms, cells);
                     Ok(rows)
                 }
             },
-            _ => Err(ParquetError::General("a column of a type that can't be read".to_owned())),
+            _ => Err(ParquetError::General("a column has a type that cannot be read".to_owned())),
         }
     }
 }
 
-/// Reads a batch and puts each value into its row.
+/// Reads a batch into a cell for each row; null cells are `None`.
 fn read<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     levels: &mut Vec<i16>,
     cells: &mut Vec<Option<i64>>,
     mut convert: impl FnMut(&T::T) -> Option<i64>,
 ) -> ParquetResult<usize> {
-    let at_a_time = if T::get_physical_type() == Physical::BYTE_ARRAY { TEXTS } else { BATCH_ROWS };
+    let at_a_time = if T::get_physical_type() == Physical::BYTE_ARRAY { BATCH_TEXTS } else { BATCH_ROWS };
     let mut values = Vec::with_capacity(at_a_time);
     let mut rows = 0;
     while rows < BATCH_ROWS {
@@ -127,8 +130,8 @@ fn read<T: DataType>(
     if cells.len() == rows { Ok(rows) } else { Err(ParquetError::General("fewer values than rows".to_owned())) }
 }
 
-/// Puts each text into its row, from the last one on, as they lie in front of their places.
-fn spread(comms: &mut Vec<Comm>, cells: &[Option<i64>]) {
+/// Inserts defaults for null cells, so that each text has the index of its row.
+fn align_with_rows(comms: &mut Vec<Comm>, cells: &[Option<i64>]) {
     let mut values = std::mem::take(comms).into_iter();
     comms.extend(cells.iter().map(|cell| match cell {
         Some(_) => values.next().unwrap_or_default(),
@@ -140,7 +143,7 @@ fn from_float(value: f64) -> Option<i64> {
     value.is_finite().then_some(value.round() as i64)
 }
 
-/// The cells of one row, handed out in the order of the table's columns.
+/// The cells of a row, in the order of the table's columns.
 pub struct Cells<'a> {
     columns: std::slice::Iter<'a, Option<ColumnBatch>>,
     row: usize,
@@ -148,12 +151,12 @@ pub struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// Of that row of the batch.
+    /// The cells of a row of the batch.
     pub fn new(columns: &'a [Option<ColumnBatch>], row: usize) -> Self {
         Self { columns: columns.iter(), row, problem: None }
     }
 
-    /// What is wrong with a cell that was handed out, if that is so.
+    /// The problem of a cell that was read, if there is one.
     pub fn problem(&self) -> Option<&'static str> {
         self.problem
     }
@@ -162,17 +165,17 @@ impl<'a> Cells<'a> {
         self.columns.next()?.as_ref()
     }
 
-    /// The next cell: a number, a truth (0 or 1), or the number of a name.
+    /// The next cell: a number, a boolean (0 or 1), or the number of a name.
     pub fn number(&mut self) -> Option<i64> {
         let column = self.next()?;
         let number = column.cells.get(self.row).copied()??;
-        if number == TOO_LARGE && matches!(column.meaning, Meaning::Times(_)) {
-            self.problem = Some("a time is too large to be counted in nanoseconds");
+        if number == TOO_LARGE && matches!(column.conversion, Conversion::ToNanos(_)) {
+            self.problem = Some("a time exceeds 64 bits of nanoseconds");
         }
         Some(number)
     }
 
-    /// The next cell, of a column of processes.
+    /// The next cell, in a column of process names.
     pub fn comm(&mut self) -> Comm {
         self.next().and_then(|column| column.comms.get(self.row)).copied().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The cells of the row group that is being gathered, column by column.
+//! Buffers the cells of a row group, column by column.
 
 use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
 use ::parquet::errors::Result as ParquetResult;
@@ -7,37 +7,38 @@ use ::parquet::file::writer::SerializedFileWriter;
 use crate::io::output::Output;
 use crate::model::request::Comm;
 
-use super::column::{Column, Holds, comm_or_null};
+use super::column::{CellType, Column, comm_or_null};
 
-/// The columns of the row group that is being gathered; a row's cells are put in their order.
+/// The columns of a row group. The cells of a row are added in the order of the columns.
 pub struct Buffers {
     columns: Vec<Buffer>,
+    /// The column of the next cell.
     next: usize,
 }
 
 struct Buffer {
     values: Values,
-    /// 1 for a value, 0 for a null; empty where a column has no nulls.
+    /// Definition levels: 1 for a value, 0 for a null; empty if the column has no nulls.
     levels: Vec<i16>,
-    /// The name that was put last: mostly the next one is the same.
+    /// The last text, which is often the same as the next one.
     last: ByteArray,
 }
 
 enum Values {
-    Wide(Vec<i64>),
-    Narrow(Vec<i32>),
-    Truth(Vec<bool>),
+    Int64(Vec<i64>),
+    Int32(Vec<i32>),
+    Bool(Vec<bool>),
     Text(Vec<ByteArray>),
 }
 
 impl Buffers {
     pub fn new(columns: &[Column]) -> Self {
         let buffer = |column: &Column| Buffer {
-            values: match column.holds {
-                Holds::Time | Holds::Wide => Values::Wide(Vec::new()),
-                Holds::Narrow => Values::Narrow(Vec::new()),
-                Holds::Truth => Values::Truth(Vec::new()),
-                Holds::Name(_) | Holds::Comm => Values::Text(Vec::new()),
+            values: match column.cell_type {
+                CellType::Time | CellType::Int64 => Values::Int64(Vec::new()),
+                CellType::Int32 => Values::Int32(Vec::new()),
+                CellType::Bool => Values::Bool(Vec::new()),
+                CellType::Name(_) | CellType::Comm => Values::Text(Vec::new()),
             },
             levels: Vec::new(),
             last: ByteArray::from(""),
@@ -45,7 +46,7 @@ impl Buffers {
         Self { columns: columns.iter().map(buffer).collect(), next: 0 }
     }
 
-    /// The next cell is that of the first column.
+    /// Begins a row: the next cell is that of the first column.
     pub fn begin_row(&mut self) {
         self.next = 0;
     }
@@ -55,36 +56,36 @@ impl Buffers {
         &mut self.columns[self.next - 1]
     }
 
-    pub fn wide(&mut self, value: i64) {
-        if let Values::Wide(values) = &mut self.column().values {
+    pub fn int64(&mut self, value: i64) {
+        if let Values::Int64(values) = &mut self.column().values {
             values.push(value);
         }
     }
 
-    pub fn wide_or_null(&mut self, value: Option<i64>) {
+    pub fn int64_or_null(&mut self, value: Option<i64>) {
         let column = self.column();
         column.levels.push(value.is_some().into());
-        if let (Values::Wide(values), Some(value)) = (&mut column.values, value) {
+        if let (Values::Int64(values), Some(value)) = (&mut column.values, value) {
             values.push(value);
         }
     }
 
-    pub fn narrow(&mut self, value: i32) {
-        if let Values::Narrow(values) = &mut self.column().values {
+    pub fn int32(&mut self, value: i32) {
+        if let Values::Int32(values) = &mut self.column().values {
             values.push(value);
         }
     }
 
-    pub fn narrow_or_null(&mut self, value: Option<i32>) {
+    pub fn int32_or_null(&mut self, value: Option<i32>) {
         let column = self.column();
         column.levels.push(value.is_some().into());
-        if let (Values::Narrow(values), Some(value)) = (&mut column.values, value) {
+        if let (Values::Int32(values), Some(value)) = (&mut column.values, value) {
             values.push(value);
         }
     }
 
-    pub fn truth(&mut self, value: bool) {
-        if let Values::Truth(values) = &mut self.column().values {
+    pub fn boolean(&mut self, value: bool) {
+        if let Values::Bool(values) = &mut self.column().values {
             values.push(value);
         }
     }
@@ -102,22 +103,22 @@ impl Buffers {
         }
     }
 
-    /// Writes a row group, and is empty again.
+    /// Writes the row group and clears the buffers.
     pub fn write(&mut self, writer: &mut SerializedFileWriter<Output>) -> ParquetResult<()> {
         let mut group = writer.next_row_group()?;
         for buffer in &mut self.columns {
             let Some(mut column) = group.next_column()? else { break };
             let levels = Some(buffer.levels.as_slice()).filter(|levels| !levels.is_empty());
             match &mut buffer.values {
-                Values::Wide(values) => {
+                Values::Int64(values) => {
                     column.typed::<Int64Type>().write_batch(values, levels, None)?;
                     values.clear();
                 }
-                Values::Narrow(values) => {
+                Values::Int32(values) => {
                     column.typed::<Int32Type>().write_batch(values, levels, None)?;
                     values.clear();
                 }
-                Values::Truth(values) => {
+                Values::Bool(values) => {
                     column.typed::<BoolType>().write_batch(values, levels, None)?;
                     values.clear();
                 }

@@ -1,4 +1,4 @@
-//! What a column of a table is.
+//! The definition of a column.
 
 use crate::model::request::Comm;
 
@@ -6,30 +6,29 @@ use crate::model::request::Comm;
 pub struct Column {
     /// Its name in the file.
     pub name: &'static str,
-    /// Its name in files of version 1, if that was another.
+    /// Its name in files of version 1, if it was different.
     pub name_in_version_1: Option<&'static str>,
-    /// What it holds.
-    pub holds: Holds,
+    /// The type of its cells.
+    pub cell_type: CellType,
     /// Whether a cell may be null.
     pub nulls: Nulls,
     /// Whether a file without it can be read.
     pub missing: Missing,
 }
 
-/// What a column holds.
+/// The type of a column's cells.
 #[derive(Clone, Copy)]
-pub enum Holds {
+pub enum CellType {
     /// 64 bits that grow slowly from row to row.
     Time,
     /// Any 64 bits.
-    Wide,
+    Int64,
     /// 32 bits.
-    Narrow,
-    /// True or false.
-    Truth,
-    /// One of a fixed set of names, each with a number.
+    Int32,
+    Bool,
+    /// One of a fixed set of names; the function converts a name to its number.
     Name(fn(&str) -> Option<u8>),
-    /// A process' name.
+    /// The name of a process.
     Comm,
 }
 
@@ -48,33 +47,33 @@ pub enum Missing {
 }
 
 impl Column {
-    /// The same column, which had that name in version 1.
-    pub const fn once(self, name: &'static str) -> Self {
+    /// The column with another name in version 1.
+    pub const fn formerly(self, name: &'static str) -> Self {
         Self { name_in_version_1: Some(name), ..self }
     }
 
-    /// Its name in files of that version.
+    /// Its name in files of the given version.
     pub fn name_in(&self, version: u32) -> &'static str {
         self.name_in_version_1.filter(|_| version < 2).unwrap_or(self.name)
     }
 }
 
 /// A column that a file may lack, without nulls.
-pub const fn column(name: &'static str, holds: Holds) -> Column {
-    Column { name, name_in_version_1: None, holds, nulls: Nulls::Never, missing: Missing::Accepted }
+pub const fn column(name: &'static str, cell_type: CellType) -> Column {
+    Column { name, name_in_version_1: None, cell_type, nulls: Nulls::Never, missing: Missing::Accepted }
 }
 
-/// A column that every file has.
-pub const fn needed(name: &'static str, holds: Holds) -> Column {
-    Column { missing: Missing::Refused, ..column(name, holds) }
+/// A column that every file must have, without nulls.
+pub const fn required(name: &'static str, cell_type: CellType) -> Column {
+    Column { missing: Missing::Refused, ..column(name, cell_type) }
 }
 
 /// A column that a file may lack, with nulls.
-pub const fn nullable(name: &'static str, holds: Holds) -> Column {
-    Column { nulls: Nulls::MeanUnknown, ..column(name, holds) }
+pub const fn nullable(name: &'static str, cell_type: CellType) -> Column {
+    Column { nulls: Nulls::MeanUnknown, ..column(name, cell_type) }
 }
 
-/// What cells hold for an unknown process.
+/// The cell of a process; null if its name is unknown.
 pub fn comm_or_null(comm: &Comm) -> Option<&str> {
     Some(comm.as_str()).filter(|name| !name.is_empty())
 }

@@ -1,4 +1,4 @@
-//! What reading and writing Parquet share.
+//! Shared by the reader and the writer of Parquet.
 
 use ::parquet::errors::{ParquetError, Result as ParquetResult};
 
@@ -8,13 +8,13 @@ use crate::model::metadata::{Kind, Metadata};
 
 /// The format's name.
 pub const NAME: &str = "parquet";
-/// What every Parquet file begins with.
+/// The first and the last bytes of a Parquet file.
 pub const MAGIC: &[u8] = b"PAR1";
 
-/// What our own files say that they were written by, and the version behind it.
+/// The beginning of the footer's `created_by` in our own files; our version follows.
 pub const CREATED_BY: &str = "iosonar ";
 
-/// An error of the library, as far as it goes back to the system or to the file.
+/// Converts an error of the library: an I/O error, or damage of the file.
 pub fn wrap(path: &std::path::Path, error: ParquetError) -> Error {
     match error {
         ParquetError::External(cause) => match cause.downcast::<std::io::Error>() {
@@ -22,18 +22,18 @@ pub fn wrap(path: &std::path::Path, error: ParquetError) -> Error {
             Err(cause) => Error::format(path, format!("damaged Parquet: {cause}")),
         },
         other => {
-            let said = other.to_string();
-            Error::format(path, format!("damaged Parquet: {}", said.trim_start_matches("Parquet error: ")))
+            let message = other.to_string();
+            Error::format(path, format!("damaged Parquet: {}", message.trim_start_matches("Parquet error: ")))
         }
     }
 }
 
-/// A call into the library: it panics on some damage.
+/// Calls the library, and converts its panics, which some damage causes, to errors.
 pub fn guard<T>(call: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
     guarded(call).unwrap_or_else(|| Err(ParquetError::General("its bytes make no sense".to_owned())))
 }
 
-/// A table for rows of that kind that are counted elsewhere.
+/// Metadata of a table without rows.
 pub fn empty_metadata(kind: Kind, path: &std::path::Path) -> Metadata {
     let mut metadata = Metadata::new(kind, NAME);
     metadata.source.path = Some(crate::path_text(path));

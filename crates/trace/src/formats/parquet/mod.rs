@@ -1,16 +1,16 @@
 //! Parquet: the tables of `docs/schema.md`.
 //!
-//! What is written has all the columns, in row groups of bounded size, and the metadata in its footer. What is read may
-//! come from any producer: columns in any order, 32 or 64 bits wide, nullable or not, optional ones missing, without
-//! our metadata, or with what other programs kept of it when they changed the rows. Such a file is read once to count its rows before
-//! they are handed out.
+//! The writer writes all columns, in row groups of bounded size, and the metadata in the footer. The reader accepts files
+//! of any producer: columns in any order, with 32 or 64 bits, nullable or not, optional ones missing; without our metadata,
+//! or with metadata that another program copied although it changed the rows. The rows of such a file are counted when it
+//! is opened.
 
 mod batch;
 mod buffers;
 mod codecs;
 mod column;
 mod common;
-mod meaning;
+mod conversion;
 mod pages;
 mod read;
 mod shapes;
@@ -19,18 +19,18 @@ mod table;
 mod write;
 
 use crate::error::Result;
-use crate::formats::format::{Format, Opened, TriedOn};
+use crate::formats::format::{Format, Opened, TestedWith};
 use crate::io::input::Input;
 use crate::model::io_result::IoResult;
 use crate::model::metadata::Kind;
 use crate::model::request::Request;
 
-/// The format's line in the list.
+/// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
     title: "Parquet table of iosonar (docs/schema.md)",
-    tried_on: TriedOn::RealFiles,
-    endings: &[".parquet"],
-    is_packed_inside: true,
+    tested_with: TestedWith::RealFiles,
+    extensions: &[".parquet"],
+    compresses_itself: true,
     recognise: |head| head.starts_with(common::MAGIC),
     open: |input, _| open(input),
     create_load: Some(|output, _| Ok(Box::new(write::TableWriter::<Request>::new(output)?))),

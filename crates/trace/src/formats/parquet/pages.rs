@@ -1,4 +1,4 @@
-//! Looks at pages before the library decodes them: of what their first bytes claim, it would believe anything.
+//! Checks pages before the library decodes them, because it trusts the counts at their beginning.
 //!
 //! The encodings are those of <https://parquet.apache.org/docs/file-format/data-pages/encodings/>.
 
@@ -7,18 +7,18 @@ use ::parquet::column::page::{Page, PageMetadata, PageReader};
 use ::parquet::errors::{ParquetError, Result as ParquetResult};
 use ::parquet::schema::types::ColumnDescriptor;
 
-/// Texts in a page with delta encoding, at most: the library makes room for the lengths of all at once. Producers end pages
-/// at about a megabyte.
-const MOST_TEXTS: u64 = 1 << 24;
+/// The most texts in a page with delta encoding: the library allocates the lengths of all of them at once. Producers end
+/// pages at about a megabyte.
+const MAX_DELTA_TEXTS: u64 = 1 << 24;
 
-/// Bytes of a page whose texts share their beginnings, at most: each may be as long as all of them together, and the library
-/// makes as many at a time as it is asked for.
-const MOST_SHARED: usize = 8 << 20;
+/// The largest page in the encoding DELTA_BYTE_ARRAY, whose texts have common prefixes: a text may be as long as the page,
+/// and the library creates a batch of texts at a time.
+const MAX_DELTA_BYTE_ARRAY_PAGE: usize = 8 << 20;
 
-/// Bytes of a value of a dictionary, at least: those of a number, or of the length of a text.
-const SMALLEST_IN_DICTIONARY: usize = 4;
+/// The smallest value in a dictionary: a number, or the length of a text.
+const MIN_DICTIONARY_VALUE: usize = 4;
 
-/// The pages of a column, looked at.
+/// Checks each page of a column.
 pub struct CheckedPages {
     pages: Box<dyn PageReader>,
     is_nullable: bool,
@@ -26,13 +26,13 @@ pub struct CheckedPages {
 }
 
 impl CheckedPages {
-    /// Of a column that is not nested.
+    /// For a column that is not nested.
     pub fn new(pages: Box<dyn PageReader>, column: &ColumnDescriptor) -> Self {
         let is_text = column.physical_type() == Physical::BYTE_ARRAY;
         Self { pages, is_nullable: column.max_def_level() > 0, is_text }
     }
 
-    /// Where the values of a page begin, behind which of them are null.
+    /// The offset of the values in a page, after the definition levels; `None` if unknown.
     fn values_at(&self, page: &Page) -> Option<usize> {
         match page {
             Page::DataPage { .. } if !self.is_nullable => Some(0),
@@ -51,12 +51,13 @@ impl CheckedPages {
         }
     }
 
-    /// The page as the library can take it. What can't be understood here it does not understand either, and says so.
-    fn look(&self, page: Page) -> ParquetResult<Page> {
-        let wrong = || Err(ParquetError::General("a page does not hold what it says".to_owned()));
+    /// Checks a page, and replaces it if it has only nulls. A page that cannot be parsed here is passed on, because the
+    /// library cannot parse it either and reports that.
+    fn check(&self, page: Page) -> ParquetResult<Page> {
+        let wrong = || Err(ParquetError::General("the contents of a page contradict its header".to_owned()));
         let encoding = page.encoding();
         if let Page::DictionaryPage { buf, num_values, .. } = &page {
-            let fits = *num_values as usize <= buf.len() / SMALLEST_IN_DICTIONARY;
+            let fits = *num_values as usize <= buf.len() / MIN_DICTIONARY_VALUE;
             return if fits { Ok(page) } else { wrong() };
         }
         let is_delta = matches!(
@@ -66,26 +67,26 @@ impl CheckedPages {
         let Some(at) = self.values_at(&page).filter(|&at| is_delta && at <= page.buffer().len()) else {
             return Ok(page);
         };
-        if encoding == Encoding::DELTA_BYTE_ARRAY && page.buffer().len() > MOST_SHARED {
+        if encoding == Encoding::DELTA_BYTE_ARRAY && page.buffer().len() > MAX_DELTA_BYTE_ARRAY_PAGE {
             return Err(ParquetError::General("a page of texts is larger than 8 MiB".to_owned()));
         }
-        let most = u64::from(page.num_values()).min(if self.is_text { MOST_TEXTS } else { u64::MAX });
+        let limit = u64::from(page.num_values()).min(if self.is_text { MAX_DELTA_TEXTS } else { u64::MAX });
         let values = &page.buffer()[at..];
         let Some(first) = Deltas::read(values) else { return Ok(page) };
-        // Of a text: how much of the one before it begins with, then how long the rest is.
+        // DELTA_BYTE_ARRAY has the lengths of the prefixes, then the lengths of the suffixes.
         let second = match encoding {
             Encoding::DELTA_BYTE_ARRAY => first.end(values).and_then(|end| Deltas::read(values.get(end..)?)),
             _ => None,
         };
-        if first.count > most || second.is_some_and(|second| second.count > most) {
+        if first.count > limit || second.is_some_and(|second| second.count > limit) {
             return wrong();
         }
-        // None at all, where all rows are null. Where they are not, the library counts below zero.
+        // There are no values if all rows are null. If they are not, the library would count below zero.
         if first.count == 0 { Ok(without_values(page, at)) } else { Ok(page) }
     }
 }
 
-/// The page with its nulls alone. Plain values that are not there are an error if one is asked for.
+/// The page with only its definition levels, in plain encoding: a value that is missing is then an error.
 fn without_values(mut page: Page, at: usize) -> Page {
     if let Page::DataPage { buf, encoding, .. } | Page::DataPageV2 { buf, encoding, .. } = &mut page {
         buf.truncate(at);
@@ -94,13 +95,15 @@ fn without_values(mut page: Page, at: usize) -> Page {
     page
 }
 
-/// Numbers as their differences, DELTA_BINARY_PACKED: what stands in front of them.
+/// The header of numbers in the encoding DELTA_BINARY_PACKED.
 #[derive(Clone, Copy)]
 struct Deltas {
+    /// Values per block.
     block: u64,
+    /// Miniblocks per block.
     parts: u64,
     count: u64,
-    /// Where the blocks begin.
+    /// The offset of the blocks.
     blocks_at: usize,
 }
 
@@ -111,7 +114,7 @@ impl Deltas {
         Some(Self { block: block?, parts: parts?, count: count?, blocks_at: _first.map(|_| at)? })
     }
 
-    /// Where they end, if their blocks are whole.
+    /// The offset of their end; `None` if the blocks are incomplete.
     fn end(self, bytes: &[u8]) -> Option<usize> {
         let part = self.block.checked_div(self.parts)?;
         let (mut left, mut at) = (self.count.saturating_sub(1), self.blocks_at);
@@ -128,7 +131,7 @@ impl Deltas {
     }
 }
 
-/// A number in pieces of seven bits (LEB128).
+/// A number in groups of seven bits (LEB128).
 fn varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let mut value = 0_u64;
     for shift in (0..64).step_by(7) {
@@ -152,7 +155,7 @@ impl Iterator for CheckedPages {
 
 impl PageReader for CheckedPages {
     fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
-        self.pages.get_next_page()?.map(|page| self.look(page)).transpose()
+        self.pages.get_next_page()?.map(|page| self.check(page)).transpose()
     }
 
     fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
@@ -220,39 +223,39 @@ mod tests {
         }
     }
 
-    /// Blocks of 128 in 4 parts; then how many, and the first.
+    /// Blocks of 128 values in 4 miniblocks; then the number of values, and the first one.
     const NONE: [u8; 5] = [0x80, 1, 4, 0, 0];
     const FORTY: [u8; 5] = [0x80, 1, 4, 40, 0];
-    /// Their differences: at least 2 (zigzag of 1), and no bits on top of it in any part.
+    /// The differences: the smallest is 1 (zigzag 2), and no miniblock has further bits.
     const BLOCK: [u8; 5] = [2, 0, 0, 0, 0];
 
     #[test]
-    fn no_more_values_than_the_page_has() {
+    fn a_page_has_no_more_deltas_than_values() {
         let numbers = pages(Physical::INT64, false);
         let deltas = [FORTY, BLOCK].concat();
-        assert!(numbers.look(page(&deltas, 40, Encoding::DELTA_BINARY_PACKED)).is_ok());
-        assert!(numbers.look(page(&deltas, 39, Encoding::DELTA_BINARY_PACKED)).is_err());
-        assert!(numbers.look(page(&deltas, 39, Encoding::PLAIN)).is_ok(), "no deltas");
-        // The count is in the second list as well, which stands behind the first one.
+        assert!(numbers.check(page(&deltas, 40, Encoding::DELTA_BINARY_PACKED)).is_ok());
+        assert!(numbers.check(page(&deltas, 39, Encoding::DELTA_BINARY_PACKED)).is_err());
+        assert!(numbers.check(page(&deltas, 39, Encoding::PLAIN)).is_ok(), "no deltas");
+        // The second list, after the first one, has a count too.
         let texts = pages(Physical::BYTE_ARRAY, false);
         let many = [0x80, 1, 4, 0xff, 0xff, 0xff, 0xff, 0x7f, 0];
         let damaged = [&FORTY[..], &BLOCK, &many].concat();
-        assert!(texts.look(page(&damaged, 40, Encoding::DELTA_BYTE_ARRAY)).is_err());
+        assert!(texts.check(page(&damaged, 40, Encoding::DELTA_BYTE_ARRAY)).is_err());
         let whole = [FORTY, BLOCK, FORTY, BLOCK].concat();
-        assert!(texts.look(page(&whole, 40, Encoding::DELTA_BYTE_ARRAY)).is_ok());
+        assert!(texts.check(page(&whole, 40, Encoding::DELTA_BYTE_ARRAY)).is_ok());
     }
 
     #[test]
-    fn a_page_of_nulls_alone_has_no_deltas() {
+    fn a_page_of_nulls_becomes_an_empty_plain_page() {
         let numbers = pages(Physical::INT64, true);
         let levels = [2, 0, 0, 0, 80, 0];
         let nulls = page(&[&levels[..], &NONE].concat(), 40, Encoding::DELTA_BINARY_PACKED);
-        let looked = numbers.look(nulls).unwrap();
-        assert_eq!((looked.encoding(), &looked.buffer()[..]), (Encoding::PLAIN, &levels[..]));
+        let checked = numbers.check(nulls).unwrap();
+        assert_eq!((checked.encoding(), &checked.buffer()[..]), (Encoding::PLAIN, &levels[..]));
     }
 
     #[test]
-    fn no_larger_dictionary_than_there_are_bytes() {
+    fn a_dictionary_has_no_more_values_than_fit_into_its_bytes() {
         let dictionary = |num_values| Page::DictionaryPage {
             buf: vec![0; 80].into(),
             num_values,
@@ -260,17 +263,17 @@ mod tests {
             is_sorted: false,
         };
         let numbers = pages(Physical::INT64, false);
-        assert!(numbers.look(dictionary(10)).is_ok());
-        assert!(numbers.look(dictionary(u32::MAX)).is_err());
+        assert!(numbers.check(dictionary(10)).is_ok());
+        assert!(numbers.check(dictionary(u32::MAX)).is_err());
     }
 
-    /// Tables of another producer, which fuzzing begins with.
+    /// Tables of another producer, which are also the seeds of fuzzing.
     fn seed(name: &str) -> std::path::PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/parquet").join(name)
     }
 
     #[test]
-    fn encodings_that_our_own_files_do_not_have_are_read() {
+    fn encodings_of_other_producers_are_read() {
         let read = |kind, version| open_load(&seed(&format!("{kind}-pages-{version}.parquet"))).0;
         let plain = read("plain", "1.0");
         assert_eq!((plain.len(), plain[1].op, plain[39].comm.as_str()), (40, Op::Read, "worker/3"));
@@ -282,9 +285,9 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_do_not_hold_what_they_say_are_damage() {
+    fn pages_whose_contents_contradict_their_header_are_damage() {
         let folder = tempfile::tempdir().unwrap();
-        // Deltas of 40 numbers in blocks of 256 with 4 parts, from 0 on: say that they are none, or many.
+        // Deltas of 40 numbers in blocks of 256 with 4 miniblocks, from 0 on, changed to claim no numbers or many.
         let (head, count) = (b"\x80\x02\x04\x28\x00", 3);
         for (claimed, name) in [(0, "none"), (0x7f, "many")] {
             let mut bytes = fs::read(seed("delta-length-pages-1.0.parquet")).unwrap();
@@ -292,8 +295,8 @@ mod tests {
             bytes[at + count] = claimed;
             let path = folder.path().join(name);
             fs::write(&path, bytes).unwrap();
-            let said = error(&path);
-            assert!(said.contains("damaged Parquet"), "{said}");
+            let error = error(&path);
+            assert!(error.contains("damaged Parquet"), "{error}");
         }
     }
 }

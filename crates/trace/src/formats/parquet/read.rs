@@ -24,28 +24,28 @@ use super::batch::{BATCH_ROWS, Cells, ColumnBatch, mismatch};
 use super::codecs;
 use super::column::Missing;
 use super::common::{CREATED_BY, MAGIC, empty_metadata, guard, wrap};
-use super::source::LookedAt;
+use super::source::CheckedFile;
 use super::table::Table;
 
-/// A file, and what its footer says.
+/// A file and its footer.
 pub struct TableFile {
     path: PathBuf,
-    reader: SerializedFileReader<LookedAt>,
-    /// Our own footer, if the file has one.
+    reader: SerializedFileReader<CheckedFile>,
+    /// Our metadata in its footer, if it has any.
     footer: Option<Metadata>,
-    /// The version of the names of its columns.
+    /// The version that its column names belong to.
     version: u32,
     trust: Trust,
     kind: Kind,
     notice: Option<String>,
 }
 
-/// What tells how many rows there are, of which kind, and from when to when.
+/// The source of counts and span.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trust {
-    /// The footer: who wrote it wrote the rows as well.
+    /// The footer, because iosonar wrote it together with the rows.
     Footer,
-    /// The rows alone.
+    /// Only the rows.
     Rows,
 }
 
@@ -54,22 +54,22 @@ impl TableFile {
     pub fn open(path: &Path, mut file: File) -> Result<Self> {
         if !ends_with_magic(&mut file).map_err(|e| Error::io(path, e))? {
             if !begins_with_magic(&mut file).map_err(|e| Error::io(path, e))? {
-                return Err(Error::format(path, "no Parquet file: these begin with PAR1"));
+                return Err(Error::format(path, "not a Parquet file, which begins with PAR1"));
             }
             if needs_recovery(path) {
-                let advice = format!("its recording was killed; `iosonar recover {}` makes it whole", path.display());
+                let advice = format!("its recording was killed; `iosonar recover {}` completes it", path.display());
                 return Err(Error::format(path, advice));
             }
             return Err(Error::format(
                 path,
-                "cut short: a Parquet file ends with its table of contents, and this one does not, so that nothing in \
-                 it can be read; copy or convert it again from its source",
+                "cut short: without its footer, which is at the end, nothing in a Parquet file can be read; copy or \
+                 convert it again from its source",
             ));
         }
         let bytes = file.metadata().map_err(|e| Error::io(path, e))?.len();
-        let reader = guard(|| SerializedFileReader::new(LookedAt::new(file)?)).map_err(|e| wrap(path, e))?;
+        let reader = guard(|| SerializedFileReader::new(CheckedFile::new(file)?)).map_err(|e| wrap(path, e))?;
         if !points_inside(reader.metadata(), bytes) {
-            return Err(Error::format(path, "damaged Parquet: its table of contents points outside of the file"));
+            return Err(Error::format(path, "damaged Parquet: its footer points outside of the file"));
         }
         let metadata = reader.metadata().file_metadata();
         let rows = metadata.num_rows();
@@ -79,19 +79,19 @@ impl TableFile {
             let found = Metadata::from_json(json.as_bytes()).map_err(|error| match error {
                 FooterError::TooNew(_) => Error::format(path, error.to_string()),
                 FooterError::Invalid(e) => {
-                    Error::format(path, format!("its footer's `{FOOTER_KEY}` is not what docs/schema.md says: {e}"))
+                    Error::format(path, format!("the `{FOOTER_KEY}` object in its footer does not conform to docs/schema.md: {e}"))
                 }
             })?;
             if i64::try_from(found.counts.requests) != Ok(rows) {
                 notice = Some(format!(
-                    "the footer counts {} rows, but there are {rows}: another program changed the table, and it was \
-                     counted anew",
+                    "the footer counts {} rows, but there are {rows}: another program changed the table, and iosonar \
+                     counted the rows again",
                     found.counts.requests
                 ));
             }
             footer = Some(found);
         }
-        // Other programs keep our footer when they change the rows below it.
+        // Other programs copy our metadata although they change the rows.
         let is_own = metadata.created_by().is_some_and(|by| by.starts_with(CREATED_BY));
         let trust = if is_own && notice.is_none() && footer.is_some() { Trust::Footer } else { Trust::Rows };
         let has = |name: &str| metadata.schema_descr().columns().iter().any(|c| c.path().string() == name);
@@ -116,8 +116,8 @@ impl TableFile {
         self.kind
     }
 
-    /// How many devices its rows name, as far as the statistics of the column tell.
-    fn devices_named(&self) -> usize {
+    /// The number of devices in the rows, according to the statistics of the column, which may be missing.
+    fn devices_in_statistics(&self) -> usize {
         let highest = self.reader.metadata().row_groups().iter().filter_map(|group| {
             let column = group.columns().iter().find(|column| column.column_path().string() == "device")?;
             let Statistics::Int32(numbers) = column.statistics()? else { return None };
@@ -131,7 +131,7 @@ impl TableFile {
     }
 }
 
-/// Whether all columns lie in the file. The library takes that for granted.
+/// Whether all column chunks are inside the file, which the library does not check.
 fn points_inside(metadata: &ParquetMetaData, bytes: u64) -> bool {
     let inside = |from: i64, length: i64| {
         let end = u64::try_from(from).ok().zip(u64::try_from(length).ok()).and_then(|(from, n)| from.checked_add(n));
@@ -165,12 +165,12 @@ fn ends_with_magic(file: &mut File) -> std::io::Result<bool> {
     Ok(magic == MAGIC)
 }
 
-/// Hands out the rows of a table.
+/// Reads the rows of a table.
 pub struct TableReader<Row> {
     file: TableFile,
     metadata: Metadata,
-    /// For each of our columns, its number in the file.
-    places: Vec<Option<usize>>,
+    /// The index in the file of each of our columns.
+    indices: Vec<Option<usize>>,
     columns: Vec<Option<ColumnBatch>>,
     next_group: usize,
     batch_rows: usize,
@@ -194,11 +194,11 @@ enum Totals {
 impl<Row: Table> TableReader<Row> {
     /// Opens the table. If its footer does not describe the rows, reads all rows once and passes each of them to `look`.
     pub fn new(mut file: TableFile, mut look: impl FnMut(&Row)) -> Result<Self> {
-        let places = places::<Row>(&file)?;
+        let indices = column_indices::<Row>(&file)?;
         let mut metadata = file.footer.take().unwrap_or_else(|| empty_metadata(file.kind, &file.path));
-        let told = (metadata.counts.clone(), metadata.span);
+        let in_footer = (metadata.counts.clone(), metadata.span);
         if file.trust == Trust::Rows {
-            // What was lost on the way to the rows is no sum over them, and stays true.
+            // The other counts, such as lost events, cannot be computed from the rows and are kept.
             let counts = &mut metadata.counts;
             (counts.requests, counts.reads, counts.writes, counts.others) = (0, 0, 0, 0);
             metadata.span = Span::default();
@@ -210,7 +210,7 @@ impl<Row: Table> TableReader<Row> {
         let mut reader = Self {
             file,
             metadata,
-            places,
+            indices,
             columns: Vec::new(),
             next_group: 0,
             batch_rows: 0,
@@ -225,10 +225,11 @@ impl<Row: Table> TableReader<Row> {
             }
             reader.rewind();
             let metadata = &mut reader.metadata;
-            // Where the number of rows is another, that was said.
-            if told.0.requests == reader.file.rows() && told != (metadata.counts.clone(), metadata.span) {
+            // A different number of rows was already reported.
+            if in_footer.0.requests == reader.file.rows() && in_footer != (metadata.counts.clone(), metadata.span) {
                 metadata.notice(
-                    "the footer does not describe the rows: another program changed the table, and it was counted anew",
+                    "the footer does not describe the rows: another program changed the table, and iosonar counted the \
+                     rows again",
                 );
             }
         }
@@ -241,14 +242,14 @@ impl<Row: Table> TableReader<Row> {
         self.totals = Totals::Counted;
     }
 
-    /// The next row that is one.
+    /// The next valid row.
     fn advance(&mut self) -> Result<Option<Row>> {
         loop {
             if self.next_in_batch == self.batch_rows && !self.next_batch()? {
                 return Ok(None);
             }
             let mut cells = Cells::new(&self.columns, self.next_in_batch);
-            let row = Row::take(&mut cells, self.next_row);
+            let row = Row::read_cells(&mut cells, self.next_row);
             let row = cells.problem().map_or(row, Err);
             let number = self.next_row;
             self.next_in_batch += 1;
@@ -280,17 +281,17 @@ impl<Row: Table> TableReader<Row> {
             }
             let open = || -> ParquetResult<Vec<Option<ColumnBatch>>> {
                 let group = self.file.reader.get_row_group(self.next_group)?;
-                let of_column = |(column, place): (_, &Option<usize>)| {
-                    place.map(|place| ColumnBatch::open(column, group.as_ref(), place)).transpose()
+                let of_column = |(column, index): (_, &Option<usize>)| {
+                    index.map(|index| ColumnBatch::open(column, group.as_ref(), index)).transpose()
                 };
-                Row::COLUMNS.iter().zip(&self.places).map(of_column).collect()
+                Row::COLUMNS.iter().zip(&self.indices).map(of_column).collect()
             };
             self.columns = guard(open).map_err(|e| wrap(&self.file.path, e))?;
             self.next_group += 1;
         }
     }
 
-    /// Reads on in every column; `None` before the first row group.
+    /// Reads the next batch of every column; `None` before the first row group.
     fn fill(&mut self) -> Result<Option<usize>> {
         let mut rows = None;
         for column in self.columns.iter_mut().flatten() {
@@ -304,28 +305,28 @@ impl<Row: Table> TableReader<Row> {
     }
 }
 
-/// Where our columns are in the file.
-fn places<Row: Table>(file: &TableFile) -> Result<Vec<Option<usize>>> {
+/// The index in the file of each of our columns.
+fn column_indices<Row: Table>(file: &TableFile) -> Result<Vec<Option<usize>>> {
     let found = file.reader.metadata().file_metadata().schema_descr().columns();
     let mut problems = Vec::new();
-    let places: Vec<Option<usize>> = Row::COLUMNS
+    let indices: Vec<Option<usize>> = Row::COLUMNS
         .iter()
         .map(|column| {
             let name = column.name_in(file.version);
-            let place = found.iter().position(|f| f.path().string() == name);
-            match place {
-                Some(place) => problems.extend(mismatch(column, &found[place])),
+            let index = found.iter().position(|f| f.path().string() == name);
+            match index {
+                Some(index) => problems.extend(mismatch(column, &found[index])),
                 None if column.missing == Missing::Refused => problems.push(format!("its column {name} is missing")),
                 None => {}
             }
-            place
+            index
         })
         .collect();
-    if let Some(problem) = codecs::unknown(file.reader.metadata(), &places) {
+    if let Some(problem) = codecs::unsupported(file.reader.metadata(), &indices) {
         return Err(Error::format(&file.path, problem));
     }
     if problems.is_empty() {
-        return Ok(places);
+        return Ok(indices);
     }
     Err(Error::format(&file.path, format!("{}; docs/schema.md lists the columns", problems.join(", "))))
 }
@@ -349,10 +350,10 @@ impl<Row: Table> Reader<Row> for TableReader<Row> {
     }
 }
 
-/// Opens a load. One of another producer may name devices that no footer lists, and may be out of order; so may one of
-/// our own that was made when devices that appeared late were not listed.
+/// Opens a load. A load of another producer may be out of order, and may use devices that the footer does not list; so may
+/// a load of an early version of iosonar, which did not list devices that appeared late.
 pub fn open_load(file: TableFile) -> Result<Opened> {
-    let (mut last, mut sorted, mut devices) = (Nanos(i64::MIN), true, file.devices_named());
+    let (mut last, mut sorted, mut devices) = (Nanos(i64::MIN), true, file.devices_in_statistics());
     let has_table = file.footer.is_some();
     let mut reader = TableReader::new(file, |request: &Request| {
         sorted &= last <= request.at;
@@ -362,8 +363,8 @@ pub fn open_load(file: TableFile) -> Result<Opened> {
     let listed = reader.metadata.devices.len();
     if has_table && devices > listed {
         reader.metadata.notice(format!(
-            "there are requests for device {}, but the footer lists only {listed}: those that it does not list are called \
-             `device {listed}` and so on",
+            "there are requests for device {}, but the footer lists only {listed}; the others were named `device {listed}` \
+             and so on",
             devices - 1
         ));
     }
@@ -378,6 +379,6 @@ pub fn open_load(file: TableFile) -> Result<Opened> {
         sorter.push(request)?;
     }
     let mut metadata = reader.metadata;
-    metadata.notice("the rows were not in the order of time, and were sorted");
+    metadata.notice("the rows were not in time order and were sorted");
     Ok(Opened::Load(Box::new(SortedLoad::new(sorter, metadata)?)))
 }

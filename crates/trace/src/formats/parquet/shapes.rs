@@ -1,29 +1,29 @@
-//! Looks at the structures of a file, its table of contents and the headers of its pages, before the library reads them.
+//! Checks the structures of a file, its footer and the headers of its pages, before the library reads them.
 //!
-//! The library believes how many elements a list has. Of lists that it does not know and skips, it asks for no byte per
-//! truth value, and for none at all behind the end of the file: a few bytes keep it busy for hours. So the bytes are gone
-//! through here first, the way that the library goes, and more elements than there are bytes for them are damage.
+//! The library trusts the number of elements of a list. For lists of unknown fields, which it skips, it neither needs a byte
+//! per boolean nor notices the end of the file: a few bytes keep it busy for hours. This check parses the bytes first, as
+//! the library would, and rejects lists with more elements than there are bytes.
 //!
 //! The encoding is Thrift's compact protocol, <https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>;
 //! the structures are those of <https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift>.
 
 use std::io::{self, ErrorKind, Read};
 
-/// What stands in a field. The library takes a field that it knows for what it should be, whatever the field says of itself.
+/// The expected type of a field. The library reads a known field as this type, even if the field states another type.
 #[derive(Clone, Copy)]
 enum Shape {
-    /// True or false; the field itself says which.
+    /// True or false, which is part of the stated type.
     Flag,
     Byte,
     /// An integer or an enumeration.
     Number,
     Double,
-    /// Text or other bytes, and their length.
+    /// Text or other bytes, with their length.
     Bytes,
     List(&'static Shape),
-    /// A structure or a union by the numbers of its fields. Others are what they say.
+    /// A structure or a union, with the numbers of its known fields. Other fields have their stated type.
     Struct(&'static [(i16, Shape)]),
-    /// What the field says.
+    /// The stated type.
     Unknown,
 }
 
@@ -107,7 +107,8 @@ const FILE: Shape = Struct(&[
     (7, List(&Struct(&[(1, Struct(&[])), (2, Struct(&[])), (3, Struct(&[]))]))),
 ]);
 
-/// Statistics, field 5 of one kind of page and field 8 of the other, are skipped.
+/// The statistics in headers of pages (field 5 of a data page, field 8 of a data page v2) are unknown: the library skips
+/// them.
 const PAGE: Shape = Struct(&[
     (1, Number),
     (2, Number),
@@ -119,23 +120,23 @@ const PAGE: Shape = Struct(&[
     (8, Struct(&[(1, Number), (2, Number), (3, Number), (4, Number), (5, Number), (6, Number), (7, Flag)])),
 ]);
 
-/// Elements that the lists of a page's header may have together. Today's have no lists.
-const MOST_IN_PAGE: u64 = 1024;
+/// The most elements of all lists in the header of a page, which has no lists in the current format.
+const MAX_PAGE_HEADER_ELEMENTS: u64 = 1024;
 
-/// Structures in one another, at most. The library stops at 64 that it does not know.
-const DEEPEST: u32 = 80;
+/// The deepest nesting of structures. The library stops at 64 unknown ones.
+const MAX_DEPTH: u32 = 80;
 
-/// Goes through the table of contents, which has that many bytes.
-pub fn look_at_contents(bytes: impl Read, length: u64) -> io::Result<()> {
-    Walk { bytes: bytes.take(length), elements_left: length }.value(STRUCT, FILE, DEEPEST)
+/// Checks the footer, of `length` bytes.
+pub fn check_footer(bytes: impl Read, length: u64) -> io::Result<()> {
+    Checker { bytes: bytes.take(length), elements_left: length }.value(STRUCT, FILE, MAX_DEPTH)
 }
 
-/// Goes through the header of a page.
-pub fn look_at_page(bytes: impl Read) -> io::Result<()> {
-    Walk { bytes, elements_left: MOST_IN_PAGE }.value(STRUCT, PAGE, DEEPEST)
+/// Checks the header of a page.
+pub fn check_page_header(bytes: impl Read) -> io::Result<()> {
+    Checker { bytes, elements_left: MAX_PAGE_HEADER_ELEMENTS }.value(STRUCT, PAGE, MAX_DEPTH)
 }
 
-/// What Thrift calls the types.
+// Types of the compact protocol.
 const TRUE: u8 = 1;
 const FALSE: u8 = 2;
 const BYTE: u8 = 3;
@@ -149,14 +150,15 @@ const MAP: u8 = 11;
 const STRUCT: u8 = 12;
 const UUID: u8 = 13;
 
-struct Walk<Bytes> {
+struct Checker<Bytes> {
     bytes: Bytes,
+    /// The number of elements that further lists may have.
     elements_left: u64,
 }
 
-impl<Source: Read> Walk<Source> {
+impl<Source: Read> Checker<Source> {
     fn value(&mut self, kind: u8, shape: Shape, depth: u32) -> io::Result<()> {
-        let as_it_should_be = match shape {
+        let has_expected_type = match shape {
             Flag => matches!(kind, TRUE | FALSE),
             Byte => kind == BYTE,
             Number => matches!(kind, I16..=I64),
@@ -166,10 +168,10 @@ impl<Source: Read> Walk<Source> {
             Struct(_) => kind == STRUCT,
             Unknown => true,
         };
-        if !as_it_should_be {
-            return damaged("a field is not of its type");
+        if !has_expected_type {
+            return damaged("a field has the wrong type");
         }
-        let Some(depth) = depth.checked_sub(1) else { return damaged("structures in structures without end") };
+        let Some(depth) = depth.checked_sub(1) else { return damaged("structures are nested too deeply") };
         match kind {
             TRUE | FALSE => Ok(()),
             BYTE => self.skip(1),
@@ -183,7 +185,7 @@ impl<Source: Read> Walk<Source> {
             MAP => self.map(depth),
             STRUCT => self.fields(if let Struct(fields) = shape { fields } else { &[] }, depth),
             UUID => self.skip(16),
-            _ => damaged("a field of a type that does not exist"),
+            _ => damaged("a field has a type that does not exist"),
         }
     }
 
@@ -200,7 +202,7 @@ impl<Source: Read> Walk<Source> {
                 0 => self.varint().map(|n| Some((n >> 1) as i16 ^ -((n & 1) as i16)))?,
                 step => last.checked_add(step.into()),
             };
-            // Behind the highest number the next one of an unknown structure is as unknown.
+            // Beyond the highest number, fields stay unknown.
             last = number.unwrap_or(i16::MAX);
             let shape = known.iter().find(|field| field.0 == last).map_or(Unknown, |field| field.1);
             self.value(kind, shape, depth)?;
@@ -239,7 +241,7 @@ impl<Source: Read> Walk<Source> {
                 self.elements_left = left;
                 Ok(())
             }
-            None => damaged("a list of more elements than there are bytes for them"),
+            None => damaged("a list has more elements than there are bytes"),
         }
     }
 
@@ -249,7 +251,7 @@ impl<Source: Read> Walk<Source> {
         Ok(byte[0])
     }
 
-    /// A number in pieces of seven bits (LEB128); of too many pieces, what the library makes of them.
+    /// A number in groups of seven bits (LEB128). Too many groups wrap around, as in the library.
     fn varint(&mut self) -> io::Result<u64> {
         let (mut value, mut shift) = (0_u64, 0_u32);
         loop {
@@ -276,11 +278,11 @@ fn damaged(what: &str) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn contents(bytes: &[u8]) -> Result<(), String> {
-        look_at_contents(bytes, bytes.len() as u64).map_err(|e| e.to_string())
+    fn footer(bytes: &[u8]) -> Result<(), String> {
+        check_footer(bytes, bytes.len() as u64).map_err(|e| e.to_string())
     }
 
-    /// A field that no structure here has, of that type.
+    /// A field of this type with an unknown number.
     fn unknown(kind: u8, value: &[u8]) -> Vec<u8> {
         [&[kind, 200, 1], value, &[0]].concat()
     }
@@ -290,30 +292,30 @@ mod tests {
 
     #[test]
     fn lists_have_no_more_elements_than_bytes() {
-        assert_eq!(contents(&unknown(LIST, &[0x35, 1, 2, 3])), Ok(()));
+        assert_eq!(footer(&unknown(LIST, &[0x35, 1, 2, 3])), Ok(()));
         for element in [TRUE, FALSE, DOUBLE, UUID, STRUCT, LIST] {
             let list = unknown(LIST, &[&[0xf0 | element], &MANY[..]].concat());
-            assert!(contents(&list).unwrap_err().contains("more elements"), "{element}");
-            assert!(look_at_page(&list[..]).unwrap_err().to_string().contains("more elements"), "{element}");
+            assert!(footer(&list).unwrap_err().contains("more elements"), "{element}");
+            assert!(check_page_header(&list[..]).unwrap_err().to_string().contains("more elements"), "{element}");
         }
         let map = unknown(MAP, &[&MANY[..], &[0x11]].concat());
-        assert!(contents(&map).unwrap_err().contains("more elements"));
-        // Each of few, but together of more than there are bytes.
+        assert!(footer(&map).unwrap_err().contains("more elements"));
+        // Few elements per list, but more than bytes in total.
         let lists = unknown(LIST, &[0x49, 0x51, 0x51, 0x51, 0x51]);
-        assert!(contents(&lists).unwrap_err().contains("more elements"));
+        assert!(footer(&lists).unwrap_err().contains("more elements"));
     }
 
     #[test]
-    fn a_known_field_is_of_its_type() {
-        // The library reads a number there, of one byte, and goes on in the list.
+    fn a_known_field_must_have_its_type() {
+        // The library would read a number of one byte there, and continue inside of the list.
         let list = [0x19, 0xf1, 0xff, 0xff, 0xff, 0xff, 0x07, 0];
-        assert_eq!(contents(&list).unwrap_err(), "a field is not of its type");
-        assert_eq!(contents(&[0x15, 2, 0]), Ok(()));
+        assert_eq!(footer(&list).unwrap_err(), "a field has the wrong type");
+        assert_eq!(footer(&[0x15, 2, 0]), Ok(()));
     }
 
     #[test]
-    fn structures_end_somewhere() {
+    fn nesting_of_structures_is_limited() {
         let deep = [[0xfc; 100].as_slice(), &[0; 101]].concat();
-        assert!(contents(&deep).unwrap_err().contains("without end"));
+        assert!(footer(&deep).unwrap_err().contains("nested too deeply"));
     }
 }

@@ -1,4 +1,4 @@
-//! The file as the library gets it.
+//! The file as the Parquet library reads it.
 
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
@@ -8,17 +8,17 @@ use ::parquet::file::FOOTER_SIZE;
 use ::parquet::file::reader::{ChunkReader, Length};
 use bytes::Bytes;
 
-use super::shapes::{look_at_contents, look_at_page};
+use super::shapes::{check_footer, check_page_header};
 
-/// A file whose structures are looked at before the library reads them.
-pub struct LookedAt {
+/// A file whose structures are checked before the library reads them.
+pub struct CheckedFile {
     file: File,
-    /// Behind the table of contents: how long that is, and the end of the file.
+    /// The offset of the last 8 bytes: the length of the footer, and the magic.
     tail_at: u64,
 }
 
-impl LookedAt {
-    /// Looks at the table of contents.
+impl CheckedFile {
+    /// Checks the footer.
     pub fn new(mut file: File) -> ParquetResult<Self> {
         let tail = FOOTER_SIZE as u64;
         let tail_at = file.seek(SeekFrom::End(0))?.saturating_sub(tail);
@@ -27,28 +27,28 @@ impl LookedAt {
         file.read_exact(&mut length)?;
         let length = u64::from(u32::from_le_bytes(length));
         let Some(start) = tail_at.checked_sub(length) else {
-            return Err(ParquetError::General("its table of contents is longer than the file".to_owned()));
+            return Err(ParquetError::General("its footer is longer than the file".to_owned()));
         };
         file.seek(SeekFrom::Start(start))?;
-        look_at_contents(BufReader::new(&file), length).map_err(as_damage)?;
+        check_footer(BufReader::new(&file), length).map_err(as_damage)?;
         Ok(Self { file, tail_at })
     }
 }
 
-impl Length for LookedAt {
+impl Length for CheckedFile {
     fn len(&self) -> u64 {
         self.file.len()
     }
 }
 
-impl ChunkReader for LookedAt {
+impl ChunkReader for CheckedFile {
     type T = BufReader<File>;
 
-    /// The library asks for this where the header of a page begins, and for the end of the file.
+    /// The library calls this for the headers of pages, and for the end of the file.
     fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
         let mut read = self.file.get_read(start)?;
         if start != self.tail_at {
-            look_at_page(&mut read).map_err(as_damage)?;
+            check_page_header(&mut read).map_err(as_damage)?;
             let header = i64::try_from(read.stream_position()?.saturating_sub(start))?;
             read.seek_relative(-header)?;
         }
@@ -60,7 +60,7 @@ impl ChunkReader for LookedAt {
     }
 }
 
-/// An error of the system, or one that the bytes are to blame for.
+/// Converts errors caused by the bytes of the file to errors of the library; others stay errors of the system.
 fn as_damage(error: io::Error) -> ParquetError {
     match error.kind() {
         ErrorKind::InvalidData => ParquetError::General(error.to_string()),

@@ -1,4 +1,4 @@
-//! The format as a whole: what is written is read again, and foreign, cut and wrong files are dealt with.
+//! Reading of written files, and of foreign, truncated and wrong files.
 
 use std::fs;
 use std::path::Path;
@@ -35,7 +35,7 @@ pub(super) fn open_load(path: &Path) -> (Vec<Request>, Metadata) {
 }
 
 #[test]
-fn what_is_kept_is_a_whole_file_at_any_time() {
+fn a_kept_table_is_a_complete_file_at_any_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.load.parquet");
     let hidden = || fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
@@ -48,8 +48,8 @@ fn what_is_kept_is_a_whole_file_at_any_time() {
         for row in &rows[written..length] {
             writer.write(row).unwrap();
         }
-        // The first time there is nothing to be read yet.
-        assert!(length == 0 || open_load(&hidden()).0 == rows[..written], "not while more comes");
+        // Before the first checkpoint there is nothing to read.
+        assert!(length == 0 || open_load(&hidden()).0 == rows[..written], "later rows are not kept yet");
         written = length;
         writer.checkpoint(&about).unwrap();
         let (kept, metadata) = open_load(&hidden());
@@ -63,13 +63,13 @@ fn what_is_kept_is_a_whole_file_at_any_time() {
 }
 
 #[test]
-fn what_is_kept_does_not_wait_in_memory_for_ever() {
+fn rows_after_a_checkpoint_are_written_before_they_fill_the_memory() {
     let folder = tempfile::tempdir().unwrap();
     let hidden = || fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
     let about = Metadata { complete: false, ..Metadata::new(Kind::Load, "test") };
     let mut writer = crate::create_load(&folder.path().join("a.load.parquet"), &about).unwrap();
     writer.checkpoint(&about).unwrap();
-    // Numbers that take their full size, in more row groups than may wait.
+    // Numbers that do not compress, in more row groups than are held in memory.
     let random = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
     for number in 0..5 * GROUP_ROWS as u64 {
         let request = Request::new(Nanos(number as i64), Op::Read, Sector(random(number)), Sectors(8));
@@ -79,7 +79,7 @@ fn what_is_kept_does_not_wait_in_memory_for_ever() {
     let before = kept();
     assert!(before > 0 && before.is_multiple_of(GROUP_ROWS as u64), "{before}");
     drop(writer);
-    assert_eq!(kept(), before, "it stays, however the writer ends");
+    assert_eq!(kept(), before, "it remains without finish");
 }
 
 pub(super) fn error(path: &Path) -> String {
@@ -169,7 +169,7 @@ proptest! {
 }
 
 #[test]
-fn row_groups_are_bounded_and_joined() {
+fn row_groups_are_bounded_and_read_in_sequence() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.load.parquet");
     let metadata = Metadata::new(Kind::Load, "classic");
@@ -190,7 +190,7 @@ fn row_groups_are_bounded_and_joined() {
     assert_eq!(::parquet::file::reader::FileReader::num_row_groups(&file), 3);
 }
 
-/// A load as another program may write it: other widths, another order, nulls, no metadata.
+/// A load as another program may write it: other types, another order, nulls, no metadata.
 pub(super) fn foreign(path: &Path, times: &[i64], footer: Option<&str>) {
     let schema = parse_message_type(
         "message m { optional binary op (UTF8); optional int32 sectors; optional double sector; optional int64 at_ns;
@@ -276,9 +276,9 @@ fn a_stale_footer_is_not_trusted() {
     assert!(metadata.notices[0].contains("99"), "{:?}", metadata.notices);
 }
 
-/// Other programs change rows, sort them or not, and hand on the footer as it is.
+/// Other programs change rows, sort them or not, and copy the footer unchanged.
 #[test]
-fn the_footer_is_not_trusted_in_what_another_program_wrote() {
+fn the_footer_is_not_trusted_in_a_file_of_another_program() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.parquet");
     let mut metadata = Metadata::new(Kind::Load, "classic");
@@ -293,7 +293,7 @@ fn the_footer_is_not_trusted_in_what_another_program_wrote() {
     assert_eq!(read.devices, metadata.devices);
     assert!(read.notices.iter().any(|n| n.contains("does not describe the rows")), "{:?}", read.notices);
     assert!(read.notices.iter().any(|n| n.contains("were sorted")), "{:?}", read.notices);
-    // What was only written anew is as good as before.
+    // Without changed rows there is no notice.
     metadata.counts = read.counts;
     metadata.span = read.span;
     foreign(&path, &[1, 2, 3], Some(&serde_json::to_string(&metadata).unwrap()));
@@ -301,7 +301,7 @@ fn the_footer_is_not_trusted_in_what_another_program_wrote() {
 }
 
 #[test]
-fn devices_that_the_footer_does_not_list_are_known() {
+fn devices_that_the_footer_does_not_list_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.load.parquet");
     let metadata = Metadata::new(Kind::Load, "classic");
@@ -324,7 +324,7 @@ fn a_newer_version_is_refused() {
 }
 
 #[test]
-fn a_cut_file_says_so() {
+fn a_truncated_file_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.parquet");
     foreign(&path, &[1, 2, 3], None);
@@ -334,30 +334,30 @@ fn a_cut_file_says_so() {
         assert!(error(&path).contains("cut short"), "{}", error(&path));
     }
     fs::write(&path, "0 ; 8 ; 8 ; R\n".repeat(9)).unwrap();
-    let said = crate::open_file(&path, crate::formats::by_name("parquet"), &crate::Options::default()).err().unwrap();
-    assert!(said.to_string().ends_with("no Parquet file: these begin with PAR1"), "{said}");
+    let error = crate::open_file(&path, crate::formats::by_name("parquet"), &crate::Options::default()).err().unwrap();
+    assert!(error.to_string().ends_with("not a Parquet file, which begins with PAR1"), "{error}");
 }
 
-/// The library would count to the end of such lists, for hours.
+/// The library would loop over such lists for hours.
 #[test]
-fn lists_without_end_are_damage() {
+fn lists_of_too_many_elements_are_damage() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.parquet");
     foreign(&path, &[1, 2, 3], None);
     let whole = fs::read(&path).unwrap();
-    // Field 100, that nobody knows: a list of 2^31 - 1 doubles, of which none is there; and one of truth values.
+    // An unknown field, 100: a list that claims 2^31 - 1 doubles but has none; and such a list of booleans.
     let list = |element: u8| [9, 200, 1, 0xf0 | element, 0xff, 0xff, 0xff, 0xff, 7];
     let mut page = whole.clone();
     page[4..13].copy_from_slice(&list(7));
-    let contents = [&whole[..], &list(1), &[0, 10, 0, 0, 0], b"PAR1"].concat();
-    for damaged in [page, contents] {
+    let footer = [&whole[..], &list(1), &[0, 10, 0, 0, 0], b"PAR1"].concat();
+    for damaged in [page, footer] {
         fs::write(&path, damaged).unwrap();
-        assert!(error(&path).contains("damaged Parquet: a list of more elements"), "{}", error(&path));
+        assert!(error(&path).contains("damaged Parquet: a list has more elements"), "{}", error(&path));
     }
 }
 
 #[test]
-fn a_table_of_something_else_says_what_is_missing() {
+fn the_error_for_another_table_names_the_missing_column() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.parquet");
     for (schema, what) in [

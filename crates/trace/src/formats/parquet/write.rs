@@ -1,4 +1,4 @@
-//! Writes a table: rows gather in columns, and every so many of them make a row group.
+//! Writes a table: buffers rows column by column, and writes a row group for every [`GROUP_ROWS`] rows.
 
 use std::sync::Arc;
 
@@ -10,49 +10,49 @@ use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::{ColumnPath, Type};
 
 use crate::error::{Error, Result};
-use crate::formats::format::refuse_packing;
+use crate::formats::format::refuse_compression;
 use crate::io::output::{Location, Output};
 use crate::io::stream::{ConversionLoss, Writer};
 use crate::model::metadata::SCHEMA_VERSION;
 use crate::model::metadata::{FOOTER_KEY, Metadata};
 
 use super::buffers::Buffers;
-use super::column::{Column, Holds, Nulls};
+use super::column::{CellType, Column, Nulls};
 use super::common::{CREATED_BY, NAME, empty_metadata, wrap};
 use super::table::Table;
 
 /// Rows in a row group: some 20 MB in memory, and enough groups for a query engine to read them in parallel.
 pub const GROUP_ROWS: usize = 1 << 18;
 
-/// Bytes of a kept table that may wait in memory, or as many as its end has.
-const MOST_WAITING: usize = 16 << 20;
+/// The most bytes after a checkpoint that are held in memory, unless its footer is larger.
+const MAX_HELD_BYTES: usize = 16 << 20;
 
 /// Writes rows of one of the tables.
 pub struct TableWriter<Row> {
     writer: SerializedFileWriter<Output>,
     buffers: Buffers,
     rows: usize,
-    /// Counts and span of what was written.
+    /// Counts and span of the rows written.
     written: Metadata,
-    kept: Option<Kept>,
+    checkpoint: Option<Checkpoint>,
     row: std::marker::PhantomData<fn(Row)>,
 }
 
-/// A table that is kept.
-struct Kept {
-    /// What was known of it then.
+/// The state at the last [`Writer::checkpoint`].
+struct Checkpoint {
+    /// The metadata at that time.
     so_far: Metadata,
-    /// How many bytes there were, without the end.
+    /// Bytes written, without the footer.
     bytes: usize,
-    /// How long the end was.
-    end: usize,
+    /// Bytes of the footer.
+    footer_bytes: usize,
 }
 
 impl<Row: Table> TableWriter<Row> {
-    /// Begins a table.
+    /// Creates a table.
     pub fn new(output: Output) -> Result<Self> {
         let path = output.path().to_owned();
-        refuse_packing(NAME, &path)?;
+        refuse_compression(NAME, &path)?;
         let properties = Arc::new(properties(Row::COLUMNS));
         let make = || SerializedFileWriter::new(output, Arc::new(schema(Row::COLUMNS)?), properties);
         let writer = make().map_err(|e| wrap(&path, e))?;
@@ -61,7 +61,7 @@ impl<Row: Table> TableWriter<Row> {
             buffers: Buffers::new(Row::COLUMNS),
             rows: 0,
             written: empty_metadata(Row::KIND, &path),
-            kept: None,
+            checkpoint: None,
             row: std::marker::PhantomData,
         })
     }
@@ -72,34 +72,34 @@ impl<Row: Table> TableWriter<Row> {
         }
         self.rows = 0;
         let written = self.buffers.write(&mut self.writer);
-        written.map_err(|e| failed(self.writer.inner().location(), e))
+        written.map_err(|e| write_error(self.writer.inner().location(), e))
     }
 
-    /// Our own part of the footer.
-    fn own(&self, metadata: &Metadata) -> Result<KeyValue> {
+    /// Our metadata for the footer.
+    fn key_value(&self, metadata: &Metadata) -> Result<KeyValue> {
         let json = serde_json::to_string(&footer(metadata, &self.written));
         let json = json.map_err(|e| Error::format(self.writer.inner().path(), e.to_string()))?;
         Ok(KeyValue::new(FOOTER_KEY.to_owned(), json))
     }
 
-    /// What makes a table of the row groups that were written so far.
-    fn end(&self, so_far: &Metadata) -> Result<Vec<u8>> {
+    /// The footer that completes a table of the row groups written so far.
+    fn footer_so_far(&self, so_far: &Metadata) -> Result<Vec<u8>> {
         let groups = self.writer.flushed_row_groups().to_vec();
         let properties = self.writer.properties();
-        let about = FileMetaData::new(
+        let file = FileMetaData::new(
             properties.writer_version().as_num(),
             groups.iter().map(RowGroupMetaData::num_rows).sum(),
             Some(properties.created_by().to_owned()),
-            Some(vec![self.own(so_far)?]),
+            Some(vec![self.key_value(so_far)?]),
             Arc::new(self.writer.schema_descr().clone()),
             None,
         );
-        let mut end = Vec::new();
-        let contents = ParquetMetaData::new(about, groups);
-        // The indexes of pages are written at the end, and are not there yet.
-        let writer = ParquetMetaDataWriter::new(&mut end, &contents).with_preserve_page_index_locations(false);
+        let mut bytes = Vec::new();
+        let metadata = ParquetMetaData::new(file, groups);
+        // The page indexes are written at the end of the file: there are none yet.
+        let writer = ParquetMetaDataWriter::new(&mut bytes, &metadata).with_preserve_page_index_locations(false);
         writer.finish().map_err(|e| wrap(self.writer.inner().path(), e))?;
-        Ok(end)
+        Ok(bytes)
     }
 }
 
@@ -107,50 +107,50 @@ impl<Row: Table> Writer<Row> for TableWriter<Row> {
     fn write(&mut self, row: &Row) -> Result<()> {
         row.count(&mut self.written);
         self.buffers.begin_row();
-        row.put(&mut self.buffers);
+        row.write_cells(&mut self.buffers);
         self.rows += 1;
         if self.rows < GROUP_ROWS {
             return Ok(());
         }
         self.end_group()?;
-        // Behind an end everything waits in memory for the next one. As ends grow with the number of row groups, so does
-        // what may wait: else the ends of a long recording would be more to write than its rows.
+        // Everything after a checkpoint is held in memory until the next one. The limit grows with the footer, which grows
+        // with the number of row groups: otherwise the footers of a long recording would be larger than its rows.
         let bytes = self.writer.bytes_written();
-        match self.kept.take_if(|kept| bytes - kept.bytes > kept.end.max(MOST_WAITING)) {
-            Some(kept) => self.checkpoint(&kept.so_far),
+        match self.checkpoint.take_if(|last| bytes - last.bytes > last.footer_bytes.max(MAX_HELD_BYTES)) {
+            Some(last) => self.checkpoint(&last.so_far),
             None => Ok(()),
         }
     }
 
     fn checkpoint(&mut self, so_far: &Metadata) -> Result<()> {
         self.end_group()?;
-        let end = self.end(so_far)?;
+        let footer = self.footer_so_far(so_far)?;
         self.writer.flush().map_err(|e| self.writer.inner().error(e))?;
-        let (bytes, length) = (self.writer.bytes_written(), end.len());
-        self.writer.inner_mut().checkpoint(end)?;
-        self.kept = Some(Kept { so_far: so_far.clone(), bytes, end: length });
+        let (bytes, footer_bytes) = (self.writer.bytes_written(), footer.len());
+        self.writer.inner_mut().checkpoint(footer)?;
+        self.checkpoint = Some(Checkpoint { so_far: so_far.clone(), bytes, footer_bytes });
         Ok(())
     }
 
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
         self.end_group()?;
-        let own = self.own(metadata)?;
-        self.writer.append_key_value_metadata(own);
+        let key_value = self.key_value(metadata)?;
+        self.writer.append_key_value_metadata(key_value);
         let location = self.writer.inner().location().clone();
-        self.writer.into_inner().map_err(|e| failed(&location, e))?.finish()?;
+        self.writer.into_inner().map_err(|e| write_error(&location, e))?.finish()?;
         Ok(ConversionLoss::default())
     }
 }
 
-/// Adds where the data written so far is, if there is a checkpoint.
-fn failed(location: &Location, error: ParquetError) -> Error {
+/// An error of the library; an I/O error names the file of the last checkpoint, if there is one.
+fn write_error(location: &Location, error: ParquetError) -> Error {
     match wrap(location.path(), error) {
         Error::Io { source, .. } => location.error(source),
         other => other,
     }
 }
 
-/// Counts and span of what was written, everything else as it was given.
+/// The metadata, with the kind, counts and span of the rows written.
 fn footer(metadata: &Metadata, written: &Metadata) -> Metadata {
     let mut footer = metadata.clone();
     footer.schema_version = SCHEMA_VERSION;
@@ -166,11 +166,11 @@ fn footer(metadata: &Metadata, written: &Metadata) -> Metadata {
 
 fn schema(columns: &[Column]) -> ParquetResult<Type> {
     let field = |column: &Column| {
-        let (physical, converted) = match column.holds {
-            Holds::Time | Holds::Wide => (Physical::INT64, ConvertedType::NONE),
-            Holds::Narrow => (Physical::INT32, ConvertedType::NONE),
-            Holds::Truth => (Physical::BOOLEAN, ConvertedType::NONE),
-            Holds::Name(_) | Holds::Comm => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
+        let (physical, converted) = match column.cell_type {
+            CellType::Time | CellType::Int64 => (Physical::INT64, ConvertedType::NONE),
+            CellType::Int32 => (Physical::INT32, ConvertedType::NONE),
+            CellType::Bool => (Physical::BOOLEAN, ConvertedType::NONE),
+            CellType::Name(_) | CellType::Comm => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
         };
         let repetition = match column.nulls {
             Nulls::Never => Repetition::REQUIRED,
@@ -190,8 +190,8 @@ fn properties(columns: &[Column]) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_created_by(format!("{CREATED_BY}{}", env!("CARGO_PKG_VERSION")))
         .set_compression(Compression::ZSTD(ZstdLevel::default()));
-    for column in columns.iter().filter(|column| matches!(column.holds, Holds::Time)) {
-        // Times differ little from row to row: their differences take a fraction of their own size.
+    for column in columns.iter().filter(|column| matches!(column.cell_type, CellType::Time)) {
+        // Times grow slowly from row to row: their differences are much smaller than the times.
         let path = ColumnPath::from(column.name);
         properties = properties
             .set_column_dictionary_enabled(path.clone(), false)

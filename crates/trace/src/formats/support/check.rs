@@ -1,4 +1,4 @@
-//! What the tests of every format need.
+//! Helpers for the tests of formats, and tests of all formats.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -9,17 +9,17 @@ use crate::io::input::Input;
 use crate::model::metadata::{Kind, Metadata};
 use crate::model::request::Request;
 
-/// A file of that content.
+/// A file with this content.
 pub fn input(content: &[u8]) -> Input {
     Input::from_reader(Path::new("x"), Box::new(Cursor::new(content.to_vec())), None).unwrap()
 }
 
-/// All rows of a load in that format.
+/// All rows of a load in a format.
 pub fn load(format: &str, content: &[u8]) -> (Vec<Request>, Metadata) {
     load_with(format, content, &Options::default())
 }
 
-/// The same, as the options say.
+/// The same, with options.
 pub fn load_with(format: &str, content: &[u8], options: &Options) -> (Vec<Request>, Metadata) {
     rows((by_name(format).unwrap().open)(input(content), options).unwrap())
 }
@@ -34,12 +34,12 @@ pub fn rows(opened: Opened) -> (Vec<Request>, Metadata) {
     (rows, reader.metadata().clone())
 }
 
-/// The format that a file of that content is taken for.
+/// The name of the format that is recognised for this content.
 pub fn recognised_as(content: &[u8]) -> &'static str {
     of_content(&input(content)).unwrap().name
 }
 
-/// What a writer makes of rows, and what it says that it lost.
+/// The file that a writer makes of rows, and its messages about losses.
 pub fn written(format: &str, rows: &[Request], about: &Metadata) -> (Vec<u8>, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x");
@@ -51,7 +51,7 @@ pub fn written(format: &str, rows: &[Request], about: &Metadata) -> (Vec<u8>, Ve
     (std::fs::read(path).unwrap(), said)
 }
 
-/// The metadata of a load of those devices.
+/// The metadata of a load with these devices.
 pub fn about(devices: &[&str]) -> Metadata {
     let mut about = Metadata::new(Kind::Load, "x");
     let device = |name: &&str| crate::Device { name: (*name).to_owned(), sectors: None };
@@ -60,30 +60,30 @@ pub fn about(devices: &[&str]) -> Metadata {
 }
 
 #[test]
-fn names_and_endings_are_unique() {
+fn names_and_extensions_are_unique() {
     let mut names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
     names.sort_unstable();
     let mut unique = names.clone();
     unique.dedup();
     assert_eq!(names, unique);
-    let endings: Vec<&str> = FORMATS.iter().flat_map(|format| format.endings).copied().collect();
-    for (i, one) in endings.iter().enumerate() {
-        for other in &endings[i + 1..] {
+    let extensions: Vec<&str> = FORMATS.iter().flat_map(|format| format.extensions).copied().collect();
+    for (i, one) in extensions.iter().enumerate() {
+        for other in &extensions[i + 1..] {
             assert!(!one.ends_with(other) && !other.ends_with(one), "{one} and {other}");
         }
     }
     for format in FORMATS {
-        let written = format.create_load.is_some() || format.create_run.is_some();
-        assert_eq!(written, !format.endings.is_empty(), "{}", format.name);
+        let is_written = format.create_load.is_some() || format.create_run.is_some();
+        assert_eq!(is_written, !format.extensions.is_empty(), "{}", format.name);
     }
 }
 
 #[test]
-fn what_is_compressed_inside_is_not_packed() {
+fn a_format_that_compresses_itself_is_not_compressed_again() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["a.load.parquet.gz", "a.load.parquet.zst"] {
         let path = folder.path().join(name);
-        let expected = format!("call it {}", folder.path().join("a.load.parquet").display());
+        let expected = format!("name it {}", folder.path().join("a.load.parquet").display());
         for refused in [
             crate::create_load(&path, &about(&[""])),
             crate::create_load_as(&path, by_name("parquet").unwrap(), &about(&[""])),
@@ -94,7 +94,7 @@ fn what_is_compressed_inside_is_not_packed() {
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
     }
     assert!(crate::format_for(Path::new("a.load.gz")).is_ok());
-    // What blkparse does not find.
+    // blkparse only finds names with a CPU number.
     assert!(crate::format_for(Path::new("sda.blktrace")).err().unwrap().to_string().contains(" .blktrace.0 "));
 }
 
@@ -113,32 +113,32 @@ fn devices_that_appear_late_keep_their_names() {
         writer.write(&at(1, 2)).unwrap();
         writer.finish(&about(&["8,0", "8,16", "8,32"])).unwrap();
         let (rows, read) = load(format, &std::fs::read(path).unwrap());
-        // Read again they are numbered as they appear.
+        // The reader numbers devices as they appear.
         let names = rows.iter().map(|row| read.devices[usize::from(row.device.0)].name.as_str());
         assert_eq!(names.collect::<Vec<_>>(), ["8,0", "8,32"], "{format}");
     }
 }
 
 #[test]
-fn many_bad_lines_leave_room_for_what_is_said_of_the_whole() {
+fn many_bad_lines_leave_room_for_notices_about_the_whole_file() {
     let bad = |count: usize, from: usize| (from..from + count).map(|n| format!("bad {n}\n")).collect::<String>();
     let aligned: String = (0..99).map(|n| format!("1,R,4096,4096,157780800000{n:04}\n")).collect();
     let text = format!("{aligned}{}1,R,1,512,1577808000009999\n1,R,40", bad(120, 0));
     let (_, read) = load("alibaba", text.as_bytes());
-    let of_lines = |read: &Metadata| read.notices.iter().filter(|notice| notice.contains("left out,")).count();
-    let told =
+    let of_lines = |read: &Metadata| read.notices.iter().filter(|notice| notice.contains("left out:")).count();
+    let has_notice =
         |read: &Metadata, text: &str| assert!(read.notices.iter().any(|n| n.contains(text)), "{:?}", read.notices);
     assert_eq!((read.counts.bad_lines, of_lines(&read)), (120, 100));
-    told(&read, "1 requests are not aligned");
-    told(&read, "the file was cut short there");
-    // Traces of events are read in pieces: the first hundred are those of all of them.
+    has_notice(&read, "1 requests were not aligned");
+    has_notice(&read, "the file was cut short there");
+    // Traces of events are read in batches: the first hundred bad lines of the file are listed, not of a batch.
     let event = |n: usize| format!("  8,0  0  {n}  0.{n:09}  1  Q  R {} + 8 [a]\n", n * 8);
     let events = |from: usize| (from..from + 20_000).map(event).collect::<String>();
     let remap = "  8,0  0  50000  0.500000000  1  A  R 8 + 8 <- (8,1) 0\n";
     let text = [events(0), bad(90, 0), events(20_000), bad(90, 90), remap.into()].concat();
     let (rows, read) = load("blkparse", text.as_bytes());
     assert_eq!((rows.len(), read.counts.bad_lines, of_lines(&read)), (40_000, 180, 100));
-    told(&read, "handed from one device to another (remapped): 1");
+    has_notice(&read, "requests remapped from one device to another: 1");
 }
 
 mod properties {
@@ -146,7 +146,7 @@ mod properties {
 
     use super::*;
 
-    /// Reads what there is, whatever it is.
+    /// Reads all rows, up to the end or the first error.
     fn exhaust(opened: Opened) {
         match opened {
             Opened::Load(mut reader) => while let Ok(Some(_)) = reader.next() {},
@@ -156,7 +156,7 @@ mod properties {
 
     proptest! {
         #[test]
-        fn no_bytes_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..600), text in "[ -~\n\t]{0,300}") {
+        fn readers_do_not_panic_on_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..600), text in "[ -~\n\t]{0,300}") {
             for content in [bytes, text.into_bytes()] {
                 for format in FORMATS {
                     if let Ok(opened) = (format.open)(input(&content), &Options::default()) {

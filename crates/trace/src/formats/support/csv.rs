@@ -1,6 +1,5 @@
-//! What the published traces of requests in comma-separated columns share: a table says what stands in which column.
-//!
-//! A dialect is a file beside this one with its table, and one line in the list of formats.
+//! Reads published traces with a request per line in comma-separated columns. A [`Dialect`] describes the columns of each;
+//! see `alibaba.rs` for an example.
 
 use std::borrow::Cow;
 
@@ -11,48 +10,48 @@ use crate::model::request::{Op, Request};
 use crate::model::units::{Nanos, SECTOR_BYTES};
 use crate::rows::{Context, LineFormat, Parsed, TOO_FAR, TOO_LATE, Zero, open_lines, recognise_lines, separated};
 use crate::text::human;
-use crate::text::number::{Wrong, decimal, whole};
+use crate::text::number::{NumberError, decimal, whole};
 
-/// A dialect: what its columns are.
+/// A format of comma-separated columns.
 pub struct Dialect {
     /// The name of the format.
     pub name: &'static str,
-    /// What a line begins with that is a heading or a comment.
+    /// The beginning of lines that are headings or comments.
     pub heading: &'static str,
-    /// The columns, from the left; what follows behind the last is of no interest.
+    /// The columns, from the left; further columns are ignored.
     pub columns: &'static [Column],
-    /// What the times count from.
+    /// The zero of the times.
     pub zero: Zero,
-    /// Earlier times, in nanoseconds, are no times but something else that is a number.
+    /// The lower limit of plausible times, in nanoseconds: a column with smaller numbers is something else.
     pub earliest: i64,
 }
 
-/// What stands in a column.
+/// The meaning of a column.
 #[derive(Clone, Copy)]
 pub enum Column {
-    /// When, as a decimal number of a unit that has so many decimal places of nanoseconds: 9 of seconds.
+    /// The time, as a decimal number in units of 10^n nanoseconds: 9 for seconds.
     Time(u32),
-    /// When, in Windows' file time: units of 100 ns since 1601.
+    /// The time as a Windows file time: units of 100 ns since 1601.
     FileTime,
-    /// How long the request took, as a decimal number of such a unit; blank if that is not known.
+    /// The latency, as a decimal number in units of 10^n nanoseconds; blank if unknown.
     Latency(u32),
-    /// The operation: what a read and what a write is called, in any case.
+    /// The operation: the names of read and write, in any case.
     Operation(&'static str, &'static str),
-    /// The same, but blank of a request whose response was not recorded: nobody knows what it was.
-    OperationOfAnswered(&'static str, &'static str),
-    /// Where it begins.
+    /// The same, but blank for a request without a recorded response, whose operation is unknown.
+    OperationOrBlank(&'static str, &'static str),
+    /// The position.
     Offset(Unit),
-    /// How long it is.
+    /// The length.
     Length(Unit),
-    /// Where the device is: what stands before its name.
+    /// The host, a prefix of the device's name.
     Host,
     /// The name of the device.
     Device,
-    /// The name of the device, which is a number.
+    /// The name of the device, which must be a number.
     DeviceNumber,
 }
 
-/// In which unit a place is told.
+/// The unit of an offset or a length.
 #[derive(Clone, Copy)]
 pub enum Unit {
     /// Bytes.
@@ -62,7 +61,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// So many of them in bytes.
+    /// Converts to bytes.
     fn bytes(self, number: u64) -> Result<u64, &'static str> {
         match self {
             Self::Bytes => Ok(number),
@@ -71,29 +70,29 @@ impl Unit {
     }
 }
 
-/// 1970 in Windows' file time.
+/// 1970 as a Windows file time.
 const UNIX_EPOCH: u64 = 116_444_736_000_000_000;
 
 impl Dialect {
-    /// Whether a file that begins like this is in this dialect.
+    /// Whether a file that begins with `head` is in this dialect.
     pub fn recognises(&'static self, head: &[u8]) -> bool {
-        recognise_lines(head, Looking { dialect: self, times: Times::InUnit })
+        recognise_lines(head, DialectProbe { dialect: self, times: Times::InUnit })
     }
 
     /// Opens a trace in this dialect.
     pub fn open(&'static self, input: Input) -> crate::Result<Opened> {
-        open_lines(input, self.name, self.zero, Reading { dialect: self, unanswered: 0 })
+        open_lines(input, self.name, self.zero, DialectLines { dialect: self, without_response: 0 })
     }
 
-    /// Whether a file that begins like this is in this dialect but for the unit of its times: none of them can be one.
-    /// Read, it names them, which helps more than not to know the file.
+    /// Whether a file that begins with `head` is in this dialect except that its times are in another unit. Reading it then
+    /// reports the times as bad, which is more helpful than an unknown format.
     pub fn resembles(&'static self, head: &[u8]) -> bool {
-        recognise_lines(head, Looking { dialect: self, times: Times::OfAnyUnit })
+        recognise_lines(head, DialectProbe { dialect: self, times: Times::InAnyUnit })
     }
 
     fn row(&self, line: &[u8], context: &mut Context<'_>, times: Times) -> Result<Row, &'static str> {
         let mut fields = separated(line, b',');
-        let (mut at, mut latency, mut op, mut is_answered) = (0, None, Op::Read, true);
+        let (mut at, mut latency, mut op, mut has_response) = (0, None, Op::Read, true);
         let (mut offset, mut length) = (0, 0);
         let (mut host, mut device): (&[u8], &[u8]) = (b"", b"");
         for column in self.columns {
@@ -101,19 +100,19 @@ impl Dialect {
             match *column {
                 Column::Time(_) | Column::FileTime => {
                     at = match time(*column, field) {
-                        Err(BadTime::Outside(_)) if times == Times::OfAnyUnit => self.earliest,
-                        Err(BadTime::NoNumber(why) | BadTime::Outside(why)) => return Err(why),
+                        Err(BadTime::OutOfRange(_)) if times == Times::InAnyUnit => self.earliest,
+                        Err(BadTime::NotANumber(why) | BadTime::OutOfRange(why)) => return Err(why),
                         Ok(at) => at,
                     }
                 }
                 Column::Latency(_) if field.is_empty() => {}
                 Column::Latency(places) => {
-                    latency = Some(Nanos(decimal(field, places).map_err(|wrong| {
-                        wrong.reason("the response time is no number", "the response time is too large")
+                    latency = Some(Nanos(decimal(field, places).map_err(|e| {
+                        e.reason("the response time is not a number", "the response time is too large")
                     })?));
                 }
-                Column::OperationOfAnswered(..) if field.is_empty() && latency.is_none() => is_answered = false,
-                Column::Operation(read, write) | Column::OperationOfAnswered(read, write) => {
+                Column::OperationOrBlank(..) if field.is_empty() && latency.is_none() => has_response = false,
+                Column::Operation(read, write) | Column::OperationOrBlank(read, write) => {
                     op = match () {
                         () if field.eq_ignore_ascii_case(read.as_bytes()) => Op::Read,
                         () if field.eq_ignore_ascii_case(write.as_bytes()) => Op::Write,
@@ -121,60 +120,59 @@ impl Dialect {
                     }
                 }
                 Column::Offset(unit) => {
-                    offset = unit
-                        .bytes(whole(field).map_err(|wrong| wrong.reason("the offset is no whole number", TOO_FAR))?)?;
+                    offset =
+                        unit.bytes(whole(field).map_err(|e| e.reason("the offset is not a whole number", TOO_FAR))?)?;
                 }
                 Column::Length(unit) => {
-                    length = unit
-                        .bytes(whole(field).map_err(|wrong| wrong.reason("the length is no whole number", TOO_FAR))?)?;
+                    length =
+                        unit.bytes(whole(field).map_err(|e| e.reason("the length is not a whole number", TOO_FAR))?)?;
                 }
                 Column::Host => host = field,
                 Column::Device => device = field,
                 Column::DeviceNumber => {
-                    whole(field).map_err(|wrong| {
-                        wrong.reason("the device is no whole number", "the number of the device is too large")
-                    })?;
+                    whole(field)
+                        .map_err(|e| e.reason("the device is not a whole number", "the device number is too large"))?;
                     device = field;
                 }
             }
         }
         if at < self.earliest {
-            return Err("the time lies too far back");
+            return Err("the time is too early");
         }
-        if times == Times::OfAnyUnit && (length == 0 || !is_answered) {
-            // Rather one of the many other files of whole numbers, as fio's averages.
+        if times == Times::InAnyUnit && (length == 0 || !has_response) {
+            // More likely another kind of file with columns of whole numbers, such as averages logged by fio.
             return Err("no length");
         }
         let name = if host.is_empty() { Cow::Borrowed(device) } else { Cow::Owned([host, b".", device].concat()) };
         let (sector, sectors) = context.bytes(offset, length)?;
         let request = Request { latency, ..Request::new(Nanos(at), op, sector, sectors) };
-        // What is left out shall not name a device.
-        let device = if is_answered { context.device(&name)? } else { request.device };
-        Ok(Row { request: Request { device, ..request }, is_answered })
+        // A request that is left out does not add its device to the trace.
+        let device = if has_response { context.device(&name)? } else { request.device };
+        Ok(Row { request: Request { device, ..request }, has_response })
     }
 }
 
-/// Which times are accepted.
+/// The accepted times.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Times {
-    /// Those in the dialect's unit.
+    /// Plausible times in the dialect's unit.
     InUnit,
-    /// Any: only the form of the line is of interest.
-    OfAnyUnit,
+    /// Any number: only the form of the line is checked.
+    InAnyUnit,
 }
 
-/// Why a time is none.
+/// Why a time is not accepted.
 enum BadTime {
-    /// Something else stands there.
-    NoNumber(&'static str),
-    /// It is a number, but that can't be when.
-    Outside(&'static str),
+    /// It is not a number.
+    NotANumber(&'static str),
+    /// It is a number, but not a possible time.
+    OutOfRange(&'static str),
 }
 
 fn time(column: Column, field: &[u8]) -> Result<i64, BadTime> {
-    let bad = |wrong| match wrong {
-        Wrong::NotANumber => BadTime::NoNumber("the time is no number"),
-        Wrong::TooLarge => BadTime::Outside(TOO_LATE),
+    let bad = |error| match error {
+        NumberError::NotANumber => BadTime::NotANumber("the time is not a number"),
+        NumberError::TooLarge => BadTime::OutOfRange(TOO_LATE),
     };
     if let Column::Time(places) = column {
         return decimal(field, places).map_err(bad);
@@ -182,24 +180,24 @@ fn time(column: Column, field: &[u8]) -> Result<i64, BadTime> {
     let ticks = whole(field).map_err(bad)?;
     let ticks = ticks
         .checked_sub(UNIX_EPOCH)
-        .ok_or(BadTime::Outside("the time lies before 1970: are the times in another unit?"))?;
-    i64::try_from(ticks).ok().and_then(|t| t.checked_mul(100)).ok_or(BadTime::Outside(TOO_LATE))
+        .ok_or(BadTime::OutOfRange("the time is before 1970: are the times in another unit?"))?;
+    i64::try_from(ticks).ok().and_then(|t| t.checked_mul(100)).ok_or(BadTime::OutOfRange(TOO_LATE))
 }
 
-/// What a line says.
+/// A parsed line.
 struct Row {
     request: Request,
-    /// Otherwise nobody knows what it was.
-    is_answered: bool,
+    /// Without a response, the operation is unknown.
+    has_response: bool,
 }
 
-/// A trace in a dialect that is being read.
-struct Reading {
+/// Reads the lines of a trace in a dialect.
+struct DialectLines {
     dialect: &'static Dialect,
-    unanswered: u64,
+    without_response: u64,
 }
 
-impl LineFormat for Reading {
+impl LineFormat for DialectLines {
     type Item = Request;
 
     fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Request> {
@@ -207,9 +205,9 @@ impl LineFormat for Reading {
             return Parsed::Nothing;
         }
         match self.dialect.row(line, context, Times::InUnit) {
-            Ok(row) if row.is_answered => Parsed::Row(row.request),
+            Ok(row) if row.has_response => Parsed::Row(row.request),
             Ok(_) => {
-                self.unanswered += 1;
+                self.without_response += 1;
                 Parsed::Nothing
             }
             Err(problem) => Parsed::Bad(problem),
@@ -217,20 +215,20 @@ impl LineFormat for Reading {
     }
 
     fn conclude(&mut self, about: &mut Metadata) {
-        if self.unanswered > 0 {
-            let count = human::count(self.unanswered);
-            about.notice(format!("left out, requests without a response, which may have read or written: {count}"));
+        if self.without_response > 0 {
+            let count = human::count(self.without_response);
+            about.notice(format!("requests left out whose response and operation were not recorded: {count}"));
         }
     }
 }
 
-/// A file that may be in a dialect.
-struct Looking {
+/// Checks whether lines are in a dialect.
+struct DialectProbe {
     dialect: &'static Dialect,
     times: Times,
 }
 
-impl LineFormat for Looking {
+impl LineFormat for DialectProbe {
     type Item = Row;
 
     fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Row> {
@@ -247,10 +245,10 @@ mod tests {
     use crate::formats::support::check::{input, load, recognised_as};
 
     #[test]
-    fn bad_fields_are_named_and_none_is_taken_for_another() {
+    fn the_reason_names_the_bad_field() {
         for (line, reason) in [
-            ("x,0.001,W,4,512,512", "the time is no number"),
-            ("1455592511102.1,0.001,W,4,512,512", "the time lies beyond any clock: are the times in another unit?"),
+            ("x,0.001,W,4,512,512", "the time is not a number"),
+            ("1455592511102.1,0.001,W,4,512,512", "the time is too large: are the times in another unit?"),
             ("1455592511.1,99999999999,W,4,512,512", "the response time is too large"),
             ("1455592511.1,0.001,W,4,99999999999999999999,512", "beyond any device"),
             ("1455592511.1,x,W,4,512,512", "the response time"),
@@ -267,14 +265,14 @@ mod tests {
     }
 
     #[test]
-    fn no_length_at_an_odd_byte_does_not_grow_to_a_sector() {
+    fn a_length_of_zero_is_not_widened_to_a_sector() {
         let (rows, about) = load("alibaba", b"7,R,100,0,1577808000000001\n7,R,100,1,1577808000000002\n");
         assert_eq!(rows.iter().map(|row| (row.sector.0, row.sectors.0)).collect::<Vec<_>>(), [(0, 0), (0, 1)]);
-        assert!(about.notices[0].starts_with("2 requests are not aligned"), "{:?}", about.notices);
+        assert!(about.notices[0].starts_with("2 requests were not aligned"), "{:?}", about.notices);
     }
 
     #[test]
-    fn a_wrong_unit_of_time_is_asked_about() {
+    fn times_in_another_unit_are_bad_lines_with_a_question() {
         for (format, line) in [
             ("tencent", "1538323200123,12910952,128,0,1063"),
             ("systor17", "1455592511102.342,1.204,W,4,8690491904,4096"),
@@ -287,7 +285,7 @@ mod tests {
             assert_eq!((rows.len(), about.counts.bad_lines), (0, 3), "{line}");
             assert!(about.notices[0].contains("are the times in another unit?"), "{:?}", about.notices);
         }
-        // Averages of fio, with times since 1970; and a line that is in the unit of another format.
+        // Averages logged by fio, with times since 1970; and a line whose times are in the unit of another format.
         let fio = "1700000000000, 250, 0, 0, 0\n".repeat(3);
         assert!(of_content(&input(fio.as_bytes())).is_err());
         assert_eq!(recognised_as(b"1700000000000, 250, 0, 4096, 0, 0\n"), "fio-latency");

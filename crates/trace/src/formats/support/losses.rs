@@ -1,29 +1,29 @@
-//! What the rows had that a format has no place for, counted while they are written and said at the end.
+//! Counts what the rows had that an output format cannot hold, and reports it at the end of the file.
 
 use crate::io::stream::ConversionLoss;
 use crate::model::metadata::{Metadata, RequestTime};
 use crate::model::request::{Flags, Request};
 use crate::model::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
 
-/// The counts.
+/// Counts of requests that lost something.
 #[derive(Default)]
 pub struct Losses {
-    /// Requests left out because the format knows no such operation.
-    pub others: u64,
-    /// Requests for another device than the first, in a format without devices.
-    pub devices: u64,
+    /// Requests left out because the format does not have their operation.
+    pub unsupported_ops: u64,
+    /// Requests for other devices than the first, in a format without devices.
+    pub other_devices: u64,
     flags: u64,
     times: u64,
     processes: u64,
     split: u64,
     too_long: u64,
     negative: u64,
-    /// What is added to every time, so that the first is not negative; known with the first row.
+    /// Added to every time, so that the first one is not negative; set by the first row.
     shift: Option<Nanos>,
 }
 
 impl Losses {
-    /// The time of a request, from zero on, for a format without negative times. `None` for one that is to be left out.
+    /// The time of a request in a format without negative times; `None` if the request must be left out.
     pub fn time(&mut self, at: Nanos) -> Option<u64> {
         let shift = *self.shift.get_or_insert(Nanos(at.0.min(0).saturating_neg()));
         let shifted = u64::try_from((at + shift).0).ok();
@@ -31,137 +31,136 @@ impl Losses {
         shifted
     }
 
-    /// What is added to every time: above zero where the first one is negative.
+    /// The shift that is added to every time: above zero if the first time is negative.
     pub fn shift(&self) -> Nanos {
         self.shift.unwrap_or_default()
     }
 
-    /// The format has no flags.
+    /// Counts a request with flags, which the format does not have.
     pub fn flags(&mut self, flags: Flags) -> &mut Self {
         self.flags += u64::from(flags != Flags::NONE);
         self
     }
 
-    /// The format has no times beside that of the request itself.
+    /// Counts a request with a latency or a queueing time, which the format does not have.
     pub fn times(&mut self, request: &Request) -> &mut Self {
         self.times += u64::from(request.latency.is_some() || request.queued.is_some());
         self
     }
 
-    /// The format has no processes.
+    /// Counts a request with a process, which the format does not have.
     pub fn process(&mut self, request: &Request) -> &mut Self {
         self.processes += u64::from(request.pid.is_some() || !request.comm.as_str().is_empty());
         self
     }
 
-    /// The format has lengths in 32 bits: see [`pieces`].
+    /// Counts a request that [`pieces`] splits, because the format has 32 bits for the length.
     pub fn length(&mut self, request: &Request) -> &mut Self {
-        self.split += u64::from(request.sectors > LONGEST);
+        self.split += u64::from(request.sectors > MAX_PIECE);
         self
     }
 
-    /// Whether the request can be written in at most [`MOST_PIECES`] pieces; one that can't is counted and left out.
+    /// Whether the request can be written in at most [`MAX_PIECES`] pieces. If not, it is counted and must be left out.
     pub fn fits(&mut self, request: &Request) -> bool {
-        let fits = request.sectors.0.div_ceil(LONGEST.0) <= MOST_PIECES;
+        let fits = request.sectors.0.div_ceil(MAX_PIECE.0) <= MAX_PIECES;
         self.too_long += u64::from(!fits);
         fits
     }
 
-    /// The format has no devices.
+    /// Counts a request for another device than the first, in a format without devices.
     pub fn device(&mut self, request: &Request) -> &mut Self {
-        self.devices += u64::from(request.device.0 > 0);
+        self.other_devices += u64::from(request.device.0 > 0);
         self
     }
 
-    /// All counts, with one warning for each.
+    /// The number of rows left out, and a sentence for each kind of loss.
     pub fn conversion_loss(&self, format: &str, metadata: &Metadata) -> ConversionLoss {
-        ConversionLoss { rows: self.others + self.negative + self.too_long, warnings: self.sentences(format, metadata) }
+        let rows = self.unsupported_ops + self.negative + self.too_long;
+        ConversionLoss { rows, warnings: self.sentences(format, metadata) }
     }
 
     fn sentences(&self, format: &str, metadata: &Metadata) -> Vec<String> {
         let counted = [
-            (self.others, "requests were left out that do an operation it does not know (flush, discard, …)"),
-            (self.negative, "requests were left out that lie before the first one in time"),
-            (self.devices, "requests for other devices than the first are no longer told from those for the first"),
+            (
+                self.unsupported_ops,
+                "requests were left out because it does not have their operation (flush, discard, …)",
+            ),
+            (self.negative, "requests were left out because their time is before that of the first one"),
+            (self.other_devices, "requests for other devices now look like requests for the first device"),
             (self.flags, "requests lost their flags (FUA, sync, metadata, …)"),
-            (self.times, "requests lost the latency or the queueing time of the original"),
+            (self.times, "requests lost their original latency or queueing time"),
             (self.processes, "requests lost their process"),
-            (self.too_long, "requests were left out that are longer than 255 TiB"),
-            (self.split, "requests of 4 GiB and more are several now"),
+            (self.too_long, "requests longer than 255 TiB were left out"),
+            (self.split, "requests of 4 GiB and more were split"),
         ];
         let mut said: Vec<String> = counted
             .into_iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("the format {format} can't hold everything: {count} {what}"))
+            .map(|(count, what)| format!("the format {format} cannot hold everything: {count} {what}"))
             .collect();
         if let Some(shift) = self.shift.filter(|shift| shift.0 > 0) {
-            said.push(format!("the format {format} has no negative times: all are shifted by {shift}"));
+            said.push(format!("the format {format} has no negative times: all times are shifted by {shift}"));
         }
         if !metadata.complete {
-            said.push(format!("the format {format} can't say that its source was cut short: nothing in it tells now"));
+            said.push(format!("the format {format} does not store that the load was cut short"));
         }
         said
     }
 }
 
-/// The longest piece of a request whose bytes have room in 32 bits, in whole mebibytes: behind an odd one the next would be
-/// none that a device with larger blocks can do.
-const LONGEST: Sectors = Sectors(((1 << 32) - (1 << 20)) / SECTOR_BYTES);
+/// The longest piece of a request whose length in bytes fits into 32 bits. Whole mebibytes, so that the next piece begins
+/// at a block of the device, whatever its block size.
+const MAX_PIECE: Sectors = Sectors(((1 << 32) - (1 << 20)) / SECTOR_BYTES);
 
-/// Longer requests are no I/O but damage, and one row of them would fill a disk with pieces: 255.9 TiB.
-const MOST_PIECES: u64 = 1 << 16;
+/// 255.9 TiB. A longer request is damage, and the pieces of a single one would fill a disk.
+const MAX_PIECES: u64 = 1 << 16;
 
-/// The pieces of a request for a format that has lengths in 32 bits, in bytes; one, if it is not too long.
+/// Splits a request for a format with 32 bits for the length in bytes; one piece if it is short enough.
 pub fn pieces(request: &Request) -> impl Iterator<Item = (Sector, Sectors)> + use<> {
     let (start, length) = (request.sector.0, request.sectors.0);
-    let count = length.div_ceil(LONGEST.0).max(1);
+    let count = length.div_ceil(MAX_PIECE.0).max(1);
     (0..count).map(move |piece| {
-        let before = piece * LONGEST.0;
-        (Sector(start + before), Sectors((length - before).min(LONGEST.0)))
+        let before = piece * MAX_PIECE.0;
+        (Sector(start + before), Sectors((length - before).min(MAX_PIECE.0)))
     })
 }
 
-/// What is known of a load or a run as a whole, beside its rows.
+/// A property of a load or run as a whole, which an output format may be unable to store.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Whole {
-    /// The text in front of it.
+pub enum Property {
+    /// The text in front of the rows.
     Preamble,
-    /// The moment of its zero.
+    /// The wall-clock time of its zero.
     Epoch,
-    /// What its devices are called.
+    /// The names of its devices.
     Names,
-    /// How large they are.
+    /// The sizes of its devices.
     Sizes,
-    /// That its times are those of the issue.
+    /// That its times are issue times.
     RequestTime,
 }
 
-impl Whole {
-    /// What it is called, if there is such a thing to lose.
+impl Property {
+    /// The property in words, if the load or run has it.
     fn lost(self, of: &Metadata) -> Option<&'static str> {
-        let (is_known, what) = match self {
-            Self::Preamble => (
-                !of.source.preamble.trim().is_empty(),
-                "the text in front of the load (its licence, where it comes from)",
-            ),
+        let (is_known, name) = match self {
+            Self::Preamble => (!of.source.preamble.trim().is_empty(), "the preamble (licence, origin)"),
             Self::Epoch => {
                 let run_began = of.run.as_ref().is_some_and(|run| run.started_unix_ns.known().is_some());
-                (of.epoch_unix_ns.is_some() || run_began, "the date and time at which it began")
+                (of.epoch_unix_ns.is_some() || run_began, "the start date and time")
             }
             Self::Names => (of.devices.iter().any(|device| !device.name.is_empty()), "names of devices"),
             Self::Sizes => (of.devices.iter().any(|device| device.sectors.is_some()), "sizes of devices"),
-            Self::RequestTime => {
-                (of.request_time == RequestTime::Issued, "the word that its times are those of the issue")
-            }
+            Self::RequestTime => (of.request_time == RequestTime::Issued, "that its times are issue times"),
         };
-        is_known.then_some(what)
+        is_known.then_some(name)
     }
 }
 
-/// What a format has no place for of what is known of the load or run as a whole.
-pub fn lost_of_whole(format: &str, has_no: &[Whole], metadata: &Metadata) -> Option<String> {
-    let lost: Vec<&str> = has_no.iter().filter_map(|whole| whole.lost(metadata)).collect();
-    (!lost.is_empty()).then(|| format!("the format {format} has no place for {}", lost.join(", nor for ")))
+/// A sentence about the properties of the load or run that the format does not store.
+pub fn lost_properties(format: &str, unsupported: &[Property], metadata: &Metadata) -> Option<String> {
+    let lost: Vec<&str> = unsupported.iter().filter_map(|property| property.lost(metadata)).collect();
+    (!lost.is_empty()).then(|| format!("the format {format} does not store {}", lost.join(", nor ")))
 }
 
 #[cfg(test)]
@@ -172,7 +171,7 @@ mod tests {
     use crate::model::units::{Nanos, Sector, Sectors};
 
     #[test]
-    fn the_epoch_moves_when_times_do() {
+    fn the_epoch_is_shifted_with_the_times() {
         let request = |at| Request::new(Nanos(at), Op::Read, Sector(8), Sectors(8));
         let about = crate::Metadata { epoch_unix_ns: Some(100_000_000_000), ..about(&["8,0"]) };
         for first in [-5_000_000_000, 0, 5_000_000_000] {
@@ -185,24 +184,24 @@ mod tests {
     }
 
     #[test]
-    fn a_request_as_long_as_the_address_space_does_not_fill_the_disk() {
+    fn a_request_longer_than_255_tib_is_left_out() {
         let request = |sectors| Request::new(Nanos(0), Op::Write, Sector(0), Sectors(sectors));
         for format in ["fio-iolog", "blktrace"] {
             let rows = [request(1 << 53), request(8)];
             let (trace, said) = written(format, &rows, &about(&["8,0"]));
             assert!(trace.len() < 10_000, "{format}: {} bytes", trace.len());
-            assert!(said.iter().any(|said| said.contains("1 requests were left out that are longer")), "{said:?}");
+            assert!(said.iter().any(|said| said.contains("1 requests longer than 255 TiB were left out")), "{said:?}");
             assert_eq!(load(format, &trace).0.len(), 1, "{format}");
         }
     }
 
     #[test]
-    fn what_is_known_of_the_whole_load_is_not_lost_without_a_word() {
+    fn a_lost_preamble_or_epoch_is_reported() {
         let rows = [Request { pid: Some(1), ..Request::new(Nanos(0), Op::Read, Sector(8), Sectors(8)) }];
         let of_origin = |format: &str, preamble: &str, epoch| {
             let mut about = crate::Metadata { epoch_unix_ns: epoch, ..about(&[""]) };
             about.source.preamble = preamble.to_owned();
-            let said = written(format, &rows, &about).1.into_iter().filter(|said| said.contains("has no place for"));
+            let said = written(format, &rows, &about).1.into_iter().filter(|said| said.contains("does not store"));
             said.collect::<Vec<_>>()
         };
         for format in ["fio-iolog", "blkparse", "blktrace", "spc", "classic"] {
@@ -216,14 +215,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_devices_and_times_is_not_lost_without_a_word() {
+    fn lost_device_names_sizes_and_kinds_of_times_are_reported() {
         let rows = [Request { pid: Some(1), ..Request::new(Nanos(0), Op::Read, Sector(8), Sectors(8)) }];
         for (format, lost) in [
-            ("fio-iolog", ["", "sizes of devices", "the word that its times are those of the issue"]),
-            ("spc", ["", "sizes of devices", "the word that its times are those of the issue"]),
+            ("fio-iolog", ["", "sizes of devices", "that its times are issue times"]),
+            ("spc", ["", "sizes of devices", "that its times are issue times"]),
             ("blkparse", ["", "sizes of devices", ""]),
             ("blktrace", ["", "sizes of devices", ""]),
-            ("classic", ["names of devices", "sizes of devices", "the word that its times are those of the issue"]),
+            ("classic", ["names of devices", "sizes of devices", "that its times are issue times"]),
         ] {
             let abouts = [
                 about(&["8,0"]),
@@ -232,9 +231,9 @@ mod tests {
             ];
             for (about, lost) in abouts.iter().zip(lost) {
                 let said = written(format, &rows, about).1;
-                let told = said.iter().find(|said| said.contains("has no place for"));
-                assert_eq!(told.is_some(), !lost.is_empty(), "{format}: {said:?}");
-                assert!(told.is_none_or(|told| told.ends_with(&format!("has no place for {lost}"))), "{told:?}");
+                let reported = said.iter().find(|said| said.contains("does not store"));
+                assert_eq!(reported.is_some(), !lost.is_empty(), "{format}: {said:?}");
+                assert!(reported.is_none_or(|said| said.ends_with(&format!("does not store {lost}"))), "{reported:?}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What several formats share.
+//! Shared by several formats.
 
 #[cfg(test)]
 pub(crate) mod check;
@@ -6,5 +6,5 @@ pub(crate) mod csv;
 pub(crate) mod left_out;
 pub(crate) mod losses;
 pub(crate) mod numbering;
-pub(crate) mod unfold;
+pub(crate) mod request_events;
 pub(crate) mod wrapped;

@@ -1,32 +1,32 @@
-//! Traces inside of something that is not unpacked here: what to do is told before anything takes it for a trace. A tar
-//! archive of text could be read, and would lose a line wherever a file of it begins. A replay's journal is no result yet.
+//! Detects archives, compressions and encodings that iosonar cannot read, before a format mistakes them for a trace. A tar
+//! archive of text could be read as text, with a bad line at the beginning of each file. The journal of a replay is not a
+//! result yet.
 
-/// What is around a trace that begins like this, and how to get it out.
+/// An error message for a file that begins like this, with the command that extracts the trace; `None` for other files.
 pub fn wrapped(head: &[u8]) -> Option<String> {
     const TAR_MAGIC: usize = 257;
-    let piped = |packer, unpack| {
-        format!("packed with {packer}, which iosonar does not read; unpack it on the way: {unpack} FILE | iosonar … -")
+    let piped = |program, command| {
+        format!("compressed with {program}, which iosonar cannot read; use a pipe: {command} FILE | iosonar … -")
     };
     match head {
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(piped("xz", "xz -dc")),
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, ..] => Some(piped("bzip2", "bzip2 -dc")),
         [b'P', b'K', 3, 4, ..] => Some(piped("zip", "unzip -p")),
-        // Whatever its version, which `recover` looks at; text has a tab or a line's end there at the least.
+        // The last byte is the version, which `recover` checks. In a text it would be at least a tab.
         [b'i', b'o', b's', b'o', b'n', b'a', b'r', 1..=8, ..] => Some(
-            "the journal of a replay that was killed or still goes on: `iosonar recover FILE` makes the result of it, as far \
-             as it goes"
+            "the journal of a replay that was killed or is still running: `iosonar recover FILE` makes a result of its rows"
                 .to_owned(),
         ),
         [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => Some(piped("7-Zip", "7z x -so")),
         [0xff, 0xfe, b'\t' | b'\n' | b'\r' | b' '..=b'~', 0, ..]
         | [0xfe, 0xff, 0, b'\t' | b'\n' | b'\r' | b' '..=b'~', ..] => Some(
-            "text in UTF-16, as Windows writes it, which iosonar does not read; convert it on the way: \
+            "UTF-16 text, as Windows programs write, which iosonar cannot read; use a pipe: \
              iconv -f utf-16 -t utf-8 FILE | iosonar … -"
                 .to_owned(),
         ),
-        // Text has no zeros, which fill up the name of an archive's first file.
+        // Zeros pad the name of an archive's first file; text has none.
         _ if head.get(TAR_MAGIC..).is_some_and(|rest| rest.starts_with(b"ustar")) && head[..TAR_MAGIC].contains(&0) => Some(
-            "a tar archive, which may hold several traces; unpack one on the way: tar -xOf FILE MEMBER | iosonar … - \
+            "a tar archive, which may hold several traces; extract one in a pipe: tar -xOf FILE MEMBER | iosonar … - \
              (tar -tf FILE lists them)"
                 .to_owned(),
         ),
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_around_a_trace_is_told_with_the_way_out() {
+    fn the_message_has_the_command_that_extracts_the_trace() {
         let tar = [&b"hm_0.csv"[..], &[0; 249], b"ustar\0", &[b'0'; 300]].concat();
         for (head, command) in [
             (&b"\xfd7zXZ\0\0\x04"[..], "xz -dc FILE"),

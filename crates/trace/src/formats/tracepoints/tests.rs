@@ -1,4 +1,4 @@
-//! Lines in, requests out.
+//! Lines of several programs, and the requests read from them.
 
 use crate::events::Action;
 use crate::formats::format::Options;
@@ -6,7 +6,7 @@ use crate::formats::support::check::{load, load_with, recognised_as};
 use crate::model::request::{Flags, Op};
 use crate::model::units::Nanos;
 
-/// As perf wrote them on Linux 6.18.
+/// Output of perf on Linux 6.18.
 const PERF: &[u8] = b"\
              fio 18719 [001]  3632.974325:   block:block_bio_queue: 7,0 R 31616 + 24 [fio]
              fio 18719 [001]  3632.974335:    block:block_rq_issue: 7,0 R 12288 () 31616 + 24 0x2,0,4 [fio]
@@ -21,7 +21,7 @@ const PERF: &[u8] = b"\
 ";
 
 #[test]
-fn perf_script() {
+fn output_of_perf_script_is_read() {
     let (rows, about) = load("tracepoints", PERF);
     assert_eq!(recognised_as(PERF), "tracepoints");
     assert_eq!(rows.len(), 4, "{:?}", about.notices);
@@ -36,20 +36,20 @@ fn perf_script() {
 }
 
 #[test]
-fn absurd_numbers_of_lost_events_are_no_panic() {
+fn the_sum_of_lost_events_saturates() {
     let lost = format!("CPU:1 [LOST {} EVENTS]\nCPU:1 [LOST 17 EVENTS]\n", u64::MAX);
     assert_eq!(load("tracepoints", &[PERF, lost.as_bytes()].concat()).1.counts.lost_events, u64::MAX);
 }
 
 #[test]
-fn the_action_can_be_chosen() {
+fn requests_are_taken_from_the_chosen_action() {
     let (rows, _) = load_with("tracepoints", PERF, &Options { action: Some(Action::Issue) });
     assert_eq!(rows.len(), 3);
     assert_eq!((rows[2].comm.as_str(), rows[0].queued), ("kworker/1:1H-kb", Some(Nanos(10_000))));
 }
 
 #[test]
-fn trace_cmd_and_ftrace() {
+fn output_of_trace_cmd_and_ftrace_is_read() {
     let text = b"\
 cpus=2
              fio-18719 [001]  3632.974325: block_bio_queue:      8,0 WS 100 + 8 [fio]
@@ -66,7 +66,7 @@ CPU:1 [LOST 17 EVENTS]
 }
 
 #[test]
-fn what_the_ring_overwrote_is_told() {
+fn events_overwritten_in_the_ring_are_reported() {
     let heading = b"# tracer: nop\n#\n# entries-in-buffer/entries-written: 140080/250280   #P:8\n";
     let (_, about) = load("tracepoints", &[heading, PERF].concat());
     assert_eq!((about.counts.lost_events, about.counts.bad_lines), (0, 0));
@@ -77,7 +77,7 @@ fn what_the_ring_overwrote_is_told() {
 }
 
 #[test]
-fn trace_cmd_with_processor_and_flags_in_one_word() {
+fn cpu_and_flags_may_be_one_word() {
     let text = b"\
     test-2991    0.....   119.255974: block_rq_issue: 8,0 R 4096 () 8 + 8 [test]
 my app.2-2992    1dNh21   119.255984: block_rq_issue: 8,0 R 4096 () 16 + 8 [test]
@@ -88,8 +88,8 @@ my app.2-2992    1dNh21   119.255984: block_rq_issue: 8,0 R 4096 () 16 + 8 [test
 }
 
 #[test]
-fn zeros_that_are_written_are_no_commands_to_the_driver() {
-    // As Linux 6.18 wrote it.
+fn write_zeroes_are_not_driver_commands() {
+    // Output of Linux 6.18.
     let text = b"\
       blkdiscard-3211    [000] ..... 81719.542141: block_bio_queue: 7,0 NS 0 + 128 [blkdiscard]
     kworker/0:1H-54      [000] ..... 81719.542159: block_rq_issue: 7,0 NS 65536 () 0 + 128 be,0,4 [kworker/0:1H]
@@ -101,7 +101,7 @@ fn zeros_that_are_written_are_no_commands_to_the_driver() {
 }
 
 #[test]
-fn a_trace_of_completions_says_what_is_missing() {
+fn a_trace_of_completions_only_is_reported() {
     let completions =
         PERF.split_inclusive(|&byte| byte == b'\n').filter(|line| line.windows(8).any(|w| w == b"complete"));
     let (rows, about) = load("tracepoints", &completions.collect::<Vec<_>>().concat());
@@ -109,7 +109,7 @@ fn a_trace_of_completions_says_what_is_missing() {
 }
 
 #[test]
-fn ftrace_with_the_process_behind_the_thread() {
+fn ftrace_may_print_the_thread_group_after_the_thread() {
     let text = b"\
 # tracer: nop
              fio-18719 (  18700) [001] ...1  3632.974325: block_bio_queue:      8,0 WS 100 + 8 [fio]
@@ -123,7 +123,7 @@ fn ftrace_with_the_process_behind_the_thread() {
 }
 
 #[test]
-fn commands_to_the_driver_and_zones_are_counted_and_appends_are_writes() {
+fn driver_commands_and_zone_operations_are_counted_and_appends_are_writes() {
     let text = b"\
   smartctl   1 [000] 1.000000: block:block_rq_issue: 8,0 N 512 (85 08 0e 00 d0 00) 0 + 0 [smartctl]
   smartctl   1 [000] 1.000010: block:block_rq_complete: 8,0 N (85 08 0e 00 d0 00) 18446744073709551615 + 1 [0]
@@ -139,14 +139,14 @@ fn commands_to_the_driver_and_zones_are_counted_and_appends_are_writes() {
     let found: Vec<_> = rows.iter().map(|row| (row.op, row.sector.0, row.sectors.0)).collect();
     assert_eq!(found, [(Op::Read, 8, 8), (Op::Write, 800, 8), (Op::Read, 96, 0)]);
     assert_eq!((recognised_as(text), about.counts.bad_lines), ("tracepoints", 0));
-    for said in ["commands to the driver, which are no requests: 4", "zones, which move no data: 2"] {
+    for said in ["that are driver commands: 4", "zone operations without data (reset, open, …): 2"] {
         assert!(about.notices.iter().any(|notice| notice.ends_with(said)), "{:?}", about.notices);
     }
 }
 
-/// bpftrace prints the buffers of the processors one behind the other.
+/// bpftrace prints the buffer of one CPU after that of another.
 #[test]
-fn completions_that_stand_in_front_of_their_issue_are_found() {
+fn completions_before_their_issue_in_the_file_are_matched() {
     let text = b"\
 fio-1 [000] 10.000000000: block_bio_queue: 7,0 R 100 + 8 [fio]
 fio-1 [000] 10.000001000: block_rq_issue: 7,0 R 4096 () 100 + 8 [fio]
@@ -164,7 +164,7 @@ fio-1 [000] 11.000001000: block_rq_issue: 7,0 R 4096 () 100 + 8 [fio]
 }
 
 #[test]
-fn losses_that_bpftrace_and_perf_tell_are_counted() {
+fn losses_reported_by_bpftrace_and_perf_are_counted() {
     let lost = b"\
 Lost 385 events
             perf  4711 [001]  3632.974500: PERF_RECORD_LOST lost 15
@@ -174,14 +174,14 @@ We Lost 7 events
 ";
     let (rows, about) = load("tracepoints", &[PERF, lost].concat());
     assert_eq!((rows.len(), about.counts.lost_events, about.counts.bad_lines), (4, 400, 0));
-    // Nothing else told of those.
+    // These losses are only in the total.
     let at_the_end = b"perf  4711 [001]  3632.974501: PERF_RECORD_LOST_SAMPLES lost 17\n";
     let (_, about) = load("tracepoints", &[PERF, lost, at_the_end].concat());
     assert_eq!(about.counts.lost_events, 385 + 2 + 17);
 }
 
 #[test]
-fn where_bpftrace_lost_events_a_completion_is_that_of_the_youngest() {
+fn after_lost_events_a_completion_belongs_to_the_youngest_request() {
     let text = b"\
 fio-1 [000] 10.000000000: block_rq_issue: 7,0 R 4096 () 100 + 8 [fio]
 Lost 1 events
@@ -194,7 +194,7 @@ fio-1 [000] 10.000301000: block_rq_complete: 7,0 R () 100 + 8 [0]
 }
 
 #[test]
-fn devices_without_the_events_that_requests_are_taken_from_are_told_of() {
+fn devices_without_events_of_the_chosen_action_are_reported() {
     let text = b"\
 dd 1 [000] 1.000000: block:block_bio_queue: 253,0 W 0 + 8 [dd]
 dd 1 [000] 1.000001: block:block_bio_complete: 253,0 W 0 + 8 [0]
@@ -212,20 +212,20 @@ dd 1 [000] 2.000009: block:block_rq_complete: 8,0 W () 0 + 8 [0]
     let (rows, about) = issued(&zram.collect::<Vec<_>>().concat());
     let said = about.notices.last().unwrap();
     assert!(rows.is_empty() && said.starts_with("there are no events D") && said.contains("--action Q"), "{said}");
-    // Each device that has requests is in the load; completions alone are of no use.
+    // Without a chosen action, requests are taken from Q, which both devices have.
     let (rows, about) = load("tracepoints", text);
     assert!(rows.len() == 3 && !about.notices.iter().any(|said| said.contains("no events")), "{:?}", about.notices);
     assert_eq!(rows[0].latency, Some(Nanos(1000)));
 }
 
-/// Of each request there is one row, also if the driver gave it back, and of devices without requests one with a latency.
+/// Each request is one row, also if it was requeued. On devices without requests (only bios), a row has a latency too.
 #[test]
-fn what_the_recording_programs_are_told_to_record_is_enough() {
+fn the_events_recorded_by_the_documented_programs_suffice() {
     let programs = include_str!("../../../../../docs/block.bt");
     let guide = include_str!("../../../../../docs/recording.md");
     for event in ["bio_queue", "rq_issue", "rq_requeue", "rq_complete", "bio_complete"] {
         assert_eq!(programs.matches(&format!("\ntracepoint:block:block_{event}\n")).count(), 1, "{event}");
-        // For perf and for trace-cmd.
+        // Once for perf and once for trace-cmd.
         assert_eq!(guide.matches(&format!("block:block_{event}")).count(), 2, "{event}");
     }
     let text = b"\
@@ -249,7 +249,7 @@ fio-9 [001] 12.000006000: block_bio_complete: 253,0 W 8 + 8 [0]
 }
 
 #[test]
-fn what_was_refused_because_it_would_have_to_wait_is_asked_for_again() {
+fn a_request_refused_with_eagain_is_left_out() {
     let text = b"\
 io 9 [000] 1.000000: block:block_bio_queue: 8,0 R 100 + 8 [io]
 io 9 [000] 1.000001: block:block_bio_complete: 8,0 R 100 + 8 [-11]
@@ -265,7 +265,7 @@ io 9 [000] 1.000090: block:block_rq_complete: 8,0 R () 100 + 8 [-11]
 }
 
 #[test]
-fn the_rest_of_a_split_request_is_none() {
+fn the_rest_of_a_split_request_is_not_another_request() {
     let text = b"\
 a 9 [000] 1.000000: block:block_bio_queue: 8,0 R 0 + 2048 [a]
 a 9 [000] 1.000001: block:block_split: 8,0 R 0 / 1024 [a]

@@ -56,7 +56,7 @@ fn joined_loads_keep_their_notices() {
         let count = |text: &str| notices.iter().filter(|notice| notice.starts_with(text)).count();
         assert_eq!(count("the first is strange"), 1, "{transform}: {notices:?}");
         assert_eq!(count("load 2: line 3 left out"), 1, "{transform}: {notices:?}");
-        assert_eq!(count("load 2: line 5 has no line end"), 1, "{transform}: {notices:?}");
+        assert_eq!(count("load 2: line 5 has no newline"), 1, "{transform}: {notices:?}");
     }
 }
 

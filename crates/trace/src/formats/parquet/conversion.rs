@@ -1,29 +1,29 @@
-//! What the schema says that the whole numbers of a column mean: nanoseconds of their own unit, cents of a decimal, no sign.
+//! Converts whole numbers according to their type in the schema: times in other units, unsigned numbers. Decimals with
+//! fractions and dates are refused.
 //!
-//! The types are those of <https://github.com/apache/parquet-format/blob/master/LogicalTypes.md>. What newer producers say
-//! as a logical type older ones say as a converted type; the newer one counts.
+//! The types are those of <https://github.com/apache/parquet-format/blob/master/LogicalTypes.md>. Newer producers write a
+//! logical type, older ones a converted type; the logical type takes precedence.
 
 use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use ::parquet::schema::types::ColumnDescriptor;
 
 use super::column::Column;
 
-/// What a column's whole numbers mean.
+/// The conversion of a column's whole numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Meaning {
-    /// What they are.
-    Plain,
-    /// 32 bits without a sign.
+pub enum Conversion {
+    None,
+    /// Unsigned 32 bits, which the library reads as signed.
     Unsigned,
-    /// That many nanoseconds each.
-    Times(i64),
+    /// Times in units of that many nanoseconds.
+    ToNanos(i64),
 }
 
-/// What stands for a time that has no place in 64 bits of nanoseconds. No product of [`Meaning::Times`] is this.
+/// The result for a time that exceeds 64 bits of nanoseconds. No valid product of [`Conversion::ToNanos`] has this value.
 pub const TOO_LARGE: i64 = i64::MIN;
 
-/// What the numbers of that column of a file mean for ours, or why they can't be taken for it.
-pub fn meaning(column: &Column, found: &ColumnDescriptor) -> Result<Meaning, String> {
+/// The conversion from a column of a file to `column`, or why there is none.
+pub fn conversion(column: &Column, found: &ColumnDescriptor) -> Result<Conversion, String> {
     let whole = matches!(found.physical_type(), Physical::INT32 | Physical::INT64);
     let decimals = match found.logical_type_ref() {
         Some(LogicalType::Decimal(decimal)) => decimal.scale,
@@ -31,21 +31,21 @@ pub fn meaning(column: &Column, found: &ColumnDescriptor) -> Result<Meaning, Str
         _ => 0,
     };
     if whole && decimals != 0 {
-        return Err(format!("its column {} has decimals ({decimals} of them), and not whole numbers", found.name()));
+        return Err(format!("its column {} has {decimals} decimal places instead of whole numbers", found.name()));
     }
     if found.converted_type() == ConvertedType::DATE {
         return Err(format!("its column {} holds dates", found.name()));
     }
     match unit(found).filter(|_| whole) {
         Some(_) if !column.name.ends_with("_ns") => Err(format!("its column {} holds times", found.name())),
-        Some(1) => Ok(Meaning::Plain),
-        Some(nanos) => Ok(Meaning::Times(nanos)),
-        None if found.converted_type() == ConvertedType::UINT_32 => Ok(Meaning::Unsigned),
-        None => Ok(Meaning::Plain),
+        Some(1) => Ok(Conversion::None),
+        Some(nanos) => Ok(Conversion::ToNanos(nanos)),
+        None if found.converted_type() == ConvertedType::UINT_32 => Ok(Conversion::Unsigned),
+        None => Ok(Conversion::None),
     }
 }
 
-/// Nanoseconds of the unit, if the column holds times.
+/// The unit of a column of times, in nanoseconds.
 fn unit(found: &ColumnDescriptor) -> Option<i64> {
     let of = |unit: &TimeUnit| match unit {
         TimeUnit::MILLIS => 1_000_000,
@@ -64,14 +64,13 @@ fn unit(found: &ColumnDescriptor) -> Option<i64> {
     }
 }
 
-impl Meaning {
-    /// The number as a cell has it.
-    pub fn of(self, value: i64) -> i64 {
+impl Conversion {
+    /// Converts a number.
+    pub fn apply(self, value: i64) -> i64 {
         match self {
-            Self::Plain => value,
-            // Of what the library has as a signed number.
+            Self::None => value,
             Self::Unsigned => i64::from(value as u32),
-            Self::Times(nanos) => value.checked_mul(nanos).unwrap_or(TOO_LARGE),
+            Self::ToNanos(nanos) => value.checked_mul(nanos).unwrap_or(TOO_LARGE),
         }
     }
 }
@@ -90,7 +89,7 @@ mod tests {
     use crate::model::metadata::Metadata;
     use crate::model::request::Request;
 
-    /// A load of two reads, of which the schema says that of times, sectors and latencies.
+    /// A load of two reads, with these types of times, sectors and latencies in its schema.
     fn table(path: &Path, [at, sector, latency]: [&str; 3], times: [i64; 2]) {
         let schema = parse_message_type(&format!(
             "message m {{ required int64 at_ns {at}; required int64 sector {sector}; required int64 sectors;
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_of_their_unit() {
+    fn times_are_converted_from_their_unit() {
         for (at, latency, [at_unit, latency_unit]) in [
             ("", "", [1, 1]),
             ("(TIMESTAMP(NANOS,false))", "", [1, 1]),
@@ -150,15 +149,15 @@ mod tests {
         // The end of the year 9999, which stands for "never" in some databases.
         let (rows, about) = read(["(TIMESTAMP(MILLIS,true))", "", ""], [7, 253_402_300_799_000]).unwrap();
         assert_eq!((rows.len(), rows[0].at.0, about.counts.bad_lines), (1, 7_000_000, 1));
-        assert!(about.notices[0].contains("row 1 left out: a time is too large"), "{:?}", about.notices);
+        assert!(about.notices[0].contains("row 1 left out: a time exceeds 64 bits"), "{:?}", about.notices);
     }
 
     #[test]
-    fn what_is_no_whole_number_of_its_unit_is_refused() {
+    fn decimal_places_dates_and_misplaced_times_are_refused() {
         assert_eq!(read(["", "(DECIMAL(10,0))", ""], [1, 2]).unwrap().0[0].sector.0, 100);
-        let said = |types| read(types, [1, 2]).unwrap_err();
-        assert!(said(["", "(DECIMAL(10,2))", ""]).contains("its column sector has decimals (2 of them)"));
-        assert!(said(["", "(TIMESTAMP(MICROS,true))", ""]).contains("its column sector holds times"));
-        assert!(said(["", "", "(DATE)"]).contains("its column latency_ns holds dates"));
+        let error = |types| read(types, [1, 2]).unwrap_err();
+        assert!(error(["", "(DECIMAL(10,2))", ""]).contains("its column sector has 2 decimal places"));
+        assert!(error(["", "(TIMESTAMP(MICROS,true))", ""]).contains("its column sector holds times"));
+        assert!(error(["", "", "(DATE)"]).contains("its column latency_ns holds dates"));
     }
 }
