@@ -59,7 +59,7 @@ NAN, INFINITY = float("nan"), float("inf")
         ("sector", [INFINITY] * 6, "has no request"),
         ("sector", [2**63 - 1] * 6, "has no request"),
         ("sectors", [[8]] * 6, "its column sectors is missing"),
-        ("op", ["transmogrify"] * 6, "op is none of read, write, flush, discard, write_zeroes"),
+        ("op", ["transmogrify"] * 6, "op is not read, write, flush, discard or write_zeroes"),
         ("op", [1] * 6, "its column op is of the type INT64"),
         ("delay_reason", ["x"] * 6, "delay_reason is not a known name"),
         ("outcome", ["x"] * 6, "outcome is not a known name"),

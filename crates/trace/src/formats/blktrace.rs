@@ -9,7 +9,7 @@
 //! `include/uapi/linux/blktrace_api.h` and `kernel/trace/blktrace.c`; for version 7 also files of Linux 6.1.
 //!
 //! **Merge.** Each file is roughly in time order, because the kernel writes records under different locks. The next
-//! [`READ_AHEAD`](numbers::READ_AHEAD) records of each file are kept sorted, and the earliest record of all files is taken
+//! `READ_AHEAD` (1024) records of each file are kept sorted, and the earliest record of all files is taken
 //! first; the next record of its file is then read. So a record may be up to that many places late in its file. `blktrace
 //! -o -` writes one file of all CPUs, a buffer of one CPU after that of another: see [`crate::events::Window`].
 //!
