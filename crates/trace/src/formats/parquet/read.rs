@@ -78,9 +78,10 @@ impl TableFile {
         if let Some(json) = json.and_then(|pair| pair.value.as_ref()) {
             let found = Metadata::from_json(json.as_bytes()).map_err(|error| match error {
                 FooterError::TooNew(_) => Error::format(path, error.to_string()),
-                FooterError::Invalid(e) => {
-                    Error::format(path, format!("the `{FOOTER_KEY}` object in its footer does not conform to docs/schema.md: {e}"))
-                }
+                FooterError::Invalid(e) => Error::format(
+                    path,
+                    format!("the `{FOOTER_KEY}` object in its footer does not conform to docs/schema.md: {e}"),
+                ),
             })?;
             if i64::try_from(found.counts.requests) != Ok(rows) {
                 notice = Some(format!(
