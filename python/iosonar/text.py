@@ -9,7 +9,9 @@ from pathlib import Path
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 except tab and newline, DEL, C1
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # text direction
-    "\u2028\u2029\ufeff\ufffe\uffff"  # line ends that terminals ignore, characters that XML forbids
+    "\u2028\u2029\ufffe\uffff"  # line ends that terminals ignore, characters that XML forbids
+    "\xad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb"  # invisible
+    "\U0001d173-\U0001d17a\U000e0000-\U000e007f"  # invisible
     "\ud800-\udfff]"  # bytes of a path that are not UTF-8, lone surrogates in JSON
 )
 _BREAKS = re.compile("[\t\n]")
@@ -36,4 +38,6 @@ def _escaped(found: re.Match[str]) -> str:
         # Python's `surrogateescape` for a byte that is not UTF-8.
         code -= 0xDC00
     short = {0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r"}
+    if code > 0xFFFF:
+        return f"\\U{code:08x}"
     return short.get(code) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")

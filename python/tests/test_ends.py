@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from resource import RLIMIT_NOFILE, setrlimit
 
 import pytest
 from factory import write_run
@@ -189,3 +190,24 @@ def test_a_report_replaces_files_only(run: Path, tmp_path: Path) -> None:
     process = started("report", tmp_path, run, "--only", "latency.realtime", "--out", tmp_path)
     assert process.communicate()[1].decode().endswith("a.report.html: not a regular file\n")
     assert process.returncode == 1 and (tmp_path / "a.report.html").is_fifo()
+
+
+@pytest.mark.parametrize("name", ["report", "compare", "sql"])
+def test_help_and_usage_on_a_full_disk_end_with_the_documented_code(name: str, tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        process = started(name, tmp_path, "--help", stdout=full)
+        _, said = process.communicate()
+        assert process.returncode == 1
+        assert said.decode() == f"iosonar {name}: can't write to standard output: No space left on device\n"
+        process = started(name, tmp_path, "--no-such-option", stderr=full)
+        process.communicate()
+        assert process.returncode == 2
+
+
+@pytest.mark.parametrize("limit", range(6, 16))
+def test_few_file_descriptors_leave_no_temporary_folder(run: Path, tmp_path: Path, limit: int) -> None:
+    words = [run, run, "--out", tmp_path / "out"]
+    process = started("compare", tmp_path, *words, preexec_fn=lambda: setrlimit(RLIMIT_NOFILE, (limit, limit)))
+    _, said = process.communicate()
+    assert process.returncode in (1, 2) and b"Traceback" not in said, said.decode()
+    assert not list((tmp_path / "tmp").iterdir())

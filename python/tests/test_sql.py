@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -343,3 +344,23 @@ def test_loads_and_runs_together_have_all_columns(
     query = "SELECT source, count(at_ns) AS a, count(issued_ns) AS b FROM requests GROUP BY ALL ORDER BY ALL"
     assert sql(run, load, query, "--format", "csv") == 0
     assert capsys.readouterr().out.splitlines()[1:] == ["0,0,3", "1,1,0"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT op::INT FROM requests", r'.* \(at "::INT FROM requests"\)'),
+        ("SELECT 1,\n op::INT FROM requests", r'.* \(at "::INT FROM requests" in line 2\)'),
+        ("SELECT 1,\n (2", r'Parser Error: syntax error at or near "2" \(at "2" in line 2\)'),
+        ("SELECT quantile_cont(op, 1) FROM requests", r"Binder Error: No function matches .* explicit type casts\."),
+        ("SELECT error('a\nb')", "Invalid Input Error: a b"),
+        ("SELECT strptime(op, '%Y') FROM requests", '.*format specifier "%Y" Error: Expected a number'),
+    ],
+)
+def test_an_error_of_a_query_is_one_line(
+    run: Path, query: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        app([str(run), query])
+    said = capsys.readouterr().err
+    assert re.fullmatch(f"iosonar sql: {expected}\n", said), said

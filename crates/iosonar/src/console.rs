@@ -72,7 +72,14 @@ pub fn refuse(error: &clap::Error) -> ! {
         notes(error.render().to_string().trim_end());
         std::process::exit(error.exit_code());
     }
-    error.exit()
+    // `clap::Error::exit` ignores that help could not be printed.
+    match error.print().and_then(|()| io::stdout().flush()) {
+        Err(cause) if !error.use_stderr() && cause.kind() != io::ErrorKind::BrokenPipe => {
+            note(format_args!("iosonar: cannot write standard output: {cause}"));
+            std::process::exit(1);
+        }
+        _ => std::process::exit(error.exit_code()),
+    }
 }
 
 /// The first error of writing to standard output, but for a closed pipe: a reader like `head` closes it on purpose.
@@ -101,7 +108,9 @@ fn escaped_json(text: &str) -> String {
     for c in text.chars() {
         // Line ends belong to the indentation; in strings they are escaped already.
         if is_active(c) && c != '\n' {
-            safe.push_str(&format!("\\u{:04x}", u32::from(c)));
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                safe.push_str(&format!("\\u{unit:04x}"));
+            }
         } else {
             safe.push(c);
         }
@@ -109,12 +118,18 @@ fn escaped_json(text: &str) -> String {
     safe
 }
 
-/// Whether a terminal acts on the character: control characters (C0 and C1), line and paragraph separators, and marks of the
-/// direction of writing.
+/// Whether a terminal acts on the character or hides it: control characters (C0 and C1), line and paragraph separators, marks
+/// of the direction of writing, invisible format characters, and what is no character. Joiners (U+200C, U+200D) stay: several
+/// scripts need them. The same list as in `python/iosonar/text.py`.
 fn is_active(c: char) -> bool {
     let is_direction =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || is_direction || matches!(c, '\u{2028}' | '\u{2029}')
+    let is_invisible = matches!(
+        c,
+        '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e007f}'
+    );
+    c.is_control() || is_direction || is_invisible || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 fn escaped(text: &str, is_allowed: impl Fn(char) -> bool) -> String {
@@ -126,7 +141,8 @@ fn escaped(text: &str, is_allowed: impl Fn(char) -> bool) -> String {
             '\t' => safe.push_str("\\t"),
             '\r' => safe.push_str("\\r"),
             '\0'..='\u{ff}' => safe.push_str(&format!("\\x{:02x}", u32::from(c))),
-            _ => safe.push_str(&format!("\\u{:04x}", u32::from(c))),
+            '\0'..='\u{ffff}' => safe.push_str(&format!("\\u{:04x}", u32::from(c))),
+            _ => safe.push_str(&format!("\\U{:08x}", u32::from(c))),
         }
     }
     safe
@@ -177,11 +193,13 @@ mod tests {
         assert_eq!(shown("a\x1b[31mb\u{9b}2Jc\x07\x7f\r\0"), r"a\x1b[31mb\x9b2Jc\x07\x7f\r\x00");
         assert_eq!(shown("\u{202e}gnp.\u{2066}\u{200f}\u{2028}"), r"\u202egnp.\u2066\u200f\u2028");
         assert_eq!(one_line("sda\niosonar: done\tx"), r"sda\niosonar: done\tx");
+        assert_eq!(shown("\u{feff}a\u{200b}\u{ad}\u{e0041}\u{ffff}"), r"\ufeffa\u200b\xad\U000e0041\uffff");
+        assert_eq!(shown("\u{645}\u{200c}\u{1f469}\u{200d}\u{1f4bb}"), "\u{645}\u{200c}\u{1f469}\u{200d}\u{1f4bb}");
     }
 
     #[test]
     fn json_escapes_control_characters_and_parses_to_the_same_object() {
-        let object = serde_json::json!({"name": "a\x1b[m\u{9b}2J\x7f\u{202e}\né"});
+        let object = serde_json::json!({"name": "a\x1b[m\u{9b}2J\x7f\u{202e}\u{feff}\u{e0041}\né"});
         let text = json(&object).unwrap();
         assert!(!text.chars().any(|c| is_active(c) && c != '\n'), "{text:?}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), object);

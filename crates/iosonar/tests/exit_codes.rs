@@ -48,6 +48,7 @@ fn a_wrong_command_line_exits_with_2_and_a_remedy() {
         ("limit --late soon a.replay.gz", "20ms 10m"),
         ("check - a.load.gz", "name files"),
         ("recover a.load.gz", ".journal"),
+        ("recover a.replay.gz.journal --output b", ".replay.parquet"),
         ("record --device /dev/nope --duration soon", "20ms 10m"),
         ("demo --seconds 1", "30s"),
     ];
@@ -124,5 +125,15 @@ fn times_are_accepted_in_any_unit() {
         let line = format!("replay a.load.gz -o {number}.replay.gz --simulate constant=1us {options}");
         let (code, message) = iosonar(bench.path(), &line);
         assert_eq!(code, Some(0), "{line}: {message}");
+    }
+}
+
+#[test]
+fn help_on_a_full_disk_fails() {
+    for words in [&["--help"][..], &["info", "--help"], &["--version"], &["help", "replay"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("a device that is always full");
+        let output = Command::new(env!("CARGO_BIN_EXE_iosonar")).args(words).stdout(full).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains("No space left"), "{words:?}: {said}");
     }
 }

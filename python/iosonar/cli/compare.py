@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from iosonar.cli.run import VERDICT, Command, guarded, print_error, print_lines, print_skipped_rows
+from iosonar.cli.run import VERDICT, Command, guarded, print_error, print_lines, print_skipped_rows, start
 from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
 
@@ -167,5 +167,4 @@ def sides_of(words: Sequence[str]) -> list[list[Path]]:
 
 def main() -> int:
     """Entry point of `iosonar-compare`."""
-    app(prog_name="iosonar compare")
-    return 0
+    return start(app, "compare")

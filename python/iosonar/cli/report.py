@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from iosonar.cli.run import VERDICT, Command, guarded, print_error, print_lines, print_skipped_rows
+from iosonar.cli.run import VERDICT, Command, guarded, print_error, print_lines, print_skipped_rows, start
 from iosonar.cli.times import seconds
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
@@ -154,5 +154,4 @@ def report(
 
 def main() -> int:
     """Entry point of `iosonar-report`."""
-    app(prog_name="iosonar report")
-    return 0
+    return start(app, "report")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+import typer
 import typer.core
 
 from iosonar import SCHEMA_VERSION
@@ -45,6 +46,19 @@ class Command(typer.core.TyperCommand):
             if type(error).__name__ == "NoSuchOption" and hasattr(error, "message"):
                 error.message += " (if a file name starts with -, write ./-NAME or put it after --)"
             raise
+
+
+def start(app: typer.Typer, name: str) -> int:
+    """Runs a program. Usage and help are printed by the library, which does not expect a full disk."""
+    try:
+        app(prog_name=f"iosonar {name}")
+    except OSError as error:
+        # Raised while the library prints a usage error, or else help.
+        code = getattr(error.__context__, "exit_code", None)
+        if isinstance(code, int):
+            _end(code)
+        fail(name, f"can't write to standard output: {error.strerror}")
+    return 0
 
 
 def check_version() -> None:

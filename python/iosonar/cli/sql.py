@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from iosonar.cli.run import Command, guarded, print_skipped_rows, write
+from iosonar.cli.run import Command, guarded, print_skipped_rows, start, write
 from iosonar.errors import UsageError, UserError
 from iosonar.report.outputs import destination
 from iosonar.text import plain, shown
@@ -44,6 +44,8 @@ Examples:
 Exit codes: 0 done, 1 failed, 2 the command line or the SQL was wrong.
 """
 
+SHOWN_WORDS = 40
+"""Characters of the query that an error quotes."""
 SHOWN_ROWS = 200
 """Rows in a printed table; other formats have all rows."""
 
@@ -112,7 +114,7 @@ def sql(
                 raise
             except duckdb.Error as error:
                 wrong = UsageError if isinstance(error, _wrong_sql()) else UserError
-                raise wrong(with_given_names(str(error))) from error
+                raise wrong(in_one_line(with_given_names(str(error)), query)) from error
 
     guarded("sql", work)
 
@@ -128,6 +130,40 @@ def _wrong_sql() -> tuple[type[Exception], ...]:
         duckdb.CatalogException,
         duckdb.PermissionException,
     )
+
+
+def in_one_line(said: str, query: str) -> str:
+    """The engine's error without its drawing of the query, and without the list of all variants of a function."""
+    said, _, drawn = said.partition("\n\nLINE ")
+    kept: list[str] = []
+    for each in map(str.strip, said.split("\n")):
+        if each.startswith("Candidate functions"):
+            break
+        if each and not each.strip("^"):
+            # A caret: the line above is a value, with the place of the error below.
+            kept = kept[:-1]
+        elif each:
+            kept.append(each)
+    place = _place(drawn, query)
+    return " ".join(kept) + (f" ({place})" if place else "")
+
+
+def _place(drawn: str, query: str) -> str | None:
+    """The line of the query and the words at the caret, from `3: SELECT op::INT FROM …` and a line of carets.
+
+    The engine puts the query into one of its own, so its number of the line can be too high.
+    """
+    number, _, rest = drawn.partition(": ")
+    text, _, carets = rest.partition("\n")
+    at = carets.find("^") - len(f"LINE {number}: ")
+    words = text[at:].removesuffix("...").strip() if 0 <= at < len(text) else ""
+    if not words:
+        return None
+    words = words[:SHOWN_WORDS] + "…" * (len(words) > SHOWN_WORDS)
+    lines = query.split("\n")
+    found = [line for line, each in enumerate(lines, 1) if text.strip(".").strip() in each]
+    where = f" in line {found[0]}" if len(lines) > 1 and len(found) == 1 else ""
+    return f'at "{words}"{where}'
 
 
 def _is_unicode(words: str) -> bool:
@@ -266,5 +302,4 @@ def _text(value: Any) -> str:
 
 def main() -> int:
     """Entry point of `iosonar-sql`."""
-    app(prog_name="iosonar sql")
-    return 0
+    return start(app, "sql")

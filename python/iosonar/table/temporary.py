@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from iosonar.cleanup import cleanup
 from iosonar.errors import UserError
 
 REMOVAL_ATTEMPTS = 50
+RESERVED = 3
+"""File descriptors that removing a folder with its subfolders needs."""
 
 
 @contextmanager
@@ -25,16 +28,28 @@ def temporary_folder() -> Iterator[Path]:
             raise UserError(
                 f"cannot create a temporary directory: {error.strerror or error}; set TMPDIR to one with enough space"
             ) from error
-        remove = cleanup.add(lambda: _remove(folder))
+        reserve: list[int] = []
+        remove = cleanup.add(lambda: _remove(folder, reserve))
+        try:
+            for _ in range(RESERVED):
+                reserve.append(os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY))  # noqa: PERF401
+        except OSError as error:
+            remove()
+            raise UserError(f"cannot open a temporary directory: {error.strerror or error}") from error
     try:
         yield folder
     finally:
         remove()
 
 
-def _remove(folder: Path) -> None:
-    """Removes the folder with its content, even while an engine still writes to it."""
+def _remove(folder: Path, reserve: list[int]) -> None:
+    """Removes the folder with its content, even while an engine still writes to it or no file descriptor is left."""
+    while reserve:
+        os.close(reserve.pop())
     for _ in range(REMOVAL_ATTEMPTS):
+        with suppress(OSError):
+            # Needs no descriptor.
+            folder.rmdir()
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
             return

@@ -84,12 +84,7 @@ fn check_modes(options: &Options) -> Result<()> {
 fn check_output(options: &Options) -> Result<()> {
     let Options { output, load, .. } = options;
     let shown = output.display();
-    if !format_for(output).is_ok_and(|format| format.create_run.is_some()) {
-        return refuse(format!(
-            "{shown}: the name of the result tells its format: let it end in .replay.parquet, or in .replay.gz for the \
-             classic text"
-        ));
-    }
+    check_format(output)?;
     let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {
         return refuse_now(format!(
@@ -114,6 +109,17 @@ fn check_output(options: &Options) -> Result<()> {
         return refuse_now(format!("{shown} exists; choose another --output, or replace it with --overwrite"));
     }
     Ok(try_create(output)?)
+}
+
+/// Refuses a name that ends in no format that holds runs.
+pub fn check_format(output: &Path) -> Result<()> {
+    if format_for(output).is_ok_and(|format| format.create_run.is_some()) {
+        return Ok(());
+    }
+    refuse(format!(
+        "{}: the name of the result tells its format: let it end in .replay.parquet, or in .replay.gz for the classic text",
+        output.display()
+    ))
 }
 
 /// Whether two names mean the same file or device.

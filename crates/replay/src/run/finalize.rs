@@ -11,6 +11,7 @@ use crate::address::device_map::DeviceMap;
 use crate::advice;
 use crate::advice::remedies::{Facts, remedies};
 use crate::config::options::Options;
+use crate::config::validation::check_format;
 use crate::config::wait_choice::processors;
 use crate::device::unsupported_operations;
 use crate::device::{self, Device};
@@ -144,7 +145,8 @@ pub fn conclude(
 fn publish(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Vec<String>> {
     let kept = |error: Error| {
         Error::Options(format!(
-            "{error}\nThe result could not be written, but nothing is lost: make room, then `iosonar recover {}`",
+            "{error}; the result is not written, but nothing is lost: remove the cause (make room on a full disk), then run \
+             `iosonar recover {}`",
             journal.display()
         ))
     };
@@ -195,6 +197,7 @@ fn shift(record: &mut IoResult, by: Nanos) {
 
 /// Makes a result of a journal whose run never ended. Its statistics are counted anew; it is marked as cut short.
 pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
+    check_format(output)?;
     let mut rows = Journal::open(journal)?;
     let mut metadata = rows.header.clone();
     let mut counter = Counter::new();
