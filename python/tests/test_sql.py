@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -364,3 +365,11 @@ def test_an_error_of_a_query_is_one_line(
         app([str(run), query])
     said = capsys.readouterr().err
     assert re.fullmatch(f"iosonar sql: {expected}\n", said), said
+
+
+def test_a_pipe_that_is_read_is_not_written(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["sh", "-c", 'cat "$1" > "$2"', "sh", run, pipe]):
+        assert sql(pipe, "SELECT count(*) FROM requests", "--out", pipe) == 1
+    assert "pipe" in capsys.readouterr().err

@@ -43,6 +43,7 @@ def destination(path: Path, *, overwrite: bool) -> Iterator[Path]:
         kind = None
     except (OSError, ValueError) as error:
         raise _write_error(path, error) from error
+    _refuse_input(path)
     if kind is not None and (stat.S_ISCHR(kind) or stat.S_ISFIFO(kind)):
         try:
             number = os.open(path, os.O_WRONLY | os.O_CLOEXEC)

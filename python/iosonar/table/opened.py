@@ -20,7 +20,7 @@ _FOLDER = "/proc/self/fd"
 _USER_PATHS: dict[str, str] = {}
 """The paths as the user named them, by path in _FOLDER."""
 _OPEN_INPUTS: Counter[tuple[int, int]] = Counter()
-"""Open files by device and inode."""
+"""Open files, and pipes that were copied, by device and inode."""
 
 
 def open_file(given: Path, stack: ExitStack) -> Path:
@@ -50,9 +50,12 @@ def open_file(given: Path, stack: ExitStack) -> Path:
 def copy_of_pipe(given: Path, folder: Path) -> Path | None:
     """Copies a pipe to a file in the folder; returns None if the path is not a pipe."""
     try:
-        if not stat.S_ISFIFO(given.stat().st_mode):
+        status = given.stat()
+        if not stat.S_ISFIFO(status.st_mode):
             return None
-        copy = folder / f"piped-{given.stat().st_ino}"
+        # Never removed: a writer of this pipe would wait for another reader.
+        _OPEN_INPUTS[(status.st_dev, status.st_ino)] += 1
+        copy = folder / f"piped-{status.st_ino}"
         with given.open("rb") as source, copy.open("wb") as target:
             shutil.copyfileobj(source, target)
     except (OSError, ValueError) as error:
@@ -61,7 +64,7 @@ def copy_of_pipe(given: Path, folder: Path) -> Path | None:
 
 
 def is_input(path: Path) -> bool:
-    """Whether the path is an open input file, under any name."""
+    """Whether the path is an open input file or a copied pipe, under any name."""
     try:
         status = path.stat()
     except OSError:

@@ -139,8 +139,9 @@ fn align_with_rows(comms: &mut Vec<Comm>, cells: &[Option<i64>]) {
     }));
 }
 
+/// A float outside the range of i64 becomes its end, which no table holds as a time or a position.
 fn from_float(value: f64) -> Option<i64> {
-    value.is_finite().then_some(value.round() as i64)
+    (!value.is_nan()).then_some(value.round() as i64)
 }
 
 /// The cells of a row, in the order of the table's columns.
@@ -178,5 +179,16 @@ impl<'a> Cells<'a> {
     /// The next cell, in a column of process names.
     pub fn comm(&mut self) -> Comm {
         self.next().and_then(|column| column.comms.get(self.row)).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::from_float;
+
+    #[test]
+    fn floats_beyond_the_range_become_its_ends() {
+        assert_eq!([f64::NAN, 2.6, -0.4].map(from_float), [None, Some(3), Some(0)]);
+        assert_eq!([1e300, f64::INFINITY, -1e300].map(from_float), [Some(i64::MAX), Some(i64::MAX), Some(i64::MIN)]);
     }
 }

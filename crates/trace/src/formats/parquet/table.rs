@@ -66,6 +66,14 @@ fn flags(bits: Option<i64>) -> Flags {
     Flags(bits.unwrap_or(0) as u16)
 }
 
+/// The two ends of the range are what a float beyond it becomes.
+fn time(number: Option<i64>) -> Result<Option<Nanos>, &'static str> {
+    match number {
+        Some(i64::MIN | i64::MAX) => Err("a time is 292 years or more from zero"),
+        number => Ok(number.map(Nanos)),
+    }
+}
+
 impl Table for Request {
     const KIND: Kind = Kind::Load;
     const COLUMNS: &'static [Column] = &[
@@ -95,7 +103,7 @@ impl Table for Request {
     }
 
     fn read_cells(cells: &mut Cells<'_>, _: u64) -> Result<Self, &'static str> {
-        let at = Nanos(cells.number().ok_or("at_ns is missing")?);
+        let at = time(cells.number())?.ok_or("at_ns is missing")?;
         let device = device(cells.number())?;
         let (sector, sectors) = range(cells.number(), cells.number())?;
         Ok(Self {
@@ -105,8 +113,8 @@ impl Table for Request {
             sectors,
             op: op(cells.number())?,
             flags: flags(cells.number()),
-            latency: cells.number().map(Nanos),
-            queued: cells.number().map(Nanos),
+            latency: time(cells.number())?,
+            queued: time(cells.number())?,
             pid: cells.number().map(|pid| pid as u32),
             comm: cells.comm(),
         })
@@ -180,9 +188,9 @@ impl Table for IoResult {
         let (sector, sectors) = range(cells.number(), cells.number())?;
         let op = op(cells.number())?;
         let flags = flags(cells.number());
-        let scheduled = Nanos(cells.number().ok_or("scheduled_ns is missing")?);
-        let issued = cells.number().map(Nanos);
-        let completed = cells.number().map(Nanos);
+        let scheduled = time(cells.number())?.ok_or("scheduled_ns is missing")?;
+        let issued = time(cells.number())?;
+        let completed = time(cells.number())?;
         Ok(Self {
             request,
             iteration,
@@ -196,9 +204,9 @@ impl Table for IoResult {
             scheduled,
             issued,
             completed,
-            ready: cells.number().map(Nanos),
-            submitted: cells.number().map(Nanos),
-            last_empty_poll: cells.number().map(Nanos),
+            ready: time(cells.number())?,
+            submitted: time(cells.number())?,
+            last_empty_poll: time(cells.number())?,
             bytes_done: cells.number().map_or(sectors.bytes(), |n| n.max(0) as u64),
             in_flight: count(cells.number(), "in_flight is negative or too large")?,
             waiting: count(cells.number(), "waiting is negative or too large")?,

@@ -190,6 +190,19 @@ fn row_groups_are_bounded_and_read_in_sequence() {
     assert_eq!(::parquet::file::reader::FileReader::num_row_groups(&file), 3);
 }
 
+#[test]
+fn a_row_whose_time_is_an_end_of_the_range_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    foreign(&path, &[1, 2, i64::MAX], None);
+    let mut reader = crate::open_load(&path).unwrap();
+    let mut times = Vec::new();
+    while let Some(request) = reader.next().unwrap() {
+        times.push(request.at.0);
+    }
+    assert_eq!((times, reader.metadata().counts.bad_lines), (vec![1, 2], 1));
+}
+
 /// A load as another program may write it: other types, another order, nulls, no metadata.
 pub(super) fn foreign(path: &Path, times: &[i64], footer: Option<&str>) {
     let schema = parse_message_type(
