@@ -198,7 +198,7 @@ def test_help_and_usage_on_a_full_disk_end_with_the_documented_code(name: str, t
         process = started(name, tmp_path, "--help", stdout=full)
         _, said = process.communicate()
         assert process.returncode == 1
-        assert said.decode() == f"iosonar {name}: can't write to standard output: No space left on device\n"
+        assert said.decode() == f"iosonar {name}: cannot write to standard output: No space left on device\n"
         process = started(name, tmp_path, "--no-such-option", stderr=full)
         process.communicate()
         assert process.returncode == 2

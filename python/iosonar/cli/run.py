@@ -57,7 +57,7 @@ def start(app: typer.Typer, name: str) -> int:
         code = getattr(error.__context__, "exit_code", None)
         if isinstance(code, int):
             _end(code)
-        fail(name, f"can't write to standard output: {error.strerror}")
+        fail(name, f"cannot write to standard output: {error.strerror}")
     return 0
 
 
