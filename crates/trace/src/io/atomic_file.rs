@@ -75,8 +75,8 @@ impl AtomicFile {
     }
 
     /// From now on the file is not removed: it stays under its hidden name, even if this program is killed or writing
-    /// fails later. `footer` is appended to make the part a readable file; until the next checkpoint, further writes are
-    /// kept in memory if it is not empty. Returns the hidden name.
+    /// fails later. `footer` is appended to make the part a readable file. If it is not empty, further writes stay in memory
+    /// until the next checkpoint. Returns the hidden name.
     pub fn checkpoint(&mut self, footer: Vec<u8>) -> io::Result<PathBuf> {
         let Some(file) = &mut self.file else { return Err(io::ErrorKind::BrokenPipe.into()) };
         let hidden = file.path().to_owned();

@@ -7,12 +7,12 @@ thread_local! {
     static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic on this thread becomes an error now. A panic hook then should do nothing.
+/// Whether a panic on this thread will be caught and turned into an error. Panic hooks should ignore it.
 pub fn is_guarded() -> bool {
     IS_GUARDED.get()
 }
 
-/// Returns the result of `call`, or `None` if it panics. Unwind safe, because a reader is not used after an error.
+/// Returns the result of `call`, or `None` if it panics. This is unwind safe, because readers are not used after an error.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Option<T> {
     IS_GUARDED.set(true);
     let returned = catch_unwind(AssertUnwindSafe(call));

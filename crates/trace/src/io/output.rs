@@ -91,9 +91,9 @@ impl Output {
     }
 
     /// Writes all data so far to the file. From now on the file stays under its hidden name, even if this program is killed
-    /// or writing fails later. `footer` is appended to make the part a readable file; until the next checkpoint or
-    /// [`Output::finish`], further data is kept in memory if it is not empty. A compressed file cannot have such a footer:
-    /// then this does nothing.
+    /// or writing fails later. `footer` is appended to make the part a readable file. If it is not empty, further data stays
+    /// in memory until the next checkpoint or [`Output::finish`]. A compressed file cannot have such a footer; then this does
+    /// nothing.
     pub fn checkpoint(&mut self, footer: Vec<u8>) -> Result<()> {
         if !footer.is_empty() && !matches!(self.encoder, Encoder::Plain(_)) {
             return Ok(());

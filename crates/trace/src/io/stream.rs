@@ -41,8 +41,8 @@ pub trait Writer<Row>: Send {
     fn learn_devices(&mut self, _new: &[Device]) {}
 
     /// Makes the rows written so far survive the end of this program: they stay in a readable file under a hidden name
-    /// beside the final one. For recordings and runs, which cannot be repeated. The footer, if the format has one, is made
-    /// of `so_far` as in [`Writer::finish`].
+    /// beside the final one. For recordings, which cannot be repeated. The footer, if the format has one, is made of `so_far`
+    /// as in [`Writer::finish`].
     fn checkpoint(&mut self, so_far: &Metadata) -> Result<()>;
 
     /// Finishes the file. The writer counts rows and span itself; all other metadata in the footer comes from `metadata`.

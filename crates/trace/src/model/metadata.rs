@@ -36,7 +36,7 @@ pub struct Metadata {
     /// The recorder's clocks at one moment. Transforms that move rows in time do not change it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<Clocks>,
-    /// Which event the rows' time is the time of.
+    /// The event that the times of the rows refer to.
     #[serde(default, skip_serializing_if = "RequestTime::is_default")]
     pub request_time: RequestTime,
     /// Numbers of rows and of losses.
@@ -88,7 +88,7 @@ pub enum Kind {
     Replay,
 }
 
-/// Which event of its life a request's time is the time of. Queueing time and latency count from there.
+/// The event that the time of a request refers to. The queueing time lies after it or before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestTime {
