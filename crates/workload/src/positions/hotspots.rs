@@ -57,7 +57,7 @@ struct HotSpots {
     spots: u64,
     /// Slots of each part.
     part: u64,
-    /// Hot slots of all parts. Each part has equally many; some first ones have one more.
+    /// Hot slots of all parts. Each part has the same number; some first ones have one more.
     hot: u64,
     share: f64,
     notice: Option<String>,
