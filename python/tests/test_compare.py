@@ -63,10 +63,10 @@ def test_two_runs_are_described_but_nothing_is_claimed(
 ) -> None:
     condition = ("--fail-if", "p99 > +10%")
     assert compare(runs["a"][0], runs["b"][0], "--out", tmp_path, *condition) == 4
-    said = capsys.readouterr()
-    assert "no claim" in said.out and "too few runs" in said.err
-    assert "of the 3,000 requests that completed on both sides, 100 % took longer in B" in said.out
-    assert "+100.0 %" in said.out
+    message = capsys.readouterr()
+    assert "no claim" in message.out and "too few runs" in message.err
+    assert "of the 3,000 requests that completed on both sides, 100 % took longer in B" in message.out
+    assert "+100.0 %" in message.out
     assert (tmp_path / "a0.compare.html").exists()
 
 
@@ -79,12 +79,12 @@ def test_three_runs_per_side_allow_a_claim(
     assert re.search(r"slower at p50 \(\+(99\.[5-9]|100\.[0-5]) %\)", capsys.readouterr().out)
     conditions = ("p99 > +150%", "p50 < -10%", "p50 > +99.9%", "throughput < -10%")
     assert compare(*words, *(word for text in conditions for word in ("--fail-if", text))) == 0
-    said = capsys.readouterr().err.splitlines()
-    assert said[0].startswith("p99 > +150%: does not hold for B: +") and "95 % interval" in said[0]
+    message = capsys.readouterr().err.splitlines()
+    assert message[0].startswith("p99 > +150%: does not hold for B: +") and "95 % interval" in message[0]
     # The interval is compared with the limit of the condition: it excludes 0, but not this limit.
-    assert said[2].startswith("p50 > +99.9%: is not significant for B: +")
+    assert message[2].startswith("p50 > +99.9%: is not significant for B: +")
     # The storage kept up with the same load.
-    assert "does not hold" in said[3]
+    assert "does not hold" in message[3]
 
 
 def test_with_another_load_there_is_no_verdict_on_the_storage(
@@ -93,12 +93,12 @@ def test_with_another_load_there_is_no_verdict_on_the_storage(
     other = [run(tmp_path, f"o{n}", 2 * (1 + n / 500), span=SPAN | {"max_sectors": 9}) for n in range(3)]
     words = (*runs["a"], "vs", *other, "--out", tmp_path)
     assert compare(*words, "--fail-if", "throughput < -10%") == 4
-    said = capsys.readouterr()
+    message = capsys.readouterr()
     assert (
-        "The difference may come from the load" in said.out
-        and "No verdict on the storage: the loads differ" in said.out
+        "The difference may come from the load" in message.out
+        and "No verdict on the storage: the loads differ" in message.out
     )
-    assert "throughput < -10%: is undecided for B: the runs did not all replay the same load" in said.err
+    assert "throughput < -10%: is undecided for B: the runs did not all replay the same load" in message.err
 
 
 def test_with_an_unfaithful_run_a_condition_is_undecided(
@@ -108,10 +108,10 @@ def test_with_an_unfaithful_run_a_condition_is_undecided(
     late = run(tmp_path, "late", 2, run=missed)
     words = (*runs["a"], "vs", *runs["b"][:2], late, "--out", tmp_path)
     assert compare(*words, "--fail-if", "p99 > +10%") == 4
-    said = capsys.readouterr()
-    assert "late of B (42.0 % within 50 µs, 95 % needed)" in said.out
-    assert "No verdict on the storage: a replay was not faithful." in said.out
-    assert "is undecided for B: not faithful: late of B" in said.err
+    message = capsys.readouterr()
+    assert "late of B (42.0 % within 50 µs, 95 % needed)" in message.out
+    assert "No verdict on the storage: a replay was not faithful." in message.out
+    assert "is undecided for B: not faithful: late of B" in message.err
 
 
 def test_with_a_fake_result_a_condition_is_undecided(
@@ -120,10 +120,10 @@ def test_with_a_fake_result_a_condition_is_undecided(
     fake = run(tmp_path, "fake", 2, run={"fake": "FAKE RESULT: nothing was read or written"})
     words = (*runs["a"], "vs", *runs["b"][:2], fake, "--out", tmp_path)
     assert compare(*words, "--fail-if", "p99 > +10%") == 4
-    said = capsys.readouterr()
-    assert "fake of B is a fake result: nothing was read or written." in said.out
-    assert "No verdict on the storage: a result is fake" in said.out
-    assert "is undecided for B: fake results: fake of B" in said.err
+    message = capsys.readouterr()
+    assert "fake of B is a fake result: nothing was read or written." in message.out
+    assert "No verdict on the storage: a result is fake" in message.out
+    assert "is undecided for B: fake results: fake of B" in message.err
 
 
 def test_a_closed_loop_is_the_same_load_at_different_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -207,13 +207,13 @@ def test_settings_that_differ_are_named_and_prevent_a_verdict(
     }
     words = (*sides["x"], "vs", *sides["y"], "--out", tmp_path)
     assert compare(*words) == 0
-    said = capsys.readouterr().out
-    assert "A and B differ in: target (/dev/x in A, /dev/y in B); kernel (6.1 in A, 6.18 in B); " in said
-    assert "--compressible (default in A, 50 in B)" in said and "--wait (spin in A, hybrid in B)" in said
-    assert "may come from these, not from the storage" in said
-    assert "measured faster at p50" in said
-    assert "No verdict on the storage: the runs differ in kernel, --compressible, --wait." in said
-    assert said.index("differ in:") < said.index("measured faster")
+    message = capsys.readouterr().out
+    assert "A and B differ in: target (/dev/x in A, /dev/y in B); kernel (6.1 in A, 6.18 in B); " in message
+    assert "--compressible (default in A, 50 in B)" in message and "--wait (spin in A, hybrid in B)" in message
+    assert "may come from these, not from the storage" in message
+    assert "measured faster at p50" in message
+    assert "No verdict on the storage: the runs differ in kernel, --compressible, --wait." in message
+    assert message.index("differ in:") < message.index("measured faster")
     assert compare(*words, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in found["settings"]] == ["target", "kernel", "--compressible", "--wait"]
@@ -228,9 +228,9 @@ def test_only_another_target_allows_a_verdict(tmp_path: Path, capsys: pytest.Cap
         for n in range(3)
     ]
     assert compare(*paths[:3], "vs", *paths[3:], "--out", tmp_path) == 0
-    said = capsys.readouterr().out
-    assert "A and B differ in: target (/dev/x in A, /dev/y in B).\n" in said
-    assert "B against A: slower at p50" in said and "No verdict" not in said
+    message = capsys.readouterr().out
+    assert "A and B differ in: target (/dev/x in A, /dev/y in B).\n" in message
+    assert "B against A: slower at p50" in message and "No verdict" not in message
 
 
 def test_a_renamed_value_is_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -246,9 +246,9 @@ def test_different_settings_within_a_side_are_reported(
     odd = run(tmp_path, "odd", 2, run={"typed": {"depth": "8"}, "engine": "threads"})
     same = [run(tmp_path, f"s{n}", 2, run={"engine": "io_uring"}) for n in range(2)]
     assert compare(*runs["a"], "vs", *same, odd, "--out", tmp_path) == 0
-    said = capsys.readouterr().out
-    assert "The runs of B differ in: --depth (8 or default in B); --engine (io_uring or threads in B)." in said
-    assert "not repetitions" in said
+    message = capsys.readouterr().out
+    assert "The runs of B differ in: --depth (8 or default in B); --engine (io_uring or threads in B)." in message
+    assert "not repetitions" in message
 
 
 def test_a_load_among_runs_is_refused(

@@ -53,10 +53,10 @@ def test_no_percentile_exceeds_the_maximum(open_run: OpenRun) -> None:
 def test_quantiles_are_those_of_the_rust_half(open_run: OpenRun) -> None:
     # The results of hdrhistogram 7 with three digits (`value_at_quantile`).
     values = [0, 1, 2047, 2048, 2049, 4096, 1_000_000, 33_554_431, 33_554_432, 1_000_000_000]
-    said = [0, 1, 2047, 2049, 2049, 4099, 1_000_447, 33_554_431, 33_587_199, 1_000_000_000]
+    message = [0, 1, 2047, 2049, 2049, 4099, 1_000_447, 33_554_431, 33_587_199, 1_000_000_000]
     with open_run([run_row(latency=value) for value in values]) as requests:
         found = distributions(requests.table, requests.table.latency_ns)[Series.READ]
-    assert [found.quantile(rank / 10) for rank in range(1, 11)] == said
+    assert [found.quantile(rank / 10) for rank in range(1, 11)] == message
 
 
 def test_pooling_counts_each_value_once() -> None:

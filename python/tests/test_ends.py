@@ -53,10 +53,10 @@ def test_a_signal_during_pictures(run: Path, tmp_path: Path, number: signal.Sign
         drawing = children_of(process)
         process.send_signal(number)
         assert process.wait() == 128 + number
-        said = process.stderr.read().decode().splitlines()
+        message = process.stderr.read().decode().splitlines()
     assert len(drawing) > 0 and not [pid for pid in drawing if alive(pid)]
     words = "interrupted" if number is signal.SIGINT else f"ended by {number.name}"
-    assert said[-1] == f"iosonar report: {words}" and "Traceback" not in "".join(said)
+    assert message[-1] == f"iosonar report: {words}" and "Traceback" not in "".join(message)
     assert not list((tmp_path / "tmp").iterdir())
     assert all(path.read_bytes().startswith(b"\x89PNG") and path.name[0] != "." for path in out.iterdir())
 
@@ -108,9 +108,9 @@ def test_a_full_standard_output(run: Path, tmp_path: Path, name: str, words: tup
         process = started(name, tmp_path, run, *words, *out, stdout=full)
         assert process.stderr
         with process.stderr:
-            said = process.stderr.read().decode()
+            message = process.stderr.read().decode()
         assert process.wait() == 1
-    assert said == f"iosonar {name}: cannot write to standard output: No space left on device\n"
+    assert message == f"iosonar {name}: cannot write to standard output: No space left on device\n"
     assert not list((tmp_path / "tmp").iterdir())
 
 
@@ -151,12 +151,12 @@ def test_a_folder_that_cannot_be_written(
         subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     other = [write_run(tmp_path / "b.replay.parquet", made_run(2_000, seconds=10))] if name == "compare" else []
     process = started(name, tmp_path, run, *other, *(word.format(small_disk) for word in words))
-    said = process.communicate()[1].decode().splitlines()
+    message = process.communicate()[1].decode().splitlines()
     assert process.returncode == 1
     why = "Read-only file system" if read_only else "No space left on device"
-    last = said[-1]
-    assert last.startswith(f"iosonar {name}: cannot write {small_disk}") and last.endswith(f": {why}"), said
-    assert not [line for line in said if "Traceback" in line]
+    last = message[-1]
+    assert last.startswith(f"iosonar {name}: cannot write {small_disk}") and last.endswith(f": {why}"), message
+    assert not [line for line in message if "Traceback" in line]
     assert not [path for path in small_disk.iterdir() if path.name.startswith(".")]
     assert not list((tmp_path / "tmp").iterdir())
 
@@ -180,8 +180,8 @@ def test_a_report_never_replaces_an_input(tmp_path: Path) -> None:
     before = other.read_bytes()
     words = ("--only", "latency.realtime", "--data", "parquet", "--format", "svg", "--out", tmp_path)
     process = started("report", tmp_path, run, also, *words)
-    said = process.communicate()[1].decode()
-    assert process.returncode == 1 and "is also an input" in said
+    message = process.communicate()[1].decode()
+    assert process.returncode == 1 and "is also an input" in message
     assert other.read_bytes() == before and also.is_symlink()
 
 

@@ -47,12 +47,12 @@ def test_a_full_temporary_folder_is_an_error_and_leaves_no_wrong_picture(
     out = tmp_path / "out"
     words = ("--format", "png", "--out", out, "--static", "--dynamic", "--memory", "1GiB" if kept_on_disk else "32MiB")
     assert report(run, *words) == 1
-    said = capsys.readouterr()
-    *names, last = said.err.splitlines()
-    assert last.startswith("iosonar report: out of memory or temporary disk space") and "TMPDIR" in last, said.err
+    message = capsys.readouterr()
+    *names, last = message.err.splitlines()
+    assert last.startswith("iosonar report: out of memory or temporary disk space") and "TMPDIR" in last, message.err
     assert not names
     written = sorted(out.iterdir())
-    assert [str(path) for path in written] == sorted(said.out.splitlines())
+    assert [str(path) for path in written] == sorted(message.out.splitlines())
     assert all(png_size(path) == (1200, 800) for path in written)
     assert not list(small_disk.iterdir())
 

@@ -107,9 +107,9 @@ def test_a_picture_and_its_numbers(
     monkeypatch.chdir(path.parent)
     words = ("--only", "latency.realtime", "--out", out, "--format")
     assert ended(report.app, *words, "png", "--data", "csv", "--", path.name) == 0
-    said = capsys.readouterr()
-    assert said.err == "" and len(said.out.splitlines()) == 3
-    assert not [sign for sign in said.out if ord(sign) < 32 and sign != "\n"] and "\u202e" not in said.out
+    message = capsys.readouterr()
+    assert message.err == "" and len(message.out.splitlines()) == 3
+    assert not [sign for sign in message.out if ord(sign) < 32 and sign != "\n"] and "\u202e" not in message.out
     assert len([each for each in out.iterdir() if each.suffix in (".png", ".csv", ".json")]) == 3
     (verdict,) = out.glob("*.verdict.json")
     assert json.loads(verdict.read_text())["errors"]["requests"] == 0
@@ -135,8 +135,8 @@ def test_runs_are_compared(tmp_path: Path, name: str, capsys: pytest.CaptureFixt
     one = written(tmp_path / name, name)
     two = write_run(tmp_path / "two.replay.parquet", [row | {"completed_ns": row["completed_ns"] + S} for row in ROWS])
     assert ended(compare.app, "--out", tmp_path / f"out{name}", "--", one, two) == 0
-    said = capsys.readouterr().out
-    assert "30 requests" in said and "\x1b" not in said
+    message = capsys.readouterr().out
+    assert "30 requests" in message and "\x1b" not in message
 
 
 def test_the_folder_for_temporary_files_may_be_odd(
@@ -160,8 +160,8 @@ def test_the_folder_for_temporary_files_may_be_odd(
 def test_a_name_like_an_option_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for app in (report.app, compare.app, sql.app):
         assert ended(app, "-dash.parquet", "x") == 2
-        said = capsys.readouterr().err
-        assert "./-NAME" in said and "after --" in said
+        message = capsys.readouterr().err
+        assert "./-NAME" in message and "after --" in message
 
 
 def test_control_characters_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,10 +173,10 @@ def test_control_characters_are_escaped(tmp_path: Path, capsys: pytest.CaptureFi
     query = "SELECT chr(27) || '[2J' || chr(155) AS \"a\x1b[1m\", chr(8238) AS b"
     assert ended(sql.app, path, query) == 0
     assert ended(sql.app, path, "SELECT error(chr(27) || '[2J')") == 1
-    said = capsys.readouterr()
-    for each in (text, said.out, said.err):
+    message = capsys.readouterr()
+    for each in (text, message.out, message.err):
         assert not {"\x1b", "\x07", "\x9b", "\u202e", "\r", "\x00"} & set(each)
-    assert "\\x1b]0;title" in text and "\\x1b[2J" in said.out and "\\x1b[2J" in said.err
+    assert "\\x1b]0;title" in text and "\\x1b[2J" in message.out and "\\x1b[2J" in message.err
 
 
 def test_loads_have_odd_names_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

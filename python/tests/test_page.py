@@ -44,7 +44,7 @@ class Opened:
         self.errors: list[str] = []
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
+        self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
         self.page.goto(path.as_uri())
         self.page.wait_for_selector("html[data-ready]", state="attached", timeout=90_000)
 

@@ -86,7 +86,7 @@ def test_copies_and_mixtures_are_refused(run: Path, tmp_path: Path, capsys: pyte
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--window", "0"), "`0` is not a time above zero"),
         (("--window", "-3"), "`-3` is not a time above zero"),
@@ -102,8 +102,8 @@ def test_copies_and_mixtures_are_refused(run: Path, tmp_path: Path, capsys: pyte
     ],
 )
 def test_a_wrong_command_line_is_explained(
-    run: Path, tmp_path: Path, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+    run: Path, tmp_path: Path, words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert report(run, "--out", tmp_path, *words) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not list(tmp_path.glob("*.html"))

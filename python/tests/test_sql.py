@@ -81,7 +81,7 @@ def test_long_tables_are_truncated_with_a_note(tmp_path: Path, capsys: pytest.Ca
 
 
 @pytest.mark.parametrize(
-    ("code", "query", "said"),
+    ("code", "query", "message"),
     [
         (2, "SELEC 1", "syntax error"),
         (2, "SELECT nothing FROM requests", "nothing"),
@@ -96,10 +96,10 @@ def test_long_tables_are_truncated_with_a_note(tmp_path: Path, capsys: pytest.Ca
         (1, "SELECT op::INT FROM requests", "Could not convert"),
     ],
 )
-def test_wrong_queries(run: Path, code: int, query: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_queries(run: Path, code: int, query: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert sql(run, query) == code
     err = capsys.readouterr().err
-    assert said in err and "cannot read" not in err
+    assert message in err and "cannot read" not in err
 
 
 def test_a_query_that_is_not_utf_8_is_a_wrong_command_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -273,8 +273,8 @@ def test_an_existing_file_is_replaced_only_with_overwrite(
         out = tmp_path / f"mine.{kind}"
         out.write_text("mine")
         assert sql(run, "SELECT 1", "--out", out) == 1
-        said = capsys.readouterr().err
-        assert said.endswith(f"{out} exists; give the output another name, or replace it with --overwrite\n")
+        message = capsys.readouterr().err
+        assert message.endswith(f"{out} exists; give the output another name, or replace it with --overwrite\n")
         assert out.read_text() == "mine"
         assert sql(run, "SELECT 1", "--out", out, "--overwrite") == 0
         assert out.read_bytes() != b"mine"

@@ -49,7 +49,7 @@ NAN, INFINITY = float("nan"), float("inf")
 
 
 @pytest.mark.parametrize(
-    ("name", "values", "said"),
+    ("name", "values", "message"),
     [
         ("device", ["x"] * 6, "its column device is of the type BYTE_ARRAY; docs/schema.md lists the columns"),
         ("device", [-1] * 6, "has no request"),
@@ -68,10 +68,10 @@ NAN, INFINITY = float("nan"), float("inf")
         ("pushed_back", ["yes"] * 6, "its column pushed_back is of the type BYTE_ARRAY"),
     ],
 )
-def test_an_invalid_run_is_refused(tmp_path: Path, name: str, values: list[Any], said: str) -> None:
+def test_an_invalid_run_is_refused(tmp_path: Path, name: str, values: list[Any], message: str) -> None:
     array = pa.array(values, pa.int64()) if values[0] is None else pa.array(values)
     path = write_run(tmp_path / "a.parquet", table_with(RUN_SCHEMA, ROWS, name, array))
-    assert said in refusal(path)
+    assert message in refusal(path)
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,11 @@ def test_invalid_rows_are_skipped_with_a_message(tmp_path: Path, capsys: pytest.
     assert [row["sector"] for row in read(path)] == [0, 16, 24, 32, 40]
     with pytest.raises(SystemExit):
         sql.app([str(path), "SELECT count(*) AS n FROM requests"], prog_name="iosonar sql")
-    said = capsys.readouterr()
-    assert said.out.split() == ["n", "─", "5"]
-    assert said.err == f"note: {path}: row 1 left out: sector or sectors are missing, negative or beyond any device\n"
+    message = capsys.readouterr()
+    assert message.out.split() == ["n", "─", "5"]
+    assert (
+        message.err == f"note: {path}: row 1 left out: sector or sectors are missing, negative or beyond any device\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,36 +124,38 @@ VERDICT: dict[str, Any] = {"faithful": True, "own": {"requests": 1}}
 FOOTERS: list[tuple[dict[str, Any], str]] = [
     ({"kind": 3}, "kind is not one of load, replay"),
     ({"devices": "sda"}, "devices is not a list"),
-    ({"devices": [{"name": 3}]}, "devices[0].name is not a text"),
-    ({"counts": {"requests": -1}}, "counts.requests is not a whole number from 0"),
-    ({"span": {"last_ns": 2**70}}, "span.last_ns is not a whole number from"),
+    ({"devices": [{"name": 3}]}, "devices[0].name is not a string"),
+    ({"counts": {"requests": -1}}, "counts.requests is not an integer from 0"),
+    ({"span": {"last_ns": 2**70}}, "span.last_ns is not an integer from"),
     ({"complete": "yes"}, "complete is not true or false"),
     ({"notices": "none"}, "notices is not a list"),
     ({"source": {}}, "source.format is missing"),
     ({"run": {"target": 3}}, "run.target is not an object"),
     ({"run": {"targets": [7]}}, "run.targets[0] is not an object"),
-    ({"run": {"target": {"sectors": "many"}}}, "run.target.sectors is not a whole number"),
+    ({"run": {"target": {"sectors": "many"}}}, "run.target.sectors is not an integer"),
     ({"run": {"options": []}}, "run.options is not an object"),
     ({"run": {"options": {"speedup": "fast"}}}, "run.options.speedup is not a finite number"),
     ({"run": {"statistics": {"wrap_factor": NAN}}}, "NaN is not a number"),
     ({"run": {"statistics": {"wrap_factor": -1}}}, "run.statistics.wrap_factor is not a finite number of 0 or more"),
     ({"run": {"statistics": {"verdict": {"faithful": True}}}}, "run.statistics.verdict.own is missing"),
-    ({"run": {"warnings": [1]}}, "run.warnings[0] is not a text"),
-    ({"run": {"started_unix_ns": 2**70}}, "run.started_unix_ns is not a whole number"),
-    ({"run": {"machine": {"kernel": [1]}}}, "run.machine.kernel is not a text"),
+    ({"run": {"warnings": [1]}}, "run.warnings[0] is not a string"),
+    ({"run": {"started_unix_ns": 2**70}}, "run.started_unix_ns is not an integer"),
+    ({"run": {"machine": {"kernel": [1]}}}, "run.machine.kernel is not a string"),
     ({"run": {"machine": {"memory_kib": "much"}}}, "run.machine.memory_kib is not a finite number"),
     ({"run": {"target": {"queue": 7}}}, "run.target.queue is not an object"),
     ({"run": {"targets": [{"mount": "/"}]}}, "run.targets[0].mount is not an object"),
-    ({"run": {"options": {"window": {"start": "x"}}}}, "run.options.window.start is not a whole number"),
+    ({"run": {"options": {"window": {"start": "x"}}}}, "run.options.window.start is not an integer"),
     ({"run": {"statistics": {"verdict": VERDICT | {"remedies": [1]}}}}, "verdict.remedies[0] is not an object"),
     ({"run": {"statistics": {"verdict": VERDICT | {"remedies": [{}]}}}}, "verdict.remedies[0].try is missing"),
 ]
 
 
-@pytest.mark.parametrize(("footer", "said"), FOOTERS)
-def test_each_key_of_the_footer_has_its_type(tmp_path: Path, footer: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("footer", "message"), FOOTERS)
+def test_each_key_of_the_footer_has_its_type(tmp_path: Path, footer: dict[str, Any], message: str) -> None:
     text = refusal(write_run(tmp_path / "a.parquet", ROWS, **footer))
-    assert text.startswith("the `iosonar` object in its footer does not conform to docs/schema.md: ") and said in text
+    assert (
+        text.startswith("the `iosonar` object in its footer does not conform to docs/schema.md: ") and message in text
+    )
 
 
 def test_null_in_the_footer_counts_as_missing(tmp_path: Path) -> None:

@@ -42,9 +42,9 @@ def pair(folder: Path, rows: list[dict[str, Any]] | pa.Table = ROWS, **footer: A
 def answer(capsys: pytest.CaptureFixture[str], path: Path, query: str) -> Any:
     with pytest.raises(SystemExit) as ended:
         sql.app([str(path), query, "--format", "json"], prog_name="iosonar sql")
-    said = capsys.readouterr()
-    assert not ended.value.code, said.err
-    return json.loads(said.out)
+    message = capsys.readouterr()
+    assert not ended.value.code, message.err
+    return json.loads(message.out)
 
 
 def test_both_versions_are_one_table(tmp_path: Path) -> None:
@@ -127,15 +127,15 @@ def test_compare_accepts_both_versions(tmp_path: Path, capsys: pytest.CaptureFix
     a = pair(tmp_path, made_run(3000, seconds=10))
     (tmp_path / "b").mkdir()
     b = pair(tmp_path / "b", made_run(3000, seconds=10, seed=2), run={"started_unix_ns": 7})
-    said = []
+    message = []
     for left, right in ((a[0], b[0]), (a[0], b[1]), (a[1], b[0]), (a[1], b[1])):
         sides = [tmp_path / f"{side}.replay.parquet" for side in "ab"]
         for path, name in zip((left, right), sides, strict=True):
             name.write_bytes(path.read_bytes())
         with pytest.raises(SystemExit):
             compare.app([*map(str, sides), "--out", str(tmp_path), "--json"], prog_name="iosonar compare")
-        said.append(capsys.readouterr().out)
-    assert "p99" in said[0] and said == [said[0]] * 4
+        message.append(capsys.readouterr().out)
+    assert "p99" in message[0] and message == [message[0]] * 4
 
 
 def test_columns_of_version_1_without_a_footer_are_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

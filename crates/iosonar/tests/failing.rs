@@ -129,9 +129,9 @@ fn a_run_with_few_threads_allowed_succeeds_or_explains() {
             }
             // Too few for the supervisor, the worker and the program that looks for file systems.
             Some(1) if threads < 20 => {
-                let told =
+                let is_reported =
                     ["ulimit -u", "Resource temporarily unavailable"].iter().any(|word| ran.stderr.contains(word));
-                assert!(told, "{threads}: {}", ran.stderr);
+                assert!(is_reported, "{threads}: {}", ran.stderr);
             }
             code => panic!("{threads}: {code:?}: {}", ran.stderr),
         }

@@ -248,15 +248,15 @@ fn a_file_that_another_process_has_open_for_writing_is_refused() {
 fn a_file_that_is_open_in_an_unshared_descriptor_table_is_refused() {
     let bench = bench();
     let target = bench.target(16 * MIB);
-    let ((begun, is_begun), (end, is_ended)) = (mpsc::channel(), mpsc::channel::<()>());
+    let ((started, has_started), (end, is_ended)) = (mpsc::channel(), mpsc::channel::<()>());
     let path = target.clone();
     let thread = thread::spawn(move || {
         syscalls::own_descriptors();
         let _open = File::options().append(true).open(path).unwrap();
-        begun.send(()).unwrap();
+        started.send(()).unwrap();
         is_ended.recv().unwrap_err();
     });
-    is_begun.recv().unwrap();
+    has_started.recv().unwrap();
     assert_refused(&bench, &target, &["open for writing by"]);
     drop(end);
     thread.join().unwrap();

@@ -351,17 +351,17 @@ fn sigterm_ends_the_command_and_keeps_the_recording() {
     }
     let device = LoopDevice::new(16 * MIB);
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    let (output, begun) = (folder.path().join("a.load"), folder.path().join("begun"));
+    let (output, started) = (folder.path().join("a.load"), folder.path().join("started"));
     let mut child = Command::new(env!("CARGO_BIN_EXE_iosonar"))
         .args(["record", "--device"])
         .arg(device.path())
         .arg("--output")
         .arg(&output)
         .args(["--", "sh", "-c"])
-        .arg(format!("touch {}; exec sleep 1000", begun.display()))
+        .arg(format!("touch {}; exec sleep 1000", started.display()))
         .spawn()
         .unwrap();
-    while !begun.exists() {
+    while !started.exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     run("kill", &["-TERM", &child.id().to_string()]);

@@ -86,7 +86,7 @@ pub struct Comparison {
     pub missing_requests: Vec<Difference>,
     /// The first additional ones, by position.
     pub extra_requests: Vec<Difference>,
-    /// What the user should know about the comparison, such as devices that do not match; one sentence each.
+    /// Notes for the user, such as devices that do not match; one sentence each.
     #[serde(skip)]
     pub notes: Vec<String>,
     /// The run's metadata, after all rows were read.

@@ -28,7 +28,7 @@ pub struct BlockDevice {
     pub sectors: Sectors,
     /// The disk that it is, or is a partition of.
     pub disk: DeviceNumber,
-    /// That disk's name.
+    /// The disk's name.
     pub disk_name: String,
     /// Its number and start, if it is a partition.
     pub partition: Option<Partition>,

@@ -19,7 +19,7 @@ pub enum Error {
     },
     /// The recording would record itself.
     #[error(
-        "{} lies on {disk}, which is to be recorded: the recording would record its own writes; name a file on another \
+        "{} is on {disk}, which is to be recorded: the recording would record its own writes; name a file on another \
          device with --output (such as /dev/shm)", output.display()
     )]
     OutputOnRecorded {
@@ -30,7 +30,7 @@ pub enum Error {
     },
     /// Writing the recording would disturb the recorded device.
     #[error(
-        "{} lies on {disk}, whose partition {partition} is to be recorded: writing the recording would disturb it; name a \
+        "{} is on {disk}, whose partition {partition} is to be recorded: writing the recording would disturb it; name a \
          file on another device with --output (such as /dev/shm)", output.display()
     )]
     OutputBesideRecorded {

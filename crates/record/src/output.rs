@@ -26,7 +26,7 @@ pub fn refuse_output_on(devices: &[BlockDevice], output: &Path) -> Result<Option
     }
     Ok(below.uncertainty.map(|why| {
         format!(
-            "cannot tell on which disks {} lies ({why}): if one of them is recorded, the recording includes its own \
+            "cannot determine the disks below {} ({why}): if one of them is recorded, the recording includes its own \
              writes",
             place.display()
         )

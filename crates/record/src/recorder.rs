@@ -44,7 +44,7 @@ pub struct Recorder {
     zero_ns: u64,
     malformed_events: u64,
     rows: Vec<Request>,
-    /// What is known of the recording without the counters of the kernel and of the pairing.
+    /// The footer without the counters of the kernel and of the pairing.
     metadata: Metadata,
 }
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How many values exceeded the limit (seconds), and the time (seconds) of the first request that did."""
+    """The number of values above the limit (seconds), and the time (seconds) of the first one."""
 
     limit_s: float
     beyond: int

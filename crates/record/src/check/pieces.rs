@@ -14,7 +14,7 @@ pub fn match_pieces(missing: &mut Vec<Difference>, extra: &mut Vec<Difference>) 
     // For a device without write-zeroes, the kernel writes zeroes as data.
     let zeros = |whole: &Difference| (whole.op == Op::WriteZeroes).then_some(Op::Write);
     let (written_out, _) = take_covered(missing, extra, zeros);
-    // What remains: pieces that were matched with the wrong request, or that begin inside of one.
+    // The rest are pieces that were matched with the wrong request, or that begin inside of one.
     let balanced = match_coverage(missing, extra);
     Tiling { split: split + written_out + balanced.split, merged: merged + balanced.merged }
 }
