@@ -206,7 +206,7 @@ dd 1 [000] 1.000001: block:block_bio_complete: 253,0 W 0 + 8 [0]
             &["convert", "z.txt", "x.load.parquet", "--action", "D", "--from", "tracepoints"],
             "--action Q takes requests",
         ),
-        (&["convert", "c.txt", "x.load.parquet"], "only completions"),
+        (&["convert", "c.txt", "x.load.parquet"], "all completions"),
     ] {
         let words = stderr_of(&folder, arguments, false);
         assert!(words.contains("has no request") && words.contains(explanation), "{arguments:?}: {words}");

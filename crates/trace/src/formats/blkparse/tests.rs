@@ -221,7 +221,7 @@ fn buffers_of_several_cpus_are_sorted() {
     let issued: String = (0..2000).map(|i| line(1, 10 * i, "D")).collect();
     let (rows, about) = load("blkparse", (completed + &issued).as_bytes());
     assert!(rows.len() == 2000 && rows.iter().all(|row| row.latency == Some(Nanos(7))));
-    assert!(!about.notices.iter().any(|said| said.contains("out of the order")), "{:?}", about.notices);
+    assert!(!about.notices.iter().any(|said| said.contains("out of order")), "{:?}", about.notices);
 }
 
 #[test]

@@ -285,7 +285,7 @@ fn buffers_of_several_cpus_are_sorted() {
     let issued = (0..5000).map(|i| put(10 * i, event::ISSUE, category::ISSUE));
     let (read, about) = load("blktrace", &completed.chain(issued).collect::<Vec<_>>().concat());
     assert!(read.len() == 5000 && read.iter().all(|row| row.latency == Some(Nanos(7))));
-    assert!(!about.notices.iter().any(|said| said.contains("out of the order")), "{:?}", about.notices);
+    assert!(!about.notices.iter().any(|said| said.contains("out of order")), "{:?}", about.notices);
     // With a file per CPU, fewer records are read ahead.
     let one: Vec<u8> = (1000..3000).chain([5]).flat_map(|time| put(time, event::ISSUE, category::ISSUE)).collect();
     let other = put(5000, event::ISSUE, category::ISSUE);
