@@ -65,7 +65,7 @@ fn parse(words: Vec<OsString>) -> clap::error::Result<Command> {
 fn main() -> ExitCode {
     let is_worker = supervised::enter();
     end_at_once_on_panics();
-    for setting in iosonar_replay::host::isolation::undo_what_was_left() {
+    for setting in iosonar_replay::host::isolation::restore_leftovers() {
         status!("note: restored {setting}, which a killed replay with --isolate had left changed");
     }
     let command = parse(env::args_os().collect()).unwrap_or_else(|error| console::refuse(&error));

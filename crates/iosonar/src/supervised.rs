@@ -145,7 +145,7 @@ fn like(status: io::Result<ExitStatus>) -> ExitCode {
 
 /// Restores the machine's settings that a killed worker had changed.
 fn restore_settings(worker: Pid) {
-    for setting in isolate::undo_of(worker.as_raw_nonzero().get() as u32) {
+    for setting in isolate::restore_for(worker.as_raw_nonzero().get() as u32) {
         status!("note: restored {setting}");
     }
 }

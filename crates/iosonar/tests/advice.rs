@@ -65,12 +65,12 @@ fn conditions_that_spoil_a_result_are_warned_about_before_the_run() {
     if let Some(scheduler) = scheduler {
         assert_warned(&ran, &format!("the scheduler of {} is {scheduler}", name(&device)));
     }
-    assert_warned(&ran, "requests of up to 1024 KiB, and the kernel splits what is longer than 256 KiB");
+    assert_warned(&ran, "requests of up to 1024 KiB, but the kernel splits requests longer than 256 KiB");
     assert_warned(
         &ran,
-        "the load reaches up to 245 MiB, and the target has 64 MiB: requests beyond its end wrap around",
+        "the load reaches up to 245 MiB, but the target has 64 MiB: requests beyond its end wrap around",
     );
-    assert_warned(&ran, "is all zero: areas that were never written answer too fast");
+    assert_warned(&ran, "is all zeros: reads of never-written areas are too fast");
     let before = ran.stderr.find("the kernel splits").unwrap();
     assert!(before < ran.stderr.find("expected duration").unwrap(), "before the run: {}", ran.stderr);
 }
@@ -84,12 +84,12 @@ fn a_well_prepared_target_gets_no_warning() {
     let _set = QueueAttribute::set(&device, "scheduler", "none");
     // One request each millisecond, up to the end of the device.
     let load = bench.load(&adjacent_requests(100, 320));
-    let zero = "all zero: areas";
+    let zero = "all zeros: reads";
     let ran = bench.replay(&load, device.path(), &["--no-sample"]).with_code(0);
-    assert!(!ran.stderr.split("reads came back").next().unwrap().contains(zero), "no samples: {}", ran.stderr);
+    assert!(!ran.stderr.split("reads returned").next().unwrap().contains(zero), "no samples: {}", ran.stderr);
     wipe(device.path());
     let ran = bench.replay(&load, device.path(), &["--overwrite"]).with_code(0);
-    for words in [zero, "scheduler", "splits", "wrap", "close together", "came back all zero"] {
+    for words in [zero, "scheduler", "splits", "wrap", "close together", "returned only zeros"] {
         assert!(!ran.stderr.contains(words), "{words:?} in {}", ran.stderr);
     }
 }
@@ -119,7 +119,7 @@ fn fewer_requests_at_the_device_than_in_flight_are_warned_about() {
     let _few = QueueAttribute::set(&device, "nr_requests", "4");
     let load = bench.load(&adjacent_requests(16_000, 8));
     let ran = bench.replay(&load, device.path(), &["--asap", "--depth", "64", "--no-sample"]).with_code(0);
-    assert_warned(&ran, &format!("in flight on average, but {} saw only", name(&device)));
+    assert_warned(&ran, &format!("in flight on average, but {} only", name(&device)));
     let (meant, counted) = (of_run(&ran, "mean_in_flight"), of_run(&ran, "device_counters"));
     let elapsed = ran.statistics()["elapsed_s"].as_f64().unwrap();
     let seen = counted[0]["busy_s"].as_f64().unwrap() / elapsed;

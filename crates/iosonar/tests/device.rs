@@ -70,7 +70,7 @@ fn inspect_estimates_the_zero_share_of_a_device() {
 
     let ran = device("inspect", loop_device.path(), &[]).with_code(0);
     for words in
-        ["all zero     about 75", "95 % confidence", "is all zero: areas that were never written", "device wipe"]
+        ["all zero     about 75", "95 % confidence", "is all zeros: reads of never-written areas", "device wipe"]
     {
         assert!(ran.stdout.contains(words), "no {words:?} in {}", ran.stdout);
     }

@@ -116,7 +116,11 @@ fn a_file_that_appears_under_the_results_name_is_not_replaced() {
     fs::write(bench.path("r.replay.parquet"), "somebody else's").unwrap();
     let ran = running.end();
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-    assert!(ran.stderr.contains("appeared during the run") && ran.stderr.contains("iosonar recover"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("was created during the run") && ran.stderr.contains("iosonar recover"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(fs::read(bench.path("r.replay.parquet")).unwrap(), b"somebody else's");
     fs::remove_file(bench.path("r.replay.parquet")).unwrap();
     let ran = recover(&bench, &[]).with_code(0);
@@ -160,7 +164,7 @@ fn a_killed_run_is_recovered() {
     assert_eq!(statistics["complete"], false);
     assert!(statistics["latency_us"]["p50"].as_f64().unwrap() > 0.0);
     assert!(statistics["max_in_flight"].as_u64().unwrap() >= 1);
-    assert!(ran.stderr.contains("recovered from its journal"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("recovered from the journal"), "{}", ran.stderr);
     assert!(ran.stdout.contains("cut short"), "{}", ran.stdout);
     assert!(statistics["verdict"]["sentence"].as_str().unwrap().starts_with("As far as it went"), "{statistics}");
     // Facts known only at the start of the run are kept as well.
@@ -169,7 +173,7 @@ fn a_killed_run_is_recovered() {
         assert!(run[key].as_i64().unwrap() > 0, "{key}: {run}");
     }
     assert!(run["machine"]["kernel"].is_string() && run["target"]["sectors"] == 2048, "{run}");
-    assert!(run["warnings"].to_string().contains("did not end by itself"), "{run}");
+    assert!(run["warnings"].to_string().contains("recovered from the journal"), "{run}");
     assert_eq!(bench.names(), ["a.load", "r.replay.parquet", "target"]);
     recover(&bench, &[]).refused(&["exists"]);
     fs::remove_file(bench.path("r.replay.parquet")).unwrap();
@@ -180,7 +184,7 @@ fn a_killed_run_is_recovered() {
 fn a_run_in_progress_is_not_recovered() {
     let bench = Bench::new();
     let running = bench.start(&long(&bench), &bench.target(MIB), &[]);
-    recover(&bench, &[]).refused(&["still writing it"]);
+    recover(&bench, &[]).refused(&["still writing this journal"]);
     // Its journal is not replaced either.
     let other = bench.path("other");
     File::create(&other).and_then(|f| f.set_len(MIB)).unwrap();
@@ -260,7 +264,7 @@ fn room_for_the_journal_is_reserved_at_the_start() {
     let bench = Bench::new();
     let small = Small::new(&bench, MIB);
     let ran = bench.replay(&long(&bench), &bench.target(MIB), &["--output", &small.output()]);
-    ran.refused(&["the record of 60,000 requests needs", "make room", "--output"]);
+    ran.refused(&["the journal of 60,000 requests needs", "make room", "--output"]);
     assert_eq!(fs::read_dir(small.0.path()).unwrap().count(), 0, "nothing is left behind");
 }
 

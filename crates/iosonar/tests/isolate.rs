@@ -50,7 +50,7 @@ fn the_machine_is_changed_during_a_replay_and_restored_afterwards() {
     }
     let ran = running.end().with_code(0);
     assert_eq!(session(), as_it_was);
-    assert_eq!(ran.stderr.contains("its session before all others"), is_grouped, "{}", ran.stderr);
+    assert_eq!(ran.stderr.contains("its session has priority over others"), is_grouped, "{}", ran.stderr);
 
     // After a kill the change remains; the next command restores it.
     fs::remove_file(bench.path("r.replay.parquet")).unwrap();

@@ -80,8 +80,8 @@ fn a_pipe_cannot_be_looped_or_read_inline_and_a_zero_duration_is_refused() {
         let output = command.stdin(File::open(&load).unwrap()).output().unwrap();
         Finished::of(output, bench.path("r.replay.parquet"))
     };
-    piped(&["--loop", "--for", "1"]).refused(&["can be read only once", "--loop"]);
-    piped(&["--wait", "inline"]).refused(&["waited for a pipe", "name a file"]);
+    piped(&["--loop", "--for", "1"]).refused(&["cannot reread a pipe", "--loop"]);
+    piped(&["--wait", "inline"]).refused(&["a pipe would block it", "give a file"]);
     piped(&["--asap"]).with_code(0);
     bench.replay(&load, &target, &["--for", "0"]).refused(&["--for", "above zero"]);
 }
@@ -161,7 +161,7 @@ fn a_closed_loop_issues_after_a_completion() {
     }
     bench.replay(&bench.path("a.load"), &target, &["--closed", "--asap"]).with_code(2);
     let words = ["--closed=no-think", "--speedup", "2", "--overwrite"];
-    bench.replay(&bench.path("a.load"), &target, &words).refused(&["--speedup changes the load's times"]);
+    bench.replay(&bench.path("a.load"), &target, &words).refused(&["--speedup changes the times of the load"]);
 }
 
 /// The speed of the machine is not asserted, only that it is measured and reported.

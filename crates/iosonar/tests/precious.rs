@@ -214,7 +214,7 @@ fn files_of_the_run_itself_cannot_be_the_target() {
     std::os::unix::fs::symlink(&other, &link).unwrap();
     for target in [&other, &hard, &link] {
         for edit in ["merge with=m.load", "slip | append with=a.load,m.load | adjacent with=hard"] {
-            let words = ["a load that --edit joins", "name another --target"];
+            let words = ["a load that --edit joins", "choose another --target"];
             replay(&bench, target, &["--force", "--edit", edit]).refused(&words);
         }
     }
@@ -231,7 +231,7 @@ fn files_of_the_run_itself_cannot_be_the_target() {
     let more = ["--edit", "merge with=m.load", "--output", "m.replay.gz"];
     fs::rename(&other, bench.path("m.replay.gz")).unwrap();
     std::os::unix::fs::symlink("m.replay.gz", &other).unwrap();
-    replay(&bench, &target, &more).refused(&["a load that is read"]);
+    replay(&bench, &target, &more).refused(&["a load that --edit joins"]);
     assert!(fs::read(&other).unwrap() == before);
 }
 

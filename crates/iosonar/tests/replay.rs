@@ -116,7 +116,7 @@ fn times_of_a_window_count_from_its_start() {
     let open = bench.replay(&load, &target, &["--start", "0.09", "--overwrite"]).with_code(0);
     assert_eq!(open.rows().len(), 10);
     bench.replay(&load, &target, &["--start", "5", "--overwrite"]).refused(&["no request", "iosonar info"]);
-    bench.replay(&load, &target, &["--start", "5", "--end", "4", "--overwrite"]).refused(&["--end must lie behind"]);
+    bench.replay(&load, &target, &["--start", "5", "--end", "4", "--overwrite"]).refused(&["--end must be after"]);
     bench.replay(&load, &target, &["--start", "-1", "--overwrite"]).with_code(2);
 }
 
@@ -412,7 +412,7 @@ fn bad_lines_are_reported_and_counted_and_the_rest_is_replayed() {
     let ran = bench.replay(&bench.text("bad.load", &text), &bench.target(MIB), &[]).with_code(0);
     assert_eq!(ran.rows().len(), 21);
     assert_eq!(ran.statistics()["bad_lines"], 2);
-    assert!(ran.stderr.contains("2 lines of the load could not be understood"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("2 lines of the load could not be parsed"), "{}", ran.stderr);
     let footer = ran.footer();
     assert!(footer.complete && footer.counts.bad_lines == 2);
     assert!(footer.notices.iter().any(|notice| notice.contains("line 22")), "{:?}", footer.notices);
@@ -425,7 +425,7 @@ fn a_truncated_load_makes_a_result_marked_incomplete() {
     let ran = bench.replay(&bench.text("cut.load", &whole[..whole.len() - 7]), &bench.target(MIB), &[]).with_code(5);
     assert!(!ran.footer().complete);
     assert_eq!(ran.statistics()["complete"], false);
-    assert!(ran.stderr.contains("the load itself was cut short"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the load itself is incomplete"), "{}", ran.stderr);
     assert!(ran.rows().len() >= 19);
 
     let output =
@@ -509,7 +509,7 @@ fn the_footer_has_the_way_of_waiting_and_its_reason() {
     // Null if this session has priority over others.
     assert!(run["company"].is_null() || run["company"]["ready"].as_f64().unwrap() >= 0.0, "{run}");
     let asked = bench.replay(&load, &target, &["--wait", "sleep", "--overwrite"]).with_code(0);
-    assert!(asked.stderr.contains("waiting between requests: sleep (it was asked for)"), "{}", asked.stderr);
+    assert!(asked.stderr.contains("waiting between requests: sleep (set with --wait)"), "{}", asked.stderr);
     assert_eq!(asked.run()["company"], Value::Null);
     let asap = bench.replay(&load, &target, &["--asap", "--overwrite"]).with_code(0);
     assert!(!asap.stderr.contains("between requests"), "there are no times to wait for: {}", asap.stderr);

@@ -249,7 +249,7 @@ fn a_journal_of_an_earlier_run_is_kept() {
     let target = bench.target(16 * MIB);
     bench.text("r.replay.parquet.journal", "what a killed run left");
     for more in [&[][..], &["--overwrite"]] {
-        assert_refused_once(&bench, &target, more, &["earlier run that did not end", "iosonar recover"]);
+        assert_refused_once(&bench, &target, more, &["earlier run that was killed", "iosonar recover"]);
     }
     assert_eq!(fs::read_to_string(bench.path("r.replay.parquet.journal")).unwrap(), "what a killed run left");
 }
@@ -286,7 +286,7 @@ fn an_output_that_cannot_be_written_is_refused_before_the_run() {
     for (output, word) in [
         ("r.sheet", "let it end in"),
         ("-", "let it end in"),
-        ("no/such/r.replay.gz", "there is no folder"),
+        ("no/such/r.replay.gz", "folder no/such does not exist"),
         ("r.csv", "let it end in"),
     ] {
         bench.replay(&bench.path("a.load"), &target, &["--output", output]).refused(&[word]);
@@ -295,7 +295,7 @@ fn an_output_that_cannot_be_written_is_refused_before_the_run() {
     fs::create_dir(bench.path("folder.replay")).unwrap();
     bench
         .replay(&bench.path("a.load"), &target, &["--output", "folder.replay", "--overwrite"])
-        .refused(&["no regular file"]);
+        .refused(&["not a regular file"]);
 
     // The journal's name is shorter than the hidden name of an unfinished result.
     let long = format!("{}.replay", "x".repeat(235));

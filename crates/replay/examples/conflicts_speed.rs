@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use iosonar_replay::config::issuing::MOST_DEPTH;
+use iosonar_replay::config::issuing::MAX_DEPTH;
 use iosonar_replay::issuer::conflicts::{Admission, Policy, Range, Strong, Tracker};
 
 const REQUESTS: usize = 300_000;
@@ -118,7 +118,7 @@ fn main() {
     );
     println!("|---|---|---|---|---|---|");
     for load in &LOADS {
-        for depth in [512, MOST_DEPTH] {
+        for depth in [512, MAX_DEPTH] {
             for (name, policy) in [
                 ("allow", Policy::Allow),
                 ("drop", Policy::Drop),

@@ -9,8 +9,20 @@ from iosonar.figures.wrapping import Width, wrapped
 
 LINES = 3
 
-FIRST = ("came back all zero", "target failed", "only in part", "lost", "left out", "skipped", "wrap", "all zero")
-"""Words of notes that come first, as they invalidate a result. The others keep their order."""
+FIRST = (
+    "only zeros",
+    "came back all zero",
+    "engine failed",
+    "target failed",
+    "only in part",
+    "lost",
+    "skipped",
+    "left out",
+    "wrap",
+    "all zero",
+)
+"""Words of notes that come first, as they invalidate a result. The others keep their order. Some are of earlier
+versions."""
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ impl Args {
         // A file that cannot carry the mark of a target needs --force; it was created above.
         let force = if is_known { "" } else { "--force" };
         // Other programs must not spoil the first picture.
-        let before_others = if isolate::is_allowed() { "--isolate=priority" } else { "" };
+        let before_others = if isolate::is_available() { "--isolate=priority" } else { "" };
         run_own(program, &[words("replay"), vec![path(&load)], on, words(force), words(before_others)].concat())?;
         say("The report: pictures and a page.");
         report(program, &[vec![path(&run)], words("--format png --out"), vec![path(&pictures)]].concat())?;

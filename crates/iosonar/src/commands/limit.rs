@@ -47,11 +47,11 @@ impl Args {
                 bail!("{} is a load: replay it, and name the result", path.display());
             };
             refuse_without_deadlines(path, run.metadata())?;
-            let told = source_bad_lines(&*run, &path_text(path));
+            let source_bad_lines = source_bad_lines(&*run, &path_text(path));
             let limit = limit(&mut *run, self.late)?;
             let metadata = run.metadata();
-            // Those that were told of before are the load's.
-            let unreadable = metadata.counts.bad_lines - told.unwrap_or(0);
+            // Without the bad lines of the load that the run was made from.
+            let unreadable = metadata.counts.bad_lines - source_bad_lines.unwrap_or(0);
             if unreadable > 0 {
                 let rows = human::counted(unreadable, "row");
                 status!("warning: {} is damaged: {rows} unreadable, not counted", path.display());
@@ -79,10 +79,10 @@ impl Args {
     }
 }
 
-/// Where requests go when there is room for them none is ever late.
+/// Refuses a run in which no request can be late.
 fn refuse_without_deadlines(path: &Path, metadata: &Metadata) -> Result<()> {
     let Some(run) = &metadata.run else { return Ok(()) };
-    let how = match (run.has("asap"), run.option("closed").text().is_some()) {
+    let how = match (run.is_asap(), run.closed_loop().is_some()) {
         (true, _) => "--asap",
         (_, true) => "--closed",
         _ => return Ok(()),
@@ -93,7 +93,7 @@ fn refuse_without_deadlines(path: &Path, metadata: &Metadata) -> Result<()> {
     );
 }
 
-/// Why what is found may not be the storage's limit.
+/// Reasons why the result may not be the storage's limit.
 fn doubts(limit: &Limit, metadata: &Metadata) -> Vec<String> {
     let reason = match limit.delay_reason {
         Some("overlap") => Some("it overlapped a request in flight"),
@@ -137,7 +137,8 @@ fn sentence(path: &Path, limit: &Limit, late: Nanos) -> String {
              completed at most {most} in a second"
         );
     };
-    // What comes too fast waits: as long as that is not too long, the storage keeps up with more than it does.
+    // Requests that come faster than the storage completes them wait. As long as they wait less than --late, the storage counts
+    // as keeping up.
     let waited = match limit.kept_up_per_second {
         Some(kept_up) if kept_up > limit.most_done_per_second => {
             format!(

@@ -72,7 +72,7 @@ fn is_direct(run: &RunInfo) -> bool {
     let targets = run.targets.list();
     let are_devices =
         !targets.is_empty() && targets.iter().all(|target| target.kind.value() == Some(TargetKind::Block));
-    are_devices && !run.has("no_o_direct")
+    are_devices && !run.is_cached()
 }
 
 /// The time of the run in the recording, extended by the clocks' error.

@@ -75,18 +75,17 @@ impl<'a> Expected<'a> {
     pub fn of(run: &Metadata, devices: &'a Devices) -> Self {
         let run = run.run.as_deref();
         let engine = run.and_then(|run| run.engine.text());
-        let has = |option: &str| run.is_some_and(|run| run.has(option));
         let blocking_writes = match engine {
             Some("threads") => BlockingWrites::All,
-            _ if has("no_o_direct") => BlockingWrites::All,
-            _ if has("poll") => BlockingWrites::Flushed,
+            _ if run.is_some_and(|run| run.is_cached()) => BlockingWrites::All,
+            _ if run.is_some_and(|run| run.is_polled()) => BlockingWrites::Flushed,
             _ => BlockingWrites::None,
         };
         Self {
             devices,
             does_io: !matches!(engine, Some("null" | "simulate")),
             blocking_writes,
-            is_synchronous: has("o_sync"),
+            is_synchronous: run.is_some_and(|run| run.is_synchronous()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a run shows, once it is over.
+//! Warnings after a run, from its statistics.
 
 use iosonar_trace::human;
 use iosonar_trace::run_info::{DeviceCounters, Statistics};
@@ -8,119 +8,122 @@ use crate::address::placement::Fit;
 use crate::config::options::Options;
 use crate::pipeline::prepare::PrepareStats;
 
-/// The manual's advice, as far as a run shows that it was not followed.
-pub fn after(options: &Options, fed: &PrepareStats, s: &Statistics) -> Vec<String> {
-    let mut all = Vec::new();
-    let mut say = |when: bool, text: String| all.extend(when.then_some(text));
+/// Warnings from the statistics alone.
+pub fn after(options: &Options, prepare_stats: &PrepareStats, s: &Statistics) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut warn_if = |condition: bool, text: String| warnings.extend(condition.then_some(text));
     let reads = s.reads.max(1) as f64;
-    // Whether the target is of about the right size was said before the run, unless nothing was known of the load.
-    say(
+    // Otherwise the target's size was checked before the run.
+    warn_if(
         options.method.has_device()
             && options.is_piped()
             && (s.wrap_factor >= 2.0 || (s.wrap_factor < 0.5 && s.requests > 0)),
         format!(
-            "the load reaches over {} times the target's size; a target of about the original's size gives other results",
+            "the load spans {} times the target's size; use a target of about the original's size",
             human::factor(s.wrap_factor)
         ),
     );
     for device in s.devices.iter().filter(|device| device.wrap_factor.is_some_and(|factor| factor > 1.0)) {
-        say(
+        warn_if(
             options.target.rules.fit == Fit::Wrap,
-            format!("sectors beyond the end of {} wrapped around", device.target.as_deref().unwrap_or_default()),
+            format!("requests beyond the end of {} wrapped around", device.target.as_deref().unwrap_or_default()),
         );
     }
     for device in s.devices.iter().filter(|device| device.wrap_factor.is_some_and(|factor| factor != 1.0)) {
-        say(
+        warn_if(
             options.target.rules.fit == Fit::Scale && options.method.has_device(),
             format!(
-                "positions were scaled to {}: runs of sequential requests are torn apart or pushed together",
+                "positions were scaled to {}: sequential requests now have gaps or overlap",
                 device.target.as_deref().unwrap_or_default()
             ),
         );
     }
-    let lost: Vec<_> = s.devices.iter().filter(|device| device.target.is_none()).collect();
-    say(
-        !lost.is_empty(),
+    let unmapped: Vec<_> = s.devices.iter().filter(|device| device.target.is_none()).collect();
+    warn_if(
+        !unmapped.is_empty(),
         format!(
-            "{} left out, whose devices no --target names: {}",
-            human::counted(lost.iter().map(|device| device.requests).sum(), "request"),
-            lost.iter().map(|d| device_label(usize::from(d.device), &d.source)).collect::<Vec<_>>().join(", ")
+            "skipped {} to devices without a --target: {}",
+            human::counted(unmapped.iter().map(|device| device.requests).sum(), "request"),
+            unmapped.iter().map(|d| device_label(usize::from(d.device), &d.source)).collect::<Vec<_>>().join(", ")
         ),
     );
     let writes: u64 = s.devices.iter().filter(|d| d.target.is_some()).map(|d| d.writes + d.others).sum();
-    say(
+    warn_if(
         options.target.rules.reads_only && writes > 0,
-        format!("{} left out that are no reads (--reads-only)", human::counted(writes, "request")),
+        format!("skipped {} that are not reads (--reads-only)", human::counted(writes, "request")),
     );
-    say(s.bad_lines > 0, format!("{} of the load could not be understood", human::counted(s.bad_lines, "line")));
-    say(!fed.load_complete, "the load itself was cut short".into());
-    say(options.time.speedup != 1.0, format!("a speed-up of {} distorts a natural load", options.time.speedup));
-    say(
+    warn_if(s.bad_lines > 0, format!("{} of the load could not be parsed", human::counted(s.bad_lines, "line")));
+    warn_if(
+        !prepare_stats.load_complete,
+        "the load itself is incomplete: its recording or conversion was cut short".into(),
+    );
+    warn_if(options.time.speedup != 1.0, format!("a speed-up of {} distorts a natural load", options.time.speedup));
+    warn_if(
         s.dropped as f64 > 0.05 * s.requests as f64,
-        "more than 5 % of the requests were dropped; --conflicts partial or ordering keeps them".into(),
+        "more than 5 % of the requests were dropped; use --conflicts partial or ordering to keep them".into(),
     );
-    say(
+    warn_if(
         s.zero_reads as f64 > 0.01 * reads,
         format!(
-            "{} of {} came back all zero: areas that were never written answer too fast; fill the target with data \
-             first, by `iosonar device wipe {}`",
+            "{} of {} returned only zeros: reads of never-written areas are too fast; fill the target with data first: \
+             `iosonar device wipe {}`",
             human::count(s.zero_reads),
             human::counted(s.reads, "read"),
-            read_from(s)
+            targets_read(s)
         ),
     );
-    say(
+    warn_if(
         s.skipped.too_large > 0,
         format!(
-            "{} left out, larger than the memory for buffers; raise --buffers",
+            "skipped {} larger than the memory for buffers; raise --buffers",
             human::counted(s.skipped.too_large, "request")
         ),
     );
-    all.extend(options.data.warning().filter(|_| fed.written.bytes > 0));
-    all.extend(options.data.duplicate_shortfall(&fed.written));
-    all
+    warnings.extend(options.data.warning().filter(|_| prepare_stats.written.bytes > 0));
+    warnings.extend(options.data.duplicate_shortfall(&prepare_stats.written));
+    warnings
 }
 
-/// The targets that were read from.
-fn read_from(s: &Statistics) -> String {
+/// The targets of reads.
+fn targets_read(s: &Statistics) -> String {
     let mut targets: Vec<_> = s.devices.iter().filter(|d| d.reads > 0).filter_map(|d| d.target.as_deref()).collect();
     targets.sort_unstable();
     targets.dedup();
     targets.join(" and ")
 }
 
-/// Requests in flight, on average, that the replay must have had for it to matter that the device had fewer.
-const DEEP: f64 = 2.0;
+/// Below this mean number of requests in flight, the number in the device is not compared.
+const MIN_IN_FLIGHT: f64 = 2.0;
 
-/// The replay's mean number of requests in flight, over its duration.
+/// Mean number of requests in flight over the duration of the run.
 pub fn mean_in_flight(s: &Statistics) -> f64 {
     let total_s = s.latency_us.as_ref().map_or(0.0, |q| q.mean / 1e6 * s.completed as f64);
     if s.elapsed_s > 0.0 { total_s / s.elapsed_s } else { 0.0 }
 }
 
-/// What the device counted itself, against what the replay did: whether requests reached it as they were meant.
-pub fn seen(s: &Statistics, counted: &DeviceCounters) -> Vec<String> {
-    let mut all = Vec::new();
-    let (meant, disk) = (mean_in_flight(s), &counted.disk);
-    let had = if s.elapsed_s > 0.0 { counted.busy_s / s.elapsed_s } else { 0.0 };
-    if counted.requests > 0 && meant >= DEEP && had < 0.5 * meant {
-        all.push(format!(
-            "the replay had {} requests in flight on average, but {disk} saw only {}: something above it \
-             (locks of a file system, a full queue, a busy processor) let them through later, and latencies include that",
-            human::rate(meant),
-            human::rate(had)
+/// Compares the disk's own counters with the replay: did its requests reach the disk as issued?
+pub fn device_counters(s: &Statistics, counters: &DeviceCounters) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let (in_flight, disk) = (mean_in_flight(s), &counters.disk);
+    let in_disk = if s.elapsed_s > 0.0 { counters.busy_s / s.elapsed_s } else { 0.0 };
+    if counters.requests > 0 && in_flight >= MIN_IN_FLIGHT && in_disk < 0.5 * in_flight {
+        warnings.push(format!(
+            "the replay had {} requests in flight on average, but {disk} only {}: a layer above it (file system locks, a \
+             full queue, a busy processor) delayed them, which is part of the latencies",
+            human::rate(in_flight),
+            human::rate(in_disk)
         ));
     }
-    let pieces = counted.requests + counted.merged;
-    if s.completed >= 100 && pieces as f64 > 1.5 * s.completed as f64 {
-        all.push(format!(
-            "the disk {disk} was asked {} times for {} of the replay: they were split, a file system added its own, \
-             or others used it as well; `iosonar record --device /dev/{disk}` shows what",
-            human::count(pieces),
-            human::counted(s.completed, "request")
+    let disk_requests = counters.requests + counters.merged;
+    if s.completed >= 100 && disk_requests as f64 > 1.5 * s.completed as f64 {
+        warnings.push(format!(
+            "the disk {disk} received {} requests for {} of the replay: requests were split, a file system added its own, or \
+             other programs used the disk; `iosonar record --device /dev/{disk}` shows them",
+            human::count(disk_requests),
+            human::count(s.completed)
         ));
     }
-    all
+    warnings
 }
 
 #[cfg(test)]
@@ -131,10 +134,10 @@ mod tests {
     use crate::address::device_map::DeviceMap;
     use crate::address::placement::Geometry;
     use crate::issuer::LoopCounters;
-    use crate::result::statistics::{Closing, Counter};
+    use crate::result::statistics::{Counter, StatisticsInputs};
 
-    /// A thousand reads in a second, each of which took that long.
-    fn ran(latency_ms: i64) -> Statistics {
+    /// A thousand reads within a second.
+    fn statistics(latency_ms: i64) -> Statistics {
         let mut counter = Counter::new();
         for i in 0..1000 {
             let completed = Nanos(1_000_000 * i as i64 + 1_000_000);
@@ -148,35 +151,35 @@ mod tests {
                 ..IoResult::of(&Request::new(issued, Op::Read, Sector(i * 8), Sectors(8)), i)
             });
         }
-        counter.close(&Closing {
-            fed: &PrepareStats::default(),
-            counters: &LoopCounters::default(),
+        counter.statistics(&StatisticsInputs {
+            prepare_stats: &PrepareStats::default(),
+            loop_counters: &LoopCounters::default(),
             map: &DeviceMap::all_to_first(),
             targets: &[("x".into(), Geometry::new(1 << 30, 512))],
-            timed: false,
-            complete: true,
+            is_timed: false,
+            is_complete: true,
         })
     }
 
-    fn counted(requests: u64, busy_s: f64) -> DeviceCounters {
+    fn counters(requests: u64, busy_s: f64) -> DeviceCounters {
         DeviceCounters { disk: "sda".into(), requests, merged: 0, busy_s, seconds: 1.2 }
     }
 
     #[test]
-    fn a_device_that_saw_fewer_at_once_is_told_of() {
-        let deep = ran(8);
+    fn warns_if_the_disk_had_far_fewer_requests_in_flight() {
+        let deep = statistics(8);
         assert!((mean_in_flight(&deep) - 8.0).abs() < 0.01, "{}", mean_in_flight(&deep));
-        assert!(seen(&deep, &counted(1000, 7.5)).is_empty());
-        let said = seen(&deep, &counted(1000, 1.0)).concat();
-        assert!(said.contains("had 8 requests in flight on average, but sda saw only 1:"), "{said}");
-        assert!(seen(&ran(1), &counted(1000, 0.1)).is_empty(), "hardly more than one: nothing to lose");
-        assert!(seen(&deep, &counted(0, 0.0)).is_empty(), "a device that counts nothing");
+        assert!(device_counters(&deep, &counters(1000, 7.5)).is_empty());
+        let warning = device_counters(&deep, &counters(1000, 1.0)).concat();
+        assert!(warning.contains("had 8 requests in flight on average, but sda only 1:"), "{warning}");
+        assert!(device_counters(&statistics(1), &counters(1000, 0.1)).is_empty(), "depth of about one");
+        assert!(device_counters(&deep, &counters(0, 0.0)).is_empty(), "a disk without counters");
     }
 
     #[test]
-    fn more_requests_than_were_made_are_told_of() {
-        assert!(seen(&ran(1), &counted(1400, 1.0)).is_empty());
-        let said = seen(&ran(1), &counted(2000, 1.0)).concat();
-        assert!(said.contains("asked 2,000 times for 1,000 requests"), "{said}");
+    fn warns_if_the_disk_received_far_more_requests() {
+        assert!(device_counters(&statistics(1), &counters(1400, 1.0)).is_empty());
+        let warning = device_counters(&statistics(1), &counters(2000, 1.0)).concat();
+        assert!(warning.contains("received 2,000 requests for 1,000 of the replay"), "{warning}");
     }
 }

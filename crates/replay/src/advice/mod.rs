@@ -1,8 +1,8 @@
-//! The manual's advice on how not to be fooled by a device, checked instead of only written down. Each module takes what
-//! is known at its time and returns sentences for the user.
+//! Warnings and remedies: the manual's advice on measuring devices, applied to a run. Each function takes plain facts and
+//! returns sentences for the user.
 
 mod after;
 pub mod before;
 pub mod remedies;
 
-pub use after::{after, mean_in_flight, seen};
+pub use after::{after, device_counters, mean_in_flight};

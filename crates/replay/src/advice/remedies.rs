@@ -1,5 +1,4 @@
-//! What to try where a run was not faithful: in order, only what applies to the run and its machine, each with what it
-//! costs.
+//! Remedies for a run that was not faithful: those that apply to the run and its machine, in order, each with its cost.
 
 use std::path::Path;
 
@@ -9,28 +8,28 @@ use iosonar_trace::run_info::{Cause, Remedy, Verdict};
 use crate::config::issuing::Wait;
 use crate::config::options::Options;
 use crate::host::contention::Contention;
-use crate::host::isolation::Part;
+use crate::host::isolation::IsolationPart;
 
-/// What is known of run and machine.
+/// Facts about run and machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// As the run was done, the way to wait settled.
+    /// The options, with `wait` resolved.
     pub options: &'a Options,
-    /// Who else wanted the processors before the run.
+    /// Contention for the processors before the run.
     pub contention: Option<&'a Contention>,
-    /// The percentage of the processors' time that the host took during the run.
+    /// Percentage of processor time stolen by the hypervisor during the run.
     pub stolen_pct: f64,
-    /// Processors that may be used.
+    /// Processors that the program may use.
     pub processors: usize,
-    /// Whether the machine may be arranged.
+    /// Whether the program runs as root.
     pub is_root: bool,
     /// The first target that is a regular file.
     pub file: Option<&'a Path>,
-    /// Whether that file has places without storage.
+    /// Whether that file is sparse.
     pub has_holes: bool,
 }
 
-/// What to try, the most promising first; nothing for a run that was faithful, or was not meant to be.
+/// Remedies, the most promising first; none for a run that was faithful or perturbed on purpose.
 pub fn remedies(verdict: &Verdict, facts: &Facts<'_>) -> Vec<Remedy> {
     let options = facts.options;
     if verdict.faithful || options.modes.fake().is_some() {
@@ -40,9 +39,9 @@ pub fn remedies(verdict: &Verdict, facts: &Facts<'_>) -> Vec<Remedy> {
     causes.sort_by_key(|late| std::cmp::Reverse(late.requests));
     let all: u64 = causes.iter().map(|late| late.requests).sum();
     let mut found: Vec<Remedy> = Vec::new();
-    // A cause of one late request in ten is not what made the run unfaithful.
+    // Ignore causes of less than a tenth of the late requests.
     for late in causes.iter().filter(|late| late.requests * 10 >= all) {
-        for remedy in against(late.cause, facts) {
+        for remedy in for_cause(late.cause, facts) {
             if !found.contains(&remedy) {
                 found.push(remedy);
             }
@@ -52,7 +51,7 @@ pub fn remedies(verdict: &Verdict, facts: &Facts<'_>) -> Vec<Remedy> {
         found.push(remedy(format!("a smaller --speedup than {}", options.time.speedup), "the run takes longer"));
     }
     found.push(remedy(
-        "iosonar replay --calibrate, which tells up to which rate this machine is faithful at best",
+        "iosonar replay --calibrate, to measure the highest rate that this machine replays faithfully",
         "up to a minute",
     ));
     found
@@ -62,12 +61,12 @@ fn remedy(what: impl Into<String>, costs: &str) -> Remedy {
     Remedy { what: what.into(), costs: costs.into() }
 }
 
-fn against(cause: Cause, facts: &Facts<'_>) -> Vec<Remedy> {
+fn for_cause(cause: Cause, facts: &Facts<'_>) -> Vec<Remedy> {
     match cause {
-        Cause::Descheduled => for_a_processor(facts),
-        Cause::Submission => for_quick_calls(facts),
-        Cause::Completions | Cause::Burst | Cause::Unknown => arranged(facts).into_iter().collect(),
-        Cause::Input => for_input(facts.options),
+        Cause::Descheduled => for_preemption(facts),
+        Cause::Submission => for_slow_submission(facts),
+        Cause::Completions | Cause::Burst | Cause::Unknown => isolation(facts).into_iter().collect(),
+        Cause::Input => for_late_input(facts.options),
         Cause::CompletionLog => {
             vec![remedy("--output on another disk than the target's, or in /dev/shm", "memory, in /dev/shm")]
         }
@@ -75,40 +74,40 @@ fn against(cause: Cause, facts: &Facts<'_>) -> Vec<Remedy> {
     }
 }
 
-fn for_a_processor(facts: &Facts<'_>) -> Vec<Remedy> {
+fn for_preemption(facts: &Facts<'_>) -> Vec<Remedy> {
     let Facts { options, contention, processors, stolen_pct, .. } = *facts;
     let mut found = Vec::new();
     if !options.issuing.has_priority() && processors > 1 {
         found.push(remedy(
-            format!("--isolate=priority, which puts the loop before other programs{}", as_root(facts)),
-            "other programs wait meanwhile",
+            format!("--isolate=priority, which gives the loop priority over other programs{}", root_note(facts)),
+            "other programs wait during the run",
         ));
     }
-    let others = contention.map_or(0.0, |contention| contention.ready);
-    if others >= 0.5 {
+    let ready = contention.map_or(0.0, |contention| contention.ready);
+    if ready >= 0.5 {
         found.push(remedy(
             format!(
-                "end other programs first: {} of their threads wanted a processor before the run (see `top`)",
-                human::rate(others)
+                "stop other programs first: {} of their threads were running before the run (see `top`)",
+                human::rate(ready)
             ),
             "nothing",
         ));
     }
     match options.wait() {
-        Wait::Spin | Wait::Inline if others >= processors as f64 => found.push(remedy(
+        Wait::Spin | Wait::Inline if ready >= processors as f64 => found.push(remedy(
             "--wait hybrid, which sleeps between requests and is preempted less",
-            "of 100 requests, some 5 more go out 10 to 50 µs late",
+            "about 5 more of 100 requests are issued 10 to 50 µs late",
         )),
-        Wait::Hybrid | Wait::Sleep if others < processors as f64 && processors > 1 => {
-            found.push(remedy("--wait spin, which has no waking up to do", "a processor for as long as the run takes"));
+        Wait::Hybrid | Wait::Sleep if ready < processors as f64 && processors > 1 => {
+            found.push(remedy("--wait spin, which needs no wake-up", "occupies a processor during the run"));
         }
         _ => {}
     }
-    found.extend(arranged(facts));
+    found.extend(isolation(facts));
     if stolen_pct >= 1.0 {
         found.push(remedy(
             format!(
-                "a machine whose processors are its own: the host took {} of the time from this one",
+                "a machine with dedicated processors: the hypervisor stole {} of the processor time",
                 human::percent(stolen_pct / 100.0)
             ),
             "another machine",
@@ -120,64 +119,64 @@ fn for_a_processor(facts: &Facts<'_>) -> Vec<Remedy> {
     found
 }
 
-fn for_quick_calls(facts: &Facts<'_>) -> Vec<Remedy> {
+fn for_slow_submission(facts: &Facts<'_>) -> Vec<Remedy> {
     let mut found = Vec::new();
     if let (Some(file), true) = (facts.file, facts.has_holes) {
         found.push(remedy(
-            format!("iosonar device wipe {}, as writes to its holes have to allocate space first", file.display()),
-            "the time to write all of it",
+            format!("iosonar device wipe {}, as writes to its holes must first allocate space", file.display()),
+            "the time to write the whole file",
         ));
     }
     if facts.processors >= 4 && !facts.options.method.ring.sqpoll && facts.options.method.is_ring() {
-        found.push(remedy("--sqpoll, by which a thread of the kernel submits", "a second processor"));
+        found.push(remedy("--sqpoll, which submits in a kernel thread", "a second processor"));
     }
     if let Some(file) = facts.file {
         found.push(remedy(
             format!(
-                "a loop device over the file as target (`losetup --direct-io=on --show -f {}`){}",
+                "a loop device on the file as the target (`losetup --direct-io=on --show -f {}`){}",
                 file.display(),
-                as_root(facts)
+                root_note(facts)
             ),
-            "a thread of the kernel passes requests on, which counts as latency",
+            "a kernel thread forwards requests, which adds to their latency",
         ));
         found.push(remedy(
-            "a block device as target, as the file system's part of each call is left out then",
-            "what the device holds is overwritten",
+            "a block device as the target, which avoids the file system's part of each call",
+            "the data on that device is overwritten",
         ));
     }
-    found.extend(arranged(facts));
+    found.extend(isolation(facts));
     found
 }
 
-fn for_input(options: &Options) -> Vec<Remedy> {
+fn for_late_input(options: &Options) -> Vec<Remedy> {
     let mut found = Vec::new();
     if options.edit.is_some() {
-        found.push(remedy("apply --edit before the run, by `iosonar edit`", "disk space for another load"));
-    } else if options.load.extension().is_none_or(|ending| ending != "parquet") {
+        found.push(remedy("apply --edit before the run, with `iosonar edit`", "disk space for another load"));
+    } else if options.load.extension().is_none_or(|extension| extension != "parquet") {
         found.push(remedy("`iosonar convert` the load to Parquet first, which is read faster", "disk space"));
     }
     found.push(remedy(
-        format!("a larger --ahead than {}, and --buffers for it", options.issuing.ahead),
+        format!("a larger --ahead than {}, and --buffers to match", options.issuing.ahead),
         "memory for the data of these requests",
     ));
     found
 }
 
-/// All that can be arranged, if it was not.
-fn arranged(facts: &Facts<'_>) -> Option<Remedy> {
-    let is_missing = facts.processors > 1 && !facts.options.issuing.isolate.contains(&Part::Processors);
+/// `--isolate`, if the run was without it.
+fn isolation(facts: &Facts<'_>) -> Option<Remedy> {
+    let is_missing = facts.processors > 1 && !facts.options.issuing.isolate.contains(&IsolationPart::Processors);
     is_missing.then(|| {
         remedy(
             format!(
                 "--isolate, which gives the loop a processor without kernel workers and interrupts{}",
-                as_root(facts)
+                root_note(facts)
             ),
-            "these go to the other processors while the run lasts",
+            "the other processors handle these during the run",
         )
     })
 }
 
-fn as_root(facts: &Facts<'_>) -> &'static str {
+fn root_note(facts: &Facts<'_>) -> &'static str {
     if facts.is_root { "" } else { " (needs root)" }
 }
 
@@ -208,32 +207,32 @@ mod tests {
         Facts { options, contention, stolen_pct: 0.0, processors: 2, is_root: true, file, has_holes: false }
     }
 
-    /// The beginnings of what is to be tried.
-    fn tried(late: &[(Cause, u64)], facts: &Facts<'_>) -> Vec<String> {
+    /// The remedies, up to the first comma or colon.
+    fn brief_remedies(late: &[(Cause, u64)], facts: &Facts<'_>) -> Vec<String> {
         let found = remedies(&verdict(late), facts);
         assert!(found.iter().all(|remedy| !remedy.costs.is_empty()), "{found:?}");
         found.iter().map(|remedy| remedy.what.split([',', ':']).next().unwrap().to_owned()).collect()
     }
 
     #[test]
-    fn nothing_is_to_be_tried_after_a_faithful_run() {
+    fn a_faithful_run_needs_no_remedy() {
         let options = options();
         let faithful = Verdict { faithful: true, ..verdict(&[(Cause::Descheduled, 9)]) };
         assert_eq!(remedies(&faithful, &facts(&options)), []);
     }
 
     #[test]
-    fn a_loop_without_a_processor_is_given_one() {
+    fn a_preempted_loop_needs_a_processor() {
         let options = options();
-        let crowd = Contention { processors: 2, ready: 3.25, stolen_pct: 0.0 };
+        let contention = Contention { processors: 2, ready: 3.25, stolen_pct: 0.0 };
         let late = [(Cause::Depth, 900), (Cause::Descheduled, 95), (Cause::Submission, 5)];
-        let found = tried(&late, &Facts { contention: Some(&crowd), stolen_pct: 4.0, ..facts(&options) });
+        let found = brief_remedies(&late, &Facts { contention: Some(&contention), stolen_pct: 4.0, ..facts(&options) });
         let expected = [
             "--isolate=priority",
-            "end other programs first",
+            "stop other programs first",
             "--wait hybrid",
             "--isolate",
-            "a machine whose processors are its own",
+            "a machine with dedicated processors",
             "a machine with more processors than 2",
             "iosonar replay --calibrate",
         ];
@@ -245,35 +244,35 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_is_not_advised_again() {
+    fn remedies_already_in_use_are_left_out() {
         let options = Options::of("a.parquet -t b -o c --wait hybrid --speedup 10 --isolate");
         let late = [(Cause::Descheduled, 50), (Cause::Submission, 50)];
-        let found = tried(&late, &Facts { processors: 4, ..facts(&options) });
+        let found = brief_remedies(&late, &Facts { processors: 4, ..facts(&options) });
         let expected = ["--wait spin", "--sqpoll", "a smaller --speedup than 10", "iosonar replay --calibrate"];
         assert_eq!(found, expected);
     }
 
     #[test]
-    fn long_calls_on_a_file_are_shortened_by_what_the_file_lacks() {
+    fn slow_submission_to_a_file_has_remedies_for_files() {
         let options = options();
         let on_file = Facts { file: Some(Path::new("x.img")), has_holes: true, ..facts(&options) };
-        let found = tried(&[(Cause::Submission, 7)], &on_file);
+        let found = brief_remedies(&[(Cause::Submission, 7)], &on_file);
         let expected = [
             "iosonar device wipe x.img",
-            "a loop device over the file as target (`losetup --direct-io=on --show -f x.img`)",
-            "a block device as target",
+            "a loop device on the file as the target (`losetup --direct-io=on --show -f x.img`)",
+            "a block device as the target",
             "--isolate",
             "iosonar replay --calibrate",
         ];
         assert_eq!(found, expected);
-        let device = tried(&[(Cause::Submission, 7)], &facts(&options));
+        let device = brief_remedies(&[(Cause::Submission, 7)], &facts(&options));
         assert_eq!(device, ["--isolate", "iosonar replay --calibrate"]);
     }
 
     #[test]
-    fn a_load_that_is_read_too_slowly_is_made_easier_to_read() {
+    fn late_input_needs_a_faster_load_or_more_read_ahead() {
         let text = Options::of("a.load.gz -t b -o c");
-        let found = tried(&[(Cause::Input, 7), (Cause::CompletionLog, 7)], &facts(&text));
+        let found = brief_remedies(&[(Cause::Input, 7), (Cause::CompletionLog, 7)], &facts(&text));
         let expected = [
             "`iosonar convert` the load to Parquet first",
             "a larger --ahead than 4096",

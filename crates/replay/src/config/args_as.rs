@@ -1,14 +1,14 @@
-//! Options that are typed in another form than the engine uses.
+//! Options whose value in use differs from the arguments on the command line.
 
-/// Makes `$used` an [`clap::Args`] with the options of `$typed`, which it is converted from.
+/// Implements [`clap::Args`] for `$value` by parsing `$args` and converting it.
 macro_rules! args_as {
-    ($typed:ty => $used:ty) => {
-        impl clap::FromArgMatches for $used {
+    ($args:ty => $value:ty) => {
+        impl clap::FromArgMatches for $value {
             fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
-                let typed = <$typed as clap::FromArgMatches>::from_arg_matches(matches)?;
-                let refused =
+                let args = <$args as clap::FromArgMatches>::from_arg_matches(matches)?;
+                let conflict =
                     |error| clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, std::format!("{error}\n"));
-                <$used>::try_from(typed).map_err(refused)
+                <$value>::try_from(args).map_err(conflict)
             }
 
             fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
@@ -17,13 +17,13 @@ macro_rules! args_as {
             }
         }
 
-        impl clap::Args for $used {
+        impl clap::Args for $value {
             fn augment_args(command: clap::Command) -> clap::Command {
-                <$typed as clap::Args>::augment_args(command)
+                <$args as clap::Args>::augment_args(command)
             }
 
             fn augment_args_for_update(command: clap::Command) -> clap::Command {
-                <$typed as clap::Args>::augment_args_for_update(command)
+                <$args as clap::Args>::augment_args_for_update(command)
             }
         }
     };

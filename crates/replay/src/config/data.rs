@@ -1,4 +1,4 @@
-//! What is written.
+//! Options for the data of writes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use super::args_as::args_as;
 use crate::error::Error;
 use crate::pipeline::payload::{DataSpec, Filler, Pattern, Percent};
 
-/// The data of writes, as it is typed.
+/// The data of writes, as given on the command line.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Data")]
 pub struct DataArgs {
@@ -25,7 +25,7 @@ pub struct DataArgs {
     pub fill_random: Option<Percent>,
 }
 
-/// What `--data` names.
+/// The value of `--data`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DataKind {
     /// `zero`
@@ -69,9 +69,9 @@ impl TryFrom<DataArgs> for DataSpec {
         if let Some((name, _)) = shares.iter().find(|(_, share)| share.is_some())
             && data != DataKind::Random
         {
-            return refuse(format!("{name} is a share of random data, and --data {data} has none; leave one out"));
+            return refuse(format!("{name} is a share of random data, but --data {data} has none; omit one of them"));
         }
-        // Never both: they conflict.
+        // Clap refuses both together.
         let (random_pct, filler) = match (compressible, fill_random) {
             (Some(compressible), _) => (compressible.rest(), Filler::Deadbeef),
             (None, Some(random)) => (random, Filler::Zero),
@@ -79,15 +79,13 @@ impl TryFrom<DataArgs> for DataSpec {
         };
         let dedupe_pct = dedupe.unwrap_or(Percent::NONE);
         if dedupe_pct == Percent::ALL {
-            return refuse("--dedupe goes up to 99: something must be written that can be repeated".into());
+            return refuse("--dedupe must be at most 99: some blocks must be originals".into());
         }
         match data {
             DataKind::Zero => Ok(Self::Zero),
             DataKind::Pattern(hex) => Ok(Self::Pattern { hex }),
             DataKind::Random if filler == Filler::Zero && random_pct == Percent::NONE => match dedupe {
-                Some(_) => refuse(
-                    "--fill-random 0 writes zeros alone, of which every block is equal; leave out --dedupe".into(),
-                ),
+                Some(_) => refuse("--fill-random 0 writes only zeros, so all blocks are equal; omit --dedupe".into()),
                 None => Ok(Self::Zero),
             },
             DataKind::Random => Ok(Self::Random { random_pct, filler, dedupe_pct }),
@@ -109,17 +107,17 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_refused_and_says_why() {
+    fn contradictory_options_are_refused_with_the_reason() {
         for (words, why) in [
             ("--data zero --compressible 50", "--compressible is a share"),
             ("--data zero --dedupe 50", "--dedupe is a share"),
             ("--data pattern=00 --fill-random 1", "--data pattern=00 has none"),
             ("--compressible 50 --fill-random 50", "cannot be used with"),
-            ("--dedupe 100", "up to 99"),
-            ("--dedupe 10 --fill-random 0", "every block is equal"),
+            ("--dedupe 100", "at most 99"),
+            ("--dedupe 10 --fill-random 0", "all blocks are equal"),
         ] {
-            let said = Options::parse(format!("a --fake-io -o b {words}").split(' ')).unwrap_err().to_string();
-            assert!(said.contains(why), "{said}");
+            let message = Options::parse(format!("a --fake-io -o b {words}").split(' ')).unwrap_err().to_string();
+            assert!(message.contains(why), "{message}");
         }
         for wrong in ["zeros", "pattern", "pattern=", "pattern=1", "random=1", ""] {
             assert!(wrong.parse::<DataKind>().is_err(), "{wrong}");
@@ -127,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_footer_holds_what_was_asked_for() {
+    fn the_footer_has_the_resulting_data() {
         let json = |words| serde_json::to_string(&spec(words)).unwrap();
         let random = |random, filler, dedupe| {
             format!(r#"{{"kind":"random","random_pct":{random},"filler":"{filler}","dedupe_pct":{dedupe}}}"#)
@@ -137,11 +135,18 @@ mod tests {
         assert_eq!(json("--fill-random 30"), random(30, "zero", 0));
         assert_eq!(json("--fill-random 0"), r#"{"kind":"zero"}"#);
         assert_eq!(json("--data pattern=0xCAFE"), r#"{"kind":"pattern","hex":"cafe"}"#);
-        assert_eq!(spec(""), DataSpec::default());
     }
 
     #[test]
-    fn people_read_it_in_words() {
+    fn only_fresh_random_data_is_the_default() {
+        assert!(spec("").is_fresh_random());
+        for words in ["--compressible 30", "--dedupe 20", "--fill-random 30", "--data zero", "--data pattern=cafe"] {
+            assert!(!spec(words).is_fresh_random(), "{words}");
+        }
+    }
+
+    #[test]
+    fn data_is_described_in_words() {
         assert_eq!(spec("").to_string(), "random data");
         assert_eq!(
             spec("--compressible 30 --dedupe 20").to_string(),

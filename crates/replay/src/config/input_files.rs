@@ -1,61 +1,61 @@
-//! A target must be none of the files that the run itself reads or writes, under whatever name, nor stand on one of them.
+//! Refuses a target that is, or is backed by, a file that the run itself reads or writes, under any name.
 
 use std::path::{Path, PathBuf};
 
 use crate::config::options::Options;
 use crate::device::node::Node;
-use crate::device::safety::stands_on;
+use crate::device::safety::layer_nodes;
 use crate::error::{Error, Result};
 use crate::result::journal;
 
 /// A file of the run.
-struct Own {
+struct RunFile {
     path: PathBuf,
-    is: Is,
+    role: Role,
 }
 
-/// What it is for the run.
 #[derive(Clone, Copy)]
-enum Is {
+enum Role {
     Load,
-    Joined,
+    /// Another load that `--edit` joins.
+    JoinedLoad,
     Result,
     Journal,
 }
 
-/// All of them.
-fn of_run(options: &Options) -> Vec<Own> {
+fn run_files(options: &Options) -> Vec<RunFile> {
     let joined = options.edit.iter().flat_map(|edit| edit.files());
-    let mut files = vec![Own { path: options.load.clone(), is: Is::Load }];
-    files.extend(joined.map(|path| Own { path: path.to_owned(), is: Is::Joined }));
-    files.push(Own { path: options.output.clone(), is: Is::Result });
-    files.push(Own { path: journal::path_for(&options.output), is: Is::Journal });
-    // Standard input is no file.
+    let mut files = vec![RunFile { path: options.load.clone(), role: Role::Load }];
+    files.extend(joined.map(|path| RunFile { path: path.to_owned(), role: Role::JoinedLoad }));
+    files.push(RunFile { path: options.output.clone(), role: Role::Result });
+    files.push(RunFile { path: journal::path_for(&options.output), role: Role::Journal });
+    // Standard input is not a file.
     files.retain(|file| file.path != Path::new("-"));
     files
 }
 
-/// Refuses a target, called `path`, that is one of the run's files.
+/// Refuses a target that is, or is backed by, a file of the run.
 pub fn check(options: &Options, path: &Path, target: Node) -> Result<()> {
-    let below = stands_on(target);
-    for Own { path: own, is } in of_run(options) {
-        let Some(node) = Node::at(&own).filter(|node| below.contains(node)) else { continue };
-        let (target_shown, own) = (path.display(), own.display());
-        let stands = if node == target { "is".to_owned() } else { format!("is backed by {own}, which is") };
-        return Err(Error::Options(match is {
-            Is::Load => format!(
-                "{target_shown} {stands} the load and the target: the replay would overwrite what it reads; name another \
-                 --target"
-            ),
-            Is::Joined => format!(
-                "{target_shown} {stands} a load that --edit joins (with={own}), and the target: the replay would overwrite \
-                 what it reads; name another --target"
-            ),
-            Is::Result if node == target => {
-                format!("{own} is the target, which the result would replace; choose another --output")
+    let layers = layer_nodes(target);
+    for RunFile { path: file, role } in run_files(options) {
+        let Some(node) = Node::at(&file).filter(|node| layers.contains(node)) else { continue };
+        let (path, file) = (path.display(), file.display());
+        let is = if node == target { "is".to_owned() } else { format!("is backed by {file}, which is") };
+        return Err(Error::Options(match role {
+            Role::Load => {
+                format!(
+                    "{path} {is} the load and the target: the replay would overwrite its load; choose another --target"
+                )
             }
-            Is::Result => format!("{target_shown} {stands} the result; choose another --output"),
-            Is::Journal => format!("{target_shown} {stands} the run's journal; choose another --output"),
+            Role::JoinedLoad => format!(
+                "{path} {is} a load that --edit joins (with={file}) and the target: the replay would overwrite its load; \
+                 choose another --target"
+            ),
+            Role::Result if node == target => {
+                format!("{file} is the target, which the result would replace; choose another --output")
+            }
+            Role::Result => format!("{path} {is} the result; choose another --output"),
+            Role::Journal => format!("{path} {is} the run's journal; choose another --output"),
         }));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! How much is in flight and prepared ahead, and how the loop waits.
+//! Options for issuing: depth, preparation ahead of time, and how the loop waits.
 
 use std::str::FromStr;
 
@@ -8,12 +8,12 @@ use iosonar_trace::Nanos;
 use iosonar_trace::params::parse_duration;
 use serde::Serialize;
 
-use crate::host::isolation::Part;
+use crate::host::isolation::IsolationPart;
 
-/// The highest depth.
-pub const MOST_DEPTH: usize = 65_536;
+/// The highest `--depth`.
+pub const MAX_DEPTH: usize = 65_536;
 
-/// What the loop keeps to while it issues.
+/// How the loop issues requests.
 #[derive(Clone, Debug, clap::Args, Serialize)]
 #[command(next_help_heading = "Issuing")]
 pub struct IssueOptions {
@@ -36,43 +36,43 @@ pub struct IssueOptions {
     /// Time to open and prepare everything before the first request
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_duration, allow_hyphen_values = true)]
     pub grace: Nanos,
-    /// How to wait for the scheduled time of the next request [default: spin with four or more processors, hybrid there
-    /// with --asap or --closed=no-think; with two or three processors inline for those two and from 30,000 requests/s on,
+    /// How to wait for the scheduled time of the next request [default: spin with four or more processors, but hybrid with
+    /// --asap or --closed=no-think; with two or three processors inline for those two and from 30,000 requests/s on,
     /// else spin; hybrid with one processor, or if other programs need more processors than there are]
     #[arg(long, value_enum)]
     pub wait: Option<Wait>,
-    /// Isolate the replay loop from the rest of the machine, in all these ways or only in those named, and undo that at the
-    /// end (needs root)
+    /// Isolate the replay loop from the rest of the machine, in these ways or only in those listed, and undo that at the end
+    /// (needs root)
     #[arg(long, value_name = "PARTS", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
     #[arg(default_missing_value = "processors,workers,interrupts,priority,awake")]
-    pub isolate: Vec<Part>,
+    pub isolate: Vec<IsolationPart>,
 }
 
 impl IssueOptions {
     /// Whether the loop has priority over other programs.
     pub fn has_priority(&self) -> bool {
-        self.isolate.contains(&Part::Priority)
+        self.isolate.contains(&IsolationPart::Priority)
     }
 }
 
-/// How many requests may be in flight, and where.
+/// The value of `--depth`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Depth {
     /// Maximum number of requests in flight, without those that were pushed back.
     #[serde(rename = "depth")]
     pub requests: usize,
-    /// Whose depth that is.
+    /// What the depth applies to.
     #[serde(rename = "depth_for")]
-    pub of: DepthFor,
+    pub scope: DepthScope,
 }
 
-/// Whose depth it is.
+/// What a depth applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum DepthFor {
+pub enum DepthScope {
     /// All targets together.
     All,
-    /// Each target by itself, so that a full one holds no other.
+    /// Each target, so that a full target does not hold back requests to others.
     Each,
 }
 
@@ -80,18 +80,18 @@ impl FromStr for Depth {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (of, number) = match text.strip_prefix("each=") {
-            Some(number) => (DepthFor::Each, number),
-            None => (DepthFor::All, text),
+        let (scope, number) = match text.strip_prefix("each=") {
+            Some(number) => (DepthScope::Each, number),
+            None => (DepthScope::All, text),
         };
-        let requests = number.parse().ok().filter(|requests| (1..=MOST_DEPTH).contains(requests));
+        let requests = number.parse().ok().filter(|requests| (1..=MAX_DEPTH).contains(requests));
         let requests =
-            requests.ok_or_else(|| format!("give a number of requests from 1 to {MOST_DEPTH}: 64, each=16"))?;
-        Ok(Self { requests, of })
+            requests.ok_or_else(|| format!("expected a number of requests from 1 to {MAX_DEPTH}: 64, each=16"))?;
+        Ok(Self { requests, scope })
     }
 }
 
-/// What the loop does while it waits for a deadline.
+/// How the loop waits for a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Wait {
@@ -102,13 +102,13 @@ pub enum Wait {
     /// Sleep until the scheduled time: late by the wake-up latency
     Sleep,
     /// Prepare requests and record results in the same thread meanwhile
-    // `work` until version 0.1.
+    // Called `work` up to version 0.1.
     #[value(alias = "work")]
     Inline,
 }
 
 impl Wait {
-    /// As the command line calls it.
+    /// Its name on the command line.
     pub fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }

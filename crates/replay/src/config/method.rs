@@ -1,4 +1,4 @@
-//! What does the I/O, or simulates it, and how real the result is.
+//! Options for the I/O: the engine or simulation, and whether the result is fake.
 
 use clap::ValueEnum;
 use clap::builder::{ArgPredicate, TypedValueParser};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::engine::service::Simulation;
 use crate::error::{Error, Result};
 
-/// The first words of the sentence on every picture of a result that says nothing about a device.
+/// Starts the sentence that marks every picture of a fake result.
 pub const FAKE: &str = "FAKE RESULT: ";
 
 /// The engine and its settings.
@@ -24,7 +24,7 @@ pub struct Method {
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536).map(|n| n as usize))]
     pub workers: Option<usize>,
-    /// Settings of io_uring.
+    /// Options of io_uring.
     #[command(flatten)]
     #[serde(flatten)]
     pub ring: RingOptions,
@@ -48,7 +48,7 @@ pub struct Method {
     pub simulate: Option<Simulation>,
 }
 
-/// How an io_uring works, beyond the ordinary.
+/// Special modes of io_uring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args, Serialize)]
 pub struct RingOptions {
     /// Poll for completions instead of waiting for interrupts; needs a device with poll queues
@@ -59,7 +59,7 @@ pub struct RingOptions {
     pub sqpoll: bool,
 }
 
-/// What does the I/O, or does as if.
+/// What does or simulates the I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
@@ -77,7 +77,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Its name, as the run's footer has it.
+    /// Its name in the footer.
     pub fn name(self) -> &'static str {
         match self {
             Self::IoUring => "io_uring",
@@ -90,61 +90,61 @@ impl Engine {
 }
 
 impl Method {
-    /// Whether requests reach a device, or at least the page cache before it.
+    /// Whether requests go to a device or its page cache.
     pub fn does_io(&self) -> bool {
         matches!(self.engine, None | Some(Engine::IoUring | Engine::Threads))
     }
 
-    /// Whether an io_uring does the I/O, unless there is none.
+    /// Whether io_uring does the I/O, if the kernel has it.
     pub fn is_ring(&self) -> bool {
         matches!(self.engine, None | Some(Engine::IoUring))
     }
 
-    /// Whether there is a device at all: it is opened and checked, requests are placed on it, their data is built.
+    /// Whether the target is opened and checked, requests are mapped to it and their data is built.
     pub fn has_device(&self) -> bool {
         self.does_io() || self.engine == Some(Engine::DryRun)
     }
 
-    /// The sentence to stamp across everything that comes out of the run; `None` if it is real.
+    /// Why the result says nothing about a device, as a sentence; `None` for a real one.
     pub fn fake(&self) -> Option<String> {
         let why = match (self.engine, &self.simulate) {
             (Some(Engine::Simulate), Some(simulation)) => {
-                format!("no I/O was done, each request took a simulated time (--simulate '{simulation}')")
+                format!("no I/O was done, latencies are simulated (--simulate '{simulation}')")
             }
             (Some(Engine::DryRun), _) => "everything but the I/O was done (--engine dry-run)".into(),
-            (Some(Engine::Null), _) => "no I/O was done, no data moved, nothing was positioned (--engine null)".into(),
-            _ if self.no_o_direct => "the page cache answered in the device's place (--no-o-direct)".into(),
+            (Some(Engine::Null), _) => "no I/O was done, no data moved (--engine null)".into(),
+            _ if self.no_o_direct => "I/O went through the page cache (--no-o-direct)".into(),
             _ => return None,
         };
         Some(format!("{FAKE}{why}"))
     }
 
-    /// Refuses what contradicts itself.
+    /// Refuses contradictory options.
     pub fn check(&self) -> Result<()> {
-        let rules = [
+        let conflicts = [
             (
                 self.engine == Some(Engine::Simulate) && self.simulate.is_none(),
-                "--engine simulate needs to know how long requests take: say --simulate constant=200us, for example",
+                "--engine simulate needs latencies: add, for example, --simulate constant=200us",
             ),
             (
                 self.simulate.is_some() && self.engine != Some(Engine::Simulate),
-                "--simulate is an engine of its own: leave out --engine, or say --engine simulate",
+                "--simulate needs --engine simulate: omit --engine",
             ),
             (
                 self.ring != RingOptions::default() && !self.is_ring(),
-                "--poll and --sqpoll are ways of io_uring: leave them out, or say --engine io_uring",
+                "--poll and --sqpoll need io_uring: omit them, or use --engine io_uring",
             ),
             (
                 self.ring.poll && self.no_o_direct,
-                "--poll works on the device itself, and --no-o-direct on the page cache: leave out one of them",
+                "--poll needs direct I/O, but --no-o-direct uses the page cache: omit one of them",
             ),
             (
                 self.workers.is_some() && !matches!(self.engine, None | Some(Engine::Threads)),
-                "--workers are those of --engine threads: leave it out",
+                "--workers needs --engine threads: omit one of them",
             ),
         ];
-        match rules.into_iter().find(|(broken, _)| *broken) {
-            Some((_, advice)) => Err(Error::Usage(advice.into())),
+        match conflicts.into_iter().find(|(is_conflict, _)| *is_conflict) {
+            Some((_, message)) => Err(Error::Usage(message.into())),
             None => Ok(()),
         }
     }
@@ -160,8 +160,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fake_says_so_and_what_is_real_does_not() {
-        for (words, word) in [
+    fn fake_results_name_the_option_and_real_ones_are_not_marked() {
+        for (words, option) in [
             ("--engine null", "--engine null"),
             ("--engine dry-run", "--engine dry-run"),
             ("--simulate constant=1ms", "constant=1ms"),
@@ -170,7 +170,7 @@ mod tests {
         ] {
             let method = method(words);
             let sentence = method.fake().unwrap();
-            assert!(sentence.starts_with("FAKE RESULT: ") && sentence.contains(word), "{sentence}");
+            assert!(sentence.starts_with("FAKE RESULT: ") && sentence.contains(option), "{sentence}");
             method.check().unwrap();
         }
         for words in ["--o-sync", "--o-sync --engine io_uring", "--o-sync --engine threads"] {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn engines_have_the_names_of_the_manual_as_well() {
+    fn engines_can_be_selected_by_the_manuals_options() {
         let engine = |words| method(words).engine;
         assert_eq!(engine("--fake-io"), Some(Engine::Null));
         assert_eq!(engine("--dry-run"), Some(Engine::DryRun));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_refused() {
+    fn contradictory_engine_options_are_refused() {
         for wrong in [
             "--engine simulate",
             "--simulate constant=1ms --engine threads",

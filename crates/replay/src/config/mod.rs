@@ -1,7 +1,7 @@
-//! What a replay is asked to do, and what is refused before anything is opened to be written.
+//! The options of a replay, and their validation before anything is opened for writing.
 //!
-//! A replay option is defined once, as a field of a struct here: its name, default, range, conflicts and help. The command
-//! line flattens the struct, the engine reads the field, and the footer serialises it under the option's name.
+//! An option is defined once, as a field of a struct here: its name, default, range, conflicts and help. The command line
+//! flattens the struct, the stages read the field, and the footer serialises it under the option's name.
 
 pub(crate) mod args_as;
 pub mod data;

@@ -1,4 +1,4 @@
-//! How often the load is run, and how its times are kept.
+//! Options for repeating a load, for closed loops, and for perturbing issue times.
 
 use iosonar_trace::Nanos;
 use iosonar_trace::params::parse_positive_duration;
@@ -15,13 +15,13 @@ pub struct ModeOptions {
     /// Replay the load in a loop, until --for is over or Ctrl-C; time continues from iteration to iteration
     #[arg(long = "loop")]
     #[serde(rename = "loop")]
-    pub again: bool,
+    pub loops: bool,
     /// Replay only requests scheduled within this time of the run: 90, 10m, 2h; requests due before its end are still issued.
     /// With --asap, issue nothing new after it
     #[arg(long = "for", value_name = "TIME", value_parser = parse_positive_duration, allow_hyphen_values = true)]
     #[serde(rename = "for")]
     pub run_for: Option<Nanos>,
-    /// Measure the highest rate that this machine replays faithfully, without I/O; takes --depth, --ahead, --wait and
+    /// Measure the highest rate that this machine replays faithfully, without I/O; uses --depth, --ahead, --wait and
     /// --isolate
     #[arg(long, conflicts_with_all = ["load", "targets", "output", "asap", "closed", "perturb"])]
     #[serde(skip)]
@@ -30,13 +30,13 @@ pub struct ModeOptions {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     #[serde(skip)]
     pub repeat: u32,
-    /// Closed loop: --depth clients issue a request each, wait for its completion and, unless no-think, for the think time
-    /// of the load
+    /// Closed loop: each of --depth clients issues a request, waits for its completion and, unless no-think, for the think
+    /// time of the load
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "think", conflicts_with_all = ["asap", "perturb"])]
     pub closed: Option<Think>,
-    /// Degrade the issue times on purpose, to see the effect: quantize=10ms delays each request to the next multiple of that
-    /// time, delay=1ms delays it by a random time with that mean (uniform from 0 to 2 ms)
+    /// Degrade the issue times on purpose, to see the effect: quantize=10ms delays each request to the next multiple of
+    /// 10 ms, delay=1ms delays it by a random time with a mean of 1 ms (uniform from 0 to 2 ms)
     #[arg(long, value_name = "HOW=TIME", conflicts_with = "asap")]
     pub perturb: Option<Perturb>,
     /// Seed of the random generator for --perturb delay and --simulate
@@ -45,8 +45,8 @@ pub struct ModeOptions {
 }
 
 impl ModeOptions {
-    /// Ends and perturbs the schedule of the load's requests.
-    pub fn applied<'a>(&self, schedule: Schedule<'a>) -> Schedule<'a> {
+    /// Applies `--for` and `--perturb` to a schedule.
+    pub fn applied_to<'a>(&self, schedule: Schedule<'a>) -> Schedule<'a> {
         let schedule = schedule.until(self.run_for.unwrap_or(Nanos::MAX));
         match self.perturb {
             Some(how) => schedule.perturbed(how, self.seed),
@@ -54,7 +54,7 @@ impl ModeOptions {
         }
     }
 
-    /// Why the issue times are not meant to be faithful, if so.
+    /// Why the issue times are not faithful, if they are perturbed on purpose.
     pub fn fake(&self) -> Option<String> {
         let how = self.perturb?;
         Some(format!("issue times were perturbed on purpose (--perturb {how}, --seed {})", self.seed))

@@ -6,9 +6,9 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use iosonar_trace::run_info::OpenMap;
 use iosonar_trace::transforms::{self, Pipeline};
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use crate::config::issuing::IssueOptions;
 use crate::config::method::{FAKE, Method};
@@ -17,20 +17,20 @@ use crate::config::overlaps::OverlapOptions;
 use crate::config::result::ResultOptions;
 use crate::config::target::TargetOptions;
 use crate::config::time::TimeOptions;
-use crate::config::typed::typed;
+use crate::config::typed::typed_options;
 use crate::config::verification::VerifyOptions;
 use crate::issuer::closed::Think;
 use crate::pipeline::payload::DataSpec;
 use crate::schedule::iterations::Iterations;
 use crate::schedule::time_map::{Schedule, TimeMap};
 
-/// Every option of a replay. Serialised, it is `run.options` of the footer: each by its name.
+/// All options of a replay. Serialised, they are `run.options` of the footer.
 #[derive(Clone, Debug, Args, Serialize)]
 pub struct Options {
-    /// What the user typed. First of the fields: the others take their values out of the matches.
+    /// The options as typed. Must be the first field, as the others remove their values from the matches.
     #[command(flatten)]
     #[serde(skip)]
-    pub typed: Typed,
+    pub typed: TypedOptions,
     /// The load, in any format that `iosonar convert` reads; `-` is standard input
     #[arg(default_value = "none", hide_default_value = true, required_unless_present = "calibrate")]
     #[serde(serialize_with = "crate::config::path_text::serialize")]
@@ -43,57 +43,57 @@ pub struct Options {
     #[arg(default_value = "none", hide_default_value = true, required_unless_present = "calibrate")]
     #[serde(serialize_with = "crate::config::path_text::serialize")]
     pub output: PathBuf,
-    /// Where requests go.
+    /// Targets, and how requests map to them.
     #[command(flatten)]
     #[serde(flatten)]
     pub target: TargetOptions,
-    /// The part of the load, and its speed.
+    /// Window and speed-up.
     #[command(flatten)]
     #[serde(flatten)]
     pub time: TimeOptions,
-    /// The ways to run.
+    /// Loops, closed loops and perturbation.
     #[command(flatten)]
     #[serde(flatten)]
     pub modes: ModeOptions,
-    /// What to do with overlaps.
+    /// Overlaps and conflicts.
     #[command(flatten)]
     #[serde(flatten)]
     pub overlaps: OverlapOptions,
-    /// What the data of writes is.
+    /// The data of writes.
     #[command(flatten)]
     pub data: DataSpec,
-    /// What the loop keeps to.
+    /// Depth, preparation ahead of time, and waiting.
     #[command(flatten)]
     #[serde(flatten)]
     pub issuing: IssueOptions,
-    /// What does the I/O.
+    /// The I/O engine.
     #[command(flatten)]
     #[serde(flatten)]
     pub method: Method,
-    /// What is checked.
+    /// Verification.
     #[command(flatten)]
     #[serde(flatten)]
     pub verification: VerifyOptions,
-    /// What is kept.
+    /// The result.
     #[command(flatten)]
     #[serde(flatten)]
     pub result: ResultOptions,
 }
 
-/// The options that were typed, for people.
+/// The options that the user typed, for people.
 #[derive(Clone, Debug)]
-pub struct Typed(Map<String, Value>);
+pub struct TypedOptions(OpenMap);
 
-impl Typed {
-    /// By long name; see [`typed`].
-    pub fn options(&self) -> &Map<String, Value> {
+impl TypedOptions {
+    /// Values by long name, as [`typed_options`] returns them.
+    pub fn options(&self) -> &OpenMap {
         &self.0
     }
 }
 
-impl FromArgMatches for Typed {
+impl FromArgMatches for TypedOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(Self(typed(&Options::augment_args(Command::new("replay")), matches)))
+        Ok(Self(typed_options(&Options::augment_args(Command::new("replay")), matches)))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -102,8 +102,8 @@ impl FromArgMatches for Typed {
     }
 }
 
-/// It has no options of its own.
-impl Args for Typed {
+/// Defines no options.
+impl Args for TypedOptions {
     fn augment_args(command: Command) -> Command {
         command
     }
@@ -114,40 +114,40 @@ impl Args for Typed {
 }
 
 impl Options {
-    /// Those of a command line, from the load on.
+    /// Parses a command line without the program's and the subcommand's name.
     pub fn parse(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Self, clap::Error> {
         let command = Self::augment_args(Command::new("replay").no_binary_name(true));
         Self::from_arg_matches(&command.try_get_matches_from(words)?)
     }
 
-    /// The same, of words without spaces that are right.
+    /// Parses a valid command line whose words have no spaces.
     #[cfg(test)]
     pub fn of(line: &str) -> Self {
         Self::parse(line.split_whitespace()).unwrap_or_else(|error| panic!("{line}: {error}"))
     }
 
-    /// Whether requests go at the load's own times.
+    /// Whether requests are issued at the times of the load.
     pub fn keeps_times(&self) -> bool {
         !self.time.asap && self.modes.closed.is_none()
     }
 
-    /// Whether there are times to be exact about.
+    /// Whether requests have deadlines: times of the load, or the end of a think time.
     pub fn has_deadlines(&self) -> bool {
         !self.time.asap && self.modes.closed != Some(Think::Never)
     }
 
-    /// Whether the load comes through a pipe: it can be read only once, and may let wait.
+    /// Whether the load is a pipe, which can be read only once and may block.
     pub fn is_piped(&self) -> bool {
         self.load == Path::new("-") || fs::metadata(&self.load).is_ok_and(|m| m.file_type().is_fifo())
     }
 
-    /// The run's schedule, of iterations that were opened for it.
+    /// The schedule of the run.
     pub fn schedule<'a>(&self, iterations: Iterations<'a>) -> Schedule<'a> {
         let times = TimeMap::new(self.time.speedup, !self.has_deadlines());
-        self.modes.applied(Schedule::new(iterations, times))
+        self.modes.applied_to(Schedule::new(iterations, times))
     }
 
-    /// Why the result says nothing about a device, if so: it goes into the footer, and on every picture.
+    /// Why the result says nothing about a device, as a sentence for the footer and every picture; `None` for a real one.
     pub fn fake(&self) -> Option<String> {
         match (self.method.fake(), self.modes.fake()) {
             (Some(method), Some(mode)) => Some(format!("{method}; {mode}")),
@@ -159,22 +159,21 @@ impl Options {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     #[test]
-    fn the_definition_is_one_that_clap_accepts() {
+    fn clap_accepts_the_definitions() {
         Options::augment_args(Command::new("replay")).debug_assert();
     }
 
-    /// The names of all options, in the units of programs.
     #[test]
     fn the_footer_has_each_option_by_its_name() {
         let kept = json!(Options::of("a.load.gz -t x -o a.replay.gz"));
         let command = Options::augment_args(Command::new("replay"));
         let names = command.get_arguments().filter_map(|option| option.get_long()).map(|name| name.replace('-', "_"));
-        // In another form, or of the command alone.
+        // Under another name in the footer, or not in it.
         let others = [
             "target",
             "duration",

@@ -1,10 +1,10 @@
-//! What happens to a request that overlaps one in flight.
+//! Options for requests that overlap one in flight.
 
 use serde::Serialize;
 
 use crate::issuer::conflicts::{Policy, Strong};
 
-/// Which overlaps are conflicts, and what follows.
+/// Which overlaps are conflicts, and what to do about them.
 #[derive(Clone, Debug, clap::Args, Serialize)]
 #[command(next_help_heading = "Overlaps")]
 pub struct OverlapOptions {
@@ -17,7 +17,7 @@ pub struct OverlapOptions {
 }
 
 impl OverlapOptions {
-    /// Whether requests that overlap, one of which writes, may be in flight together.
+    /// Whether a write may be in flight together with a request that it overlaps.
     pub fn may_overlap(&self) -> bool {
         self.conflicts == Policy::Allow || self.strong == Strong::Writes
     }

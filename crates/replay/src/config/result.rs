@@ -1,10 +1,10 @@
-//! What is kept of a run.
+//! Options for the result.
 
 use iosonar_trace::Nanos;
 use iosonar_trace::params::parse_duration;
 use serde::Serialize;
 
-/// What the result holds.
+/// What the result contains.
 #[derive(Clone, Debug, clap::Args, Serialize)]
 #[command(next_help_heading = "Result")]
 pub struct ResultOptions {
@@ -19,13 +19,13 @@ pub struct ResultOptions {
     pub output_offset: Nanos,
 }
 
-/// Times in a result are below 2^62 ns, which is 146 years.
-const MOST_OFFSET: Nanos = Nanos(36_500 * 86_400 * 1_000_000_000);
+/// 100 years. Times in a result must be below 2^62 ns, which is 146 years.
+const MAX_OFFSET: Nanos = Nanos(36_500 * 86_400 * 1_000_000_000);
 
 fn offset(text: &str) -> Result<Nanos, String> {
     let offset = parse_duration(text)?;
-    if offset > MOST_OFFSET {
-        return Err(format!("`{text}` is too long: the times of a result would not fit; give at most 36500d"));
+    if offset > MAX_OFFSET {
+        return Err(format!("`{text}` is too long: expected at most 36500d"));
     }
     Ok(offset)
 }

@@ -1,4 +1,4 @@
-//! What is replayed on, where the requests go there, and what may be overwritten.
+//! Options for the targets: which, how requests map to them, and what may be overwritten.
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::address::device_map::Mapping;
 use crate::address::placement::{Align, Fit};
 
-/// Which targets, and how the load is placed on them.
+/// The targets, and how requests map to them.
 #[derive(Clone, Debug, clap::Args, Serialize)]
 #[command(next_help_heading = "Target")]
 pub struct TargetOptions {
@@ -19,7 +19,7 @@ pub struct TargetOptions {
     #[arg(value_parser = OsStringValueParser::new().map(|word| Mapping::from(word.as_os_str())))]
     #[arg(required_unless_present_any = ["engine", "fake_io", "simulate", "calibrate"])]
     pub targets: Vec<Mapping>,
-    /// How requests find their places.
+    /// How requests map to a target.
     #[command(flatten)]
     #[serde(flatten)]
     pub rules: Rules,
@@ -31,7 +31,7 @@ pub struct TargetOptions {
     pub force: bool,
 }
 
-/// The rules by which requests find their places.
+/// How requests map to a target.
 #[derive(Clone, Copy, Debug, Default, clap::Args, Serialize)]
 pub struct Rules {
     /// What to do with requests beyond the end of the target

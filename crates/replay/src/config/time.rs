@@ -1,4 +1,4 @@
-//! Which part of the load is replayed, and how fast.
+//! Options for the window of the load and its speed.
 
 use iosonar_trace::Nanos;
 use iosonar_trace::params::{parse_duration, parse_positive};
@@ -7,11 +7,11 @@ use serde::Serialize;
 use super::args_as::args_as;
 use crate::schedule::Window;
 
-/// The window and its speed.
+/// Window and speed-up.
 #[derive(Clone, Debug, clap::Args, Serialize)]
 #[command(next_help_heading = "Time")]
 pub struct TimeOptions {
-    /// The part of the load to replay.
+    /// The window.
     #[command(flatten)]
     #[serde(flatten)]
     pub window: Window,

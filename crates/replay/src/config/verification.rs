@@ -1,11 +1,11 @@
-//! Whether the target keeps what it is given.
+//! Options for verification.
 
 use clap::builder::TypedValueParser;
 use serde::Serialize;
 
 use crate::verify::Verify;
 
-/// What is checked, and with how much memory.
+/// What to verify, and with how much memory.
 #[derive(Clone, Debug, clap::Args, Serialize)]
 #[command(next_help_heading = "Verification")]
 pub struct VerifyOptions {

@@ -1,4 +1,4 @@
-//! How the loop waits, where the user leaves it open.
+//! Chooses how the loop waits, without `--wait`.
 
 use iosonar_trace::human;
 
@@ -8,9 +8,9 @@ use crate::engine::uring::BATCH;
 use crate::host::contention::Contention;
 use crate::verify::Verify;
 
-/// Requests a second from which threads beside the loop cost it more, on two processors, than doing their work itself
-/// does: see docs/benchmarks.md.
-const BUSY: f64 = 30_000.0;
+/// From this many requests per second on, with two processors, other threads delay the loop more than doing their work inline:
+/// see docs/benchmarks.md.
+const BUSY_RATE: f64 = 30_000.0;
 
 impl Options {
     /// How the loop waits.
@@ -18,37 +18,40 @@ impl Options {
         self.issuing.wait.unwrap_or_else(|| self.best_wait(processors(), None, None).0)
     }
 
-    /// Decides how the loop waits, where the user has not: by the requests per second of the load, as far as they are
-    /// known, and by who else wants the processors. Returns the reason.
-    pub fn settle_wait(&mut self, rate: Option<f64>, contention: Option<&Contention>) -> String {
+    /// Chooses how the loop waits unless `--wait` does: by the mean requests per second of the load, if known, and the
+    /// contention for the processors. Returns the reason.
+    pub fn resolve_wait(&mut self, rate: Option<f64>, contention: Option<&Contention>) -> String {
         if self.issuing.wait.is_some() {
-            return "it was asked for".into();
+            return "set with --wait".into();
         }
         let (wait, reason) = self.best_wait(processors(), rate, contention);
         self.issuing.wait = Some(wait);
         reason
     }
 
-    /// What suits the run with that many processors, and requests a second, and why. Spinning is for deadlines, which as
-    /// fast as possible has none of, nor has a closed loop without pauses; and where there is but one processor, a spinning
-    /// loop would keep it from the very work that it waits for. Where more programs want processors than there are, a
-    /// spinning loop uses its share up and is preempted for milliseconds, while one that sleeps gets a processor soon after
-    /// it wakes. Where there are few, the device has queues of its own and there is much to do, the loop does best to do
-    /// all work itself: threads beside it take the processor that the kernel serves the device with. But what takes long,
-    /// as verification, transforms and pipes may, or a journal that has to wait for the page cache, would keep it from the
-    /// device.
+    /// The best way of waiting for the run and the machine, with the reason.
+    ///
+    /// - Spinning is for deadlines, which `--asap` and `--closed=no-think` do not have. With a single processor, a spinning
+    ///   loop would block the work that it waits for.
+    /// - If more threads are runnable than there are processors, a spinning loop uses up its time slice and is preempted for
+    ///   milliseconds, while a sleeping loop gets a processor soon after it wakes up.
+    /// - With few processors, an engine without threads, and many requests, the loop should do all work inline: other threads
+    ///   would compete with the kernel's work for the device. But slow work would keep the loop from the device: verification,
+    ///   transforms, pipes, or a journal that waits for the page cache.
     fn best_wait(&self, processors: usize, rate: Option<f64>, contention: Option<&Contention>) -> (Wait, String) {
-        let crowd = contention.filter(|contention| contention.is_crowd() && !self.issuing.has_priority());
-        let wait = self.wait_among(processors, rate, crowd.is_some());
-        let reason = match (wait, crowd) {
-            (_, _) if processors == 1 => "only one processor may be used".into(),
-            (Wait::Hybrid, Some(crowd)) => format!("a loop that spins would be preempted: {}", crowd.phrase()),
-            (Wait::Inline, _) => format!("{processors} processors are few for so many requests"),
-            (Wait::Hybrid, None) => "there are no times to keep".into(),
+        let preempting = contention.filter(|contention| contention.is_oversubscribed() && !self.issuing.has_priority());
+        let wait = self.wait_for(processors, rate, preempting.is_some());
+        let reason = match (wait, preempting) {
+            (_, _) if processors == 1 => "only one processor is available".into(),
+            (Wait::Hybrid, Some(contention)) => format!("a spinning loop would be preempted: {}", contention.phrase()),
+            (Wait::Inline, _) => format!("best for many requests on {processors} processors"),
+            (Wait::Hybrid, None) => "requests have no deadlines".into(),
             (Wait::Spin | Wait::Sleep, _) => match contention {
-                Some(contention) if contention.is_crowd() => "--isolate=priority puts it before other programs".into(),
+                Some(contention) if contention.is_oversubscribed() => {
+                    "--isolate=priority gives it priority over other programs".into()
+                }
                 Some(contention) => format!(
-                    "a processor is left for it: {} threads of other programs want the {} processors",
+                    "other programs have only {} runnable threads on {} processors",
                     human::rate(contention.ready),
                     contention.processors
                 ),
@@ -58,23 +61,23 @@ impl Options {
         (wait, reason)
     }
 
-    fn wait_among(&self, processors: usize, rate: Option<f64>, is_crowded: bool) -> Wait {
-        let is_quick = self.verification.verify == Verify::Off && self.edit.is_none() && !self.is_piped();
-        let suits_one = self.method.is_ring() && is_quick;
-        let is_busy = self.keeps_times() && rate.is_some_and(|rate| rate >= BUSY) && !self.method.no_o_direct;
+    fn wait_for(&self, processors: usize, rate: Option<f64>, is_preempted: bool) -> Wait {
+        let is_fast = self.verification.verify == Verify::Off && self.edit.is_none() && !self.is_piped();
+        let can_inline = self.method.is_ring() && is_fast;
+        let is_busy = self.keeps_times() && rate.is_some_and(|rate| rate >= BUSY_RATE) && !self.method.no_o_direct;
         match (self.has_deadlines(), processors) {
             (_, 1) => Wait::Hybrid,
-            (true, _) if is_crowded => Wait::Hybrid,
-            (true, 2..=3) if suits_one && is_busy => Wait::Inline,
+            (true, _) if is_preempted => Wait::Hybrid,
+            (true, 2..=3) if can_inline && is_busy => Wait::Inline,
             (true, _) => Wait::Spin,
-            (false, 2..=3) if suits_one => Wait::Inline,
+            (false, 2..=3) if can_inline => Wait::Inline,
             (false, _) => Wait::Hybrid,
         }
     }
 
-    /// How many requests wait before the loop at most. A loop that makes them ready itself needs no more than it can have
-    /// in flight, unless there are deadlines to be ready for, and few buffers stay in the processor's cache.
-    pub fn queue(&self) -> usize {
+    /// Capacity of the queue of prepared requests. A loop that prepares them inline and has no deadlines needs no more than
+    /// can be in flight, and fewer buffers stay in the processor's cache.
+    pub fn queue_capacity(&self) -> usize {
         match self.wait() {
             Wait::Inline if !self.keeps_times() => self.issuing.ahead.min(self.issuing.depth.requests.max(BATCH)),
             _ => self.issuing.ahead,
@@ -82,7 +85,7 @@ impl Options {
     }
 }
 
-/// Processors that may be used.
+/// Processors that this program may use.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -92,18 +95,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_as_suits_run_and_machine() {
+    fn the_best_wait_depends_on_options_rate_and_processors() {
         let (spin, inline) = ([Wait::Hybrid, Wait::Spin, Wait::Spin], [Wait::Hybrid, Wait::Inline, Wait::Spin]);
-        let calm = Some(BUSY / 2.0);
+        let low_rate = Some(BUSY_RATE / 2.0);
         for (words, rate, expected) in [
             ("", None, spin),
-            ("", calm, spin),
-            ("", Some(BUSY), inline),
-            ("--verify reads", Some(BUSY), spin),
-            ("--no-o-direct", Some(BUSY), spin),
-            ("--closed", Some(BUSY), spin),
+            ("", low_rate, spin),
+            ("", Some(BUSY_RATE), inline),
+            ("--verify reads", Some(BUSY_RATE), spin),
+            ("--no-o-direct", Some(BUSY_RATE), spin),
+            ("--closed", Some(BUSY_RATE), spin),
             ("--asap", None, [Wait::Hybrid, Wait::Inline, Wait::Hybrid]),
-            ("--closed=no-think", calm, [Wait::Hybrid, Wait::Inline, Wait::Hybrid]),
+            ("--closed=no-think", low_rate, [Wait::Hybrid, Wait::Inline, Wait::Hybrid]),
             ("--asap --verify reads", None, [Wait::Hybrid; 3]),
             ("--asap --edit reverse", None, [Wait::Hybrid; 3]),
             ("--asap --engine threads", None, [Wait::Hybrid; 3]),
@@ -114,33 +117,34 @@ mod tests {
         }
         let piped = Options::of("- -t b -o c --asap");
         assert_eq!(piped.best_wait(2, None, None).0, Wait::Hybrid);
-        let mut settled = Options::of("a -t b -o c");
-        settled.settle_wait(None, None);
-        assert_eq!(settled.issuing.wait, Some(settled.best_wait(processors(), None, None).0));
-        assert_eq!(settled.settle_wait(None, None), "it was asked for");
+        let mut resolved = Options::of("a -t b -o c");
+        resolved.resolve_wait(None, None);
+        assert_eq!(resolved.issuing.wait, Some(resolved.best_wait(processors(), None, None).0));
+        assert_eq!(resolved.resolve_wait(None, None), "set with --wait");
         assert_eq!(Options::of("a -t b -o c --asap --wait sleep").wait(), Wait::Sleep);
     }
 
     #[test]
-    fn sleeps_between_requests_where_a_spinning_loop_would_be_preempted() {
+    fn a_loop_sleeps_if_spinning_would_get_it_preempted() {
         let timed = Options::of("a -t b -o c");
-        let crowd = Contention { processors: 2, ready: 3.0, stolen_pct: 0.0 };
-        let pair = Contention { ready: 2.0, ..crowd };
-        let best = |options: &Options, contention: &Contention| options.best_wait(2, Some(BUSY), Some(contention)).0;
-        let (wait, reason) = timed.best_wait(2, None, Some(&crowd));
+        let three = Contention { processors: 2, ready: 3.0, stolen_pct: 0.0 };
+        let two = Contention { ready: 2.0, ..three };
+        let best =
+            |options: &Options, contention: &Contention| options.best_wait(2, Some(BUSY_RATE), Some(contention)).0;
+        let (wait, reason) = timed.best_wait(2, None, Some(&three));
         assert_eq!(wait, Wait::Hybrid);
         assert_eq!(
             reason,
-            "a loop that spins would be preempted: 3 threads of other programs want the 2 processors at any time"
+            "a spinning loop would be preempted: 3 threads of other programs compete for the 2 processors"
         );
-        assert_eq!([best(&timed, &crowd), best(&timed, &pair)], [Wait::Hybrid, Wait::Inline]);
-        let (wait, reason) = timed.best_wait(2, None, Some(&pair));
+        assert_eq!([best(&timed, &three), best(&timed, &two)], [Wait::Hybrid, Wait::Inline]);
+        let (wait, reason) = timed.best_wait(2, None, Some(&two));
         assert_eq!(wait, Wait::Spin);
-        assert_eq!(reason, "a processor is left for it: 2 threads of other programs want the 2 processors");
-        // With priority the loop has its processor whatever others want.
-        let first = Options::of("a -t b -o c --isolate=priority");
-        assert_eq!(first.best_wait(2, None, Some(&crowd)).0, Wait::Spin);
-        // Without times to keep, nothing is lost by being preempted.
-        assert_eq!(best(&Options::of("a -t b -o c --asap"), &crowd), Wait::Inline);
+        assert_eq!(reason, "other programs have only 2 runnable threads on 2 processors");
+        // With priority the loop is not preempted.
+        let priority = Options::of("a -t b -o c --isolate=priority");
+        assert_eq!(priority.best_wait(2, None, Some(&three)).0, Wait::Spin);
+        // Without deadlines preemption does no harm.
+        assert_eq!(best(&Options::of("a -t b -o c --asap"), &three), Wait::Inline);
     }
 }

@@ -230,7 +230,7 @@ fn openers(target: Node) -> Vec<(String, Opener)> {
 }
 
 /// The target and all its lower layers.
-pub fn stands_on(target: Node) -> Vec<Node> {
+pub fn layer_nodes(target: Node) -> Vec<Node> {
     below(target, &loops::all(), &Tree::default()).into_iter().map(|layer| layer.node).collect()
 }
 

@@ -1,7 +1,7 @@
-//! Who else wants the processors: what decides whether a loop that spins can have one for itself.
+//! Contention for the processors: decides whether a spinning loop can have one.
 //!
-//! Counted, not timed: two programs that are always ready to run keep two processors as busy as ten do, but leave a
-//! spinning loop far more of them.
+//! Measured by counting runnable threads, not by busy time: two programs that are always runnable keep two processors as busy
+//! as ten do, but leave a spinning loop a much larger share.
 
 use std::fs;
 use std::thread;
@@ -13,92 +13,92 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::host::isolation::session_priority;
 
-/// How often the ready threads are counted, and how far apart: long enough that a short burst of other work is not taken
-/// for a busy machine.
-const LOOKS: u32 = 10;
-const APART: Duration = Duration::from_millis(10);
+/// Samples of the number of runnable threads, and the time between them: long enough that a short burst of other work does
+/// not count as a busy machine.
+const SAMPLES: u32 = 10;
+const INTERVAL: Duration = Duration::from_millis(10);
 
-/// What was seen of others in a tenth of a second.
+/// Contention for the processors, averaged over a tenth of a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contention {
     /// Processors that this program may use.
     pub processors: usize,
-    /// Other threads that were running or ready to, on average, for that many processors.
+    /// Mean number of other runnable threads, scaled to these processors.
     pub ready: f64,
-    /// The percentage of the processors' time that the host gave to others.
+    /// Percentage of processor time stolen by the hypervisor.
     pub stolen_pct: f64,
 }
 
 impl Contention {
-    /// Looks for a tenth of a second; `None` where `/proc/stat` does not tell. Nothing else of this program may work
+    /// Samples for a tenth of a second; `None` if `/proc/stat` cannot be read. No other thread of this program may run
     /// meanwhile.
-    pub fn look() -> Option<Self> {
+    pub fn sample() -> Option<Self> {
         let before = Counts::now()?;
         let mut ready = 0;
-        for _ in 0..LOOKS {
-            thread::sleep(APART);
-            // This very thread is one of them.
+        for _ in 0..SAMPLES {
+            thread::sleep(INTERVAL);
+            // Without this thread, which is running.
             ready += Counts::now()?.ready.saturating_sub(1);
         }
         let stolen_pct = Counts::now()?.stolen_since(&before);
         let online = before.processors.max(1);
         let processors = allowed().unwrap_or(online).min(online);
-        let ready = ready as f64 / f64::from(LOOKS) * processors as f64 / online as f64;
+        let ready = ready as f64 / f64::from(SAMPLES) * processors as f64 / online as f64;
         Some(Self { processors, ready, stolen_pct })
     }
 
-    /// Looks, unless this session was put before others (`/proc/self/autogroup`): then it has its processors, however many
-    /// threads want them.
-    pub fn look_unless_preferred() -> Option<Self> {
-        let comes_first = session_priority().is_some_and(|(_, nice)| is_preferred(&nice));
-        if comes_first { None } else { Self::look() }
+    /// Samples, unless this session has a higher priority than others (`/proc/self/autogroup`): then other threads do not
+    /// take its processors.
+    pub fn sample_unless_preferred() -> Option<Self> {
+        let has_priority = session_priority().is_some_and(|(_, nice)| is_preferred(&nice));
+        if has_priority { None } else { Self::sample() }
     }
 
-    /// Whether so many want the processors that a loop loses less by sleeping than by spinning, which uses up its share:
-    /// see docs/benchmarks.md.
-    pub fn is_crowd(&self) -> bool {
+    /// Whether so many threads compete for the processors that sleeping delays the loop less than spinning, which uses up its
+    /// time slice: see docs/benchmarks.md.
+    pub fn is_oversubscribed(&self) -> bool {
         self.ready >= self.processors as f64 + 0.5 || self.stolen_pct >= 30.0
     }
 
-    /// As the run's footer holds it.
+    /// `run.company` of the footer.
     pub fn describe(&self) -> ProcessorContention {
         let &Self { processors, ready, stolen_pct } = self;
         ProcessorContention { processors, ready, stolen_pct }
     }
 
-    /// For people, behind "because".
+    /// For people, to follow "because".
     pub fn phrase(&self) -> String {
         let Self { processors, ready, stolen_pct } = self;
         if *stolen_pct >= 30.0 {
-            let kept = human::percent(stolen_pct / 100.0);
-            return format!("the host keeps {kept} of the processors' time for others");
+            return format!("the hypervisor steals {} of the processor time", human::percent(stolen_pct / 100.0));
         }
-        format!("{} threads of other programs want the {processors} processors at any time", human::rate(*ready))
+        format!("{} threads of other programs compete for the {processors} processors", human::rate(*ready))
     }
 }
 
-/// Watches what the host takes from this machine.
+/// Measures steal time: processor time that the hypervisor gives to other virtual machines.
 #[derive(Clone, Copy, Debug)]
-pub struct Watch(Option<Counts>);
+pub struct StealMeter(Option<Counts>);
 
-impl Watch {
-    /// Watches from now on.
+impl StealMeter {
+    /// Starts measuring.
     pub fn start() -> Self {
         Self(Counts::now())
     }
 
-    /// The percentage of the processors' time that the host gave to others since then; `None` where that is not told.
+    /// Percentage of processor time stolen since the start; `None` if `/proc/stat` cannot be read.
     pub fn stolen_pct(&self) -> Option<f64> {
         Some(Counts::now()?.stolen_since(&self.0?))
     }
 }
 
-/// The lines of `/proc/stat` that matter.
+/// Counters from `/proc/stat`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Counts {
     processors: usize,
+    /// Runnable threads.
     ready: u64,
-    /// Ticks since the machine started, of all processors.
+    /// Ticks of all processors since boot.
     ticks: u64,
     stolen: u64,
 }
@@ -113,7 +113,8 @@ impl Counts {
         for line in text.lines() {
             let mut words = line.split_whitespace();
             match words.next()? {
-                // User, nice, system, idle, waiting for I/O, interrupts, soft ones, stolen; guests are among the first.
+                // user, nice, system, idle, iowait, irq, softirq, steal. guest and guest_nice follow, but are part of user
+                // and nice (`man 5 proc_stat`).
                 "cpu" => all = Some(words.take(8).map_while(|word| word.parse().ok()).collect::<Vec<u64>>()),
                 "procs_running" => ready = words.next()?.parse().ok(),
                 name => processors += usize::from(name.starts_with("cpu")),
@@ -129,7 +130,7 @@ impl Counts {
     }
 }
 
-/// Whether a session with that nice value gets some ten times as much of a processor as one with the ordinary 0.
+/// Whether a session with this nice value gets about ten times the processor share of one with nice 0.
 fn is_preferred(nice: &str) -> bool {
     nice.parse().is_ok_and(|nice: i32| nice <= -10)
 }
@@ -147,7 +148,7 @@ mod tests {
         ctxt 1\nprocs_running 4\nprocs_blocked 0\n";
 
     #[test]
-    fn the_lines_of_proc_stat_are_understood() {
+    fn counters_of_proc_stat_are_parsed() {
         let counts = Counts::of(STAT).unwrap();
         assert_eq!(counts, Counts { processors: 2, ready: 4, ticks: 100, stolen: 4 });
         let later = Counts { ticks: 140, stolen: 14, ..counts };
@@ -157,23 +158,32 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_is_more_than_the_processors_can_serve() {
+    fn more_runnable_threads_than_processors_or_much_steal_time_is_oversubscription() {
         let of = |processors, ready, stolen_pct| Contention { processors, ready, stolen_pct };
-        assert!(!of(2, 0.0, 0.0).is_crowd() && !of(2, 2.0, 5.0).is_crowd() && !of(16, 12.0, 0.0).is_crowd());
-        assert!(of(2, 3.1, 0.0).is_crowd() && of(16, 20.0, 0.0).is_crowd() && of(4, 0.1, 45.0).is_crowd());
-        assert_eq!(of(2, 3.12, 0.0).phrase(), "3.12 threads of other programs want the 2 processors at any time");
-        assert_eq!(of(2, 3.12, 45.0).phrase(), "the host keeps 45.0 % of the processors' time for others");
+        assert!(
+            !of(2, 0.0, 0.0).is_oversubscribed()
+                && !of(2, 2.0, 5.0).is_oversubscribed()
+                && !of(16, 12.0, 0.0).is_oversubscribed()
+        );
+        assert!(
+            of(2, 3.1, 0.0).is_oversubscribed()
+                && of(16, 20.0, 0.0).is_oversubscribed()
+                && of(4, 0.1, 45.0).is_oversubscribed()
+        );
+        assert_eq!(of(2, 3.12, 0.0).phrase(), "3.12 threads of other programs compete for the 2 processors");
+        assert_eq!(of(2, 3.12, 45.0).phrase(), "the hypervisor steals 45.0 % of the processor time");
     }
 
     #[test]
-    fn a_session_before_others_has_its_processors() {
+    fn a_session_is_preferred_from_nice_minus_10_on() {
         assert!(is_preferred("-20") && is_preferred("-10"));
         assert!(!is_preferred("0") && !is_preferred("-6") && !is_preferred("19") && !is_preferred(""));
     }
 
     #[test]
-    fn this_machine_tells() {
-        let seen = Contention::look().unwrap();
-        assert!(seen.processors >= 1 && seen.ready >= 0.0 && (0.0..=100.0).contains(&seen.stolen_pct), "{seen:?}");
+    fn contention_of_this_machine_can_be_sampled() {
+        let sampled = Contention::sample().unwrap();
+        assert!(sampled.processors >= 1 && sampled.ready >= 0.0, "{sampled:?}");
+        assert!((0.0..=100.0).contains(&sampled.stolen_pct), "{sampled:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The machine that a run was made on, as its footer keeps it. `docs/schema.md` lists the keys.
+//! A description of the machine for a run's footer. `docs/schema.md` lists the keys.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Command;
 use iosonar_trace::run_info::{IdleState, Machine, ProcessLimits};
 use rustix::process::{Resource, getrlimit};
 
-/// A snapshot of what can change a measurement. What this machine does not tell is null.
+/// Everything about the machine that can affect a measurement. Values that this machine does not have are null.
 pub fn snapshot() -> Machine {
     Machine {
         kernel: read("/proc/sys/kernel/osrelease").into(),
@@ -25,7 +25,7 @@ pub fn snapshot() -> Machine {
         idle_governor: read("/sys/devices/system/cpu/cpuidle/current_governor_ro").into(),
         idle_states: idle_states(Path::new("/sys/devices/system/cpu/cpu0/cpuidle")).into(),
         transparent_hugepages: read("/sys/kernel/mm/transparent_hugepage/enabled")
-            .and_then(|line| chosen(&line))
+            .and_then(|line| bracketed(&line))
             .into(),
         clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource").into(),
         limits: ProcessLimits {
@@ -54,14 +54,14 @@ fn memory_kib() -> Option<u64> {
     text.lines().find(|l| l.starts_with("MemTotal"))?.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Of all processors: mostly one name.
+/// Frequency governors of all processors, each once; usually there is one.
 fn governors(cpus: &Path) -> Option<String> {
-    let of = |cpu: fs::DirEntry| read(cpu.path().join("cpufreq/scaling_governor"));
-    let all: BTreeSet<String> = fs::read_dir(cpus).ok()?.flatten().filter_map(of).collect();
+    let governor = |cpu: fs::DirEntry| read(cpu.path().join("cpufreq/scaling_governor"));
+    let all: BTreeSet<String> = fs::read_dir(cpus).ok()?.flatten().filter_map(governor).collect();
     (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join(", "))
 }
 
-/// From the shallowest to the deepest: how long waking from each takes, and whether it is switched off.
+/// The idle states, from the shallowest to the deepest.
 fn idle_states(folder: &Path) -> Option<Vec<IdleState>> {
     let states = (0..).map(|n| folder.join(format!("state{n}"))).take_while(|state| state.is_dir());
     let all: Vec<IdleState> = states
@@ -78,12 +78,12 @@ fn idle_states(folder: &Path) -> Option<Vec<IdleState>> {
     (!all.is_empty()).then_some(all)
 }
 
-/// The word in brackets, of several that could be chosen.
-fn chosen(line: &str) -> Option<String> {
+/// The active choice in a line such as `always [madvise] never`.
+fn bracketed(line: &str) -> Option<String> {
     Some(line.split('[').nth(1)?.split(']').next()?.to_owned())
 }
 
-/// By systemd's own tool where there is one.
+/// From `systemd-detect-virt`, if it is installed.
 fn virtualisation() -> Option<String> {
     let output = Command::new("systemd-detect-virt").output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn governors_that_differ_are_all_named() {
+    fn each_governor_is_listed_once() {
         let same = folder(&[
             ("cpu0/cpufreq/scaling_governor", "performance\n"),
             ("cpu1/cpufreq/scaling_governor", "performance\n"),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_states_stand_in_their_order() {
+    fn idle_states_are_listed_in_order() {
         let files = [
             ("state0/name", "POLL\n"),
             ("state0/latency", "0\n"),
@@ -129,21 +129,21 @@ mod tests {
             ("state1/disable", "1\n"),
         ];
         let states = idle_states(folder(&files).path()).unwrap();
-        let told = |state: &IdleState| {
+        let values = |state: &IdleState| {
             (state.name.text().map(str::to_owned), state.wakes_in_us.value(), state.disabled.value())
         };
-        assert_eq!(told(&states[0]), (Some("POLL".into()), Some(0), Some(false)));
-        assert_eq!(told(&states[1]), (Some("C6".into()), Some(133), Some(true)));
+        assert_eq!(values(&states[0]), (Some("POLL".into()), Some(0), Some(false)));
+        assert_eq!(values(&states[1]), (Some("C6".into()), Some(133), Some(true)));
         assert_eq!(idle_states(folder(&[]).path()), None);
     }
 
     #[test]
-    fn a_snapshot_has_what_every_linux_tells() {
-        let seen = snapshot();
-        let texts = [&seen.kernel, &seen.kernel_version, &seen.hostname, &seen.cpus_online];
-        assert!(texts.iter().all(|text| text.text().is_some()), "{seen:?}");
-        assert!(seen.cpus.value() > Some(0) && seen.memory_kib.value() > Some(0), "{seen:?}");
-        assert!(seen.limits.known().unwrap().open_files.value() > Some(0), "{seen:?}");
-        assert_eq!(chosen("always [madvise] never").as_deref(), Some("madvise"));
+    fn a_snapshot_has_the_values_that_every_linux_has() {
+        let machine = snapshot();
+        let texts = [&machine.kernel, &machine.kernel_version, &machine.hostname, &machine.cpus_online];
+        assert!(texts.iter().all(|text| text.text().is_some()), "{machine:?}");
+        assert!(machine.cpus.value() > Some(0) && machine.memory_kib.value() > Some(0), "{machine:?}");
+        assert!(machine.limits.known().unwrap().open_files.value() > Some(0), "{machine:?}");
+        assert_eq!(bracketed("always [madvise] never").as_deref(), Some("madvise"));
     }
 }

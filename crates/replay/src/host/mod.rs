@@ -1,4 +1,4 @@
-//! The machine that the replay runs on.
+//! The machine that runs the replay: contention, isolation, and a snapshot for the footer.
 
 pub mod contention;
 pub mod isolation;

@@ -4,7 +4,7 @@ use iosonar_trace::Nanos;
 
 use super::closed::Think;
 use super::conflicts::{Policy, Strong};
-use crate::config::issuing::DepthFor;
+use crate::config::issuing::DepthScope;
 use crate::config::options::Options;
 use crate::engine::uring::BATCH;
 
@@ -72,9 +72,9 @@ impl Limits {
     /// least 64.
     pub fn of(options: &Options, targets: usize) -> Self {
         let depth = options.issuing.depth.requests;
-        let queues = match options.issuing.depth.of {
-            DepthFor::All => 1,
-            DepthFor::Each => targets,
+        let queues = match options.issuing.depth.scope {
+            DepthScope::All => 1,
+            DepthScope::Each => targets,
         };
         let until = options.modes.run_for.filter(|_| !options.keeps_times()).unwrap_or(Nanos::MAX);
         Self { depth, pushed_back: depth.max(64), batch: BATCH, queues, until }

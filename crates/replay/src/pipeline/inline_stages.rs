@@ -9,7 +9,7 @@ use iosonar_trace::Nanos;
 
 use crate::issuer::Idle;
 use crate::pipeline::prepare::{PrepareOutcome, Preparer, Step};
-use crate::result::completion_log::{CompletionLog, Recorded};
+use crate::result::completion_log::{CompletionLog, CompletionLogOutput};
 use crate::schedule::clock::Clock;
 
 /// Maximum number of requests prepared and recorded before the loop polls for completions again.
@@ -49,7 +49,7 @@ impl<'a, C: Clock> InlineStages<'a, C> {
     }
 
     /// Ends both stages, after the loop.
-    pub fn finish(self) -> (PrepareOutcome, Recorded) {
+    pub fn finish(self) -> (PrepareOutcome, CompletionLogOutput) {
         let prepared = self.prepared.or_else(|| self.preparer.map(Preparer::finish)).expect("one or the other");
         (prepared, self.completion_log.run())
     }

@@ -1,4 +1,5 @@
-//! Takes requests that are through: looks at their data, counts them, writes them into the journal, gives buffers back.
+//! The stage after the loop: checks the data of completed requests, counts them, writes them to the journal, and returns
+//! their buffers.
 
 use std::io;
 use std::sync::Arc;
@@ -17,54 +18,54 @@ use crate::result::statistics::Counter;
 use crate::verify::checker::Checker;
 use crate::verify::final_pass::FinalPassProgress;
 
-/// How much of the record a killed program may lose.
-const FLUSH_EVERY: Duration = Duration::from_millis(250);
+/// A killed program loses at most the rows of this time.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How far the run is, for those who watch.
+/// Progress of the run, for other threads.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Requests that are through.
+    /// Rows so far, skipped requests included.
     pub requests: AtomicU64,
     /// Bytes that they moved.
     pub bytes: AtomicU64,
-    /// Errors among them.
+    /// Requests that failed or read corrupt data.
     pub errors: AtomicU64,
-    /// Scheduled time of the last one, in ns since virtual zero.
+    /// Scheduled time of the last row, in ns since virtual zero.
     pub scheduled_ns: AtomicI64,
-    /// Requests that the target answered.
+    /// Requests that the target completed.
     pub completed: AtomicU64,
-    /// Requests in flight, as the loop saw it last.
+    /// Requests in flight.
     pub in_flight: AtomicU32,
-    /// Sectors that the last pass has to check; 0 before it.
+    /// Sectors that the final pass has to check; 0 before it.
     pub to_verify: AtomicU64,
-    /// Those that it has checked.
+    /// Sectors that it has checked, or could not read.
     pub verified: AtomicU64,
-    /// Those of them that were not what they had to be.
+    /// Sectors with wrong data.
     pub mismatches: AtomicU64,
 }
 
 impl Progress {
-    /// How far the last pass is.
-    pub fn verified(&self, far: &FinalPassProgress) {
-        self.verified.store(far.checked + far.errors, Ordering::Relaxed);
-        self.mismatches.store(far.mismatches, Ordering::Relaxed);
-        self.to_verify.store(far.known, Ordering::Relaxed);
+    /// Updates the progress of the final pass.
+    pub fn set_final_pass(&self, pass: &FinalPassProgress) {
+        self.verified.store(pass.checked + pass.errors, Ordering::Relaxed);
+        self.mismatches.store(pass.mismatches, Ordering::Relaxed);
+        self.to_verify.store(pass.known, Ordering::Relaxed);
     }
 }
 
-/// What the completion log ends with.
-pub struct Recorded {
-    /// All rows, counted.
+/// What the completion log returns.
+pub struct CompletionLogOutput {
+    /// Counts of all rows.
     pub counter: Counter,
-    /// The journal, flushed as far as the disk let it.
+    /// The journal, flushed unless `failure` is set.
     pub journal: JournalWriter,
-    /// What the reads showed, if they were checked.
+    /// The state of verification.
     pub checker: Option<Checker>,
-    /// Why rows are missing from it, if so.
+    /// The first error of the journal. It has no rows from then on.
     pub failure: Option<io::Error>,
 }
 
-/// The room behind the loop.
+/// The stage after the loop.
 pub struct CompletionLog<'a> {
     input: Consumer<CompletedIo>,
     stalls: Consumer<Stall>,
@@ -76,13 +77,13 @@ pub struct CompletionLog<'a> {
     counter: Counter,
     checker: Option<Checker>,
     failure: Option<io::Error>,
-    /// When the journal was flushed last.
+    /// Time of the last flush of the journal.
     flushed: Instant,
 }
 
 impl<'a> CompletionLog<'a> {
-    /// Reads from `input` and `stalls` until the loop has gone, and gives buffers back by `returned`. Orders a stop if
-    /// the journal cannot be written: measuring what cannot be kept helps nobody.
+    /// Reads `input` and `stalls` until the loop has ended, and returns buffers through `returned`. Stops the run if the
+    /// journal cannot be written.
     pub fn new(
         input: Consumer<CompletedIo>,
         stalls: Consumer<Stall>,
@@ -108,87 +109,89 @@ impl<'a> CompletionLog<'a> {
         }
     }
 
-    /// Has what was read and written checked, where there is a checker.
-    pub fn checked_by(self, checker: Option<Checker>) -> Self {
+    /// Adds verification.
+    pub fn with_checker(self, checker: Option<Checker>) -> Self {
         Self { checker, ..self }
     }
 
-    /// Runs until the loop has gone.
-    pub fn run(mut self) -> Recorded {
-        // Neither the queue before it may run full, nor may the feeder have to wait for the buffers that it gives back.
-        let mut nap = Backoff::for_queue(self.input.buffer().capacity().min(self.returned.buffer().capacity()));
+    /// Runs until the loop has ended.
+    pub fn run(mut self) -> CompletionLogOutput {
+        // Sleep briefly enough that the input queue does not fill up and the preparer does not run out of buffers.
+        let mut backoff = Backoff::for_queue(self.input.buffer().capacity().min(self.returned.buffer().capacity()));
         loop {
-            // Asked before the queue is emptied: what the loop put there before it went is seen.
-            let last = self.input.is_abandoned();
-            let found = self.step(usize::MAX, Nanos::MAX);
-            if last {
+            // Check before emptying the queue: otherwise requests pushed in between would be lost.
+            let is_last = self.input.is_abandoned();
+            let recorded = self.step(usize::MAX, Nanos::MAX);
+            if is_last {
                 return self.finish();
             }
-            nap.sleep(found);
+            backoff.sleep(recorded);
         }
     }
 
-    /// Takes what is there, but not more than that many, and none that takes longer than `allowed`. Returns how many.
-    pub fn step(&mut self, most: usize, allowed: Nanos) -> usize {
+    /// Records completed requests: at most `limit`, and none that takes longer than `allowed`. Returns how many.
+    pub fn step(&mut self, limit: usize, allowed: Nanos) -> usize {
         let mut scheduled = None;
-        let mut found = 0;
-        while found < most
-            && self.input.peek().is_ok_and(|done| takes(done) <= allowed)
-            && let Ok(done) = self.input.pop()
+        let mut recorded = 0;
+        while recorded < limit
+            && self.input.peek().is_ok_and(|completed| check_duration(completed) <= allowed)
+            && let Ok(completed) = self.input.pop()
         {
-            scheduled = Some(done.record.scheduled.0);
-            self.take(done);
-            found += 1;
+            scheduled = Some(completed.record.scheduled.0);
+            self.record(completed);
+            recorded += 1;
         }
         if let Some(scheduled) = scheduled {
-            self.show(scheduled);
+            self.update_progress(scheduled);
         }
-        if self.flushed.elapsed() > FLUSH_EVERY {
+        if self.flushed.elapsed() > FLUSH_INTERVAL {
             let outcome = self.journal.flush();
-            self.note(outcome);
+            self.stop_on_error(outcome);
             self.flushed = Instant::now();
         }
-        found
+        recorded
     }
 
-    fn finish(mut self) -> Recorded {
+    fn finish(mut self) -> CompletionLogOutput {
         if let Some(checker) = &mut self.checker {
             checker.finish();
-            self.keep_decided();
+            self.write_decided_rows();
         }
         let outcome = self.journal.flush();
-        self.note(outcome);
+        self.stop_on_error(outcome);
         let Self { counter, journal, checker, failure, .. } = self;
-        Recorded { counter, journal, checker, failure }
+        CompletionLogOutput { counter, journal, checker, failure }
     }
 
-    fn take(&mut self, done: CompletedIo) {
-        if let (Op::Read, Outcome::Ok, Some(buffer)) = (done.record.op, done.record.outcome, &done.buffer) {
-            self.counter.zero_reads += u64::from(is_zero(self.arena.bytes(buffer, done.record.bytes_done)));
+    fn record(&mut self, completed: CompletedIo) {
+        let record = &completed.record;
+        if let (Op::Read, Outcome::Ok, Some(buffer)) = (record.op, record.outcome, &completed.buffer) {
+            self.counter.zero_reads += u64::from(is_zero(self.arena.bytes(buffer, record.bytes_done)));
         }
         match &mut self.checker {
             Some(checker) => {
-                checker.add(&done, &self.arena);
-                self.keep_decided();
+                checker.add(&completed, &self.arena);
+                self.write_decided_rows();
             }
-            None => self.keep(&done.record),
+            None => self.write_row(&completed.record),
         }
-        if let Some(buffer) = done.buffer {
-            // The queue back holds every buffer that there can be; a feeder that has gone needs none.
+        if let Some(buffer) = completed.buffer {
+            // Cannot be full, as it has room for all buffers. Fails only if the preparer has ended.
             let _ = self.returned.push(buffer);
         }
     }
 
-    fn keep_decided(&mut self) {
+    /// Writes the rows whose verification is decided.
+    fn write_decided_rows(&mut self) {
         while let Some(record) = self.checker.as_mut().and_then(Checker::decided) {
-            self.keep(&record);
+            self.write_row(&record);
         }
     }
 
-    fn keep(&mut self, record: &IoResult) {
-        // The loop tells of a stall before it puts out what that made late.
+    fn write_row(&mut self, record: &IoResult) {
+        // The loop reports a stall before the requests that it delayed.
         while let Ok(stall) = self.stalls.pop() {
-            self.counter.fidelity.stall(stall);
+            self.counter.fidelity.add_stall(stall);
         }
         self.counter.add(record);
         if self.failure.is_some() {
@@ -198,11 +201,11 @@ impl<'a> CompletionLog<'a> {
             if outcome.is_err() {
                 self.counter.unrecorded += 1;
             }
-            self.note(outcome);
+            self.stop_on_error(outcome);
         }
     }
 
-    fn note(&mut self, outcome: io::Result<()>) {
+    fn stop_on_error(&mut self, outcome: io::Result<()>) {
         if let Err(error) = outcome
             && self.failure.is_none()
         {
@@ -211,7 +214,7 @@ impl<'a> CompletionLog<'a> {
         }
     }
 
-    fn show(&self, scheduled: i64) {
+    fn update_progress(&self, scheduled: i64) {
         let (requests, bytes) = self.counter.progress();
         self.progress.requests.store(requests, Ordering::Relaxed);
         self.progress.bytes.store(bytes, Ordering::Relaxed);
@@ -224,12 +227,12 @@ impl<'a> CompletionLog<'a> {
     }
 }
 
-/// How long it takes to look at what was read, if it is nothing but zeros: some 8 GB/s.
-fn takes(done: &CompletedIo) -> Nanos {
-    if done.record.op == Op::Read { Nanos(done.record.bytes_done as i64 / 8) } else { Nanos::ZERO }
+/// Estimates how long `is_zero` takes for a read, if it is all zeros: about 8 GB/s.
+fn check_duration(completed: &CompletedIo) -> Nanos {
+    if completed.record.op == Op::Read { Nanos(completed.record.bytes_done as i64 / 8) } else { Nanos::ZERO }
 }
 
-/// Stops at the first byte that isn't: nearly always the first.
+/// Ends at the first nonzero byte, which is nearly always the very first.
 fn is_zero(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(|&b| b == 0)
 }

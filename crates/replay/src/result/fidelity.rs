@@ -1,9 +1,10 @@
-//! The verdict on a run: whether it kept the load's times as far as that was the replayer's to do.
+//! The verdict on a run: whether the replayer kept the scheduled times.
 //!
-//! A request that a full depth or an overlap held back was late because the device had not answered: that is a result, and
-//! not counted against the replayer. All others are its own. A replay is *faithful* if at least 95 % of its own requests
-//! went out within 50 µs of their time. Buttress reached that for the burstier of its two traces; and where it made issue
-//! times worse on purpose, by milliseconds, response times changed by up to 37 % and queue lengths eleven times.
+//! A request held back by a full depth or an overlap was late because the device had not completed others: that is a result
+//! of the measurement, not an error of the replayer. A replay is *faithful* if at least 95 % of the requests not held back
+//! were issued within 50 µs of their scheduled time. Buttress reached that for the burstier of its two traces. When it
+//! degraded issue times on purpose, by milliseconds, response times changed by up to 37 % and queue lengths by a factor of
+//! eleven.
 
 use std::collections::VecDeque;
 
@@ -14,24 +15,28 @@ use iosonar_trace::{DelayReason, IoResult, Nanos};
 use crate::issuer::{Activity, Stall};
 use crate::result::histogram::Times;
 
-/// A request that is later than this is late.
+/// Requests with a longer delay are late.
 pub const LATE: Nanos = Nanos(50_000);
-/// So many percent of the replayer's own requests must not be late.
-pub const NEEDED_PCT: f64 = 95.0;
-/// How many worst moments are kept.
+/// The least percentage of requests on time, among those not held back, in a faithful replay.
+pub const FAITHFUL_PCT: f64 = 95.0;
+/// The most moments in [`Verdict::worst`].
 const MOMENTS: usize = 10;
-/// Requests closer together than this belong to one moment.
+/// Late requests closer together than this form one moment.
 const MOMENT: Nanos = Nanos(100_000_000);
-/// Stalls that are remembered until the requests that they made late are through.
+/// The most stalls kept for requests that are still in flight.
 const STALLS: usize = 4096;
 
-/// Counts towards the verdict, request by request, in constant memory.
+/// Collects the verdict from the rows of a run, in constant memory.
 #[derive(Clone, Debug)]
 pub struct Fidelity {
+    /// Delays of requests not held back.
     own: Times,
+    /// Delays of requests that waited for the device.
     device: Times,
     perturbed: u64,
+    /// Late requests by cause.
     late: [u64; Cause::ALL.len()],
+    /// The worst first.
     worst: Vec<Moment>,
     stalls: VecDeque<Stall>,
 }
@@ -50,36 +55,36 @@ impl Default for Fidelity {
 }
 
 impl Fidelity {
-    /// Takes a stall of the loop into account, before the requests that it made late.
-    pub fn stall(&mut self, stall: Stall) {
+    /// Adds a stall of the loop. Must precede the requests that it delayed.
+    pub fn add_stall(&mut self, stall: Stall) {
         if self.stalls.len() == STALLS {
             self.stalls.pop_front();
         }
         self.stalls.push_back(stall);
     }
 
-    /// Takes a row into account.
+    /// Adds a row.
     pub fn add(&mut self, record: &IoResult) {
         let Some(delay) = record.delay() else { return };
         self.perturbed += u64::from(record.delay_reason == DelayReason::Perturbed);
-        let held = held(record);
+        let recorded_cause = recorded_cause(record);
         if record.is_not_held_back() {
             self.own.add(delay);
-        } else if held.is_some_and(Cause::is_due_to_device) {
+        } else if recorded_cause.is_some_and(Cause::is_due_to_device) {
             self.device.add(delay);
         }
         if delay > LATE {
-            let cause = held.unwrap_or_else(|| self.cause_of_stall(record));
+            let cause = recorded_cause.unwrap_or_else(|| self.stall_cause(record));
             self.late[cause as usize] += 1;
-            self.moment(record, delay, cause);
+            self.add_moment(record, delay, cause);
         }
     }
 
-    /// What the loop was activity when the request should have gone.
-    fn cause_of_stall(&self, record: &IoResult) -> Cause {
-        let behind = self.stalls.partition_point(|stall| stall.to <= record.scheduled);
-        // A stall that begins only after it can be what kept it as well, if it was due just before.
-        match self.stalls.get(behind).filter(|stall| Some(stall.from) < record.issued) {
+    /// The cause of a delay from the loop's stall at that time.
+    fn stall_cause(&self, record: &IoResult) -> Cause {
+        let first = self.stalls.partition_point(|stall| stall.to <= record.scheduled);
+        // The stall may have started shortly after the scheduled time.
+        match self.stalls.get(first).filter(|stall| Some(stall.from) < record.issued) {
             Some(Stall { activity: Activity::Submitting, .. }) => Cause::Submission,
             Some(Stall { activity: Activity::Reaping, .. }) => Cause::Completions,
             Some(Stall { activity: Activity::Waiting | Activity::Choosing | Activity::Preempted, .. }) => {
@@ -90,11 +95,11 @@ impl Fidelity {
         }
     }
 
-    fn moment(&mut self, record: &IoResult, delay: Nanos, cause: Cause) {
+    fn add_moment(&mut self, record: &IoResult, delay: Nanos, cause: Cause) {
         let at_s = record.scheduled.as_secs();
         let moment = Moment { at_s, request: record.request, late_us: delay.0 as f64 / 1e3, cause };
-        let near = |other: &Moment| (other.at_s - at_s).abs() < MOMENT.as_secs();
-        if let Some(same) = self.worst.iter().position(near) {
+        let is_same = |other: &Moment| (other.at_s - at_s).abs() < MOMENT.as_secs();
+        if let Some(same) = self.worst.iter().position(is_same) {
             if self.worst[same].late_us >= moment.late_us {
                 return;
             }
@@ -109,65 +114,65 @@ impl Fidelity {
         self.worst.insert(place, moment);
     }
 
-    /// The verdict; `None` if nothing was issued.
-    pub fn verdict(&self, complete: bool) -> Option<Verdict> {
+    /// The verdict; `None` if no request was issued.
+    pub fn verdict(&self, is_complete: bool) -> Option<Verdict> {
         if self.own.count() + self.device.count() + self.perturbed == 0 {
             return None;
         }
         let part =
             |times: &Times| Part { requests: times.count(), delay_us: times.quantiles(), within_pct: times.within() };
         let (own, device) = (part(&self.own), part(&self.device));
-        let faithful = self.perturbed == 0 && own.within_pct.is_none_or(|within| within.us50 >= NEEDED_PCT);
+        let faithful = self.perturbed == 0 && own.within_pct.is_none_or(|within| within.us50 >= FAITHFUL_PCT);
         let late: Vec<Late> = Cause::ALL
             .into_iter()
             .map(|cause| Late { cause, requests: self.late[cause as usize] })
             .filter(|late| late.requests > 0)
             .collect();
-        let sentence = self.sentence(complete, &own, &device, &late);
+        let sentence = self.sentence(is_complete, &own, &device, &late);
         let (worst, remedies) = (self.worst.clone(), Vec::new());
         Some(Verdict { faithful, sentence, own, device, late, worst, remedies })
     }
 
-    fn sentence(&self, complete: bool, own: &Part, device: &Part, late: &[Late]) -> String {
-        let so_far = if complete { "This replay" } else { "As far as it went, this replay" };
+    fn sentence(&self, is_complete: bool, own: &Part, device: &Part, late: &[Late]) -> String {
+        let subject = if is_complete { "This replay" } else { "As far as it went, this replay" };
         let mut text = match &own.within_pct {
-            _ if self.perturbed > 0 => {
-                format!("{so_far} was not faithful, and was not meant to be: issue times were perturbed on purpose")
-            }
-            None => format!("{so_far} was faithful: the device alone made its requests late"),
-            Some(within) if within.us50 >= NEEDED_PCT => {
-                let of = if device.requests > 0 { "the requests that were not held back" } else { "its requests" };
+            _ if self.perturbed > 0 => format!("{subject} was not faithful: issue times were perturbed on purpose"),
+            None => format!("{subject} was faithful: only the device delayed requests"),
+            Some(within) if within.us50 >= FAITHFUL_PCT => {
+                let of = if device.requests > 0 { "the requests not held back" } else { "its requests" };
                 let (in_10, in_50) = (percent(within.us10 / 100.0), percent(within.us50 / 100.0));
                 format!(
-                    "{so_far} was faithful: {in_10} of {of} went out within 10 µs of their time, {in_50} within 50 µs"
+                    "{subject} was faithful: {in_10} of {of} were issued within 10 µs of their scheduled time, {in_50} \
+                     within 50 µs"
                 )
             }
             Some(within) => {
                 let mut text = format!(
-                    "{so_far} was not faithful: only {} of the requests that were not held back went out within 50 µs of their \
-                     time, and {NEEDED_PCT:.0} % are needed",
+                    "{subject} was not faithful: only {} of the requests not held back were issued within 50 µs of their \
+                     scheduled time, less than {FAITHFUL_PCT:.0} %",
                     percent(within.us50 / 100.0)
                 );
                 let own = || late.iter().filter(|late| !late.cause.is_due_to_device());
                 if let Some(most) = own().max_by_key(|late| late.requests) {
                     let all: u64 = own().map(|late| late.requests).sum();
                     let (most_often, all) = (count(most.requests), count(all));
-                    text += &format!("; {most_often} of {all} late ones because {}", most.cause.phrase());
+                    text += &format!("; {most_often} of {all} late requests because {}", most.cause.phrase());
                 }
                 text
             }
         };
-        let devices: u64 = late.iter().filter(|late| late.cause.is_due_to_device()).map(|late| late.requests).sum();
-        let share = devices as f64 / (own.requests + device.requests) as f64;
+        let by_device: u64 = late.iter().filter(|late| late.cause.is_due_to_device()).map(|late| late.requests).sum();
+        let share = by_device as f64 / (own.requests + device.requests) as f64;
         if share >= 0.001 && own.requests > 0 {
-            text += &format!(". The device made {} late by answering late, which is its result", percent(share));
+            text +=
+                &format!(". The device itself delayed {} of the requests, which is part of the result", percent(share));
         }
         text + "."
     }
 }
 
-/// What the row itself says.
-fn held(record: &IoResult) -> Option<Cause> {
+/// The cause of a delay, if the row has it.
+fn recorded_cause(record: &IoResult) -> Option<Cause> {
     if record.pushed_back {
         return Some(Cause::Overlap);
     }
@@ -189,7 +194,7 @@ mod tests {
 
     const US: i64 = 1000;
 
-    /// Issued that many µs late, at second `request`.
+    /// A request scheduled at second `request`.
     fn row(request: u64, late_us: i64, delay_reason: DelayReason) -> IoResult {
         let scheduled = Nanos(request as i64 * 1_000_000_000);
         let issued = Some(scheduled + Nanos(late_us * US));
@@ -209,65 +214,65 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_in_time_is_faithful() {
+    fn requests_issued_on_time_make_a_faithful_replay() {
         let found = verdict((0..100).map(|i| row(i, if i < 3 { 20 } else { 2 }, DelayReason::None)));
         assert!(found.faithful && found.late.is_empty() && found.worst.is_empty());
-        let expected =
-            "This replay was faithful: 97.0 % of its requests went out within 10 µs of their time, 100 % within 50 µs.";
+        let expected = "This replay was faithful: 97.0 % of its requests were issued within 10 µs of their scheduled time, \
+                        100 % within 50 µs.";
         assert_eq!(found.sentence, expected);
     }
 
     #[test]
-    fn what_the_device_made_late_is_not_held_against_the_replayer() {
-        let held = |i| if i % 2 == 0 { DelayReason::Depth } else { DelayReason::None };
-        let found = verdict((0..100).map(|i| row(i, if i % 2 == 0 { 5000 } else { 2 }, held(i))));
+    fn requests_delayed_by_the_device_do_not_count_against_the_replayer() {
+        let reason = |i| if i % 2 == 0 { DelayReason::Depth } else { DelayReason::None };
+        let found = verdict((0..100).map(|i| row(i, if i % 2 == 0 { 5000 } else { 2 }, reason(i))));
         assert!(found.faithful, "{found:?}");
         assert_eq!((found.own.requests, found.device.requests), (50, 50));
         assert_eq!(found.own.within_pct.unwrap().us50, 100.0);
         assert_eq!(found.device.within_pct.unwrap().us100, 0.0);
         assert!((found.device.delay_us.unwrap().p50 - 5000.0).abs() < 5.0, "{found:?}");
         assert_eq!(found.late, [Late { cause: Cause::Depth, requests: 50 }]);
-        assert!(found.sentence.contains("The device made 50.0 % late"), "{}", found.sentence);
+        assert!(found.sentence.contains("The device itself delayed 50.0 %"), "{}", found.sentence);
         let overlap = IoResult { pushed_back: true, ..row(0, 900, DelayReason::None) };
         assert_eq!(verdict([overlap]).worst[0].cause, Cause::Overlap);
     }
 
     #[test]
-    fn what_the_replayer_made_late_is_and_the_reason_is_said() {
+    fn an_unfaithful_verdict_names_the_most_frequent_cause() {
         let late = |i| if i % 10 == 0 { row(i, 300, DelayReason::Input) } else { row(i, 1, DelayReason::None) };
         let found = verdict((0..100).map(late));
         assert!(!found.faithful);
         assert!(found.sentence.contains("was not faithful: only 90.0 %"), "{}", found.sentence);
-        assert!(found.sentence.contains("10 of 10 late ones because the load was not read"), "{}", found.sentence);
+        assert!(found.sentence.contains("10 of 10 late requests because the load was not read"), "{}", found.sentence);
     }
 
     #[test]
-    fn stalls_of_the_loop_explain_what_they_made_late() {
-        let doings = [
+    fn stalls_of_the_loop_are_causes_of_delays() {
+        let activities = [
             (Activity::Submitting, Cause::Submission),
             (Activity::Reaping, Cause::Completions),
             (Activity::Waiting, Cause::Descheduled),
             (Activity::Preempted, Cause::Descheduled),
         ];
         let mut fidelity = Fidelity::default();
-        for (i, (activity, _)) in (1..).zip(doings) {
+        for (i, (activity, _)) in (1..).zip(activities) {
             let at = Nanos(i * 1_000_000_000);
-            fidelity.stall(Stall { from: at - Nanos(50 * US), to: at + Nanos(400 * US), activity });
+            fidelity.add_stall(Stall { from: at - Nanos(50 * US), to: at + Nanos(400 * US), activity });
         }
         (1..=4).for_each(|i| fidelity.add(&row(i, 401 + i as i64, DelayReason::None)));
         fidelity.add(&row(5, 100, DelayReason::None));
         fidelity.add(&IoResult { waiting: 5, ..row(6, 90, DelayReason::None) });
         let worst: Vec<_> = fidelity.verdict(true).unwrap().worst.iter().map(|m| (m.request, m.cause)).collect();
-        let [submission, completions, waiting, preempted] = doings.map(|(_, cause)| cause);
+        let [submission, completions, waiting, preempted] = activities.map(|(_, cause)| cause);
         let expected =
             [(4, preempted), (3, waiting), (2, completions), (1, submission), (5, Cause::Unknown), (6, Cause::Burst)];
         assert_eq!(worst, expected);
     }
 
     #[test]
-    fn the_worst_moments_are_few_and_each_is_one_moment() {
+    fn late_requests_close_together_are_one_moment() {
         let mut fidelity = Fidelity::default();
-        // A thousand seconds, each with three late requests of one moment; the middle one is the worst.
+        // A thousand seconds, each with three late requests close together; the second is the worst.
         for i in 0..1000_u64 {
             for (part, late) in [(0, 100), (1, 200 + i as i64), (2, 150)] {
                 let at = Nanos((i * 1_000_000_000 + part * 1_000_000) as i64);
@@ -280,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn perturbed_cut_short_or_empty() {
+    fn verdicts_of_perturbed_incomplete_and_empty_runs() {
         let found = verdict([row(0, 1000, DelayReason::Perturbed), row(1, 0, DelayReason::None)]);
         assert!(!found.faithful && found.sentence.contains("perturbed on purpose"), "{found:?}");
         let mut fidelity = Fidelity::default();

@@ -4,18 +4,18 @@ use hdrhistogram::Histogram;
 use iosonar_trace::Nanos;
 use iosonar_trace::run_info::{Quantiles, Within};
 
-/// What counts as the longest time: an hour.
+/// Longer times count as an hour.
 const LONGEST_NS: i64 = 3_600_000_000_000;
 
-/// A distribution of times. Its quantiles come from a histogram, rounded to 0.1 % and to an hour at most, but none is below
-/// the least time or above the greatest, which are exact.
+/// A distribution of times. Quantiles come from a histogram with a precision of 0.1 %; minimum and maximum are exact, and
+/// bound the quantiles.
 #[derive(Clone, Debug)]
 pub struct Times {
     histogram: Histogram<u64>,
     min: i64,
     max: i64,
     sum: i128,
-    /// Exactly, not by the histogram: at most 10, 25, 50, 100 µs.
+    /// Exact counts of times up to 10, 25, 50 and 100 µs.
     within: [u64; 4],
 }
 
@@ -24,7 +24,7 @@ impl Times {
         Self::with(Histogram::new_with_bounds(1, LONGEST_NS as u64, 3).expect("constant, valid bounds"))
     }
 
-    /// That takes no more memory than what it has seen needs: there may be many of these.
+    /// An empty distribution whose memory grows with its range, for use in large numbers.
     pub fn growing() -> Self {
         Self::with(Histogram::new(3).expect("a constant, valid precision"))
     }
@@ -33,16 +33,16 @@ impl Times {
         Self { histogram, min: i64::MAX, max: i64::MIN, sum: 0, within: [0; 4] }
     }
 
-    /// How many they are.
+    /// Number of times.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// Takes one more into account.
+    /// Adds a time.
     pub fn add(&mut self, time: Nanos) {
-        // Saturating alone would not let a growing histogram grow.
+        // Not `saturating_record`, which does not resize a growing histogram.
         let value = time.0.clamp(0, LONGEST_NS) as u64;
-        self.histogram.record(value).expect("no more than the bound");
+        self.histogram.record(value).expect("within the bounds");
         (self.min, self.max) = (self.min.min(time.0), self.max.max(time.0));
         self.sum += i128::from(time.0);
         for (count, bound_us) in self.within.iter_mut().zip([10, 25, 50, 100]) {
@@ -50,10 +50,10 @@ impl Times {
         }
     }
 
-    /// Nothing if there are none.
+    /// `None` if empty.
     pub fn quantiles(&self) -> Option<Quantiles> {
         let n = self.histogram.len();
-        // What the histogram gives is the upper end of a bucket, which may lie beyond all that is in it.
+        // The histogram returns the upper end of a bucket, which can exceed all its values.
         let at = |q: f64| (self.histogram.value_at_quantile(q) as i64).clamp(self.min, self.max) as f64 / 1e3;
         (n > 0).then(|| Quantiles {
             mean: self.sum as f64 / n as f64 / 1e3,

@@ -1,16 +1,16 @@
-//! The record of a run while it goes on: an append-only file of checksummed, fixed-size entries.
+//! The journal of a running replay: an append-only file of checksummed, fixed-size entries.
 //!
 //! ```text
 //!  magic and version   8 bytes    "iosonar" 2
-//!  header length       4 bytes    little-endian, like everything here
+//!  header length       4 bytes    little-endian, like all numbers
 //!  header checksum     4 bytes    CRC-32 of the header
-//!  header              JSON       the run's footer, as far as it is known at the start; spaces behind it
+//!  header              JSON       the run's footer as known at the start, padded with spaces
 //!  entries             100 bytes each; the last 4 are the CRC-32 of the others
 //! ```
 //!
-//! It holds no more than what was handed to the system: a killed program loses only its last fraction of a second. A
-//! [`Journal`] reads every entry that is whole, and counts those that are not. While a run writes its journal it holds a
-//! lock on it, so that nobody takes it for what a killed one left.
+//! A killed program loses only the entries of its last fraction of a second, which were not yet written. A [`Journal`] reads
+//! all valid entries and counts the damaged ones. A run holds a lock on its journal; a journal without a lock was left by a
+//! killed run.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -30,20 +30,20 @@ use iosonar_trace::{
 
 use crate::error::{Error, Result};
 
-/// Bump the version if the layout of an entry changes; old journals are then refused by name.
+/// Name and version. Increment the version if the layout of an entry changes; journals of other versions are refused.
 const MAGIC: [u8; 8] = *b"iosonar\x02";
-/// What every journal begins with, whatever its version.
+/// The magic without its version.
 pub const NAME: &[u8] = b"iosonar";
-/// Bytes of an entry.
+/// Size of an entry.
 pub const ENTRY_BYTES: usize = 100;
-/// What a row of the result takes beside it, at most: the room for it is reserved with the journal's own.
+/// The most bytes of a row in the result. Space for the result is reserved together with the journal's.
 const RESULT_ROW_BYTES: u64 = 64;
-/// Spaces behind the header: room for what becomes known between the journal's creation and the first request.
-const HEADER_ROOM: usize = 1024;
-/// Stands for a time that there was not.
+/// Padding of the header, for keys added between the journal's creation and the first request.
+const HEADER_PADDING: usize = 1024;
+/// A missing time.
 const NEVER: i64 = i64::MIN;
 
-/// The journal of a result: beside it, under a name that says so.
+/// Path of the journal for a result: `.journal` is appended.
 pub fn path_for(output: &Path) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
     name.push(".journal");
@@ -53,131 +53,131 @@ pub fn path_for(output: &Path) -> PathBuf {
 /// Writes a journal.
 pub struct JournalWriter {
     file: BufWriter<File>,
-    place: Place,
+    path: JournalPath,
     header_bytes: usize,
     entries: u64,
 }
 
-/// Where a journal is. It goes with its writer, unless there is something in it that is to be kept.
-struct Place {
+/// Removes the journal when dropped, unless it has entries.
+struct JournalPath {
     path: PathBuf,
     is_kept: bool,
 }
 
-impl Drop for Place {
+impl Drop for JournalPath {
     fn drop(&mut self) {
         if !self.is_kept {
-            // If it stays all the same, the next run under its name will say so.
+            // If this fails, the next run with this --output reports the leftover journal.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
 impl JournalWriter {
-    /// Creates it, with room for that many entries if the disk has it. An existing one is never touched: it holds a run
-    /// that nobody has recovered yet.
+    /// Creates a journal and reserves space for `expected` entries. Never replaces an existing journal, which holds a run
+    /// that has not been recovered yet.
     pub fn create(path: &Path, header: &Metadata, expected: u64) -> Result<Self> {
         let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| match e.kind() {
-            io::ErrorKind::AlreadyExists => Error::Journal { path: path.to_owned(), problem: left_behind(path) },
+            io::ErrorKind::AlreadyExists => Error::Journal { path: path.to_owned(), problem: existing_journal(path) },
             _ => Error::file(path, e),
         })?;
         lock(&file, FlockOperation::NonBlockingLockExclusive);
-        Self::begin(file, Place { path: path.to_owned(), is_kept: false }, header, expected)
+        Self::begin(file, JournalPath { path: path.to_owned(), is_kept: false }, header, expected)
     }
 
-    /// The same of what nobody will read, without a name: it has gone as soon as this program has, however that ends.
-    pub fn nameless(header: &Metadata) -> Result<Self> {
-        let path = std::env::temp_dir().join("(temporary file; TMPDIR names a folder with more room)");
+    /// Creates a journal without a name, which disappears with this process.
+    pub fn unnamed(header: &Metadata) -> Result<Self> {
+        let path = std::env::temp_dir().join("(temporary file; set TMPDIR to a folder with more space)");
         let file = tempfile::tempfile().map_err(|e| Error::file(&path, e))?;
-        Self::begin(file, Place { path, is_kept: true }, header, 0)
+        Self::begin(file, JournalPath { path, is_kept: true }, header, 0)
     }
 
-    fn begin(file: File, place: Place, header: &Metadata, expected: u64) -> Result<Self> {
+    fn begin(file: File, path: JournalPath, header: &Metadata, expected: u64) -> Result<Self> {
         let mut header = serde_json::to_vec(header).expect("metadata is plain data");
-        header.resize(header.len() + HEADER_ROOM, b' ');
+        header.resize(header.len() + HEADER_PADDING, b' ');
         let bytes = 16 + header.len() as u64 + expected * (ENTRY_BYTES as u64 + RESULT_ROW_BYTES);
         if let Err(error) = reserve(&file, bytes) {
             let what = format!(
-                "{}: the record of {} requests needs {}; make room, or choose another place with --output",
-                place.path.display(),
+                "{}: the journal of {} requests needs {}; make room, or choose another --output",
+                path.path.display(),
                 human::count(expected),
                 human::block(bytes)
             );
             return Err(Error::system(what, error));
         }
         let mut journal =
-            Self { file: BufWriter::with_capacity(1 << 18, file), place, header_bytes: header.len(), entries: 0 };
+            Self { file: BufWriter::with_capacity(1 << 18, file), path, header_bytes: header.len(), entries: 0 };
         let mut start = MAGIC.to_vec();
         start.extend((header.len() as u32).to_le_bytes());
         start.extend(crc32fast::hash(&header).to_le_bytes());
         start.extend(header);
         let written = journal.file.write_all(&start).and_then(|()| journal.file.flush());
-        written.map_err(|e| Error::file(&journal.place.path, e))?;
+        written.map_err(|e| Error::file(&journal.path.path, e))?;
         Ok(journal)
     }
 
-    /// States the header anew, with what has become known since, before the first entry. What has no room is not stated.
-    pub fn restate(&mut self, header: &Metadata) -> io::Result<()> {
-        debug_assert_eq!(self.entries, 0, "the header is in the first page, which entries share");
-        let mut stated = serde_json::to_vec(header).expect("metadata is plain data");
-        if stated.len() > self.header_bytes {
+    /// Replaces the header, before the first entry. Does nothing if the new header does not fit.
+    pub fn rewrite_header(&mut self, header: &Metadata) -> io::Result<()> {
+        debug_assert_eq!(self.entries, 0, "entries share a page with the header");
+        let mut header = serde_json::to_vec(header).expect("metadata is plain data");
+        if header.len() > self.header_bytes {
             return Ok(());
         }
-        stated.resize(self.header_bytes, b' ');
-        let mut whole = crc32fast::hash(&stated).to_le_bytes().to_vec();
-        whole.extend(stated);
-        // In one call, so that a kill finds either of them whole.
-        self.file.get_ref().write_all_at(&whole, 12)
+        header.resize(self.header_bytes, b' ');
+        let mut bytes = crc32fast::hash(&header).to_le_bytes().to_vec();
+        bytes.extend(header);
+        // A single call, so that a killed program leaves one of the two headers whole.
+        self.file.get_ref().write_all_at(&bytes, 12)
     }
 
     /// Adds an entry.
     pub fn write(&mut self, record: &IoResult) -> io::Result<()> {
-        self.place.is_kept = true;
+        self.path.is_kept = true;
         self.file.write_all(&encode(record))?;
         self.entries += 1;
         Ok(())
     }
 
-    /// Hands everything so far to the system, where it outlives this program.
+    /// Writes all entries so far to the page cache, where they survive the end of this program.
     pub fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
 
-    /// How many entries it took.
+    /// Number of entries.
     pub fn entries(&self) -> u64 {
         self.entries
     }
 
-    /// Where it is.
+    /// Path of the journal.
     pub fn path(&self) -> &Path {
-        &self.place.path
+        &self.path.path
     }
 
-    /// Ends it and gives back the room that was reserved behind it. Returns where it is.
+    /// Closes the journal, frees reserved space that was not used, and returns the path.
     pub fn close(mut self) -> PathBuf {
-        self.place.is_kept = true;
-        // What could not be flushed was counted when that was tried.
+        self.path.is_kept = true;
+        // Buffered entries are here only if flushing them failed, and are counted as unrecorded then.
         let (file, _) = self.file.into_parts();
-        // Room that is not given back is missing for the result, which will say so.
+        // If this fails, the result may run out of space, which is reported then.
         let _ = file.metadata().and_then(|m| file.set_len(m.len()));
-        self.place.path.clone()
+        self.path.path.clone()
     }
 }
 
-/// What a journal under that name means for a new run.
-fn left_behind(path: &Path) -> String {
-    let runs = File::open(path).is_ok_and(|file| !is_left(&file));
-    if runs {
+/// Why a new run cannot use the path of an existing journal.
+fn existing_journal(path: &Path) -> String {
+    let is_in_use = File::open(path).is_ok_and(|file| !is_abandoned(&file));
+    if is_in_use {
         return "the journal of a replay that is still running; choose another --output".into();
     }
     format!(
-        "a journal of an earlier run that did not end; make a result of it with `iosonar recover {}`, or remove it",
+        "the journal of an earlier run that was killed; make a result of it with `iosonar recover {}`, or remove it",
         path.display()
     )
 }
 
-/// Whether no process writes it any more. A replay that was killed needs a moment to go.
-fn is_left(file: &File) -> bool {
+/// Whether no process writes the journal. Retries, because a killed process needs a moment to end.
+fn is_abandoned(file: &File) -> bool {
     const TRIES: u32 = 20;
     (0..TRIES).any(|number| {
         if number > 0 {
@@ -187,16 +187,16 @@ fn is_left(file: &File) -> bool {
     })
 }
 
-/// Whether it could be had. File systems without locks grant it.
+/// Whether the file could be locked. True as well on a file system without locks.
 fn lock(file: &File, kind: FlockOperation) -> bool {
     flock(file.as_fd(), kind) != Err(Errno::WOULDBLOCK)
 }
 
-/// Reserves room without changing the length of the file, where the file system can.
+/// Reserves space without changing the length of the file.
 fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     match fallocate(file.as_fd(), FallocateFlags::KEEP_SIZE, 0, bytes) {
         Err(Errno::NOSPC) => Err(Errno::NOSPC.into()),
-        // Others cannot reserve at all: then running out is met when it happens.
+        // The file system cannot reserve space: running out of it is reported when it happens.
         _ => Ok(()),
     }
 }
@@ -204,23 +204,24 @@ fn reserve(file: &File, bytes: u64) -> io::Result<()> {
 /// Reads a journal: its header, then entry by entry.
 pub struct Journal {
     file: BufReader<File>,
-    /// The run, as it was known at its start.
+    /// The footer as known at the start of the run.
     pub header: Metadata,
-    /// Entries so far that were not whole, and were left out.
+    /// Damaged entries skipped so far.
     pub damaged: u64,
 }
 
 impl Journal {
-    /// Opens it and checks its header.
+    /// Opens a journal and checks its header.
     pub fn open(path: &Path) -> Result<Self> {
         let problem = |problem: &str| Error::Journal { path: path.to_owned(), problem: problem.into() };
         let file = File::open(path).map_err(|e| Error::file(path, e))?;
-        if !is_left(&file) {
-            return Err(problem("a replay is still writing it; wait for its end, or end it with Ctrl-C"));
+        if !is_abandoned(&file) {
+            return Err(problem("a replay is still writing this journal; wait for its end, or end it with Ctrl-C"));
         }
         let mut file = BufReader::with_capacity(1 << 20, file);
         let mut start = [0; 16];
-        file.read_exact(&mut start).map_err(|_| problem("too short for a journal: the run ended before it began"))?;
+        file.read_exact(&mut start)
+            .map_err(|_| problem("too short for a journal: the run was killed before it began"))?;
         if start[..7] != MAGIC[..7] {
             return Err(problem("not a journal of iosonar"));
         }
@@ -241,7 +242,7 @@ impl Journal {
         Ok(Self { file, header, damaged: 0 })
     }
 
-    /// The next entry that is whole; `None` at the end.
+    /// The next valid entry; `None` at the end.
     pub fn read(&mut self) -> io::Result<Option<IoResult>> {
         loop {
             let mut bytes = [0; ENTRY_BYTES];
@@ -258,7 +259,7 @@ impl Journal {
         }
     }
 
-    /// Reads until it is full or the file ends; returns how many bytes.
+    /// Reads until `bytes` is full or the file ends. Returns the number of bytes read.
     fn fill(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < bytes.len() {
@@ -281,7 +282,8 @@ fn encode(record: &IoResult) -> [u8; ENTRY_BYTES] {
         at += bytes.len();
     };
     let r = record;
-    // The submission's return, the readiness and the last look are kept as distances that fit 32 bits: 4 s and 2000 s.
+    // Three times are stored as 32-bit differences: return of the submission and last empty poll in ns (up to 4 s),
+    // readiness in µs (up to 2000 s).
     let issued = r.issued.map_or(NEVER, |t| t.0);
     let between = |from: Option<Nanos>, to: Option<Nanos>| match (from, to) {
         (Some(from), Some(to)) => u32::try_from((to - from).0).unwrap_or(u32::MAX),

@@ -1,4 +1,4 @@
-//! What a run leaves: its journal, its statistics and the verdict on its fidelity.
+//! Records a run: its journal, its statistics, and the verdict on its fidelity.
 
 pub mod completion_log;
 pub mod fidelity;

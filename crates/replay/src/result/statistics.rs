@@ -1,8 +1,8 @@
 //! The closing statistics of a run: counted row by row, in constant memory.
 
-mod closing;
 mod devices;
 mod drift;
+mod inputs;
 
 use iosonar_trace::run_info::{Skipped, Statistics};
 use iosonar_trace::{IoResult, Nanos, Outcome};
@@ -12,7 +12,7 @@ use self::drift::Drift;
 use crate::result::fidelity::Fidelity;
 use crate::result::histogram::Times;
 
-pub use self::closing::Closing;
+pub use self::inputs::StatisticsInputs;
 
 /// Counts rows.
 #[derive(Clone, Debug)]
@@ -31,16 +31,16 @@ pub struct Counter {
     latency_from_scheduled: Times,
     drift: Drift,
     devices: Devices,
-    /// What the verdict is made of.
+    /// Collects the verdict.
     pub fidelity: Fidelity,
-    /// Reads that came back all zero, which the completion log sees.
+    /// Reads that returned only zeros; set by the completion log.
     pub zero_reads: u64,
-    /// Rows that could not be written.
+    /// Rows that could not be written to the journal; set by the completion log.
     pub unrecorded: u64,
 }
 
 impl Counter {
-    /// That has seen nothing.
+    /// An empty counter.
     pub fn new() -> Self {
         Self {
             rows: 0,
@@ -63,7 +63,7 @@ impl Counter {
         }
     }
 
-    /// Takes a row into account.
+    /// Adds a row.
     pub fn add(&mut self, record: &IoResult) {
         self.devices.add(record);
         self.rows += 1;
@@ -88,24 +88,24 @@ impl Counter {
         }
     }
 
-    /// How many requests are through, and how many bytes they moved.
+    /// Rows, and bytes that they moved.
     pub fn progress(&self) -> (u64, u64) {
         (self.rows, self.bytes)
     }
 
-    /// How many requests the target answered.
+    /// Requests that the target completed.
     pub fn completed(&self) -> u64 {
         self.completed
     }
 
-    /// Rows of that outcome.
+    /// Rows with this outcome.
     pub fn with_outcome(&self, outcome: Outcome) -> u64 {
         self.outcomes[outcome as usize]
     }
 
-    /// The statistics, with what the other rooms counted.
-    pub fn close(&self, with: &Closing<'_>) -> Statistics {
-        let &Closing { fed, counters, timed, complete, .. } = with;
+    /// The statistics, from these counts and those of other stages.
+    pub fn statistics(&self, inputs: &StatisticsInputs<'_>) -> Statistics {
+        let &StatisticsInputs { prepare_stats, loop_counters, is_timed, is_complete, .. } = inputs;
         let elapsed_s = self.last.as_secs();
         let per_second = |x: u64| if elapsed_s > 0.0 { x as f64 / elapsed_s } else { 0.0 };
         let [reads, writes, others @ ..] = self.ops;
@@ -126,34 +126,36 @@ impl Counter {
                 excluded: outcome(Outcome::Excluded),
             },
             widened: self.widened,
-            ordered_waits: counters.ordered_waits,
+            ordered_waits: loop_counters.ordered_waits,
             errors: outcome(Outcome::Error),
             short: outcome(Outcome::Short),
             unfinished: outcome(Outcome::Unfinished),
             verify_errors: outcome(Outcome::Corrupt),
             zero_reads: self.zero_reads,
-            bad_lines: fed.bad_lines,
+            bad_lines: prepare_stats.bad_lines,
             elapsed_s,
             iops: per_second(self.completed),
             bytes_per_s: per_second(self.bytes),
-            wrap_factor: (0..fed.device_extents.len()).filter_map(|d| with.wrap_factor(d as u16)).fold(0.0, f64::max),
-            max_in_flight: counters.max_in_flight,
-            max_pushed_back: counters.max_pushed_back,
-            delay_us: self.delay.quantiles().filter(|_| timed),
-            delay_not_held_back_us: self.delay_not_held_back.quantiles().filter(|_| timed),
-            within_pct: self.delay.within().filter(|_| timed),
-            within_not_held_back_pct: self.delay_not_held_back.within().filter(|_| timed),
-            drift_us_per_min: self.drift.us_per_min().filter(|_| timed),
+            wrap_factor: (0..prepare_stats.device_extents.len())
+                .filter_map(|device| inputs.wrap_factor(device as u16))
+                .fold(0.0, f64::max),
+            max_in_flight: loop_counters.max_in_flight,
+            max_pushed_back: loop_counters.max_pushed_back,
+            delay_us: self.delay.quantiles().filter(|_| is_timed),
+            delay_not_held_back_us: self.delay_not_held_back.quantiles().filter(|_| is_timed),
+            within_pct: self.delay.within().filter(|_| is_timed),
+            within_not_held_back_pct: self.delay_not_held_back.within().filter(|_| is_timed),
+            drift_us_per_min: self.drift.us_per_min().filter(|_| is_timed),
             latency_us: self.latency.quantiles(),
-            latency_from_scheduled_us: self.latency_from_scheduled.quantiles().filter(|_| timed),
-            verdict: self.fidelity.verdict(complete).filter(|_| timed),
-            slow_submissions: counters.slow_submissions,
-            completion_log_stalls: counters.completion_log_stalls,
+            latency_from_scheduled_us: self.latency_from_scheduled.quantiles().filter(|_| is_timed),
+            verdict: self.fidelity.verdict(is_complete).filter(|_| is_timed),
+            slow_submissions: loop_counters.slow_submissions,
+            completion_log_stalls: loop_counters.completion_log_stalls,
             unrecorded: self.unrecorded,
             verify: None,
-            complete,
+            complete: is_complete,
             fake: None,
-            devices: self.devices.close(with, elapsed_s),
+            devices: self.devices.statistics(inputs, elapsed_s),
         }
     }
 }
@@ -172,9 +174,8 @@ mod tests {
 
     use super::*;
 
-    /// The terminal's lines, the verdict and `docs/schema.md` count the same requests.
     #[test]
-    fn not_held_back_is_the_same_everywhere() {
+    fn verdict_and_statistics_agree_on_requests_not_held_back() {
         let mut counter = Counter::new();
         let request = Request::new(Nanos(1000), Op::Read, Sector(0), Sectors(8));
         for (number, &delay_reason) in DelayReason::ALL.iter().enumerate() {
@@ -185,16 +186,16 @@ mod tests {
         }
         counter.add(&IoResult { outcome: Outcome::Dropped, ..IoResult::of(&request, 0) });
         let verdict = counter.fidelity.verdict(true).unwrap();
-        // Delayed by nothing, the input or the completion log, and not pushed back.
+        // Not pushed back, and with the delay reason none, input or completion log.
         assert_eq!((verdict.own.requests, counter.delay_not_held_back.count()), (3, 3));
         assert_eq!(verdict.own.within_pct, counter.delay_not_held_back.within());
         assert_eq!(verdict.own.delay_us, counter.delay_not_held_back.quantiles());
     }
 
     proptest! {
-        /// Buckets of the histogram must not show: a 99.9th percentile of 448.79 ms stood beside a maximum of 448.57 ms.
+        /// The bucket size of the histogram once gave a 99.9th percentile of 448.79 ms with a maximum of 448.57 ms.
         #[test]
-        fn no_quantile_is_beyond_the_extremes(times in prop::collection::vec(-5_i64..8_000_000_000_000, 1..50)) {
+        fn quantiles_are_between_minimum_and_maximum(times in prop::collection::vec(-5_i64..8_000_000_000_000, 1..50)) {
             for mut all in [Times::new(), Times::growing()] {
                 times.iter().for_each(|&time| all.add(Nanos(time)));
                 let Quantiles { mean, p50, p90, p98, p99, p999, max } = all.quantiles().unwrap();

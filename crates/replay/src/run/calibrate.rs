@@ -1,4 +1,4 @@
-//! How many requests in a second this machine can replay faithfully: all rooms of a run, on a target that does nothing.
+//! Measures the highest rate that this machine replays faithfully: runs all stages on a target without I/O.
 
 use std::sync::Arc;
 use std::thread;
@@ -27,7 +27,7 @@ use crate::pipeline::io::{CompletedIo, PreparedIo};
 use crate::pipeline::payload::Payload;
 use crate::pipeline::prepare::{PrepareConfig, PrepareInputs, Preparer};
 use crate::result::completion_log::{CompletionLog, Progress};
-use crate::result::fidelity::NEEDED_PCT;
+use crate::result::fidelity::FAITHFUL_PCT;
 use crate::result::journal::JournalWriter;
 use crate::run::issuer_thread::{WAKE_MARGIN, lock_memory};
 use crate::run::stages::spawn_stage;
@@ -36,56 +36,57 @@ use crate::schedule::clock::Monotonic;
 use crate::schedule::iterations::Iterations;
 use crate::schedule::time_map::{Schedule, TimeMap};
 
-/// Requests in a second that are tried one after the other, until one is too much. More would fill the disk with records.
+/// Requests per second, measured in this order until one is not faithful. Higher rates would fill the disk with the journal.
 const RATES: [f64; 7] = [1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6];
-/// How often the step between the last that was faithful and the first that was not is halved.
-const HALVINGS: u32 = 3;
-/// Positions, in 4 KiB: a target of 1 TiB.
-const PLACES: u64 = 1 << 28;
+/// Bisections between the highest faithful rate and the first that is not.
+const BISECTIONS: u32 = 3;
+/// Size of the simulated target, in blocks of 4 KiB: 1 TiB.
+const BLOCKS: u64 = 1 << 28;
 
-/// What was found at one rate.
+/// The measurement of one rate.
 #[derive(Clone, Debug, Serialize)]
 pub struct Step {
-    /// Requests in a second that were asked for.
+    /// Scheduled requests per second.
     pub rate: f64,
-    /// Percentage of all requests that went out within 10, 50 and 100 µs of their time.
+    /// Percentage of all requests that were issued within 10, 50 and 100 µs of their scheduled time.
     pub within_pct: [f64; 3],
-    /// The verdict on them, as of any run.
+    /// The verdict, as for any run.
     pub verdict: Verdict,
 }
 
 impl Step {
-    /// Whether it was fast enough. There is no device here, so that a full depth is the replayer's own as well.
+    /// Whether enough of all requests were on time. Requests delayed by a full depth count as well: there is no device that
+    /// could have held them back.
     pub fn is_faithful(&self) -> bool {
-        self.within_pct[1] >= NEEDED_PCT
+        self.within_pct[1] >= FAITHFUL_PCT
     }
 
-    fn of(rate: f64, verdict: Verdict) -> Self {
+    fn new(rate: f64, verdict: Verdict) -> Self {
         let parts =
             || [&verdict.own, &verdict.device].into_iter().filter_map(|part| Some((part.requests, part.within_pct?)));
         let all = parts().map(|(requests, _)| requests).sum::<u64>() as f64;
-        // In whole requests again: sums of shares would not be exact at the threshold.
-        let share = |of: fn(&Within) -> f64| {
-            let within = parts().map(|(requests, within)| (requests as f64 * of(&within) / 100.0).round());
+        // Computed from whole requests: a mean of percentages would be inexact at the threshold.
+        let share = |pct: fn(&Within) -> f64| {
+            let within = parts().map(|(requests, within)| (requests as f64 * pct(&within) / 100.0).round());
             100.0 * within.sum::<f64>() / all
         };
         Self { rate, within_pct: [share(|w| w.us10), share(|w| w.us50), share(|w| w.us100)], verdict }
     }
 }
 
-/// The greatest rate that is still faithful, by rising rates and then halving the step; `None` if not even the first is.
-/// `measure` tells whether one is; it may end all by an error.
+/// Searches the highest faithful rate: tries increasing rates, then bisects. `None` if not even the lowest is faithful.
+/// `measure` returns whether a rate is faithful; its error ends the search.
 pub fn search(mut measure: impl FnMut(f64) -> Result<bool>) -> Result<Option<f64>> {
     let mut faithful = None;
     for rate in RATES {
-        // Any machine is taken away for once: only what fails twice is too much.
+        // A second try, as any machine can be disturbed once.
         if measure(rate)? || measure(rate)? {
             faithful = Some(rate);
             continue;
         }
         let (Some(mut good), mut bad) = (faithful, rate) else { return Ok(None) };
-        for _ in 0..HALVINGS {
-            // Halfway by their ratio.
+        for _ in 0..BISECTIONS {
+            // Rates grow geometrically.
             let middle = (good * bad).sqrt();
             if measure(middle)? {
                 good = middle;
@@ -98,68 +99,69 @@ pub fn search(mut measure: impl FnMut(f64) -> Result<bool>) -> Result<Option<f64
     Ok(faithful)
 }
 
-/// Runs Poisson arrivals of that rate (4 KiB, 70 % reads) for so many seconds, with depth, waiting and queues as `options`
-/// has them. The record goes into a journal in the folder for temporary files, which has no name.
+/// Replays Poisson arrivals (4 KiB, 70 % reads) at `rate` requests per second, with the depth, waiting and queues of
+/// `options`. Journals to an unnamed temporary file.
 pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Isolation>, stop: &Stop) -> Result<Step> {
     let limits = Limits::of(options, 1);
     let pool = Pool::new(options.issuing.buffers.min(64 << 20))?;
     let arena = Arc::clone(pool.arena());
-    let (prepared_in, prepared_out) = RingBuffer::new(options.queue());
-    let (done_in, done_out) = RingBuffer::new((limits.slots() * 2).max(65_536));
-    let (returned_in, returned_out) = RingBuffer::new((pool.largest() / UNIT_BYTES) as usize);
-    let (stalls_in, stalls_out) = RingBuffer::new(STALLS);
+    let (prepared_sender, prepared_receiver) = RingBuffer::new(options.queue_capacity());
+    let (completed_sender, completed_receiver) = RingBuffer::new((limits.slots() * 2).max(65_536));
+    let (buffer_sender, buffer_receiver) = RingBuffer::new((pool.largest() / UNIT_BYTES) as usize);
+    let (stall_sender, stall_receiver) = RingBuffer::new(STALLS);
     let progress = Progress::default();
-    let stall_monitor = StallMonitor::new(&progress.in_flight, stalls_in);
+    let stall_monitor = StallMonitor::new(&progress.in_flight, stall_sender);
     let metadata = Metadata::new(Kind::Replay, "iosonar");
-    let journal = JournalWriter::nameless(&metadata)?;
+    let journal = JournalWriter::unnamed(&metadata)?;
     let clock = Monotonic::starting_in(options.issuing.grace);
     let load = Box::new(Poisson::new(rate, (rate * seconds) as u64));
     let schedule = Schedule::new(Iterations::new(load, Window::default(), None), TimeMap::new(1.0, false));
-    let geometry = Geometry { sectors: PLACES * 8, block_sectors: 1 };
+    let geometry = Geometry { sectors: BLOCKS * 8, block_sectors: 1 };
     let routes = Routes::new(vec![geometry], DeviceMap::all_to_first(), Rules::default(), Vec::new());
     let config = PrepareConfig { routes, has_data: true, write_header: None, ahead: options.issuing.ahead_time };
     let inputs = PrepareInputs { schedule, config, pool, payload: Payload::new(&options.data, 1) };
-    let feeder = Preparer::new(clock, inputs, stop, prepared_in, returned_out);
-    let recorder = CompletionLog::new(done_out, stalls_out, returned_in, arena, journal, stop, &progress);
-    let ends = (prepared_out, done_in, stall_monitor);
+    let preparer = Preparer::new(clock, inputs, stop, prepared_sender, buffer_receiver);
+    let completion_log =
+        CompletionLog::new(completed_receiver, stall_receiver, buffer_sender, arena, journal, stop, &progress);
+    let loop_ends = (prepared_receiver, completed_sender, stall_monitor);
     let enter = || {
         lock_memory();
         isolation.inspect(|isolation| isolation.enter());
     };
-    let (fed, recorded, looped) = thread::scope(|scope| {
+    let (prepare, log, outcome) = thread::scope(|scope| {
         if options.wait() == Wait::Inline {
-            let looped = spawn_stage(scope, "issuer", || {
+            let issuer = spawn_stage(scope, "issuer", || {
                 enter();
-                let work = InlineIdle { stages: InlineStages::new(feeder, recorder), idle: Spin };
-                let (work, outcome) = issue(clock, work, ends, options, stop);
-                let (fed, recorded) = work.stages.finish();
-                (fed, recorded, outcome)
+                let idle = InlineIdle { stages: InlineStages::new(preparer, completion_log), idle: Spin };
+                let (idle, outcome) = issue(clock, idle, loop_ends, options, stop);
+                let (prepare, log) = idle.stages.finish();
+                (prepare, log, outcome)
             })?;
-            return Ok::<_, Error>(looped.join().expect("the loop does not panic"));
+            return Ok::<_, Error>(issuer.join().expect("the loop does not panic"));
         }
-        let looped = spawn_stage(scope, "issuer", || {
+        let issuer = spawn_stage(scope, "issuer", || {
             enter();
             match options.wait() {
-                Wait::Spin | Wait::Inline => issue(clock, Spin, ends, options, stop).1,
-                Wait::Sleep => issue(clock, Sleep, ends, options, stop).1,
-                Wait::Hybrid => issue(clock, Hybrid { margin: WAKE_MARGIN }, ends, options, stop).1,
+                Wait::Spin | Wait::Inline => issue(clock, Spin, loop_ends, options, stop).1,
+                Wait::Sleep => issue(clock, Sleep, loop_ends, options, stop).1,
+                Wait::Hybrid => issue(clock, Hybrid { margin: WAKE_MARGIN }, loop_ends, options, stop).1,
             }
         })?;
-        let fed = spawn_stage(scope, "prepare", move || feeder.run()).inspect_err(|_| stop.abort())?;
-        let recorded = recorder.run();
-        let fed = fed.join().expect("the feeder does not panic");
-        Ok((fed, recorded, looped.join().expect("the loop does not panic")))
+        let preparer = spawn_stage(scope, "prepare", move || preparer.run()).inspect_err(|_| stop.abort())?;
+        let log = completion_log.run();
+        let prepare = preparer.join().expect("the preparer does not panic");
+        Ok((prepare, log, issuer.join().expect("the loop does not panic")))
     })?;
-    fed.outcome?;
-    looped.map_err(|e| Error::system("the loop", e))?;
-    let path = recorded.journal.close();
-    if let Some(error) = recorded.failure {
+    prepare.outcome?;
+    outcome.map_err(|e| Error::system("the replay loop failed", e))?;
+    let path = log.journal.close();
+    if let Some(error) = log.failure {
         return Err(Error::file(&path, error));
     }
-    let verdict = recorded.counter.fidelity.verdict(!stop.is_requested());
+    let verdict = log.counter.fidelity.verdict(!stop.is_requested());
     verdict
-        .map(|verdict| Step::of(rate, verdict))
-        .ok_or_else(|| Error::Options("stopped before anything was measured".into()))
+        .map(|verdict| Step::new(rate, verdict))
+        .ok_or_else(|| Error::Options("stopped before the first measurement".into()))
 }
 
 fn issue<I: Idle<Null>>(
@@ -176,10 +178,12 @@ fn issue<I: Idle<Null>>(
     (idle, outcome)
 }
 
-/// Requests that come at random, as many in each second on average.
+/// A load of random requests with Poisson arrivals.
 struct Poisson {
     random: Xoshiro256PlusPlus,
+    /// Mean time between requests.
     mean_ns: f64,
+    /// Time of the last request.
     at_ns: f64,
     left: u64,
     metadata: Metadata,
@@ -193,8 +197,8 @@ impl Poisson {
         Self { random, mean_ns: 1e9 / rate, at_ns: 0.0, left: requests, metadata }
     }
 
-    /// Above 0, at most 1.
-    fn chance(&mut self) -> f64 {
+    /// Uniform in (0, 1].
+    fn uniform(&mut self) -> f64 {
         ((self.random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 }
@@ -205,9 +209,9 @@ impl Reader<Request> for Poisson {
             return Ok(None);
         }
         self.left -= 1;
-        self.at_ns -= self.mean_ns * self.chance().ln();
-        let op = if self.chance() <= 0.7 { Op::Read } else { Op::Write };
-        let sector = Sector(self.random.next_u64() % PLACES * 8);
+        self.at_ns -= self.mean_ns * self.uniform().ln();
+        let op = if self.uniform() <= 0.7 { Op::Read } else { Op::Write };
+        let sector = Sector(self.random.next_u64() % BLOCKS * 8);
         Ok(Some(Request::new(Nanos(self.at_ns as i64), op, sector, Sectors(8))))
     }
 
@@ -221,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_search_ends_close_below_the_limit() {
+    fn search_ends_close_below_the_limit() {
         for limit in [1e3, 2e3, 44_000.0, 9e5, 5e6] {
             let mut tried = Vec::new();
             let found = search(|rate| {
@@ -230,16 +234,16 @@ mod tests {
             });
             let found = found.unwrap().unwrap();
             assert!(found <= limit && (found > limit / 1.2 || found == 1e6), "{limit}: {found}");
-            assert!(tried.len() <= RATES.len() + 1 + HALVINGS as usize, "{tried:?}");
+            assert!(tried.len() <= RATES.len() + 1 + BISECTIONS as usize, "{tried:?}");
         }
         assert_eq!(search(|_| Ok(false)).unwrap(), None);
         let mut first = true;
-        let taken_away_once = search(|_| Ok(!std::mem::replace(&mut first, false)));
-        assert_eq!(taken_away_once.unwrap(), Some(1e6));
+        let disturbed_once = search(|_| Ok(!std::mem::replace(&mut first, false)));
+        assert_eq!(disturbed_once.unwrap(), Some(1e6));
     }
 
     #[test]
-    fn arrivals_have_their_rate_and_are_random() {
+    fn arrivals_have_the_requested_rate_and_exponential_gaps() {
         let mut load = Poisson::new(1e4, 50_000);
         let times: Vec<i64> = std::iter::from_fn(|| load.next().unwrap()).map(|request| request.at.0).collect();
         let seconds = *times.last().unwrap() as f64 / 1e9;
@@ -250,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn every_request_is_issued() {
+    fn each_way_of_waiting_issues_every_request() {
         let mut options = Options::of("--calibrate");
         options.issuing.grace = Nanos(1_000_000);
         for wait in [Wait::Spin, Wait::Hybrid, Wait::Sleep] {

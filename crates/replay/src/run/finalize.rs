@@ -1,4 +1,4 @@
-//! The end of a run: what the rooms left becomes the result, and so does the journal of a run that never ended.
+//! Turns what the stages of a run return into its result. Does the same with the journal of a run that was killed.
 
 use std::path::Path;
 
@@ -19,63 +19,80 @@ use crate::error::{Error, Result};
 use crate::host::contention::Contention;
 use crate::issuer::{LoopCounters, Pace};
 use crate::pipeline::prepare::{PrepareStats, raise_extent};
-use crate::result::completion_log::Recorded;
+use crate::result::completion_log::CompletionLogOutput;
 use crate::result::journal::Journal;
-use crate::result::statistics::{Closing, Counter};
-use crate::run::issuer_thread::Looped;
+use crate::result::statistics::{Counter, StatisticsInputs};
+use crate::run::issuer_thread::LoopResult;
 use crate::verify::Verify;
 use crate::verify::final_pass::FinalPassOutcome;
 use crate::verify::report::verification;
 
-/// What the rooms left, and what was to be said before they ended.
-pub struct Ended {
-    pub fed: (PrepareStats, Result<()>),
-    pub looped: Looped,
-    /// The last pass over what was written, if one was asked for.
-    pub last: Option<FinalPassOutcome>,
-    pub recorded: Recorded,
-    /// What the devices counted themselves.
-    pub counted: Vec<DeviceCounters>,
+/// What the stages of a run returned, and what was measured around them.
+pub struct StageResults {
+    pub prepare_stats: PrepareStats,
+    /// The error that ended the reading of the load, if any.
+    pub read_outcome: Result<()>,
+    pub loop_result: LoopResult,
+    /// The final pass, with `--verify final` or stricter.
+    pub final_pass: Option<FinalPassOutcome>,
+    pub log: CompletionLogOutput,
+    /// The disks' own counters.
+    pub device_counters: Vec<DeviceCounters>,
+    /// Warnings so far.
     pub warnings: Vec<String>,
-    /// Who else wanted the processors before the run.
+    /// Contention for the processors before the run.
     pub contention: Option<Contention>,
-    /// What the host took during it.
+    /// Percentage of processor time that the hypervisor stole during the run.
     pub stolen_pct: Option<f64>,
 }
 
-/// Makes the result of what the rooms left.
-pub fn conclude(
+/// Writes the result.
+pub fn finalize(
     options: &Options,
     devices: &[Device],
     map: &DeviceMap,
     mut metadata: Metadata,
-    ended: Ended,
+    results: StageResults,
 ) -> Result<Finished> {
-    let Ended { fed: (fed, read), looped, last, mut recorded, counted, mut warnings, contention, stolen_pct } = ended;
-    let counters = looped.counters;
-    if let Err(error) = read {
+    let StageResults {
+        prepare_stats,
+        read_outcome,
+        loop_result,
+        final_pass,
+        mut log,
+        device_counters,
+        mut warnings,
+        contention,
+        stolen_pct,
+    } = results;
+    if let Err(error) = read_outcome {
         warnings.push(format!("the load could be read only in part: {error}"));
     }
-    warnings.extend(looped.warnings);
-    if let Err(error) = looped.outcome {
-        warnings.push(format!("the target failed as a whole, and the run ended there: {error}"));
+    warnings.extend(loop_result.warnings);
+    if let Err(error) = loop_result.outcome {
+        warnings.push(format!("the I/O engine failed, which ended the run: {error}"));
         metadata.complete = false;
     }
-    if let Some(error) = recorded.failure {
+    if let Some(error) = log.failure {
         warnings.push(format!(
-            "the record could not be written ({error}), and the run ended there: {} rows are missing from it",
-            recorded.counter.unrecorded
+            "the journal could not be written ({error}), which ended the run: {} rows are missing",
+            log.counter.unrecorded
         ));
         metadata.complete = false;
     }
-    metadata.complete &= fed.load_complete;
+    metadata.complete &= prepare_stats.load_complete;
     let targets: Vec<_> = devices.iter().map(|device| (device.path.clone(), device.geometry)).collect();
-    let (timed, complete) = (Pace::of(options) != Pace::AsFastAsPossible, metadata.complete);
-    let closing = Closing { fed: &fed, counters: &counters, map, targets: &targets, timed, complete };
-    let mut statistics = recorded.counter.close(&closing);
+    let mut statistics = log.counter.statistics(&StatisticsInputs {
+        prepare_stats: &prepare_stats,
+        loop_counters: &loop_result.counters,
+        map,
+        targets: &targets,
+        is_timed: Pace::of(options) != Pace::AsFastAsPossible,
+        is_complete: metadata.complete,
+    });
     statistics.fake = options.fake();
     if !options.method.does_io() {
-        // What lies in the buffers of reads came from nowhere.
+        // Nothing was read: read buffers hold what was in memory before.
         statistics.zero_reads = 0;
     }
     if let Some(verdict) = &mut statistics.verdict {
@@ -94,54 +111,53 @@ pub fn conclude(
         );
     }
     let mut findings = Vec::new();
-    let far = last.as_ref().map(|last| last.progress);
-    let (checker, said) = match last {
-        Some(last) => (Some(last.checker), last.warning),
-        None => (recorded.checker.take(), None),
+    let final_progress = final_pass.as_ref().map(|pass| pass.progress);
+    let (checker, final_warning) = match final_pass {
+        Some(pass) => (Some(pass.checker), pass.warning),
+        None => (log.checker.take(), None),
     };
-    warnings.extend(said);
+    warnings.extend(final_warning);
     if let Some(checker) = checker {
-        statistics.verify = Some(verification(options.verification.verify, &checker, far));
+        statistics.verify = Some(verification(options.verification.verify, &checker, final_progress));
         findings = checker.findings.kept;
     }
     warnings.extend(devices.iter().filter_map(Device::loss));
-    warnings.extend(advice::after(options, &fed, &statistics));
+    warnings.extend(advice::after(options, &prepare_stats, &statistics));
     if statistics.skipped.unsupported > 0 {
         let unsupported = human::counted(statistics.skipped.unsupported, "request");
-        warnings.push(format!("{unsupported} left out: {}", unsupported_operations(devices)));
+        warnings.push(format!("skipped {unsupported}: {}", unsupported_operations(devices)));
     }
-    // With several targets nobody knows which of them had how many of the replay's, and what paranoia reads again is not
-    // among its requests.
-    if let [counted] = &counted[..]
+    // The statistics are not per target, and do not count the reads of `--verify paranoia`.
+    if let [counters] = &device_counters[..]
         && options.verification.verify < Verify::Paranoia
     {
-        warnings.extend(advice::seen(&statistics, counted));
+        warnings.extend(advice::device_counters(&statistics, counters));
     }
-    // All that appeared: a load in text has no names before it is read.
-    if fed.devices.len() >= metadata.devices.len() {
-        metadata.devices.clone_from(&fed.devices);
+    // The names of a text load's devices are known only once it has been read.
+    if prepare_stats.devices.len() >= metadata.devices.len() {
+        metadata.devices.clone_from(&prepare_stats.devices);
     }
-    metadata.counts.bad_lines = fed.bad_lines;
-    metadata.notices.clone_from(&fed.notices);
-    let run = metadata.run.as_mut().expect("made with the run");
+    metadata.counts.bad_lines = prepare_stats.bad_lines;
+    metadata.notices.clone_from(&prepare_stats.notices);
+    let run = metadata.run.as_mut().expect("set in `Prepared::new`");
     if let Some(data) = run.data.known_mut() {
-        data.written = fed.written.into();
+        data.written = prepare_stats.written.into();
     }
     run.warnings = warnings.clone().into();
     run.mean_in_flight = advice::mean_in_flight(&statistics).into();
-    run.device_counters = counted.into();
+    run.device_counters = device_counters.into();
     run.stolen_pct = stolen_pct.into();
     if options.verification.verify != Verify::Off {
         run.findings = findings.clone().into();
     }
     run.statistics = RunStatistics::from(statistics.clone()).into();
-    let journal = recorded.journal.close();
+    let journal = log.journal.close();
     warnings.extend(publish(&journal, &options.output, &metadata)?);
     let targets = devices.iter().map(|device| device.path.clone()).collect();
     Ok(Finished { output: options.output.clone(), statistics, findings, targets, warnings })
 }
 
-/// Turns a journal into the result, and removes it when that is whole. Returns what the result could not take.
+/// Converts a journal to the result, and removes the journal when the result is complete. Returns warnings about losses.
 fn publish(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Vec<String>> {
     let kept = |error: Error| {
         Error::Options(format!(
@@ -150,10 +166,11 @@ fn publish(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Vec<Str
             journal.display()
         ))
     };
-    let replaces = metadata.run.as_ref().is_some_and(|run| run.has("overwrite"));
+    let replaces = metadata.run.as_ref().is_some_and(|run| run.overwrites());
     if output.exists() && !replaces {
         return Err(Error::Options(format!(
-            "{} appeared during the run, and is not replaced. Nothing is lost: `iosonar recover {} --output ANOTHER`",
+            "{} was created during the run and is not replaced; the journal has everything: run \
+             `iosonar recover {} --output ANOTHER`",
             output.display(),
             journal.display()
         )));
@@ -164,14 +181,14 @@ fn publish(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Vec<Str
 }
 
 fn write_result(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Vec<String>> {
-    // A recovered run has its options from the journal alone.
+    // Options come from the footer, as a recovered run has no others.
     let run = metadata.run.as_deref();
-    let verbose = run.is_some_and(|run| run.has("verbose"));
-    let offset = Nanos(run.and_then(|run| run.option("output_offset").integer()).unwrap_or(0));
+    let is_verbose = run.is_some_and(|run| run.is_verbose());
+    let offset = run.map_or(Nanos::ZERO, |run| run.output_offset());
     let mut rows = Journal::open(journal)?;
     let mut writer = create_run(output, metadata)?;
     while let Some(mut record) = rows.read().map_err(|e| Error::file(journal, e))? {
-        if !verbose {
+        if !is_verbose {
             (record.ready, record.submitted, record.last_empty_poll) = (None, None, None);
         }
         if offset != Nanos::ZERO {
@@ -186,37 +203,43 @@ fn write_result(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Ve
     Ok(losses)
 }
 
-/// Moves a row in time; what is measured between its times stays.
-fn shift(record: &mut IoResult, by: Nanos) {
-    record.scheduled = record.scheduled + by;
+/// Adds `offset` to all times of a row.
+fn shift(record: &mut IoResult, offset: Nanos) {
+    record.scheduled = record.scheduled + offset;
     let IoResult { issued, completed, ready, submitted, last_empty_poll, .. } = record;
-    for at in [issued, completed, ready, submitted, last_empty_poll] {
-        *at = at.map(|at| at + by);
+    for time in [issued, completed, ready, submitted, last_empty_poll] {
+        *time = time.map(|time| time + offset);
     }
 }
 
-/// Makes a result of a journal whose run never ended. Its statistics are counted anew; it is marked as cut short.
+/// Writes the result of a run that was killed, from its journal. Counts the statistics anew, and marks the result as
+/// incomplete.
 pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
     check_format(output)?;
     let mut rows = Journal::open(journal)?;
     let mut metadata = rows.header.clone();
     let mut counter = Counter::new();
-    let mut fed = PrepareStats { devices: metadata.devices.clone(), ..PrepareStats::default() };
-    let mut counters = LoopCounters::default();
+    let mut prepare_stats = PrepareStats { devices: metadata.devices.clone(), ..PrepareStats::default() };
+    let mut loop_counters = LoopCounters::default();
     while let Some(record) = rows.read().map_err(|e| Error::file(journal, e))? {
-        raise_extent(&mut fed.device_extents, record.device, record.source_sector + record.sectors);
-        counters.max_in_flight = counters.max_in_flight.max(record.in_flight);
+        raise_extent(&mut prepare_stats.device_extents, record.device, record.source_sector + record.sectors);
+        loop_counters.max_in_flight = loop_counters.max_in_flight.max(record.in_flight);
         counter.add(&record);
     }
     let run = metadata.run.get_or_insert_default();
-    let (targets, map) = targets::described(run);
-    let timed = !run.has("asap");
-    let closing = Closing { fed: &fed, counters: &counters, map: &map, targets: &targets, timed, complete: false };
-    let mut statistics = counter.close(&closing);
+    let (targets, map) = targets::from_footer(run);
+    let mut statistics = counter.statistics(&StatisticsInputs {
+        prepare_stats: &prepare_stats,
+        loop_counters: &loop_counters,
+        map: &map,
+        targets: &targets,
+        is_timed: !run.is_asap(),
+        is_complete: false,
+    });
     statistics.fake = run.fake.text().map(str::to_owned);
     let mut warnings = vec![
-        "the run did not end by itself: this was recovered from its journal. Requests in flight at its end have no row, and \
-         what is counted only at the end of a run is 0: reads of zeros, bad lines, ordered waits, slow submissions"
+        "recovered from the journal of a run that was killed. Requests in flight at its end have no row. Counts made only at \
+         the end of a run are 0: reads of zeros, bad lines, ordered waits, slow submissions"
             .to_owned(),
     ];
     run.warnings = warnings.clone().into();

@@ -1,20 +1,20 @@
-//! A run that has ended.
+//! What a run returns to its caller.
 
 use std::path::PathBuf;
 
 use iosonar_trace::run_info::{Finding, Statistics};
 
-/// A run that has ended.
+/// A finished run.
 #[derive(Debug)]
 pub struct Finished {
-    /// Where the result is.
+    /// Path of the result.
     pub output: PathBuf,
-    /// What happened.
+    /// The closing statistics.
     pub statistics: Statistics,
-    /// What verification found: the first ones.
+    /// The first findings of verification.
     pub findings: Vec<Finding>,
-    /// The targets that these are about.
+    /// The targets, which findings refer to by index.
     pub targets: Vec<PathBuf>,
-    /// What the user should know.
+    /// Warnings for the user, one sentence each.
     pub warnings: Vec<String>,
 }

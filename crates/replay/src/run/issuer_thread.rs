@@ -1,4 +1,4 @@
-//! The loop's thread: chooses the loop's parts (target, way of waiting) by the options, and runs it.
+//! The thread of the issuing loop: creates the engine and the way of waiting that the options select, and runs the loop.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +14,7 @@ use crate::config::options::Options;
 use crate::engine::Target;
 use crate::engine::choice::Chosen;
 use crate::error::Result;
-use crate::host::isolation::{Isolation, wake_up_first};
+use crate::host::isolation::{Isolation, request_short_time_slice};
 use crate::issuer::{
     BlockingWait, Hybrid, Idle, IssueRules, Issuer, IssuerParts, LoopCounters, Rereader, Sleep, Spin, StallMonitor,
     Stop,
@@ -23,48 +23,48 @@ use crate::pipeline::buffers::{Arena, Pool};
 use crate::pipeline::inline_stages::{InlineIdle, InlineStages};
 use crate::pipeline::io::{CompletedIo, PreparedIo};
 use crate::pipeline::prepare::PrepareOutcome;
-use crate::result::completion_log::{Progress, Recorded};
+use crate::result::completion_log::{CompletionLogOutput, Progress};
 use crate::schedule::clock::Monotonic;
 use crate::verify::Verify;
 use crate::verify::checker::Checker;
 use crate::verify::final_pass::{FinalPass, FinalPassOutcome};
 
-/// A sleeping loop wakes up that long before a deadline: more than waking takes on an idle machine, most of the time.
+/// How long before a deadline a sleeping loop wakes up: on an idle machine, waking up rarely takes longer.
 pub const WAKE_MARGIN: Nanos = Nanos(100_000);
 
-/// What the loop says when it is ready.
-pub struct Told {
-    /// What does the I/O.
+/// Sent when the loop is ready to start.
+pub struct LoopReady {
+    /// The engine in use.
     pub engine: Engine,
-    /// What the user should know about it.
+    /// Warnings about the engine.
     pub warnings: Vec<String>,
 }
 
-/// What lets the loop begin.
+/// Starts the loop.
 pub struct Start<'a> {
+    /// The clock of the run.
     pub clock: Monotonic,
-    /// The other stages, if the loop runs them inline.
+    /// The other stages, if the loop runs them itself.
     pub inline_stages: Option<InlineStages<'a, Monotonic>>,
 }
 
-/// What the loop ended with.
-pub struct Looped {
-    /// Its own counts.
+/// Sent when the loop has ended.
+pub struct LoopResult {
+    /// The loop's counters.
     pub counters: LoopCounters,
-    /// The error that ended it early, if one did.
+    /// The error that ended the loop early, if any.
     pub outcome: io::Result<()>,
-    /// What the target has to say beyond what it said before.
+    /// Warnings about the engine, except those sent with [`LoopReady`].
     pub warnings: Vec<String>,
-    /// Results of the other stages, if the loop ran them inline.
-    pub stages: Option<(PrepareOutcome, Recorded)>,
+    /// The results of the other stages, if the loop ran them.
+    pub inline_results: Option<(PrepareOutcome, CompletionLogOutput)>,
 }
 
-/// The thread of the issuing loop.
+/// Everything that the issuer thread needs.
 pub struct IssuerThread<'a> {
     pub options: &'a Options,
-    /// What was arranged on the machine for the loop.
     pub isolation: Option<&'a Isolation>,
-    /// The run's targets, open and claimed.
+    /// The open and claimed targets.
     pub files: Vec<File>,
     pub rules: IssueRules,
     pub arena: Arc<Arena>,
@@ -72,42 +72,42 @@ pub struct IssuerThread<'a> {
     pub stall_monitor: StallMonitor<'a>,
     pub input: Consumer<PreparedIo>,
     pub output: Producer<CompletedIo>,
-    /// The run's number, if what it writes is checked.
+    /// The run's number in block headers, with verification.
     pub run: Option<u64>,
     pub geometries: &'a [Geometry],
     pub progress: &'a Progress,
 }
 
-/// What the last pass needs, when everything else has ended.
-pub type LastWork = (Checker, Pool);
+/// The input of the final pass, available when all other stages have ended.
+pub type FinalPassInput = (Checker, Pool);
 
-/// What follows on the loop.
-pub struct After {
-    /// Is told how it ended.
-    pub ended: mpsc::Sender<Looped>,
-    /// What comes by this then is the last pass.
-    pub asked: mpsc::Receiver<LastWork>,
+/// Channels used once the loop has ended.
+pub struct EndChannels {
+    /// Receives the loop's result.
+    pub result: mpsc::Sender<LoopResult>,
+    /// Delivers the input of the final pass. A closed channel means that there is none.
+    pub final_pass: mpsc::Receiver<FinalPassInput>,
 }
 
 impl<'a> IssuerThread<'a> {
-    /// Sets the target up, tells by `ready` what the user should know of it, and waits for `started`: locking and
-    /// registering buffers takes longer than any grace on a busy machine, so only then may the run's own time begin.
-    /// Returns the end of the last pass, if `after` asks for one.
+    /// Sets up the engine, sends `ready`, waits for `start` and runs the loop. Locking and registering buffers can take longer
+    /// than any grace period on a busy machine, so the run's clock starts only after that. Returns the result of the final
+    /// pass, if `end` asks for one.
     pub fn run(
         mut self,
-        ready: &mpsc::Sender<Told>,
-        started: &mpsc::Receiver<Start<'a>>,
-        after: &After,
+        ready: &mpsc::Sender<LoopReady>,
+        start: &mpsc::Receiver<Start<'a>>,
+        end: &EndChannels,
     ) -> Result<Option<FinalPassOutcome>> {
         let (files, arena) = (std::mem::take(&mut self.files), Arc::clone(&self.arena));
         Ok(match self.options.method.target(files, arena, self.rules.limits.slots(), self.options.modes.seed)? {
             Chosen::Uring(target) => {
-                let told = Told { engine: Engine::IoUring, warnings: target.warnings() };
-                self.drive(*target, told, ready, started, after)
+                let loop_ready = LoopReady { engine: Engine::IoUring, warnings: target.warnings() };
+                self.drive(*target, loop_ready, ready, start, end)
             }
             Chosen::Other { engine, target, warning } => {
                 let warnings = warning.into_iter().chain(target.warnings()).collect();
-                self.drive(target, Told { engine, warnings }, ready, started, after)
+                self.drive(target, LoopReady { engine, warnings }, ready, start, end)
             }
         })
     }
@@ -115,36 +115,29 @@ impl<'a> IssuerThread<'a> {
     fn drive<T: Target>(
         self,
         target: T,
-        told: Told,
-        ready: &mpsc::Sender<Told>,
-        started: &mpsc::Receiver<Start<'a>>,
-        after: &After,
+        loop_ready: LoopReady,
+        ready: &mpsc::Sender<LoopReady>,
+        start: &mpsc::Receiver<Start<'a>>,
+        end: &EndChannels,
     ) -> Option<FinalPassOutcome> {
         lock_memory();
         if let Some(isolation) = self.isolation {
             isolation.enter();
         }
         if matches!(self.options.wait(), Wait::Hybrid | Wait::Sleep) {
-            wake_up_first();
+            request_short_time_slice();
         }
-        let before = told.warnings.clone();
-        let _ = ready.send(told);
-        let Start { clock, inline_stages } = started.recv().expect("whoever waits for us starts us");
-        if let Some(inline_stages) = inline_stages {
-            let finish = |work: InlineIdle<'_, _, _>| Some(work.stages.finish());
-            return self.issue(
-                clock,
-                target,
-                InlineIdle { stages: inline_stages, idle: BlockingWait },
-                finish,
-                &before,
-                after,
-            );
+        let known = loop_ready.warnings.clone();
+        let _ = ready.send(loop_ready);
+        let Start { clock, inline_stages } = start.recv().expect("the receiver of `ready` starts the loop");
+        if let Some(stages) = inline_stages {
+            let finish = |idle: InlineIdle<'_, _, _>| Some(idle.stages.finish());
+            return self.issue(clock, target, InlineIdle { stages, idle: BlockingWait }, finish, &known, end);
         }
         match self.options.wait() {
-            Wait::Spin | Wait::Inline => self.issue(clock, target, Spin, |_| None, &before, after),
-            Wait::Sleep => self.issue(clock, target, Sleep, |_| None, &before, after),
-            Wait::Hybrid => self.issue(clock, target, Hybrid { margin: WAKE_MARGIN }, |_| None, &before, after),
+            Wait::Spin | Wait::Inline => self.issue(clock, target, Spin, |_| None, &known, end),
+            Wait::Sleep => self.issue(clock, target, Sleep, |_| None, &known, end),
+            Wait::Hybrid => self.issue(clock, target, Hybrid { margin: WAKE_MARGIN }, |_| None, &known, end),
         }
     }
 
@@ -153,27 +146,27 @@ impl<'a> IssuerThread<'a> {
         clock: Monotonic,
         target: T,
         idle: I,
-        finish: impl FnOnce(I) -> Option<(PrepareOutcome, Recorded)>,
-        before: &[String],
-        after: &After,
+        finish: impl FnOnce(I) -> Option<(PrepareOutcome, CompletionLogOutput)>,
+        known: &[String],
+        end: &EndChannels,
     ) -> Option<FinalPassOutcome> {
         let Self { options, rules, stop, stall_monitor, input, output, run, geometries, progress, arena, .. } = self;
         let rereader =
             run.filter(|_| options.verification.verify >= Verify::Paranoia).map(|run| Rereader { arena, run });
         let parts = IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader };
         let (counters, mut target, idle, outcome) = Issuer::new(parts).run();
-        let stages = finish(idle);
-        let warnings = target.warnings().into_iter().filter(|warning| !before.contains(warning)).collect();
-        let _ = after.ended.send(Looped { counters, outcome, warnings, stages });
-        let (mut checker, mut pool) = after.asked.recv().ok()?;
+        let inline_results = finish(idle);
+        let warnings = target.warnings().into_iter().filter(|warning| !known.contains(warning)).collect();
+        let _ = end.result.send(LoopResult { counters, outcome, warnings, inline_results });
+        let (mut checker, mut pool) = end.final_pass.recv().ok()?;
         let pass = FinalPass::new(&mut checker, &mut pool, geometries);
-        let (reached, warning) = pass.run(&mut target, &clock, stop, &|reached| progress.verified(&reached));
+        let (reached, warning) = pass.run(&mut target, &clock, stop, &|reached| progress.set_final_pass(&reached));
         Some(FinalPassOutcome { checker, progress: reached, warning })
     }
 }
 
-/// Nothing that the loop touches may have to be fetched first. Where the limit does not allow it, it is not so.
-#[allow(unsafe_code, reason = "a system call without arguments that could be wrong")]
+/// Locks all pages in memory, so that the loop has no page faults. Without effect if RLIMIT_MEMLOCK is too low.
+#[allow(unsafe_code, reason = "a system call without pointers")]
 pub fn lock_memory() {
     // SAFETY: changes only whether pages are resident.
     unsafe { libc::mlockall(libc::MCL_CURRENT) };

@@ -1,4 +1,4 @@
-//! What a load's window holds, counted before the run: for progress, for room on the disk, for the size of buffers.
+//! Reads the window of the load once before the run: for the progress bar, for space on disk, for the size of buffers.
 
 use std::sync::Arc;
 
@@ -15,58 +15,63 @@ use crate::pipeline::prepare::raise_extent;
 use crate::schedule::Window;
 use crate::schedule::iterations::period;
 
-/// What is known of the load's window before the run.
+/// Up to this many sectors, the longest request of any operation may stand for the longest transfer: no device splits a
+/// request of this size, and its buffer is small.
+const SMALL_TRANSFER: u64 = 256;
+
+/// What is in the window of the load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prescan {
     /// Requests of one iteration.
     pub requests: u64,
-    /// Of these, reads.
+    /// Reads among them.
     pub reads: u64,
-    /// Of these, writes.
+    /// Writes among them.
     pub writes: u64,
-    /// Of these, flushes, discards and write-zeroes.
+    /// Flushes, discards and write-zeroes among them.
     pub others: u64,
-    /// Times and positions.
+    /// Range of times and positions.
     pub span: Span,
-    /// How long the longest read or write is, in sectors. Discards may be as long as the device; they move no data.
-    pub longest_moved: u64,
+    /// Length of the longest read or write, in sectors. Other requests can be as long as the device, but move no data.
+    pub longest_transfer: u64,
     /// The load's devices.
     pub devices: Vec<Device>,
-    /// The first sector behind the highest request of each device; empty where nobody asked for it.
+    /// The highest end sector on each device; empty if the footer was enough and only the counts are known.
     pub device_extents: Vec<u64>,
 }
 
 impl Prescan {
-    /// How long the run takes if it keeps its times; `None` if unknown.
+    /// How long the run takes if it keeps the scheduled times; `None` if unknown.
     pub fn duration(&self, options: &Options) -> Option<Nanos> {
-        let natural = self.span.last_ns - self.span.first_ns;
-        let natural = (options.keeps_times() && !options.modes.again)
-            .then(|| Nanos((natural as f64 / options.time.speedup) as i64));
-        match (natural, options.modes.run_for) {
-            (Some(natural), Some(until)) => Some(natural.min(until)),
-            (natural, until) => natural.or(until),
+        let load_time = self.span.last_ns - self.span.first_ns;
+        let load_time = (options.keeps_times() && !options.modes.loops)
+            .then(|| Nanos((load_time as f64 / options.time.speedup) as i64));
+        match (load_time, options.modes.run_for) {
+            (Some(load_time), Some(run_for)) => Some(load_time.min(run_for)),
+            (load_time, run_for) => load_time.or(run_for),
         }
     }
 
-    /// How many requests a second the run has on average, if it keeps its times; `None` if unknown.
+    /// Mean requests per second of the run, if it keeps the scheduled times; `None` if unknown.
     pub fn rate(&self, options: &Options) -> Option<f64> {
-        let takes = self.duration(options).filter(|&takes| takes > Nanos::ZERO)?;
-        Some(self.expected(options) as f64 / takes.as_secs())
+        let duration = self.duration(options).filter(|&duration| duration > Nanos::ZERO)?;
+        Some(self.expected_rows(options) as f64 / duration.as_secs())
     }
 
-    /// How many rows the run can have at most, where its end is known; else those of an iteration.
-    pub fn expected(&self, options: &Options) -> u64 {
-        let (true, true, Some(until)) = (options.modes.again, options.keeps_times(), options.modes.run_for) else {
+    /// The most rows that the run can have; if it loops without an end, those of one iteration.
+    pub fn expected_rows(&self, options: &Options) -> u64 {
+        let (true, true, Some(run_for)) = (options.modes.loops, options.keeps_times(), options.modes.run_for) else {
             return self.requests;
         };
         let (first, last) = (Nanos(self.span.first_ns), Nanos(self.span.last_ns));
         let iteration = period(self.requests, first, last).0 as f64 / options.time.speedup;
-        let begun = (until.0 as f64 / iteration).ceil().max(1.0);
-        (self.requests as f64 * begun) as u64
+        let iterations = (run_for.0 as f64 / iteration).ceil().max(1.0);
+        (self.requests as f64 * iterations) as u64
     }
 }
 
-/// The load as it is replayed; at its end when a stop was ordered, even where it would never come to anything.
+/// Opens the load and applies `--edit`. The reader ends when `stop` is set, even within a transform that would never return
+/// another request.
 pub fn open(options: &Options, stop: &Arc<Stop>) -> Result<Box<dyn Reader<Request>>> {
     let stop = Arc::clone(stop);
     let is_over: IsOver = Arc::new(move || stop.is_requested());
@@ -77,8 +82,9 @@ pub fn open(options: &Options, stop: &Arc<Stop>) -> Result<Box<dyn Reader<Reques
     })
 }
 
-/// The same for the run itself: a loop with deadlines must not wait for a piece of the load to be unpacked.
-pub fn ahead(options: &Options, load: Box<dyn Reader<Request>>) -> Result<Box<dyn Reader<Request>>> {
+/// Reads the load in a thread of its own if the loop is inline and has deadlines, so that it does not wait while a part of the
+/// load is decompressed.
+pub fn read_ahead(options: &Options, load: Box<dyn Reader<Request>>) -> Result<Box<dyn Reader<Request>>> {
     Ok(if options.wait() == Wait::Inline && options.keeps_times() {
         Box::new(PrefetchReader::start(load)?)
     } else {
@@ -86,41 +92,42 @@ pub fn ahead(options: &Options, load: Box<dyn Reader<Request>>) -> Result<Box<dy
     })
 }
 
-/// Counts the requests in the window: from the footer if the file has totals, else by reading it. `None` for a pipe.
+/// Counts the requests in the window: from the load's footer if that has everything, else by reading the load. `None` for a
+/// pipe, which can be read only once.
 pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
     let (load, window) = (&options.load, options.time.window);
     if options.is_piped() {
         return Ok(None);
     }
     let mut reader = open(options, stop)?;
-    let needs_reaches = matches!(options.target.rules.fit, Fit::Scale | Fit::Reject);
-    let ends_early = options
+    let needs_device_extents = matches!(options.target.rules.fit, Fit::Scale | Fit::Reject);
+    let load_time_limit = options
         .modes
         .run_for
         .filter(|_| options.keeps_times())
-        .map(|until| Nanos((until.0 as f64 * options.time.speedup) as i64));
-    let is_complete = window == Window::default() && ends_early.is_none_or(|end| end >= length(reader.metadata()));
-    let known = reader.metadata();
-    // A footer tells how long the longest request is, but not what it does.
-    let is_longest_clear = known.counts.others == 0 || known.span.max_sectors <= SHORT;
-    if reader.has_totals() && is_complete && !needs_reaches && is_longest_clear {
-        return Ok(Some(of(known, known, known.span.max_sectors, Vec::new())));
+        .map(|run_for| Nanos((run_for.0 as f64 * options.time.speedup) as i64));
+    let metadata = reader.metadata();
+    let is_whole = window == Window::default() && load_time_limit.is_none_or(|limit| limit >= duration(metadata));
+    // A footer has the length of the longest request, but not its operation.
+    let is_transfer_known = metadata.counts.others == 0 || metadata.span.max_sectors <= SMALL_TRANSFER;
+    if reader.has_totals() && is_whole && !needs_device_extents && is_transfer_known {
+        return Ok(Some(prescan(metadata, metadata, metadata.span.max_sectors, Vec::new())));
     }
-    let mut longest_moved = 0;
-    let mut inside = Metadata::new(Kind::Load, "window");
+    let mut longest_transfer = 0;
+    let mut counted = Metadata::new(Kind::Load, "window");
     let mut device_extents = Vec::new();
     while let Some(request) = reader.next()? {
         if request.at >= window.end {
             break;
         }
         if !window.is_before_start(request.at) {
-            let first = if inside.counts.requests == 0 { request.at } else { Nanos(inside.span.first_ns) };
-            if ends_early.is_some_and(|end| request.at - first >= end) {
+            let first = if counted.counts.requests == 0 { request.at } else { Nanos(counted.span.first_ns) };
+            if load_time_limit.is_some_and(|limit| request.at - first >= limit) {
                 break;
             }
-            inside.count_request(&request);
+            counted.count_request(&request);
             if matches!(request.op, Op::Read | Op::Write) {
-                longest_moved = request.sectors.0.max(longest_moved);
+                longest_transfer = request.sectors.0.max(longest_transfer);
             }
             raise_extent(&mut device_extents, request.device, request.end());
         }
@@ -128,24 +135,21 @@ pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
     if stop.is_requested() {
         return Err(Error::Stopped);
     }
-    if inside.counts.requests == 0 {
+    if counted.counts.requests == 0 {
         return Err(Error::Options(format!(
             "{}: no request to replay{}",
             load.display(),
             match (window == Window::default(), &options.edit) {
                 (true, None) => "",
-                (true, Some(_)) => " is left by --edit",
-                (false, _) => " in that window; `iosonar info` tells how long the load is",
+                (true, Some(_)) => ": --edit left none",
+                (false, _) => " in that window; `iosonar info` shows the length of the load",
             }
         )));
     }
-    Ok(Some(of(&inside, reader.metadata(), longest_moved, device_extents)))
+    Ok(Some(prescan(&counted, reader.metadata(), longest_transfer, device_extents)))
 }
 
-/// Sectors up to which it makes no difference which kind of request is so long: no device splits it, no buffer is large.
-const SHORT: u64 = 256;
-
-fn of(window: &Metadata, load: &Metadata, longest_moved: u64, device_extents: Vec<u64>) -> Prescan {
+fn prescan(window: &Metadata, load: &Metadata, longest_transfer: u64, device_extents: Vec<u64>) -> Prescan {
     let counts = &window.counts;
     Prescan {
         requests: counts.requests,
@@ -153,12 +157,13 @@ fn of(window: &Metadata, load: &Metadata, longest_moved: u64, device_extents: Ve
         writes: counts.writes,
         others: counts.others,
         span: window.span,
-        longest_moved,
+        longest_transfer,
         devices: load.devices.clone(),
         device_extents,
     }
 }
 
-fn length(known: &Metadata) -> Nanos {
-    Nanos(known.span.last_ns - known.span.first_ns)
+/// Time from the first request to the last.
+fn duration(metadata: &Metadata) -> Nanos {
+    Nanos(metadata.span.last_ns - metadata.span.first_ns)
 }

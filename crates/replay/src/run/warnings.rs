@@ -1,4 +1,4 @@
-//! What is said before a run because of its load and its targets: gathers what [`advice::before`] judges.
+//! Warnings before a run: collects the facts about load and targets that [`advice::before`](crate::advice::before) checks.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::device::sample::{Bounds, Sampled, sample};
 use crate::device::sysfs;
 use crate::schedule::clock::wall;
 
-/// Little enough to be no burden on any device, and enough to see an area of a few percent.
+/// Few enough reads for any device, and enough to find a never-written area of a few percent.
 const SAMPLES: Bounds = Bounds { samples: 512, time: Duration::from_millis(500) };
 
-/// Looks at the targets. `prescan` and `load` tell what is going to be asked of them.
+/// Checks the targets against the load.
 pub fn before(
     options: &Options,
     devices: &[Device],
@@ -29,61 +29,60 @@ pub fn before(
     if !options.method.has_device() {
         return Vec::new();
     }
-    let mut all = Vec::new();
+    let mut warnings = Vec::new();
     for (target, device) in devices.iter().enumerate() {
         if let Some(reader) = &device.reader {
-            all.push(format!(
-                "{}: {reader}: what it reads changes, and it may show in the times",
+            warnings.push(format!(
+                "{}: {reader}: its data changes under that reader, whose I/O may affect the latencies",
                 device.path.display()
             ));
         }
         if let Some(rdev) = device.disk() {
             let (disk, queue) = (sysfs::disk_name(rdev).unwrap_or_default(), queue_of(rdev));
-            all.extend(before::scheduler(&disk, &queue));
-            let longest = prescan.map_or(0, |s| s.longest_moved * SECTOR_BYTES);
-            all.extend(before::splitting(&disk, longest, &queue));
+            warnings.extend(before::scheduler(&disk, &queue));
+            let longest = prescan.map_or(0, |prescan| prescan.longest_transfer * SECTOR_BYTES);
+            warnings.extend(before::splitting(&disk, longest, &queue));
         }
-        let reach = reach(options, map, target as u16, prescan, load);
+        let extent = load_extent(options, map, target as u16, prescan, load);
         if options.target.rules.fit == Fit::Wrap {
-            all.extend(reach.and_then(|reach| before::size(device.geometry.sectors, reach)));
+            warnings.extend(extent.and_then(|extent| before::target_size(device.geometry.sectors, extent)));
         }
         if !options.target.no_sample && options.method.does_io() {
-            all.extend(before::never_written(&device.path, &sampled(device, reach)));
+            warnings.extend(before::never_written(&device.path, &sample_target(device, extent)));
         }
     }
-    all
+    warnings
 }
 
-/// How large a target should be for the devices of the load that go there, as far as that is known.
-fn reach(
+/// The size of the largest device of the load that maps to a target, as far as it is known.
+fn load_extent(
     options: &Options,
     map: &DeviceMap,
     target: u16,
     prescan: Option<&Prescan>,
     load: &Metadata,
 ) -> Option<LoadExtent> {
-    let goes_there = |number: usize| map.target_of(DeviceId(number as u16)) == Some(target);
-    let sizes = load.devices.iter().enumerate().filter(|(number, _)| goes_there(*number));
+    let is_mapped = |number: usize| map.target_of(DeviceId(number as u16)) == Some(target);
+    let sizes = load.devices.iter().enumerate().filter(|(number, _)| is_mapped(*number));
     let sizes: Option<Vec<u64>> = sizes.map(|(_, device)| device.sectors).collect();
     if let Some(largest) = sizes.and_then(|sizes| sizes.into_iter().max())
-        // A load that is changed on its way no longer fits its devices.
+        // --edit may move requests beyond the end of their device.
         && options.edit.is_none()
     {
         return Some(LoadExtent::DeviceSize(largest));
     }
     let prescan = prescan?;
-    let device_extents = prescan.device_extents.iter().enumerate().filter(|(number, _)| goes_there(*number));
-    if let Some((_, &most)) = device_extents.max_by_key(|(_, reach)| **reach) {
-        return Some(LoadExtent::AtLeast(most));
+    let device_extents = prescan.device_extents.iter().enumerate().filter(|(number, _)| is_mapped(*number));
+    if let Some(highest) = device_extents.map(|(_, &end_sector)| end_sector).max() {
+        return Some(LoadExtent::AtLeast(highest));
     }
-    (0..prescan.devices.len().max(1)).all(goes_there).then_some(LoadExtent::AtLeast(prescan.span.max_end_sector))
+    let is_only_target = (0..prescan.devices.len().max(1)).all(is_mapped);
+    is_only_target.then_some(LoadExtent::AtLeast(prescan.span.max_end_sector))
 }
 
-/// Reads a few places of the part that the load reaches.
-fn sampled(device: &Device, reach: Option<LoadExtent>) -> Sampled {
-    let (LoadExtent::DeviceSize(reached) | LoadExtent::AtLeast(reached)) =
-        reach.unwrap_or(LoadExtent::AtLeast(u64::MAX));
-    let reached = reached.clamp(1, device.geometry.sectors);
+/// Samples the part of the target that the load accesses.
+fn sample_target(device: &Device, extent: Option<LoadExtent>) -> Sampled {
+    let sectors = extent.map_or(u64::MAX, LoadExtent::sectors).clamp(1, device.geometry.sectors);
     let block = device.geometry.block_sectors * SECTOR_BYTES;
-    sample(&device.file, reached.saturating_mul(SECTOR_BYTES), block, SAMPLES, wall().0 as u64)
+    sample(&device.file, sectors.saturating_mul(SECTOR_BYTES), block, SAMPLES, wall().0 as u64)
 }

@@ -8,6 +8,7 @@ mod data;
 mod field;
 mod findings;
 mod machine;
+mod options;
 mod statistics;
 mod targets;
 mod times;
@@ -79,17 +80,5 @@ fields! {
         warnings: Vec<String>,
         /// The closing statistics.
         statistics: RunStatistics,
-    }
-}
-
-impl RunInfo {
-    /// An option by its name in JSON; null if it is missing.
-    pub fn option(&self, name: &str) -> &OptionValue {
-        self.options.known().map_or(&OptionValue::Null, |options| options.get(name))
-    }
-
-    /// Whether an option is true.
-    pub fn has(&self, name: &str) -> bool {
-        *self.option(name) == OptionValue::Flag(true)
     }
 }

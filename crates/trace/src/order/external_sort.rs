@@ -233,7 +233,7 @@ impl SortedLoad {
         let mut metadata = Metadata { kind: Kind::Load, counts, span, run: None, ..run.metadata().clone() };
         metadata.counts.bad_lines = run.metadata().counts.bad_lines;
         let run = run.metadata().run.as_deref();
-        let times = if run.is_some_and(|run| run.has("asap")) {
+        let times = if run.is_some_and(|run| run.is_asap()) {
             "their issue times, because a run with --asap has no others"
         } else {
             "their scheduled times"

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use iosonar_replay::address::device_map::device_label;
 use iosonar_replay::device::Device;
-use iosonar_replay::pipeline::payload::DataSpec;
 use iosonar_replay::run::Prepared;
 use iosonar_trace::{DeviceId, SECTOR_BYTES};
 
@@ -30,7 +29,7 @@ pub fn announce(prepared: &Prepared) {
     for warning in prepared.warnings() {
         status!("warning: {warning}");
     }
-    if prepared.options().data != DataSpec::default() {
+    if !prepared.options().data.is_fresh_random() {
         status!("data of writes: {}", prepared.options().data);
     }
     if !std::io::stderr().is_terminal()
@@ -73,7 +72,7 @@ fn fate(prepared: &Prepared, device: &Device) -> String {
 
 /// How much of the load writes.
 fn demand(prepared: &Prepared) -> String {
-    let again = if prepared.options().modes.again { " of each iteration" } else { "" };
+    let each = if prepared.options().modes.loops { " of each iteration" } else { "" };
     match (prepared.prescan(), prepared.options().target.rules.reads_only) {
         (None, false) => "all writes of the load".to_owned(),
         (None, true) => "all but the reads of the load are left out".to_owned(),
@@ -83,10 +82,10 @@ fn demand(prepared: &Prepared) -> String {
                 0 => String::new(),
                 others => format!(", {} flush, discard or write zeroes", human::count(others)),
             };
-            format!("{writes} of {}{again} are writes ({share}){others}", human::counted(s.requests, "request"))
+            format!("{writes} of {}{each} are writes ({share}){others}", human::counted(s.requests, "request"))
         }
         (Some(s), true) => format!(
-            "{} of {}{again} are not reads and are left out",
+            "{} of {}{each} are not reads and are left out",
             human::count(s.writes + s.others),
             human::counted(s.requests, "request")
         ),

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use iosonar_replay::config::options::Options;
 use iosonar_replay::host::isolation::Isolation;
 use iosonar_replay::issuer::Stop;
-use iosonar_replay::result::fidelity::NEEDED_PCT;
+use iosonar_replay::result::fidelity::FAITHFUL_PCT;
 use iosonar_replay::run::calibrate::{Step, measure, search};
 use serde_json::json;
 
@@ -22,8 +22,8 @@ pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
     let stop = Arc::new(Stop::default());
     let _handler = watch::stop_on_signals(&stop).context("cannot handle signals")?;
     let isolation =
-        if options.issuing.isolate.is_empty() { None } else { Some(Isolation::arrange(&options.issuing.isolate)?) };
-    for change in isolation.iter().flat_map(Isolation::said) {
+        if options.issuing.isolate.is_empty() { None } else { Some(Isolation::apply(&options.issuing.isolate)?) };
+    for change in isolation.iter().flat_map(Isolation::changes) {
         status!("isolation: {change}");
     }
     if !json {
@@ -80,17 +80,17 @@ fn sentence(found: Option<f64>, steps: &[Step]) -> String {
     match found {
         None => format!(
             "This machine is too slow or too busy for a faithful replay: even at {} requests/s it issued fewer than \
-             {NEEDED_PCT:.0} % within 50 µs of their scheduled time{why}.",
+             {FAITHFUL_PCT:.0} % within 50 µs of their scheduled time{why}.",
             human::rate(steps.first().map_or(0.0, |step| step.rate))
         ),
         Some(rate) if unfaithful.is_none_or(|step| step.rate < rate) => {
             format!(
-                "This machine issues {NEEDED_PCT:.0} % of the requests within 50 µs of their scheduled time up to at least {} requests/s.",
+                "This machine issues {FAITHFUL_PCT:.0} % of the requests within 50 µs of their scheduled time up to at least {} requests/s.",
                 human::rate(rate)
             )
         }
         Some(rate) => format!(
-            "This machine issues {NEEDED_PCT:.0} % of the requests within 50 µs of their scheduled time up to about {} requests/s{why}.",
+            "This machine issues {FAITHFUL_PCT:.0} % of the requests within 50 µs of their scheduled time up to about {} requests/s{why}.",
             human::rate(rounded_down(rate))
         ),
     }

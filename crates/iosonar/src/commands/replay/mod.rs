@@ -94,7 +94,7 @@ fn once(options: Options, stop: &Arc<Stop>, json: bool) -> Result<Statistics> {
     announce(&prepared);
     let printed = prepared.warnings().len();
     let progress = Arc::new(Progress::default());
-    let bar = watch::Bar::start(&progress, prepared.expected(), prepared.duration());
+    let bar = watch::Bar::start(&progress, prepared.expected_rows(), prepared.duration());
     let finished = prepared.run(&progress)?;
     bar.finish();
     statistics::print_findings(&finished);

@@ -1,17 +1,17 @@
-//! What can be arranged on the machine so that nothing takes the loop's processor away, and how it is undone.
+//! Isolates the replay loop from the rest of the machine (`--isolate`), and undoes that at the end of the run.
 //!
-//! | part | what is done | undone by |
+//! | part | effect | undone by |
 //! |---|---|---|
-//! | processors | the loop gets a processor of its own, the program's other threads the others | the end of the threads |
-//! | workers | the kernel's unbound workers (a loop device's among them) keep off it | the ledger |
-//! | interrupts | those that may be moved are served by the others | the ledger |
-//! | priority | the loop's nice value becomes −20, its timers exact | the end of the thread |
-//! | | its session comes before others, where the kernel groups programs by sessions | the ledger |
-//! | awake | idle processors are kept from sleeping, so that waking a worker costs no interrupt | closing the file |
-//! | polling | idle processors of a virtual machine wait for work before they sleep | the ledger |
+//! | processors | a dedicated processor for the loop; other threads of the program run on the others | the end of the threads |
+//! | workers | unbound kernel workers (those of loop devices among them) run on the other processors | the backup |
+//! | interrupts | movable interrupts are served by the other processors | the backup |
+//! | priority | nice −20 and exact timers for the loop | the end of the thread |
+//! | | a high priority for its session, if the kernel groups programs by session | the backup |
+//! | awake | idle processors do not sleep, so that waking a thread there needs no interrupt | closing the file |
+//! | polling | idle processors of a virtual machine poll before they halt | the backup |
 //!
-//! What outlives the program is written into a [`ledger`] before it is changed; a killed run's is worked off by the next
-//! command.
+//! Settings that outlive the program are saved in a [`SettingsBackup`] before they are changed. If a run is killed, the next
+//! command restores them.
 
 mod processors;
 pub(crate) mod settings_backup;
@@ -22,15 +22,15 @@ use std::io::{self, Write};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-pub use self::processors::{Processors, session_priority, wake_up_first};
+pub use self::processors::{Processors, request_short_time_slice, session_priority};
 use crate::error::{Error, Result};
 use crate::host::isolation::settings_backup::SettingsBackup;
-pub use crate::host::isolation::settings_backup::{undo_of, undo_what_was_left};
+pub use crate::host::isolation::settings_backup::{restore_for, restore_leftovers};
 
-/// One thing to arrange.
+/// A part of the isolation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum IsolationPart {
     /// A dedicated processor for the loop
     Processors,
     /// No kernel workers (workqueues) on it
@@ -45,128 +45,132 @@ pub enum Part {
     Polling,
 }
 
-/// How long the kernel's governor for virtual machines lets an idle processor poll before it is given back to the host,
-/// in nanoseconds: see the kernel's `Documentation/virt/guest-halt-polling.rst`.
+/// How long the haltpoll governor lets an idle virtual processor poll before it halts, in nanoseconds: see the kernel's
+/// `Documentation/virt/guest-halt-polling.rst`.
 const HALT_POLL: &str = "/sys/module/haltpoll/parameters/guest_halt_poll_ns";
-/// What the kernel takes by itself where nobody says otherwise; hosts that count on quickly returned processors say 0.
+/// The kernel's default. Some hosts set 0 to get idle processors back at once.
 const POLLING_NS: u64 = 200_000;
 
-/// What was arranged. Dropping it undoes that.
+/// The applied isolation. Dropping it undoes all changes.
 #[derive(Debug)]
 pub struct Isolation {
-    parts: Vec<Part>,
+    parts: Vec<IsolationPart>,
     processors: Processors,
-    ledger: SettingsBackup,
-    _awake: Option<File>,
-    said: Vec<String>,
+    backup: SettingsBackup,
+    /// `/dev/cpu_dma_latency`: the request holds while the file is open.
+    latency_request: Option<File>,
+    changes: Vec<String>,
 }
 
 impl Isolation {
-    /// Arranges the parts asked for. One that the machine does not allow is left, and said; without a second processor
-    /// nothing can be arranged, which is an error.
-    pub fn arrange(parts: &[Part]) -> Result<Self> {
+    /// Applies the parts. A part that fails is reported in [`changes`](Self::changes). An error if there is only one processor,
+    /// or if old settings cannot be saved.
+    pub fn apply(parts: &[IsolationPart]) -> Result<Self> {
         let processors = Processors::choose()?;
-        let ledger = SettingsBackup::create().map_err(|e| Error::system("--isolate cannot arrange the machine", e))?;
-        let mut made = Self { parts: parts.to_vec(), processors, ledger, _awake: None, said: Vec::new() };
+        let backup = SettingsBackup::create().map_err(|e| Error::system("cannot apply --isolate", e))?;
+        let mut isolation =
+            Self { parts: parts.to_vec(), processors, backup, latency_request: None, changes: Vec::new() };
         for part in parts {
-            match made.one(*part) {
-                Ok(said) => made.said.push(said),
-                Err(error) => made.said.push(format!("{}: not done ({error})", name(*part))),
-            }
+            let change =
+                isolation.apply_part(*part).unwrap_or_else(|error| format!("{}: failed ({error})", name(*part)));
+            isolation.changes.push(change);
         }
-        Ok(made)
+        Ok(isolation)
     }
 
-    /// What was done, a sentence for each part.
-    pub fn said(&self) -> &[String] {
-        &self.said
+    /// What was changed, one sentence for each part.
+    pub fn changes(&self) -> &[String] {
+        &self.changes
     }
 
-    /// Called by the loop's thread, about itself.
+    /// Moves the calling thread, which runs the loop, to its processor and priority.
     pub fn enter(&self) {
-        if self.parts.contains(&Part::Processors) {
-            self.processors.take_own();
+        if self.parts.contains(&IsolationPart::Processors) {
+            self.processors.bind_to_dedicated();
         }
-        if self.parts.contains(&Part::Priority) {
-            processors::come_first();
+        if self.parts.contains(&IsolationPart::Priority) {
+            processors::raise_priority();
         }
     }
 
-    fn one(&mut self, part: Part) -> io::Result<String> {
-        let own = self.processors.own;
+    fn apply_part(&mut self, part: IsolationPart) -> io::Result<String> {
+        let dedicated = self.processors.dedicated;
         match part {
-            Part::Processors => {
-                self.processors.leave_own();
-                Ok(format!("processors: {own} is the loop's alone, other threads of this program run on the others"))
+            IsolationPart::Processors => {
+                self.processors.bind_to_others();
+                Ok(format!(
+                    "processors: {dedicated} is dedicated to the loop, other threads of iosonar run on the others"
+                ))
             }
-            Part::Workers => {
+            IsolationPart::Workers => {
                 let mask = processors::mask_of(&self.processors.others);
-                self.ledger.set("/sys/devices/virtual/workqueue/cpumask", &mask)?;
-                Ok(format!("workers: the kernel's unbound workers keep off processor {own}"))
+                self.backup.set("/sys/devices/virtual/workqueue/cpumask", &mask)?;
+                Ok(format!("workers: unbound kernel workers do not run on processor {dedicated}"))
             }
-            Part::Interrupts => {
+            IsolationPart::Interrupts => {
                 let moved = self.move_interrupts();
-                Ok(format!("interrupts: {moved} are served by the other processors"))
+                Ok(format!("interrupts: moved {moved} to the other processors"))
             }
-            Part::Priority => {
-                // By itself a nice value counts only among the threads of one session, where the kernel groups them so.
+            IsolationPart::Priority => {
+                // If the kernel groups threads by session, a nice value counts only within the session.
                 let session = processors::session_priority().map(|(file, before)| {
-                    self.ledger.replace(&file, before, "-20").map(|()| ", its session before all others")
+                    self.backup.replace(&file, before, "-20").map(|()| ", and its session has priority over others")
                 });
                 let session = session.transpose()?.unwrap_or_default();
-                Ok(format!("priority: the loop runs at nice -20 and with exact timers{session}"))
+                Ok(format!("priority: the loop runs at nice -20 with exact timers{session}"))
             }
-            Part::Awake => {
+            IsolationPart::Awake => {
                 let mut file = File::options().write(true).open("/dev/cpu_dma_latency")?;
                 file.write_all(&0i32.to_ne_bytes())?;
-                self._awake = Some(file);
+                self.latency_request = Some(file);
                 Ok("awake: idle processors poll instead of sleeping, which takes power".into())
             }
-            Part::Polling => {
-                // The file is there as soon as the module is, whether or not its governor is the one in use.
+            IsolationPart::Polling => {
+                // The parameter exists once the module is loaded, even if another governor is in use.
                 let governor = std::fs::read_to_string("/sys/devices/system/cpu/cpuidle/current_governor")?;
                 if governor.trim() != "haltpoll" {
-                    let why = format!("the processors' idle governor is {}, not haltpoll", governor.trim());
+                    let why = format!("the idle governor is {}, not haltpoll", governor.trim());
                     return Err(io::Error::other(why));
                 }
-                self.ledger.set(HALT_POLL, &POLLING_NS.to_string())?;
-                Ok(format!("polling: idle processors poll for up to {} µs before they sleep", POLLING_NS / 1000))
+                self.backup.set(HALT_POLL, &POLLING_NS.to_string())?;
+                Ok(format!("polling: idle processors poll for up to {} µs before they halt", POLLING_NS / 1000))
             }
         }
     }
 
-    /// Some cannot be moved, by their nature; those stay.
+    /// Moves interrupts off the dedicated processor, and returns how many. Some cannot be moved.
     fn move_interrupts(&mut self) -> usize {
         let mask = processors::mask_of(&self.processors.others);
+        let dedicated = self.processors.dedicated;
         let folders = std::fs::read_dir("/proc/irq").into_iter().flatten().flatten();
         folders
-            .filter(|folder| processors::serves(&folder.path().join("effective_affinity_list"), self.processors.own))
-            .filter(|folder| self.ledger.set(&folder.path().join("smp_affinity").to_string_lossy(), &mask).is_ok())
+            .filter(|folder| processors::contains(&folder.path().join("effective_affinity_list"), dedicated))
+            .filter(|folder| self.backup.set(&folder.path().join("smp_affinity").to_string_lossy(), &mask).is_ok())
             .count()
     }
 }
 
-/// Whether the machine can be arranged here and now.
-pub fn is_allowed() -> bool {
-    Processors::choose().is_ok() && SettingsBackup::create().map(|mut ledger| ledger.undo()).is_ok()
+/// Whether this process can isolate the loop on this machine now.
+pub fn is_available() -> bool {
+    Processors::choose().is_ok() && SettingsBackup::create().map(|mut backup| backup.restore()).is_ok()
 }
 
 impl Drop for Isolation {
     fn drop(&mut self) {
-        if self.parts.contains(&Part::Processors) {
-            self.processors.give_back();
+        if self.parts.contains(&IsolationPart::Processors) {
+            self.processors.bind_to_all();
         }
-        self.ledger.undo();
+        self.backup.restore();
     }
 }
 
-fn name(part: Part) -> &'static str {
+fn name(part: IsolationPart) -> &'static str {
     match part {
-        Part::Processors => "processors",
-        Part::Workers => "workers",
-        Part::Interrupts => "interrupts",
-        Part::Priority => "priority",
-        Part::Awake => "awake",
-        Part::Polling => "polling",
+        IsolationPart::Processors => "processors",
+        IsolationPart::Workers => "workers",
+        IsolationPart::Interrupts => "interrupts",
+        IsolationPart::Priority => "priority",
+        IsolationPart::Awake => "awake",
+        IsolationPart::Polling => "polling",
     }
 }

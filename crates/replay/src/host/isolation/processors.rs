@@ -1,4 +1,4 @@
-//! Which processor the loop gets, and who runs where.
+//! Chooses a processor for the loop, binds threads to processors, and sets their priority.
 
 use std::fs;
 use std::path::Path;
@@ -10,61 +10,60 @@ use crate::error::{Error, Result};
 /// The processors that this program may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Processors {
-    /// The loop's.
-    pub own: usize,
+    /// The loop's processor.
+    pub dedicated: usize,
     /// All others.
     pub others: Vec<usize>,
     allowed: Vec<usize>,
 }
 
 impl Processors {
-    /// Chooses the one that has served the fewest interrupts of devices since the machine started.
+    /// Dedicates the processor that has served the fewest device interrupts since boot.
     pub fn choose() -> Result<Self> {
         let allowed = allowed()?;
-        let served = served_interrupts(&fs::read_to_string("/proc/interrupts").unwrap_or_default());
-        let burden = |cpu: usize| served.iter().find(|(number, _)| *number == cpu).map_or(0, |(_, count)| *count);
-        let own = *allowed.iter().min_by_key(|&&cpu| burden(cpu)).expect("this very thread runs somewhere");
-        let others: Vec<usize> = allowed.iter().copied().filter(|&cpu| cpu != own).collect();
+        let counts = interrupt_counts(&fs::read_to_string("/proc/interrupts").unwrap_or_default());
+        let count = |cpu: usize| counts.iter().find(|(number, _)| *number == cpu).map_or(0, |(_, count)| *count);
+        let dedicated = *allowed.iter().min_by_key(|&&cpu| count(cpu)).expect("this thread runs on one");
+        let others: Vec<usize> = allowed.iter().copied().filter(|&cpu| cpu != dedicated).collect();
         if others.is_empty() {
-            let why = "--isolate needs two processors at least, one for the loop and one for everything else";
+            let why = "--isolate needs at least two processors, one for the loop and one for everything else";
             return Err(Error::Options(why.into()));
         }
-        Ok(Self { own, others, allowed })
+        Ok(Self { dedicated, others, allowed })
     }
 
-    /// This thread, and those that it starts from now on, leave the loop's processor.
-    pub fn leave_own(&self) {
+    /// Keeps the calling thread, and threads that it starts from now on, off the dedicated processor.
+    pub fn bind_to_others(&self) {
         bind(&self.others);
     }
 
-    /// This thread moves to the loop's processor.
-    pub fn take_own(&self) {
-        bind(&[self.own]);
+    /// Moves the calling thread to the dedicated processor.
+    pub fn bind_to_dedicated(&self) {
+        bind(&[self.dedicated]);
     }
 
-    /// This thread may run anywhere again.
-    pub fn give_back(&self) {
+    /// Lets the calling thread run on all processors again.
+    pub fn bind_to_all(&self) {
         bind(&self.allowed);
     }
 }
 
 fn allowed() -> Result<Vec<usize>> {
-    let set =
-        sched_getaffinity(None).map_err(|e| Error::system("this program's processors are not known", e.into()))?;
+    let set = sched_getaffinity(None).map_err(|e| Error::system("cannot read the processor affinity", e.into()))?;
     Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
 }
 
 fn bind(cpus: &[usize]) {
     let mut set = CpuSet::new();
     cpus.iter().for_each(|&cpu| set.set(cpu));
-    // Processors that went offline meanwhile: the thread stays where it is, which is only less exact.
+    // Fails if the processors went offline meanwhile. The run is then less exact, but still correct.
     let _ = sched_setaffinity(None, &set);
 }
 
-/// This thread is preferred to all others but real-time ones, and its timers fire when they are due. Real-time scheduling
-/// is no choice: the kernel's own work for completions would starve behind a loop that never sleeps.
-#[allow(unsafe_code, reason = "two system calls about this thread alone")]
-pub fn come_first() {
+/// Gives the calling thread priority over all others but real-time ones, and exact timers. Not real-time scheduling: a loop
+/// that never sleeps would starve the kernel threads that process completions.
+#[allow(unsafe_code, reason = "two system calls that change the calling thread only")]
+pub fn raise_priority() {
     // SAFETY: both change only how this thread is scheduled.
     unsafe {
         libc::setpriority(libc::PRIO_PROCESS, 0, -20);
@@ -72,7 +71,7 @@ pub fn come_first() {
     }
 }
 
-/// As `linux/sched/types.h` has it, first version.
+/// `struct sched_attr` of `linux/sched/types.h`, first version.
 #[repr(C)]
 struct SchedAttr {
     size: u32,
@@ -80,7 +79,7 @@ struct SchedAttr {
     flags: u64,
     nice: i32,
     priority: u32,
-    /// For ordinary threads the time slice that they ask for, in nanoseconds.
+    /// The requested time slice of a SCHED_OTHER thread, in nanoseconds.
     runtime: u64,
     deadline: u64,
     period: u64,
@@ -89,11 +88,11 @@ struct SchedAttr {
 /// The shortest time slice that the kernel grants.
 const SHORT_SLICE_NS: u64 = 100_000;
 
-/// This thread asks for short time slices, which needs no rights: of two that want a processor, the one with the shorter
-/// slice gets it first when it wakes up. Kernels before 6.12 don't care. For a loop that sleeps; one that never does would
-/// only be preempted more often.
-#[allow(unsafe_code, reason = "two system calls about this thread alone")]
-pub fn wake_up_first() {
+/// Requests short time slices for the calling thread, which needs no privileges: a thread with a shorter slice gets the
+/// processor earlier when it wakes up. Kernels before 6.12 ignore it. Only for a loop that sleeps: a spinning one would just be
+/// preempted more often.
+#[allow(unsafe_code, reason = "two system calls that change the calling thread only")]
+pub fn request_short_time_slice() {
     // SAFETY: both change only how this thread is scheduled; the structure lives as long as the call.
     unsafe {
         let attr = SchedAttr {
@@ -110,36 +109,36 @@ pub fn wake_up_first() {
     }
 }
 
-/// Where the kernel keeps the priority of a session among others (`man 7 sched`, "The autogroup feature"), and what it is.
-/// While that is on, nice values count only among the threads of one session. `None` also in the session of process 1, which
-/// the kernel puts into no group: its file is empty.
+/// The nice value of this session's autogroup (`man 7 sched`, "The autogroup feature"), and the file that sets it. With
+/// autogrouping, nice values of threads count only within a session. `None` without autogrouping, and in the session of
+/// process 1, which has no group: its file is empty.
 pub fn session_priority() -> Option<(String, String)> {
-    let is_on = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|on| on.trim() == "1");
-    let own = fs::read_to_string("/proc/self/autogroup").ok().filter(|_| is_on)?;
-    // Of the session's leader, who outlives a program that is killed; unless it is in another group.
+    let is_enabled = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|on| on.trim() == "1");
+    let group = fs::read_to_string("/proc/self/autogroup").ok().filter(|_| is_enabled)?;
+    // Prefer the file of the session leader, which still exists if this program is killed. It may be in another group.
     let leader = session_leader().map(|leader| format!("/proc/{leader}/autogroup"));
-    let of_leader = leader.filter(|file| fs::read_to_string(file).is_ok_and(|text| text == own));
-    let file = of_leader.unwrap_or_else(|| format!("/proc/{}/autogroup", std::process::id()));
-    Some((file, nice_of(&own)?.to_owned()))
+    let same_group = leader.filter(|file| fs::read_to_string(file).is_ok_and(|text| text == group));
+    let file = same_group.unwrap_or_else(|| format!("/proc/{}/autogroup", std::process::id()));
+    Some((file, nice_of(&group)?.to_owned()))
 }
 
-/// The leader of this session; `None` if it is outside of this process's PID namespace, where the kernel says 0 (which
-/// `rustix::process::getsid` takes for impossible).
-#[allow(unsafe_code, reason = "a system call that only asks")]
+/// The session leader; `None` if it is outside of this PID namespace: then the system call returns 0, which
+/// `rustix::process::getsid` does not expect.
+#[allow(unsafe_code, reason = "a system call that changes nothing")]
 fn session_leader() -> Option<libc::pid_t> {
     // SAFETY: it takes no pointer.
     let leader = unsafe { libc::getsid(0) };
     (leader > 0).then_some(leader)
 }
 
-/// Of a line such as `/autogroup-8 nice 0`.
+/// The nice value in a line such as `/autogroup-8 nice 0`.
 fn nice_of(line: &str) -> Option<&str> {
     line.trim().rsplit_once(" nice ").map(|(_, nice)| nice)
 }
 
-/// How many interrupts of devices each processor has served. Timers and the like have names instead of numbers there, and
-/// come to every processor.
-fn served_interrupts(table: &str) -> Vec<(usize, u64)> {
+/// Device interrupts that each processor has served, from `/proc/interrupts`. Lines with a name instead of a number, such as
+/// the local timer, are left out: every processor gets those.
+fn interrupt_counts(table: &str) -> Vec<(usize, u64)> {
     let mut lines = table.lines();
     let cpus: Vec<usize> = lines
         .next()
@@ -159,8 +158,8 @@ fn served_interrupts(table: &str) -> Vec<(usize, u64)> {
     counts
 }
 
-/// Whether an interrupt is served by that processor, by its `effective_affinity_list`, such as `0,2-3`.
-pub fn serves(list: &Path, cpu: usize) -> bool {
+/// Whether a file with a list of processors, such as `0,2-3`, contains `cpu`.
+pub fn contains(list: &Path, cpu: usize) -> bool {
     fs::read_to_string(list).is_ok_and(|text| {
         text.trim().split(',').any(|range| {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -169,7 +168,7 @@ pub fn serves(list: &Path, cpu: usize) -> bool {
     })
 }
 
-/// As the kernel writes sets of processors: hexadecimal, in groups of 32 bits.
+/// The kernel's notation for a set of processors: hexadecimal, in groups of 32 bits.
 pub fn mask_of(cpus: &[usize]) -> String {
     let groups = cpus.iter().max().map_or(1, |most| most / 32 + 1);
     let mut words = vec![0u32; groups];
@@ -182,20 +181,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn masks_are_written_as_the_kernel_does() {
+    fn masks_have_groups_of_32_bits() {
         assert_eq!(mask_of(&[1]), "00000002");
         assert_eq!(mask_of(&[0, 33]), "00000002,00000001");
     }
 
     #[test]
-    fn interrupts_of_devices_count_and_timers_do_not() {
+    fn device_interrupts_are_counted_and_timers_are_not() {
         let table =
             "           CPU0       CPU2\n 24:   1   5  IO-APIC   5-edge  ACPI:Ged\n 36:   0   7  x\nLOC:  900  1\n";
-        assert_eq!(served_interrupts(table), [(0, 1), (2, 12)]);
+        assert_eq!(interrupt_counts(table), [(0, 1), (2, 12)]);
     }
 
     #[test]
-    fn the_priority_of_a_session_is_found() {
+    fn session_priority_is_the_nice_value_of_the_autogroup() {
         assert_eq!(nice_of("/autogroup-8 nice 0\n"), Some("0"));
         assert_eq!(nice_of("/autogroup-117 nice -20\n"), Some("-20"));
         assert_eq!(nice_of(""), None);
@@ -209,9 +208,9 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_gets_short_slices_and_keeps_its_nice_value() {
+    fn requesting_a_short_time_slice_keeps_the_nice_value() {
         std::thread::spawn(|| {
-            wake_up_first();
+            request_short_time_slice();
             let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
             let nice = stat.rsplit(')').next().unwrap().split_whitespace().nth(16).unwrap().to_owned();
             let own = fs::read_to_string("/proc/self/stat").unwrap();
@@ -223,11 +222,11 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_processors_are_understood() {
+    fn lists_of_processors_may_have_ranges() {
         let folder = tempfile::tempdir().unwrap();
         let list = folder.path().join("list");
         fs::write(&list, "0,2-3\n").unwrap();
-        assert_eq!([0, 1, 2, 3, 4].map(|cpu| serves(&list, cpu)), [true, false, true, true, false]);
-        assert!(!serves(&folder.path().join("none"), 0));
+        assert_eq!([0, 1, 2, 3, 4].map(|cpu| contains(&list, cpu)), [true, false, true, true, false]);
+        assert!(!contains(&folder.path().join("none"), 0));
     }
 }

@@ -32,14 +32,12 @@ pub enum DataSpec {
     },
 }
 
-impl Default for DataSpec {
-    /// Random bytes only.
-    fn default() -> Self {
-        Self::Random { random_pct: Percent::ALL, filler: Filler::Deadbeef, dedupe_pct: Percent::NONE }
-    }
-}
-
 impl DataSpec {
+    /// Whether all data is random, without duplicates.
+    pub fn is_fresh_random(&self) -> bool {
+        matches!(self, Self::Random { random_pct: Percent::ALL, dedupe_pct: Percent::NONE, .. })
+    }
+
     /// A warning if this data can make storage look faster.
     pub fn warning(&self) -> Option<String> {
         let what = match self {

@@ -1,9 +1,9 @@
-//! What happened on each device of the load by itself.
+//! Statistics of each device of the load.
 
 use iosonar_trace::run_info::DeviceStatistics;
 use iosonar_trace::{DeviceId, IoResult, Outcome};
 
-use super::closing::Closing;
+use super::inputs::StatisticsInputs;
 use crate::result::histogram::Times;
 
 /// Counts the rows of one device.
@@ -40,7 +40,7 @@ impl DeviceCounter {
         }
     }
 
-    fn close(&self, device: u16, with: &Closing<'_>, elapsed_s: f64) -> DeviceStatistics {
+    fn statistics(&self, device: u16, inputs: &StatisticsInputs<'_>, elapsed_s: f64) -> DeviceStatistics {
         let per_second = |x: u64| if elapsed_s > 0.0 { x as f64 / elapsed_s } else { 0.0 };
         let [reads, writes, others @ ..] = self.ops;
         let outcome = |o: Outcome| self.outcomes[o as usize];
@@ -48,8 +48,8 @@ impl DeviceCounter {
         let completed = self.latency.count();
         DeviceStatistics {
             device,
-            source: with.fed.devices.get(usize::from(device)).map(|d| d.name.clone()).unwrap_or_default(),
-            target: with.target_of(device).map(|(path, _)| iosonar_trace::path_text(path)),
+            source: inputs.prepare_stats.devices.get(usize::from(device)).map(|d| d.name.clone()).unwrap_or_default(),
+            target: inputs.target_of(device).map(|(path, _)| iosonar_trace::path_text(path)),
             requests: self.rows,
             completed,
             reads,
@@ -62,13 +62,13 @@ impl DeviceCounter {
             unfinished: outcome(Outcome::Unfinished),
             iops: per_second(completed),
             bytes_per_s: per_second(self.bytes),
-            wrap_factor: with.wrap_factor(device),
+            wrap_factor: inputs.wrap_factor(device),
             latency_us: self.latency.quantiles(),
         }
     }
 }
 
-/// Counts the rows of all devices, each by itself. A device costs nothing before its first row.
+/// Counts the rows of each device. A device takes no memory before its first row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Devices(Vec<Option<Box<DeviceCounter>>>);
 
@@ -83,9 +83,9 @@ impl Devices {
         self.0[device].get_or_insert_with(|| Box::new(DeviceCounter::new())).add(record);
     }
 
-    /// In the order of their numbers.
-    pub fn close(&self, with: &Closing<'_>, elapsed_s: f64) -> Vec<DeviceStatistics> {
-        let seen = self.0.iter().enumerate().filter_map(|(device, counter)| Some((device as u16, counter.as_ref()?)));
-        seen.map(|(device, counter)| counter.close(device, with, elapsed_s)).collect()
+    /// The statistics of all devices with rows, in the order of their numbers.
+    pub fn statistics(&self, inputs: &StatisticsInputs<'_>, elapsed_s: f64) -> Vec<DeviceStatistics> {
+        let used = self.0.iter().enumerate().filter_map(|(device, counter)| Some((device as u16, counter.as_ref()?)));
+        used.map(|(device, counter)| counter.statistics(device, inputs, elapsed_s)).collect()
     }
 }

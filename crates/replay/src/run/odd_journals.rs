@@ -1,5 +1,5 @@
-//! Journals of other versions, and those whose header is JSON, but not what a replay writes: each is recovered or refused
-//! in a sentence.
+//! Tests of journals of other versions, and with headers or entries that no replay writes: each is recovered, or refused with
+//! a message.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::recover;
 use crate::result::journal::JournalWriter;
 
-/// As a replay writes it: what `recover` looks at, and some more.
+/// A header with all keys that `recover` reads, and some others.
 fn header() -> Metadata {
     let mut header = Metadata::new(Kind::Replay, "iosonar");
     header.devices[0].sectors = Some(64);
@@ -36,7 +36,7 @@ fn entry() -> IoResult {
     record
 }
 
-/// A journal with that header in place of its own.
+/// Writes a journal whose header is `header_text`.
 fn journal(path: &Path, header_text: &str, entries: &[IoResult]) {
     let _ = fs::remove_file(path);
     let mut writer = JournalWriter::create(path, &header(), 1).unwrap();
@@ -52,18 +52,18 @@ fn journal(path: &Path, header_text: &str, entries: &[IoResult]) {
     fs::write(path, changed).unwrap();
 }
 
-/// Where there is a value, itself and all within it.
-fn places(value: &Value, at: &str, found: &mut Vec<String>) {
-    found.push(at.to_owned());
-    let deeper: Vec<_> = match value {
-        Value::Object(all) => all.iter().map(|(key, value)| (key.clone(), value)).collect(),
-        Value::Array(all) => all.iter().enumerate().map(|(key, value)| (key.to_string(), value)).collect(),
+/// Collects the JSON pointers of a value and of all values within it.
+fn pointers(value: &Value, pointer: &str, found: &mut Vec<String>) {
+    found.push(pointer.to_owned());
+    let children: Vec<_> = match value {
+        Value::Object(object) => object.iter().map(|(key, value)| (key.clone(), value)).collect(),
+        Value::Array(array) => array.iter().enumerate().map(|(key, value)| (key.to_string(), value)).collect(),
         _ => Vec::new(),
     };
-    deeper.into_iter().for_each(|(key, value)| places(value, &format!("{at}/{key}"), found));
+    children.into_iter().for_each(|(key, value)| pointers(value, &format!("{pointer}/{key}"), found));
 }
 
-fn odd() -> Vec<Value> {
+fn odd_values() -> Vec<Value> {
     vec![
         json!(null),
         json!(true),
@@ -83,31 +83,31 @@ fn odd() -> Vec<Value> {
 }
 
 #[test]
-fn a_run_that_is_no_object_is_refused_with_what_is_wrong() {
+fn a_header_whose_run_is_not_an_object_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.replay.parquet.journal");
     for run in ["7", "\"x\"", "[1]", "true"] {
         let mut text = serde_json::to_value(header()).unwrap();
         text["run"] = serde_json::from_str(run).unwrap();
         journal(&path, &text.to_string(), &[entry()]);
-        let said = recover(&path, &folder.path().join("r.replay.parquet")).unwrap_err().to_string();
-        assert!(said.contains("header is damaged") && said.contains("`run` is not an object"), "{said}");
-        assert!(path.exists(), "it is left as it was");
+        let message = recover(&path, &folder.path().join("r.replay.parquet")).unwrap_err().to_string();
+        assert!(message.contains("header is damaged") && message.contains("`run` is not an object"), "{message}");
+        assert!(path.exists(), "the journal is kept");
     }
 }
 
 #[test]
-fn odd_headers_are_recovered_or_refused_but_never_a_panic() {
+fn recovering_an_odd_header_never_panics() {
     let folder = tempfile::tempdir().unwrap();
     let (path, output) = (folder.path().join("r.replay.parquet.journal"), folder.path().join("r.replay.parquet"));
     let whole = serde_json::to_value(header()).unwrap();
     let mut all = Vec::new();
-    places(&whole, "", &mut all);
+    pointers(&whole, "", &mut all);
     let (mut recovered, mut refused) = (0, 0);
-    for place in &all {
-        for odd in odd() {
+    for pointer in &all {
+        for odd in odd_values() {
             let mut changed = whole.clone();
-            *changed.pointer_mut(place).unwrap() = odd;
+            *changed.pointer_mut(pointer).unwrap() = odd;
             journal(&path, &changed.to_string(), &[entry()]);
             match recover(&path, &output) {
                 Ok(_) => recovered += 1,
@@ -122,9 +122,9 @@ fn odd_headers_are_recovered_or_refused_but_never_a_panic() {
     assert!(recovered > 0 && refused > 0, "{recovered} recovered, {refused} refused");
 }
 
-/// An entry whose checksum is right may still hold any numbers.
+/// An entry with a valid checksum can still have any numbers.
 #[test]
-fn odd_entries_are_recovered_too() {
+fn recovering_odd_entries_never_panics() {
     let folder = tempfile::tempdir().unwrap();
     let (path, output) = (folder.path().join("r.replay.parquet.journal"), folder.path().join("r.replay.parquet"));
     let text = serde_json::to_string(&header()).unwrap();
@@ -148,7 +148,7 @@ fn odd_entries_are_recovered_too() {
     }
 }
 
-/// An entry as a program of version 1 of the tables wrote it: its layout is the same since.
+/// An entry written by a program with version 1 of the tables. The layout has not changed since.
 const OLD_ENTRY: &str = "0700000000000000e803000000000000d0070000000000002823000000000000080000000000000010000000000000000010\
                          00000000000008000000000001000300000002000000010000000500000006000000fcffffff0000020001000403eb09b5a3";
 
@@ -195,6 +195,6 @@ fn a_journal_of_a_newer_version_of_the_tables_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.replay.parquet.journal");
     journal(&path, r#"{"schema_version": 3, "wholly": "different"}"#, &[entry()]);
-    let said = recover(&path, &folder.path().join("r.replay.parquet")).unwrap_err().to_string();
-    assert!(said.contains("has version 3 of the tables; this iosonar reads versions up to 2"), "{said}");
+    let message = recover(&path, &folder.path().join("r.replay.parquet")).unwrap_err().to_string();
+    assert!(message.contains("has version 3 of the tables; this iosonar reads versions up to 2"), "{message}");
 }
