@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use iosonar_trace::run_info::{FindingKind, Pass};
 use iosonar_trace::{IoResult, Nanos, Op, Outcome, SECTOR_BYTES};
 
-use super::block::{Change, Content, Judgement, Span};
+use super::block::{Content, Judgement, Span};
 use super::findings::{Findings, finding, kind_of};
 use super::header::{Found, inspect};
 use crate::config::options::Options;
@@ -291,13 +291,7 @@ impl Checker {
             if !self.pending_by_block.contains_key(&key) {
                 continue;
             }
-            let change = Change {
-                sectors,
-                content: effect.content,
-                is_done: effect.is_done,
-                span: effect.span,
-                fence: effect.fence,
-            };
+            let change = effect.change(sectors);
             let mut at = 0;
             while at < self.pending.len() {
                 let mismatch = &self.pending[at];

@@ -53,6 +53,14 @@ pub struct WriteEffect {
     pub fence: u64,
 }
 
+impl WriteEffect {
+    /// The effect on these sectors of a block, as bits.
+    pub fn change(&self, sectors: u8) -> Change {
+        let Self { content, is_done, span, fence, .. } = *self;
+        Change { sectors, content, is_done, span, fence }
+    }
+}
+
 /// The expected content of all sectors.
 #[derive(Debug)]
 pub struct ExpectedState {
@@ -122,17 +130,8 @@ impl ExpectedState {
             }
         } else {
             let changes = shard.changes.entry(key).or_default();
-            let (count, change) = (
-                changes.len(),
-                Change {
-                    sectors,
-                    content: effect.content,
-                    is_done: effect.is_done,
-                    span: effect.span,
-                    fence: effect.fence,
-                },
-            );
-            block::add(changes, change);
+            let count = changes.len();
+            block::add(changes, effect.change(sectors));
             self.bytes = self.bytes + changes.len() * CHANGE_BYTES - count * CHANGE_BYTES;
             if effect.is_done {
                 self.settle_queue.push_back((effect.fence, key));

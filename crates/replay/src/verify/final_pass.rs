@@ -43,6 +43,14 @@ pub struct FinalPassProgress {
     pub is_complete: bool,
 }
 
+impl FinalPassProgress {
+    fn at_start(checker: &Checker) -> Self {
+        let known = checker.expected_state.sectors();
+        let to_check = (known as f64 / checker.expected_state.known_share()).round() as u64;
+        Self { known, to_check, ..Self::default() }
+    }
+}
+
 /// The final pass.
 pub struct FinalPass<'a> {
     checker: &'a mut Checker,
@@ -77,22 +85,14 @@ struct PendingRead {
 impl<'a> FinalPass<'a> {
     /// A pass after all requests have completed. Its buffers come from `pool`.
     pub fn new(checker: &'a mut Checker, pool: &'a mut Pool, targets: &'a [Geometry]) -> Self {
-        let known = checker.expected_state.sectors();
-        let to_check = (known as f64 / checker.expected_state.known_share()).round() as u64;
-        let progress = FinalPassProgress { known, to_check, ..FinalPassProgress::default() };
+        let progress = FinalPassProgress::at_start(checker);
         Self { checker, pool, targets, blocks: Vec::new(), at: 0, progress }
     }
 
     /// Skips the pass after a run that ended early.
     pub fn skipped(checker: Checker) -> FinalPassOutcome {
-        let known = checker.expected_state.sectors();
-        let to_check = (known as f64 / checker.expected_state.known_share()).round() as u64;
         let warning = "the run ended early: the final verification pass was skipped".to_owned();
-        FinalPassOutcome {
-            checker,
-            progress: FinalPassProgress { known, to_check, ..FinalPassProgress::default() },
-            warning: Some(warning),
-        }
+        FinalPassOutcome { progress: FinalPassProgress::at_start(&checker), checker, warning: Some(warning) }
     }
 
     /// Reads all sectors, in the thread that owns the target, until the end or a stop. Calls `report` regularly.
