@@ -196,9 +196,9 @@ def test_a_report_replaces_files_only(run: Path, tmp_path: Path) -> None:
 def test_help_and_usage_on_a_full_disk_end_with_the_documented_code(name: str, tmp_path: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         process = started(name, tmp_path, "--help", stdout=full)
-        _, said = process.communicate()
+        _, message = process.communicate()
         assert process.returncode == 1
-        assert said.decode() == f"iosonar {name}: cannot write to standard output: No space left on device\n"
+        assert message.decode() == f"iosonar {name}: cannot write to standard output: No space left on device\n"
         process = started(name, tmp_path, "--no-such-option", stderr=full)
         process.communicate()
         assert process.returncode == 2
@@ -208,6 +208,6 @@ def test_help_and_usage_on_a_full_disk_end_with_the_documented_code(name: str, t
 def test_few_file_descriptors_leave_no_temporary_folder(run: Path, tmp_path: Path, limit: int) -> None:
     words = [run, run, "--out", tmp_path / "out"]
     process = started("compare", tmp_path, *words, preexec_fn=lambda: setrlimit(RLIMIT_NOFILE, (limit, limit)))
-    _, said = process.communicate()
-    assert process.returncode in (1, 2) and b"Traceback" not in said, said.decode()
+    _, message = process.communicate()
+    assert process.returncode in (1, 2) and b"Traceback" not in message, message.decode()
     assert not list((tmp_path / "tmp").iterdir())

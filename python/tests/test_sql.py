@@ -363,8 +363,8 @@ def test_an_error_of_a_query_is_one_line(
 ) -> None:
     with pytest.raises(SystemExit):
         app([str(run), query])
-    said = capsys.readouterr().err
-    assert re.fullmatch(f"iosonar sql: {expected}\n", said), said
+    message = capsys.readouterr().err
+    assert re.fullmatch(f"iosonar sql: {expected}\n", message), message
 
 
 def test_a_pipe_that_is_read_is_not_written(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

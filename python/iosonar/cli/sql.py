@@ -132,11 +132,11 @@ def _wrong_sql() -> tuple[type[Exception], ...]:
     )
 
 
-def in_one_line(said: str, query: str) -> str:
+def in_one_line(message: str, query: str) -> str:
     """The engine's error without its drawing of the query, and without the list of all variants of a function."""
-    said, _, drawn = said.partition("\n\nLINE ")
+    message, _, drawn = message.partition("\n\nLINE ")
     kept: list[str] = []
-    for each in map(str.strip, said.split("\n")):
+    for each in map(str.strip, message.split("\n")):
         if each.startswith("Candidate functions"):
             break
         if each and not each.strip("^"):
