@@ -18,10 +18,10 @@ struct OfPython {
 }
 
 const PYTHON_HALF: [OfPython; 3] = [
-    OfPython { name: "report", about: "Show what happened in runs, or what loads are like, in a page or in pictures" },
+    OfPython { name: "report", about: "Show runs or loads as diagrams, on a page or as pictures" },
     OfPython {
         name: "compare",
-        about: "Compare runs: overlays, differences of latency with their confidence intervals, and a summary",
+        about: "Compare runs: overlaid diagrams, latency differences with confidence intervals, and a summary",
     },
     OfPython { name: "sql", about: "Query runs and loads in SQL" },
 ];

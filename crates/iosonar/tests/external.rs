@@ -96,7 +96,7 @@ fn the_help_lists_the_python_half_and_every_other_program() {
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("it may not be run");
     let message = installation.iosonar(&["--help"]).assert().success();
     let help = text(&message.get_output().stdout);
-    assert!(listed(&help, "report").starts_with("report Show what happened in runs"), "{help}");
+    assert!(listed(&help, "report").starts_with("report Show runs or loads as diagrams"), "{help}");
     assert!(!listed(&help, "report").contains("not installed"), "{help}");
     assert!(listed(&help, "sql").ends_with("(not installed: pip install .)"), "{help}");
     // Lists the program that would run; not one with the name of a subcommand, and not a file that cannot be executed.
@@ -130,9 +130,9 @@ fn completions_and_the_man_page_include_the_python_half() {
     let installation = Installation::new();
     for (arguments, report) in [
         (&["completions", "bash"][..], "generate record device replay report compare sql"),
-        (&["completions", "zsh"], "'report:Show what happened in runs"),
-        (&["completions", "fish"], "-a \"report\" -d 'Show what happened in runs"),
-        (&["man"], "iosonar\\-report(1)\nShow what happened in runs"),
+        (&["completions", "zsh"], "'report:Show runs or loads as diagrams"),
+        (&["completions", "fish"], "-a \"report\" -d 'Show runs or loads as diagrams"),
+        (&["man"], "iosonar\\-report(1)\nShow runs or loads as diagrams"),
     ] {
         let made = text(&installation.iosonar(arguments).assert().success().get_output().stdout);
         assert!(made.contains(report), "{arguments:?}: {made}");

@@ -57,7 +57,7 @@ def compare(
         str, typer.Option(metavar="SIZE", help="Memory limit for each side; what exceeds it spills to TMPDIR.")
     ] = "2GiB",
 ) -> None:
-    """Compare runs: overlays, differences of latency with their confidence intervals, and a summary."""
+    """Compare runs: overlaid diagrams, latency differences with confidence intervals, and a summary."""
     from iosonar.diagrams import Options, Study
     from iosonar.diagrams.comparison import ROLES, Side
     from iosonar.figures.size import PAGE

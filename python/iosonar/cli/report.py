@@ -89,7 +89,7 @@ def report(
         ),
     ] = "duckdb",
 ) -> None:
-    """Show what happened in runs, or what loads are like, in a page or in pictures."""
+    """Show runs or loads as diagrams, on a page or as pictures."""
     from iosonar.diagrams import CATALOGUE, Options, Study
     from iosonar.errors import UsageError, UserError
     from iosonar.figures.size import PAGE, Size

@@ -31,7 +31,7 @@ Examples:
                                                      two disks, until Ctrl-C
   iosonar record --device /dev/nvme0n1p3 -- pgbench --time 60
                                                      until pgbench ends
-  iosonar record --level D --device /dev/sda         at the driver, merged and split
+  iosonar record --level D --device /dev/sda         at the driver, after splitting and merging
 
 Records whole disks and partitions; sectors of a partition count from its start. Needs root, and
 Linux 5.15 or newer with BTF. Writeback after COMMAND has ended is not recorded: end COMMAND with
@@ -57,7 +57,7 @@ pub struct Args {
     /// Size of the ring buffer for events, in MiB; increase it if events are lost
     #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     buffer: u32,
-    /// Free text to keep in the load: its origin, its licence
+    /// Free text to keep in the load, such as its origin or licence
     #[arg(long, value_name = "TEXT", default_value = "")]
     note: String,
     /// Record until this command ends, and exit with its exit code

@@ -15,7 +15,7 @@ use crate::signals;
 use crate::statistics;
 use crate::usage::misuse;
 
-/// Recover the result or load of a killed replay or recording
+/// Recover the result of a killed replay, or the load of a killed recording
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
