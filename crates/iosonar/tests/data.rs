@@ -115,7 +115,7 @@ fn contradictory_options_are_refused() {
         (&["--data", "zero", "--compressible", "50"][..], 2, "--compressible is a share of random data"),
         (&["--data", "pattern=00", "--dedupe", "5"], 2, "--dedupe is a share of random data"),
         (&["--compressible", "50", "--fill-random", "50"], 2, "cannot be used with"),
-        (&["--dedupe", "100"], 2, "up to 99"),
+        (&["--dedupe", "100"], 2, "at most 99"),
         (&["--compressible", "101"], 2, "from 0 to 100"),
         (&["--data", "zeros"], 2, "zero, random or pattern=HEX"),
         (&["--data", "pattern=xyz"], 2, "hexadecimal digits"),

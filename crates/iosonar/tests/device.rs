@@ -311,7 +311,7 @@ fn a_scheduler_is_shown_and_set() {
         let ran = device("scheduler", loop_device.path(), &[]).with_code(0);
         assert!(ran.stdout.contains(&format!(": {scheduler}; available: {}", there.join(", "))), "{}", ran.stdout);
         let found = device("inspect", loop_device.path(), &["--samples", "0"]).with_code(0);
-        assert!(found.stdout.contains(&format!("is {scheduler}, which may reorder")), "{}", found.stdout);
+        assert!(found.stdout.contains(&format!("is {scheduler}, which can reorder")), "{}", found.stdout);
         device("scheduler", loop_device.path(), &["none"]).with_code(0);
     }
     device("scheduler", loop_device.path(), &["fastest"]).refused(&["no scheduler", "\"fastest\"", "available: none"]);

@@ -395,7 +395,7 @@ fn a_load_can_come_through_a_pipe() {
         let spawned =
             |more: &[&str]| bench.command(Path::new(name), &target, more).stdin(Stdio::piped()).spawn().unwrap();
         let refused = spawned(&["--fit", "scale"]).wait_with_output().unwrap();
-        Finished::of(refused, bench.path("r.replay.parquet")).refused(&["comes through a pipe"]);
+        Finished::of(refused, bench.path("r.replay.parquet")).refused(&["unknown for a pipe"]);
         let mut child = spawned(&[]);
         let mut pipe = child.stdin.take().unwrap();
         pipe.write_all(replaying::text(&load).as_bytes()).unwrap();
