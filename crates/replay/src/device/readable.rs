@@ -34,7 +34,7 @@ pub struct Readable {
 pub enum ReadFrom {
     /// Direct I/O, if possible.
     Device,
-    /// ReadFrom the page cache, which keeps the data.
+    /// Reads from the page cache, which keeps the data.
     PageCache,
 }
 

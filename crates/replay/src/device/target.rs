@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 /// Flags of the open file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mode {
-    /// ReadFrom the page cache, instead of by direct I/O.
+    /// Reads from the page cache, instead of by direct I/O.
     pub cached: bool,
     /// `O_SYNC`: writes complete when durable.
     pub sync: bool,
