@@ -98,7 +98,7 @@ fn a_failure_during_the_work_exits_with_1() {
         ("limit a.load.gz", "is a load"),
         ("check a.load.gz a.load.gz", "is a load"),
         ("replay a.load.gz --fake-io -o a.replay.gz", "exists"),
-        ("replay a.load.gz --fake-io -o no/folder/b.replay.gz", "no folder"),
+        ("replay a.load.gz --fake-io -o no/folder/b.replay.gz", "no/folder does not exist"),
         ("replay a.load.gz --fake-io -o b.replay.gz --start 1h", "no request"),
         ("convert a.load.gz a.replay.gz", "exists"),
         ("device scheduler a.load.gz", "not a block device"),

@@ -52,7 +52,7 @@ fn announce_destruction(prepared: &Prepared) {
             }
             let lost = labels(prepared, |target| target.is_none());
             if !lost.is_empty() {
-                status!("left out, as no --target takes them: {}", lost.join(", "));
+                status!("skipping requests to devices without a --target: {}", lost.join(", "));
             }
             status!("{what}");
         }
