@@ -13,12 +13,12 @@ use super::info::source_bad_lines;
 use crate::console::{answer_json_line, out, status};
 use crate::human;
 
-/// Find the highest rate that a storage sustained in replays of growing demand
+/// Find the highest rate that the storage sustained in replays with a rising rate
 ///
 /// The limit is the highest demand of a second in which at most 5 % of the requests were late, that is issued more than a second
 /// after their scheduled time (--late). A stall from which the storage recovered is no limit. A deep queue or a steep ramp hides
 /// saturation for a while: the demand found is then above what the storage sustains, and the rate from then on is its own. Use
-/// loads of growing demand: `generate bursts`, `generate ramp`, `edit … 'ramped slope=10'`.
+/// loads with a rising rate: `generate bursts`, `generate ramp`, `edit … 'ramped slope=10'`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -22,7 +22,7 @@ pub enum Fit {
     /// Wrap around to the start: the sector modulo the target's size
     #[default]
     Wrap,
-    /// Scale all positions from the size of the load's device, or its highest sector, to the size of the target
+    /// Scale all positions so that the load's device (if its size is unknown, up to its highest sector) fills the target
     Scale,
     /// Leave out requests that do not fit on the target, and count them
     Clip,

@@ -14,7 +14,7 @@ pub struct DataArgs {
     /// Data of writes: random (new for each request), zero, or pattern=HEX, 1 to 512 bytes, such as pattern=deadbeef
     #[arg(long, value_name = "WHAT", default_value = "random")]
     pub data: DataKind,
-    /// Make this share of each 4 KiB compressible (0xdeadbeef repeated, as many storages skip zeros), the rest random
+    /// Make this share of each 4 KiB compressible (0xdeadbeef repeated, as many storage systems skip zeros), the rest random
     #[arg(long, value_name = "PERCENT", conflicts_with = "fill_random")]
     pub compressible: Option<Percent>,
     /// Make this share of the 4 KiB blocks duplicates of blocks written earlier in this run

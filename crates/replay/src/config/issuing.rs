@@ -26,23 +26,23 @@ pub struct IssueOptions {
     #[arg(long, value_name = "MIB", default_value = "256")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 20).map(|mib| mib << 20))]
     pub buffers: u64,
-    /// Prepare at most this many requests ahead of their scheduled time (the manual's bottleneck)
+    /// Prepare at most this many requests ahead of their scheduled time (blkreplay's bottleneck)
     #[arg(long, alias = "bottleneck", value_name = "N", default_value = "4096")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 24).map(|n| n as usize))]
     pub ahead: usize,
     /// Prepare requests this long before their scheduled time
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub ahead_time: Nanos,
-    /// Time to open and prepare everything before the first request
+    /// Time to prepare requests before the first one is issued
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_duration, allow_hyphen_values = true)]
     pub grace: Nanos,
-    /// How to wait for the scheduled time of the next request [default: spin with four or more processors, but hybrid with
-    /// --asap or --closed=no-think; with two or three processors inline for those two and from 30,000 requests/s on,
-    /// else spin; hybrid with one processor, or if other programs need more processors than there are]
+    /// How to wait for the scheduled time of the next request [default: spin; inline with two or three processors from
+    /// 30,000 requests/s on; hybrid with one processor, or if other programs need more processors than there are. With
+    /// --asap or --closed=no-think: inline with two or three processors, else hybrid]
     #[arg(long, value_enum)]
     pub wait: Option<Wait>,
-    /// Isolate the replay loop from the rest of the machine, in these ways or only in those listed, and undo that at the end
-    /// (needs root)
+    /// Isolate the replay loop from the rest of the machine in all of these ways or only in those listed, and restore
+    /// the settings at the end (needs root)
     #[arg(long, value_name = "PARTS", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
     #[arg(default_missing_value = "processors,workers,interrupts,priority,awake")]
     pub isolate: Vec<IsolationPart>,
@@ -95,7 +95,7 @@ impl FromStr for Depth {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Wait {
-    /// Busy-wait: exact, occupies a processor
+    /// Busy-wait: precise, occupies a processor
     Spin,
     /// Sleep until shortly before the scheduled time, then spin
     Hybrid,

@@ -12,7 +12,7 @@ pub const FAKE: &str = "FAKE RESULT: ";
 
 /// The engine and its settings.
 #[derive(Clone, Debug, clap::Args, Serialize)]
-#[command(next_help_heading = "How the I/O is done")]
+#[command(next_help_heading = "I/O engine")]
 pub struct Method {
     /// The I/O engine [default: io_uring; threads, with a warning, where io_uring is unavailable]
     #[arg(long, value_enum)]
@@ -20,7 +20,7 @@ pub struct Method {
     #[arg(default_value_if("dry_run", ArgPredicate::IsPresent, "dry-run"))]
     #[arg(default_value_if("simulate", ArgPredicate::IsPresent, "simulate"))]
     pub engine: Option<Engine>,
-    /// The most threads of --engine threads [default: --depth, at most 512]
+    /// Maximum number of threads of --engine threads [default: --depth, at most 512]
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536).map(|n| n as usize))]
     pub workers: Option<usize>,
@@ -44,7 +44,7 @@ pub struct Method {
     fake_io: bool,
     /// Simulate the I/O, with latencies constant=200us, lognormal=200us:0.5 (median, sigma) or run=FILE.replay.parquet (from
     /// an earlier run); servers=8 limits parallelism: 'constant=200us servers=8'; marks the result as FAKE
-    #[arg(long, value_name = "LAW")]
+    #[arg(long, value_name = "MODEL")]
     pub simulate: Option<Simulation>,
 }
 
@@ -54,7 +54,7 @@ pub struct RingOptions {
     /// Poll for completions instead of waiting for interrupts; needs a device with poll queues
     #[arg(long)]
     pub poll: bool,
-    /// Submit by a kernel thread (IORING_SETUP_SQPOLL), without system calls; it occupies a processor
+    /// Let a kernel thread take submissions (IORING_SETUP_SQPOLL), without system calls; it occupies a processor
     #[arg(long)]
     pub sqpoll: bool,
 }
@@ -63,7 +63,7 @@ pub struct RingOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
-    /// A single io_uring: the most exact
+    /// A single io_uring: the most precise
     #[value(name = "io_uring", alias = "uring")]
     IoUring,
     /// A thread pool with blocking system calls

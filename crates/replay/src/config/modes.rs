@@ -10,9 +10,9 @@ use crate::schedule::time_map::Schedule;
 
 /// The ways to run.
 #[derive(Clone, Debug, clap::Args, Serialize)]
-#[command(next_help_heading = "Ways to run")]
+#[command(next_help_heading = "Run modes")]
 pub struct ModeOptions {
-    /// Replay the load in a loop, until --for is over or Ctrl-C; time continues from iteration to iteration
+    /// Replay the load in a loop until the end of --for or Ctrl-C; time continues from iteration to iteration
     #[arg(long = "loop")]
     #[serde(rename = "loop")]
     pub loops: bool,
@@ -39,7 +39,7 @@ pub struct ModeOptions {
     /// 10 ms, delay=1ms delays it by a random time with a mean of 1 ms (uniform from 0 to 2 ms)
     #[arg(long, value_name = "HOW=TIME", conflicts_with = "asap")]
     pub perturb: Option<Perturb>,
-    /// Seed of the random generator for --perturb delay and --simulate
+    /// Random seed for --perturb delay and --simulate
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
 }

@@ -33,7 +33,7 @@ struct WindowArgs {
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration, allow_hyphen_values = true)]
     #[arg(conflicts_with = "duration")]
     end: Nanos,
-    /// Replay this much of the load, from --start on: 90, 5m; 0 is all
+    /// Replay this much of the load, beginning at --start: 90, 5m; 0 is all
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration, allow_hyphen_values = true)]
     duration: Nanos,
 }

@@ -37,7 +37,7 @@ pub enum Strong {
     /// Two writes
     #[value(name = "0")]
     Writes,
-    /// All but two reads
+    /// Any two requests that are not both reads
     #[value(name = "1")]
     #[default]
     AnyWrite,
