@@ -284,10 +284,10 @@ fn an_output_that_cannot_be_written_is_refused_before_the_run() {
     let target = bench.target(MIB);
     let names = bench.names();
     for (output, word) in [
-        ("r.sheet", "let it end in"),
-        ("-", "let it end in"),
+        ("r.sheet", "must end in"),
+        ("-", "must end in"),
         ("no/such/r.replay.gz", "folder no/such does not exist"),
-        ("r.csv", "let it end in"),
+        ("r.csv", "must end in"),
     ] {
         bench.replay(&bench.path("a.load"), &target, &["--output", output]).refused(&[word]);
         assert_eq!(bench.names(), names);

@@ -32,10 +32,7 @@ pub fn spawn_stage<'scope, T: Send + 'scope>(
                 thread::sleep(Duration::from_millis(5));
             }
             Err(error) => {
-                return Err(Error::system(
-                    "cannot start a thread: raise_extent the limit on processes (ulimit -u)",
-                    error,
-                ));
+                return Err(Error::system("cannot start a thread: raise the limit on processes (ulimit -u)", error));
             }
         }
     }
