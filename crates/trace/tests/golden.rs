@@ -4,7 +4,7 @@
 //! earlier versions remain unchanged.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use iosonar_trace::{
     Comm, DelayReason, Device, DeviceId, Flags, IoResult, Kind, Metadata, Nanos, Op, Opened, Outcome, Reader, Request,
@@ -77,6 +77,19 @@ fn metadata(kind: Kind) -> Metadata {
     metadata
 }
 
+/// The last row has a time that no reader takes, as it is an end of the range: it is left out, and counted.
+fn all_but_the_last<Row>(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.pop();
+    rows
+}
+
+fn footer_of_what_was_read(kind: Kind) -> Metadata {
+    let mut metadata = metadata(kind);
+    metadata.counts.bad_lines += 1;
+    metadata.notice("row 4 left out: a time is 292 years or more from zero");
+    metadata
+}
+
 fn rows<Row>(mut reader: Box<dyn Reader<Row>>) -> (Vec<Row>, Metadata) {
     let mut rows = Vec::new();
     while let Some(row) = reader.next().unwrap() {
@@ -93,16 +106,17 @@ fn every_version_is_read() {
     for version in 1..=SCHEMA_VERSION {
         let Opened::Load(load) = iosonar_trace::open(&file(version, "load")).unwrap() else { panic!("not a load") };
         let (read, footer) = rows(load);
-        assert_eq!(read, requests(), "version {version}");
-        let mut expected = metadata(Kind::Load);
-        read.iter().for_each(|row| expected.count_request(row));
+        assert_eq!(read, all_but_the_last(requests()), "version {version}");
+        let mut expected = footer_of_what_was_read(Kind::Load);
+        // The totals are those of the footer.
+        requests().iter().for_each(|row| expected.count_request(row));
         assert_eq!(footer, expected, "version {version}");
 
         let Opened::Run(run) = iosonar_trace::open(&file(version, "replay")).unwrap() else { panic!("not a run") };
         let (read, footer) = rows(run);
-        assert_eq!(read, records(), "version {version}");
-        let mut expected = metadata(Kind::Replay);
-        read.iter().for_each(|row| expected.count_record(row));
+        assert_eq!(read, all_but_the_last(records()), "version {version}");
+        let mut expected = footer_of_what_was_read(Kind::Replay);
+        records().iter().for_each(|row| expected.count_record(row));
         assert_eq!(footer, expected, "version {version}");
     }
 }
@@ -117,7 +131,13 @@ fn a_run_of_version_1_is_written_as_the_newest_version() {
         writer.write(&row).unwrap();
     }
     writer.finish(run.metadata()).unwrap();
-    assert_eq!(fs::read(path).unwrap(), fs::read(file(SCHEMA_VERSION, "replay")).unwrap());
+    let newest = |path: &Path| {
+        let Opened::Run(run) = iosonar_trace::open(path).unwrap() else { panic!("not a run") };
+        rows(run).0
+    };
+    assert_eq!(newest(&path), newest(&file(SCHEMA_VERSION, "replay")));
+    let columns = |path: &Path| fs::read(path).unwrap().windows(12).any(|bytes| bytes == b"scheduled_ns");
+    assert!(columns(&path), "columns have the names of the newest version");
 }
 
 fn write() {
