@@ -30,9 +30,10 @@ demo: system-for-demo $(VENV)/program-quick ## build, replay a load on a file, a
 	$(BIN)/iosonar demo
 
 .PHONY: test
-test: system-for-test ## all checks and tests, except those of `acceptance`
-	$(MAKE) --jobs 2 --output-sync=line built-tests $(VENV)/tools
-	$(MAKE) --jobs 2 --output-sync=line test-rust test-python lint test-without-clang
+test: system-for-test ## every check and every test, but those of `acceptance`
+	$(MAKE) --jobs 2 built-tests $(VENV)/tools
+	$(MAKE) $(VENV)/program-dev
+	$(MAKE) --jobs 2 test-rust test-python lint test-without-clang
 
 .PHONY: build
 build: ## build the binary for release: target/release/iosonar

@@ -51,21 +51,22 @@ NAN, INFINITY = float("nan"), float("inf")
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
-        ("device", ["x"] * 6, "its column device is of the type BYTE_ARRAY; docs/schema.md lists the columns"),
+        ("device", ["x"] * 6, "its column device has the type BYTE_ARRAY; docs/schema.md lists the columns"),
         ("device", [-1] * 6, "has no request"),
         ("device", [2**40] * 6, "has no request"),
-        ("sector", [True] * 6, "its column sector is of the type BOOLEAN"),
+        ("sector", [True] * 6, "its column sector has the type BOOLEAN"),
         ("sector", [NAN] * 6, "has no request"),
         ("sector", [INFINITY] * 6, "has no request"),
         ("sector", [2**63 - 1] * 6, "has no request"),
         ("sectors", [[8]] * 6, "its column sectors is missing"),
         ("op", ["transmogrify"] * 6, "op is not read, write, flush, discard or write_zeroes"),
-        ("op", [1] * 6, "its column op is of the type INT64"),
+        ("op", [1] * 6, "its column op has the type INT64"),
         ("delay_reason", ["x"] * 6, "delay_reason is not a known name"),
         ("outcome", ["x"] * 6, "outcome is not a known name"),
         ("scheduled_ns", [None] * 6, "scheduled_ns is missing"),
-        ("issued_ns", [2**63 - 1] * 6, "column issued_ns has values outside"),
-        ("pushed_back", ["yes"] * 6, "its column pushed_back is of the type BYTE_ARRAY"),
+        ("issued_ns", [2**63 - 1] * 6, "row 0 left out: a time is 292 years or more from zero"),
+        ("issued_ns", [2**63 - 2] * 6, "column issued_ns has values outside"),
+        ("pushed_back", ["yes"] * 6, "its column pushed_back has the type BYTE_ARRAY"),
     ],
 )
 def test_an_invalid_run_is_refused(tmp_path: Path, name: str, values: list[Any], message: str) -> None:
