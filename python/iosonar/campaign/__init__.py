@@ -1,0 +1,1 @@
+"""Campaigns: trees of runs over hosts and devices."""

@@ -1,0 +1,243 @@
+"""The state of a leaf: `campaign.json`, which says what the last attempt did, and the results in its folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from iosonar.errors import UserError
+from iosonar.text import plain, shown
+
+FILE_NAME = "campaign.json"
+VERSION = 1
+
+RESULT_SUFFIXES = (".replay.gz", ".replay.parquet")
+"""The suffixes of finished results."""
+
+STATES = ("running", "finishing", "done", "failed", "interrupted")
+"""The states of a leaf."""
+
+T = TypeVar("T")
+
+
+@dataclass
+class HostSample:
+    """The load average of a host over a minute, and the free space of its temporary folder, at one time."""
+
+    at: float = 0.0
+    """Seconds since 1970."""
+    load1: float = 0.0
+    tmp_free_bytes: int = 0
+
+
+@dataclass
+class InstanceState:
+    """One replay of a leaf: a host, a device and an input."""
+
+    host: str = ""
+    device: str = ""
+    device_original: str = ""
+    input: str = ""
+    input_sha256: str = ""
+    output: str = ""
+    """The name of the result in the leaf's folder."""
+    state: str = ""
+    exit_code: int | None = None
+    reason: str = ""
+    clock_offset_s: float | None = None
+    clock_uncertainty_s: float | None = None
+    start_skew_s: float | None = None
+    summary: dict[str, Any] | None = None
+    """What `iosonar replay --json` printed."""
+
+
+@dataclass
+class LeafState:
+    """The last attempt to run a leaf."""
+
+    leaf: str = ""
+    """The path of the leaf below the top of the campaign."""
+    state: str = "running"
+    reason: str = ""
+    attempt: int = 1
+    started: float | None = None
+    """Seconds since 1970."""
+    ended: float | None = None
+    path: list[str] = field(default_factory=list)
+    """The components of `leaf`."""
+    variables: dict[str, str] = field(default_factory=dict)
+    """The scalar variables of the confs, as the run phase saw them."""
+    instances: list[InstanceState] = field(default_factory=list)
+    hosts: dict[str, list[HostSample]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    recorded: bool = True
+    """False for results without `campaign.json`, as another program leaves them: their variables are unknown."""
+
+
+def read(leaf: Path) -> LeafState | None:
+    """The state of a leaf; None if it was never started.
+
+    A leaf that has results but no `campaign.json` is done.
+
+    Raises UserError if `campaign.json` cannot be read.
+    """
+    path = leaf / FILE_NAME
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        results = finished_results(leaf)
+        return _without_record(leaf, results) if results else None
+    except (OSError, UnicodeError) as error:
+        raise UserError(f"cannot read {shown(path)}: {getattr(error, 'strerror', None) or 'it is not text'}") from error
+    try:
+        return _parse(json.loads(text))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UserError(
+            f"{shown(path)} is damaged: {plain(str(error))}; remove it (results in the folder still count as done)"
+        ) from error
+
+
+def write(leaf: Path, state: LeafState) -> None:
+    """Writes `campaign.json` atomically, and waits until it is on the disk."""
+    path = leaf / FILE_NAME
+    content = {"version": VERSION, **asdict(state)}
+    del content["recorded"]
+    unfinished = leaf / f".{FILE_NAME}.{os.getpid()}.unfinished"
+    try:
+        with unfinished.open("w", encoding="utf-8") as file:
+            # Bytes of a path that are not UTF-8 become escaped surrogates.
+            json.dump(content, file, indent=1, ensure_ascii=True)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+        folder = os.open(leaf, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise UserError(f"cannot write {shown(path)}: {error.strerror}") from error
+
+
+def finished_results(leaf: Path) -> list[Path]:
+    """The result files of a leaf, by name. Hidden files are unfinished."""
+    try:
+        found = list(leaf.iterdir())
+    except OSError as error:
+        raise UserError(f"cannot read {shown(leaf)}: {error.strerror}") from error
+    return sorted(
+        path
+        for path in found
+        if path.name.endswith(RESULT_SUFFIXES) and not path.name.startswith(".") and path.is_file()
+    )
+
+
+def _without_record(leaf: Path, results: list[Path]) -> LeafState:
+    instances = [InstanceState(output=path.name, state="done") for path in results]
+    return LeafState(leaf.name, "done", path=[leaf.name], instances=instances, recorded=False)
+
+
+def _parse(found: Any) -> LeafState:
+    """The state in a JSON object. Keys that are missing get their defaults, unknown keys are ignored."""
+    if not isinstance(found, dict):
+        raise ValueError("it is not a JSON object")
+    version = _value(found, "version", _integer, VERSION)
+    if version > VERSION:
+        raise ValueError(f"it has version {version}, and this iosonar reads version {VERSION}: use a newer iosonar")
+    state = _value(found, "state", _text, "running")
+    if state not in STATES:
+        raise ValueError(f"state is {state!r}, not one of {', '.join(STATES)}")
+    return LeafState(
+        leaf=_value(found, "leaf", _text, ""),
+        state=state,
+        reason=_value(found, "reason", _text, ""),
+        attempt=_value(found, "attempt", _integer, 1),
+        started=_value(found, "started", _number, None),
+        ended=_value(found, "ended", _number, None),
+        path=_value(found, "path", _list(_text), []),
+        variables=_value(found, "variables", _values(_text), {}),
+        instances=_value(found, "instances", _list(_instance), []),
+        hosts=_value(found, "hosts", _values(_list(_sample)), {}),
+        notes=_value(found, "notes", _list(_text), []),
+    )
+
+
+def _instance(found: Any) -> InstanceState:
+    if not isinstance(found, dict):
+        raise ValueError("an instance is not an object")
+    names = ("host", "device", "device_original", "input", "input_sha256", "output", "state", "reason")
+    numbers = ("clock_offset_s", "clock_uncertainty_s", "start_skew_s")
+    return InstanceState(
+        **{name: _value(found, name, _text, "") for name in names},
+        **{name: _value(found, name, _number, None) for name in numbers},
+        exit_code=_value(found, "exit_code", _integer, None),
+        summary=_value(found, "summary", _object, None),
+    )
+
+
+def _sample(found: Any) -> HostSample:
+    if not isinstance(found, dict):
+        raise ValueError("a sample of a host is not an object")
+    return HostSample(
+        _value(found, "at", _number, 0.0),
+        _value(found, "load1", _number, 0.0),
+        _value(found, "tmp_free_bytes", _integer, 0),
+    )
+
+
+def _value(found: Mapping[str, Any], name: str, of: Callable[[Any], T], missing: Any) -> Any:
+    value = found.get(name)
+    if value is None:
+        return missing
+    try:
+        return of(value)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{plain(repr(value))[:60]} is not a string")
+    return value
+
+
+def _integer(value: Any) -> int:
+    if type(value) is not int:
+        raise ValueError(f"{plain(repr(value))[:60]} is not an integer")
+    return value
+
+
+def _number(value: Any) -> float:
+    if type(value) not in (int, float):
+        raise ValueError(f"{plain(repr(value))[:60]} is not a number")
+    return float(value)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("it is not an object")
+    return value
+
+
+def _list(of: Callable[[Any], T]) -> Callable[[Any], list[T]]:
+    def parse(value: Any) -> list[T]:
+        if not isinstance(value, list):
+            raise ValueError("it is not a list")
+        return [of(each) for each in value]
+
+    return parse
+
+
+def _values(of: Callable[[Any], T]) -> Callable[[Any], dict[str, T]]:
+    def parse(value: Any) -> dict[str, T]:
+        return {name: of(each) for name, each in _object(value).items()}
+
+    return parse
