@@ -140,6 +140,12 @@ $(VENV)/program-%: $(VENV)/libraries $(SOURCES)
 		$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	touch $@
 
+EXAMPLE_LOAD := python/iosonar/campaign/example-load/artificial/bursts-ultrafine.readwrite.1b.1.load.gz
+
+.PHONY: example-load
+example-load: build ## generate the example load of campaigns again
+	$(BUILT) generate bursts $(EXAMPLE_LOAD) --duration 80s --overwrite
+
 .PHONY: lock
 lock: | system-for-demo ## update python/requirements.lock to the newest versions
 	rm -rf $(VENV)-lock
