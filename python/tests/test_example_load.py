@@ -8,8 +8,6 @@ from binary import iosonar
 
 from iosonar import campaign
 
-import iosonar.campaign
-
 LOAD = Path(campaign.__file__).parent / "example-load/artificial/bursts-ultrafine.readwrite.1b.1.load.gz"
 
 
