@@ -140,11 +140,13 @@ $(VENV)/program-%: $(VENV)/libraries $(SOURCES)
 		$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	touch $@
 
-EXAMPLE_LOAD := python/iosonar/campaign/example-load/artificial/bursts-ultrafine.readwrite.1b.1.load.gz
+EXAMPLE_LOADS := python/iosonar/campaign/example-load/artificial
 
-.PHONY: example-load
-example-load: build ## generate the example load of campaigns again
-	$(BUILT) generate bursts $(EXAMPLE_LOAD) --duration 80s --overwrite
+.PHONY: example-loads
+example-loads: build ## generate the example loads of campaigns again
+	$(BUILT) generate bursts $(EXAMPLE_LOADS)/bursts-ultrafine.readwrite.1b.1.load.gz --duration 80s --overwrite
+	$(BUILT) generate poisson $(EXAMPLE_LOADS)/steady.readwrite.1.load.gz --duration 60s --rate 200 \
+		--size 4k:70,64k:30 --positions 'zipf exponent=1.1' --overwrite
 
 .PHONY: lock
 lock: | system-for-demo ## update python/requirements.lock to the newest versions
