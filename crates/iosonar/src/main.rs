@@ -12,6 +12,7 @@ mod human;
 mod program;
 mod programs;
 mod progress;
+mod progress_json;
 mod signals;
 mod statistics;
 mod summary;

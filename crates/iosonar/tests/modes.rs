@@ -217,6 +217,7 @@ fn repeated_runs_have_a_result_each() {
         assert!(rows.len() == 20 && footer.complete);
     }
     assert!(ran.stderr.contains("run 3 of 3"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("later runs find") && ran.stderr.contains("iosonar device wipe"), "{}", ran.stderr);
     assert!(ran.stdout.contains("variance of 3 runs") && ran.stdout.contains("(spread "), "{}", ran.stdout);
     // No run starts if the result of one could not be written.
     std::fs::remove_file(bench.path(results[0])).unwrap();

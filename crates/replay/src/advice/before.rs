@@ -34,6 +34,16 @@ pub fn never_written(target: &Path, sampled: &Sampled) -> Option<String> {
     Some(fill_advice(target, &share))
 }
 
+/// Later runs start with the mappings, caches and free blocks that the earlier ones left.
+pub fn repeated(target: &Path) -> String {
+    let target = target.display();
+    format!(
+        "--repeat: later runs find {target} as the earlier ones left it, with other latencies on thin volumes, snapshots and \
+         SSDs; to start each run alike, recreate and fill it in between (`iosonar device wipe {target}`), as `iosonar \
+         campaign` does"
+    )
+}
+
 /// Advises to fill a target of which `share` is zeros.
 pub fn fill_advice(target: &Path, share: &str) -> String {
     let target = target.display();

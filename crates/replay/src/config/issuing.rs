@@ -36,6 +36,10 @@ pub struct IssueOptions {
     /// Time to prepare requests before the first one is issued
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_duration, allow_hyphen_values = true)]
     pub grace: Nanos,
+    /// Start the run at this time of the system clock, in seconds since 1970 UTC: 1767225600, 1767225600.25. All is prepared
+    /// first; fails if that takes longer, or if the time is more than a day ahead
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["repeat", "calibrate"], allow_hyphen_values = true)]
+    pub start_at: Option<UnixTime>,
     /// How to wait for the scheduled time of the next request [default: spin; inline with two or three processors from
     /// 30,000 requests/s on; hybrid with one processor, or if other programs need more processors than there are. With
     /// --asap or --closed=no-think: inline with two or three processors, else hybrid]
@@ -91,6 +95,33 @@ impl FromStr for Depth {
     }
 }
 
+/// The value of `--start-at`: a time of `CLOCK_REALTIME`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct UnixTime {
+    /// Since 1970 UTC.
+    pub since_epoch: Nanos,
+}
+
+impl FromStr for UnixTime {
+    type Err = String;
+
+    /// Parses digits, not a float: that has no nanoseconds at today's times.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (seconds, fraction) = text.split_once('.').unwrap_or((text, "0"));
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let parsed = || {
+            let nanos: i64 = format!("{fraction:0<9}").parse().ok()?;
+            seconds.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanos)
+        };
+        (is_number(seconds) && is_number(fraction) && fraction.len() <= 9)
+            .then(parsed)
+            .flatten()
+            .map(|nanos| Self { since_epoch: Nanos(nanos) })
+            .ok_or_else(|| "expected seconds since 1970 UTC with up to 9 decimals, as `date +%s.%N` prints them".into())
+    }
+}
+
 /// How the loop waits for a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
@@ -111,5 +142,34 @@ impl Wait {
     /// Its name on the command line.
     pub fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_time_keeps_its_nanoseconds() {
+        let parsed = |text: &str| text.parse::<UnixTime>().map(|time| time.since_epoch.0).ok();
+        assert_eq!(parsed("1767225600.123456789"), Some(1_767_225_600_123_456_789));
+        assert_eq!(parsed("1767225600.25"), Some(1_767_225_600_250_000_000));
+        assert_eq!(parsed("1767225600"), Some(1_767_225_600_000_000_000));
+        for wrong in [
+            "",
+            ".",
+            "1.",
+            ".5",
+            "-1",
+            "+1",
+            "1.0000000001",
+            "1e9",
+            "now",
+            "10m",
+            "99999999999999999999",
+            "9999999999999",
+        ] {
+            assert_eq!(parsed(wrong), None, "{wrong}");
+        }
     }
 }

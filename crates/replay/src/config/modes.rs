@@ -26,7 +26,8 @@ pub struct ModeOptions {
     #[arg(long, conflicts_with_all = ["load", "targets", "output", "asap", "closed", "perturb"])]
     #[serde(skip)]
     pub calibrate: bool,
-    /// Run the replay this many times, with numbered results (sdb.1.replay.parquet, …), to see the variance between runs
+    /// Run the replay this many times, with numbered results (sdb.1.replay.parquet, …), to see the variance between runs. Later
+    /// runs find the target as the earlier ones left it; `iosonar campaign` recreates and fills it before each run
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     #[serde(skip)]
     pub repeat: u32,

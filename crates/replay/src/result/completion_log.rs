@@ -2,8 +2,9 @@
 //! their buffers.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use iosonar_trace::{IoResult, Nanos, Op, Outcome};
@@ -15,6 +16,7 @@ use crate::pipeline::buffers::{Arena, Buffer};
 use crate::pipeline::io::CompletedIo;
 use crate::result::journal::JournalWriter;
 use crate::result::statistics::Counter;
+use crate::schedule::clock::Monotonic;
 use crate::verify::checker::Checker;
 use crate::verify::final_pass::FinalPassProgress;
 
@@ -24,6 +26,16 @@ const FLUSH_INTERVAL: Duration = Duration::from_millis(250);
 /// Progress of the run, for other threads.
 #[derive(Debug, Default)]
 pub struct Progress {
+    /// Virtual zero on the monotonic clock, in ns; 0 while the run is being prepared. With `--start-at`, an estimate until
+    /// shortly before it.
+    pub zero_ns: AtomicI64,
+    /// Whether the last request has completed.
+    pub is_finishing: AtomicBool,
+    /// The longest delay of a completed request since the last reading with [`Progress::take_longest_delay`]; negative if
+    /// there is none.
+    longest_delay_ns: LongestDelay,
+    /// Unparked when the run begins another stage.
+    pub observer: OnceLock<Thread>,
     /// Rows so far, skipped requests included.
     pub requests: AtomicU64,
     /// Bytes that they moved.
@@ -44,7 +56,41 @@ pub struct Progress {
     pub mismatches: AtomicU64,
 }
 
+/// In ns; negative without a delay.
+#[derive(Debug)]
+struct LongestDelay(AtomicI64);
+
+impl Default for LongestDelay {
+    fn default() -> Self {
+        Self(AtomicI64::new(-1))
+    }
+}
+
 impl Progress {
+    /// Sets virtual zero.
+    pub fn set_zero(&self, clock: Monotonic) {
+        if self.zero_ns.swap(clock.zero_ns(), Ordering::Relaxed) == 0 {
+            self.wake_observer();
+        }
+    }
+
+    /// Ends the stage in which requests are issued.
+    pub fn set_finishing(&self) {
+        self.is_finishing.store(true, Ordering::Relaxed);
+        self.wake_observer();
+    }
+
+    fn wake_observer(&self) {
+        if let Some(observer) = self.observer.get() {
+            observer.unpark();
+        }
+    }
+
+    /// The longest delay of the requests that completed since the last call.
+    pub fn take_longest_delay(&self) -> Option<Nanos> {
+        Some(Nanos(self.longest_delay_ns.0.swap(-1, Ordering::Relaxed))).filter(|delay| *delay >= Nanos::ZERO)
+    }
+
     /// Updates the progress of the final pass.
     pub fn set_final_pass(&self, pass: &FinalPassProgress) {
         self.verified.store(pass.checked + pass.errors, Ordering::Relaxed);
@@ -132,17 +178,22 @@ impl<'a> CompletionLog<'a> {
     /// Records completed requests: at most `limit`, and none that takes longer than `allowed`. Returns how many.
     pub fn step(&mut self, limit: usize, allowed: Nanos) -> usize {
         let mut scheduled = None;
+        let mut longest_delay = None;
         let mut recorded = 0;
         while recorded < limit
             && self.input.peek().is_ok_and(|completed| check_duration(completed) <= allowed)
             && let Ok(completed) = self.input.pop()
         {
             scheduled = Some(completed.record.scheduled.0);
+            longest_delay = longest_delay.max(completed.record.delay());
             self.record(completed);
             recorded += 1;
         }
         if let Some(scheduled) = scheduled {
             self.update_progress(scheduled);
+        }
+        if let Some(delay) = longest_delay {
+            self.progress.longest_delay_ns.0.fetch_max(delay.0, Ordering::Relaxed);
         }
         if self.flushed.elapsed() > FLUSH_INTERVAL {
             let outcome = self.journal.flush();

@@ -129,7 +129,8 @@ impl<'a> IssuerThread<'a> {
         }
         let known = loop_ready.warnings.clone();
         let _ = ready.send(loop_ready);
-        let Start { clock, inline_stages } = start.recv().expect("the receiver of `ready` starts the loop");
+        // Without a start, the run ends before any I/O.
+        let Start { clock, inline_stages } = start.recv().ok()?;
         if let Some(stages) = inline_stages {
             let finish = |idle: InlineIdle<'_, _, _>| Some(idle.stages.finish());
             return self.issue(clock, target, InlineIdle { stages, idle: BlockingWait }, finish, &known, end);

@@ -9,6 +9,7 @@ pub(crate) mod issuer_thread;
 mod odd_journals;
 pub(crate) mod prescan;
 pub(crate) mod stages;
+mod start;
 mod targets;
 pub(crate) mod warnings;
 
@@ -41,7 +42,7 @@ use crate::result::journal::JournalWriter;
 use crate::run::finalize::{StageResults, finalize};
 use crate::run::issuer_thread::{EndChannels, IssuerThread, Start};
 use crate::run::stages::{spawn_stage, spawn_with_result};
-use crate::schedule::clock::{Monotonic, monotonic, wall};
+use crate::schedule::clock::{Monotonic, wall, wall_offset};
 use crate::schedule::iterations::{Iterations, Reopen};
 use crate::verify::Verify;
 use crate::verify::checker::Checker;
@@ -85,6 +86,7 @@ impl Prepared {
 
     fn prepare(mut options: Options, stop: &Arc<Stop>) -> Result<Self> {
         checks::check(&options)?;
+        start::check(&options.issuing)?;
         let prescan = prescan::scan(&options, stop)?;
         // Contention matters only for a loop with deadlines, and if --wait does not decide.
         let needs_contention = options.issuing.wait.is_none() && options.has_deadlines();
@@ -200,11 +202,6 @@ impl Prepared {
     pub fn run(mut self, progress: &Progress) -> Result<Finished> {
         let rules = IssueRules::of(&self.options, self.devices.len());
         let arena = Arc::clone(self.pool.arena());
-        // A marked file may be overwritten by a later run without --force. A file that is only read must not be marked.
-        let overwrites = self.prescan.as_ref().is_none_or(|prescan| prescan.requests > prescan.reads);
-        if self.options.method.does_io() && !self.options.target.rules.reads_only && overwrites {
-            self.devices.iter().for_each(Device::mark);
-        }
         let files = self.devices.iter().map(clone_file).collect::<Result<_>>()?;
         let (prepared_sender, prepared_receiver) = RingBuffer::new(self.options.queue_capacity());
         // Room for all requests in flight or waiting, and as many again for while the completion log sleeps.
@@ -244,8 +241,17 @@ impl Prepared {
             };
             self.warnings.extend(ready.warnings);
             self.run_info().engine = ready.engine.name().to_owned().into();
-            let clock = Monotonic::starting_in(self.options.issuing.grace);
+            let clock = match start::clock(&self.options.issuing, stop, progress) {
+                Ok(clock) => clock,
+                Err(error) => {
+                    // Ends the issuer thread, which waits for it.
+                    drop(start_sender);
+                    return Err(error);
+                }
+            };
+            progress.set_zero(clock);
             self.record_start(clock);
+            self.mark_targets();
             let disks = self.devices.iter().filter(|_| options.method.does_io()).filter_map(Device::disk);
             let steal_meter = StealMeter::start();
             let meters: Vec<Meter> = disks.filter_map(Meter::start).collect();
@@ -287,6 +293,7 @@ impl Prepared {
             let Ok(mut loop_result) = result_receiver.recv() else {
                 return Err(issuer.recv().expect("the loop does not panic").expect_err("it did not end"));
             };
+            progress.set_finishing();
             let thread_results = threads.map(|(preparer, completion_log)| {
                 let prepare = preparer.join().expect("the preparer does not panic");
                 (prepare, completion_log.join().expect("the completion log does not panic"))
@@ -320,10 +327,17 @@ impl Prepared {
     }
 
     fn record_start(&mut self, clock: Monotonic) {
-        let until_zero = Nanos(clock.zero_ns()) - monotonic();
         let run = self.run_info();
         run.started_monotonic_ns = clock.zero_ns().into();
-        run.started_unix_ns = (wall() + until_zero).0.into();
+        run.started_unix_ns = (Nanos(clock.zero_ns()) + wall_offset()).0.into();
+    }
+
+    /// A later run may overwrite a marked file without --force. A file that is only read must not be marked.
+    fn mark_targets(&self) {
+        let overwrites = self.prescan.as_ref().is_none_or(|prescan| prescan.requests > prescan.reads);
+        if self.options.method.does_io() && !self.options.target.rules.reads_only && overwrites {
+            self.devices.iter().for_each(Device::mark);
+        }
     }
 
     fn run_info(&mut self) -> &mut RunInfo {

@@ -30,12 +30,16 @@ pub fn before(
         return Vec::new();
     }
     let mut warnings = Vec::new();
+    let writes = !options.target.rules.reads_only && prescan.is_none_or(|prescan| prescan.requests > prescan.reads);
     for (target, device) in devices.iter().enumerate() {
         if let Some(reader) = &device.reader {
             warnings.push(format!(
                 "{}: {reader}: its data changes under that reader, whose I/O may affect the latencies",
                 device.path.display()
             ));
+        }
+        if options.modes.repeat > 1 && options.method.does_io() && writes {
+            warnings.push(before::repeated(&device.path));
         }
         if let Some(rdev) = device.disk() {
             let (disk, queue) = (sysfs::disk_name(rdev).unwrap_or_default(), queue_of(rdev));

@@ -21,6 +21,11 @@ impl Monotonic {
         Self { zero_ns: (monotonic() + grace).0 }
     }
 
+    /// Virtual zero is at this time of the wall clock, as both clocks are set now.
+    pub fn starting_at(unix: Nanos) -> Self {
+        Self { zero_ns: (unix - wall_offset()).0 }
+    }
+
     /// Virtual zero, in nanoseconds of `CLOCK_MONOTONIC`.
     pub fn zero_ns(&self) -> i64 {
         self.zero_ns
@@ -47,6 +52,25 @@ pub fn wall() -> Nanos {
     Nanos(t.tv_sec * 1_000_000_000 + t.tv_nsec)
 }
 
+/// What to add to [`monotonic`] for [`wall`].
+pub fn wall_offset() -> Nanos {
+    const TRIES: usize = 10;
+    /// An interruption between two readings takes longer.
+    const SHORT: Nanos = Nanos(2_000);
+    let mut best = (Nanos::MAX, Nanos::ZERO);
+    for _ in 0..TRIES {
+        let (before, now, after) = (monotonic(), wall(), monotonic());
+        let took = after - before;
+        if took < best.0 {
+            best = (took, now - Nanos(before.0 + took.0 / 2));
+        }
+        if took < SHORT {
+            break;
+        }
+    }
+    best.1
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -65,6 +89,16 @@ mod tests {
         let seen = clock.now().0 + clock.zero_ns();
         assert!((before..=own()).contains(&seen), "not CLOCK_MONOTONIC: {seen}");
         assert!((before..=own()).contains(&(clock.zero_ns() - 5_000_000_000)));
+    }
+
+    #[test]
+    fn a_time_of_the_wall_clock_becomes_virtual_zero() {
+        let before = wall();
+        let clock = Monotonic::starting_at(before + Nanos(5_000_000_000));
+        let (now, after) = (clock.now(), wall());
+        // A generous bound, for a clock that is adjusted meanwhile.
+        let elapsed = now.0 + 5_000_000_000;
+        assert!((-1_000_000_000..=(after - before).0 + 1_000_000_000).contains(&elapsed), "{elapsed}");
     }
 
     fn sources(folder: &Path) -> Vec<PathBuf> {

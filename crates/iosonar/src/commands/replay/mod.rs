@@ -17,6 +17,7 @@ use iosonar_trace::run_info::Statistics;
 
 use self::announce::announce;
 use crate::console::{answer_json, out, status};
+use crate::progress_json::Lines;
 use crate::{exit, statistics, watch};
 
 /// Replay a load on a device or file, each request at its scheduled time
@@ -50,6 +51,19 @@ pub struct Args {
     /// Print the closing statistics as a JSON object
     #[arg(long, help_heading = "Result")]
     json: bool,
+    /// How to show progress on standard error
+    #[arg(long, value_enum, value_name = "HOW", default_value = "auto", conflicts_with = "calibrate")]
+    #[arg(help_heading = "Result")]
+    progress: ProgressFormat,
+}
+
+/// The value of `--progress`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ProgressFormat {
+    /// A bar on a terminal, otherwise only messages about a target that hangs
+    Auto,
+    /// A JSON object on a line each second and at each change of state
+    Json,
 }
 
 impl Args {
@@ -57,12 +71,12 @@ impl Args {
         if self.options.modes.calibrate {
             return calibrate::run(&self.options, self.json);
         }
-        replay(repeat::each(self.options)?, self.json)
+        replay(repeat::each(self.options)?, self.json, self.progress)
     }
 }
 
 /// Replays the runs one after the other; a signal ends them all.
-pub fn replay(runs: Vec<Options>, json: bool) -> Result<ExitCode> {
+pub fn replay(runs: Vec<Options>, json: bool, format: ProgressFormat) -> Result<ExitCode> {
     let stop = Arc::new(Stop::default());
     let _handler = watch::stop_on_signals(&stop).context("cannot handle signals")?;
     let (times, mut all) = (runs.len(), Vec::new());
@@ -70,7 +84,7 @@ pub fn replay(runs: Vec<Options>, json: bool) -> Result<ExitCode> {
         if times > 1 {
             status!("run {number} of {times}");
         }
-        all.push(once(options, &stop, json)?);
+        all.push(once(options, &stop, json, format)?);
         if stop.is_requested() {
             break;
         }
@@ -89,14 +103,21 @@ pub fn replay(runs: Vec<Options>, json: bool) -> Result<ExitCode> {
     Ok(statistics::exit_code(&all))
 }
 
-fn once(options: Options, stop: &Arc<Stop>, json: bool) -> Result<Statistics> {
+fn once(options: Options, stop: &Arc<Stop>, json: bool, format: ProgressFormat) -> Result<Statistics> {
+    let progress = Arc::new(Progress::default());
+    let lines = (format == ProgressFormat::Json).then(|| Lines::start(&progress, options.has_deadlines()));
     let prepared = Prepared::new(options, stop)?;
     announce(&prepared);
     let printed = prepared.warnings().len();
-    let progress = Arc::new(Progress::default());
-    let bar = watch::Bar::start(&progress, prepared.expected_rows(), prepared.duration());
+    if let Some(lines) = &lines {
+        lines.expect(prepared.duration());
+    }
+    let bar = lines.is_none().then(|| watch::Bar::start(&progress, prepared.expected_rows(), prepared.duration()));
     let finished = prepared.run(&progress)?;
-    bar.finish();
+    drop(lines);
+    if let Some(bar) = bar {
+        bar.finish();
+    }
     statistics::print_findings(&finished);
     // `announce` has printed those from before the run.
     for warning in finished.warnings.iter().skip(printed) {

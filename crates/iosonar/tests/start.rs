@@ -1,0 +1,129 @@
+//! The start of a run at a given time, and its progress as JSON.
+
+#[allow(dead_code, reason = "each file of tests uses a part of it")]
+mod replaying;
+
+use std::io::Write;
+use std::process::Child;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+
+use replaying::{Bench, Finished, MIB, adjacent_requests, process_tree, run, wait_until};
+
+/// Nanoseconds since 1970 UTC, this far from now.
+fn in_ms(milliseconds: i64) -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    now.as_nanos() as i64 + milliseconds * 1_000_000
+}
+
+/// The value of `--start-at` for nanoseconds since 1970 UTC.
+fn start_at(unix_ns: i64) -> String {
+    format!("{}.{:09}", unix_ns / 1_000_000_000, unix_ns % 1_000_000_000)
+}
+
+fn end(child: Child, bench: &Bench) -> Finished {
+    Finished::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet"))
+}
+
+#[test]
+fn a_run_starts_at_the_given_time() {
+    let bench = Bench::new();
+    let load = bench.load(&adjacent_requests(10, 8));
+    let wanted = in_ms(3000);
+    let ran = bench.replay(&load, &bench.target(MIB), &["--start-at", &start_at(wanted)]).with_code(0);
+    let run = ran.run();
+    let started = run["started_unix_ns"].as_i64().unwrap();
+    assert!((started - wanted).abs() < 50_000_000, "{started} instead of {wanted}");
+    assert_eq!(run["options"]["start_at"].as_i64(), Some(wanted));
+    assert_eq!(run["typed"]["start-at"], start_at(wanted).as_str());
+    assert_eq!(ran.rows().len(), 10);
+}
+
+#[test]
+fn a_start_time_that_has_passed_is_refused_before_any_output() {
+    let bench = Bench::new();
+    let load = bench.load(&adjacent_requests(10, 8));
+    let time = start_at(in_ms(-5000));
+    let ran = bench.replay(&load, &bench.target(MIB), &["--start-at", &time]).with_code(1);
+    ran.refused(&["passed 5.", "nothing was written", "choose a later time"]);
+    assert_eq!(bench.names(), ["a.load", "target"]);
+}
+
+#[test]
+fn preparation_that_ends_after_the_start_time_is_an_error_before_any_output() {
+    let bench = Bench::new();
+    let pipe = bench.path("pipe");
+    run("mkfifo", &[pipe.as_ref()]);
+    let target = bench.target(MIB);
+    let time = start_at(in_ms(1500));
+    let child = bench.command(&pipe, &target, &["--start-at", &time]).spawn().unwrap();
+    // Opens when the replay reads its load.
+    let mut writer = std::fs::File::options().write(true).open(&pipe).unwrap();
+    thread::sleep(Duration::from_millis(2000));
+    writer.write_all(replaying::text(&adjacent_requests(10, 8)).as_bytes()).unwrap();
+    drop(writer);
+    end(child, &bench).with_code(1).refused(&["--start-at passed", "before all was prepared"]);
+    assert_eq!(bench.names(), ["pipe", "target"]);
+    assert!(std::fs::read(target).unwrap().iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn a_start_time_more_than_a_day_ahead_is_refused() {
+    let bench = Bench::new();
+    let load = bench.load(&adjacent_requests(10, 8));
+    let time = start_at(in_ms(2 * 86_400_000));
+    let ran = bench.replay(&load, &bench.target(MIB), &["--start-at", &time]).with_code(1);
+    ran.refused(&["2.0 days ahead", "clock"]);
+}
+
+#[test]
+fn a_start_time_contradicts_repeated_runs() {
+    let bench = Bench::new();
+    let load = bench.load(&adjacent_requests(10, 8));
+    let time = start_at(in_ms(5000));
+    let target = bench.target(MIB);
+    bench.replay(&load, &target, &["--start-at", &time, "--repeat", "2"]).with_code(2).refused(&["--repeat"]);
+    bench.replay(&load, &target, &["--start-at", "noon"]).with_code(2).refused(&["since 1970 UTC"]);
+}
+
+#[test]
+fn a_signal_ends_a_run_that_waits_for_its_start() {
+    let bench = Bench::new();
+    let load = bench.load(&adjacent_requests(10, 8));
+    let time = start_at(in_ms(3_600_000));
+    let child = bench.command(&load, &bench.target(MIB), &["--start-at", &time]).spawn().unwrap();
+    wait_until("all is prepared", || bench.path("r.replay.parquet.journal").exists());
+    process_tree(child.id()).into_iter().for_each(|process| {
+        run("kill", &["-INT".as_ref(), process.to_string().as_ref()]);
+    });
+    let ran = end(child, &bench).with_code(1);
+    assert!(ran.stderr.contains("stopped before the replay began"), "{}", ran.stderr);
+    assert_eq!(bench.names(), ["a.load", "target"]);
+}
+
+#[test]
+fn progress_as_json_has_a_line_for_each_state_and_each_second() {
+    let bench = Bench::new();
+    let load = bench.load(&adjacent_requests(2200, 8));
+    let ran = bench.replay(&load, &bench.target(16 * MIB), &["--progress", "json", "--simulate", "constant=1ms"]);
+    let ran = ran.with_code(0);
+    let (lines, others): (Vec<&str>, Vec<&str>) = ran.stderr.lines().partition(|line| line.starts_with('{'));
+    let lines: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut states: Vec<&str> = lines.iter().map(|line| line["state"].as_str().unwrap()).collect();
+    states.dedup();
+    assert_eq!(states, ["prepare", "wait", "run", "finish"], "{lines:?}");
+    let keys: Vec<_> = lines[0].as_object().unwrap().keys().cloned().collect();
+    for key in ["state", "time_s", "of_s", "completed", "in_flight", "rate_per_s", "delay_s"] {
+        assert!(keys.iter().any(|known| known == key), "{key}: {keys:?}");
+    }
+    assert!(lines[0]["time_s"].is_null() && lines[0]["of_s"].is_null(), "{:?}", lines[0]);
+    let of_state = |state: &str| lines.iter().filter(|line| line["state"] == state).collect::<Vec<_>>();
+    assert!(of_state("wait")[0]["time_s"].as_f64().unwrap() < 0.0, "{lines:?}");
+    assert!(of_state("run").len() >= 2, "{lines:?}");
+    let last = lines.last().unwrap();
+    assert_eq!(last["of_s"], 2.199);
+    assert!(last["completed"].as_u64().unwrap() > 1000 && last["delay_s"].is_number(), "{lines:?}");
+    assert!(others.iter().any(|line| line.starts_with("FAKE RESULT")), "{others:?}");
+}
