@@ -1,0 +1,238 @@
+"""Ways to start a command on a host: ssh over one shared connection, or none at all."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import select
+import shlex
+import signal
+import subprocess
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+
+from .host import ConnectionLostError, HostError
+
+CONNECT_TIMEOUT = 60.0
+"""Seconds for a connection through all jump hosts, with authentication."""
+_TCP_TIMEOUT = 10
+_ALIVE_INTERVAL = 10
+"""A connection without an answer for three times this many seconds is broken."""
+_READY = b"iosonar-connected"
+_FINAL = ("Host key verification failed", "Bad configuration option", "REMOTE HOST IDENTIFICATION HAS CHANGED")
+
+
+class Connection(ABC):
+    """Starts commands on one host."""
+
+    def __init__(self, host: str) -> None:
+        self.host = host
+        self.lock = threading.RLock()
+
+    @abstractmethod
+    def connect(self) -> None:
+        """Makes sure that there is a connection, or raises ConnectionLostError."""
+
+    @abstractmethod
+    def argv(self, words: Sequence[str]) -> list[str]:
+        """The local command that runs these words on the host."""
+
+    @abstractmethod
+    def shell_words(self) -> list[str]:
+        """The local command without its last word, which is a command line for the host's shell."""
+
+    @property
+    @abstractmethod
+    def fails_with(self) -> int | None:
+        """The exit code of `argv` that means a broken connection."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends the connection."""
+
+
+class NoConnection(Connection):
+    """Commands of the controller itself."""
+
+    def connect(self) -> None:
+        """Does nothing."""
+
+    def argv(self, words: Sequence[str]) -> list[str]:
+        """The same words."""
+        return list(words)
+
+    def shell_words(self) -> list[str]:
+        """The shell."""
+        return ["sh", "-c"]
+
+    @property
+    def fails_with(self) -> int | None:
+        """None: there is no connection."""
+        return None
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+class SharedConnection(Connection):
+    """An ssh process that holds the connection, and others that use it.
+
+    The holder ends when its standard input ends, so it ends with the controller, however that ends.
+    """
+
+    def __init__(self, host: str, socket: Path) -> None:
+        super().__init__(host)
+        self.socket = socket
+        self._holder: subprocess.Popen[bytes] | None = None
+        self._user: str | None = None
+        self._connecting = self._closed = False
+
+    def connect(self) -> None:
+        """Connects if there is no connection."""
+        with self.lock:
+            if self._holder is not None:
+                if self._holder.poll() is None:
+                    return
+                self._end_holder()
+            if self._closed:
+                raise ConnectionLostError(self.host, "the connection is closed", begun=False, final=True)
+            self._connecting = True
+            try:
+                self._connect()
+            finally:
+                self._connecting = False
+
+    def _connect(self) -> None:
+        # A holder that was killed leaves its socket, and ssh would not share the connection then.
+        self.socket.unlink(missing_ok=True)
+        words = self.socket.with_suffix(".err")
+        with words.open("wb") as err:
+            self._holder = subprocess.Popen(
+                [*self._ssh("yes"), f"echo {_READY.decode()}; exec cat >/dev/null"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=err,
+                start_new_session=True,
+            )
+        if _wait_for(self._holder, _READY, CONNECT_TIMEOUT):
+            return
+        ended = self._holder.poll() is not None
+        self._end_holder()
+        said = _last_words(words.read_text(errors="replace"))
+        if not said:
+            said = "the host's shell does not run commands" if ended else f"no connection in {CONNECT_TIMEOUT:.0f} s"
+        final = any(each in words.read_text(errors="replace") for each in _FINAL)
+        raise ConnectionLostError(self.host, f"cannot connect: {said}", begun=False, final=final)
+
+    def _ssh(self, master: str) -> list[str]:
+        options = {
+            "BatchMode": "yes",
+            "ControlMaster": master,
+            "ControlPath": str(self.socket),
+            "ControlPersist": "no",
+            "ConnectTimeout": str(_TCP_TIMEOUT),
+            "ServerAliveInterval": str(_ALIVE_INTERVAL),
+            "ServerAliveCountMax": "3",
+            "ClearAllForwardings": "yes",
+            "ForwardX11": "no",
+            "PermitLocalCommand": "no",
+            "RemoteCommand": "none",
+            "RequestTTY": "no",
+            "EscapeChar": "none",
+        }
+        words = [*ssh_command(), *(word for key, value in options.items() for word in ("-o", f"{key}={value}"))]
+        return [*words, *self._login(), "--", self.host]
+
+    def _login(self) -> list[str]:
+        """Root, unless the name or the configuration gives a user."""
+        if "@" in self.host:
+            return []
+        if self._user is None:
+            self._user = _configured_user(self.host)
+        return ["-l", "root"] if self._user == getpass.getuser() else []
+
+    def argv(self, words: Sequence[str]) -> list[str]:
+        """The ssh command that runs these words over the shared connection."""
+        return [*self.shell_words(), shlex.join(words)]
+
+    def shell_words(self) -> list[str]:
+        """The ssh command without the remote command line."""
+        return self._ssh("no")
+
+    @property
+    def fails_with(self) -> int | None:
+        """The exit code 255, which ssh has for its own errors."""
+        return 255
+
+    @property
+    def holder_pid(self) -> int | None:
+        """The process that holds the connection."""
+        return self._holder.pid if self._holder else None
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._closed = True
+        if self._connecting and (holder := self._holder):
+            # Another thread waits for it and has the lock.
+            holder.terminate()
+        with self.lock:
+            self._end_holder()
+            self.socket.unlink(missing_ok=True)
+            self.socket.with_suffix(".err").unlink(missing_ok=True)
+
+    def _end_holder(self) -> None:
+        holder, self._holder = self._holder, None
+        if holder is None:
+            return
+        assert holder.stdin is not None and holder.stdout is not None
+        with contextlib.suppress(OSError):
+            holder.stdin.close()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                holder.wait(timeout=2)
+            except subprocess.TimeoutExpired:
+                holder.send_signal(number)
+        holder.wait()
+        holder.stdout.close()
+
+
+def ssh_command() -> list[str]:
+    """The system's ssh, with the configuration file that IOSONAR_SSH_CONFIG names instead of the user's."""
+    config = os.environ.get("IOSONAR_SSH_CONFIG")
+    return ["ssh", *(["-F", config] if config else [])]
+
+
+def _configured_user(host: str) -> str:
+    try:
+        done = subprocess.run(
+            [*ssh_command(), "-G", "--", host], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+        )
+    except FileNotFoundError:
+        raise HostError(host, "cannot connect: the program ssh is missing; install OpenSSH's client") from None
+    if done.returncode != 0:
+        raise HostError(host, f"cannot connect: {_last_words(done.stderr)}")
+    return next((line[5:] for line in done.stdout.splitlines() if line.startswith("user ")), "")
+
+
+def _wait_for(process: subprocess.Popen[bytes], word: bytes, seconds: float) -> bool:
+    """Reads until a word appears; False if the output ends before, or the time is over."""
+    assert process.stdout is not None
+    until = time.monotonic() + seconds
+    read = b""
+    while word not in read:
+        ready, _, _ = select.select([process.stdout], [], [], max(0.0, until - time.monotonic()))
+        piece = os.read(process.stdout.fileno(), 65536) if ready else b""
+        if not piece:
+            return False
+        read = (read + piece)[-65536:]
+    return True
+
+
+def _last_words(text: str) -> str:
+    """The lines of ssh that say why, without the frames of its large warnings."""
+    lines = [line.strip() for line in text.splitlines() if line.strip(" @\r\t")]
+    return "; ".join(lines[-3:])

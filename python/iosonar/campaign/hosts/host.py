@@ -1,0 +1,170 @@
+"""What a campaign does on a host, whatever connects to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from iosonar.errors import UserError
+
+
+class HostError(UserError):
+    """An error of one host; its text begins with the host's name."""
+
+    def __init__(self, host: str, text: str) -> None:
+        super().__init__(f"{host}: {text}")
+        self.host = host
+
+
+class ConnectionLostError(HostError):
+    """The connection broke; whether a command on the host began and still runs is unknown if `begun`."""
+
+    def __init__(self, host: str, text: str, *, begun: bool, final: bool = False) -> None:
+        super().__init__(host, text)
+        self.text = text
+        self.begun = begun
+        self.final = final
+        """Another attempt would fail the same way."""
+
+
+@dataclass(frozen=True)
+class Completed:
+    """The result of a command."""
+
+    code: int
+    """The exit code; 128 + the number of the signal that ended the command."""
+    out: bytes
+    err: bytes
+
+    @property
+    def text(self) -> str:
+        """Standard output as text."""
+        return self.out.decode(errors="surrogateescape")
+
+    @property
+    def words(self) -> str:
+        """Standard error for a message, or the exit code if there is none."""
+        return self.err.decode(errors="replace").strip() or f"exit code {self.code}"
+
+
+@dataclass(frozen=True)
+class ClockOffset:
+    """The host's CLOCK_REALTIME minus the controller's."""
+
+    offset_s: float
+    uncertainty_s: float
+    """The true offset differs by at most this: half of the fastest round trip."""
+
+
+@dataclass(frozen=True)
+class HostSample:
+    """The state of a host at a time of the controller's clock."""
+
+    at: float
+    load1: float
+    tmp_free_bytes: int
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """The state of a detached command."""
+
+    state: Literal["running", "ended", "lost"]
+    exit_code: int | None
+    """Only of an ended run; 128 + the number of the signal that ended it."""
+    reason: str
+    """The reason for a lost run."""
+    progress: dict[str, Any] | None
+    """The last line of JSON on its standard error."""
+    err: str
+    """The end of its standard error without lines of JSON."""
+
+
+class DetachedRun(Protocol):
+    """A command that goes on when the connection breaks."""
+
+    name: str
+    host: str
+    folder: str
+    """Its own folder on the host, and its working directory."""
+
+    def poll(self) -> RunStatus:
+        """The state now."""
+
+    def out(self) -> bytes:
+        """Its standard output so far."""
+
+    def kill(self, grace: float = 30) -> None:
+        """Sends TERM to all its processes, KILL to those that are left after `grace` seconds, and waits."""
+
+
+class Host(Protocol):
+    """A machine with devices. Every method may be called by several threads at a time.
+
+    Each call first connects if the connection is broken, for as long as `reconnect_timeout`. A command that may have
+    begun is not begun again: `run` and `script` raise ConnectionLostError then. Everything else is repeated.
+    """
+
+    @property
+    def name(self) -> str:
+        """As in the conf."""
+
+    @property
+    def folder(self) -> str:
+        """The temporary folder there, made on first use."""
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        input: bytes = b"",  # noqa: A002
+        timeout: float | None = 60,
+    ) -> Completed:
+        """Runs a command; its words reach it unchanged. After the timeout it is ended."""
+
+    def script(
+        self,
+        text: str,
+        *args: str,
+        input: bytes = b"",  # noqa: A002
+        timeout: float | None = 60,
+    ) -> Completed:
+        """Runs a script by sh with arguments."""
+
+    def put(self, source: Path, name: str) -> str:
+        """Copies a file; returns its path there. The same content is not sent twice."""
+
+    def get(self, remote: str, target: Path) -> None:
+        """Copies a file from there; `target` appears when it is complete and verified."""
+
+    def program(self) -> str:
+        """The path of an iosonar there that is identical to the controller's; brings it if it is missing."""
+
+    def expand(self, pattern: str) -> list[str]:
+        """The paths there that match a pattern of the shell, in ASCII order; nothing else is evaluated."""
+
+    def clock(self) -> ClockOffset:
+        """Measures the offset of its clock."""
+
+    def watch(self) -> HostSample:
+        """Its load and free space."""
+
+    def start(self, argv: Sequence[str], name: str) -> DetachedRun:
+        """Starts a command that goes on when the connection breaks; no other run there has this name."""
+
+    def poll_all(self) -> dict[str, RunStatus]:
+        """The state of every run that was started there, by name, in one round trip."""
+
+    def undo(self, command: str) -> Completed:
+        """Runs a command of the undo journal; makes no temporary folder."""
+
+    def shell_words(self) -> list[str]:
+        """The words to which a shell on the controller appends one more: `shell_prefix` and a quoted command line."""
+
+    def shell_prefix(self) -> str:
+        """See `shell_words`. A command line that is quoted by sh's rules in single quotes follows."""
+
+    def close(self) -> None:
+        """Ends what it started there, removes the temporary folder, ends the connection."""

@@ -1,0 +1,155 @@
+"""All hosts of a campaign."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from iosonar.campaign.program import own_program
+from iosonar.campaign.undo import Undo
+from iosonar.errors import UserError
+
+from .connection import NoConnection, SharedConnection
+from .host import ClockOffset, Completed, HostError
+from .names import checked_host
+from .shell_host import Note, ShellHost
+
+LOCALHOST = "localhost"
+_SOCKETS = "iosonar-ssh."
+_LONGEST_SOCKET_FOLDER = 60
+"""A socket's path has at most 107 bytes; ssh appends 17 while it makes one."""
+
+
+class LocalHost(ShellHost):
+    """The controller itself, without sshd."""
+
+    def __init__(self, undo: Undo, *, reconnect_timeout: float = 300, note: Note = lambda _: None) -> None:
+        super().__init__(LOCALHOST, NoConnection(LOCALHOST), undo, reconnect_timeout=reconnect_timeout, note=note)
+
+    def put(self, source: Path, name: str) -> str:
+        """The file itself, which is here already."""
+        if not os.access(source, os.R_OK):
+            raise UserError(f"cannot read {source}")
+        return str(source.resolve())
+
+    def program(self) -> str:
+        """The controller's own."""
+        return str(own_program())
+
+    def clock(self) -> ClockOffset:
+        """No offset."""
+        return ClockOffset(0.0, 0.0)
+
+
+class SshHost(ShellHost):
+    """A host by the system's OpenSSH client, over one shared connection."""
+
+    def __init__(
+        self, name: str, socket: Path, undo: Undo, *, reconnect_timeout: float = 300, note: Note = lambda _: None
+    ) -> None:
+        self.shared = SharedConnection(name, socket)
+        super().__init__(checked_host(name), self.shared, undo, reconnect_timeout=reconnect_timeout, note=note)
+
+
+class Hosts:
+    """The hosts of a campaign by name, each connected once."""
+
+    def __init__(self, undo: Undo, *, reconnect_timeout: float = 300, note: Note = lambda _: None) -> None:
+        self.reconnect_timeout = reconnect_timeout
+        """Seconds in which a broken connection must come back; for hosts that are used first after it is set."""
+        self._undo = undo
+        self._note = note
+        self._hosts: dict[str, ShellHost] = {}
+        self._lock = threading.RLock()
+        self._sockets: Path | None = None
+        self._sockets_undo = ""
+        self._count = 0
+
+    def __enter__(self) -> Hosts:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for failure in self.close_all():
+            self._note(failure)
+
+    def get(self, name: str) -> ShellHost:
+        """The host of this name; it is connected on first use. An impossible name is an error."""
+        with self._lock:
+            if name not in self._hosts:
+                self._hosts[name] = self._made(checked_host(name))
+            return self._hosts[name]
+
+    def undo(self, host: str, command: str) -> Completed:
+        """Runs a command of the undo journal on a host."""
+        return self.get(host).undo(command)
+
+    def close_all(self) -> list[str]:
+        """Closes all hosts at the same time; returns an error for each that could not be cleaned up.
+
+        Any thread may call it, also while others use the hosts: their calls fail. What could not be removed is still in
+        the undo journal.
+        """
+        with self._lock:
+            hosts = list(self._hosts.values())
+            self._hosts.clear()
+        failures: list[str] = []
+        threads = [threading.Thread(target=_close, args=(host, failures.append), daemon=True) for host in hosts]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with self._lock:
+            if self._sockets is not None and not self._hosts:
+                shutil.rmtree(self._sockets, ignore_errors=True)
+                self._undo.done(self._sockets_undo)
+                self._sockets = None
+        return failures
+
+    def _made(self, name: str) -> ShellHost:
+        if name == LOCALHOST:
+            return LocalHost(self._undo, reconnect_timeout=self.reconnect_timeout, note=self._note)
+        self._count += 1
+        socket = self._socket_folder() / str(self._count)
+        return SshHost(name, socket, self._undo, reconnect_timeout=self.reconnect_timeout, note=self._note)
+
+    def _socket_folder(self) -> Path:
+        """A folder that only this user can use, with a short path; it is in the undo journal."""
+        if self._sockets is None:
+            base = next(path for path in (os.environ.get("XDG_RUNTIME_DIR", ""), "/tmp") if _is_short_folder(path))
+            folder = Path(tempfile.mkdtemp(prefix=_SOCKETS, dir=base))
+            self._sockets_undo = self._undo.add(
+                LOCALHOST, f"remove the folder {folder} of ssh's sockets", _removal(folder)
+            )
+            self._sockets = folder
+        return self._sockets
+
+
+def _is_short_folder(path: str) -> bool:
+    is_short = 0 < len(os.fsencode(path)) <= _LONGEST_SOCKET_FOLDER
+    return path == "/tmp" or (
+        is_short and path.isascii() and " " not in path and "%" not in path and os.access(path, os.W_OK)
+    )
+
+
+def _removal(folder: Path) -> str:
+    return f"""folder={shlex.quote(str(folder))}
+case $folder in
+/*/{_SOCKETS}*[!A-Za-z0-9_]*) echo "$folder is not a folder of ssh's sockets" >&2; exit 1 ;;
+/*/{_SOCKETS}*) if [ -d "$folder" ] && [ ! -L "$folder" ]; then rm -rf --one-file-system -- "$folder"; fi ;;
+*) echo "$folder is not a folder of ssh's sockets" >&2; exit 1 ;;
+esac"""
+
+
+def _close(host: ShellHost, failed: Callable[[str], None]) -> None:
+    try:
+        host.close()
+    except HostError as error:
+        failed(f"{error}; run `iosonar campaign undo` when the host can be reached")
+    except (UserError, OSError) as error:
+        failed(f"{host.name}: {error}")
