@@ -1,0 +1,97 @@
+"""Which confs and modules a leaf reads, and in which order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from iosonar.campaign.shell import Shell, ShellEnded
+from iosonar.campaign.tree import Leaf
+from iosonar.errors import UsageError, UserError
+
+BASE = Path(__file__).parent
+"""The installation's own folder, `base_dir` in confs."""
+
+MODULES = BASE / "modules"
+PARENTS = 20
+"""How many parent directories are searched for a conf."""
+
+_MODULE = re.compile(r"\d+_(?P<name>.+)\.sh")
+_OVERRIDE = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)", re.DOTALL)
+
+
+def parse_override(text: str) -> tuple[str, str]:
+    """Parses `NAME=VALUE`."""
+    found = _OVERRIDE.fullmatch(text)
+    if found is None:
+        raise UsageError(f"invalid override {text!r}: write it like threads=64")
+    return found["name"], found["value"]
+
+
+def load(shell: Shell, leaf: Leaf, overrides: Iterable[tuple[str, str]], note: Callable[[str], None]) -> None:
+    """Sources everything in the order of precedence: modules with their defaults, overrides, the leaf's own confs."""
+    shell.set_scalar("base_dir", str(BASE))
+    shell.set_scalar("sub_prefix", "".join(f".{name}" for name in leaf.path))
+    for module, path in modules_of(MODULES):
+        default = find(f"default-{module}.conf", leaf.top)
+        if default is None and module == "main":
+            raise UserError(
+                f"no default-main.conf in {leaf.top} or its parents: "
+                "`iosonar campaign new DIR` makes a campaign to start from"
+            )
+        if default is not None:
+            _source(shell, default)
+            _source(shell, path)
+    for name, value in overrides:
+        shell.set_scalar(name, value)
+    _load_user_modules(shell, leaf)
+    if not leaf.path:
+        note("started inside a leaf: only the defaults apply")
+    for name in leaf.path:
+        conf = find(f"{name}.conf", leaf.folder)
+        if conf is None:
+            raise UserError(f"no {name}.conf in {leaf.folder} or its parents: each directory of a campaign needs one")
+        _source(shell, conf)
+
+
+def modules_of(folder: Path) -> list[tuple[str, Path]]:
+    """The modules in a folder, by their numbers: names and files."""
+    found = ((_MODULE.fullmatch(path.name), path) for path in sorted(folder.glob("*.sh")))
+    return [(match["name"], path) for match, path in found if match]
+
+
+def find(name: str, start: Path) -> Path | None:
+    """The file of this name in a directory or one of its parents."""
+    start = start.absolute()
+    for folder in (start, *list(start.parents)[:PARENTS]):
+        if (folder / name).is_file():
+            return folder / name
+    return None
+
+
+def _load_user_modules(shell: Shell, leaf: Leaf) -> None:
+    conf = find("user_modules.conf", leaf.folder)
+    if conf is None:
+        return
+    _source(shell, conf)
+    folder = shell.scalar("user_module_dir")
+    if not folder:
+        return
+    path = Path(folder) if Path(folder).is_absolute() else conf.parent / folder
+    if not path.is_dir():
+        raise UserError(f"{conf}: user_module_dir: no directory {path}")
+    for module, file in modules_of(path):
+        default = find(f"default-{module}.conf", leaf.top)
+        if default is not None:
+            _source(shell, default)
+        _source(shell, file)
+
+
+def _source(shell: Shell, path: Path) -> None:
+    try:
+        status = shell.source(path)
+    except ShellEnded as error:
+        raise UserError(f"{error}: a conf must not call `exit`, and must return 0") from error
+    if status:
+        raise UserError(f"{path} returned {status}")

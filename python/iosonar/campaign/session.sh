@@ -1,0 +1,247 @@
+# The shell of a leaf. It reads commands of the controller from one pipe, and answers on another. Arguments: the file
+# descriptors of both pipes, and a lock file.
+#
+# A message is the number of its fields, then the fields, each ended by a NUL. The commands are handled at the top level
+# of this file and not in a function, so that the variables that a conf declares are global.
+
+campaign_in=$1 campaign_out=$2 campaign_lock=$3
+shift 3
+
+# Ctrl-C ends the command that runs now; this shell has to live for its cleanup functions.
+trap 'campaign_interrupted=1' INT
+
+# ---------------------------------------------------------------------------------------------- messages
+
+campaign_send() {
+    printf '%s\0' "$#" "$@" >&"$campaign_out"
+}
+
+# Sets campaign_message.
+campaign_receive() {
+    local campaign_count campaign_i
+    IFS= read -r -d '' -u "$campaign_in" campaign_count || return 1
+    campaign_message=()
+    for ((campaign_i = 0; campaign_i < campaign_count; campaign_i++)); do
+        IFS= read -r -d '' -u "$campaign_in" "campaign_message[campaign_i]" || return 1
+    done
+}
+
+# Reading and setting variables: the commands that are allowed at any time.
+campaign_access() {
+    local campaign_name=${campaign_message[1]-}
+    case ${campaign_message[0]} in
+        get)
+            local -n campaign_ref=$campaign_name
+            campaign_send values "${campaign_ref[@]}"
+            ;;
+        set)
+            local -n campaign_ref=$campaign_name
+            campaign_ref=("${campaign_message[@]:2}")
+            campaign_send done 0
+            ;;
+        set_scalar)
+            printf -v "$campaign_name" %s "${campaign_message[2]}"
+            campaign_send done 0
+            ;;
+        variables)
+            campaign_send values $(compgen -A variable | grep -v -e '^campaign_' -e '^BASH')
+            ;;
+        *)
+            return 1
+            ;;
+    esac
+}
+
+# campaign_request NAME ARGS...: asks the controller for something; sets REPLY to its answer and returns its status. One
+# process at a time, as subshells share the pipes.
+campaign_request() {
+    local campaign_locked status
+    exec {campaign_locked}>>"$campaign_lock"
+    flock "$campaign_locked"
+    campaign_send request "$@"
+    while campaign_receive; do
+        if [[ ${campaign_message[0]} == return ]]; then
+            status=${campaign_message[1]}
+            REPLY=${campaign_message[2]-}
+            exec {campaign_locked}>&-
+            return "$status"
+        fi
+        campaign_access
+    done
+    exit 1
+}
+
+# ---------------------------------------------------------------------------- what confs and modules may use
+
+# One word for another shell.
+quoted() {
+    printf %q "$1"
+}
+
+campaign_error() {
+    printf '%s\n' "$*" >&2
+    campaign_request error "$*"
+}
+
+campaign_warn() {
+    printf 'warning: %s\n' "$*" >&2
+    campaign_request note "warning: $*"
+}
+
+campaign_note() {
+    printf '%s\n' "$*" >&2
+    campaign_request note "$*"
+}
+
+check_installed() {
+    local program
+    for program in $1; do
+        type -P -- "$program" >/dev/null || {
+            campaign_error "the program $program is not installed here: install it"
+            return 1
+        }
+    done
+}
+
+check_installed_on() {
+    local host=$1 program
+    for program in $2; do
+        remote "$host" "PATH=\$PATH:/usr/sbin:/sbin command -v $(quoted "$program")" >/dev/null </dev/null || {
+            campaign_error "the program $program is not installed on $host: install it there"
+            return 1
+        }
+    done
+}
+
+# source_config NAME: the file NAME.conf here or in one of 20 parents.
+source_config() {
+    local campaign_folder=$PWD campaign_i
+    for ((campaign_i = 0; campaign_i <= 20; campaign_i++)); do
+        if [[ -r $campaign_folder/$1.conf ]]; then
+            source "$campaign_folder/$1.conf"
+            return
+        fi
+        [[ $campaign_folder == / ]] && break
+        campaign_folder=$(cd -- "$campaign_folder/.." && pwd)
+    done
+    campaign_error "no $1.conf in $PWD or its parents"
+    return 1
+}
+
+# remote HOST COMMAND...: as ssh does, the words are joined by spaces, for the shell of the host.
+remote() {
+    local campaign_host=$1 campaign_command
+    shift
+    campaign_request ssh "$campaign_host" || return 1
+    if [[ -z $REPLY ]]; then
+        bash -c "$*"
+        return
+    fi
+    # Fields end with a newline.
+    mapfile -t campaign_command <<<"$REPLY"
+    "${campaign_command[@]}" "$*"
+}
+
+remote_all() {
+    local campaign_each campaign_hosts=$1
+    shift
+    for campaign_each in $campaign_hosts; do
+        remote "$campaign_each" "$@" || return 1
+    done
+}
+
+remote_all_noreturn() {
+    local campaign_each campaign_hosts=$1
+    shift
+    for campaign_each in $campaign_hosts; do
+        remote "$campaign_each" "$@"
+    done
+    return 0
+}
+
+# iosonar_on HOST ARGS...: the iosonar program on that host.
+iosonar_on() {
+    local campaign_host=$1
+    shift
+    campaign_request program "$campaign_host" || return 1
+    remote "$campaign_host" "$(printf '%q ' "$REPLY" "$@")"
+}
+
+# undo_add HOST WHAT COMMAND: notes how to undo something, before it is done. Sets undo_id.
+undo_add() {
+    campaign_request undo_add "$@" || return 1
+    undo_id=$REPLY
+}
+
+# undo_now ID: undoes it.
+undo_now() {
+    campaign_request undo_now "$1"
+}
+
+# undo_done ID: it has been undone.
+undo_done() {
+    campaign_request undo_done "$1"
+}
+
+# in_parallel FUNCTION: FUNCTION i for each instance i, at the same time.
+in_parallel() {
+    local campaign_i campaign_pids=() campaign_pid campaign_status=0
+    for ((campaign_i = 0; campaign_i < replay_count; campaign_i++)); do
+        "$1" "$campaign_i" </dev/null &
+        campaign_pids+=($!)
+    done
+    for campaign_pid in "${campaign_pids[@]}"; do
+        wait "$campaign_pid" || campaign_status=1
+    done
+    return $campaign_status
+}
+
+on_all_devices() {
+    in_parallel "$@"
+}
+
+# pipe_edit TRANSFORM NAME=VALUE...: a transform of `iosonar edit` in the pipe that each load goes through.
+pipe_edit() {
+    local campaign_transform=$1 campaign_each
+    shift
+    for campaign_each; do
+        if [[ ! $campaign_each =~ ^[a-z]+=[A-Za-z0-9.+-]+$ ]]; then
+            campaign_error "$campaign_transform: $campaign_each: a number or a word is expected"
+            return 1
+        fi
+        campaign_transform+=" $campaign_each"
+    done
+    input_pipe_list+=" | iosonar edit - - $(quoted "$campaign_transform") --to classic"
+}
+
+devices_prepare() {
+    campaign_request devices_prepare
+}
+
+# ---------------------------------------------------------------------------------------------- the loop
+
+prepare_list="" setup_list="" run_list="" cleanup_list="" finish_list=""
+input_pipe_list="" output_pipe_list=""
+replay_host=() replay_device=() replay_device_orig=() input_file=() output_file=()
+replay_count=0 replay_max=-1 replay_hosts_unique="" target_hosts_unique="" all_hosts_unique=""
+
+while campaign_receive; do
+    case ${campaign_message[0]} in
+        source)
+            # With the options of the shell as they are: a conf may change them.
+            source "${campaign_message[1]}"
+            campaign_send done "$?"
+            ;;
+        call)
+            "${campaign_message[1]}"
+            campaign_send done "$?"
+            ;;
+        cd)
+            cd -- "${campaign_message[1]}"
+            campaign_send done "$?"
+            ;;
+        *)
+            campaign_access
+            ;;
+    esac
+done

@@ -1,0 +1,78 @@
+"""The tree of a campaign: which directories are leaves, which are done, and in which order they run."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from iosonar.campaign import state
+
+_PRIORITY = re.compile(r"prio-(\d+)")
+_LAST = float("inf")
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A directory without subdirectories that count: one run."""
+
+    top: Path
+    """Where the campaign was started."""
+    path: tuple[str, ...]
+    """The names of the directories below `top`; empty if `top` itself is the leaf."""
+
+    @property
+    def folder(self) -> Path:
+        """The directory."""
+        return self.top.joinpath(*self.path)
+
+    @property
+    def name(self) -> str:
+        """The path below `top`, as it is shown."""
+        return "/".join(self.path) or "."
+
+    @property
+    def done(self) -> bool:
+        """Whether the leaf has its results."""
+        return state.is_done(self.folder)
+
+
+def counts(name: str) -> bool:
+    """Whether a directory of this name belongs to the tree."""
+    return not (name.startswith((".", "old")) or ".old" in name or "ignore" in name)
+
+
+def leaves(top: Path) -> list[Leaf]:
+    """All leaves that are not skipped, in the order in which they run: by priority, then by path in ASCII order."""
+    found = [Leaf(top, path) for path in _leaves(top, ())]
+    return sorted(found, key=lambda leaf: (_priority(leaf.folder), os.fsencode(leaf.name)))
+
+
+def stop_file(top: Path, leaf: Leaf | None = None) -> Path | None:
+    """The file `stop` that ends the campaign, if there is one: at the top or in the leaf that would be next."""
+    for folder in (top, *([leaf.folder] if leaf else [])):
+        if (folder / "stop").exists():
+            return folder / "stop"
+    return None
+
+
+def _leaves(folder: Path, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if (folder / "skip").exists():
+        return
+    try:
+        below = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        # Removed or unreadable meanwhile.
+        return
+    below = [name for name in below if counts(name)]
+    if not below:
+        yield path
+    for name in below:
+        yield from _leaves(folder / name, (*path, name))
+
+
+def _priority(folder: Path) -> float:
+    found = [_PRIORITY.fullmatch(name) for name in os.listdir(folder)] if folder.is_dir() else []
+    return min((int(each[1]) for each in found if each), default=_LAST)
