@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from iosonar.campaign.shell import Shell, ShellEnded
+from iosonar.campaign.shell import Shell, ShellEndedError
 from iosonar.campaign.tree import Leaf
 from iosonar.errors import UsageError, UserError
 
@@ -91,7 +91,7 @@ def _load_user_modules(shell: Shell, leaf: Leaf) -> None:
 def _source(shell: Shell, path: Path) -> None:
     try:
         status = shell.source(path)
-    except ShellEnded as error:
+    except ShellEndedError as error:
         raise UserError(f"{error}: a conf must not call `exit`, and must return 0") from error
     if status:
         raise UserError(f"{path} returned {status}")

@@ -44,7 +44,9 @@ campaign_access() {
             campaign_send done 0
             ;;
         variables)
-            campaign_send values $(compgen -A variable | grep -v -e '^campaign_' -e '^BASH')
+            local campaign_names
+            mapfile -t campaign_names < <(compgen -A variable | grep -v -e '^campaign_' -e '^BASH')
+            campaign_send values "${campaign_names[@]}"
             ;;
         *)
             return 1
@@ -55,18 +57,30 @@ campaign_access() {
 # campaign_request NAME ARGS...: asks the controller for something; sets REPLY to its answer and returns its status. One
 # process at a time, as subshells share the pipes.
 campaign_request() {
-    local campaign_locked status
+    local campaign_locked campaign_status
     exec {campaign_locked}>>"$campaign_lock"
     flock "$campaign_locked"
     campaign_send request "$@"
     while campaign_receive; do
-        if [[ ${campaign_message[0]} == return ]]; then
-            status=${campaign_message[1]}
-            REPLY=${campaign_message[2]-}
-            exec {campaign_locked}>&-
-            return "$status"
-        fi
-        campaign_access
+        case ${campaign_message[0]} in
+            return)
+                campaign_status=${campaign_message[1]}
+                REPLY=${campaign_message[2]-}
+                exec {campaign_locked}>&-
+                return "$campaign_status"
+                ;;
+            call)
+                # The function may have requests of its own.
+                flock --unlock "$campaign_locked"
+                "${campaign_message[@]:1}"
+                campaign_status=$?
+                flock "$campaign_locked"
+                campaign_send done "$campaign_status"
+                ;;
+            *)
+                campaign_access
+                ;;
+        esac
     done
     exit 1
 }
@@ -218,6 +232,14 @@ devices_prepare() {
     campaign_request devices_prepare
 }
 
+# campaign_filter SOURCE TARGET: sends a load through the filters, as blkreplay's text.
+campaign_filter() {
+    (
+        set -o pipefail
+        eval "iosonar convert \"\$1\" - --to classic $input_pipe_list | iosonar convert - \"\$2\""
+    )
+}
+
 # ---------------------------------------------------------------------------------------------- the loop
 
 prepare_list="" setup_list="" run_list="" cleanup_list="" finish_list=""
@@ -233,7 +255,7 @@ while campaign_receive; do
             campaign_send done "$?"
             ;;
         call)
-            "${campaign_message[1]}"
+            "${campaign_message[@]:1}"
             campaign_send done "$?"
             ;;
         cd)

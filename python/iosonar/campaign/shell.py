@@ -7,7 +7,6 @@ import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol
 
 from iosonar.errors import UserError
@@ -25,7 +24,7 @@ class Answer(Protocol):
     text: str
 
 
-class ShellEnded(UserError):
+class ShellEndedError(UserError):
     """The shell ended: a conf or a module called `exit`, or an option such as `set -e` ended it."""
 
 
@@ -65,7 +64,9 @@ class Shell:
     def __enter__(self) -> Shell:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None):
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -92,16 +93,16 @@ class Shell:
     def source(self, path: Path) -> int:
         """Sources a file; returns its status."""
         self._source = str(path)
-        return self._status("source", os.path.abspath(path))
+        return self._status("source", str(path.absolute()))
 
-    def call(self, function: str) -> int:
-        """Calls a function, or a command; returns its status."""
-        self._source = function
-        return self._status("call", function)
+    def call(self, *command: str) -> int:
+        """Calls a function with arguments; returns its status."""
+        self._source = command[0]
+        return self._status("call", *command)
 
     def cd(self, folder: Path) -> None:
         """Changes the directory."""
-        if self._status("cd", os.path.abspath(folder)):
+        if self._status("cd", str(folder.absolute())):
             raise UserError(f"cannot enter the directory {folder}")
 
     def get(self, name: str) -> list[str]:
@@ -174,12 +175,12 @@ class Shell:
         del self._buffer[: end + 1]
         return field
 
-    def _ended(self) -> ShellEnded:
+    def _ended(self) -> ShellEndedError:
         try:
             code: int | str = self._process.wait(5)
         except subprocess.TimeoutExpired:
             code = "unknown"
-        return ShellEnded(f"{self._source or 'the shell'} ended the shell (exit code {code})")
+        return ShellEndedError(f"{self._source or 'the shell'} ended the shell (exit code {code})")
 
     def _copy_output(self) -> None:
         assert self._process.stdout is not None

@@ -140,6 +140,14 @@ def finished_results(leaf: Path) -> list[Path]:
     )
 
 
+def is_done(leaf: Path) -> bool:
+    """Whether a leaf has its results, all of them: a leaf that was interrupted among its last steps is not done."""
+    if not finished_results(leaf):
+        return False
+    known = read(leaf)
+    return known is None or known.state != "finishing"
+
+
 def _without_record(leaf: Path, results: list[Path]) -> LeafState:
     instances = [InstanceState(output=path.name, state="done") for path in results]
     return LeafState(leaf.name, "done", path=[leaf.name], instances=instances, recorded=False)

@@ -47,7 +47,7 @@ def counts(name: str) -> bool:
 def leaves(top: Path) -> list[Leaf]:
     """All leaves that are not skipped, in the order in which they run: by priority, then by path in ASCII order."""
     found = [Leaf(top, path) for path in _leaves(top, ())]
-    return sorted(found, key=lambda leaf: (_priority(leaf.folder), os.fsencode(leaf.name)))
+    return sorted(found, key=lambda leaf: (priority(leaf.folder), os.fsencode(leaf.name)))
 
 
 def stop_file(top: Path, leaf: Leaf | None = None) -> Path | None:
@@ -73,6 +73,7 @@ def _leaves(folder: Path, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield from _leaves(folder / name, (*path, name))
 
 
-def _priority(folder: Path) -> float:
-    found = [_PRIORITY.fullmatch(name) for name in os.listdir(folder)] if folder.is_dir() else []
+def priority(folder: Path) -> float:
+    """The smallest N of the files `prio-N` in a folder, which runs first."""
+    found = [_PRIORITY.fullmatch(path.name) for path in folder.iterdir()] if folder.is_dir() else []
     return min((int(each[1]) for each in found if each), default=_LAST)

@@ -13,7 +13,7 @@ import typer.core
 
 from iosonar import SCHEMA_VERSION
 from iosonar.cleanup import cleanup
-from iosonar.cli.signals import handling_signals
+from iosonar.cli.signals import handling_signals, raising_signals
 from iosonar.errors import UsageError, UserError
 from iosonar.gc_tuning import collect_rarely
 from iosonar.text import lines, plain, shown
@@ -102,14 +102,17 @@ def write(text: str) -> None:
         raise UserError(f"cannot write to standard output: {error.strerror}") from error
 
 
-def guarded(name: str, work: Callable[[], None]) -> None:
-    """Runs a subcommand's work. A user error becomes one line on stderr and an exit code."""
+def guarded(name: str, work: Callable[[], None], *, undoes: bool = False) -> None:
+    """Runs a subcommand's work. A user error becomes one line on stderr and an exit code.
+
+    With `undoes`, a signal raises KeyboardInterrupt in the work, which has things to undo; else it ends the program.
+    """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # For encodings without Greek letters and dashes.
             stream.reconfigure(errors="backslashreplace")
     collect_rarely()
-    with handling_signals(name):
+    with raising_signals() if undoes else handling_signals(name):
         try:
             check_version()
             work()

@@ -49,6 +49,37 @@ def handling_signals(name: str) -> Iterator[None]:
         os.close(read)
 
 
+@contextmanager
+def raising_signals() -> Iterator[None]:
+    """In this context, the first signal raises KeyboardInterrupt in the main thread; so does each third one after it.
+
+    For work that has to undo things first, which a second Ctrl-C must not cut short by accident.
+    """
+    count = 0
+
+    def on_signal(number: int, frame: object) -> None:
+        nonlocal count
+        count += 1
+        if count % 3 == 1:
+            raise KeyboardInterrupt
+        with suppress(OSError):
+            os.write(2, b"still cleaning up; press Ctrl-C again to give up\n")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    earlier = {each: signal.getsignal(each) for each in MESSAGES}
+    for each, handler in earlier.items():
+        if handler not in (signal.SIG_IGN, None):
+            signal.signal(each, on_signal)
+    try:
+        yield
+    finally:
+        for each, handler in earlier.items():
+            if handler is not None:
+                signal.signal(each, handler)
+
+
 def _watch(name: str, read: int) -> None:
     while numbers := os.read(read, 1):
         if numbers[0] in MESSAGES:

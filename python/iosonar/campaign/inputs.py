@@ -1,0 +1,119 @@
+"""The loads of a campaign: patterns of files and addresses."""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import hashlib
+import html.parser
+import os
+import re
+import shutil
+import urllib.error
+import urllib.parse
+import urllib.request
+import urllib.response
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import bracex
+
+from iosonar.errors import UserError
+from iosonar.text import plain
+
+_ADDRESS = re.compile(r"(https?|ftp)://", re.IGNORECASE)
+_WILDCARD = re.compile(r"[*?\[]")
+_TIMEOUT_S = 60
+_MOST_NAMES = 100_000
+
+
+def words(text: str) -> list[str]:
+    """The words of a list, with braces expanded as bash does. Nothing else is evaluated."""
+    try:
+        return [each for word in text.split() for each in bracex.expand(word, limit=_MOST_NAMES)]
+    except bracex.ExpansionLimitException as error:
+        raise UserError(f"{plain(text)} expands to more than {_MOST_NAMES} names") from error
+
+
+def find(text: str, folders: Sequence[Path]) -> list[Path]:
+    """The input files of `input_file_list`. Patterns are relative to the first of the folders that has a match."""
+    found: list[Path] = []
+    for word in words(text):
+        files = _fetched(word) if _ADDRESS.match(word) else _local(word, folders)
+        if not files:
+            raise UserError(f"input_file_list: no file {plain(word)}")
+        found += files
+    return found
+
+
+def _local(pattern: str, folders: Iterable[Path]) -> list[Path]:
+    for folder in folders:
+        path = folder / pattern
+        if path.is_file():
+            return [path]
+        # The pattern may be absolute, and `..` keeps its place.
+        found = sorted(glob.glob(os.fspath(path)))  # noqa: PTH207
+        if found:
+            return [Path(name) for name in found if Path(name).is_file()]
+    return []
+
+
+def _fetched(address: str) -> list[Path]:
+    """The files behind an address, which may have wildcards in its last part; each is fetched once."""
+    base, _, last = address.rpartition("/")
+    if not _WILDCARD.search(last):
+        return [_fetch(address)]
+    names = fnmatch.filter(_listing(base + "/"), urllib.parse.unquote(last))
+    return [_fetch(f"{base}/{urllib.parse.quote(name)}") for name in sorted(names)]
+
+
+def _fetch(address: str) -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "iosonar" / "loads"
+    folder = cache / hashlib.sha256(address.encode()).hexdigest()[:16]
+    name = urllib.parse.unquote(urllib.parse.urlsplit(address).path.rpartition("/")[2]) or "load"
+    target = folder / name.replace("/", "_")
+    if target.is_file():
+        return target
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / f".{os.getpid()}.unfinished"
+    try:
+        with _open(address) as source, unfinished.open("wb") as file:
+            shutil.copyfileobj(source, file)
+            wanted = source.headers.get("Content-Length")
+            if wanted is not None and wanted.isdigit() and int(wanted) != file.tell():
+                raise UserError(f"cannot fetch {plain(address)}: the connection broke; try again")
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return target
+
+
+def _listing(address: str) -> list[str]:
+    """The names in a directory of a server: the links of its page, or the lines of an FTP listing."""
+    with _open(address) as source:
+        text = source.read().decode("utf-8", "replace")
+    if address.lower().startswith("ftp:"):
+        return [line.split()[-1] for line in text.splitlines() if line.split()]
+    links = _Links()
+    links.feed(text)
+    return [urllib.parse.unquote(name) for name in links.found if "/" not in name and not name.startswith("?")]
+
+
+def _open(address: str) -> urllib.response.addinfourl:
+    try:
+        opened: urllib.response.addinfourl = urllib.request.urlopen(address, timeout=_TIMEOUT_S)
+        return opened
+    except (urllib.error.URLError, OSError, ValueError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise UserError(f"cannot fetch {plain(address)}: {plain(str(reason))}") from error
+
+
+class _Links(html.parser.HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Notes where a link goes."""
+        if tag == "a":
+            self.found += [value for name, value in attrs if name == "href" and value]

@@ -1,0 +1,335 @@
+"""Runs a leaf: sources its confs, calls the functions of its phases, and keeps its state and results."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from iosonar.campaign import confs, plan, state
+from iosonar.campaign.hosts import Hosts
+from iosonar.campaign.loads import Loads
+from iosonar.campaign.replays import Replays, part
+from iosonar.campaign.shell import Shell, ShellEndedError
+from iosonar.campaign.tree import Leaf
+from iosonar.campaign.undo import Undo
+from iosonar.campaign.watch import Events, Watch
+from iosonar.errors import UserError
+from iosonar.text import plain
+
+LOG = "campaign.log"
+
+WORK = ("prepare", "setup", "run")
+"""The phases that end at the first failure."""
+
+TEARDOWN = ("cleanup", "finish")
+"""The phases that always run, all of their functions."""
+
+
+class LeafFailedError(UserError):
+    """A phase failed."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What all leaves of a campaign share."""
+
+    hosts: Hosts
+    undo: Undo
+    overrides: Sequence[tuple[str, str]]
+    events: Events
+    environment: dict[str, str]
+
+
+@dataclass
+class Reply:
+    """An answer to a request of the shell."""
+
+    status: int = 0
+    text: str = ""
+
+
+class LeafRun:
+    """One attempt to run a leaf."""
+
+    def __init__(self, leaf: Leaf, around: Surroundings):
+        self.leaf = leaf
+        self.around = around
+        earlier = _earlier(leaf.folder)
+        self.state = state.LeafState(
+            leaf.name, "running", attempt=earlier + 1, started=time.time(), path=list(leaf.path)
+        )
+        self._log: BinaryIO | None = None
+        self._tail = bytearray()
+        self._errors: list[str] = []
+        self._shell: Shell | None = None
+        self._undo_ids: set[str] = set()
+        self._loads = Loads(leaf.top / ".campaign" / "loads")
+        self._replays: Replays | None = None
+        self._instances: list[plan.Instance] = []
+        self._options: list[str] = []
+
+    def run(self) -> state.LeafState:
+        """Runs all phases; returns the leaf's state, which is also in its folder.
+
+        Raises KeyboardInterrupt after the teardown, if that ended the leaf.
+        """
+        self._save()
+        interrupted = False
+        with (self.leaf.folder / LOG).open("ab") as self._log:
+            self._write_log(f"=== {self.leaf.name}, attempt {self.state.attempt}, {time.ctime()}\n".encode())
+            try:
+                self._run_in_shell()
+            except KeyboardInterrupt:
+                interrupted = True
+                self._end("interrupted", "interrupted")
+            except UserError as error:
+                self._end("failed", str(error))
+            self._write_log(f"=== {self.state.state} {self.state.reason}\n".encode())
+        if interrupted:
+            raise KeyboardInterrupt
+        return self.state
+
+    def planned(self) -> tuple[list[plan.Instance], list[str]]:
+        """The instances and the options, without running anything but the confs."""
+        with self._open_shell() as self._shell:
+            confs.load(self._shell, self.leaf, self.around.overrides, self._note)
+            self._set_devices(local_only=True)
+            return self._plan()
+
+    def _run_in_shell(self) -> None:
+        with self._open_shell() as shell:
+            self._shell = shell
+            try:
+                try:
+                    confs.load(shell, self.leaf, self.around.overrides, self._note)
+                    shell.cd(self.leaf.folder)
+                except UserError as error:
+                    raise LeafFailedError(self._with_words(str(error))) from error
+                for phase in WORK:
+                    self._phase(phase)
+                    if phase == "prepare":
+                        self._plan_results()
+                self._finish_results()
+            except BaseException:
+                keep_partial_results(self.leaf.folder, self.state.attempt)
+                raise
+            finally:
+                self._tear_down()
+        self._end("done", "")
+
+    def _open_shell(self) -> Shell:
+        return Shell(self.leaf.top, self._print, self._answer, self.around.environment)
+
+    def _phase(self, phase: str) -> None:
+        assert self._shell
+        for function in self._shell.scalar(f"{phase}_list").split():
+            self._errors.clear()
+            self._tail.clear()
+            try:
+                status = self._shell.call(function)
+            except ShellEndedError as error:
+                raise LeafFailedError(self._with_words(str(error))) from error
+            if status:
+                raise LeafFailedError(self._with_words(f"{function} failed"))
+
+    def _tear_down(self) -> None:
+        """Calls the functions of cleanup and finish; then undoes what they left."""
+        shell = self._shell
+        assert shell
+        for phase in TEARDOWN:
+            try:
+                functions = shell.scalar(f"{phase}_list").split() if shell.alive else []
+            except UserError:
+                functions = []
+            for function in functions:
+                self._errors.clear()
+                self._tail.clear()
+                try:
+                    if shell.call(function):
+                        self._note(self._with_words(f"{function} failed"))
+                except UserError as error:
+                    self._note(self._with_words(str(error)))
+                    break
+        mine = [entry for entry in self.around.undo.entries() if entry.id in self._undo_ids]
+        for failure in self.around.undo.run_all(self.around.hosts.run_shell, mine):
+            self._note(f"not undone on {failure.entry.host}: {failure.entry.what}: {failure.reason}")
+
+    # ------------------------------------------------------------------------------ requests of the shell
+
+    def _answer(self, name: str, arguments: list[str]) -> Reply:
+        handler = getattr(self, f"_on_{name}", None)
+        if handler is None:
+            raise UserError(f"unknown request of the shell: {name}")
+        reply = handler(*arguments)
+        return reply if isinstance(reply, Reply) else Reply()
+
+    def _on_error(self, text: str) -> None:
+        self._errors.append(text)
+
+    def _on_note(self, text: str) -> None:
+        self._note(text, printed=True)
+
+    def _on_ssh(self, host: str) -> Reply:
+        return Reply(0, "\n".join(self.around.hosts.get(host).ssh_command()))
+
+    def _on_program(self, host: str) -> Reply:
+        return Reply(0, self.around.hosts.get(host).program())
+
+    def _on_undo_add(self, host: str, what: str, command: str) -> Reply:
+        self.around.hosts.get(host)
+        entry = self.around.undo.add(host, what, command)
+        self._undo_ids.add(entry)
+        return Reply(0, entry)
+
+    def _on_undo_done(self, entry: str) -> None:
+        self.around.undo.done(entry)
+
+    def _on_undo_now(self, entry: str) -> Reply:
+        entries = [each for each in self.around.undo.entries() if each.id == entry]
+        failures = self.around.undo.run_all(self.around.hosts.run_shell, entries)
+        for failure in failures:
+            self._errors.append(f"not undone on {failure.entry.host}: {failure.entry.what}: {failure.reason}")
+        return Reply(1 if failures else 0)
+
+    def _on_devices_prepare(self) -> None:
+        self._set_devices()
+
+    def _on_main_setup(self) -> None:
+        assert self._shell
+        self._replays = Replays(self.leaf.folder, self.around.hosts, self._instances, self._options)
+        filters = self._shell.scalar(plan.FILTERS).strip()
+        self._replays.bring(lambda source: self._loads.filtered(self._shell, source) if filters else source)
+
+    def _on_main_run(self) -> None:
+        assert self._shell and self._replays
+        with Watch(self.leaf.name, self._instances, self.around.events) as watch:
+            try:
+                self._replays.run(plan.number(self._shell, "start_grace", 15.0), watch)
+            finally:
+                self.state.instances = self._replays.states
+                self.state.hosts = self._replays.samples
+
+    def _on_main_cleanup(self) -> None:
+        pass
+
+    def _on_main_finish(self) -> None:
+        self._loads.remove()
+
+    # ---------------------------------------------------------------------------------- plan and results
+
+    def _set_devices(self, *, local_only: bool = False) -> None:
+        assert self._shell
+
+        def expand(host: str, pattern: str) -> list[str]:
+            if local_only and host != "localhost":
+                return [pattern]
+            return self.around.hosts.get(host).expand(pattern)
+
+        pairs = plan.devices(self._shell, expand)
+        hosts, devices = [host for host, _ in pairs], [device for _, device in pairs]
+        unique = " ".join(dict.fromkeys(hosts))
+        self._shell.set("replay_host", hosts)
+        self._shell.set("replay_device", devices)
+        self._shell.set("replay_device_orig", devices)
+        self._shell.set_scalar("replay_count", str(len(pairs)))
+        self._shell.set_scalar("replay_max", str(len(pairs) - 1))
+        self._shell.set_scalar("replay_hosts_unique", unique)
+        more = self._shell.scalar("target_hosts_unique").split()
+        self._shell.set_scalar("all_hosts_unique", " ".join(dict.fromkeys([*unique.split(), *more])))
+
+    def _plan(self) -> tuple[list[plan.Instance], list[str]]:
+        assert self._shell
+        self._instances = plan.instances(self._shell, [self.leaf.folder, self.leaf.top])
+        self._options = plan.options(self._shell, self._note)
+        return self._instances, self._options
+
+    def _plan_results(self) -> None:
+        assert self._shell
+        try:
+            self._plan()
+        except UserError as error:
+            raise LeafFailedError(str(error)) from error
+        self._shell.set("input_file", [os.fspath(each.source) for each in self._instances])
+        self._shell.set("output_file", [each.output for each in self._instances])
+        self.state.variables = {name: plain(value) for name, value in self._shell.variables().items()}
+        self._save()
+
+    def _finish_results(self) -> None:
+        """Gives the results their final names, all or none."""
+        if not self._replays:
+            raise LeafFailedError("main_run did not run: it is missing in run_list")
+        self.state.state = "finishing"
+        self._save()
+        finish(self.leaf.folder, self.state)
+
+    # --------------------------------------------------------------------------------------- state, words
+
+    def _end(self, to: str, reason: str) -> None:
+        self.state.state, self.state.reason, self.state.ended = to, plain(reason), time.time()
+        self._save()
+
+    def _save(self) -> None:
+        state.write(self.leaf.folder, self.state)
+
+    def _note(self, text: str, *, printed: bool = False) -> None:
+        text = plain(text)
+        if text not in self.state.notes:
+            self.state.notes.append(text)
+            if not printed:
+                self._print(f"{text}\n".encode())
+
+    def _with_words(self, text: str) -> str:
+        """An error with what the conf or the module said about it."""
+        if self._errors:
+            return self._errors[-1]
+        # The shell's output may arrive after its answer.
+        time.sleep(0.05)
+        lines = [line for line in self._tail.decode("utf-8", "replace").splitlines() if line.strip()]
+        return f"{text}: {plain(lines[-1].strip())}" if lines else text
+
+    def _print(self, output: bytes) -> None:
+        self._write_log(output)
+        self._tail += output
+        del self._tail[:-4096]
+        with contextlib.suppress(OSError):
+            # Also a prompt without a line end.
+            os.write(2, output)
+
+    def _write_log(self, output: bytes) -> None:
+        if self._log and not self._log.closed:
+            self._log.write(output)
+            self._log.flush()
+
+
+def finish(folder: Path, known: state.LeafState) -> None:
+    """Gives collected results their final names."""
+    for instance in known.instances:
+        collected = part(folder, instance.output)
+        if collected.exists():
+            collected.replace(folder / instance.output)
+        elif not (folder / instance.output).exists():
+            raise UserError(f"the result {instance.output} is missing")
+
+
+def keep_partial_results(folder: Path, attempt: int) -> None:
+    """Moves collected results of a leaf that did not end well into a folder that does not count."""
+    for path in sorted(folder.glob(".*.part")):
+        kept = folder / f"failed-{attempt}.old"
+        kept.mkdir(exist_ok=True)
+        path.replace(kept / path.name.removeprefix(".").removesuffix(".part"))
+    for path in [*folder.glob(".*.collected"), *folder.glob(".*.part.replay.gz")]:
+        path.unlink(missing_ok=True)
+
+
+def _earlier(folder: Path) -> int:
+    """How many attempts there were."""
+    try:
+        known = state.read(folder)
+    except UserError:
+        known = None
+    return known.attempt if known and known.recorded else 0

@@ -1,0 +1,176 @@
+"""Runs a campaign: leaf by leaf, until all are done, failed or skipped."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from iosonar.campaign import leaf as leaves
+from iosonar.campaign import state, tree
+from iosonar.campaign.hosts import Hosts
+from iosonar.campaign.leaf import LeafRun, Surroundings
+from iosonar.campaign.program import own_program
+from iosonar.campaign.tree import Leaf
+from iosonar.campaign.undo import Undo
+from iosonar.campaign.watch import Events
+from iosonar.errors import UserError
+
+FOLDER = ".campaign"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a campaign runs."""
+
+    overrides: Sequence[tuple[str, str]] = ()
+    stop_on_failure: bool = False
+    shuffle: int | None = None
+    """The seed of a random order of the leaves."""
+    as_json: bool = False
+
+
+@dataclass
+class Ended:
+    """How a campaign ended."""
+
+    done: list[str] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    """Leaves and reasons."""
+    stopped_by: Path | None = None
+    """The file `stop`."""
+    not_undone: list[str] = field(default_factory=list)
+
+
+def run(top: Path, options: Options) -> Ended:
+    """Runs all leaves that are not done.
+
+    Raises KeyboardInterrupt if a signal ended it, after what had been changed was undone.
+    """
+    events = Events(options.as_json)
+    ended = Ended()
+    with locked(top), _surroundings(top, options, events) as around:
+        _recover(top, around, ended)
+        while leaf := _next(top, options, ended, events):
+            events.emit("leaf", leaf=leaf.name, state="running")
+            events.say(f"leaf {leaf.name}")
+            run_ = LeafRun(leaf, around)
+            found = run_.run()
+            events.emit("leaf", leaf=leaf.name, state=found.state, reason=found.reason)
+            if found.state == "done":
+                ended.done.append(leaf.name)
+                events.say(f"leaf {leaf.name}: done, {len(found.instances)} results")
+                continue
+            ended.failed.append((leaf.name, found.reason))
+            events.say(f"leaf {leaf.name}: failed: {found.reason}")
+            if options.stop_on_failure:
+                break
+    return ended
+
+
+def dry_run(top: Path, options: Options, show: Callable[[Leaf, LeafRun], None]) -> None:
+    """Shows the leaves that would run, in their order, without running any phase."""
+    events = Events(as_json=True)
+    with _surroundings(top, options, events) as around:
+        for leaf in _ordered(tree.leaves(top), options):
+            if not leaf.done:
+                show(leaf, LeafRun(leaf, around))
+
+
+def undo(top: Path, say: Callable[[str], None]) -> list[str]:
+    """Undoes what a campaign that was killed left; returns what could not be undone."""
+    with locked(top), _surroundings(top, Options(), Events(False)) as around:
+        failures = _undo_all(around, say)
+        _mark_interrupted(top)
+    return failures
+
+
+@contextmanager
+def locked(top: Path) -> Iterator[None]:
+    """One campaign at a time in a directory."""
+    (top / FOLDER).mkdir(exist_ok=True)
+    with (top / FOLDER / "lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UserError(f"another campaign runs in {top}: `iosonar campaign status` shows it") from error
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
+
+
+@contextmanager
+def _surroundings(top: Path, options: Options, events: Events) -> Iterator[Surroundings]:
+    program = own_program()
+    journal = Undo(top / FOLDER / "undo")
+    hosts = Hosts(journal)
+    environment = {"PATH": f"{program.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+    try:
+        yield Surroundings(hosts, journal, options.overrides, events, environment)
+    finally:
+        hosts.close_all()
+
+
+def _recover(top: Path, around: Surroundings, ended: Ended) -> None:
+    """Brings to an end what a campaign that was killed left."""
+    ended.not_undone += _undo_all(around, around.events.say)
+    for leaf in tree.leaves(top):
+        known = state.read(leaf.folder)
+        if known and known.state == "finishing":
+            try:
+                leaves.finish(leaf.folder, known)
+            except UserError as error:
+                known.state, known.reason = "interrupted", str(error)
+            else:
+                known.state, known.ended = "done", time.time()
+            state.write(leaf.folder, known)
+    _mark_interrupted(top)
+
+
+def _mark_interrupted(top: Path) -> None:
+    for leaf in tree.leaves(top):
+        known = state.read(leaf.folder)
+        if known and known.state == "running":
+            known.state, known.reason = "interrupted", "the campaign was killed"
+            state.write(leaf.folder, known)
+            leaves.keep_partial_results(leaf.folder, known.attempt)
+
+
+def _undo_all(around: Surroundings, say: Callable[[str], None]) -> list[str]:
+    entries = around.undo.entries()
+    if not entries:
+        return []
+    say(f"undoing what the last campaign left: {'; '.join(f'{each.what} on {each.host}' for each in entries)}")
+    failures = around.undo.run_all(around.hosts.run_shell, entries)
+    return [f"{each.entry.what} on {each.entry.host}: {each.reason}" for each in failures]
+
+
+def _next(top: Path, options: Options, ended: Ended, events: Events) -> Leaf | None:
+    """The next leaf. The tree is read anew, since people add leaves while a campaign runs."""
+    tried = {*ended.done, *(name for name, _ in ended.failed)}
+    for leaf in _ordered(tree.leaves(top), options):
+        if leaf.name in tried or leaf.done:
+            continue
+        if stop := tree.stop_file(top, leaf):
+            events.say(f"ended by the file {stop}")
+            ended.stopped_by = stop
+            return None
+        return leaf
+    return None
+
+
+def _ordered(found: list[Leaf], options: Options) -> list[Leaf]:
+    if options.shuffle is None:
+        return found
+    # By a number that depends on the leaf alone, so that the order of the others stays when a leaf is added.
+    return sorted(found, key=lambda leaf: (tree.priority(leaf.folder), _random(options.shuffle, leaf.name)))
+
+
+def _random(seed: int | None, name: str) -> float:
+    return random.Random(f"{seed}/{name}").random()

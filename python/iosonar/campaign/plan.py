@@ -1,0 +1,177 @@
+"""What a leaf replays: its instances (host, device, input, result) and the options of `iosonar replay`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from iosonar.campaign import inputs, names
+from iosonar.campaign.shell import Shell
+from iosonar.errors import UserError
+from iosonar.text import plain
+
+GLOB = re.compile(r"[*?\[]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+CONFLICTS = {"with-conflicts": "allow", "with-drop": "drop", "with-partial": "partial", "with-ordering": "ordering"}
+VERIFY = {"no-overhead": "off", "with-verify": "reads", "with-final-verify": "final", "with-paranoia": "paranoia"}
+
+WITHOUT_MEANING = {
+    "fan_out": "there is one issuing loop",
+    "no_dispatcher": "there is one issuing loop",
+    "enable_compress_ssh": "loads and results are compressed files",
+    "omit_tmp_cleanup": "temporary folders are always removed",
+}
+"""Variables of blkreplay that are accepted and have no effect."""
+
+FILTERS = "input_pipe_list"
+
+Expand = Callable[[str, str], Sequence[str]]
+"""The devices of a host that match a pattern."""
+
+
+@dataclass
+class Instance:
+    """One replay."""
+
+    host: str
+    device: str
+    original: str
+    """The device as the conf named it, before modules replaced it."""
+    source: Path
+    """The input file."""
+    output: str
+    """The name of the result."""
+    start_s: float = 0.0
+    """Where in the load the replay starts."""
+
+
+def devices(shell: Shell, expand: Expand) -> list[tuple[str, str]]:
+    """The pairs of host and device: as listed, or the product of both lists, host by host."""
+    hosts = inputs.words(shell.scalar("replay_host_list"))
+    if not hosts:
+        raise UserError("replay_host_list is empty: name the hosts, such as localhost, or host:device pairs")
+    if any(":" in host for host in hosts):
+        split = [host.partition(":") for host in hosts]
+        for host, _, device in split:
+            if not host or not device:
+                raise UserError(f"replay_host_list: {plain(host or device)}: either all are host:device pairs, or none")
+        pairs = [(host, device) for host, _, device in split]
+    else:
+        patterns = inputs.words(shell.scalar("replay_device_list"))
+        if not patterns:
+            raise UserError("replay_device_list is empty: name the devices, such as /dev/sdb")
+        pairs = [(host, device) for host in hosts for device in patterns]
+    found = [(host, device) for host, pattern in pairs for device in _expanded(host, pattern, expand)]
+    most = integer(shell, "replay_max_parallelism", 0)
+    return found[:most] if most > 0 else found
+
+
+def instances(shell: Shell, folders: Sequence[Path]) -> list[Instance]:
+    """The instances, from the arrays that the modules may have changed."""
+    hosts, targets, originals = (shell.get(name) for name in ("replay_host", "replay_device", "replay_device_orig"))
+    count = len(hosts)
+    if not count or len(targets) != count:
+        raise UserError(f"{count} hosts and {len(targets)} devices: a module changed only one of the lists")
+    originals = originals if len(originals) == count else targets
+    files = inputs.find(shell.scalar("input_file_list"), folders)
+    if not files:
+        raise UserError("input_file_list is empty: name a load")
+    label = shell.scalar("output_label") or "TEST"
+    form = shell.scalar("output_format") or "replay.gz"
+    if form not in names.SUFFIXES:
+        raise UserError(f"output_format={plain(form)}: use replay.gz or parquet")
+    start, delta = number(shell, "replay_start", 0.0), number(shell, "replay_delta", 0.0)
+    found = []
+    for index, (host, device, original) in enumerate(zip(hosts, targets, originals, strict=True)):
+        source = files[index % len(files)]
+        parts = [
+            part
+            for variable, default, part in (
+                ("output_add_path", 1, shell.scalar("sub_prefix").strip(".")),
+                ("output_add_host", 1, host),
+                ("output_add_device", 1, names.device_part(original)),
+                ("output_add_input", 0, names.input_part(str(source))),
+            )
+            if integer(shell, variable, default)
+        ]
+        output = names.output_name(label, parts, names.SUFFIXES[form])
+        found.append(Instance(host, device, original, source, output, start + index * delta))
+    names.refuse_duplicates([instance.output for instance in found])
+    return found
+
+
+def options(shell: Shell, note: Callable[[str], None]) -> list[str]:
+    """The options of `iosonar replay` that all instances of a leaf share."""
+    for name, why in WITHOUT_MEANING.items():
+        if shell.scalar(name) not in ("", "0"):
+            note(f"{name} has no effect: {why}")
+    depth = integer(shell, "threads", 512)
+    found = ["--depth", str(depth)]
+    found += ["--conflicts", _choice(shell, "cmode", CONFLICTS, "with-partial", note)]
+    found += ["--verify", _choice(shell, "vmode", VERIFY, "no-overhead", note)]
+    found += ["--strong", str(integer(shell, "strong", 1))]
+    if fill := number(shell, "fill_random", 0):
+        found += ["--fill-random", f"{fill:g}"]
+    if duration := number(shell, "replay_duration", 0):
+        found += ["--duration", f"{duration:.9f}"]
+    if shell.scalar("speedup") and (speedup := number(shell, "speedup", 1)) != 1:
+        found += ["--speedup", f"{speedup:g}"]
+    if offset := number(shell, "replay_out_start", 0):
+        found += ["--output-offset", f"{offset:.9f}"]
+    ahead = integer(shell, "ahead_limit", 0) or integer(shell, "bottleneck", 0)
+    if ahead:
+        found += ["--ahead", str(ahead)]
+    if integer(shell, "verbose", 0) >= 10:
+        found.append("--verbose")
+    for name in ("o_sync", "no_o_direct"):
+        if integer(shell, name, 0):
+            found.append("--" + name.replace("_", "-"))
+    if simulated := number(shell, "simulate_io", 0):
+        found += ["--engine", "simulate", "--simulate", f"constant={simulated:.9f}s"]
+    elif integer(shell, "fake_io", 0):
+        found += ["--engine", "null"]
+    elif integer(shell, "dry_run", 0):
+        found += ["--engine", "dry-run"]
+    return found + shell.get("replay_options")
+
+
+def number(shell: Shell, name: str, default: float) -> float:
+    """The number in a variable."""
+    text = shell.scalar(name).strip()
+    if not text:
+        return default
+    if not _NUMBER.fullmatch(text):
+        raise UserError(f"{name}={plain(text)}: a number is expected")
+    return float(text)
+
+
+def integer(shell: Shell, name: str, default: int) -> int:
+    """The integer in a variable; leading zeros are decimal."""
+    value = number(shell, name, default)
+    if value != int(value):
+        raise UserError(f"{name}={value:g}: an integer is expected")
+    return int(value)
+
+
+def _choice(shell: Shell, name: str, choices: dict[str, str], default: str, note: Callable[[str], None]) -> str:
+    value = shell.scalar(name)
+    if not value:
+        note(f"{name} is not set: {default} is used")
+        value = default
+    if value not in choices:
+        raise UserError(f"{name}={plain(value)}: use one of {', '.join(choices)}")
+    return choices[value]
+
+
+def _expanded(host: str, pattern: str, expand: Expand) -> Sequence[str]:
+    if plain(pattern) != pattern or pattern.startswith("-"):
+        raise UserError(f"invalid name of a device, {plain(pattern)}")
+    if not GLOB.search(pattern):
+        return [pattern]
+    found = expand(host, pattern)
+    if not found:
+        raise UserError(f"no device {pattern} on {host}")
+    return found

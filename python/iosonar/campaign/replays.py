@@ -1,0 +1,225 @@
+"""The replays of a leaf: brings loads to the hosts, starts all instances at one time, watches and collects them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from iosonar.campaign.plan import Instance
+from iosonar.campaign.program import own_program
+from iosonar.campaign.state import HostSample, InstanceState
+from iosonar.errors import UserError
+from iosonar.text import plain
+
+if TYPE_CHECKING:
+    from iosonar.campaign.hosts import ClockOffset, Host, Hosts, RemoteRun, RunStatus
+    from iosonar.campaign.watch import Watch
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+POLL_S = 1.0
+"""How often the hosts are asked for the progress of their replays."""
+
+SAMPLE_EVERY_S = 10.0
+"""How often the load and the free space of hosts are noted."""
+
+WITH_RESULT = (0, 4)
+"""Exit codes of a replay that ran to its end; 4: some of its requests failed."""
+
+
+def in_parallel(work: Callable[[A], T], items: Iterable[A]) -> list[T]:
+    """The results of some work on all items at the same time; raises the first error after all have ended."""
+    items = list(items)
+    if not items:
+        return []
+    with ThreadPoolExecutor(len(items)) as pool:
+        return [future.result() for future in [pool.submit(work, item) for item in items]]
+
+
+class Replays:
+    """All instances of a leaf."""
+
+    def __init__(self, leaf: Path, hosts: Hosts, instances: Sequence[Instance], options: Sequence[str]):
+        self.leaf = leaf
+        self.hosts = hosts
+        self.instances = instances
+        self.options = options
+        self.states = [
+            InstanceState(each.host, each.device, each.original, os.fspath(each.source), output=each.output)
+            for each in instances
+        ]
+        self.samples: dict[str, list[HostSample]] = {name: [] for name in self.host_names}
+        self._loads: dict[tuple[str, Path], str] = {}
+        self._clocks: dict[str, ClockOffset] = {}
+
+    @property
+    def host_names(self) -> list[str]:
+        """The hosts, each once."""
+        return list(dict.fromkeys(each.host for each in self.instances))
+
+    def bring(self, prepared: Callable[[Path], Path]) -> None:
+        """Brings the program and the loads to the hosts. `prepared` gives the file to replay for an input."""
+        files = {source: prepared(source) for source in {each.source for each in self.instances}}
+        for state, instance in zip(self.states, self.instances, strict=True):
+            state.input_sha256 = _sha256(instance.source)
+
+        def bring_to(name: str) -> None:
+            host = self.hosts.get(name)
+            host.program()
+            for source in {each.source for each in self.instances if each.host == name}:
+                file = files[source]
+                self._loads[name, source] = host.put(file, _load_name(file, list(files).index(source)))
+
+        in_parallel(bring_to, self.host_names)
+
+    def run(self, grace_s: float, watch: Watch) -> None:
+        """Runs all instances from one common start, and collects their results as hidden files of the leaf.
+
+        Raises UserError if one of them did not run to its end; the others are stopped then.
+        """
+        self._clocks = dict(
+            zip(self.host_names, in_parallel(lambda name: self.hosts.get(name).clock(), self.host_names), strict=True)
+        )
+        start = time.time() + grace_s
+        runs = in_parallel(lambda index: self._start(index, start), range(len(self.instances)))
+        try:
+            self._wait(runs, watch)
+        except BaseException:
+            for run in runs:
+                with contextlib.suppress(UserError):
+                    run.kill()
+            raise
+        in_parallel(lambda index: self._collect(index, start), range(len(self.instances)))
+        self._raise_failures()
+
+    def _start(self, index: int, start: float) -> RemoteRun:
+        instance = self.instances[index]
+        host = self.hosts.get(instance.host)
+        at = start + self._clocks[instance.host].offset_s
+        result = self._remote_result(host, index)
+        argv = [
+            host.program(),
+            "replay",
+            self._loads[instance.host, instance.source],
+            *("--target", instance.device, "--output", result, "--json", "--progress", "json"),
+            *("--start-at", f"{at:.9f}", *self.options),
+        ]
+        if instance.start_s:
+            argv += ["--start", f"{instance.start_s:.9f}"]
+        return host.start(argv, f"run-{index}")
+
+    def _wait(self, runs: Sequence[RemoteRun], watch: Watch) -> None:
+        next_sample = 0.0
+        while True:
+            statuses: list[RunStatus] = in_parallel(lambda run: run.poll(), runs)
+            for index, status in enumerate(statuses):
+                self._note_end(index, status)
+                watch.show(index, status)
+            if time.monotonic() >= next_sample:
+                self._sample()
+                next_sample = time.monotonic() + SAMPLE_EVERY_S
+            if all(status.state != "running" for status in statuses):
+                return
+            if any(state.state == "failed" for state in self.states):
+                self._raise_failures()
+            time.sleep(POLL_S)
+
+    def _note_end(self, index: int, status: RunStatus) -> None:
+        state = self.states[index]
+        if status.state == "lost":
+            state.state, state.reason = "failed", status.reason
+        elif status.state == "ended":
+            state.exit_code = status.exit_code
+            if status.exit_code not in WITH_RESULT:
+                state.state = "failed"
+                state.reason = _words(status.messages) or f"the replay ended with exit code {status.exit_code}"
+
+    def _raise_failures(self) -> None:
+        failed = [state for state in self.states if state.state == "failed"]
+        if failed:
+            more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+            raise UserError(f"{failed[0].host}:{failed[0].device}: {failed[0].reason}{more}")
+
+    def _collect(self, index: int, start: float) -> None:
+        instance, state = self.instances[index], self.states[index]
+        host = self.hosts.get(instance.host)
+        collected = self.leaf / f".{instance.output}.collected"
+        host.get(self._remote_result(host, index), collected)
+        printed = host.start_output(f"run-{index}")
+        with contextlib.suppress(ValueError):
+            state.summary = json.loads(printed)
+        clock = self._clocks[instance.host]
+        state.clock_offset_s, state.clock_uncertainty_s = clock.offset_s, clock.uncertainty_s
+        started = _started(collected)
+        if started is not None:
+            state.start_skew_s = started - clock.offset_s - start
+        if instance.output.endswith(".parquet"):
+            collected.replace(part(self.leaf, instance.output))
+        else:
+            # The hosts write Parquet, which is verified and has all that is known of the run.
+            target = part(self.leaf, instance.output)
+            unfinished = target.with_name(target.name + ".replay.gz")
+            _convert(own_program(), collected, unfinished)
+            unfinished.replace(target)
+            collected.unlink()
+        state.state = "done"
+
+    def _remote_result(self, host: Host, index: int) -> str:
+        return f"{host.folder}/{index}.replay.parquet"
+
+    def _sample(self) -> None:
+        def sample(name: str) -> None:
+            with contextlib.suppress(UserError):
+                self.samples[name].append(self.hosts.get(name).watch())
+
+        in_parallel(sample, self.host_names)
+
+
+def part(leaf: Path, output: str) -> Path:
+    """A result that is collected, while others of its leaf are not."""
+    return leaf / f".{output}.part"
+
+
+def _load_name(file: Path, number: int) -> str:
+    suffixes = "".join(file.suffixes[-2:]) if file.suffixes else ""
+    return f"{number}{suffixes}" if plain(suffixes) == suffixes and " " not in suffixes else f"{number}.load"
+
+
+def _sha256(path: Path) -> str:
+    import hashlib
+
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _started(result: Path) -> float | None:
+    """When the run started, in seconds since 1970 of its host's clock."""
+    import pyarrow.parquet
+
+    metadata = pyarrow.parquet.read_metadata(result).metadata or {}
+    footer: dict[str, Any] = json.loads(metadata.get(b"iosonar", b"{}"))
+    run = footer.get("run")
+    nanoseconds = run.get("started_unix_ns") if isinstance(run, dict) else None
+    return nanoseconds / 1e9 if isinstance(nanoseconds, int) else None
+
+
+def _convert(program: Path, source: Path, target: Path) -> None:
+    target.unlink(missing_ok=True)
+    done = subprocess.run([program, "convert", source, target, "--to", "classic"], capture_output=True, check=False)
+    if done.returncode:
+        raise UserError(f"cannot convert the result: {_words(done.stderr.decode('utf-8', 'replace'))}")
+
+
+def _words(text: str) -> str:
+    """The last line of an error output that says something."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("{")]
+    errors = [line for line in lines if line.startswith(("error", "iosonar"))]
+    return plain((errors or lines or [""])[-1]).removeprefix("error: ")

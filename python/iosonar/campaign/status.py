@@ -1,0 +1,84 @@
+"""The state of each leaf of a campaign, as people and programs see it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from iosonar import units
+from iosonar.campaign import state, tree
+from iosonar.errors import UserError
+
+
+@dataclass(frozen=True)
+class Row:
+    """A leaf."""
+
+    leaf: str
+    state: str
+    """done, failed, running, interrupted or to do."""
+    results: int
+    attempt: int
+    seconds: float | None
+    """How long the last attempt took, or takes."""
+    reason: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The row for programs."""
+        return asdict(self)
+
+
+def rows(top: Path) -> list[Row]:
+    """The leaves, in the order in which they run."""
+    running = _is_running(top)
+    return [_row(leaf, running) for leaf in tree.leaves(top)]
+
+
+def table(found: Sequence[Row]) -> Iterator[str]:
+    """A table for people."""
+    cells = [("leaf", "state", "results", "took", "reason")]
+    for row in found:
+        took = units.span(row.seconds) if row.seconds is not None else ""
+        cells.append((row.leaf, row.state, str(row.results or ""), took, row.reason))
+    widths = [max(len(each[column]) for each in cells) for column in range(4)]
+    for cell_row in cells:
+        yield "  ".join((*(cell.ljust(width) for cell, width in zip(cell_row, widths, strict=False)), cell_row[4])).rstrip()
+    done = sum(row.state == "done" for row in found)
+    yield f"{done} of {units.counted(len(found), 'leaf') if len(found) == 1 else f'{len(found)} leaves'} done"
+
+
+def _row(leaf: tree.Leaf, running: bool) -> Row:
+    try:
+        known = state.read(leaf.folder)
+        results = len(state.finished_results(leaf.folder))
+    except UserError as error:
+        return Row(leaf.name, "unknown", 0, 0, None, str(error))
+    if known is None:
+        return Row(leaf.name, "to do", results, 0, None, "")
+    shown, reason = known.state, known.reason
+    if leaf.done:
+        shown = "done"
+    elif shown == "done":
+        shown, reason = "to do", "its results were removed"
+    elif shown in ("running", "finishing") and not running:
+        shown, reason = "interrupted", "the campaign was killed"
+    end = known.ended or (time.time() if shown == "running" else None)
+    seconds = end - known.started if end and known.started else None
+    return Row(leaf.name, shown, results, known.attempt, seconds, reason)
+
+
+def _is_running(top: Path) -> bool:
+    """Whether a campaign holds the lock."""
+    import fcntl
+
+    try:
+        with (top / ".campaign" / "lock").open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

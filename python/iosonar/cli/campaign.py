@@ -1,0 +1,209 @@
+"""`iosonar campaign`: trees of runs over hosts and devices."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+import typer.core
+
+from iosonar.cli.run import FAILED, Command, guarded, print_error, print_lines, start
+from iosonar.errors import UsageError
+
+if TYPE_CHECKING:
+    from iosonar.campaign.leaf import LeafRun
+    from iosonar.campaign.loop import Ended
+    from iosonar.campaign.tree import Leaf
+
+EXAMPLES = """
+\b
+Examples:
+  iosonar campaign new mine --host localhost --device /dev/sdb
+      a tree to start from: two loads, three queue depths
+  cd mine; iosonar campaign --dry-run
+      what would run
+  iosonar campaign
+      runs each leaf of the tree that has no result; call it again after a failure
+  iosonar campaign status
+      which leaves are done, failed, running or to do
+  iosonar campaign report
+      which factor made a difference
+
+DESTROYS DATA on the devices that the confs name.
+
+Exit codes: 0 all leaves are done, 1 a leaf failed or something could not be undone, 2 the command line was wrong,
+3 a condition of --fail-on holds, 130 interrupted.
+"""
+
+
+class Group(typer.core.TyperGroup):
+    """Options of the campaign itself before its subcommands."""
+
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    cls=Group,
+    subcommand_metavar="[COMMAND]",
+)
+
+WorkDir = Annotated[
+    Path, typer.Option("--work-dir", "--work_dir", metavar="DIR", help="The top directory of the campaign.")
+]
+Top = Annotated[Path, typer.Argument(metavar="DIR", help="The top directory of the campaign.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.callback(invoke_without_command=True, epilog=EXAMPLES)
+def campaign(
+    context: typer.Context,
+    work_dir: WorkDir = Path(),
+    dry_run: Annotated[bool, typer.Option("--dry-run", "--test", help="List what would run.")] = False,
+    override: Annotated[
+        list[str] | None,
+        typer.Option(metavar="VAR=VALUE", help="Set a variable after the defaults, before the leaf's confs."),
+    ] = None,
+    stop_on_failure: Annotated[bool, typer.Option(help="End at the first leaf that fails.")] = False,
+    shuffle: Annotated[
+        int | None, typer.Option(metavar="SEED", help="Run the leaves in a random order, so that drift is no factor.")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print events as JSON lines.")] = False,
+) -> None:
+    """Run all leaves of a tree of directories: replays over hosts and devices, with confs and modules."""
+    if context.invoked_subcommand is not None:
+        return
+
+    def work() -> None:
+        from iosonar.campaign import confs, loop
+
+        top = _top(work_dir)
+        options = loop.Options([confs.parse_override(text) for text in override or []], stop_on_failure, shuffle, json_)
+        if dry_run:
+            loop.dry_run(top, options, lambda leaf, run: _show_plan(leaf, run, json_))
+            return
+        ended = loop.run(top, options)
+        _print_end(ended, json_)
+        if ended.failed or ended.not_undone:
+            sys.exit(FAILED)
+
+    guarded("campaign", work, undoes=True)
+
+
+@app.command(cls=Command)
+def new(
+    target: Annotated[Path, typer.Argument(metavar="DIR", help="The directory to create.")],
+    host: Annotated[list[str] | None, typer.Option(metavar="HOST", help="May be repeated; default: localhost.")] = None,
+    device: Annotated[
+        list[str] | None, typer.Option(metavar="DEVICE", help="May be repeated. Its data will be destroyed.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Run everything this many times.")] = 1,
+) -> None:
+    """Create a commented tree to start from: two loads and three queue depths."""
+
+    def work() -> None:
+        from iosonar.campaign.new import create
+
+        print_lines(*create(target, host or ["localhost"], device or [], repeats))
+
+    guarded("campaign", work)
+
+
+@app.command(cls=Command)
+def status(top: Top = Path(), json_: Json = False) -> None:
+    """Show each leaf: done, failed and why, running and how far, or to do."""
+
+    def work() -> None:
+        from iosonar.campaign import status as leaves
+
+        rows = leaves.rows(_top(top))
+        if json_:
+            print_lines(json.dumps([row.as_json() for row in rows], indent=1))
+        else:
+            print_lines(*leaves.table(rows))
+
+    guarded("campaign", work)
+
+
+@app.command(cls=Command)
+def report(
+    top: Top = Path(),
+    by: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A factor: a variable, or a level.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="PAGE", help="The page to write.")] = None,
+    json_: Json = False,
+    fail_on: Annotated[list[str] | None, typer.Option(metavar="CONDITION", help="As for a campaign.")] = None,
+) -> None:
+    """Compare all leaves: which factor made a difference, by how much, and how sure that is."""
+
+    def work() -> None:
+        from iosonar.campaign.report import run_report
+
+        code = run_report(_top(top), by or [], output, json_, fail_on or [])
+        if code:
+            sys.exit(code)
+
+    guarded("campaign", work)
+
+
+@app.command(cls=Command)
+def undo(top: Top = Path()) -> None:
+    """Undo what a campaign left that was killed: on the hosts, by its journal."""
+
+    def work() -> None:
+        from iosonar.campaign import loop
+
+        failures = loop.undo(_top(top), print_error)
+        for failure in failures:
+            print_error(f"not undone: {failure}")
+        if failures:
+            sys.exit(FAILED)
+
+    guarded("campaign", work, undoes=True)
+
+
+def _top(given: Path) -> Path:
+    if not given.is_dir():
+        raise UsageError(f"no directory {given}")
+    return given.resolve()
+
+
+def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool) -> None:
+    instances, options = run.planned()
+    if as_json:
+        rows: list[dict[str, Any]] = [
+            {
+                "host": each.host,
+                "device": each.device,
+                "input": str(each.source),
+                "output": each.output,
+                "start_s": each.start_s,
+            }
+            for each in instances
+        ]
+        print_lines(json.dumps({"leaf": leaf.name, "options": options, "instances": rows, "notes": run.state.notes}))
+        return
+    print_lines(f"{leaf.name}: iosonar replay {' '.join(options)}")
+    print_lines(*(f"  {each.host}:{each.device} {each.source} -> {each.output}" for each in instances))
+
+
+def _print_end(ended: Ended, as_json: bool) -> None:
+    if as_json:
+        failed = [{"leaf": name, "reason": reason} for name, reason in ended.failed]
+        print_lines(json.dumps({"event": "end", "done": ended.done, "failed": failed, "not_undone": ended.not_undone}))
+        return
+    if not ended.done and not ended.failed:
+        print_error("nothing to do: all leaves are done or skipped")
+        return
+    print_error(f"{len(ended.done)} leaves done, {len(ended.failed)} failed")
+    for name, reason in ended.failed:
+        print_error(f"  {name}: {reason}")
+    for text in ended.not_undone:
+        print_error(f"not undone: {text}")
+
+
+def main() -> int:
+    """Entry point of `iosonar-campaign` and `tree-replay`."""
+    return start(app, "campaign")
