@@ -156,7 +156,7 @@ class LeafRun:
                     self._note(self._with_words(str(error)))
                     break
         mine = [entry for entry in self.around.undo.entries() if entry.id in self._undo_ids]
-        for failure in self.around.undo.run_all(self.around.hosts.run_shell, mine):
+        for failure in self.around.undo.run_all(self.around.hosts.undo, mine):
             self._note(f"not undone on {failure.entry.host}: {failure.entry.what}: {failure.reason}")
 
     # ------------------------------------------------------------------------------ requests of the shell
@@ -174,8 +174,9 @@ class LeafRun:
     def _on_note(self, text: str) -> None:
         self._note(text, printed=True)
 
-    def _on_ssh(self, host: str) -> Reply:
-        return Reply(0, "\n".join(self.around.hosts.get(host).ssh_command()))
+    def _on_remote(self, name: str) -> Reply:
+        host = self.around.hosts.get(name)
+        return Reply(0, "\n".join([host.shell_prefix(), *host.shell_words()]))
 
     def _on_program(self, host: str) -> Reply:
         return Reply(0, self.around.hosts.get(host).program())
@@ -191,7 +192,7 @@ class LeafRun:
 
     def _on_undo_now(self, entry: str) -> Reply:
         entries = [each for each in self.around.undo.entries() if each.id == entry]
-        failures = self.around.undo.run_all(self.around.hosts.run_shell, entries)
+        failures = self.around.undo.run_all(self.around.hosts.undo, entries)
         for failure in failures:
             self._errors.append(f"not undone on {failure.entry.host}: {failure.entry.what}: {failure.reason}")
         return Reply(1 if failures else 0)
@@ -201,7 +202,13 @@ class LeafRun:
 
     def _on_main_setup(self) -> None:
         assert self._shell
-        self._replays = Replays(self.leaf.folder, self.around.hosts, self._instances, self._options)
+        self._replays = Replays(
+            self.leaf.folder,
+            self.around.hosts,
+            self._instances,
+            self._options,
+            lambda text: self._write_log(text.encode("utf-8", "surrogateescape")),
+        )
         filters = self._shell.scalar(plan.FILTERS).strip()
         self._replays.bring(lambda source: self._loads.filtered(self._shell, source) if filters else source)
 
@@ -219,6 +226,8 @@ class LeafRun:
 
     def _on_main_finish(self) -> None:
         self._loads.remove()
+        if self._replays:
+            self._replays.remove()
 
     # ---------------------------------------------------------------------------------- plan and results
 

@@ -109,12 +109,13 @@ def locked(top: Path) -> Iterator[None]:
 def _surroundings(top: Path, options: Options, events: Events) -> Iterator[Surroundings]:
     program = own_program()
     journal = Undo(top / FOLDER / "undo")
-    hosts = Hosts(journal)
+    hosts = Hosts(journal, note=events.say)
     environment = {"PATH": f"{program.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
     try:
         yield Surroundings(hosts, journal, options.overrides, events, environment)
     finally:
-        hosts.close_all()
+        for failure in hosts.close_all():
+            events.say(failure)
 
 
 def _recover(top: Path, around: Surroundings, ended: Ended) -> None:
@@ -147,7 +148,7 @@ def _undo_all(around: Surroundings, say: Callable[[str], None]) -> list[str]:
     if not entries:
         return []
     say(f"undoing what the last campaign left: {'; '.join(f'{each.what} on {each.host}' for each in entries)}")
-    failures = around.undo.run_all(around.hosts.run_shell, entries)
+    failures = around.undo.run_all(around.hosts.undo, entries)
     return [f"{each.entry.what} on {each.entry.host}: {each.reason}" for each in failures]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +20,7 @@ from iosonar.errors import UserError
 from iosonar.text import plain
 
 if TYPE_CHECKING:
-    from iosonar.campaign.hosts import ClockOffset, Host, Hosts, RemoteRun, RunStatus
+    from iosonar.campaign.hosts import ClockOffset, DetachedRun, Host, Hosts, RunStatus
     from iosonar.campaign.watch import Watch
 
 T = TypeVar("T")
@@ -47,16 +48,26 @@ def in_parallel(work: Callable[[A], T], items: Iterable[A]) -> list[T]:
 class Replays:
     """All instances of a leaf."""
 
-    def __init__(self, leaf: Path, hosts: Hosts, instances: Sequence[Instance], options: Sequence[str]):
+    def __init__(
+        self,
+        leaf: Path,
+        hosts: Hosts,
+        instances: Sequence[Instance],
+        options: Sequence[str],
+        log: Callable[[str], None],
+    ):
         self.leaf = leaf
         self.hosts = hosts
         self.instances = instances
         self.options = options
+        self._log = log
         self.states = [
             InstanceState(each.host, each.device, each.original, os.fspath(each.source), output=each.output)
             for each in instances
         ]
         self.samples: dict[str, list[HostSample]] = {name: [] for name in self.host_names}
+        # Names on the hosts are used once in a campaign.
+        self._id = secrets.token_hex(4)
         self._loads: dict[tuple[str, Path], str] = {}
         self._clocks: dict[str, ClockOffset] = {}
 
@@ -97,10 +108,20 @@ class Replays:
                 with contextlib.suppress(UserError):
                     run.kill()
             raise
-        in_parallel(lambda index: self._collect(index, start), range(len(self.instances)))
+        in_parallel(lambda index: self._collect(index, runs[index], start), range(len(self.instances)))
         self._raise_failures()
 
-    def _start(self, index: int, start: float) -> RemoteRun:
+    def remove(self) -> None:
+        """Removes the results on the hosts; the folders go at the end of the campaign."""
+
+        def remove_from(name: str) -> None:
+            host = self.hosts.get(name)
+            mine = [index for index, each in enumerate(self.instances) if each.host == name]
+            host.run(["rm", "-f", "--", *(self._remote_result(host, index) for index in mine)])
+
+        in_parallel(remove_from, self.host_names)
+
+    def _start(self, index: int, start: float) -> DetachedRun:
         instance = self.instances[index]
         host = self.hosts.get(instance.host)
         at = start + self._clocks[instance.host].offset_s
@@ -114,12 +135,13 @@ class Replays:
         ]
         if instance.start_s:
             argv += ["--start", f"{instance.start_s:.9f}"]
-        return host.start(argv, f"run-{index}")
+        return host.start(argv, self._name(index))
 
-    def _wait(self, runs: Sequence[RemoteRun], watch: Watch) -> None:
+    def _wait(self, runs: Sequence[DetachedRun], watch: Watch) -> None:
         next_sample = 0.0
         while True:
-            statuses: list[RunStatus] = in_parallel(lambda run: run.poll(), runs)
+            polled = dict(zip(self.host_names, in_parallel(self._poll, self.host_names), strict=True))
+            statuses = [polled[run.host][run.name] for run in runs]
             for index, status in enumerate(statuses):
                 self._note_end(index, status)
                 watch.show(index, status)
@@ -132,15 +154,20 @@ class Replays:
                 self._raise_failures()
             time.sleep(POLL_S)
 
+    def _poll(self, host: str) -> dict[str, RunStatus]:
+        return self.hosts.get(host).poll_all()
+
     def _note_end(self, index: int, status: RunStatus) -> None:
         state = self.states[index]
         if status.state == "lost":
             state.state, state.reason = "failed", status.reason
         elif status.state == "ended":
+            if state.exit_code is None and status.err.strip():
+                self._log(f"--- {state.host}:{state.device}\n{status.err.strip()}\n")
             state.exit_code = status.exit_code
             if status.exit_code not in WITH_RESULT:
                 state.state = "failed"
-                state.reason = _words(status.messages) or f"the replay ended with exit code {status.exit_code}"
+                state.reason = _words(status.err) or f"the replay ended with exit code {status.exit_code}"
 
     def _raise_failures(self) -> None:
         failed = [state for state in self.states if state.state == "failed"]
@@ -148,14 +175,13 @@ class Replays:
             more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
             raise UserError(f"{failed[0].host}:{failed[0].device}: {failed[0].reason}{more}")
 
-    def _collect(self, index: int, start: float) -> None:
+    def _collect(self, index: int, run: DetachedRun, start: float) -> None:
         instance, state = self.instances[index], self.states[index]
         host = self.hosts.get(instance.host)
         collected = self.leaf / f".{instance.output}.collected"
         host.get(self._remote_result(host, index), collected)
-        printed = host.start_output(f"run-{index}")
         with contextlib.suppress(ValueError):
-            state.summary = json.loads(printed)
+            state.summary = json.loads(run.out())
         clock = self._clocks[instance.host]
         state.clock_offset_s, state.clock_uncertainty_s = clock.offset_s, clock.uncertainty_s
         started = _started(collected)
@@ -173,12 +199,16 @@ class Replays:
         state.state = "done"
 
     def _remote_result(self, host: Host, index: int) -> str:
-        return f"{host.folder}/{index}.replay.parquet"
+        return f"{host.folder}/{self._name(index)}.replay.parquet"
+
+    def _name(self, index: int) -> str:
+        return f"{self._id}-{index}"
 
     def _sample(self) -> None:
         def sample(name: str) -> None:
             with contextlib.suppress(UserError):
-                self.samples[name].append(self.hosts.get(name).watch())
+                found = self.hosts.get(name).watch()
+                self.samples[name].append(HostSample(found.at, found.load1, found.tmp_free_bytes))
 
         in_parallel(sample, self.host_names)
 

@@ -144,16 +144,13 @@ source_config() {
 
 # remote HOST COMMAND...: as ssh does, the words are joined by spaces, for the shell of the host.
 remote() {
-    local campaign_host=$1 campaign_command
+    local campaign_host=$1 campaign_words campaign_quote="'\\''"
     shift
-    campaign_request ssh "$campaign_host" || return 1
-    if [[ -z $REPLY ]]; then
-        bash -c "$*"
-        return
-    fi
-    # Fields end with a newline.
-    mapfile -t campaign_command <<<"$REPLY"
-    "${campaign_command[@]}" "$*"
+    campaign_request remote "$campaign_host" || return 1
+    # The beginning of the command line for the host, then the words to which it is appended.
+    mapfile -t campaign_words <<<"$REPLY"
+    local campaign_command=$*
+    "${campaign_words[@]:1}" "${campaign_words[0]}'${campaign_command//\'/$campaign_quote}'"
 }
 
 remote_all() {

@@ -45,7 +45,9 @@ def table(found: Sequence[Row]) -> Iterator[str]:
         cells.append((row.leaf, row.state, str(row.results or ""), took, row.reason))
     widths = [max(len(each[column]) for each in cells) for column in range(4)]
     for cell_row in cells:
-        yield "  ".join((*(cell.ljust(width) for cell, width in zip(cell_row, widths, strict=False)), cell_row[4])).rstrip()
+        yield "  ".join(
+            (*(cell.ljust(width) for cell, width in zip(cell_row, widths, strict=False)), cell_row[4])
+        ).rstrip()
     done = sum(row.state == "done" for row in found)
     yield f"{done} of {units.counted(len(found), 'leaf') if len(found) == 1 else f'{len(found)} leaves'} done"
 
