@@ -1,0 +1,8 @@
+# Multiplies the lengths of requests, and keeps them within bounds.
+
+pipe_resize_prepare() {
+    ((enable_pipe_resize)) || return 0
+    pipe_edit resize "factor=${pipe_resize_factor:-2.0}" "min=${pipe_resize_min:-0}" "max=${pipe_resize_max:-65536}"
+}
+
+prepare_list+=" pipe_resize_prepare"

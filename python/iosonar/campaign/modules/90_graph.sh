@@ -1,0 +1,60 @@
+# Draws the pictures and the page of a leaf, on the controller, at low priority.
+
+# Draws with the given options of `iosonar report`. The result stays valid if that fails.
+graph_draw() {
+    local priority=(nice -n 19)
+    ! type -P ionice >/dev/null || priority+=(ionice -c 3)
+    "${priority[@]}" iosonar report "$@" </dev/null && return
+    campaign_warn "iosonar report failed: draw later in this folder by: iosonar report$(printf ' %q' "$@")"
+}
+
+# Prints a remark for each variable that has no meaning here, as its file is another program's.
+graph_remarks() {
+    local name
+    for name in ws_list turn_window smooth_latency_flying_window; do
+        [[ -z ${!name-} ]] || campaign_note "$name has no effect: the diagrams choose it (see docs/reports.md)"
+    done
+    if [[ ${bad_ignore-1} != 1 ]]; then
+        campaign_note "bad_ignore has no effect: the verdict shows how many requests exceed the limits"
+    fi
+    if [[ ${sequential_mode-1} != 1 ]]; then
+        campaign_note "sequential_mode has no effect: the memory of iosonar report is limited (see --memory)"
+    fi
+    if ((${#color[@]})); then
+        campaign_note "color has no effect: reads are blue and writes are red; --theme in graph_options sets the background"
+    fi
+}
+
+graph_finish() {
+    ((enable_graph)) || return 0
+    local results=() file options=() common=() word words format=png
+    for file in ./*.replay.gz ./*.replay.parquet; do
+        [[ ! -f $file ]] || results+=("$file")
+    done
+    # The run has failed: there is nothing to draw.
+    ((${#results[@]})) || return 0
+    graph_remarks
+
+    read -r -d '' -a words <<<"${graph_options---static --dynamic}"
+    for word in "${words[@]}"; do
+        case $word in
+            --static | --dynamic | --verbose) options+=("$word") ;;
+            --[a-z]*) common+=("$word") ;;
+            *) campaign_note "graph_options: \"$word\" has no meaning here: see iosonar report --help" ;;
+        esac
+    done
+    [[ -z ${bad_latency-} ]] || common+=("--bad-latency=$bad_latency")
+    [[ -z ${bad_delay-} ]] || common+=("--bad-delay=$bad_delay")
+    [[ -z ${thrp_window-} ]] || common+=("--window=$thrp_window")
+    case ${picturetype-png} in
+        png | svg) format=${picturetype-png} ;;
+        *) campaign_note "picturetype=$picturetype: pictures are png or svg; png is used" ;;
+    esac
+    graph_draw "${results[@]}" "${options[@]}" "${common[@]}"
+    if [[ ${pictureoptions-} =~ ([0-9]+)[,x]([0-9]+) ]]; then
+        common+=("--size=${BASH_REMATCH[1]}x${BASH_REMATCH[2]}")
+    fi
+    graph_draw "${results[@]}" "--format=$format" "${options[@]}" "${common[@]}"
+}
+
+finish_list+=" graph_finish"
