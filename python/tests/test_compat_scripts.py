@@ -258,7 +258,7 @@ def test_a_check_prints_nothing_if_all_requests_are_in_the_trace_and_else_the_di
     os.truncate(tmp_path / "disk.img", 64 << 20)
     for name, each in (("whole", requests), ("more", [*requests, (2.0, 80000, 8, "W")])):
         write_load(tmp_path / f"{name}.load.gz", each)
-        replay(tmp_path / f"{name}.load.gz", tmp_path / "disk.img", tmp_path / f"{name}.replay.gz", "--no-o-direct")
+        replay(tmp_path / f"{name}.load.gz", tmp_path / "disk.img", tmp_path / f"{name}.replay.gz", "--speedup", 50)
     assert run("check_replay_against_blktrace.sh", "whole.replay.gz", "sda", cwd=tmp_path).stdout == ""
     assert run("check_replay_against_blktrace", "whole.replay.gz", trace, cwd=tmp_path).stdout == ""
     shown = run("check_replay_against_blktrace.sh", "more.replay.gz", "sda", cwd=tmp_path, status=3).stdout
@@ -302,7 +302,7 @@ def test_pictures_have_the_names_of_the_reference(results: Path) -> None:
 
 def test_pictures_of_several_files_begin_with_what_their_names_have_in_common(results: Path) -> None:
     names = sorted(path.name for path in results.iterdir())
-    done = run("graph", *names, cwd=results, ws_list="000 600", pictureoptions="small size 320,240")
+    done = run("graph", *names, cwd=results, ws_list="000 600", pictureoptions="small size 400,300")
     found = pictures(results)
     assert "T.short.sdb.g01.latency.realtime.png" in found
     assert all(name.startswith("T.short.sdb.g") and "ws_log" not in name for name in found)
@@ -325,7 +325,7 @@ def test_tree_graph_draws_what_has_results_and_no_pictures_with_the_confs_of_the
     (top / "left" / "skip").touch()
     (top / "done" / "T.old.png").touch()
     (top / "default-main.conf").write_text("threads=512\n")
-    (top / "default-graph.conf").write_text('graph_options="--dynamic"\npictureoptions="size 320,240"\n')
+    (top / "default-graph.conf").write_text('graph_options="--dynamic"\npictureoptions="size 400,300"\n')
     (top / "short.conf").write_text('graph_options="--static --dynamic"\n(( threads == 512 )) && picturetype=svg\n')
     run("tree-graph.sh", cwd=top)
     assert "T.g30.ws_log.svg" in pictures(top / "short", "svg")
