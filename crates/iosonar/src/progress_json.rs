@@ -25,12 +25,13 @@ const SHORTEST_RATE: Duration = Duration::from_millis(500);
 #[serde(rename_all = "snake_case")]
 enum State {
     Prepare,
+    Ready,
     Wait,
     Run,
     Finish,
 }
 
-const STATES: [State; 4] = [State::Prepare, State::Wait, State::Run, State::Finish];
+const STATES: [State; 5] = [State::Prepare, State::Ready, State::Wait, State::Run, State::Finish];
 
 #[derive(Serialize)]
 struct Line {
@@ -140,9 +141,14 @@ impl Reporter {
         Some(Nanos(monotonic().0 - zero))
     }
 
+    fn is_ready(&self) -> bool {
+        self.progress.is_ready.load(Ordering::Relaxed)
+    }
+
     fn state(&self, time: Option<Nanos>) -> State {
         match time {
             _ if self.progress.is_finishing.load(Ordering::Relaxed) => State::Finish,
+            None if self.is_ready() => State::Ready,
             None => State::Prepare,
             Some(time) if time < Nanos::ZERO => State::Wait,
             Some(_) => State::Run,
@@ -153,9 +159,12 @@ impl Reporter {
     fn print_changes(&mut self, time: Option<Nanos>) -> bool {
         let now = self.state(time);
         let before = self.printed;
+        let was_ready = self.is_ready();
         let is_reached = |state: State| {
             // A run that is stopped before time 0 skips its main state.
-            state <= now && (state != State::Run || time.is_some_and(|time| time >= Nanos::ZERO))
+            state <= now
+                && (state != State::Run || time.is_some_and(|time| time >= Nanos::ZERO))
+                && (state != State::Ready || was_ready)
         };
         for state in STATES.into_iter().filter(|&state| Some(state) > before && is_reached(state)) {
             self.print(state, time);

@@ -3,7 +3,7 @@
 #[allow(dead_code, reason = "each file of tests uses a part of it")]
 mod replaying;
 
-use std::io::Write;
+use std::io::{BufRead, Write};
 use std::process::Child;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -52,6 +52,27 @@ fn a_start_time_that_has_passed_is_refused_before_any_output() {
 }
 
 #[test]
+fn a_run_waits_until_a_file_has_its_start_time() {
+    let bench = Bench::new();
+    let (load, target, file) = (bench.load(&adjacent_requests(10, 8)), bench.target(MIB), bench.path("start"));
+    let options = ["--progress", "json", "--start-file", file.to_str().unwrap()];
+    let mut child = bench.command(&load, &target, &options).spawn().unwrap();
+    let mut lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains(r#""state":"ready","time_s":null"#)));
+    let wanted = in_ms(1000);
+    // Without its end, the line is not complete.
+    std::fs::write(&file, "17").unwrap();
+    thread::sleep(Duration::from_millis(200));
+    std::fs::write(&file, start_at(wanted) + "\n").unwrap();
+    let rest: Vec<_> = lines.map(Result::unwrap).collect();
+    assert!(rest.iter().any(|line| line.contains(r#""state":"run""#)), "{rest:?}");
+    let ran = end(child, &bench).with_code(0);
+    assert!((ran.run()["started_unix_ns"].as_i64().unwrap() - wanted).abs() < 50_000_000);
+    std::fs::remove_file(bench.path("r.replay.parquet")).unwrap();
+    bench.replay(&load, &target, &options).with_code(1).refused(&["--start-file", "exists already", "remove it"]);
+}
+
+#[test]
 fn preparation_that_ends_after_the_start_time_is_an_error_before_any_output() {
     let bench = Bench::new();
     let pipe = bench.path("pipe");
@@ -64,7 +85,7 @@ fn preparation_that_ends_after_the_start_time_is_an_error_before_any_output() {
     thread::sleep(Duration::from_millis(2000));
     writer.write_all(replaying::text(&adjacent_requests(10, 8)).as_bytes()).unwrap();
     drop(writer);
-    end(child, &bench).with_code(1).refused(&["--start-at passed", "before all was prepared"]);
+    end(child, &bench).with_code(1).refused(&["start time passed", "before all was prepared"]);
     assert_eq!(bench.names(), ["pipe", "target"]);
     assert!(std::fs::read(target).unwrap().iter().all(|byte| *byte == 0));
 }

@@ -29,6 +29,19 @@ A = TypeVar("A")
 POLL_S = 1.0
 """How often the hosts are asked for the progress of their replays."""
 
+LONGEST_GRACE_S = 2.0
+"""Between the time when all instances are ready and their start. `start_grace` may shorten it."""
+
+RESULT = ".replay.parquet"
+START = ".start"
+"""Suffixes of the files of an instance on its host."""
+
+_WRITE_START = """
+at=$1
+shift
+for file; do printf '%s\\n' "$at" >"$file.part" && mv -f "$file.part" "$file" || exit 1; done
+"""
+
 SAMPLE_EVERY_S = 10.0
 """How often the load and the free space of hosts are noted."""
 
@@ -43,6 +56,16 @@ def in_parallel(work: Callable[[A], T], items: Iterable[A]) -> list[T]:
         return []
     with ThreadPoolExecutor(len(items)) as pool:
         return [future.result() for future in [pool.submit(work, item) for item in items]]
+
+
+def is_ready(status: RunStatus) -> bool:
+    """Whether an instance has prepared everything and waits for its start time."""
+    return (status.progress or {}).get("state") == "ready"
+
+
+def has_ended(status: RunStatus) -> bool:
+    """Whether an instance has ended."""
+    return status.state != "running"
 
 
 class Replays:
@@ -96,48 +119,55 @@ class Replays:
 
         Raises UserError if one of them did not run to its end; the others are stopped then.
         """
-        self._clocks = dict(
-            zip(self.host_names, in_parallel(lambda name: self.hosts.get(name).clock(), self.host_names), strict=True)
-        )
-        start = time.time() + grace_s
-        runs = in_parallel(lambda index: self._start(index, start), range(len(self.instances)))
+        runs: list[DetachedRun] = []
         try:
-            self._wait(runs, watch)
+            # Together, as preparing a large load takes time.
+            runs += in_parallel(self._start, range(len(self.instances)))
+            self._wait(runs, watch, is_ready)
+            clocks = in_parallel(lambda name: self.hosts.get(name).clock(), self.host_names)
+            self._clocks = dict(zip(self.host_names, clocks, strict=True))
+            start = time.time() + min(grace_s, LONGEST_GRACE_S)
+            in_parallel(lambda name: self._set_start(name, start), self.host_names)
+            self._wait(runs, watch, has_ended)
         except BaseException:
             for run in runs:
                 with contextlib.suppress(UserError):
                     run.kill()
             raise
         in_parallel(lambda index: self._collect(index, runs[index], start), range(len(self.instances)))
-        self._raise_failures()
 
     def remove(self) -> None:
         """Removes the results on the hosts; the folders go at the end of the campaign."""
 
         def remove_from(name: str) -> None:
-            host = self.hosts.get(name)
-            mine = [index for index, each in enumerate(self.instances) if each.host == name]
-            host.run(["rm", "-f", "--", *(self._remote_result(host, index) for index in mine)])
+            self.hosts.get(name).run(["rm", "-f", "--", *self._files(name, RESULT), *self._files(name, START)])
 
         in_parallel(remove_from, self.host_names)
 
-    def _start(self, index: int, start: float) -> DetachedRun:
+    def _start(self, index: int) -> DetachedRun:
         instance = self.instances[index]
         host = self.hosts.get(instance.host)
-        at = start + self._clocks[instance.host].offset_s
-        result = self._remote_result(host, index)
         argv = [
             host.program(),
             "replay",
             self._loads[instance.host, instance.source],
-            *("--target", instance.device, "--output", result, "--json", "--progress", "json"),
-            *("--start-at", f"{at:.9f}", *self.options),
+            *("--target", instance.device, "--output", self._remote(host, index, RESULT)),
+            *("--json", "--progress", "json", "--start-file", self._remote(host, index, START), *self.options),
         ]
         if instance.start_s:
             argv += ["--start", f"{instance.start_s:.9f}"]
         return host.start(argv, self._name(index))
 
-    def _wait(self, runs: Sequence[DetachedRun], watch: Watch) -> None:
+    def _set_start(self, name: str, start: float) -> None:
+        """Writes the start time, by the clock of the host, to the files that its instances wait for."""
+        host = self.hosts.get(name)
+        at = f"{start + self._clocks[name].offset_s:.9f}"
+        done = host.script(_WRITE_START, at, *self._files(name, START))
+        if done.code:
+            raise UserError(f"{name}: cannot write the start time: {done.words}")
+
+    def _wait(self, runs: Sequence[DetachedRun], watch: Watch, until: Callable[[RunStatus], bool]) -> None:
+        """Polls until all instances are as far. Raises UserError if one of them failed."""
         next_sample = 0.0
         while True:
             polled = dict(zip(self.host_names, in_parallel(self._poll, self.host_names), strict=True))
@@ -148,10 +178,9 @@ class Replays:
             if time.monotonic() >= next_sample:
                 self._sample()
                 next_sample = time.monotonic() + SAMPLE_EVERY_S
-            if all(status.state != "running" for status in statuses):
+            self._raise_failures()
+            if all(until(status) for status in statuses):
                 return
-            if any(state.state == "failed" for state in self.states):
-                self._raise_failures()
             time.sleep(POLL_S)
 
     def _poll(self, host: str) -> dict[str, RunStatus]:
@@ -179,7 +208,7 @@ class Replays:
         instance, state = self.instances[index], self.states[index]
         host = self.hosts.get(instance.host)
         collected = self.leaf / f".{instance.output}.collected"
-        host.get(self._remote_result(host, index), collected)
+        host.get(self._remote(host, index, RESULT), collected)
         with contextlib.suppress(ValueError):
             state.summary = json.loads(run.out())
         clock = self._clocks[instance.host]
@@ -198,8 +227,13 @@ class Replays:
             collected.unlink()
         state.state = "done"
 
-    def _remote_result(self, host: Host, index: int) -> str:
-        return f"{host.folder}/{self._name(index)}.replay.parquet"
+    def _files(self, name: str, suffix: str) -> list[str]:
+        """The files of all instances of a host."""
+        host = self.hosts.get(name)
+        return [self._remote(host, index, suffix) for index, each in enumerate(self.instances) if each.host == name]
+
+    def _remote(self, host: Host, index: int, suffix: str) -> str:
+        return f"{host.folder}/{self._name(index)}{suffix}"
 
     def _name(self, index: int) -> str:
         return f"{self._id}-{index}"

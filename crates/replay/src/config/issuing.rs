@@ -1,5 +1,6 @@
 //! Options for issuing: depth, preparation ahead of time, and how the loop waits.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::ValueEnum;
@@ -40,6 +41,9 @@ pub struct IssueOptions {
     /// first; fails if that takes longer, or if the time is more than a day ahead
     #[arg(long, value_name = "TIME", conflicts_with_all = ["repeat", "calibrate"], allow_hyphen_values = true)]
     pub start_at: Option<UnixTime>,
+    /// When all is prepared, wait until this file exists and has a line with the start time, as for --start-at
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["start_at", "repeat", "calibrate"])]
+    pub start_file: Option<PathBuf>,
     /// How to wait for the scheduled time of the next request [default: spin; inline with two or three processors from
     /// 30,000 requests/s on; hybrid with one processor, or if other programs need more processors than there are. With
     /// --asap or --closed=no-think: inline with two or three processors, else hybrid]

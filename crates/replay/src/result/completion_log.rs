@@ -29,6 +29,8 @@ pub struct Progress {
     /// Virtual zero on the monotonic clock, in ns; 0 while the run is being prepared. With `--start-at`, an estimate until
     /// shortly before it.
     pub zero_ns: AtomicI64,
+    /// Whether all is prepared and the start time is not yet known.
+    pub is_ready: AtomicBool,
     /// Whether the last request has completed.
     pub is_finishing: AtomicBool,
     /// The longest delay of a completed request since the last reading with [`Progress::take_longest_delay`]; negative if
@@ -72,6 +74,12 @@ impl Progress {
         if self.zero_ns.swap(clock.zero_ns(), Ordering::Relaxed) == 0 {
             self.wake_observer();
         }
+    }
+
+    /// Begins to wait for the start time.
+    pub fn set_ready(&self) {
+        self.is_ready.store(true, Ordering::Relaxed);
+        self.wake_observer();
     }
 
     /// Ends the stage in which requests are issued.
