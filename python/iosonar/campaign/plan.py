@@ -121,9 +121,10 @@ def options(shell: Shell, note: Callable[[str], None]) -> list[str]:
         found += ["--speedup", f"{speedup:g}"]
     if offset := number(shell, "replay_out_start", 0):
         found += ["--output-offset", f"{offset:.9f}"]
-    ahead = integer(shell, "ahead_limit", 0) or integer(shell, "bottleneck", 0)
-    if ahead:
+    if ahead := integer(shell, "bottleneck", 0):
         found += ["--ahead", str(ahead)]
+    if ahead_s := number(shell, "ahead_limit", 0):
+        found += ["--ahead-time", f"{ahead_s:.9f}"]
     if integer(shell, "verbose", 0) >= 10:
         found.append("--verbose")
     for name in ("o_sync", "no_o_direct"):
