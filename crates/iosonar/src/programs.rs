@@ -17,13 +17,17 @@ struct OfPython {
     about: &'static str,
 }
 
-const PYTHON_HALF: [OfPython; 3] = [
+const PYTHON_HALF: [OfPython; 4] = [
     OfPython { name: "report", about: "Show runs or loads as diagrams, on a page or as pictures" },
     OfPython {
         name: "compare",
         about: "Compare runs: overlaid diagrams, latency differences with confidence intervals, and a summary",
     },
     OfPython { name: "sql", about: "Query runs and loads in SQL" },
+    OfPython {
+        name: "campaign",
+        about: "Run all leaves of a tree of directories: replays over hosts and devices, with confs and modules",
+    },
 ];
 
 /// In lists, the Python half's commands follow this one.

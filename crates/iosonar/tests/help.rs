@@ -14,7 +14,7 @@ fn help(arguments: &[&str]) -> String {
 }
 
 /// Programs that print their own help.
-const PYTHON_HALF: [&str; 3] = ["report", "compare", "sql"];
+const PYTHON_HALF: [&str; 4] = ["report", "compare", "sql", "campaign"];
 
 /// The names in the list of commands.
 fn subcommands(help: &str) -> Vec<&str> {
