@@ -9,7 +9,7 @@ pipe_repeat_prepare() {
         valid_number "$name" "${!name:-0}" || return 1
     done
     end=$(LC_ALL=C awk -v start="${replay_start:-0}" -v duration="${replay_duration:-0}" -v delta="${replay_delta:-0}" \
-        -v last="$replay_max" 'BEGIN { printf "%.6f", duration > 0 ? start + duration + delta * last : 0 }')
+        -v last="$replay_max" 'BEGIN { printf("%.6f", (duration > 0) ? start + duration + delta * last : 0) }')
     if [[ $end == 0.000000 ]]; then
         campaign_error "pipe_repeat needs replay_duration: without it, the load would never end"
         return 1

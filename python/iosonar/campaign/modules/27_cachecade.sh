@@ -53,7 +53,7 @@ cachecade_prepare() {
             ;;
     esac
     ((!enable_iscsi_target_iet)) || iscsi_target_valid || return 1
-    local hosts=$target_hosts_unique
+    local hosts=${target_hosts_unique:-$replay_hosts_unique}
     ((!enable_iscsi_target_iet)) || hosts=$iscsi_target
     for host in $hosts; do
         megaraid_find "$host" || return 1

@@ -15,7 +15,7 @@ bbu_megaraid_setup() {
             return 1
             ;;
     esac
-    for host in $target_hosts_unique; do
+    for host in ${target_hosts_unique:-$replay_hosts_unique}; do
         megaraid_find "$host" || return 1
         # megaraid_policies takes "all" from storcli and MegaCli alike.
         megaraid_write_policy "$host" all all "$policy" bbu_megaraid_undo || return 1
