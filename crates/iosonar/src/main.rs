@@ -83,7 +83,7 @@ fn main() -> ExitCode {
             }
         },
         // A reader like `head` closed the pipe.
-        Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::FAILED),
+        Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::CLOSED_PIPE),
         Err(error) => {
             console::notes(&format!("iosonar: {}", without_repetition(&error)));
             ExitCode::from(if usage::is_usage(&error) { exit::USAGE } else { exit::FAILED })
@@ -129,6 +129,8 @@ mod exit {
     pub const REQUESTS_FAILED: u8 = 4;
     /// A replay, or a pass over a device, was cut short.
     pub const CUT_SHORT: u8 = 5;
+    /// The reader of standard output closed it: as a shell shows a death by SIGPIPE, 128 + 13.
+    pub const CLOSED_PIPE: u8 = 141;
 }
 
 #[cfg(test)]

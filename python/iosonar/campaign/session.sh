@@ -232,8 +232,13 @@ devices_prepare() {
 # campaign_filter SOURCE TARGET: sends a load through the filters, as blkreplay's text.
 campaign_filter() {
     (
-        set -o pipefail
-        eval "iosonar convert \"\$1\" - --to classic $input_pipe_list | iosonar convert - \"\$2\""
+        eval "iosonar convert \"\$1\" - --to classic $input_pipe_list | iosonar convert - \"\$2\"
+            statuses=(\"\${PIPESTATUS[@]}\")"
+        last=$((${#statuses[@]} - 1))
+        for i in "${!statuses[@]}"; do
+            # 141: the next filter needed no more of the load, as that of pipe_select.
+            ((statuses[i] == 0 || statuses[i] == 141 && i < last)) || exit 1
+        done
     )
 }
 
