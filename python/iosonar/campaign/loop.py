@@ -16,6 +16,7 @@ from iosonar.campaign import state, tree
 from iosonar.campaign.hosts import Hosts
 from iosonar.campaign.leaf import LeafRun, Surroundings
 from iosonar.campaign.program import own_program
+from iosonar.campaign.shell import end_leftover
 from iosonar.campaign.tree import Leaf
 from iosonar.campaign.undo import Undo
 from iosonar.campaign.watch import Events
@@ -144,6 +145,7 @@ def _mark_interrupted(top: Path) -> None:
 
 
 def _undo_all(around: Surroundings, say: Callable[[str], None]) -> list[str]:
+    end_leftover(around.undo.folder.parent)
     entries = around.undo.entries()
     if not entries:
         return []

@@ -130,9 +130,7 @@ class Replays:
             in_parallel(lambda name: self._set_start(name, start), self.host_names)
             self._wait(runs, watch, has_ended)
         except BaseException:
-            for run in runs:
-                with contextlib.suppress(UserError):
-                    run.kill()
+            in_parallel(_kill, runs)
             raise
         in_parallel(lambda index: self._collect(index, runs[index], start), range(len(self.instances)))
 
@@ -245,6 +243,12 @@ class Replays:
                 self.samples[name].append(HostSample(found.at, found.load1, found.tmp_free_bytes))
 
         in_parallel(sample, self.host_names)
+
+
+def _kill(run: DetachedRun) -> None:
+    # What cannot be reached is in the undo journal.
+    with contextlib.suppress(UserError):
+        run.kill()
 
 
 def part(leaf: Path, output: str) -> Path:

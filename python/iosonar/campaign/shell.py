@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
+import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from iosonar.errors import UserError
+
+END_S = 20.0
+"""After an interrupt, what the shell runs has this time to end."""
+
+RECORD = "shell"
+"""The file with the process of the shell, so that the next campaign can end it if this one is killed."""
 
 SESSION = Path(__file__).with_name("session.sh")
 
@@ -35,6 +45,8 @@ class Shell:
         self._answer = answer
         self._output = output
         self._source = ""
+        self._outstanding = 0
+        """Commands whose answers have not been read, because an exception ended the wait."""
         self._lock = cwd / ".campaign" / "shell.lock"
         self._lock.parent.mkdir(exist_ok=True)
         commands, self._commands = os.pipe()
@@ -55,7 +67,11 @@ class Shell:
         finally:
             os.close(commands)
             os.close(answers)
+        self._record = cwd / ".campaign" / RECORD
+        self._record.write_text(f"{self._process.pid} {_started(self._process.pid)}\n")
         self._buffer = bytearray()
+        self._depth = 0
+        """Requests that are being answered."""
         self._initial: set[str] = set()
         self._reader = threading.Thread(target=self._copy_output, daemon=True)
         self._reader.start()
@@ -77,6 +93,7 @@ class Shell:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._record.unlink(missing_ok=True)
         # Background processes of a module may still hold the pipe.
         self._reader.join(1)
         if self._answers >= 0:
@@ -129,27 +146,65 @@ class Shell:
         return self._values("variables")
 
     def _status(self, *command: str) -> int:
-        self._send(*command)
-        return int(self._until("done")[0])
+        return int(self._ask("done", *command)[0])
 
     def _values(self, *command: str) -> list[str]:
-        self._send(*command)
-        return self._until("values")
+        return self._ask("values", *command)
 
-    def _until(self, kind: str) -> list[str]:
+    def _ask(self, kind: str, *command: str) -> list[str]:
+        if not self._depth:
+            self._end_outstanding()
+        self._send(*command)
+        self._outstanding += 1
+        values = self._until(kind)
+        self._outstanding -= 1
+        return values
+
+    def _end_outstanding(self) -> None:
+        """After an interrupt: ends what the shell runs, and reads its answer."""
+        deadline = time.monotonic() + END_S
+        while self._outstanding:
+            for process in _descendants(self._process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGINT if time.monotonic() < deadline - END_S / 2 else signal.SIGKILL)
+            if select.select([self._answers], [], [], 0.2)[0] or self._buffer:
+                self._until("done", "values")
+                self._outstanding -= 1
+            elif time.monotonic() > deadline:
+                self._process.kill()
+                raise self._ended()
+
+    def _until(self, *kinds: str) -> list[str]:
         while True:
             message = self._receive()
-            if message[0] == kind:
+            if message[0] in kinds:
                 return message[1:]
             if message[0] == "request":
-                try:
-                    answer = self._answer(message[1], message[2:])
-                except UserError as error:
-                    self._output(f"{error}\n".encode())
-                    self._answer("error", [str(error)])
-                    self._send("return", "1", "")
-                else:
-                    self._send("return", str(answer.status), answer.text)
+                self._serve(message[1], message[2:])
+
+    def _serve(self, name: str, arguments: list[str]) -> None:
+        """Answers a request; the answer may use variables and call functions of the shell."""
+        self._depth += 1
+        before = self._outstanding
+        try:
+            answer = self._answer(name, arguments)
+            self._send("return", str(answer.status), answer.text)
+        except UserError as error:
+            self._output(f"{error}\n".encode())
+            self._answer("error", [str(error)])
+            self._send("return", "1", "")
+        except BaseException:
+            # An interrupt. A function that the request called may still run.
+            self._end_nested(before)
+            self._send("return", "130", "")
+            raise
+        finally:
+            self._depth -= 1
+
+    def _end_nested(self, before: int) -> None:
+        nested, self._outstanding = self._outstanding - before, before
+        for _ in range(nested):
+            self._until("done", "values")
 
     def _send(self, *fields: str) -> None:
         data = b"".join(os.fsencode(field).replace(b"\0", b"") + b"\0" for field in (str(len(fields)), *fields))
@@ -185,3 +240,35 @@ class Shell:
         descriptor = self._process.stdout.fileno()
         while read := os.read(descriptor, 65536):
             self._output(read)
+
+
+def end_leftover(folder: Path) -> None:
+    """Ends the shell of a campaign that was killed, and what that shell runs, before anything is undone."""
+    record = folder / RECORD
+    try:
+        process, started = record.read_text().split()
+    except (OSError, ValueError):
+        return
+    if _started(int(process)) == started:
+        for each in (int(process), *_descendants(int(process))):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
+    record.unlink(missing_ok=True)
+
+
+def _started(process: int) -> str:
+    """When a process started, in clock ticks since the boot; empty if there is none."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return ""
+    # The name, in parentheses, may hold spaces.
+    return stat.rpartition(")")[2].split()[19]
+
+
+def _descendants(process: int) -> list[int]:
+    try:
+        children = [int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    except OSError:
+        return []
+    return [each for child in children for each in (*_descendants(child), child)]
