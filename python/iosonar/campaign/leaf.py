@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from iosonar.campaign import confs, plan, state
+from iosonar.campaign import confs, plan, samples, state
 from iosonar.campaign.hosts import Hosts
 from iosonar.campaign.loads import Loads
 from iosonar.campaign.replays import Replays, part
@@ -22,6 +22,9 @@ from iosonar.errors import UserError
 from iosonar.text import plain
 
 LOG = "campaign.log"
+
+RECONNECT_S = 300.0
+"""The default of `reconnect_timeout`."""
 
 WORK = ("prepare", "setup", "run")
 """The phases that end at the first failure."""
@@ -108,6 +111,7 @@ class LeafRun:
                 try:
                     confs.load(shell, self.leaf, self.around.overrides, self._note)
                     shell.cd(self.leaf.folder)
+                    self.around.hosts.reconnect_timeout = plan.number(shell, "reconnect_timeout", RECONNECT_S)
                 except UserError as error:
                     raise LeafFailedError(self._with_words(str(error))) from error
                 for phase in WORK:
@@ -130,6 +134,7 @@ class LeafRun:
         for function in self._shell.scalar(f"{phase}_list").split():
             self._errors.clear()
             self._tail.clear()
+            self._write_log(f"--- {phase}: {function}\n".encode())
             try:
                 status = self._shell.call(function)
             except ShellEndedError as error:
@@ -149,6 +154,7 @@ class LeafRun:
             for function in functions:
                 self._errors.clear()
                 self._tail.clear()
+                self._write_log(f"--- {phase}: {function}\n".encode())
                 try:
                     if shell.call(function):
                         self._note(self._with_words(f"{function} failed"))
@@ -214,12 +220,22 @@ class LeafRun:
 
     def _on_main_run(self) -> None:
         assert self._shell and self._replays
+        if plan.integer(self._shell, "state_sample", 0):
+            self._replays.sample_devices()
+            for text in samples.changes(self.leaf.top, self.leaf.name, self._replays.states):
+                self._note(text)
         with Watch(self.leaf.name, self._instances, self.around.events) as watch:
             try:
                 self._replays.run(plan.number(self._shell, "start_grace", 15.0), watch)
             finally:
                 self.state.instances = self._replays.states
                 self.state.hosts = self._replays.samples
+        self._replays.convert(self._to_text)
+
+    def _to_text(self, result: Path, target: Path) -> None:
+        assert self._shell
+        if self._shell.call("campaign_result", str(result), str(target)) or not target.is_file():
+            raise UserError("the result cannot be converted")
 
     def _on_main_cleanup(self) -> None:
         pass

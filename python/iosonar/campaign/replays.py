@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import secrets
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from iosonar.campaign.plan import Instance
-from iosonar.campaign.program import own_program
+from iosonar.campaign.samples import sample
 from iosonar.campaign.state import HostSample, InstanceState
 from iosonar.errors import UserError
 from iosonar.text import plain
@@ -114,6 +113,14 @@ class Replays:
 
         in_parallel(bring_to, self.host_names)
 
+    def sample_devices(self) -> None:
+        """Samples all devices, as proof of their state."""
+
+        def take(known: InstanceState) -> None:
+            known.device_state = sample(self.hosts.get(known.host), known.device)
+
+        in_parallel(take, self.states)
+
     def run(self, grace_s: float, watch: Watch) -> None:
         """Runs all instances from one common start, and collects their results as hidden files of the leaf.
 
@@ -133,6 +140,23 @@ class Replays:
             in_parallel(_kill, runs)
             raise
         in_parallel(lambda index: self._collect(index, runs[index], start), range(len(self.instances)))
+
+    def convert(self, to_text: Callable[[Path, Path], None]) -> None:
+        """Gives the results the format that was asked for; `to_text` writes blkreplay's text."""
+        for instance in self.instances:
+            collected, target = self._collected(instance), part(self.leaf, instance.output)
+            if instance.output.endswith(".parquet"):
+                collected.replace(target)
+                continue
+            # The hosts write Parquet, which has all that is known of the run.
+            unfinished = target.with_name(f"{target.name}.replay.gz")
+            unfinished.unlink(missing_ok=True)
+            to_text(collected, unfinished)
+            unfinished.replace(target)
+            collected.unlink()
+
+    def _collected(self, instance: Instance) -> Path:
+        return self.leaf / f".{instance.output}.collected"
 
     def remove(self) -> None:
         """Removes the results on the hosts; the folders go at the end of the campaign."""
@@ -205,7 +229,7 @@ class Replays:
     def _collect(self, index: int, run: DetachedRun, start: float) -> None:
         instance, state = self.instances[index], self.states[index]
         host = self.hosts.get(instance.host)
-        collected = self.leaf / f".{instance.output}.collected"
+        collected = self._collected(instance)
         host.get(self._remote(host, index, RESULT), collected)
         with contextlib.suppress(ValueError):
             state.summary = json.loads(run.out())
@@ -214,15 +238,6 @@ class Replays:
         started = _started(collected)
         if started is not None:
             state.start_skew_s = started - clock.offset_s - start
-        if instance.output.endswith(".parquet"):
-            collected.replace(part(self.leaf, instance.output))
-        else:
-            # The hosts write Parquet, which is verified and has all that is known of the run.
-            target = part(self.leaf, instance.output)
-            unfinished = target.with_name(target.name + ".replay.gz")
-            _convert(own_program(), collected, unfinished)
-            unfinished.replace(target)
-            collected.unlink()
         state.state = "done"
 
     def _files(self, name: str, suffix: str) -> list[str]:
@@ -277,13 +292,6 @@ def _started(result: Path) -> float | None:
     run = footer.get("run")
     nanoseconds = run.get("started_unix_ns") if isinstance(run, dict) else None
     return nanoseconds / 1e9 if isinstance(nanoseconds, int) else None
-
-
-def _convert(program: Path, source: Path, target: Path) -> None:
-    target.unlink(missing_ok=True)
-    done = subprocess.run([program, "convert", source, target, "--to", "classic"], capture_output=True, check=False)
-    if done.returncode:
-        raise UserError(f"cannot convert the result: {_words(done.stderr.decode('utf-8', 'replace'))}")
 
 
 def _words(text: str) -> str:

@@ -242,6 +242,14 @@ campaign_filter() {
     )
 }
 
+# campaign_result SOURCE TARGET: writes a result as blkreplay's text, through output_pipe_list.
+campaign_result() {
+    (
+        set -o pipefail
+        eval "iosonar convert \"\$1\" - --to classic $output_pipe_list | gzip >\"\$2\""
+    ) 2>&1
+}
+
 # ---------------------------------------------------------------------------------------------- the loop
 
 prepare_list="" setup_list="" run_list="" cleanup_list="" finish_list=""

@@ -52,6 +52,8 @@ class InstanceState:
     clock_offset_s: float | None = None
     clock_uncertainty_s: float | None = None
     start_skew_s: float | None = None
+    device_state: dict[str, Any] | None = None
+    """A sample of the device before the replay, if `state_sample` is set: its hash, its blocks, those that are zero."""
     summary: dict[str, Any] | None = None
     """What `iosonar replay --json` printed."""
 
@@ -187,6 +189,7 @@ def _instance(found: Any) -> InstanceState:
         **{name: _value(found, name, _text, "") for name in names},
         **{name: _value(found, name, _number, None) for name in numbers},
         exit_code=_value(found, "exit_code", _integer, None),
+        device_state=_value(found, "device_state", _object, None),
         summary=_value(found, "summary", _object, None),
     )
 
