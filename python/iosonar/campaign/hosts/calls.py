@@ -66,7 +66,7 @@ class Calls:
             except subprocess.TimeoutExpired:
                 raise HostError(self._host, f"no answer in {timeout:g} s") from None
             said = _read(err)
-            if process.returncode == self._connection.fails_with:
+            if self._broke(process.returncode):
                 raise ConnectionLostError(self._host, _reason(said), begun=True)
             return Completed(_shell_code(process.returncode), out, said)
 
@@ -131,12 +131,16 @@ class Calls:
             raise ConnectionLostError(self._host, "interrupted", begun=bool(begun), final=True)
         if f"{mark} gone".encode() in said:
             raise FolderGoneError
-        if code == self._connection.fails_with:
+        if self._broke(code):
             reason = _reason(before if not begun else said_after)
             raise ConnectionLostError(self._host, reason, begun=bool(begun))
         if begun:
             raise HostError(self._host, "the command was killed")
         raise HostError(self._host, f"cannot run a command: {_reason(said) or f'exit code {code}'}")
+
+    def _broke(self, code: int) -> bool:
+        """Whether the connection ended, not the command: ssh says so, or was killed itself."""
+        return self._connection.fails_with is not None and (code == self._connection.fails_with or code < 0)
 
     @contextlib.contextmanager
     def _started(
