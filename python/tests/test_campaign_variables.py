@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+from binary import TOP
+
 from iosonar import campaign
 from iosonar.campaign.plan import WITHOUT_MEANING, options
 
 FOLDER = Path(campaign.__file__).parent
+REFERENCE = (TOP / "docs/campaign.md").read_text()
 CONF = (FOLDER / "defaults/default-main.conf").read_text()
 DOCUMENTED = set(re.findall(r"(?m)^#?([a-z_]+)=", CONF))
 WITHOUT_EFFECT = set(re.findall(r"[a-z_]+", CONF.partition("without effect:")[2].replace("#", "")))
@@ -44,6 +48,37 @@ def test_each_documented_variable_is_read() -> None:
 
 def test_variables_without_effect_are_listed() -> None:
     assert set(WITHOUT_MEANING) <= WITHOUT_EFFECT
+
+
+def test_the_reference_has_each_variable() -> None:
+    assert {name for name in DOCUMENTED | set(WITHOUT_MEANING) if f"`{name}`" not in REFERENCE} == set()
+
+
+@pytest.mark.parametrize("conf", sorted(FOLDER.glob("defaults/default-*.conf")), ids=lambda conf: conf.stem)
+def test_the_reference_has_each_module_with_its_variables_and_defaults(conf: Path) -> None:
+    module = conf.stem.removeprefix("default-")
+    if module == "main":
+        return
+    assert f"`{module}`" in REFERENCE
+    for name, value in re.findall(r"(?m)^#?([a-z_]+)=(.*)$", conf.read_text()):
+        if name == f"enable_{module}":
+            continue
+        default = re.sub(r"^\"\$\{\w+:-(\w+)\}\"$", r"\1", value)
+        shown = name if default in ("", '""') else f"{name}={default}"
+        assert f"`{shown}`" in REFERENCE or f"`{shown.replace(chr(34), '')}`" in REFERENCE, shown
+
+
+def test_the_reference_has_each_function_that_modules_may_call() -> None:
+    session = (
+        (FOLDER / "session.sh").read_text().partition("what confs and modules may use")[2].partition("the loop")[0]
+    )
+    names = set(re.findall(r"(?m)^([a-z_]+)\(\) \{$", session)) - {
+        "on_all_devices",
+        "campaign_filter",
+        "campaign_result",
+    }
+    assert len(names) > 12
+    assert {name for name in names if not re.search(rf"\b{name}\b", REFERENCE)} == set()
 
 
 class Variables:
