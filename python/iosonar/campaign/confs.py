@@ -94,4 +94,4 @@ def _source(shell: Shell, path: Path) -> None:
     except ShellEndedError as error:
         raise UserError(f"{error}: a conf must not call `exit`, and must return 0") from error
     if status:
-        raise UserError(f"{path} returned {status}")
+        raise UserError(f"{path} returned {status}, the status of its last command (a conf that ends well returns 0)")

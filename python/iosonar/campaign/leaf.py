@@ -84,7 +84,7 @@ class LeafRun:
         self._save()
         interrupted = False
         with (self.leaf.folder / LOG).open("ab") as self._log:
-            self._write_log(f"=== {self.leaf.name}, attempt {self.state.attempt}, {time.ctime()}\n".encode())
+            self._write_log(f"=== {plain(self.leaf.name)}, attempt {self.state.attempt}, {time.ctime()}\n".encode())
             try:
                 self._run_in_shell()
             except KeyboardInterrupt:
@@ -219,7 +219,9 @@ class LeafRun:
         self._replays.bring(lambda source: self._loads.filtered(self._shell, source) if filters else source)
 
     def _on_main_run(self) -> None:
-        assert self._shell and self._replays
+        assert self._shell
+        if not self._replays:
+            raise LeafFailedError("main_setup did not run: it is missing in setup_list")
         if plan.integer(self._shell, "state_sample", 0):
             self._replays.sample_devices()
             for text in samples.changes(self.leaf.top, self.leaf.name, self._replays.states):
@@ -286,7 +288,7 @@ class LeafRun:
 
     def _finish_results(self) -> None:
         """Gives the results their final names, all or none."""
-        if not self._replays:
+        if not self.state.instances:
             raise LeafFailedError("main_run did not run: it is missing in run_list")
         self.state.state = "finishing"
         self._save()
@@ -312,8 +314,6 @@ class LeafRun:
         """An error with what the conf or the module said about it."""
         if self._errors:
             return self._errors[-1]
-        # The shell's output may arrive after its answer.
-        time.sleep(0.05)
         lines = [line for line in self._tail.decode("utf-8", "replace").splitlines() if line.strip()]
         return f"{text}: {plain(lines[-1].strip())}" if lines else text
 

@@ -21,6 +21,7 @@ from iosonar.campaign.tree import Leaf
 from iosonar.campaign.undo import Undo
 from iosonar.campaign.watch import Events
 from iosonar.errors import UserError
+from iosonar.text import plain
 
 FOLDER = ".campaign"
 
@@ -59,16 +60,16 @@ def run(top: Path, options: Options) -> Ended:
         _recover(top, around, ended)
         while leaf := _next(top, options, ended, events):
             events.emit("leaf", leaf=leaf.name, state="running")
-            events.say(f"leaf {leaf.name}")
+            events.say(f"leaf {plain(leaf.name)}")
             run_ = LeafRun(leaf, around)
             found = run_.run()
             events.emit("leaf", leaf=leaf.name, state=found.state, reason=found.reason)
             if found.state == "done":
                 ended.done.append(leaf.name)
-                events.say(f"leaf {leaf.name}: done, {len(found.instances)} results")
+                events.say(f"leaf {plain(leaf.name)}: done, {len(found.instances)} results")
                 continue
             ended.failed.append((leaf.name, found.reason))
-            events.say(f"leaf {leaf.name}: failed: {found.reason}")
+            events.say(f"leaf {plain(leaf.name)}: failed: {found.reason}")
             if options.stop_on_failure:
                 break
     return ended

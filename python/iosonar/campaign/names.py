@@ -23,7 +23,7 @@ def output_name(label: str, parts: Sequence[str], suffix: str) -> str:
     name = label + "".join("." + part.strip("/").replace("/", ".") for part in parts if part.strip("/")) + suffix
     name = re.sub(r"/+", ".", name)
     if name.startswith((".", "-")) or plain(name) != name:
-        raise UserError(f"invalid name of a result, {plain(name)}: change output_label")
+        raise UserError(f"invalid name of a result, {plain(name)}: change output_label or the name of the directory")
     if len(name.encode("utf-8", "surrogateescape")) > _LONGEST:
         raise UserError(f"the name of a result is longer than {_LONGEST} bytes: {plain(name)}: shorten output_label")
     return name

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iosonar.campaign import inputs, names
+from iosonar.campaign.hosts.names import checked_host
 from iosonar.campaign.shell import Shell
 from iosonar.errors import UserError
 from iosonar.text import plain
@@ -53,17 +54,19 @@ def devices(shell: Shell, expand: Expand) -> list[tuple[str, str]]:
     hosts = inputs.words(shell.scalar("replay_host_list"))
     if not hosts:
         raise UserError("replay_host_list is empty: name the hosts, such as localhost, or host:device pairs")
-    if any(":" in host for host in hosts):
-        split = [host.partition(":") for host in hosts]
-        for host, _, device in split:
+    split = [_split_pair(host) for host in hosts]
+    if any(device for _, device in split):
+        for host, device in split:
             if not host or not device:
                 raise UserError(f"replay_host_list: {plain(host or device)}: either all are host:device pairs, or none")
-        pairs = [(host, device) for host, _, device in split]
+        pairs = split
     else:
         patterns = inputs.words(shell.scalar("replay_device_list"))
         if not patterns:
             raise UserError("replay_device_list is empty: name the devices, such as /dev/sdb")
         pairs = [(host, device) for host in hosts for device in patterns]
+    for host, _ in pairs:
+        checked_host(host)
     found = [(host, device) for host, pattern in pairs for device in _expanded(host, pattern, expand)]
     most = integer(shell, "replay_max_parallelism", 0)
     return found[:most] if most > 0 else found
@@ -86,6 +89,7 @@ def instances(shell: Shell, folders: Sequence[Path]) -> list[Instance]:
     start, delta = number(shell, "replay_start", 0.0), number(shell, "replay_delta", 0.0)
     found = []
     for index, (host, device, original) in enumerate(zip(hosts, targets, originals, strict=True)):
+        checked_host(host)
         source = files[index % len(files)]
         parts = [
             part
@@ -165,6 +169,13 @@ def _choice(shell: Shell, name: str, choices: dict[str, str], default: str, note
     if value not in choices:
         raise UserError(f"{name}={plain(value)}: use one of {', '.join(choices)}")
     return choices[value]
+
+
+def _split_pair(word: str) -> tuple[str, str]:
+    """Host and device; the device is empty if the word has none. An IPv6 address is in brackets."""
+    address = re.match(r"(?:[^@:]*@)?\[[^\]]*\]", word)
+    host = address[0] if address else word.partition(":")[0]
+    return host, word[len(host) :].removeprefix(":")
 
 
 def _expanded(host: str, pattern: str, expand: Expand) -> Sequence[str]:

@@ -13,16 +13,16 @@ trap 'campaign_interrupted=1' INT
 # ---------------------------------------------------------------------------------------------- messages
 
 campaign_send() {
-    printf '%s\0' "$#" "$@" >&"$campaign_out"
+    builtin printf '%s\0' "$#" "$@" >&"$campaign_out"
 }
 
 # Sets campaign_message.
 campaign_receive() {
     local campaign_count campaign_i
-    IFS= read -r -d '' -u "$campaign_in" campaign_count || return 1
+    IFS= builtin read -r -d '' -u "$campaign_in" campaign_count || return 1
     campaign_message=()
     for ((campaign_i = 0; campaign_i < campaign_count; campaign_i++)); do
-        IFS= read -r -d '' -u "$campaign_in" "campaign_message[campaign_i]" || return 1
+        IFS= builtin read -r -d '' -u "$campaign_in" "campaign_message[campaign_i]" || return 1
     done
 }
 
@@ -36,12 +36,17 @@ campaign_access() {
             ;;
         set)
             local -n campaign_ref=$campaign_name
-            campaign_ref=("${campaign_message[@]:2}")
-            campaign_send done 0
+            # An assignment to a readonly variable would end the command loop.
+            if [[ ${campaign_ref@a} == *r* ]]; then
+                campaign_send done 1
+            else
+                campaign_ref=("${campaign_message[@]:2}")
+                campaign_send done 0
+            fi
             ;;
         set_scalar)
-            printf -v "$campaign_name" %s "${campaign_message[2]}"
-            campaign_send done 0
+            builtin printf -v "$campaign_name" %s "${campaign_message[2]}"
+            campaign_send done "$?"
             ;;
         variables)
             local campaign_names
@@ -57,6 +62,8 @@ campaign_access() {
 # campaign_request NAME ARGS...: asks the controller for something; sets REPLY to its answer and returns its status. One
 # process at a time, as subshells share the pipes.
 campaign_request() {
+    # Options that a conf set, such as -e and -x, are for its own commands.
+    { local - && set +eux; } 2>/dev/null
     local campaign_locked campaign_status
     exec {campaign_locked}>>"$campaign_lock"
     flock "$campaign_locked"
@@ -108,7 +115,7 @@ campaign_note() {
 }
 
 check_installed() {
-    local program
+    local program IFS=$' \t\n'
     for program in $1; do
         type -P -- "$program" >/dev/null || {
             campaign_error "the program $program is not installed here: install it"
@@ -118,7 +125,7 @@ check_installed() {
 }
 
 check_installed_on() {
-    local host=$1 program
+    local host=$1 program IFS=$' \t\n'
     for program in $2; do
         remote "$host" "PATH=\$PATH:/usr/sbin:/sbin command -v $(quoted "$program")" >/dev/null </dev/null || {
             campaign_error "the program $program is not installed on $host: install it there"
@@ -144,7 +151,7 @@ source_config() {
 
 # remote HOST COMMAND...: as ssh does, the words are joined by spaces, for the shell of the host.
 remote() {
-    local campaign_host=$1 campaign_words campaign_quote="'\\''"
+    local campaign_host=$1 campaign_words campaign_quote="'\\''" IFS=$' \t\n'
     shift
     campaign_request remote "$campaign_host" || return 1
     # The beginning of the command line for the host, then the words to which it is appended.
@@ -154,7 +161,7 @@ remote() {
 }
 
 remote_all() {
-    local campaign_each campaign_hosts=$1
+    local campaign_each campaign_hosts=$1 IFS=$' \t\n'
     shift
     for campaign_each in $campaign_hosts; do
         remote "$campaign_each" "$@" || return 1
@@ -162,7 +169,7 @@ remote_all() {
 }
 
 remote_all_noreturn() {
-    local campaign_each campaign_hosts=$1
+    local campaign_each campaign_hosts=$1 IFS=$' \t\n'
     shift
     for campaign_each in $campaign_hosts; do
         remote "$campaign_each" "$@"
@@ -257,23 +264,60 @@ input_pipe_list="" output_pipe_list=""
 replay_host=() replay_device=() replay_device_orig=() input_file=() output_file=()
 replay_count=0 replay_max=-1 replay_hosts_unique="" target_hosts_unique="" all_hosts_unique=""
 
-while campaign_receive; do
+campaign_folder=$PWD
+
+# All commands but `source`.
+campaign_handle() {
     case ${campaign_message[0]} in
-        source)
-            # With the options of the shell as they are: a conf may change them.
-            source "${campaign_message[1]}"
-            campaign_send done "$?"
-            ;;
         call)
+            builtin cd -- "$campaign_folder"
+            case $campaign_options in *x*) set -x ;; esac
             "${campaign_message[@]:1}"
-            campaign_send done "$?"
+            campaign_status=$?
+            campaign_quiet
+            campaign_send done "$campaign_status"
             ;;
         cd)
-            cd -- "${campaign_message[1]}"
-            campaign_send done "$?"
+            builtin cd -- "${campaign_message[1]}"
+            campaign_status=$?
+            campaign_folder=$PWD
+            campaign_send done "$campaign_status"
             ;;
         *)
             campaign_access
             ;;
     esac
+}
+
+# Keeps the options of the shell, and ends the trace that `set -x` began.
+campaign_quiet() {
+    { campaign_options=$- && set +x; } 2>/dev/null
+}
+
+# After `exit` in a conf or in a function of a module, or a failure after `set -e`: functions for cleanup can be called.
+campaign_ended() {
+    campaign_status=$?
+    set +eux
+    campaign_options=
+    campaign_send ended "$campaign_status"
+    while campaign_receive; do
+        campaign_handle
+    done
+}
+
+trap campaign_ended EXIT
+campaign_quiet
+while campaign_receive; do
+    if [[ ${campaign_message[0]} == source ]]; then
+        builtin cd -- "$campaign_folder"
+        # With the options of the shell as they are: a conf may change them.
+        case $campaign_options in *x*) set -x ;; esac
+        builtin source "${campaign_message[1]}"
+        campaign_status=$?
+        campaign_quiet
+        campaign_send done "$campaign_status"
+    else
+        campaign_handle
+    fi
 done
+trap - EXIT

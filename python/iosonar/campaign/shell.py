@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import signal
 import subprocess
+import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +38,10 @@ class Answer(Protocol):
 
 
 class ShellEndedError(UserError):
-    """The shell ended: a conf or a module called `exit`, or an option such as `set -e` ended it."""
+    """A conf or a module called `exit`, or an option such as `set -e` ended it.
+
+    The shell goes on for the functions of cleanup, unless it was killed or replaced by `exec`.
+    """
 
 
 class Shell:
@@ -72,6 +78,7 @@ class Shell:
         self._buffer = bytearray()
         self._depth = 0
         """Requests that are being answered."""
+        self._copying = threading.Lock()
         self._initial: set[str] = set()
         self._reader = threading.Thread(target=self._copy_output, daemon=True)
         self._reader.start()
@@ -85,6 +92,7 @@ class Shell:
 
     def close(self) -> None:
         """Ends the shell, also one that hangs in a command."""
+        background = {process: _started(process) for process in _descendants(self._process.pid)}
         if self._commands >= 0:
             os.close(self._commands)
             self._commands = -1
@@ -93,6 +101,7 @@ class Shell:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        _end(background)
         self._record.unlink(missing_ok=True)
         # Background processes of a module may still hold the pipe.
         self._reader.join(1)
@@ -131,11 +140,15 @@ class Shell:
 
     def set(self, name: str, values: Sequence[str]) -> None:
         """Sets an array."""
-        self._status("set", name, *values)
+        self._set("set", name, *values)
 
     def set_scalar(self, name: str, value: str) -> None:
         """Sets a variable."""
-        self._status("set_scalar", name, value)
+        self._set("set_scalar", name, value)
+
+    def _set(self, command: str, name: str, *values: str) -> None:
+        if self._status(command, name, *values):
+            raise UserError(f"cannot set the variable {name}: a conf made it readonly")
 
     def variables(self) -> dict[str, str]:
         """All variables that confs and modules have set, arrays joined by spaces."""
@@ -168,8 +181,13 @@ class Shell:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process, signal.SIGINT if time.monotonic() < deadline - END_S / 2 else signal.SIGKILL)
             if select.select([self._answers], [], [], 0.2)[0] or self._buffer:
-                self._until("done", "values")
-                self._outstanding -= 1
+                try:
+                    self._until("done", "values")
+                except ShellEndedError:
+                    if not self.alive:
+                        raise
+                else:
+                    self._outstanding -= 1
             elif time.monotonic() > deadline:
                 self._process.kill()
                 raise self._ended()
@@ -178,7 +196,14 @@ class Shell:
         while True:
             message = self._receive()
             if message[0] in kinds:
+                # What the command printed is complete when its answer is here.
+                self._copy_available()
                 return message[1:]
+            if message[0] == "ended":
+                self._copy_available()
+                # The commands that it ended have no answers.
+                self._outstanding = 0
+                raise ShellEndedError(f"{self._source or 'the shell'} ended the shell (exit code {message[1]})")
             if message[0] == "request":
                 self._serve(message[1], message[2:])
 
@@ -189,8 +214,10 @@ class Shell:
         try:
             answer = self._answer(name, arguments)
             self._send("return", str(answer.status), answer.text)
+        except ShellEndedError:
+            raise
         except UserError as error:
-            self._output(f"{error}\n".encode())
+            self._output(f"{error}\n".encode("utf-8", "surrogateescape"))
             self._answer("error", [str(error)])
             self._send("return", "1", "")
         except BaseException:
@@ -220,10 +247,15 @@ class Shell:
 
     def _field(self) -> str:
         while (end := self._buffer.find(0)) < 0:
-            read = os.read(self._answers, 65536)
-            if not read:
+            # A background process may hold the pipe after the shell has ended.
+            has_ended = not self.alive
+            if select.select([self._answers], [], [], 0 if has_ended else 1)[0]:
+                read = os.read(self._answers, 65536)
+                if not read:
+                    raise self._ended()
+                self._buffer += read
+            elif has_ended:
                 raise self._ended()
-            self._buffer += read
         field = os.fsdecode(bytes(self._buffer[:end]))
         del self._buffer[: end + 1]
         return field
@@ -233,13 +265,34 @@ class Shell:
             code: int | str = self._process.wait(5)
         except subprocess.TimeoutExpired:
             code = "unknown"
+        self._copy_available()
         return ShellEndedError(f"{self._source or 'the shell'} ended the shell (exit code {code})")
 
     def _copy_output(self) -> None:
         assert self._process.stdout is not None
         descriptor = self._process.stdout.fileno()
-        while read := os.read(descriptor, 65536):
-            self._output(read)
+        while True:
+            select.select([descriptor], [], [])
+            with self._copying:
+                # The other thread may have read it.
+                if not select.select([descriptor], [], [], 0)[0]:
+                    continue
+                read = os.read(descriptor, 65536)
+                if not read:
+                    return
+                self._output(read)
+
+    def _copy_available(self) -> None:
+        """Copies what the shell has printed so far."""
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        with self._copying:
+            # Not until the pipe is empty: a background process may print without end.
+            available = int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
+            while available > 0:
+                read = os.read(descriptor, available)
+                self._output(read)
+                available -= len(read)
 
 
 def end_leftover(folder: Path) -> None:
@@ -256,14 +309,30 @@ def end_leftover(folder: Path) -> None:
     record.unlink(missing_ok=True)
 
 
+def _end(processes: Mapping[int, str]) -> None:
+    """Ends processes, which are given with their start times: TERM, and KILL for those that are left after a second."""
+    deadline = time.monotonic() + 1
+    number = signal.SIGTERM
+    while left := [process for process, started in processes.items() if started and _started(process) == started]:
+        for process in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(process, number)
+        if number == signal.SIGKILL:
+            return
+        time.sleep(0.02)
+        if time.monotonic() > deadline:
+            number = signal.SIGKILL
+
+
 def _started(process: int) -> str:
-    """When a process started, in clock ticks since the boot; empty if there is none."""
+    """When a process started, in clock ticks since the boot; empty if it has ended."""
     try:
         stat = Path(f"/proc/{process}/stat").read_text()
     except OSError:
         return ""
     # The name, in parentheses, may hold spaces.
-    return stat.rpartition(")")[2].split()[19]
+    fields = stat.rpartition(")")[2].split()
+    return fields[19] if fields[0] != "Z" else ""
 
 
 def _descendants(process: int) -> list[int]:

@@ -11,6 +11,7 @@ from typing import Any
 from iosonar import units
 from iosonar.campaign import state, tree
 from iosonar.errors import UserError
+from iosonar.text import plain
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def table(found: Sequence[Row]) -> Iterator[str]:
     cells = [("leaf", "state", "results", "took", "reason")]
     for row in found:
         took = units.span(row.seconds) if row.seconds is not None else ""
-        cells.append((row.leaf, row.state, str(row.results or ""), took, row.reason))
+        cells.append((plain(row.leaf), row.state, str(row.results or ""), took, row.reason))
     widths = [max(len(each[column]) for each in cells) for column in range(4)]
     for cell_row in cells:
         yield "  ".join(

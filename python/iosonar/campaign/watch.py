@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from iosonar import units
 from iosonar.campaign.plan import Instance
+from iosonar.text import lines
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -32,7 +33,7 @@ class Events:
         if self.as_json:
             self.emit("note", text=text, **fields)
         else:
-            print(text, file=sys.stderr, flush=True)
+            print(lines(text), file=sys.stderr, flush=True)
 
     def emit(self, event: str, **fields: Any) -> None:
         """An event for programs."""

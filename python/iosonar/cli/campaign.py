@@ -11,7 +11,8 @@ import typer
 import typer.core
 
 from iosonar.cli.run import FAILED, Command, guarded, print_error, print_lines, start
-from iosonar.errors import UsageError
+from iosonar.errors import UsageError, UserError
+from iosonar.text import plain
 
 if TYPE_CHECKING:
     from iosonar.campaign.leaf import LeafRun
@@ -83,7 +84,10 @@ def campaign(
         top = _top(work_dir)
         options = loop.Options([confs.parse_override(text) for text in override or []], stop_on_failure, shuffle, json_)
         if dry_run:
-            loop.dry_run(top, options, lambda leaf, run: _show_plan(leaf, run, json_))
+            failed: list[str] = []
+            loop.dry_run(top, options, lambda leaf, run: _show_plan(leaf, run, json_, failed))
+            if failed:
+                sys.exit(FAILED)
             return
         ended = loop.run(top, options)
         _print_end(ended, json_)
@@ -170,8 +174,13 @@ def _top(given: Path) -> Path:
     return given.resolve()
 
 
-def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool) -> None:
-    instances, options = run.planned()
+def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool, failed: list[str]) -> None:
+    try:
+        instances, options = run.planned()
+    except UserError as error:
+        failed.append(leaf.name)
+        print_error(f"{plain(leaf.name)}: {error}")
+        return
     if as_json:
         rows: list[dict[str, Any]] = [
             {
@@ -185,7 +194,7 @@ def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool) -> None:
         ]
         print_lines(json.dumps({"leaf": leaf.name, "options": options, "instances": rows, "notes": run.state.notes}))
         return
-    print_lines(f"{leaf.name}: iosonar replay {' '.join(options)}")
+    print_lines(f"{plain(leaf.name)}: iosonar replay {' '.join(options)}")
     print_lines(*(f"  {each.host}:{each.device} {each.source} -> {each.output}" for each in instances))
 
 
@@ -199,7 +208,7 @@ def _print_end(ended: Ended, as_json: bool) -> None:
         return
     print_error(f"{len(ended.done)} leaves done, {len(ended.failed)} failed")
     for name, reason in ended.failed:
-        print_error(f"  {name}: {reason}")
+        print_error(f"  {plain(name)}: {reason}")
     for text in ended.not_undone:
         print_error(f"not undone: {text}")
 
