@@ -11,6 +11,10 @@ build   cc                    gcc            gcc             gcc            gcc
 build   /usr/include/stdio.h  libc6-dev      glibc-devel     glibc-devel    glibc
 python  a_python_for_venvs    python3-venv   python3         python311      python
 test    losetup               mount          util-linux      util-linux     util-linux
+test    sshd                  openssh-server openssh-server  openssh-server openssh
+test    ssh                   openssh-client openssh-clients openssh-clients openssh
+test    ip                    iproute2       iproute         iproute2       iproute2
+test    nsenter               util-linux     util-linux      util-linux     util-linux
 test    mkfs.ext4             e2fsprogs      e2fsprogs       e2fsprogs      e2fsprogs
 bench   fio                   fio            fio             fio            fio
 spark   java                  openjdk-17-jre-headless java-17-openjdk-headless java-17-openjdk-headless jre17-openjdk-headless

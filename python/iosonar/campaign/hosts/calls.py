@@ -37,6 +37,14 @@ Talk = Callable[[Conversation], None]
 Sink = Callable[[bytes], None]
 
 
+class CallTimeoutError(HostError):
+    """A call did not end in time; its command may still run."""
+
+    def __init__(self, host: str, seconds: float, mark: str) -> None:
+        super().__init__(host, f"no end in {seconds:g} s")
+        self.mark = mark
+
+
 class Calls:
     """The calls over one connection, which may be made by several threads."""
 
@@ -54,18 +62,18 @@ class Calls:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
 
-    def resume(self) -> None:
-        """Allows calls again."""
-        self.interrupted = False
-
-    def plain(self, words: Sequence[str], source: bytes = b"", timeout: float | None = 60) -> Completed:
-        """Runs words on the host without its script there."""
-        with self._slots, self._started(words, subprocess.PIPE) as (process, err):
+    def plain(
+        self, words: Sequence[str], source: bytes = b"", *, timeout: float | None = 60, closing: bool = False
+    ) -> Completed:
+        """Runs words on the host without its script there; for `closing` also after an interruption."""
+        with self._slots, self._started(words, subprocess.PIPE, closing) as (process, err):
             try:
                 out, _ = process.communicate(source, timeout)
             except subprocess.TimeoutExpired:
                 raise HostError(self._host, f"no answer in {timeout:g} s") from None
             said = _read(err)
+            if self.interrupted and not closing:
+                raise ConnectionLostError(self._host, "interrupted", begun=True, final=True)
             if self._broke(process.returncode):
                 raise ConnectionLostError(self._host, _reason(said), begun=True)
             return Completed(_shell_code(process.returncode), out, said)
@@ -104,7 +112,7 @@ class Calls:
                     output, _ = process.communicate(None if isinstance(source, Path) else source, timeout)
                     _, _, output = output.partition(begins)
             except subprocess.TimeoutExpired:
-                raise HostError(self._host, f"no end in {timeout:g} s") from None
+                raise CallTimeoutError(self._host, timeout or 0, mark) from None
             return self._ended(process.returncode, mark, _read(err), output)
 
     def _stream(self, process: subprocess.Popen[bytes], begins: bytes, sink: Sink | None, talk: Talk | None) -> None:
@@ -144,7 +152,7 @@ class Calls:
 
     @contextlib.contextmanager
     def _started(
-        self, words: Sequence[str], stdin: IO[bytes] | int
+        self, words: Sequence[str], stdin: IO[bytes] | int, closing: bool = False
     ) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
         # A session of its own: Ctrl-C at the terminal reaches only the controller, which cleans up.
         with tempfile.TemporaryFile() as err:
@@ -153,7 +161,7 @@ class Calls:
             )
             self._running.add(process)
             try:
-                if self.interrupted:
+                if self.interrupted and not closing:
                     process.kill()
                 yield process, err
             finally:

@@ -51,6 +51,10 @@ class Connection(ABC):
         """The exit code of `argv` that means a broken connection."""
 
     @abstractmethod
+    def interrupt(self) -> None:
+        """Ends an attempt to connect, in which another thread may be."""
+
+    @abstractmethod
     def close(self) -> None:
         """Ends the connection."""
 
@@ -73,6 +77,9 @@ class NoConnection(Connection):
     def fails_with(self) -> int | None:
         """None: there is no connection."""
         return None
+
+    def interrupt(self) -> None:
+        """Does nothing."""
 
     def close(self) -> None:
         """Does nothing."""
@@ -173,12 +180,15 @@ class SharedConnection(Connection):
         """The process that holds the connection."""
         return self._holder.pid if self._holder else None
 
+    def interrupt(self) -> None:
+        """Ends an attempt to connect, in which another thread may be."""
+        if self._connecting and (holder := self._holder):
+            holder.terminate()
+
     def close(self) -> None:
         """Ends the connection."""
         self._closed = True
-        if self._connecting and (holder := self._holder):
-            # Another thread waits for it and has the lock.
-            holder.terminate()
+        self.interrupt()
         with self.lock:
             self._end_holder()
             self.socket.unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 # Needs a POSIX shell, /proc, and the coreutils. FOLDER has
 #     files/NAME               copies of the controller's files
 #     runs/NAME/               a detached command: pid, out, err, code
-#     calls/PID/               a command that runs now: pid
+#     calls/MARK/              a command that runs now: pid
 # A file `pid` holds the session of a command, the start time of the session's first process and the id of the host's boot.
 
 folder=${0%/*}
@@ -108,10 +108,11 @@ state_of() {
 
 # run WORD...: runs a command, and keeps its session so that it can be ended.
 verb_run() {
-    mkdir -p "$folder/calls/$$" && record "$folder/calls/$$"
+    call=$folder/calls/${mark:-$$}
+    mkdir -p "$call" && record "$call"
     "$@"
     set -- "$?"
-    rm -rf "$folder/calls/$$"
+    rm -rf "$call"
     return "$1"
 }
 
@@ -235,7 +236,7 @@ verb_poll() {
     done
 }
 
-# end GRACE [NAME...]: ends runs; without a name, everything that was started from this folder.
+# end GRACE [FOLDER...]: ends commands, by runs/NAME or calls/MARK; without one, everything that was started from here.
 verb_end() {
     grace=$1
     shift
@@ -243,9 +244,9 @@ verb_end() {
         end_all "$grace" "$folder"/runs/*/ "$folder"/calls/*/
         return
     fi
-    for name; do
+    for each; do
         shift
-        set -- "$@" "$folder/runs/$name"
+        set -- "$@" "$folder/$each"
     done
     end_all "$grace" "$@"
 }

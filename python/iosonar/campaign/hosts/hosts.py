@@ -61,8 +61,7 @@ class Hosts:
     """The hosts of a campaign by name, each connected once."""
 
     def __init__(self, undo: Undo, *, reconnect_timeout: float = 300, note: Note = lambda _: None) -> None:
-        self.reconnect_timeout = reconnect_timeout
-        """Seconds in which a broken connection must come back; for hosts that are used first after it is set."""
+        self._reconnect_timeout = reconnect_timeout
         self._undo = undo
         self._note = note
         self._hosts: dict[str, ShellHost] = {}
@@ -77,6 +76,18 @@ class Hosts:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         for failure in self.close_all():
             self._note(failure)
+
+    @property
+    def reconnect_timeout(self) -> float:
+        """Seconds in which a broken connection must come back."""
+        return self._reconnect_timeout
+
+    @reconnect_timeout.setter
+    def reconnect_timeout(self, seconds: float) -> None:
+        with self._lock:
+            self._reconnect_timeout = seconds
+            for host in self._hosts.values():
+                host.reconnect_timeout = seconds
 
     def get(self, name: str) -> ShellHost:
         """The host of this name; it is connected on first use. An impossible name is an error."""
@@ -113,10 +124,10 @@ class Hosts:
 
     def _made(self, name: str) -> ShellHost:
         if name == LOCALHOST:
-            return LocalHost(self._undo, reconnect_timeout=self.reconnect_timeout, note=self._note)
+            return LocalHost(self._undo, reconnect_timeout=self._reconnect_timeout, note=self._note)
         self._count += 1
         socket = self._socket_folder() / str(self._count)
-        return SshHost(name, socket, self._undo, reconnect_timeout=self.reconnect_timeout, note=self._note)
+        return SshHost(name, socket, self._undo, reconnect_timeout=self._reconnect_timeout, note=self._note)
 
     def _socket_folder(self) -> Path:
         """A folder that only this user can use, with a short path; it is in the undo journal."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import secrets
 import shlex
@@ -17,7 +18,7 @@ from iosonar.campaign.program import program_for
 from iosonar.campaign.undo import Undo
 from iosonar.errors import UserError
 
-from .calls import Calls, Conversation, FolderGoneError, Sink, Talk
+from .calls import Calls, CallTimeoutError, Conversation, FolderGoneError, Sink, Talk
 from .connection import Connection
 from .host import ClockOffset, Completed, ConnectionLostError, HostError, HostSample, RunStatus
 from .names import checked_file, checked_run
@@ -44,7 +45,8 @@ printf 'iosonar-hello\\0%s\\0' "${{TMPDIR:-/tmp}}"
 """
 _MAKE = """
 umask 077
-mkdir "$1" && mkdir "$1/files" "$1/runs" "$1/calls" && cat >"$1/host.part" && mv "$1/host.part" "$1/host.sh"
+{ [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ] || mkdir "$1"; } &&
+    mkdir -p "$1/files" "$1/runs" "$1/calls" && cat >"$1/host.part" && mv "$1/host.part" "$1/host.sh"
 """
 
 
@@ -80,7 +82,8 @@ class ShellHost:
         self._connection = connection
         self._calls = Calls(connection)
         self._undo = undo
-        self._reconnect_timeout = reconnect_timeout
+        self.reconnect_timeout = reconnect_timeout
+        """Seconds in which a broken connection must come back."""
         self._note = note
         self._lock = threading.RLock()
         self._stop = threading.Event()
@@ -131,8 +134,9 @@ class ShellHost:
         start = 'if command -v bash >/dev/null; then exec bash -c "$1"; else exec sh -c "$1"; fi'
 
         def attempt() -> Completed:
-            self._connection.connect()
-            self._was_connected = True
+            with self._lock:
+                self._connection.connect()
+                self._was_connected = True
             return self._calls.plain(["sh", "-c", start, "sh", command], timeout=None)
 
         return self._persistent(attempt)
@@ -178,6 +182,8 @@ class ShellHost:
                 if self._persistent(lambda: self._get(remote, part)):
                     part.replace(target)
                     return
+        except OSError as error:
+            raise UserError(f"cannot write {target}: {error.strerror}") from None
         finally:
             part.unlink(missing_ok=True)
         raise HostError(
@@ -311,9 +317,12 @@ class ShellHost:
 
     def end(self, run: RemoteRun, grace: float) -> None:
         """Ends a run."""
-        done = self.undo(f"sh {shlex.quote(self.folder)}/host.sh end {int(grace)} {shlex.quote(run.name)}")
+        done = self._end(f"runs/{run.name}", grace)
         if done.code != 0:
             raise HostError(self._name, f"cannot end {run.name}: {done.words}")
+
+    def _end(self, what: str, grace: float) -> Completed:
+        return self.undo(f"sh {shlex.quote(self.folder)}/host.sh end {math.ceil(grace)} {what}")
 
     # The connection and the folder
 
@@ -324,13 +333,13 @@ class ShellHost:
         """
         self._stop.set()
         self._calls.interrupt()
+        self._connection.interrupt()
         try:
             with self._lock:
-                self._calls.resume()
                 if self._undo_id is None or self._folder is None:
                     return
                 self._connection.connect()
-                done = self._calls.plain(["sh", "-c", removal(self._folder)], timeout=END_GRACE_S + 60)
+                done = self._calls.plain(["sh", "-c", removal(self._folder)], timeout=END_GRACE_S + 60, closing=True)
                 if done.code != 0:
                     raise HostError(self._name, f"cannot remove {self._folder}: {done.words}")
                 self._undo.done(self._undo_id)
@@ -358,7 +367,13 @@ class ShellHost:
             folder = self._ensure_folder()
             return self._calls.call(folder, words, source=source, sink=sink, talk=talk, timeout=timeout)
 
-        return self._persistent(attempt, repeat=repeat)
+        try:
+            return self._persistent(attempt, repeat=repeat)
+        except CallTimeoutError as late:
+            self._end(f"calls/{late.mark}", 2)
+            raise
+        except OSError as error:
+            raise HostError(self._name, f"cannot read {error.filename}: {error.strerror}") from None
 
     def _persistent(self, attempt: Callable[[], _T], repeat: bool = True) -> _T:
         """Attempts again after a broken connection, for as long as `reconnect_timeout`."""
@@ -377,16 +392,26 @@ class ShellHost:
                     raise
                 now = time.monotonic()
                 if until is None:
-                    until = now + self._reconnect_timeout
-                    self._note(f"{broken}; connecting again for up to {self._reconnect_timeout:g} s")
+                    until = now + self.reconnect_timeout
+                    self._note(f"{broken}; connecting again for up to {self.reconnect_timeout:g} s")
                 if now > until:
-                    text = f"no connection for {self._reconnect_timeout:g} s: {broken.text}"
+                    text = f"no connection for {self.reconnect_timeout:g} s: {broken.text}"
                     raise ConnectionLostError(self._name, text, begun=broken.begun, final=True) from None
                 self._stop.wait(_RETRY_EVERY_S)
 
     def _ensure_folder(self) -> str:
         """Connects, and makes the temporary folder if it is missing; one attempt."""
+        try:
+            return self._connected_folder()
+        except ConnectionLostError as lost:
+            # What this attempt has begun may begin again.
+            lost.begun = False
+            raise
+
+    def _connected_folder(self) -> str:
         with self._lock:
+            if self._stop.is_set():
+                raise ConnectionLostError(self._name, "the connection is closed", begun=False, final=True)
             self._connection.connect()
             self._was_connected = True
             if self._folder is None:
