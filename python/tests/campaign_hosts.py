@@ -69,7 +69,7 @@ class EmulatedHost:
         for process in Path("/proc").iterdir():
             if process.name.isdecimal():
                 with contextlib.suppress(OSError):
-                    if (process / "ns/net").stat().st_ino == inside and _is_alive(process):
+                    if (process / "ns/net").stat().st_ino == inside and is_alive(process):
                         found.append(int(process.name))
         return [pid for pid in found if self.sshd is None or pid != self.sshd.pid]
 
@@ -218,6 +218,7 @@ def _configure_sshd(host: EmulatedHost, public_key: Path) -> None:
     (host.folder / "sshd_config").write_text(
         f"""
 ListenAddress {host.address}
+ListenAddress 127.0.0.1
 HostKey {host.folder}/host_key
 AuthorizedKeysFile {host.folder}/authorized_keys
 PidFile none
@@ -225,6 +226,7 @@ UsePAM no
 StrictModes no
 PermitRootLogin prohibit-password
 PasswordAuthentication no
+KbdInteractiveAuthentication no
 PermitUserRC no
 PrintMotd no
 UseDNS no
@@ -276,8 +278,11 @@ def _program(name: str) -> str:
     return found
 
 
-def _is_alive(process: Path) -> bool:
-    return (process / "stat").read_text().rpartition(") ")[2][0] not in "ZX"
+def is_alive(process: Path) -> bool:
+    try:
+        return (process / "stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except OSError:
+        return False
 
 
 def _kill(pid: int) -> None:

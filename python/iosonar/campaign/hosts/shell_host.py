@@ -28,7 +28,7 @@ Note = Callable[[str], None]
 _T = TypeVar("_T")
 
 _SCRIPT = Path(__file__).with_name("host.sh")
-_NEEDED = "cat date df gzip head ln mkdir mv od rm setsid sha256sum sleep tail tr uname wc"
+NEEDED = "cat date df gzip head ln mkdir mv od rm setsid sha256sum sleep tail tr uname wc"
 _NAME = "iosonar-campaign."
 _PIECE = 1 << 20
 _EXCHANGES = 40
@@ -39,7 +39,7 @@ END_GRACE_S = 30
 """Seconds for a replay to undo what it changed, after TERM."""
 
 _HELLO = f"""
-for program in {_NEEDED}; do command -v "$program" >/dev/null || printf '%s ' "$program"; done
+for program in {NEEDED}; do command -v "$program" >/dev/null || printf '%s ' "$program"; done
 [ -r /proc/self/stat ] || printf '/proc '
 printf 'iosonar-hello\\0%s\\0' "${{TMPDIR:-/tmp}}"
 """
@@ -338,14 +338,23 @@ class ShellHost:
             with self._lock:
                 if self._undo_id is None or self._folder is None:
                     return
-                self._connection.connect()
-                done = self._calls.plain(["sh", "-c", removal(self._folder)], timeout=END_GRACE_S + 60, closing=True)
+                done = self._remove_folder(self._folder)
                 if done.code != 0:
                     raise HostError(self._name, f"cannot remove {self._folder}: {done.words}")
                 self._undo.done(self._undo_id)
                 self._undo_id = self._folder = None
         finally:
             self._connection.close()
+
+    def _remove_folder(self, folder: str) -> Completed:
+        words = ["sh", "-c", removal(folder)]
+        self._connection.connect()
+        try:
+            return self._calls.plain(words, timeout=END_GRACE_S + 60, closing=True)
+        except ConnectionLostError:
+            # The connection may have been broken before, without a sign of it.
+            self._connection.connect()
+            return self._calls.plain(words, timeout=END_GRACE_S + 60, closing=True)
 
     def _checked(self, words: Sequence[str], failure: str, talk: Talk | None = None) -> Completed:
         done = self._call(words, talk=talk, repeat=True)
