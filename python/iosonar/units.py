@@ -15,6 +15,21 @@ _BINARY = [(1024.0**power, unit) for power, unit in enumerate(("B", "KiB", "MiB"
 _DECIMAL = [(1000.0**power, unit) for power, unit in enumerate(("B", "kB", "MB", "GB", "TB", "PB", "EB"))][::-1]
 _LONG = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
+TIME_UNITS = {
+    "": 1.0,
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "d": 86_400.0,
+}
+"""The units of times on the command line and in conditions, in seconds; none: seconds."""
+
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

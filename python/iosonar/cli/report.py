@@ -28,6 +28,9 @@ Examples:
   iosonar report run.replay.parquet --format png --out pictures --size 4k
   iosonar report a.replay.gz b.replay.gz
       two parts of one parallel run as one
+  iosonar report host*.replay.gz --each-device
+      one page of many devices, with a series for each
+  iosonar report host*.replay.gz --device host3:/dev/sdb
   iosonar report run.replay.parquet --only latency.realtime --data csv
   iosonar report run.replay.parquet --fail-on bad
       exit code 3 if the verdict is bad, for scripts
@@ -54,6 +57,13 @@ def report(
     static: Annotated[bool, typer.Option("--static", help="Add diagrams of the load (default for loads).")] = False,
     dynamic: Annotated[bool, typer.Option("--dynamic", help="Add diagrams of the run (default for runs).")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Add diagrams of the replayer, for experts.")] = False,
+    device: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Only this device, such as sdb, /dev/sdb, or HOST:/dev/sdb."),
+    ] = "",
+    each_device: Annotated[
+        bool, typer.Option("--each-device", help="A series for each device instead of for reads and writes.")
+    ] = False,
     bad_latency: Annotated[
         float,
         typer.Option(
@@ -98,18 +108,20 @@ def report(
     from iosonar.report.pictures import prefix
     from iosonar.report.selection import Selection
     from iosonar.report.verdict import fails, verdict_of, write_verdict
-    from iosonar.table import open_requests
+    from iosonar.table import only_device, open_requests
     from iosonar.table.engine import EngineOptions, parse_engine
 
     def work() -> None:
         pictures = size_of_pictures()
         drawn_for = PAGE if format_ is ReportFormat.HTML else pictures
         kind, url = parse_engine(engine)
-        options = Options(bad_latency, bad_delay, window, size=drawn_for)
+        options = Options(bad_latency, bad_delay, window, size=drawn_for, each_device=each_device, device=device)
         selection = Selection(static, dynamic, verbose, tuple(name for name in only.split(",") if name))
         make_folder(out)
         with open_requests(files, EngineOptions(memory, kind=kind, url=url)) as requests:
             print_skipped_rows(requests.files)
+            if device:
+                requests = only_device(requests, device)
             study = Study(requests, options)
             check_window(study)
             diagrams = selection.choose(CATALOGUE, requests)

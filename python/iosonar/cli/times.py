@@ -7,19 +7,8 @@ import re
 
 import typer
 
-_UNITS = {
-    "": 1.0,
-    "ns": 1e-9,
-    "us": 1e-6,
-    "µs": 1e-6,
-    "μs": 1e-6,
-    "ms": 1e-3,
-    "s": 1.0,
-    "m": 60.0,
-    "min": 60.0,
-    "h": 3600.0,
-    "d": 86_400.0,
-}
+from iosonar.units import TIME_UNITS
+
 _TIME = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-zµμ]*)", re.IGNORECASE)
 
 
@@ -29,7 +18,7 @@ def seconds(text: str | float) -> float:
         # A default.
         return float(text)
     found = _TIME.fullmatch(text.strip())
-    unit = _UNITS.get(found[2].lower()) if found else None
+    unit = TIME_UNITS.get(found[2].lower()) if found else None
     value = float(found[1]) * unit if found and unit else math.nan
     if not (math.isfinite(value) and value > 0):
         raise typer.BadParameter(

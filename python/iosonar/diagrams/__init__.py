@@ -6,6 +6,7 @@ To add a diagram, add a function to a family's file and an entry to its list; fo
 from iosonar.diagrams import (
     caching,
     correlation,
+    devices,
     flying,
     histograms,
     load,
@@ -23,6 +24,7 @@ from iosonar.diagrams.study import Options, Study
 FAMILIES = (
     overview,
     throughput,
+    devices,
     sonar,
     histograms,
     flying,

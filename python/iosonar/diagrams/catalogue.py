@@ -22,6 +22,8 @@ class Group(Enum):
     """Describes a run: what the storage did."""
     BOTH = "both"
     """Describes a load or a run."""
+    DEVICES = "devices"
+    """Shows several devices of a run beside each other."""
     VERBOSE = "verbose"
     """Describes the replayer itself."""
 

@@ -33,8 +33,8 @@ def over_depth(study: Study, measure: Measure, name: str, rank: str) -> Figure |
         study.of,
         x,
         y,
-        (Cloud(across, up, cloud_parts(cells), whole_numbers=across == deepest),),
-        Legend(VALUE_COLUMNS, measure_legend(found)),
+        (Cloud(across, up, cloud_parts(study, cells), whole_numbers=across == deepest),),
+        Legend(VALUE_COLUMNS, measure_legend(study, found)),
         common_notes(study),
     )
 
@@ -55,8 +55,8 @@ def latency_over_delay(study: Study, name: str, rank: str) -> Figure | Empty:
         study.of,
         x,
         y,
-        (Cloud(across, up, cloud_parts(cells)),),
-        Legend(VALUE_COLUMNS, measure_legend(found)),
+        (Cloud(across, up, cloud_parts(study, cells)),),
+        Legend(VALUE_COLUMNS, measure_legend(study, found)),
         common_notes(study),
     )
 

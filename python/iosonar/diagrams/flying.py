@@ -10,7 +10,7 @@ import numpy as np
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import ROLES, linear_axis, rate_row, time_axis
+from iosonar.diagrams.parts import linear_axis, look, rate_row, time_axis
 from iosonar.diagrams.study import Study
 from iosonar.diagrams.throughput import highest
 from iosonar.figures.model import Empty, Figure, Legend, Role, Steps, Unit
@@ -51,7 +51,7 @@ def _levels(study: Study, kind: str, name: str, rank: str, *, with_peaks: bool) 
         found = found.joined(together)
         width_ns *= together
     # Rounding leaves a few billionths of a request instead of zero.
-    lines = [(ROLES[series], series.title, np.maximum(mean, 0.0)) for series, mean in found.mean.items()]
+    lines = [(*look(study, series), np.maximum(mean, 0.0)) for series, mean in found.mean.items()]
     total = np.sum([y for _, _, y in lines], axis=0)
     if len(lines) > 1:
         lines.insert(0, (Role.ALL, "All", total))

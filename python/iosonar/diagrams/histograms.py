@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import ROLES, VALUE_COLUMNS, count_axis, measure_axis, measure_row, verdict_note
+from iosonar.diagrams.parts import VALUE_COLUMNS, count_axis, look, measure_axis, measure_row, verdict_note
 from iosonar.diagrams.study import DELAY, LATENCY, Measure, Study
 from iosonar.figures.model import Empty, Figure, Legend, Role, Steps, Stroke, Unit
 from iosonar.quantities.distribution import Distribution
@@ -23,7 +23,7 @@ def histogram(study: Study, measure: Measure, name: str, rank: str) -> Figure | 
     if not found:
         return Empty(name, f"no {measure.plural} in the file")
     x = measure_axis(study, measure)
-    lines = [(ROLES[series], series.title, values) for series, values in sorted(found.items())]
+    lines = [(*look(study, series), values) for series, values in sorted(found.items())]
     if len(lines) > 1:
         lines.insert(0, (Role.ALL, "All", study.pooled(measure)))
     rows = [measure_row(role, label, values, Stroke.SOLID) for role, label, values in lines]

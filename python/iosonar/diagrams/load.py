@@ -11,7 +11,7 @@ import numpy as np
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import ROLES, count_axis, linear_axis, log_axis, rate_row, time_axis
+from iosonar.diagrams.parts import ROLES, count_axis, linear_axis, log_axis, look, rate_row, time_axis
 from iosonar.diagrams.study import Study
 from iosonar.diagrams.throughput import highest
 from iosonar.figures.model import (
@@ -146,10 +146,10 @@ def _device_sectors(study: Study) -> list[int]:
 def turns_over_time(study: Study, name: str, rank: str, column: str) -> Figure | Empty:
     """The percentage of turns among the requests of each window."""
     window_s = window_for(study.last_s - study.first_s, TURNS_WINDOW_S)
-    found = turns(study.table, column, window_s)
+    found = turns(study.table, column, window_s, by_series=study.options.each_device)
     if not found.requests:
         return Empty(name, "no request transfers data")
-    lines = [(ROLES[series], series.title, found.turns[series], found.requests[series]) for series in found.requests]
+    lines = [(*look(study, series), found.turns[series], found.requests[series]) for series in found.requests]
     if len(lines) > 1:
         lines.insert(
             0,

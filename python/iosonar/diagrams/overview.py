@@ -16,7 +16,6 @@ from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import linear_axis, rate_row, rate_text, time_axis, windows_text
 from iosonar.diagrams.study import Study
 from iosonar.figures.model import Empty, Figure, Legend, LegendRow, Note, NoteKind, Role, Severity, Steps, Stroke, Unit
-from iosonar.quantities.series import Series
 from iosonar.quantities.throughput import Throughput
 
 RATE_COLUMNS = ("avg", "max")
@@ -83,7 +82,7 @@ def _line(
 ) -> tuple[Steps, LegendRow] | None:
     if not windows.windows:
         return None
-    counts: Mapping[Series, NDArray[Any]] = windows.requests if unit is Unit.REQUESTS_PER_S else windows.bytes
+    counts: Mapping[int, NDArray[Any]] = windows.requests if unit is Unit.REQUESTS_PER_S else windows.bytes
     total = np.sum(list(counts.values()), axis=0)
     y = rates(total, windows)
     if np.isnan(y).all():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,30 @@ ROLES = {
 
 MIN_AXIS_S = 1e-6
 """The minimum length of a time axis."""
+
+DEVICE_ROLES = (
+    Role.DEVICE_1,
+    Role.DEVICE_2,
+    Role.DEVICE_3,
+    Role.DEVICE_4,
+    Role.DEVICE_5,
+    Role.DEVICE_6,
+)
+"""The roles of devices, the slowest first."""
+
+
+def look(study: Study, series: int) -> tuple[Role, str]:
+    """The role and the title of a series, which is an operation or a device."""
+    if study.options.each_device:
+        return device_look(study, series)
+    return ROLES[Series(series)], Series(series).title
+
+
+def device_look(study: Study, number: int) -> tuple[Role, str]:
+    """The role and the title of one of the study's groups of devices."""
+    group = study.device_groups[number]
+    return DEVICE_ROLES[number] if len(group.devices) == 1 else Role.FAINT, group.title
+
 
 VALUE_COLUMNS = ("requests", "avg", "p99", "max")
 
@@ -110,9 +135,9 @@ def measure_axis(study: Study, measure: Measure) -> Axis:
     return log_axis(measure.name.capitalize(), Unit.SECONDS, least, most)
 
 
-def measure_legend(found: dict[Series, Distribution]) -> tuple[LegendRow, ...]:
+def measure_legend(study: Study, found: Mapping[int, Distribution]) -> tuple[LegendRow, ...]:
     """A row for each series with its number of requests, average, 99th percentile and maximum."""
-    return tuple(measure_row(ROLES[series], series.title, values) for series, values in sorted(found.items()))
+    return tuple(measure_row(*look(study, series), values) for series, values in sorted(found.items()))
 
 
 def measure_row(role: Role, label: str, values: Distribution, stroke: Stroke | None = None) -> LegendRow:
@@ -131,10 +156,10 @@ def rate_row(role: Role, label: str, values: tuple[str, ...], stroke: Stroke = S
     return LegendRow(role, label, values, stroke)
 
 
-def cloud_parts(found: dict[Series, Density]) -> tuple[CloudPart, ...]:
+def cloud_parts(study: Study, found: Mapping[int, Density]) -> tuple[CloudPart, ...]:
     """The series of a cloud."""
     return tuple(
-        CloudPart(ROLES[series], series.title, cells.columns, cells.rows, cells.counts)
+        CloudPart(*look(study, series), cells.columns, cells.rows, cells.counts)
         for series, cells in sorted(found.items())
     )
 

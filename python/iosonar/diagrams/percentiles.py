@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar import units
+from iosonar.diagrams import devices
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import log_axis, max_depth_of, rate_row, time_axis
+from iosonar.diagrams.parts import log_axis, look, max_depth_of, rate_row, time_axis
 from iosonar.diagrams.study import LATENCY, Study
 from iosonar.figures.model import (
     Axis,
@@ -58,6 +59,8 @@ def over_time(study: Study, name: str, rank: str) -> Figure | Empty:
     """Percentiles of latency in slices of time, and the time from which the run was steady."""
     if not study.distribution(LATENCY):
         return Empty(name, "no latencies in the file")
+    if study.options.each_device:
+        return devices.over_time(study, name, rank)
     found = bands_over_time(study)
     steady_s, note = steady(study)
     rules = (
@@ -125,9 +128,8 @@ def by_size(study: Study, name: str, rank: str) -> Figure | Empty:
     # Cells of half a power of two, so that sizes that are powers of two are in the middle of a cell.
     count = 2 * math.ceil(math.log2(longest) + 0.5) + 1
     cells = Cells(2**-0.25, 2 ** (count / 2 - 0.25), count, logarithmic=True)
-    found = bands(table, table.sectors, table.latency_ns, cells, list(SHARES))
     x = Axis("Request size", Unit.BYTES, cells.low * SECTOR_BYTES, cells.high * SECTOR_BYTES, Scale.LOG)
-    return _banded(study, found, x, "by request size", name, rank, SECTOR_BYTES)
+    return _lines(study, table, table.sectors, cells, x, "by request size", name, rank, SECTOR_BYTES)
 
 
 def by_region(study: Study, name: str, rank: str) -> Figure | Empty:
@@ -139,9 +141,8 @@ def by_region(study: Study, name: str, rank: str) -> Figure | Empty:
     if last is None:
         return Empty(name, "no request transfers data")
     cells = Cells(0.0, float(last), REGIONS)
-    found = bands(table, table.sector, table.latency_ns, cells, list(SHARES))
     x = Axis("Position", Unit.BYTES, 0.0, float(last) * SECTOR_BYTES)
-    return _banded(study, found, x, "by position", name, rank, SECTOR_BYTES)
+    return _lines(study, table, table.sector, cells, x, "by position", name, rank, SECTOR_BYTES)
 
 
 def by_depth(study: Study, name: str, rank: str) -> Figure | Empty:
@@ -152,9 +153,26 @@ def by_depth(study: Study, name: str, rank: str) -> Figure | Empty:
     deepest = max_depth_of(study, table)
     count = min(deepest, REGIONS)
     cells = Cells(0.5, deepest + 0.5, count)
-    found = bands(table, table.depth, table.latency_ns, cells, list(SHARES))
     x = Axis("Requests in flight at issue", Unit.REQUESTS, cells.low, cells.high, whole=True)
-    return _banded(study, found, x, "by requests in flight at issue", name, rank)
+    return _lines(study, table, table.depth, cells, x, "by requests in flight at issue", name, rank)
+
+
+def _lines(
+    study: Study,
+    table: ir.Table,
+    at: ir.NumericColumn,
+    cells: Cells,
+    x: Axis,
+    words: str,
+    name: str,
+    rank: str,
+    factor: float = 1.0,
+) -> Figure | Empty:
+    """A line for each percentile, or for each device."""
+    if study.options.each_device:
+        found = devices.bands_by_device(study, table, at, cells)
+        return devices.device_lines(study, found, x, f"Latency {words}", name, rank, factor)
+    return _banded(study, bands(table, at, table.latency_ns, cells, list(SHARES)), x, words, name, rank, factor)
 
 
 def _banded(
@@ -203,10 +221,16 @@ def from_scheduled(study: Study, name: str, rank: str) -> Figure | Empty:
     if not study.distribution(LATENCY):
         return Empty(name, "no latencies in the file")
     table = study.table
-    scheduled = pooled(list(distributions(table, table.completed_ns - table.scheduled_ns).values()))
+    by_series = distributions(table, table.completed_ns - table.scheduled_ns)
+    scheduled = pooled(list(by_series.values()))
+    each_device = study.options.each_device
     lines = (
-        (Role.DEMAND, "From scheduled time", scheduled),
-        (Role.ACTUAL, "From issue time", study.pooled(LATENCY)),
+        [(*look(study, series), values) for series, values in sorted(by_series.items())]
+        if each_device
+        else [
+            (Role.DEMAND, "From scheduled time", scheduled),
+            (Role.ACTUAL, "From issue time", study.pooled(LATENCY)),
+        ]
     )
     layers = [Line(role, label, *quantile_curve(values)) for role, label, values in lines]
     rows = [
@@ -224,7 +248,7 @@ def from_scheduled(study: Study, name: str, rank: str) -> Figure | Empty:
     return Figure(
         name,
         rank,
-        "Latency from issue time and from scheduled time",
+        "Latency from scheduled time" if each_device else "Latency from issue time and from scheduled time",
         study.of,
         Axis("Share of requests that are faster", Unit.ODDS, 1.0, float(max(layers[0].x[-1], 10.0)), Scale.LOG),
         log_axis("Latency", Unit.SECONDS, max(float(values.min()), 1e-7), max(float(values.max()), 1e-6)),

@@ -10,7 +10,7 @@ import numpy as np
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import ROLES, cells_of, cloud_parts, time_axis
+from iosonar.diagrams.parts import cells_of, cloud_parts, look, time_axis
 from iosonar.diagrams.study import Study
 from iosonar.figures.model import Axis, Cloud, Empty, Figure, Legend, LegendRow, Unit
 from iosonar.quantities.density import density
@@ -56,8 +56,7 @@ def position_over_time(study: Study, name: str, rank: str, order: str) -> Figure
     moved = study.throughput(column).bytes
     rows = tuple(
         LegendRow(
-            ROLES[series],
-            series.title,
+            *look(study, series),
             (units.count(int(part.counts.sum())), units.transferred(float(np.sum(moved.get(series, 0.0))))),
         )
         for series, part in sorted(cells.items())
@@ -69,7 +68,7 @@ def position_over_time(study: Study, name: str, rank: str, order: str) -> Figure
         f"{study.of}{_left_out(found, shown)}",
         x,
         y,
-        (Cloud(across, up, cloud_parts(cells)),),
+        (Cloud(across, up, cloud_parts(study, cells)),),
         Legend(("requests", "data"), rows),
         common_notes(study),
     )

@@ -60,10 +60,10 @@ def cloud(study: Study, measure: Measure, order: str, name: str, rank: str) -> F
         x,
         y,
         (
-            Cloud(across, up, cloud_parts(cells)),
+            Cloud(across, up, cloud_parts(study, cells)),
             *verdict_rules(verdict, measure, y, at_times=order in ("realtime", "setpoint")),
         ),
-        Legend(VALUE_COLUMNS, measure_legend(found)),
+        Legend(VALUE_COLUMNS, measure_legend(study, found)),
         (*common_notes(study), verdict_note(study, measure)),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,12 +11,11 @@ from iosonar import units
 from iosonar.figures.size import Size
 from iosonar.quantities.distribution import Distribution, distributions, pooled
 from iosonar.quantities.narrow import narrow
-from iosonar.quantities.series import Series
 from iosonar.quantities.span import Span, span
 from iosonar.quantities.throughput import Throughput, throughput, window_for
 from iosonar.quantities.verdict import Verdict, verdict
 from iosonar.quantities.working_set import DEFAULT_WINDOWS_S
-from iosonar.table import Kind, Requests
+from iosonar.table import Device, Kind, Requests, devices_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -41,6 +40,10 @@ class Options:
     windows_s: tuple[float, ...] = DEFAULT_WINDOWS_S
     """The windows of working sets; may include infinity."""
     size: Size = field(default_factory=Size)
+    each_device: bool = False
+    """Whether series are devices instead of reads and writes."""
+    device: str = ""
+    """The only device, if the user chose one."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,26 @@ LATENCY = Measure("latency", "latencies", "latency_ns", 1e-7)
 DELAY = Measure("delay", "delays", "delay_ns", 1e-7)
 
 
+MAX_DEVICES = 6
+"""The most devices with series of their own."""
+
+
+@dataclass(frozen=True)
+class DeviceValues:
+    """A device and the latencies of its requests."""
+
+    device: Device
+    latency: Distribution
+
+
+@dataclass(frozen=True)
+class DeviceGroup:
+    """One or several devices as one series."""
+
+    title: str
+    devices: tuple[Device, ...]
+
+
 class Study:
     """A table of requests, with all quantities computed on it, each once."""
 
@@ -70,7 +93,9 @@ class Study:
     @cached_property
     def _kept(self) -> ir.Table:
         """All requests, with the columns of `narrow`, kept after the first read."""
-        return self.requests.kept(narrow(self.requests.table, sum(file.rows for file in self.requests.files)))
+        series = self._group_of(self.requests.table) if self.options.each_device else None
+        rows = sum(file.rows for file in self.requests.files)
+        return self.requests.kept(narrow(self.requests.table, rows, series))
 
     @cached_property
     def _kept_span(self) -> Span:
@@ -99,6 +124,49 @@ class Study:
     def span(self) -> Span:
         """The number of requests, and the range of their times."""
         return span(self.table) if self.origin_ns else self._kept_span
+
+    @cached_property
+    def devices(self) -> tuple[DeviceValues, ...]:
+        """The devices with requests and their latencies, the slowest first (by the 99th percentile)."""
+        table = self.requests.table
+        known = devices_of(self.requests.files)
+        number = self._number_of(table, known)
+        numbered = table.mutate(series=number)
+        found = distributions(numbered, numbered.latency_ns)
+        nothing = pooled([])
+        each = [DeviceValues(device, found.get(index, nothing)) for index, device in enumerate(known)]
+        return tuple(sorted(each, key=lambda one: -one.latency.quantile(0.99) if one.latency.count else 1.0))
+
+    @cached_property
+    def device_groups(self) -> tuple[DeviceGroup, ...]:
+        """The series of diagrams by device: the slowest devices, and all others together if there are too many."""
+        devices = [each.device for each in self.devices]
+        if len(devices) <= MAX_DEVICES:
+            return tuple(DeviceGroup(device.name, (device,)) for device in devices)
+        first, rest = devices[: MAX_DEVICES - 1], devices[MAX_DEVICES - 1 :]
+        groups = [DeviceGroup(device.name, (device,)) for device in first]
+        return (*groups, DeviceGroup(f"{len(rest)} other devices", tuple(rest)))
+
+    def _group_of(self, table: ir.Table) -> ir.IntegerValue:
+        """The index of each request's group."""
+        groups = [(device, number) for number, group in enumerate(self.device_groups) for device in group.devices]
+        return self._number_of(table, [device for device, _ in groups], [number for _, number in groups])
+
+    def _number_of(
+        self, table: ir.Table, devices: Sequence[Device], numbers: Sequence[int] | None = None
+    ) -> ir.IntegerValue:
+        import ibis
+
+        known = range(len(devices)) if numbers is None else numbers
+        # A request of a device that no footer names counts to the last one.
+        return ibis.cases(
+            *((device.rows(table), number) for device, number in zip(devices, known, strict=True)), else_=known[-1]
+        ).cast("int32")
+
+    @property
+    def by_device(self) -> ir.Table:
+        """All requests, with the index of their group of devices as their series."""
+        return self.table if self.options.each_device else self.table.mutate(series=self._group_of(self.table))
 
     @property
     def of(self) -> str:
@@ -153,7 +221,7 @@ class Study:
         found: T = self._cache[key]
         return found
 
-    def distribution(self, measure: Measure) -> dict[Series, Distribution]:
+    def distribution(self, measure: Measure) -> dict[int, Distribution]:
         """The distribution of latency or delay, in ns, for each series."""
         return self.once(("distribution", measure), lambda: distributions(self.table, self.table[measure.column]))
 

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.overview import AT_ONCE, QUANTITIES, RATE_COLUMNS, average, rates
-from iosonar.diagrams.parts import ROLES, linear_axis, rate_row, rate_text, time_axis, windows_text
+from iosonar.diagrams.parts import linear_axis, look, rate_row, rate_text, time_axis, windows_text
 from iosonar.diagrams.study import Study
 from iosonar.figures.model import Empty, Figure, Layer, Legend, LegendRow, Role, Steps, Unit
-from iosonar.quantities.series import Series
 
 ORDERS = {"setpoint": ("scheduled_ns", "demanded"), "completed": ("completed_ns", "delivered")}
 
@@ -26,8 +25,8 @@ def throughput_by_series(study: Study, name: str, rank: str, unit: Unit, order: 
     found = study.throughput(column)
     if not found.windows:
         return Empty(name, "no request was completed" if order == "completed" else "no requests")
-    counts: Mapping[Series, NDArray[Any]] = found.requests if unit is Unit.REQUESTS_PER_S else found.bytes
-    lines = [(ROLES[series], series.title, counts[series]) for series in sorted(counts)]
+    counts: Mapping[int, NDArray[Any]] = found.requests if unit is Unit.REQUESTS_PER_S else found.bytes
+    lines = [(*look(study, series), counts[series]) for series in sorted(counts)]
     if len(lines) > 1:
         lines.insert(0, (Role.ALL, "All", np.sum(list(counts.values()), axis=0)))
     if np.isnan(rates(lines[0][2], found)).all():

@@ -67,6 +67,13 @@ class Role(StrEnum):
     ORDER_3 = "order 3"
     ORDER_4 = "order 4"
     ORDER_5 = "order 5"
+    DEVICE_1 = "device 1"
+    """The slowest of several devices; DEVICE_2 is the next."""
+    DEVICE_2 = "device 2"
+    DEVICE_3 = "device 3"
+    DEVICE_4 = "device 4"
+    DEVICE_5 = "device 5"
+    DEVICE_6 = "device 6"
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ Reads are blue and writes red, as is customary, with different lightness, so tha
 colour vision and in black-and-white prints. Pushed-back requests have other hues, as a dark blue would look like many
 reads in a dot. The total of all requests is not a series and has no hue. Demand and actual, and ordered families, use
 the colours of Okabe and Ito (https://jfly.uni-koeln.de/color/) and matplotlib's viridis.
+Devices have those of Okabe and Ito, the most striking one for the slowest.
 """
 
 from __future__ import annotations
@@ -58,6 +59,12 @@ _LIGHT = Palette(
         Role.ORDER_3: "#21918c",
         Role.ORDER_4: "#5ec962",
         Role.ORDER_5: "#e0a100",
+        Role.DEVICE_1: "#d55e00",
+        Role.DEVICE_2: "#0072b2",
+        Role.DEVICE_3: "#009e73",
+        Role.DEVICE_4: "#cc79a7",
+        Role.DEVICE_5: "#56b4e9",
+        Role.DEVICE_6: "#7a6a00",
     },
     severities={
         Severity.NEUTRAL: "#59636e",
@@ -91,6 +98,12 @@ _DARK = Palette(
         Role.ORDER_3: "#2fc6b8",
         Role.ORDER_4: "#8fe06f",
         Role.ORDER_5: "#fde725",
+        Role.DEVICE_1: "#ff7f2a",
+        Role.DEVICE_2: "#3d9be9",
+        Role.DEVICE_3: "#1fc997",
+        Role.DEVICE_4: "#e39ac4",
+        Role.DEVICE_5: "#8fd3ff",
+        Role.DEVICE_6: "#cdbb3a",
     },
     severities={
         Severity.NEUTRAL: "#9aa5b1",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.series import Series, series_of
+from iosonar.quantities.series import series_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -53,15 +53,13 @@ class Density:
     counts: NDArray[np.int64]
 
 
-def density(
-    table: ir.Table, x: ir.NumericColumn, y: ir.NumericColumn, across: Cells, up: Cells
-) -> dict[Series, Density]:
+def density(table: ir.Table, x: ir.NumericColumn, y: ir.NumericColumn, across: Cells, up: Cells) -> dict[int, Density]:
     """Counts the requests in each cell, for each series; skips requests where x or y is null."""
     counted = table.filter(x.notnull() & y.notnull())
     grouped = counted.group_by(series=series_of(table), column=across.of(x), row=up.of(y)).aggregate(n=counted.count())
     cells = grouped.to_pyarrow()
     series, column, row, counts = (cells[name].to_numpy() for name in ("series", "column", "row", "n"))
     return {
-        Series(number): Density(column[series == number], row[series == number], counts[series == number])
+        int(number): Density(column[series == number], row[series == number], counts[series == number])
         for number in np.unique(series)
     }

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.series import Series, series_of
+from iosonar.quantities.series import series_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -84,7 +84,7 @@ def _highest(bin_: int) -> float:
     return float((bin_ - power * HALF + 1) * 2**power - 1)
 
 
-def distributions(table: ir.Table, value: ir.NumericColumn) -> dict[Series, Distribution]:
+def distributions(table: ir.Table, value: ir.NumericColumn) -> dict[int, Distribution]:
     """Counts `value`, a column of `table`, for each series that has values; skips nulls."""
     counted = table.filter(value.notnull())
     grouped = counted.group_by(series=series_of(table), bin=bin_of(value)).aggregate(
@@ -95,7 +95,7 @@ def distributions(table: ir.Table, value: ir.NumericColumn) -> dict[Series, Dist
     )
     columns = grouped.order_by("series", "bin").to_pyarrow()
     series = columns["series"].to_numpy()
-    return {Series(number): _part(columns, series == number) for number in np.unique(series)}
+    return {int(number): _part(columns, series == number) for number in np.unique(series)}
 
 
 def pooled(parts: list[Distribution]) -> Distribution:

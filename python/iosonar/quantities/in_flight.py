@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.series import Series, series_of
+from iosonar.quantities.series import series_of
 from iosonar.quantities.threads import in_threads
 from iosonar.quantities.whole import cuts, divided, remainder
 
@@ -53,8 +53,8 @@ class Events:
     """Times of requests by slice: how many, and the sum of their positions within the slice (0 … 1)."""
 
     across: Slices
-    number: dict[Series, NDArray[np.float64]]
-    within: dict[Series, NDArray[np.float64]]
+    number: dict[int, NDArray[np.float64]]
+    within: dict[int, NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Levels:
     """The mean level in each of consecutive slices of time, for each series."""
 
     edges_s: NDArray[np.float64]
-    mean: dict[Series, NDArray[np.float64]]
+    mean: dict[int, NDArray[np.float64]]
 
     def joined(self, count: int) -> Levels:
         """Merges each `count` slices into one; the number of slices is a multiple of `count`."""
@@ -81,11 +81,9 @@ def events(table: ir.Table, at: ir.IntegerColumn, across: Slices) -> Events:
     found = grouped.to_pyarrow()
     series, cell, n, within = (found[name].to_numpy() for name in ("series", "cell", "n", "within"))
 
-    def spread(values: NDArray[Any]) -> dict[Series, NDArray[np.float64]]:
+    def spread(values: NDArray[Any]) -> dict[int, NDArray[np.float64]]:
         return {
-            Series(number): np.bincount(cell[series == number], values[series == number], across.count).astype(
-                np.float64
-            )
+            int(number): np.bincount(cell[series == number], values[series == number], across.count).astype(np.float64)
             for number in np.unique(series)
         }
 
@@ -99,7 +97,7 @@ def mean_levels(begins: Events, ends: Events) -> Levels:
     requests that started before add the whole slice. Requests without an end count to the end of the axis.
     """
     across = begins.across
-    levels: dict[Series, NDArray[np.float64]] = {}
+    levels: dict[int, NDArray[np.float64]] = {}
     nothing = np.zeros(across.count)
     for series in sorted(begins.number):
         number, within = begins.number[series], begins.within[series]

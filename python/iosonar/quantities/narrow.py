@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 MAX_INT32 = 2**31 - 1
 
 
-def narrow(table: ir.Table, rows: int) -> ir.Table:
-    """These columns of a table of `rows` requests; `series`, `moved` and `is_read` are new."""
+def narrow(table: ir.Table, rows: int, series: ir.IntegerValue | None = None) -> ir.Table:
+    """These columns of a table of `rows` requests; `series`, `moved` and `is_read` are new.
+
+    `series` is the number of each request's series if it is not by operation.
+    """
     place = "int32" if rows <= MAX_INT32 else "int64"
     return table.select(
         source=table.source.cast("int16"),
@@ -30,7 +33,7 @@ def narrow(table: ir.Table, rows: int) -> ir.Table:
         issued_ns=table.issued_ns,
         completed_ns=table.completed_ns,
         in_flight=table.in_flight,
-        series=series_of(table),
+        series=series_of(table) if series is None else series.cast("int8"),
         moved=moves_data(table),
         is_read=table["op"] == "read",
     )

@@ -34,6 +34,9 @@ _TITLES = {
     Series.FAILED: "Failed",
 }
 
+MAX_SERIES = 8
+"""The most series of a diagram, by operation or by device."""
+
 FAILURES = ("error", "short", "corrupt")
 """Outcomes of requests that failed on the target."""
 

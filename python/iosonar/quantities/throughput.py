@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.series import Series, series_of
+from iosonar.quantities.series import series_of
 from iosonar.quantities.whole import divided
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ class Throughput:
     window_s: float
     first: int
     end_s: float
-    requests: dict[Series, NDArray[np.int64]]
-    sectors: dict[Series, NDArray[np.float64]]
+    requests: dict[int, NDArray[np.int64]]
+    sectors: dict[int, NDArray[np.float64]]
 
     @property
-    def bytes(self) -> dict[Series, NDArray[np.float64]]:
+    def bytes(self) -> dict[int, NDArray[np.float64]]:
         """The bytes that the requests move."""
         return {series: sectors.astype(np.float64) * SECTOR_BYTES for series, sectors in self.sectors.items()}
 
@@ -104,7 +104,7 @@ def throughput(table: ir.Table, at_ns: ir.IntegerColumn, window_s: float) -> Thr
         dense[window[series == number] - first] = values[series == number]
         return dense
 
-    numbers = [Series(number) for number in np.unique(series)]
+    numbers = [int(number) for number in np.unique(series)]
     return Throughput(
         window_s,
         first,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.quantities.address import transfers
-from iosonar.quantities.series import Series, operation_of
+from iosonar.quantities.series import MAX_SERIES, operation_of
 from iosonar.quantities.threads import in_threads
 from iosonar.quantities.whole import cuts
 
@@ -27,8 +27,8 @@ class Turns:
 
     window_s: float
     first: int
-    requests: dict[Series, NDArray[np.int64]]
-    turns: dict[Series, NDArray[np.int64]]
+    requests: dict[int, NDArray[np.int64]]
+    turns: dict[int, NDArray[np.int64]]
 
 
 _Rows = list[NDArray[np.int64]]
@@ -49,10 +49,11 @@ _Counted = tuple[NDArray[np.int64], NDArray[np.int64], list[_Device]]
 """For a segment of time: requests and turns in each cell, without a turn at its start, and its devices."""
 
 
-def turns(table: ir.Table, order: str, window_s: float) -> Turns:
+def turns(table: ir.Table, order: str, window_s: float, *, by_series: bool = False) -> Turns:
     """Counts turns in order of a time, `scheduled_ns` or `completed_ns`, separately for each device of each file.
 
-    Requests at the same nanosecond count in the order of their file.
+    Requests at the same nanosecond count in the order of their file. They are counted by operation, or by the column
+    `series`.
     """
     moved = transfers(table)
     moved = moved.filter(moved[order].notnull())
@@ -60,11 +61,11 @@ def turns(table: ir.Table, order: str, window_s: float) -> Turns:
     span = moved.aggregate(first=at.min(), last=at.max(), n=moved.count()).to_pyarrow().to_pylist()[0]
     if not span["n"]:
         return Turns(window_s, 0, {}, {})
-    window_ns = max(round(window_s * 1e9), 1)
+    window_ns, kinds = max(round(window_s * 1e9), 1), MAX_SERIES
     first = span["first"] // window_ns
     count = span["last"] // window_ns - first + 1
-    kinds = len(Series)
-    rows = moved.select(at=at, place=moved.place, extent=moved.extent, sector=moved.sector, series=operation_of(moved))
+    series = moved.series if by_series else operation_of(moved)
+    rows = moved.select(at=at, place=moved.place, extent=moved.extent, sector=moved.sector, series=series)
 
     def segments() -> Iterator[_Rows]:
         for low, high in cuts(rows, "at", span["first"], span["last"] + 1, span["n"], ROWS_AT_ONCE):
@@ -86,12 +87,12 @@ def turns(table: ir.Table, order: str, window_s: float) -> Turns:
             if each.first_sector < last_sectors.get(each.extent, each.first_sector):
                 turned[each.first_cell] += 1
             last_sectors[each.extent] = each.last_sector
-    present = [series for series in Series if requests[int(series) :: kinds].any()]
+    present = [number for number in range(kinds) if requests[number::kinds].any()]
     return Turns(
         window_s,
         first,
-        {series: requests[int(series) :: kinds] for series in present},
-        {series: turned[int(series) :: kinds] for series in present},
+        {number: requests[number::kinds] for number in present},
+        {number: turned[number::kinds] for number in present},
     )
 
 

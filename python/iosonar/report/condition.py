@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import Enum
 
 from iosonar.errors import UsageError
 from iosonar.quantities.difference import METRICS, MIN_RUNS, THROUGHPUT, Difference, Finding, RateDifference
 from iosonar.report.compare import SideComparison, change_text, metric_of
-
-CONDITION = re.compile(r"\s*(?P<metric>[a-z0-9.]+)\s*(?P<than>[<>])\s*(?P<limit>[+-]?\d+(\.\d+)?)\s*%\s*")
+from iosonar.report.grammar import LimitUnit, parse
 
 
 @dataclass(frozen=True)
@@ -25,13 +23,18 @@ class Condition:
     @classmethod
     def parse(cls, text: str) -> Condition:
         """Parses `p99 > +10%`."""
-        found = CONDITION.fullmatch(text)
-        if found is None or found["metric"] not in (*METRICS, THROUGHPUT):
+        found = parse(text)
+        if (
+            found is None
+            or found.unit is not LimitUnit.PERCENT
+            or found.operator not in ("<", ">")
+            or found.metric not in (*METRICS, THROUGHPUT)
+        ):
             raise UsageError(
                 f"invalid condition {text!r}: write it like 'p99 > +10%'; the metrics are {', '.join(METRICS)} of "
                 f"latency, and {THROUGHPUT}"
             )
-        return cls(text.strip(), found["metric"], found["than"] == ">", float(found["limit"]) / 100)
+        return cls(found.text, found.metric, found.operator == ">", found.limit)
 
     def met(self, change: float) -> bool:
         """Whether the change is beyond the limit."""

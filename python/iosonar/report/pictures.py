@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -72,10 +73,14 @@ def write_data(study: Study, figure: Figure, options: OutputOptions) -> Iterator
 
 
 def prefix(study: Study) -> str:
-    """The common start of a report's file names: the name of the first file, and the number of others."""
+    """The common start of a report's file names: the name of the first file, the number of others, and the devices."""
     files = study.requests.files
     stem = short(files[0].stem)
-    return stem if len(files) == 1 else f"{stem}+{len(files) - 1}"
+    name = stem if len(files) == 1 else f"{stem}+{len(files) - 1}"
+    if study.options.device:
+        device = re.sub(r"[^\w.+-]", "_", study.options.device.removeprefix("/dev/"))
+        name = short(f"{name}.{device}")
+    return f"{name}.each-device" if study.options.each_device else name
 
 
 def short(stem: str) -> str:

@@ -9,8 +9,9 @@ from typing import Any
 
 from iosonar import units
 from iosonar.diagrams import Diagram, Group, Study
+from iosonar.diagrams.devices import slow_devices
 from iosonar.diagrams.notes import FAITHFUL, common_notes, doubt_of, stated_verdict
-from iosonar.diagrams.parts import beyond_limit
+from iosonar.diagrams.parts import beyond_limit, look
 from iosonar.diagrams.percentiles import steady
 from iosonar.diagrams.study import DELAY, LATENCY, Measure
 from iosonar.figures.model import Empty, Figure, NoteKind, Severity
@@ -25,6 +26,9 @@ SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 SECTOR_BYTES = 512
 
 FINE = "no request failed, and all latencies and delays are within their limits"
+
+MAX_DEVICE_ROWS = 40
+"""Rows in the table of devices."""
 
 MAX_TITLE = 60
 """Characters of several names in a title."""
@@ -41,6 +45,11 @@ STORY = (
 """The diagrams that show what happened over time, in their order on the page."""
 
 SECTIONS = {
+    "devices": (
+        "Devices",
+        "Each device by itself, the slowest first. `iosonar report --device NAME` shows one of them; `--each-device` "
+        "draws a series for each in every diagram.",
+    ),
     "story": (
         "What happened over time",
         "All diagrams over time are linked: zoom one and the others follow; the cursor marks the same moment in all.",
@@ -92,6 +101,8 @@ def run_page(study: Study, diagrams: Sequence[Diagram]) -> Page:
 def _part_of(diagram: Diagram, story: Sequence[str]) -> str:
     if diagram.name in story:
         return "story"
+    if diagram.group is Group.DEVICES:
+        return "devices"
     if diagram.group is Group.VERBOSE:
         return "replayer"
     stem = diagram.name.removeprefix("smooth.").split(".")[0]
@@ -120,6 +131,9 @@ def _summary(study: Study) -> Summary:
     ]
     if run and (grade := _grade(study, warned=bool(warnings))):
         banners.append(grade)
+    several = run and len(study.devices) > 1
+    if several:
+        banners += [Banner(Severity.WARNING, f"{text}.", "Slow device:") for text in slow_devices(study)]
     banners += warnings
     return Summary(
         title=_title([file.name for file in files]),
@@ -131,7 +145,8 @@ def _summary(study: Study) -> Summary:
             _values(study, measure)
             for measure in ((LATENCY, DELAY) if study.has_delays else (LATENCY,))
             if study.distribution(measure)
-        ),
+        )
+        + ((_devices(study),) if several else ()),
         checks=checks,
         inconclusive=inconclusive,
         doubt=doubt,
@@ -272,7 +287,7 @@ def _mix(study: Study) -> str:
 
 def _values(study: Study, measure: Measure) -> Table:
     found = study.distribution(measure)
-    named = [(series.title, values) for series, values in sorted(found.items())]
+    named = [(look(study, series)[1], values) for series, values in sorted(found.items())]
     if len(named) > 1:
         named.append(("All", study.pooled(measure)))
     rows = tuple(
@@ -286,6 +301,22 @@ def _values(study: Study, measure: Measure) -> Table:
         for title, values in named
     )
     return Table(measure.name.capitalize(), ("", "requests", "avg", *SHARES, "max"), rows)
+
+
+def _devices(study: Study) -> Table:
+    rows = tuple(
+        (
+            each.device.name,
+            f"{each.latency.count:,}",
+            units.span(each.latency.mean / 1e9),
+            *(units.span(each.latency.quantile(share) / 1e9) for share in SHARES.values()),
+            units.span(each.latency.maximum / 1e9),
+        )
+        for each in study.devices[:MAX_DEVICE_ROWS]
+    )
+    more = len(study.devices) - len(rows)
+    rest = f", without {units.counted(more, 'faster one')}" if more else ""
+    return Table(f"Latency of each device, the slowest first{rest}", ("", "requests", "avg", *SHARES, "max"), rows)
 
 
 TIME_CHECKS = ("bad_latency", "bad_delay")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from iosonar.diagrams import Diagram, Group
 from iosonar.errors import UsageError
-from iosonar.table import Kind, Requests
+from iosonar.table import Kind, Requests, devices_of
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ class Selection:
             groups.add(Group.STATIC)
         if self.dynamic or Kind.REPLAY in kinds:
             groups.add(Group.DYNAMIC)
+            if len(devices_of(requests.files)) > 1:
+                groups.add(Group.DEVICES)
         if self.verbose:
             groups.add(Group.VERBOSE)
         return [diagram for diagram in catalogue if diagram.group in groups]

@@ -1,0 +1,168 @@
+"""Several devices beside each other: their latencies as a distribution and over time, the slowest first."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iosonar import units
+from iosonar.diagrams.catalogue import Diagram, Group
+from iosonar.diagrams.notes import common_notes
+from iosonar.diagrams.parts import device_look, log_axis, rate_row, time_axis
+from iosonar.diagrams.study import Study
+from iosonar.figures.model import Axis, Empty, Figure, Legend, Line, Scale, Steps, Unit
+from iosonar.quantities.bands import MIN_BEYOND, Bands, bands
+from iosonar.quantities.density import Cells
+from iosonar.quantities.distribution import Distribution, pooled
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+FEWEST_SLICES, MOST_SLICES = 10, 120
+REQUESTS_IN_A_SLICE = 1000
+"""The fewest requests of a device per slice on average, so that a 99th percentile is meaningful."""
+
+SHARES = {0.99: "p99", 0.5: "p50"}
+"""Percentiles over time, the preferred one first; the other one if there are too few requests."""
+
+SLOW = 2.0
+"""A device is slow if a percentile of its latency is at least that many times the median of all others."""
+
+MIN_REQUESTS = 100
+"""The fewest requests of a device that is judged."""
+
+
+def slow_devices(study: Study) -> list[str]:
+    """A sentence for each device that is much slower than most others."""
+    judged = [each for each in study.devices if each.latency.count >= MIN_REQUESTS]
+    found = []
+    for each in judged:
+        others = [other for other in judged if other is not each]
+        for share, name in ((0.99, "p99"), (0.5, "p50")):
+            if not others or each.latency.count * (1 - share) < MIN_BEYOND - 1e-6:
+                continue
+            own = each.latency.quantile(share)
+            usual = float(np.median([other.latency.quantile(share) for other in others]))
+            if own >= SLOW * max(usual, 1.0):
+                whose = "that of the other device" if len(others) == 1 else f"the median of the {len(others)} others"
+                found.append(
+                    f"{each.device.name}: its {name} latency, {units.span(own / 1e9)}, is "
+                    f"{units.number(own / max(usual, 1.0), 2)} times {whose}, {units.span(usual / 1e9)}"
+                )
+                break
+    return found
+
+
+def curves(study: Study, name: str, rank: str) -> Figure | Empty:
+    """The latency below which a share of the requests stays, for each device."""
+    layers, rows = [], []
+    for number, values in _latencies(study).items():
+        look = device_look(study, number)
+        odds = np.geomspace(1.0, max(values.count / MIN_BEYOND, 2), 400)
+        y = np.array([max(values.quantile(1 - 1 / one_in), 1.0) / 1e9 for one_in in odds])
+        layers.append(Line(*look, odds, y))
+        cells = tuple(units.span(_known(values, share)) for share in (0.5, 0.99, 0.999))
+        rows.append(rate_row(*look, (units.count(values.count), *cells, units.span(values.maximum / 1e9))))
+    if not layers:
+        return Empty(name, "no latencies in the file")
+    every = np.concatenate([layer.y for layer in layers])
+    return Figure(
+        name,
+        rank,
+        "Latency of each device",
+        study.of,
+        Axis("Share of requests that are faster", Unit.ODDS, 1.0, max(float(line.x[-1]) for line in layers), Scale.LOG),
+        log_axis("Latency", Unit.SECONDS, max(float(every.min()), 1e-7), max(float(every.max()), 1e-6)),
+        tuple(layers),
+        Legend(("requests", "p50", "p99", "p99.9", "max"), tuple(rows)),
+        common_notes(study),
+    )
+
+
+def over_time(study: Study, name: str, rank: str) -> Figure | Empty:
+    """A percentile of the latency of each device over time."""
+    found_values = _latencies(study)
+    if not found_values:
+        return Empty(name, "no latencies in the file")
+    fewest = min(values.count for values in found_values.values())
+    slices = int(min(max(fewest // REQUESTS_IN_A_SLICE, FEWEST_SLICES), MOST_SLICES))
+    cells = Cells(study.first_s, max(study.last_s, study.first_s + 1e-9), slices)
+    table = study.by_device
+    found = bands_by_device(study, table, table.issued_ns / 1e9, cells)
+    return device_lines(study, found, time_axis(study, "Issue time"), "Latency of each device over time", name, rank)
+
+
+def bands_by_device(study: Study, table: ir.Table, at: ir.NumericColumn, cells: Cells) -> dict[int, Bands]:
+    """Percentiles of latency along an axis, for each series of `study.device_groups`."""
+    columns = table.mutate(at=at)
+    return {
+        number: bands(rows, rows["at"], rows.latency_ns, cells, list(SHARES))
+        for number in range(len(study.device_groups))
+        for rows in [columns.filter(columns.series == number)]
+    }
+
+
+def device_lines(
+    study: Study, found: dict[int, Bands], x: Axis, title: str, name: str, rank: str, factor: float = 1.0
+) -> Figure | Empty:
+    """A line for each device: p99, or p50 if too few requests are beyond p99."""
+    share = next((share for share in SHARES if _mostly_known(found, share)), None)
+    if share is None:
+        return Empty(name, f"too few requests: p50 needs {2 * MIN_BEYOND}, p99 needs 1,000")
+    layers, rows = [], []
+    values = _latencies(study)
+    for number, each in found.items():
+        look = device_look(study, number)
+        y = each.quantiles[share] / 1e9
+        if np.isnan(y).all():
+            continue
+        layers.append(Steps(*look, each.edges * factor, y))
+        rows.append(rate_row(*look, (units.span(_known(values[number], share)),)))
+    every = np.concatenate([layer.y for layer in layers])
+    every = every[np.isfinite(every)]
+    return Figure(
+        name,
+        rank,
+        f"{title}: {SHARES[share]}",
+        study.of,
+        x,
+        log_axis("Latency", Unit.SECONDS, max(float(every.min()), 1e-7), max(float(every.max()), 1e-6)),
+        tuple(layers),
+        Legend(("overall",), tuple(rows)),
+        common_notes(study),
+    )
+
+
+def _mostly_known(found: dict[int, Bands], share: float) -> bool:
+    """Whether at least half of the slices with requests have enough of them, for most devices."""
+    known = [
+        np.isfinite(each.quantiles[share]).sum() >= 0.5 * (each.counts > 0).sum() > 0
+        for each in found.values()
+        if each.counts.any()
+    ]
+    return bool(known) and sum(known) >= 0.5 * len(known)
+
+
+def _latencies(study: Study) -> dict[int, Distribution]:
+    """The latencies of each group that has some, by its number."""
+    of = {each.device.name: each.latency for each in study.devices}
+    found = {
+        number: pooled([of[device.name] for device in group.devices])
+        for number, group in enumerate(study.device_groups)
+    }
+    return {number: values for number, values in found.items() if values.count}
+
+
+def _known(values: Distribution, share: float) -> float:
+    """A quantile in seconds, or NaN if too few values are above it."""
+    enough = values.count * (1 - share) >= MIN_BEYOND - 1e-6
+    return values.quantile(share) / 1e9 if enough else math.nan
+
+
+DIAGRAMS = [
+    Diagram(name, "g01", Group.DEVICES, partial(build, name=name, rank="g01"))
+    for name, build in (("devices.latency", curves), ("devices.time", over_time))
+]

@@ -1,0 +1,77 @@
+"""The grammar of conditions, for `compare --fail-if` and for campaigns: METRIC OPERATOR LIMIT."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from iosonar import units
+
+_CONDITION = re.compile(
+    r"\s*(?P<metric>[a-z][a-z0-9_.]*)\s*(?P<operator><=|>=|!=|==|=|<|>)\s*"
+    r"(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))\s*(?P<unit>%|[a-zµμ]*)|(?P<word>[a-z][a-z_-]*))\s*",
+    re.IGNORECASE,
+)
+_OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
+
+
+class LimitUnit(Enum):
+    """The unit of a limit."""
+
+    PERCENT = "%"
+    SECONDS = "s"
+    NONE = ""
+    WORD = "word"
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A condition: a number compared with a limit, or a text with a word.
+
+    `limit` is in seconds for times, and a share for percentages (0.1 is 10 %).
+    """
+
+    text: str
+    metric: str
+    operator: str
+    unit: LimitUnit
+    limit: float = math.nan
+    word: str = ""
+
+    def holds(self, value: float) -> bool:
+        """Whether the condition holds for a number."""
+        return _OPERATORS[self.operator](value, self.limit)
+
+    def holds_word(self, value: str) -> bool:
+        """Whether the condition holds for a text."""
+        return (value == self.word) == (self.operator == "=")
+
+
+def parse(text: str) -> Parsed | None:
+    """Parses a condition; None if it has another form."""
+    found = _CONDITION.fullmatch(text)
+    if found is None:
+        return None
+    metric, sign = found["metric"].lower(), found["operator"].replace("==", "=")
+    if found["word"]:
+        if sign not in ("=", "!="):
+            return None
+        return Parsed(text.strip(), metric, sign, LimitUnit.WORD, word=found["word"].lower())
+    number, unit = float(found["number"]), found["unit"]
+    if unit == "%":
+        return Parsed(text.strip(), metric, sign, LimitUnit.PERCENT, number / 100)
+    if not unit:
+        return Parsed(text.strip(), metric, sign, LimitUnit.NONE, number)
+    factor = units.TIME_UNITS.get(unit.lower())
+    return None if factor is None else Parsed(text.strip(), metric, sign, LimitUnit.SECONDS, number * factor)
