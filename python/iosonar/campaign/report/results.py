@@ -1,0 +1,218 @@
+"""The result of each leaf: its metrics, those of its devices, and whether it allows a verdict on the storage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from iosonar.campaign import state, tree
+from iosonar.diagrams import Options, Study
+from iosonar.diagrams.devices import slow_devices
+from iosonar.diagrams.notes import decisive, fidelity_of, grade_of
+from iosonar.diagrams.study import DELAY, LATENCY
+from iosonar.errors import UserError
+from iosonar.figures.model import Severity
+from iosonar.quantities.outcomes import outcomes
+from iosonar.report.verdict import Grade, verdict_of
+from iosonar.table import open_requests
+
+SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+"""The percentiles of latency and delay."""
+
+MIN_BEYOND = 10
+"""The fewest requests beyond a percentile: with fewer, chance would determine it."""
+
+LEAST_DELAY_S = 1e-6
+"""Shorter delays count as this: clocks and loops are not more accurate."""
+
+PAGES = (".report.html", ".html")
+"""The suffixes of a leaf's page, the preferred one first."""
+
+
+class Fidelity(StrEnum):
+    """Whether the times of a leaf say something about the storage."""
+
+    FAITHFUL = "faithful"
+    UNFAITHFUL = "unfaithful"
+    FAKE = "fake"
+    UNKNOWN = "unknown"
+    """Without a result."""
+
+
+@dataclass(frozen=True)
+class DeviceResult:
+    """The latencies of a device of a leaf, in seconds; NaN with too few requests."""
+
+    name: str
+    requests: int
+    p50_s: float
+    p99_s: float
+
+
+@dataclass(frozen=True)
+class LeafResult:
+    """A leaf with its result.
+
+    `metrics` has p50 … p99.9, mean and max of latency, the same of delay as delay.p50 …, both in seconds; throughput,
+    the share of the demanded rate that was achieved; iops; and the numbers errors, dropped and requests. Metrics that
+    the leaf does not have are missing.
+    """
+
+    name: str
+    path: tuple[str, ...]
+    folder: Path
+    state: str
+    reason: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    started: float = math.nan
+    files: tuple[Path, ...] = ()
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    fidelity: Fidelity = Fidelity.UNKNOWN
+    doubt: str = ""
+    """Why the leaf allows no verdict on the storage; empty if it does."""
+    grade: Grade | None = None
+    devices: tuple[DeviceResult, ...] = ()
+    """The slowest first."""
+    slow: tuple[str, ...] = ()
+    """Sentences about devices that are much slower than the others."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def done(self) -> bool:
+        """Whether the leaf has results that could be read."""
+        return bool(self.metrics)
+
+    @property
+    def spread(self) -> float:
+        """The p99 of the slowest device divided by that of the fastest (p50 with few requests); NaN for one device."""
+        for name in ("p99_s", "p50_s"):
+            known = [value for device in self.devices if math.isfinite(value := getattr(device, name))]
+            if len(known) > 1 and len(known) == len(self.devices):
+                return max(known) / max(min(known), 1e-9)
+        return math.nan
+
+    @property
+    def page(self) -> Path | None:
+        """The leaf's own page, if there is one."""
+        found = sorted(path for path in self.folder.rglob("*.html") if path.is_file())
+        for suffix in PAGES:
+            for path in found:
+                if path.name.endswith(suffix):
+                    return path
+        return None
+
+
+def read_results(top: Path) -> list[LeafResult]:
+    """All leaves of a campaign, in the order of the tree. Leaves without a finished result have no metrics.
+
+    Raises UserError if there is no leaf.
+    """
+    if not top.is_dir():
+        raise UserError(f"{top}: no such directory")
+    return [_read(leaf.name, leaf.path, leaf.folder) for leaf in tree.leaves(top)]
+
+
+def _read(name: str, path: tuple[str, ...], folder: Path) -> LeafResult:
+    try:
+        found = state.read(folder)
+        files = tuple(state.finished_results(folder))
+    except UserError as error:
+        return LeafResult(name, path, folder, "failed", str(error))
+    if found is None:
+        return LeafResult(name, path, folder, "to do")
+    known = LeafResult(
+        name,
+        path,
+        folder,
+        found.state,
+        found.reason,
+        found.variables,
+        math.nan if found.started is None else found.started,
+        files,
+        notes=tuple(found.notes),
+    )
+    if found.state != "done" or not files:
+        reason = found.reason or ("" if found.state != "done" else "its results are gone")
+        return _with(known, state="to do" if found.state == "done" else found.state, reason=reason)
+    try:
+        return _measured(known, files)
+    except UserError as error:
+        return _with(known, state="failed", reason=str(error))
+
+
+def _with(result: LeafResult, **changes: object) -> LeafResult:
+    return LeafResult(**{**vars(result), **changes})  # type: ignore[arg-type]
+
+
+def _measured(known: LeafResult, files: Sequence[Path]) -> LeafResult:
+    with open_requests(files) as requests:
+        if not requests.is_run:
+            raise UserError("its result is a load, not a run")
+        study = Study(requests, Options())
+        fidelity, doubt = _fidelity(study)
+        started = known.started
+        if math.isnan(started):
+            begins = [file.run["started_unix_ns"] / 1e9 for file in requests.files if file.run.get("started_unix_ns")]
+            started = min(begins, default=math.nan)
+        several = len(study.devices) > 1
+        return _with(
+            known,
+            started=started,
+            metrics=dict(_metrics(study)),
+            fidelity=fidelity,
+            doubt=doubt,
+            grade=verdict_of(study)["grade"],
+            devices=tuple(_devices(study)),
+            slow=tuple(slow_devices(study)) if several else (),
+        )
+
+
+def _metrics(study: Study) -> Iterator[tuple[str, float]]:
+    for measure, prefix, least in ((LATENCY, "", 1e-9), (DELAY, "delay.", LEAST_DELAY_S)):
+        values = study.pooled(measure)
+        if not values.count or (measure is DELAY and not study.has_delays):
+            continue
+        for name, share in SHARES.items():
+            if values.count * (1 - share) >= MIN_BEYOND - 1e-6:
+                yield prefix + name, max(values.quantile(share) / 1e9, least)
+        yield f"{prefix}mean", max(values.mean / 1e9, least)
+        yield f"{prefix}max", max(values.maximum / 1e9, least)
+    span = study.span
+    first = span.first_scheduled_s or 0.0
+    took, asked = (span.last_completed_s or first) - first, (span.last_scheduled_s or first) - first
+    if took > 0:
+        yield "iops", span.completed / took
+        if study.has_demand and asked > 0:
+            yield "throughput", min(span.completed / took / (span.requests / asked), 1.0)
+    found = study.once("outcomes", lambda: outcomes(study.requests.table))
+    yield "errors", float(found.of("error", "short", "corrupt", "unfinished"))
+    yield "dropped", float(found.of("dropped"))
+    yield "requests", float(span.requests)
+
+
+def _fidelity(study: Study) -> tuple[Fidelity, str]:
+    """The worst fidelity of the files, with the reason."""
+    for file in study.requests.files:
+        if file.run.get("fake"):
+            return Fidelity.FAKE, f"FAKE: {str(file.run['fake']).removeprefix('FAKE RESULT: ')}"
+    for index, file in enumerate(study.requests.files):
+        found = fidelity_of(study, index, file)
+        if found is None or not found.requests or file.option("asap"):
+            continue
+        severity, words = grade_of(found)
+        if severity is Severity.BAD:
+            return Fidelity.UNFAITHFUL, f"the replay of {file.name} was {words}: {decisive(found)}"
+    return Fidelity.FAITHFUL, ""
+
+
+def _devices(study: Study) -> Iterator[DeviceResult]:
+    for each in study.devices:
+        values = each.latency
+        p50, p99 = (
+            values.quantile(share) / 1e9 if values.count * (1 - share) >= MIN_BEYOND - 1e-6 else math.nan
+            for share in (0.5, 0.99)
+        )
+        yield DeviceResult(each.device.name, values.count, p50, p99)
