@@ -28,7 +28,7 @@ REQUESTS_IN_A_SLICE = 1000
 SHARES = {0.99: "p99", 0.5: "p50"}
 """Percentiles over time, the preferred one first; the other one if there are too few requests."""
 
-SLOW = 2.0
+SLOW = {0.99: 3.0, 0.5: 2.0}
 """A device is slow if a percentile of its latency is at least that many times the median of all others."""
 
 MIN_REQUESTS = 100
@@ -41,12 +41,12 @@ def slow_devices(study: Study) -> list[str]:
     found = []
     for each in judged:
         others = [other for other in judged if other is not each]
-        for share, name in ((0.99, "p99"), (0.5, "p50")):
+        for share, name in SHARES.items():
             if not others or each.latency.count * (1 - share) < MIN_BEYOND - 1e-6:
                 continue
             own = each.latency.quantile(share)
             usual = float(np.median([other.latency.quantile(share) for other in others]))
-            if own >= SLOW * max(usual, 1.0):
+            if own >= SLOW[share] * max(usual, 1.0):
                 whose = "that of the other device" if len(others) == 1 else f"the median of the {len(others)} others"
                 found.append(
                     f"{each.device.name}: its {name} latency, {units.span(own / 1e9)}, is "

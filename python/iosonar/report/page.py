@@ -55,11 +55,12 @@ class Tile:
 
 @dataclass(frozen=True)
 class Table:
-    """A small table of texts; the first column names the row."""
+    """A table of texts; the first column names the row, and may have a link for each row, or an empty text."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    links: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from iosonar.errors import UsageError
 from iosonar.text import plain
 
 REPLICATE = re.compile(r"(?:repeat|replicate|run)[-_]?\d+", re.IGNORECASE)
 """A path component that only counts repetitions."""
+
+MAX_LISTED = 3
+"""Levels in the name of a factor without a variable."""
 
 NONE = "–"
 """The level of leaves whose path has no component at that depth."""
@@ -98,7 +101,7 @@ def _at_level(places: Sequence[Place], depth: int) -> Factor | None:
     # Repetitions beside levels of a factor are levels of their own.
     variable = _variable_of(places, components)
     if variable is None:
-        return _factor(f"level {depth + 1}", components)
+        return _named_by_level(depth + 1, components)
     return _factor(variable, [place.variables[variable] for place in places])
 
 
@@ -141,6 +144,12 @@ def _named(places: Sequence[Place], at_levels: Mapping[int, Factor], name: str) 
     if len(set(values)) < 2:
         raise UsageError(f"--by {plain(name)}: it has the same value in all leaves: {plain(values[0])}")
     return _factor(name, values)
+
+
+def _named_by_level(number: int, components: Sequence[str]) -> Factor:
+    found = _factor(f"level {number}", components)
+    names = ", ".join(found.levels[:MAX_LISTED]) + (", …" if len(found.levels) > MAX_LISTED else "")
+    return replace(found, name=f"level {number} ({names})")
 
 
 def _factor(name: str, values: Sequence[str]) -> Factor:

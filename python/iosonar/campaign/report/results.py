@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -68,6 +68,8 @@ class LeafResult:
     reason: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     started: float = math.nan
+    """Seconds since 1970; NaN if unknown."""
+    ended: float = math.nan
     files: tuple[Path, ...] = ()
     metrics: Mapping[str, float] = field(default_factory=dict)
     fidelity: Fidelity = Fidelity.UNKNOWN
@@ -89,8 +91,8 @@ class LeafResult:
     def spread(self) -> float:
         """The p99 of the slowest device divided by that of the fastest (p50 with few requests); NaN for one device."""
         for name in ("p99_s", "p50_s"):
-            known = [value for device in self.devices if math.isfinite(value := getattr(device, name))]
-            if len(known) > 1 and len(known) == len(self.devices):
+            known: list[float] = [getattr(device, name) for device in self.devices]
+            if len(known) > 1 and all(map(math.isfinite, known)):
                 return max(known) / max(min(known), 1e-9)
         return math.nan
 
@@ -131,20 +133,17 @@ def _read(name: str, path: tuple[str, ...], folder: Path) -> LeafResult:
         found.reason,
         found.variables,
         math.nan if found.started is None else found.started,
+        math.nan if found.ended is None else found.ended,
         files,
         notes=tuple(found.notes),
     )
     if found.state != "done" or not files:
         reason = found.reason or ("" if found.state != "done" else "its results are gone")
-        return _with(known, state="to do" if found.state == "done" else found.state, reason=reason)
+        return replace(known, state="to do" if found.state == "done" else found.state, reason=reason)
     try:
         return _measured(known, files)
     except UserError as error:
-        return _with(known, state="failed", reason=str(error))
-
-
-def _with(result: LeafResult, **changes: object) -> LeafResult:
-    return LeafResult(**{**vars(result), **changes})  # type: ignore[arg-type]
+        return replace(known, state="failed", reason=str(error))
 
 
 def _measured(known: LeafResult, files: Sequence[Path]) -> LeafResult:
@@ -158,7 +157,7 @@ def _measured(known: LeafResult, files: Sequence[Path]) -> LeafResult:
             begins = [file.run["started_unix_ns"] / 1e9 for file in requests.files if file.run.get("started_unix_ns")]
             started = min(begins, default=math.nan)
         several = len(study.devices) > 1
-        return _with(
+        return replace(
             known,
             started=started,
             metrics=dict(_metrics(study)),

@@ -1,0 +1,94 @@
+"""The analysis of a campaign: its leaves, those that count, the factors, and the effects on each metric."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from iosonar.campaign.report.effects import Effect, MetricAnalysis, analyse
+from iosonar.campaign.report.factors import Factors, Place, factors_of
+from iosonar.campaign.report.results import LeafResult
+
+METRICS = ("p99", "p95", "p50", "delay.p99", "throughput")
+"""The analysed metrics, in the order of interest."""
+
+HEADLINES = ("p99", "p95", "p50")
+"""The metrics of which the first one that is known is in the headline."""
+
+BLOCKED = 0.95
+"""The rank correlation with time from which the levels of a factor count as run one after another."""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A campaign, analysed."""
+
+    leaves: tuple[LeafResult, ...]
+    used: tuple[LeafResult, ...]
+    """The leaves that are analysed: those without doubt, or all if every one is doubtful."""
+    left_out: tuple[LeafResult, ...]
+    """Leaves with a result that allows no verdict on the storage."""
+    factors: Factors
+    metrics: tuple[MetricAnalysis, ...]
+    doubt: str
+    """Why there is no verdict on the storage at all; empty if there is one."""
+    blocked: tuple[str, ...]
+    """Titles of factors whose levels ran one after another."""
+
+    @property
+    def headline(self) -> MetricAnalysis | None:
+        """The metric of the headline."""
+        known = {each.metric: each for each in self.metrics}
+        return next((known[name] for name in HEADLINES if name in known), None)
+
+    def effects_of(self, factor: str) -> list[Effect]:
+        """The effects of a factor on all metrics."""
+        return [effect for each in self.metrics for effect in each.effects if effect.factor == factor]
+
+
+def analyse_campaign(leaves: Sequence[LeafResult], by: Sequence[str] = ()) -> Analysis:
+    """Analyses the finished leaves of a campaign."""
+    done = [leaf for leaf in leaves if leaf.done]
+    sure = [leaf for leaf in done if not leaf.doubt]
+    doubt = ""
+    if done and not sure:
+        reasons = sorted({str(leaf.fidelity) for leaf in done})
+        doubt = f"every result is {' or '.join(reasons)}"
+    used = sure or done
+    left_out = [leaf for leaf in done if leaf.doubt] if sure else []
+    # Factors of the whole tree, so that --by names the same levels whatever is finished.
+    factors = factors_of([Place(leaf.path, leaf.variables) for leaf in leaves], by) if leaves else Factors(())
+    numbers = [index for index, leaf in enumerate(leaves) if any(leaf is each for each in used)]
+    factors = factors.only(numbers)
+    started = np.array([leaf.started for leaf in used], dtype=np.float64)
+    values = {
+        metric: np.array([leaf.metrics.get(metric, math.nan) for leaf in used], dtype=np.float64)
+        for metric in METRICS
+        if sum(metric in leaf.metrics for leaf in used) > 1
+    }
+    metrics = analyse(values, factors.all, started, [factor.title for factor in factors.reported])
+    return Analysis(
+        tuple(leaves),
+        tuple(used),
+        tuple(left_out),
+        factors,
+        tuple(metrics),
+        doubt,
+        tuple(_blocked(factors, started)),
+    )
+
+
+def _blocked(factors: Factors, started: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[str]:
+    """Factors whose levels did not take turns: each level ran in one uninterrupted stretch."""
+    if len(started) < 3 or not np.isfinite(started).all():
+        return []
+    order = np.argsort(started, kind="stable")
+    found = []
+    for factor in factors.reported:
+        levels = np.array(factor.of)[order]
+        if 1 + int((levels[1:] != levels[:-1]).sum()) == len(factor.levels) and len(levels) > len(factor.levels):
+            found.append(factor.title)
+    return found

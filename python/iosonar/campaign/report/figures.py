@@ -1,0 +1,106 @@
+"""The effect plot: the mean of a metric at each level of each factor, with its interval, and each leaf as a mark."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iosonar import units
+from iosonar.campaign.report.analysis import Analysis
+from iosonar.campaign.report.effects import Effect, MetricAnalysis
+from iosonar.campaign.report.factors import Factor
+from iosonar.campaign.report.words import NAMES, short
+from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, Stroke, Unit
+
+MAX_NAME = 28
+"""Longer names of levels are shortened."""
+
+MAX_LEVELS = 24
+"""Levels of all factors that have room in a figure."""
+
+Array = NDArray[np.float64]
+
+
+def effect_plots(analysis: Analysis) -> tuple[Figure, ...]:
+    """A figure for each metric that has effects with intervals."""
+    found = [_effect_plot(analysis, each) for each in analysis.metrics if each.freedom]
+    return tuple(figure for figure in found if figure is not None)
+
+
+def finding(effect: Effect) -> str:
+    """The conclusion about an effect, in a word or two."""
+    if not math.isfinite(effect.p):
+        return "cannot be separated"
+    return "differs" if effect.claimed else "no difference shown"
+
+
+def _effect_plot(analysis: Analysis, each: MetricAnalysis) -> Figure | None:
+    metric, factor_of = each.metric, {factor.title: factor for factor in analysis.factors.reported}
+    values = np.array([leaf.metrics.get(metric, math.nan) for leaf in analysis.used])
+    scale = 100.0 if metric == "throughput" else 1.0
+    rows = sum(len(means.levels) for means in each.means)
+    named: list[tuple[float, str]] = []
+    layers: list[Line] = []
+    legend: list[LegendRow] = []
+    place = float(rows)
+    effects = {effect.factor: effect for effect in each.effects}
+    if not each.means or rows > MAX_LEVELS:
+        return None
+    for means in each.means:
+        factor, effect = factor_of[means.factor], effects[means.factor]
+        role = Role.DEVICE_1 if effect.claimed else Role.DEVICE_2
+        bars, marks = [], []
+        for level, name in enumerate(means.levels):
+            place -= 1.0
+            named.append((place, _short(f"{short(factor.title)} {name}")))
+            bars.append(_bar(means.mean[level] * scale, means.low[level] * scale, means.high[level] * scale, place))
+            marks += [_mark(value * scale, place) for value in _values_at(factor, level, values)]
+        x, y = (np.concatenate(parts) for parts in zip(*bars, strict=True))
+        layers.append(Line(role, factor.title, x, y))
+        if marks:
+            x, y = (np.concatenate(parts) for parts in zip(*marks, strict=True))
+            layers.append(Line(Role.FAINT, "each leaf", x, y))
+        interval = f"{units.change(effect.low)} … {units.change(effect.high)}"
+        legend.append(
+            LegendRow(role, factor.title, (units.change(effect.change), interval, finding(effect)), Stroke.SOLID)
+        )
+    each_leaf = LegendRow(Role.FAINT, "each leaf", (), Stroke.SOLID)
+    every = np.concatenate([layer.x for layer in layers])
+    low, high = float(np.nanmin(every)), float(np.nanmax(every))
+    room = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
+    unit = Unit.PERCENT if metric == "throughput" else Unit.SECONDS
+    title = NAMES[metric]
+    return Figure(
+        f"effects.{metric}",
+        "c01",
+        f"{title[:1].upper()}{title[1:]} at each level",
+        f"means of {each.leaves} leaves with 95 % intervals; leaves of equal levels differ by about "
+        f"{units.change(each.residual).lstrip('+')}",
+        Axis(title[:1].upper() + title[1:], unit, max(low - room, 0.0), high + room),
+        Axis("", Unit.DEVICES, -0.6, rows - 0.4, named=tuple(sorted(named))),
+        tuple(layers),
+        Legend(("largest change", "95 % interval", "finding"), (*legend, each_leaf)),
+    )
+
+
+def _bar(mean: float, low: float, high: float, y: float) -> tuple[Array, Array]:
+    """An interval with cross lines at its ends, and a longer one at the mean."""
+    gap = math.nan
+    xs = [low, high, gap, low, low, gap, high, high, gap, mean, mean, gap]
+    ys = [y, y, gap, y - 0.12, y + 0.12, gap, y - 0.12, y + 0.12, gap, y - 0.25, y + 0.25, gap]
+    return np.array(xs), np.array(ys)
+
+
+def _mark(value: float, y: float) -> tuple[Array, Array]:
+    return np.array([value, value, math.nan]), np.array([y - 0.42, y - 0.32, math.nan])
+
+
+def _values_at(factor: Factor, level: int, values: Array) -> Array:
+    found: Array = values[np.array(factor.of) == level]
+    return found[np.isfinite(found)]
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"

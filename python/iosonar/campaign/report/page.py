@@ -1,0 +1,228 @@
+"""The page of a campaign, its JSON, and the command `iosonar campaign report`."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from iosonar import units
+from iosonar.campaign.report import gate as gates
+from iosonar.campaign.report.analysis import Analysis, analyse_campaign
+from iosonar.campaign.report.effects import Effect
+from iosonar.campaign.report.figures import effect_plots, finding
+from iosonar.campaign.report.results import Fidelity, LeafResult, read_results
+from iosonar.campaign.report.words import NAMES, banners, factor_names, headline, short
+from iosonar.figures.model import Severity
+from iosonar.report.outputs import write_whole
+from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, write_page
+from iosonar.text import lines, plain, shown
+
+PAGE_NAME = "campaign.report.html"
+
+ABOUT = (
+    "The unit is the leaf. Means are geometric, with equal weights for the levels of all other factors; intervals are "
+    "those of one factor and metric. A difference is claimed if it is significant at 5 %, corrected by Holm's method "
+    "for all factors and metrics, and at least 1 %."
+)
+
+
+def run_report(top: Path, by: list[str], output: Path | None, json: bool, fail_on: list[str]) -> int:
+    """Writes the page of a campaign, prints the findings, and returns the exit code.
+
+    0: done; 3: a condition of `fail_on` holds; 4: none holds, but one is undecided.
+    """
+    conditions = gates.parse_conditions(fail_on)
+    leaves = read_results(top)
+    analysis = analyse_campaign(leaves, by)
+    judged = gates.judge(top, conditions, leaves)
+    path = output or top / PAGE_NAME
+    page = campaign_page(analysis, judged, path.resolve().parent, top.resolve().name)
+    write_whole(path, lambda unfinished: write_page(page, unfinished, None))
+    if json:
+        _print(as_json(analysis, judged))
+    else:
+        for banner in banners(analysis):
+            _print(f"{banner.head} {banner.text}".strip())
+        _print(shown(path))
+    for line in judged.lines():
+        print(lines(line), file=sys.stderr)
+    return judged.exit_code
+
+
+def campaign_page(analysis: Analysis, judged: gates.Gate, folder: Path, name: str) -> Page:
+    """The page; `folder` is where it will be, for the links to the leaves."""
+    plots = effect_plots(analysis)
+    sections = (Section("effects", "Effects", ABOUT, plots),) if plots else ()
+    tables = [table for table in (_effects(analysis), _leaves(analysis, folder)) if table.rows]
+    summary = Summary(
+        title=plain(name),
+        short="Campaign",
+        lead=(_lead(analysis),),
+        banners=(*banners(analysis), *_gate(judged)),
+        tiles=tuple(_tiles(analysis)),
+        tables=tuple(tables),
+    )
+    return Page(summary, sections)
+
+
+def _lead(analysis: Analysis) -> str:
+    factors = [
+        f"{short(name)} ({', '.join(map(plain, factor.levels[:6]))}{' …' if len(factor.levels) > 6 else ''})"
+        for name, factor in zip(factor_names(analysis), analysis.factors.reported, strict=True)
+    ]
+    done = sum(leaf.done for leaf in analysis.leaves)
+    varied = f" Varied: {'; '.join(factors)}." if factors else ""
+    return f"{done} of {len(analysis.leaves)} leaves have a result.{varied}"
+
+
+def _tiles(analysis: Analysis) -> Iterator[Tile]:
+    main = analysis.headline
+    if main is None:
+        return
+    for effect in main.effects[:6]:
+        interval = f"{units.change(effect.low)} … {units.change(effect.high)}" if main.freedom else "too few leaves"
+        yield Tile(f"{plain(short(effect.factor))}: {NAMES[main.metric]}", units.change(effect.change), interval)
+
+
+def _gate(judged: gates.Gate) -> Iterator[Banner]:
+    if not judged.conditions:
+        return
+    found = list(judged.lines())
+    if not found:
+        yield Banner(Severity.GOOD, f"no leaf meets {' or '.join(judged.conditions)}.", "Gate passed:")
+        return
+    failed = judged.exit_code == gates.HOLDS
+    text = "; ".join(found[:8]) + (f"; and {len(found) - 8} more" if len(found) > 8 else "")
+    head = "Gate failed:" if failed else "Gate undecided:"
+    yield Banner(Severity.BAD if failed else Severity.WARNING, f"{text}.", head)
+
+
+def _effects(analysis: Analysis) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for factor in analysis.factors.reported:
+        rows += [
+            (f"{plain(effect.factor)}: {NAMES[effect.metric]}", *_effect_cells(effect))
+            for effect in analysis.effects_of(factor.title)
+        ]
+    return Table("Effects", ("", "from", "to", "change", "95 % interval", "p (Holm)", "finding"), tuple(rows))
+
+
+def _effect_cells(effect: Effect) -> tuple[str, ...]:
+    known = math.isfinite(effect.p)
+    return (
+        plain(effect.from_level),
+        plain(effect.to_level),
+        units.change(effect.change),
+        f"{units.change(effect.low)} … {units.change(effect.high)}" if known else "–",
+        ("<0.001" if effect.p_holm < 0.001 else f"{effect.p_holm:.3f}") if known else "–",
+        finding(effect) if known or math.isnan(effect.change) else "too few leaves",
+    )
+
+
+def _leaves(analysis: Analysis, folder: Path) -> Table:
+    columns = ("leaf", "p50", "p95", "p99", "delay p99", "throughput", "between devices", "replay")
+    rows = tuple(
+        (
+            plain(leaf.name),
+            *(_cell(leaf, metric) for metric in ("p50", "p95", "p99", "delay.p99", "throughput")),
+            f"× {units.number(leaf.spread, 2)}" if math.isfinite(leaf.spread) else "–",
+            _state(leaf),
+        )
+        for leaf in analysis.leaves
+    )
+    links = tuple(_link(leaf, folder) for leaf in analysis.leaves)
+    return Table("Leaves", columns, rows, links)
+
+
+def _cell(leaf: LeafResult, metric: str) -> str:
+    return gates.shown(metric, leaf.metrics[metric]) if metric in leaf.metrics else "–"
+
+
+def _state(leaf: LeafResult) -> str:
+    if not leaf.done:
+        return leaf.state
+    return {Fidelity.FAKE: "FAKE", Fidelity.UNFAITHFUL: "NOT faithful"}.get(leaf.fidelity, str(leaf.fidelity))
+
+
+def _link(leaf: LeafResult, folder: Path) -> str:
+    """The address of a leaf's page, or of its folder, relative to the page of the campaign."""
+    target = leaf.page or leaf.folder
+    return quote(os.path.relpath(target.resolve(), folder), safe="/")
+
+
+def as_json(analysis: Analysis, judged: gates.Gate) -> str:
+    """The analysis for programs."""
+    found = {
+        "schema_version": 1,
+        "headline": headline(analysis),
+        "findings": [f"{banner.head} {banner.text}".strip() for banner in banners(analysis)],
+        "doubt": analysis.doubt,
+        "factors": [{"name": factor.title, "levels": list(factor.levels)} for factor in analysis.factors.reported],
+        "metrics": [
+            {
+                "metric": each.metric,
+                "leaves": each.leaves,
+                "residual_degrees_of_freedom": each.freedom,
+                "residual": each.residual,
+                "effects": [
+                    {
+                        "factor": effect.factor,
+                        "from": effect.from_level,
+                        "to": effect.to_level,
+                        "change": effect.change,
+                        "low": effect.low,
+                        "high": effect.high,
+                        "p": effect.p,
+                        "p_holm": effect.p_holm,
+                        "claimed": effect.claimed,
+                        "time_explains_more": effect.time_explains_more,
+                    }
+                    for effect in each.effects
+                ],
+                "interactions": [
+                    {"factors": list(one.factors), "p_holm": one.p_holm, "at": list(one.levels), "changes": one.changes}
+                    for one in each.interactions
+                ],
+                "trend": {"change": each.trend.change, "p_holm": each.trend.p_holm} if each.trend else None,
+            }
+            for each in analysis.metrics
+        ],
+        "leaves": [_leaf_json(leaf, analysis) for leaf in analysis.leaves],
+        "gate": judged.as_json() if judged.conditions else None,
+    }
+    return json.dumps(_finite(found), indent=1)
+
+
+def _leaf_json(leaf: LeafResult, analysis: Analysis) -> dict[str, Any]:
+    return {
+        "leaf": leaf.name,
+        "state": leaf.state,
+        "reason": leaf.reason,
+        "fidelity": str(leaf.fidelity),
+        "doubt": leaf.doubt,
+        "used": any(leaf is each for each in analysis.used),
+        "metrics": dict(leaf.metrics),
+        "devices": [vars(device) for device in leaf.devices],
+        "slow_devices": list(leaf.slow),
+    }
+
+
+def _finite(value: Any) -> Any:
+    """The same without NaN and infinities, which JSON does not have."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return value
+
+
+def _print(text: str) -> None:
+    print(lines(text), flush=True)

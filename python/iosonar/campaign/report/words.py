@@ -1,0 +1,199 @@
+"""The findings of a campaign as sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from iosonar import units
+from iosonar.campaign.report.analysis import Analysis
+from iosonar.campaign.report.effects import Effect, Interaction, MetricAnalysis
+from iosonar.campaign.report.results import LeafResult
+from iosonar.figures.model import Severity
+from iosonar.report.page import Banner
+from iosonar.text import plain
+
+NAMES = {
+    "p50": "median latency",
+    "p95": "p95 latency",
+    "p99": "p99 latency",
+    "delay.p99": "p99 delay",
+    "throughput": "throughput",
+}
+"""Metrics in sentences."""
+
+WIDE = 0.2
+"""An interval that allows a larger change than this does not show that a factor makes no difference."""
+
+MAX_LISTED = 8
+"""Leaves that are listed in a sentence."""
+
+
+def headline(analysis: Analysis) -> str:
+    """Which factor made a difference, by how much, and how sure that is: one or two sentences in plain words."""
+    if not analysis.used:
+        return "No leaf has a result yet."
+    if not analysis.factors.reported:
+        return f"Nothing was varied: {units.counted(len(analysis.used), 'leaf').replace('leafs', 'leaves')}, no factor."
+    main = analysis.headline
+    if main is None or not main.freedom:
+        return (
+            f"Too few leaves to say which factor makes a difference: {len(analysis.used)} for "
+            f"{_listed(factor_names(analysis))}. Repeat them: put directories repeat-1, repeat-2 into each leaf."
+        )
+    claimed = _claimed(analysis)
+    parts = [_claim(analysis, factor) for factor in claimed]
+    others = [effect for effect in main.effects if effect.factor not in claimed]
+    parts += list(_unclaimed(others, main, any_claimed=bool(claimed)))
+    return f"{'; '.join(parts)}."
+
+
+def factor_names(analysis: Analysis) -> list[str]:
+    """The names of the reported factors, for people."""
+    return [plain(factor.title) for factor in analysis.factors.reported]
+
+
+def _claimed(analysis: Analysis) -> list[str]:
+    """The factors with a claimed difference, the largest in the headline's metric first."""
+    main = analysis.headline
+    assert main is not None
+
+    def size(factor: str) -> float:
+        found = [effect for effect in main.effects if effect.factor == factor and effect.claimed]
+        return -abs(math.log1p(found[0].change)) if found else 0.0
+
+    names = [factor.title for factor in analysis.factors.reported]
+    return sorted((name for name in names if any(each.claimed for each in analysis.effects_of(name))), key=size)
+
+
+def _claim(analysis: Analysis, factor: str) -> str:
+    """A factor and its effects: the headline's metric with its interval, then the others."""
+    effects = [effect for effect in analysis.effects_of(factor) if effect.claimed]
+    main = analysis.headline
+    effects.sort(key=lambda effect: (main is None or effect.metric != main.metric, effect.p))
+    first = effects[0]
+    text = (
+        f"{plain(short(factor))} ({plain(first.to_level)} against {plain(first.from_level)}) changes the "
+        f"{NAMES[first.metric]} by {change_of(first)}"
+    )
+    more = [
+        f"the {NAMES[effect.metric]} by {units.change(_same_direction(effect, first))}"
+        for effect in effects[1:]
+        if {effect.from_level, effect.to_level} == {first.from_level, first.to_level}
+    ]
+    return text + (f", {_listed(more)}" if more else "")
+
+
+def short(factor: str) -> str:
+    """The name of a factor without its levels: level 1, not level 1 (bursts, oltp)."""
+    return factor.partition(" (")[0] if factor.startswith("level ") else factor
+
+
+def _same_direction(effect: Effect, first: Effect) -> float:
+    return effect.change if effect.from_level == first.from_level else 1 / (1 + effect.change) - 1
+
+
+def change_of(effect: Effect) -> str:
+    """A change with its interval: +38.0 % (95 % interval +31.0 % … +46.0 %)."""
+    return f"{units.change(effect.change)} (95 % interval {units.change(effect.low)} … {units.change(effect.high)})"
+
+
+def _unclaimed(effects: Sequence[Effect], main: MetricAnalysis, *, any_claimed: bool) -> Iterator[str]:
+    """Factors without a claim: those that make no large difference, and those of which nothing can be said."""
+    known = [effect for effect in effects if math.isfinite(effect.p)]
+    none = [effect for effect in known if effect.at_most <= WIDE]
+    wide = [effect for effect in known if effect.at_most > WIDE]
+    unknown = [effect for effect in effects if not math.isfinite(effect.p)]
+    metric = NAMES[main.metric]
+    if none:
+        verb = "shows" if len(none) == 1 else "show"
+        bound = units.change(max(effect.at_most for effect in none)).lstrip("+")
+        of = "" if any_claimed else f" in the {metric}"
+        yield f"{_listed([plain(effect.factor) for effect in none])} {verb} no difference larger than {bound}{of}"
+    for effect in wide:
+        yield (
+            f"for {plain(effect.factor)} no difference is shown, but the interval is wide: "
+            f"{units.change(effect.low)} … {units.change(effect.high)} of the {metric}"
+        )
+    if unknown:
+        yield f"{_listed([plain(effect.factor) for effect in unknown])} cannot be separated from the other factors"
+
+
+def banners(analysis: Analysis) -> Iterator[Banner]:
+    """The headline, and everything that qualifies it."""
+    main = analysis.headline
+    decided = main is not None and main.freedom > 0
+    if analysis.doubt:
+        yield Banner(Severity.WARNING, f"{analysis.doubt}. {headline(analysis)}", "No verdict on the storage:")
+    else:
+        severity = Severity.GOOD if decided else Severity.NEUTRAL
+        yield Banner(severity, headline(analysis), "Result:" if decided else "")
+    for text in interactions(analysis):
+        yield Banner(Severity.NEUTRAL, text, "Interaction:")
+    for text in drift(analysis):
+        yield Banner(Severity.WARNING, text, "Order in time:")
+    for factor in analysis.factors.all:
+        if factor.together_with:
+            text = f"{_listed([factor.name, *factor.together_with])} vary together: their effects cannot be separated."
+            yield Banner(Severity.WARNING, plain(text), "Confounded:")
+    if analysis.left_out:
+        text = "; ".join(f"{plain(leaf.name)} ({leaf.doubt})" for leaf in analysis.left_out[:MAX_LISTED])
+        yield Banner(Severity.WARNING, f"{text}{_more(analysis.left_out)}.", "Left out:")
+    missing = [leaf for leaf in analysis.leaves if not leaf.done]
+    if missing:
+        text = "; ".join(
+            plain(f"{leaf.name} ({leaf.state}{f': {leaf.reason}' if leaf.reason else ''})")
+            for leaf in missing[:MAX_LISTED]
+        )
+        yield Banner(Severity.WARNING, f"{text}{_more(missing)}.", "Without a result:")
+    slow = [(leaf, text) for leaf in analysis.used for text in leaf.slow]
+    if slow:
+        text = "; ".join(f"in {plain(leaf.name)}, {text}" for leaf, text in slow[:MAX_LISTED])
+        more = f"; and {len(slow) - MAX_LISTED} more" if len(slow) > MAX_LISTED else ""
+        yield Banner(Severity.WARNING, f"{text}{more}.", "Slow devices:")
+
+
+def interactions(analysis: Analysis) -> Iterator[str]:
+    """The interactions that are significant, one sentence each; of several metrics the first."""
+    seen: dict[tuple[str, str], Interaction] = {}
+    for each in analysis.metrics:
+        for interaction in each.interactions:
+            seen.setdefault(interaction.factors, interaction)
+    for (one, other), found in seen.items():
+        yield plain(
+            f"the effect of {one} depends on {other}: from {found.of[0]} to {found.of[1]} the {NAMES[found.metric]} "
+            f"changes by {units.change(found.changes[0])} at {found.levels[0]}, by {units.change(found.changes[1])} at "
+            f"{found.levels[1]}. The effects above are means over these levels."
+        )
+
+
+def drift(analysis: Analysis) -> Iterator[str]:
+    """Whether the order in time explains more than a factor does, or a trend remains; one sentence each."""
+    advice = "Run again with `--shuffle`, which puts the leaves in random order"
+    suspects = {
+        effect.factor: effect
+        for each in reversed(analysis.metrics)
+        for effect in each.effects
+        if effect.claimed and effect.time_explains_more
+    }
+    for factor, effect in suspects.items():
+        yield (
+            f"the order in which the leaves ran explains the {NAMES[effect.metric]} better than {plain(factor)} does: "
+            f"the difference may be drift. {advice}."
+        )
+    trends = [each.trend for each in analysis.metrics if each.trend and each.trend.claimed]
+    if trends:
+        found = [f"the {NAMES[trend.metric]} changed by {units.change(trend.change)}" for trend in trends]
+        yield f"{_listed(found)} from the first leaf to the last, beyond what the factors explain. {advice}."
+    claimed = {effect.factor for each in analysis.metrics for effect in each.effects if effect.claimed}
+    blocked = [plain(name) for name in analysis.blocked if name in claimed and name not in suspects]
+    if blocked:
+        yield f"the levels of {_listed(blocked)} ran one after another, so a drift would look the same. {advice}."
+
+
+def _more(leaves: Sequence[LeafResult]) -> str:
+    return f"; and {len(leaves) - MAX_LISTED} more" if len(leaves) > MAX_LISTED else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
