@@ -169,7 +169,7 @@ def interactions(analysis: Analysis) -> Iterator[str]:
 
 def drift(analysis: Analysis) -> Iterator[str]:
     """Whether the order in time explains more than a factor does, or a trend remains; one sentence each."""
-    advice = "Run again with `--shuffle`, which puts the leaves in random order"
+    advice = "Run again with `--shuffle 1`, which puts the leaves in random order"
     suspects = {
         effect.factor: effect
         for each in reversed(analysis.metrics)
