@@ -62,6 +62,13 @@ class EmulatedHost:
             time.sleep(0.01)
         raise AssertionError(f"sshd does not answer: {log.read_text()}")
 
+    def stop_sshd(self) -> None:
+        """Ends the host's sshd and its connections; commands go on."""
+        assert self.sshd is not None
+        self.sshd.kill()
+        self.sshd.wait()
+        self.kill_connections()
+
     def processes(self) -> list[int]:
         """All processes of the host but its sshd."""
         inside = int(Path(f"/run/netns/{self.namespace}").stat().st_ino)

@@ -390,11 +390,7 @@ def test_a_host_that_stays_away_is_an_error_after_the_timeout(
     host = hosts.get("a")
     run = host.start(["sleep", "1000"], "sleep")
     host.reconnect_timeout = 0.5
-    sshd = emulated["a"].sshd
-    assert sshd is not None
-    sshd.kill()
-    sshd.wait()
-    emulated["a"].kill_connections()
+    emulated["a"].stop_sshd()
     with pytest.raises(ConnectionLostError, match=r"^a: no connection for 0.5 s: cannot connect: .*Connection refused"):
         run.poll()
     assert [note for note in notes if "connecting again for up to 0.5 s" in note]
@@ -512,11 +508,7 @@ def test_a_host_that_cannot_be_reached_at_the_end_stays_in_the_journal(emulated:
     hosts = Hosts(undo)
     hosts.get("a").start(["sleep", "1000"], "run")
     hosts.get("b").start(["sleep", "1000"], "run")
-    sshd = emulated["a"].sshd
-    assert sshd is not None
-    sshd.kill()
-    sshd.wait()
-    emulated["a"].kill_connections()
+    emulated["a"].stop_sshd()
     (failure,) = hosts.close_all()
     assert failure.startswith("a: cannot connect: "), failure
     assert "iosonar campaign undo" in failure
@@ -641,3 +633,50 @@ def test_a_jump_host_of_the_configuration_is_used(emulated: EmulatedHosts, hosts
     alias = f"Host inner\n    HostName 127.0.0.1\n    HostKeyAlias {address}\n    ProxyJump b\n"
     emulated.config.write_text(alias + emulated.config.read_text())
     assert hosts.get("root@inner").folder.startswith(f"{emulated['b'].temporary}/")
+
+
+# Other systems
+
+
+def test_bash_as_the_shell_of_the_system_is_enough(
+    hosts: Hosts, emulated: EmulatedHosts, tmp_path: Path, undo: Undo
+) -> None:
+    (emulated["a"].programs / "sh").symlink_to("/bin/bash")
+    host = hosts.get("a")
+    (tmp_path / "file").write_bytes(b"content")
+    host.get(host.put(tmp_path / "file", "a 'file'"), tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == b"content"
+    assert host.script('cat; exit "$1"', "5", input=b"word").code == 5
+    assert host.expand("/etc/pass[w]d") == ["/etc/passwd"]
+    assert abs(host.clock().offset_s) <= host.clock().uncertainty_s
+    assert host.watch().tmp_free_bytes > 0
+    assert ended(host.start(["sh", "-c", "echo words >&2; exit 3"], "short")).exit_code == 3
+    run = host.start(["sh", "-c", 'trap "exit 9" TERM; echo begun; while :; do sleep 0.1; done'], "long")
+    while run.out() != b"begun\n":
+        time.sleep(0.01)
+    run.kill()
+    assert run.poll().exit_code == 9
+
+
+def test_temporary_folders_with_blanks_and_quotes_in_their_path_are_used(
+    undo: Undo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "a b'c\"d$(id) *"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    with Hosts(undo) as hosts:
+        host = hosts.get("localhost")
+        assert host.folder.startswith(f"{folder}/iosonar-campaign.")
+        words = [*host.shell_words(), host.shell_prefix() + "'echo word'"]
+        assert subprocess.run(words, capture_output=True, check=True).stdout == b"word\n"
+        run = host.start(["sleep", "1000"], "run")
+        assert run.poll().state == "running"
+    assert list(folder.iterdir()) == []
+
+
+def test_a_host_that_allows_one_session_for_a_connection_is_used(hosts: Hosts, emulated: EmulatedHosts) -> None:
+    emulated["a"].stop_sshd()
+    with (emulated["a"].folder / "sshd_config").open("a") as config:
+        config.write("MaxSessions 1\n")
+    emulated["a"].start_sshd()
+    assert hosts.get("a").run(["echo", "word"]).text == "word\n"

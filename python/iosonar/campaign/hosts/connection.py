@@ -23,6 +23,7 @@ _TCP_TIMEOUT = 10
 _ALIVE_INTERVAL = 10
 """A connection without an answer for three times this many seconds is broken."""
 _READY = b"iosonar-connected"
+_NO_SSH = "cannot connect: the program ssh is missing; install OpenSSH's client"
 _FINAL = ("Host key verification failed", "Bad configuration option", "REMOTE HOST IDENTIFICATION HAS CHANGED")
 
 
@@ -117,14 +118,17 @@ class SharedConnection(Connection):
         # A holder that was killed leaves its socket, and ssh would not share the connection then.
         self.socket.unlink(missing_ok=True)
         words = self.socket.with_suffix(".err")
-        with words.open("wb") as err:
-            self._holder = subprocess.Popen(
-                [*self._ssh("yes"), f"echo {_READY.decode()}; exec cat >/dev/null"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=err,
-                start_new_session=True,
-            )
+        try:
+            with words.open("wb") as err:
+                self._holder = subprocess.Popen(
+                    [*self._ssh("yes"), f"echo {_READY.decode()}; exec cat >/dev/null"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=err,
+                    start_new_session=True,
+                )
+        except FileNotFoundError:
+            raise HostError(self.host, _NO_SSH) from None
         if _wait_for(self._holder, _READY, CONNECT_TIMEOUT):
             return
         ended = self._holder.poll() is not None
@@ -222,7 +226,7 @@ def _configured_user(host: str) -> str:
             [*ssh_command(), "-G", "--", host], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
         )
     except FileNotFoundError:
-        raise HostError(host, "cannot connect: the program ssh is missing; install OpenSSH's client") from None
+        raise HostError(host, _NO_SSH) from None
     if done.returncode != 0:
         raise HostError(host, f"cannot connect: {_last_words(done.stderr)}")
     return next((line[5:] for line in done.stdout.splitlines() if line.startswith("user ")), "")

@@ -96,6 +96,7 @@ class ShellHost:
         self._sums: dict[tuple[str, int, int, int], str] = {}
         self._program: str | None = None
         self._runs: dict[str, RemoteRun] = {}
+        self._ended: dict[str, RunStatus] = {}
 
     @property
     def name(self) -> str:
@@ -298,13 +299,16 @@ class ShellHost:
 
     def poll(self, names: Sequence[str]) -> dict[str, RunStatus]:
         """The state of some runs."""
-        if not names:
-            return {}
-        out = self._checked(["poll", *names], "cannot look after its runs").out
-        status = {}
-        for name in names:
-            status[name], out = parsed_status(out)
-        return status
+        known = {name: self._ended[name] for name in names if name in self._ended}
+        running = [name for name in names if name not in known]
+        if not running:
+            return known
+        out = self._checked(["poll", *running], "cannot poll its runs").out
+        for name in running:
+            known[name], out = parsed_status(out)
+            if known[name].state == "ended":
+                self._ended[name] = known[name]
+        return {name: known[name] for name in names}
 
     def output_of(self, run: RemoteRun) -> bytes:
         """The standard output of a run so far."""
@@ -386,7 +390,7 @@ class ShellHost:
 
     def _persistent(self, attempt: Callable[[], _T], repeat: bool = True) -> _T:
         """Attempts again after a broken connection, for as long as `reconnect_timeout`."""
-        until: float | None = None
+        since: float | None = None
         attempts_left = 3
         while True:
             try:
@@ -396,16 +400,18 @@ class ShellHost:
                 attempts_left -= 1
                 if not attempts_left:
                     raise HostError(self._name, f"{self._folder} disappears again and again there") from None
-            except ConnectionLostError as broken:
-                if self._stop.is_set() or broken.final or not self._was_connected or (broken.begun and not repeat):
+            except ConnectionLostError as lost:
+                if self._stop.is_set() or lost.final or not self._was_connected or (lost.begun and not repeat):
                     raise
-                now = time.monotonic()
-                if until is None:
-                    until = now + self.reconnect_timeout
-                    self._note(f"{broken}; connecting again for up to {self.reconnect_timeout:g} s")
-                if now > until:
-                    text = f"no connection for {self.reconnect_timeout:g} s: {broken.text}"
-                    raise ConnectionLostError(self._name, text, begun=broken.begun, final=True) from None
+                if since is None:
+                    # A connection that was killed can be made again at once.
+                    since = time.monotonic()
+                    self._note(f"{lost}; connecting again for up to {self.reconnect_timeout:g} s")
+                    continue
+                # The timeout may be changed meanwhile, so that a campaign that is to end does not wait.
+                if time.monotonic() > since + self.reconnect_timeout:
+                    text = f"no connection for {self.reconnect_timeout:g} s: {lost.text}"
+                    raise ConnectionLostError(self._name, text, begun=lost.begun, final=True) from None
                 self._stop.wait(_RETRY_EVERY_S)
 
     def _ensure_folder(self) -> str:
