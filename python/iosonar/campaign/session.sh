@@ -28,7 +28,9 @@ campaign_receive() {
 
 # Reading and setting variables: the commands that are allowed at any time.
 campaign_access() {
-    local campaign_name=${campaign_message[1]-}
+    local - campaign_name=${campaign_message[1]-}
+    # Variables may be unset.
+    set +eu
     case ${campaign_message[0]} in
         get)
             local -n campaign_ref=$campaign_name

@@ -79,6 +79,7 @@ class Shell:
         self._depth = 0
         """Requests that are being answered."""
         self._copying = threading.Lock()
+        self._is_closed = False
         self._initial: set[str] = set()
         self._reader = threading.Thread(target=self._copy_output, daemon=True)
         self._reader.start()
@@ -103,8 +104,11 @@ class Shell:
             self._process.wait()
         _end(background)
         self._record.unlink(missing_ok=True)
-        # Background processes of a module may still hold the pipe.
-        self._reader.join(1)
+        # A daemon that a module started may still hold the pipe.
+        self._is_closed = True
+        self._reader.join()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
         if self._answers >= 0:
             os.close(self._answers)
             self._answers = -1
@@ -271,16 +275,16 @@ class Shell:
     def _copy_output(self) -> None:
         assert self._process.stdout is not None
         descriptor = self._process.stdout.fileno()
-        while True:
-            select.select([descriptor], [], [])
+        while not self._is_closed:
+            select.select([descriptor], [], [], 0.2)
             with self._copying:
                 # The other thread may have read it.
-                if not select.select([descriptor], [], [], 0)[0]:
-                    continue
-                read = os.read(descriptor, 65536)
-                if not read:
-                    return
-                self._output(read)
+                if select.select([descriptor], [], [], 0)[0]:
+                    read = os.read(descriptor, 65536)
+                    if not read:
+                        return
+                    self._output(read)
+        self._copy_available()
 
     def _copy_available(self) -> None:
         """Copies what the shell has printed so far."""
