@@ -297,6 +297,28 @@ def test_json_has_the_same_and_no_nan(campaign: Path, tmp_path: Path, capsys: py
     assert sum(each["used"] for each in report["leaves"]) == 9
 
 
+def test_a_second_report_reads_no_result_again(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = read_results(campaign)
+    monkeypatch.setattr("iosonar.campaign.report.results.open_requests", None)
+    assert repr(read_results(campaign)) == repr(first)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"version": [1, 2], "leaves": {"a": 1}}'])
+def test_a_damaged_cache_is_not_used(tmp_path: Path, content: str) -> None:
+    leaf(tmp_path, Place(("a",), {}), 1000, 1)
+    (tmp_path / ".campaign").mkdir()
+    (tmp_path / ".campaign" / "measured.json").write_text(content)
+    assert [each.done for each in read_results(tmp_path)] == [True]
+
+
+def test_a_changed_result_is_measured_again(tmp_path: Path) -> None:
+    leaf(tmp_path, Place(("a",), {}), 1000, 1)
+    before = read_results(tmp_path)[0].metrics["p50"]
+    shutil.rmtree(tmp_path / "a")
+    leaf(tmp_path, Place(("a",), {}), 2000, 1)
+    assert read_results(tmp_path)[0].metrics["p50"] == pytest.approx(2 * before, rel=0.01)
+
+
 def test_if_every_result_is_fake_there_is_no_verdict(tmp_path: Path) -> None:
     for number, place in enumerate(places(loads=1, threads=(16, 64), repeats=1)):
         leaf(tmp_path, place, 1000, number, fake="FAKE RESULT: simulated")

@@ -58,6 +58,18 @@ def test_runs_of_the_same_device_have_different_names(tmp_path: Path) -> None:
         assert [device.name for device in devices_of(requests.files)] == ["/dev/sdb · a", "/dev/sdb · b"]
 
 
+def test_files_of_the_same_name_in_several_folders_are_several_devices(tmp_path: Path) -> None:
+    paths = []
+    for at, name in enumerate("ab", 1):
+        (tmp_path / name).mkdir()
+        run = {"target": target("/dev/sdb")}
+        paths.append(write_run(tmp_path / name / "x.replay.parquet", [run_row(latency=at * MS)], run=run))
+    with open_requests(paths) as requests:
+        names = [device.name for device in devices_of(requests.files)]
+        assert names == [f"/dev/sdb · {path}" for path in paths]
+        assert [each.latency.maximum for each in Study(requests, Options()).devices] == [2 * MS, MS]
+
+
 def test_the_targets_of_one_run_are_devices(tmp_path: Path) -> None:
     targets = [target("/dev/sdb") | {"sources": [0]}, target("/dev/sdc") | {"sources": [1], "others": True}]
     rows = [run_row(n, device=n % 3) for n in range(9)]

@@ -148,9 +148,9 @@ def _mostly_known(found: dict[int, Bands], share: float) -> bool:
 
 def _latencies(study: Study) -> dict[int, Distribution]:
     """The latencies of each group that has some, by its number."""
-    of = {each.device.name: each.latency for each in study.devices}
+    of = {(each.device.source, each.device.of_load): each.latency for each in study.devices}
     found = {
-        number: pooled([of[device.name] for device in group.devices])
+        number: pooled([of[device.source, device.of_load] for device in group.devices])
         for number, group in enumerate(study.device_groups)
     }
     return {number: values for number, values in found.items() if values.count}

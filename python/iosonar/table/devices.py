@@ -39,11 +39,18 @@ class Device:
 def devices_of(files: Sequence[SourceFile]) -> tuple[Device, ...]:
     """The devices of some runs, or of some loads, with different names."""
     found = [device for index, file in enumerate(files) for device in _devices(index, file)]
-    number = Counter(device.name for device in found)
-    return tuple(
-        replace(device, name=f"{device.name} · {files[device.source].name}") if number[device.name] > 1 else device
-        for device in found
-    )
+    # The file makes names unique; its path, if files in several folders have the same name.
+    by_name = _unique(found, [f"{device.name} · {files[device.source].name}" for device in found])
+    return tuple(_unique(by_name, [f"{device.name} · {files[device.source].path}" for device in found]))
+
+
+def _unique(devices: Sequence[Device], longer: Sequence[str]) -> list[Device]:
+    """Gives devices with the same name their longer one."""
+    number = Counter(device.name for device in devices)
+    return [
+        replace(device, name=name) if number[device.name] > 1 else device
+        for device, name in zip(devices, longer, strict=True)
+    ]
 
 
 def only_device(requests: Requests, name: str) -> Requests:

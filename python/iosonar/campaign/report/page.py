@@ -32,8 +32,10 @@ ABOUT = (
 )
 
 
-def run_report(top: Path, by: list[str], output: Path | None, json: bool, fail_on: list[str]) -> int:
-    """Writes the page of a campaign, prints the findings, and returns the exit code.
+def run_report(
+    top: Path, by: list[str], output: Path | None, json: bool, fail_on: list[str], junit: Path | None = None
+) -> int:
+    """Writes the page of a campaign, and JUnit XML to `junit`; prints the findings, and returns the exit code.
 
     0: done; 3: a condition of `fail_on` holds; 4: none holds, but one is undecided.
     """
@@ -44,6 +46,8 @@ def run_report(top: Path, by: list[str], output: Path | None, json: bool, fail_o
     path = output or top / PAGE_NAME
     page = campaign_page(analysis, judged, path.resolve().parent, top.resolve().name)
     write_whole(path, lambda unfinished: write_page(page, unfinished, None))
+    if junit is not None:
+        gates.write_junit(judged, junit)
     if json:
         _print(as_json(analysis, judged))
     else:
@@ -107,7 +111,7 @@ def _effects(analysis: Analysis) -> Table:
     rows: list[tuple[str, ...]] = []
     for factor in analysis.factors.reported:
         rows += [
-            (f"{plain(effect.factor)}: {NAMES[effect.metric]}", *_effect_cells(effect))
+            (f"{plain(short(effect.factor))}: {NAMES[effect.metric]}", *_effect_cells(effect))
             for effect in analysis.effects_of(factor.title)
         ]
     return Table("Effects", ("", "from", "to", "change", "95 % interval", "p (Holm)", "finding"), tuple(rows))

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from iosonar.campaign import state, tree
+from iosonar.campaign.report.cache import Cache
 from iosonar.diagrams import Options, Study
 from iosonar.diagrams.devices import slow_devices
 from iosonar.diagrams.notes import decisive, fidelity_of, grade_of
@@ -114,10 +116,13 @@ def read_results(top: Path) -> list[LeafResult]:
     """
     if not top.is_dir():
         raise UserError(f"{top}: no such directory")
-    return [_read(leaf.name, leaf.path, leaf.folder) for leaf in tree.leaves(top)]
+    cache = Cache.open(top)
+    found = [_read(leaf.name, leaf.path, leaf.folder, cache) for leaf in tree.leaves(top)]
+    cache.save([leaf.name for leaf in found])
+    return found
 
 
-def _read(name: str, path: tuple[str, ...], folder: Path) -> LeafResult:
+def _read(name: str, path: tuple[str, ...], folder: Path, cache: Cache) -> LeafResult:
     try:
         found = state.read(folder)
         files = tuple(state.finished_results(folder))
@@ -141,32 +146,56 @@ def _read(name: str, path: tuple[str, ...], folder: Path) -> LeafResult:
         reason = found.reason or ("" if found.state != "done" else "its results are gone")
         return replace(known, state="to do" if found.state == "done" else found.state, reason=reason)
     try:
-        return _measured(known, files)
+        values = cache.get(name, files)
+        if values is None:
+            values = _measured(files)
+            cache.put(name, files, values)
+        return _with_values(known, values)
+    except OSError as error:
+        return replace(known, state="failed", reason=f"cannot read its results: {error.strerror}")
     except UserError as error:
         return replace(known, state="failed", reason=str(error))
 
 
-def _measured(known: LeafResult, files: Sequence[Path]) -> LeafResult:
+def _measured(files: Sequence[Path]) -> dict[str, Any]:
+    """Everything that is measured on the results of a leaf, in types of JSON."""
     with open_requests(files) as requests:
         if not requests.is_run:
             raise UserError("its result is a load, not a run")
         study = Study(requests, Options())
         fidelity, doubt = _fidelity(study)
-        started = known.started
-        if math.isnan(started):
-            begins = [file.run["started_unix_ns"] / 1e9 for file in requests.files if file.run.get("started_unix_ns")]
-            started = min(begins, default=math.nan)
+        begins = [file.run["started_unix_ns"] / 1e9 for file in requests.files if file.run.get("started_unix_ns")]
         several = len(study.devices) > 1
-        return replace(
-            known,
-            started=started,
-            metrics=dict(_metrics(study)),
-            fidelity=fidelity,
-            doubt=doubt,
-            grade=verdict_of(study)["grade"],
-            devices=tuple(_devices(study)),
-            slow=tuple(slow_devices(study)) if several else (),
-        )
+        return {
+            "started": min(begins, default=math.nan),
+            "metrics": dict(_metrics(study)),
+            "fidelity": str(fidelity),
+            "doubt": doubt,
+            "grade": str(verdict_of(study)["grade"]),
+            "devices": [vars(device) for device in _devices(study)],
+            "slow": slow_devices(study) if several else [],
+        }
+
+
+def _with_values(known: LeafResult, values: dict[str, Any]) -> LeafResult:
+    """A leaf with what was measured on its results; null is NaN."""
+    return replace(
+        known,
+        started=_number(values["started"]) if math.isnan(known.started) else known.started,
+        metrics=dict(values["metrics"]),
+        fidelity=Fidelity(values["fidelity"]),
+        doubt=values["doubt"],
+        grade=Grade(values["grade"]),
+        devices=tuple(
+            DeviceResult(device["name"], device["requests"], _number(device["p50_s"]), _number(device["p99_s"]))
+            for device in values["devices"]
+        ),
+        slow=tuple(values["slow"]),
+    )
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
 
 
 def _metrics(study: Study) -> Iterator[tuple[str, float]]:
