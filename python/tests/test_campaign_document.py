@@ -20,7 +20,6 @@ SHORTER = {
     "fallocate -l 1G": "fallocate -l 16M",
     "cd first\n": "cd first; touch steady/skip\n",
     "cd storages\n": "cd storages; touch steady/skip\n",
-    "iosonar campaign report\n": "",
 }
 
 
