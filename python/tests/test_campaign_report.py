@@ -127,6 +127,15 @@ def test_a_large_interaction_is_named() -> None:
     assert max(map(abs, interaction.changes)) == pytest.approx(math.expm1(0.6), abs=0.1)
 
 
+def test_effects_are_known_although_a_combination_of_levels_is_missing() -> None:
+    of = [place for place in places(repeats=3) if place.path[1:3] != ("064-threads", CMODES[0])]
+    random = np.random.default_rng(1)
+    y = np.array([math.log(1e-3) + 0.6 * (p.path[2] == CMODES[1] and p.path[1] == "256-threads") for p in of])
+    (each,) = analyse({"p99": np.exp(y + random.normal(0, 0.03, len(of)))}, factors_of(of).all)
+    assert each.interactions
+    assert all(math.isfinite(effect.change) for effect in each.effects)
+
+
 def test_random_noise_has_no_interaction_in_most_campaigns() -> None:
     of, random = places(), np.random.default_rng(5)
     factors = factors_of(of).all

@@ -234,6 +234,10 @@ def _analyse(
     fit = _Fit([*terms.values(), *crossed], y) if pairs else additive
     order = _order(started, leaves)
     model = _Model(kept, pairs, fit)
+    if pairs and not model.determines_all():
+        # With a missing combination of levels, no mean over all of them exists.
+        pairs, crossed, fit = [], [], additive
+        model = _Model(kept, pairs, fit)
     effects = tuple(_effect(metric, factor, model, terms, crossed, y, order) for factor in kept)
     trend = None if order is None else _trend(metric, [*terms.values(), *crossed], y, order)
     residual = math.expm1(math.sqrt(fit.variance)) if fit.freedom else math.nan
@@ -257,6 +261,11 @@ class _Model:
         }
         crossed = [np.outer(weights[one.title], weights[other.title]).ravel() for one, other in self.pairs]
         return np.concatenate([[1.0], *weights.values(), *crossed])
+
+    def determines_all(self) -> bool:
+        """Whether the data determines the marginal mean of every level."""
+        rows = [self.row({factor.title: level}) for factor in self.factors for level in range(len(factor.levels))]
+        return not any(math.isnan(self.fit.estimate(row)[0]) for row in rows)
 
     def means(self, factor: Factor) -> Means:
         found = np.array([self.fit.estimate(self.row({factor.title: level})) for level in range(len(factor.levels))])

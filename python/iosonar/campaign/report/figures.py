@@ -56,7 +56,7 @@ def _effect_plot(analysis: Analysis, each: MetricAnalysis) -> Figure | None:
             place -= 1.0
             named.append((place, _short(f"{short(factor.title)} {name}")))
             bars.append(_bar(means.mean[level] * scale, means.low[level] * scale, means.high[level] * scale, place))
-            marks += [_mark(value * scale, place) for value in _values_at(factor, level, values)]
+            marks += [_mark(value * scale, place) for value in _values_at(factor, name, values)]
         x, y = (np.concatenate(parts) for parts in zip(*bars, strict=True))
         layers.append(Line(role, factor.title, x, y))
         if marks:
@@ -97,8 +97,8 @@ def _mark(value: float, y: float) -> tuple[Array, Array]:
     return np.array([value, value, math.nan]), np.array([y - 0.42, y - 0.32, math.nan])
 
 
-def _values_at(factor: Factor, level: int, values: Array) -> Array:
-    found: Array = values[np.array(factor.of) == level]
+def _values_at(factor: Factor, level: str, values: Array) -> Array:
+    found: Array = values[np.array(factor.of) == factor.levels.index(level)]
     return found[np.isfinite(found)]
 
 
