@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from campaign_hosts import EmulatedHosts, emulated_hosts
 
@@ -114,10 +115,10 @@ class Trial:
                 info = json.loads(subprocess.run(words, check=True, capture_output=True).stdout)
                 assert info["complete"] and info["counts"]["requests"] > 0, result
 
-    def state(self, leaf: Path) -> dict[str, object]:
+    def state(self, leaf: Path) -> dict[str, Any]:
         """The content of campaign.json."""
         file = leaf / "campaign.json"
-        found: dict[str, object] = json.loads(file.read_text()) if file.exists() else {}
+        found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
         return found
 
     def failed(self) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from iosonar.campaign import confs, plan, samples, state
+from iosonar.campaign import advice, confs, plan, samples, state
 from iosonar.campaign.hosts import Hosts
 from iosonar.campaign.loads import Loads
 from iosonar.campaign.replays import Replays, part
@@ -62,10 +62,9 @@ class LeafRun:
     def __init__(self, leaf: Leaf, around: Surroundings):
         self.leaf = leaf
         self.around = around
-        earlier = _earlier(leaf.folder)
-        self.state = state.LeafState(
-            leaf.name, "running", attempt=earlier + 1, started=time.time(), path=list(leaf.path)
-        )
+        self._attempts = _earlier(leaf.folder)
+        attempt = max((known.attempt for known in self._attempts), default=0) + 1
+        self.state = state.LeafState(leaf.name, "running", attempt=attempt, started=time.time(), path=list(leaf.path))
         self._log: BinaryIO | None = None
         self._tail = bytearray()
         self._errors: list[str] = []
@@ -217,6 +216,25 @@ class LeafRun:
         )
         filters = self._shell.scalar(plan.FILTERS).strip()
         self._replays.bring(lambda source: self._loads.filtered(self._shell, source) if filters else source)
+        self._replays.sample_hosts()
+        for text in self._advice():
+            self._note(f"warning: {text}")
+
+    def _advice(self) -> list[str]:
+        assert self._replays
+        planned = advice.PlannedLeaf(
+            self.leaf.path,
+            self.state.variables,
+            tuple(
+                advice.Instance(
+                    each.host, each.original, os.fspath(each.source), each.start_s, self._loads.duration_s(each.source)
+                )
+                for each in self._instances
+            ),
+            [_as_earlier(known) for known in (*samples.others(self.leaf.top, self.leaf.name), *self._attempts)],
+            {name: found[-1].tmp_free_bytes for name, found in self._replays.samples.items() if found},
+        )
+        return advice.before(planned)
 
     def _on_main_run(self) -> None:
         assert self._shell
@@ -351,10 +369,15 @@ def keep_partial_results(folder: Path, attempt: int) -> None:
         path.unlink(missing_ok=True)
 
 
-def _earlier(folder: Path) -> int:
-    """How many attempts there were."""
+def _earlier(folder: Path) -> list[state.LeafState]:
+    """The attempt before this one, if there was one."""
     try:
         known = state.read(folder)
     except UserError:
         known = None
-    return known.attempt if known and known.recorded else 0
+    return [known] if known and known.recorded else []
+
+
+def _as_earlier(known: state.LeafState) -> advice.EarlierLeaf:
+    devices = tuple((each.host, each.device_original) for each in known.instances)
+    return advice.EarlierLeaf(known.leaf, tuple(known.path), known.variables, devices, bool(known.instances))

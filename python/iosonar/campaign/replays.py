@@ -198,7 +198,7 @@ class Replays:
                 self._note_end(index, status)
                 watch.show(index, status)
             if time.monotonic() >= next_sample:
-                self._sample()
+                self.sample_hosts()
                 next_sample = time.monotonic() + SAMPLE_EVERY_S
             self._raise_failures()
             if all(until(status) for status in statuses):
@@ -251,7 +251,9 @@ class Replays:
     def _name(self, index: int) -> str:
         return f"{self._id}-{index}"
 
-    def _sample(self) -> None:
+    def sample_hosts(self) -> None:
+        """Notes the load and the free space of all hosts."""
+
         def sample(name: str) -> None:
             with contextlib.suppress(UserError):
                 found = self.hosts.get(name).watch()

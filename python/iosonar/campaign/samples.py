@@ -47,7 +47,7 @@ def sample(host: Host, device: str) -> dict[str, Any]:
 
 def changes(top: Path, leaf: str, instances: Sequence[InstanceState]) -> Iterator[str]:
     """A sentence for each device that is in another state than before the leaf that last used it."""
-    earlier = sorted(_others(top, leaf), key=lambda known: known.started or 0.0)
+    earlier = sorted(others(top, leaf), key=lambda known: known.started or 0.0)
     for instance in instances:
         before = next(
             (
@@ -69,7 +69,8 @@ def changes(top: Path, leaf: str, instances: Sequence[InstanceState]) -> Iterato
             )
 
 
-def _others(top: Path, leaf: str) -> Iterator[LeafState]:
+def others(top: Path, leaf: str) -> Iterator[LeafState]:
+    """The states of all other leaves that were started."""
     for each in tree.leaves(top):
         if each.name == leaf:
             continue

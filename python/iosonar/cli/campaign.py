@@ -36,7 +36,7 @@ Examples:
 DESTROYS DATA on the devices that the confs name.
 
 Exit codes: 0 all leaves are done, 1 a leaf failed or something could not be undone, 2 the command line was wrong,
-3 a condition of --fail-on holds, 130 interrupted.
+3 a condition of --fail-on holds, 4 none holds, but one is undecided, 130 interrupted.
 """
 
 
@@ -68,10 +68,17 @@ def campaign(
         list[str] | None,
         typer.Option(metavar="VAR=VALUE", help="Set a variable after the defaults, before the leaf's confs."),
     ] = None,
-    stop_on_failure: Annotated[bool, typer.Option(help="End at the first leaf that fails.")] = False,
+    stop_on_failure: Annotated[
+        bool, typer.Option("--stop-on-failure", help="End at the first leaf that fails.")
+    ] = False,
     shuffle: Annotated[
         int | None, typer.Option(metavar="SEED", help="Run the leaves in a random order, so that drift is no factor.")
     ] = None,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CONDITION", help="Exit with 3 if a leaf meets it: 'p99 > 10ms'. May be repeated."),
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML, for CI.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print events as JSON lines.")] = False,
 ) -> None:
     """Run all leaves of a tree of directories: replays over hosts and devices, with confs and modules."""
@@ -81,6 +88,7 @@ def campaign(
     def work() -> None:
         from iosonar.campaign import confs, loop
 
+        conditions = _conditions(fail_on)
         top = _top(work_dir)
         options = loop.Options([confs.parse_override(text) for text in override or []], stop_on_failure, shuffle, json_)
         if dry_run:
@@ -91,8 +99,11 @@ def campaign(
             return
         ended = loop.run(top, options)
         _print_end(ended, json_)
+        code = _judge(top, conditions, junit, json_)
         if ended.failed or ended.not_undone:
             sys.exit(FAILED)
+        if code:
+            sys.exit(code)
 
     guarded("campaign", work, undoes=True)
 
@@ -106,7 +117,7 @@ def new(
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Run everything this many times.")] = 1,
 ) -> None:
-    """Create a commented tree to start from: two loads and three queue depths."""
+    """Create a commented tree to start from."""
 
     def work() -> None:
         from iosonar.campaign.new import create
@@ -118,7 +129,7 @@ def new(
 
 @app.command(cls=Command)
 def status(top: Top = Path(), json_: Json = False) -> None:
-    """Show each leaf: done, failed and why, running and how far, or to do."""
+    """Show the state of each leaf."""
 
     def work() -> None:
         from iosonar.campaign import status as leaves
@@ -138,9 +149,9 @@ def report(
     by: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A factor: a variable, or a level.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="PAGE", help="The page to write.")] = None,
     json_: Json = False,
-    fail_on: Annotated[list[str] | None, typer.Option(metavar="CONDITION", help="As for a campaign.")] = None,
+    fail_on: Annotated[list[str] | None, typer.Option(metavar="CONDITION", help="Exit with 3 if it holds.")] = None,
 ) -> None:
-    """Compare all leaves: which factor made a difference, by how much, and how sure that is."""
+    """Show which factor made a difference."""
 
     def work() -> None:
         from iosonar.campaign.report import run_report
@@ -154,7 +165,7 @@ def report(
 
 @app.command(cls=Command)
 def undo(top: Top = Path()) -> None:
-    """Undo what a campaign left that was killed: on the hosts, by its journal."""
+    """Undo what a killed campaign left behind."""
 
     def work() -> None:
         from iosonar.campaign import loop
@@ -172,6 +183,31 @@ def _top(given: Path) -> Path:
     if not given.is_dir():
         raise UsageError(f"no directory {given}")
     return given.resolve()
+
+
+def _conditions(texts: list[str] | None) -> list[Any]:
+    """The conditions of --fail-on, parsed before anything runs."""
+    if not texts:
+        return []
+    from iosonar.campaign.report.gate import parse_conditions
+
+    return list(parse_conditions(texts))
+
+
+def _judge(top: Path, conditions: list[Any], junit: Path | None, as_json: bool) -> int:
+    """Judges all leaves; returns an exit code."""
+    if not conditions and junit is None:
+        return 0
+    from iosonar.campaign.report import gate
+
+    judged = gate.judge(top, conditions)
+    if junit is not None:
+        gate.write_junit(judged, junit)
+    if as_json:
+        print_lines(json.dumps({"event": "gate", **judged.as_json()}))
+    else:
+        print_error("\n".join(judged.lines()) or "no condition of --fail-on holds")
+    return judged.exit_code
 
 
 def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool, failed: list[str]) -> None:
