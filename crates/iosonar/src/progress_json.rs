@@ -178,8 +178,9 @@ impl Reporter {
         let (now, recent) = (Instant::now(), &mut self.recent);
         let interval = now - recent.since;
         let delay = self.progress.take_longest_delay().filter(|_| self.is_timed);
-        if interval >= SHORTEST_RATE {
-            let rate_per_s = (completed - recent.completed) as f64 / interval.as_secs_f64();
+        let begins = state == State::Run && self.printed < Some(State::Run);
+        if interval >= SHORTEST_RATE || begins {
+            let rate_per_s = (completed - recent.completed) as f64 / interval.max(SHORTEST_RATE).as_secs_f64();
             *recent = Recent { since: now, completed, rate_per_s, delay };
         } else {
             recent.delay = recent.delay.max(delay);

@@ -6,16 +6,18 @@ use iosonar_replay::result::histogram::Times;
 use iosonar_trace::{IoResult, Nanos, Op, Outcome, Request, Sectors};
 use serde_json::{Map, Value, json};
 
-/// Distinct sizes that are counted separately.
-const MAX_SIZES: usize = 4096;
+/// Distinct sizes above [`MAX_SMALL_SECTORS`] that are counted separately.
+const MAX_LARGE_SIZES: usize = 4096;
+
+/// Nearly all requests have at most 1 MiB. Their sizes are counted without a hash table, which would cost more than the rest.
+const MAX_SMALL_SECTORS: usize = 2048;
 
 /// Sizes, bytes, peak rate, latencies.
 #[derive(Default)]
 pub struct LoadSummary {
     read_bytes: u64,
     written_bytes: u64,
-    sizes: HashMap<u64, u64>,
-    other_sizes: u64,
+    sizes: Sizes,
     min_bytes: Option<u64>,
     max_bytes: u64,
     first_ns: Option<i64>,
@@ -51,20 +53,16 @@ impl LoadSummary {
             Op::Write => self.written_bytes = self.written_bytes.saturating_add(bytes),
             Op::Flush | Op::Discard | Op::WriteZeroes => return,
         }
-        if self.sizes.len() < MAX_SIZES || self.sizes.contains_key(&bytes) {
-            *self.sizes.entry(bytes).or_default() += 1;
-        } else {
-            self.other_sizes += 1;
-        }
+        self.sizes.add(sectors);
         self.min_bytes = Some(self.min_bytes.map_or(bytes, |min| min.min(bytes)));
         self.max_bytes = self.max_bytes.max(bytes);
     }
 
     /// The keys of the JSON object for loads and runs.
     pub fn json(&self) -> Map<String, Value> {
-        let requests: u64 = self.sizes.values().sum::<u64>() + self.other_sizes;
         let bytes = self.read_bytes.saturating_add(self.written_bytes);
-        let mut common: Vec<(u64, u64)> = self.sizes.iter().map(|(&bytes, &count)| (bytes, count)).collect();
+        let mut common = self.sizes.counts();
+        let requests = common.iter().map(|(_, count)| count).sum::<u64>() + self.sizes.others;
         common.sort_by_key(|&(bytes, count)| (std::cmp::Reverse(count), bytes));
         let common: Vec<Value> =
             common.into_iter().take(5).map(|(bytes, requests)| json!({"bytes": bytes, "requests": requests})).collect();
@@ -86,21 +84,58 @@ impl LoadSummary {
     }
 }
 
-/// Latencies by operation, and of all operations.
+/// The number of requests of each size.
 #[derive(Default)]
-struct Latency([Option<Box<Times>>; Op::ALL.len()], Option<Box<Times>>);
+struct Sizes {
+    /// By the number of sectors; empty before the first request.
+    small: Vec<u64>,
+    large: HashMap<Sectors, u64>,
+    others: u64,
+}
+
+impl Sizes {
+    fn add(&mut self, sectors: Sectors) {
+        if sectors.0 <= MAX_SMALL_SECTORS as u64 {
+            if self.small.is_empty() {
+                self.small = vec![0; MAX_SMALL_SECTORS + 1];
+            }
+            self.small[sectors.0 as usize] += 1;
+        } else if self.large.len() < MAX_LARGE_SIZES || self.large.contains_key(&sectors) {
+            *self.large.entry(sectors).or_default() += 1;
+        } else {
+            self.others += 1;
+        }
+    }
+
+    /// Sizes in bytes, with the number of requests.
+    fn counts(&self) -> Vec<(u64, u64)> {
+        let small = self.small.iter().enumerate().map(|(sectors, &count)| (Sectors(sectors as u64), count));
+        let large = self.large.iter().map(|(&sectors, &count)| (sectors, count));
+        small.chain(large).filter(|(_, count)| *count > 0).map(|(sectors, count)| (sectors.bytes(), count)).collect()
+    }
+}
+
+/// Latencies by operation.
+#[derive(Default)]
+struct Latency([Option<Box<Times>>; Op::ALL.len()]);
 
 impl Latency {
     fn add(&mut self, op: Op, latency: Option<Nanos>) {
         let Some(latency) = latency else { return };
-        for times in [&mut self.0[op as usize], &mut self.1] {
-            times.get_or_insert_with(|| Box::new(Times::growing())).add(latency);
-        }
+        self.0[op as usize].get_or_insert_with(|| Box::new(Times::growing())).add(latency);
+    }
+
+    /// Latencies of all operations; `None` if none is known.
+    fn all(&self) -> Option<Times> {
+        let mut known = self.0.iter().flatten();
+        let mut all = known.next()?.as_ref().clone();
+        known.for_each(|times| all.merge(times));
+        Some(all)
     }
 
     /// Adds the keys, if any latency is known.
     fn enter(&self, map: &mut Map<String, Value>) {
-        let Some(all) = &self.1 else { return };
+        let Some(all) = self.all() else { return };
         map.insert("latency_us".into(), json!(all.quantiles()));
         let by_op = Op::ALL.iter().filter_map(|&op| {
             let times = self.0[op as usize].as_ref()?;
@@ -140,7 +175,7 @@ impl RunSummary {
     /// The additional keys of the JSON object for a run.
     pub fn json(&self) -> Map<String, Value> {
         let mut map = Map::new();
-        if self.sizes.latency.1.is_none() {
+        if self.sizes.latency.all().is_none() {
             map.insert("latency_us".into(), Value::Null);
         }
         map.insert("delay_us".into(), json!(self.delay.quantiles()));

@@ -18,7 +18,16 @@ DEFAULT = "default"
 UNKNOWN = "unknown"
 SECTOR_BYTES = 512
 
-IRRELEVANT_OPTIONS = ("force", "overwrite", "output", "output-offset", "no-sample", "verify-memory", "repeat")
+IRRELEVANT_OPTIONS = (
+    "force",
+    "overwrite",
+    "output",
+    "output-offset",
+    "no-sample",
+    "verify-memory",
+    "repeat",
+    "start-at",
+)
 """Options that do not affect the measurement."""
 
 

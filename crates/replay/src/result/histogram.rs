@@ -50,6 +50,14 @@ impl Times {
         }
     }
 
+    /// Adds all times of another distribution.
+    pub fn merge(&mut self, other: &Self) {
+        self.histogram.add(&other.histogram).expect("equal bounds, or a growing histogram");
+        (self.min, self.max) = (self.min.min(other.min), self.max.max(other.max));
+        self.sum += other.sum;
+        self.within.iter_mut().zip(other.within).for_each(|(count, other)| *count += other);
+    }
+
     /// `None` if empty.
     pub fn quantiles(&self) -> Option<Quantiles> {
         let n = self.histogram.len();
@@ -70,5 +78,28 @@ impl Times {
         let n = self.histogram.len();
         let share = |i: usize| 100.0 * self.within[i] as f64 / n as f64;
         (n > 0).then(|| Within { us10: share(0), us25: share(1), us50: share(2), us100: share(3) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merged_distributions_equal_one_of_all_times() {
+        let times: Vec<Nanos> = (0..1000).map(|i: i64| Nanos(i.pow(3) - 50)).collect();
+        let of = |times: &[Nanos]| {
+            let mut all = Times::growing();
+            times.iter().for_each(|&time| all.add(time));
+            all
+        };
+        let (few, many) = times.split_at(100);
+        for (first, second) in [(few, many), (many, few), (&times[..], &[])] {
+            let mut merged = of(first);
+            merged.merge(&of(second));
+            let all = of(&times);
+            assert_eq!((merged.quantiles(), merged.count()), (all.quantiles(), 1000));
+            assert_eq!(merged.within(), all.within());
+        }
     }
 }

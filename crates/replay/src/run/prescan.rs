@@ -41,15 +41,17 @@ pub struct Prescan {
 }
 
 impl Prescan {
-    /// How long the run takes if it keeps the scheduled times; `None` if unknown.
+    /// How long the run takes if it keeps the scheduled times, with `--perturb` until the mean deadline of the last request;
+    /// `None` if unknown.
     pub fn duration(&self, options: &Options) -> Option<Nanos> {
         let load_time = self.span.last_ns - self.span.first_ns;
         let load_time = (options.keeps_times() && !options.modes.loops)
             .then(|| Nanos((load_time as f64 / options.time.speedup) as i64));
-        match (load_time, options.modes.run_for) {
+        let last = match (load_time, options.modes.run_for) {
             (Some(load_time), Some(run_for)) => Some(load_time.min(run_for)),
             (load_time, run_for) => load_time.or(run_for),
-        }
+        };
+        last.map(|last| options.modes.perturb.map_or(last, |perturb| perturb.mean_deadline(last)))
     }
 
     /// Mean requests per second of the run, if it keeps the scheduled times; `None` if unknown.
@@ -166,4 +168,25 @@ fn prescan(window: &Metadata, load: &Metadata, longest_transfer: u64, device_ext
 /// Time from the first request to the last.
 fn duration(metadata: &Metadata) -> Nanos {
     Nanos(metadata.span.last_ns - metadata.span.first_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_expected_duration_includes_speed_up_limit_and_perturbation() {
+        let span = Span { first_ns: 1_000_000_000, last_ns: 5_000_000_000, ..Span::default() };
+        let prescan = Prescan { requests: 10, span, ..Prescan::default() };
+        let duration = |options: &str| {
+            let options = Options::of(&format!("a.load -t x -o a.replay.gz {options}"));
+            prescan.duration(&options).map(|duration| duration.0 / 1_000_000)
+        };
+        assert_eq!(duration(""), Some(4000));
+        assert_eq!(duration("--speedup 2"), Some(2000));
+        assert_eq!(duration("--for 3"), Some(3000));
+        assert_eq!(duration("--perturb delay=7ms"), Some(4007));
+        assert_eq!(duration("--for 3 --perturb quantize=1.1s"), Some(3300));
+        assert_eq!((duration("--asap"), duration("--loop"), duration("--loop --for 9")), (None, None, Some(9000)));
+    }
 }

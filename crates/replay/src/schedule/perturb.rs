@@ -23,6 +23,19 @@ pub enum Perturb {
     Delay(Nanos),
 }
 
+impl Perturb {
+    /// The mean deadline of a request with this scheduled time.
+    pub fn mean_deadline(self, scheduled: Nanos) -> Nanos {
+        match self {
+            Self::Quantize(Nanos(step)) => {
+                let over = scheduled.0.rem_euclid(step);
+                Nanos(scheduled.0 + if over > 0 { step - over } else { 0 })
+            }
+            Self::Delay(mean) => scheduled + mean,
+        }
+    }
+}
+
 impl fmt::Display for Perturb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -108,10 +121,7 @@ impl<T> Perturbed<T> {
 
     fn deadline(&mut self, scheduled: Nanos) -> Nanos {
         match self.perturb {
-            Perturb::Quantize(Nanos(step)) => {
-                let over = scheduled.0.rem_euclid(step);
-                Nanos(scheduled.0 + if over > 0 { step - over } else { 0 })
-            }
+            Perturb::Quantize(_) => self.perturb.mean_deadline(scheduled),
             Perturb::Delay(Nanos(mean)) => {
                 let range = 2 * mean as u128 + 1;
                 scheduled + Nanos(((u128::from(self.random.next_u64()) * range) >> 64) as i64)

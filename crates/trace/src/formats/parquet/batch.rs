@@ -8,6 +8,7 @@ use ::parquet::file::reader::RowGroupReader;
 use ::parquet::schema::types::ColumnDescriptor;
 
 use crate::model::request::Comm;
+use crate::model::units::Nanos;
 
 use super::column::{CellType, Column};
 use super::conversion::{Conversion, TOO_LARGE, conversion};
@@ -29,6 +30,8 @@ pub struct ColumnBatch {
     reader: ColumnReader,
     levels: Vec<i16>,
     cells: Vec<Option<i64>>,
+    /// Whether a cell of the batch is an end of the range of i64. Nearly no batch has one, so that single cells need no check.
+    has_end_of_range: bool,
     comms: Vec<Comm>,
 }
 
@@ -57,24 +60,38 @@ impl ColumnBatch {
         let pages = CheckedPages::new(group.get_column_page_reader(index)?, &description);
         let reader = get_column_reader(description, Box::new(pages));
         let cell_type = column.cell_type;
-        Ok(Self { cell_type, conversion, reader, levels: Vec::new(), cells: Vec::new(), comms: Vec::new() })
+        let (levels, cells, comms) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { cell_type, conversion, reader, levels, cells, has_end_of_range: false, comms })
     }
 
     /// Reads the next batch; returns the number of rows.
     pub fn fill(&mut self) -> ParquetResult<usize> {
-        let Self { cell_type, conversion, reader, levels, cells, comms } = self;
+        let Self { cell_type, conversion, reader, levels, cells, has_end_of_range, comms } = self;
+        *has_end_of_range = false;
+        let mut checked = |number: i64| {
+            *has_end_of_range |= is_end_of_range(number);
+            Some(number)
+        };
         levels.clear();
         cells.clear();
         comms.clear();
         match reader {
-            ColumnReader::Int64ColumnReader(reader) => read(reader, levels, cells, |v| Some(conversion.apply(*v))),
+            // Another conversion in the loop would cost each row.
+            ColumnReader::Int64ColumnReader(reader) if *conversion == Conversion::None => {
+                read(reader, levels, cells, |v| checked(*v))
+            }
+            ColumnReader::Int64ColumnReader(reader) => read(reader, levels, cells, |v| checked(conversion.apply(*v))),
             ColumnReader::Int32ColumnReader(reader) => {
-                read(reader, levels, cells, |v| Some(conversion.apply(i64::from(*v))))
+                read(reader, levels, cells, |v| checked(conversion.apply(i64::from(*v))))
             }
             ColumnReader::BoolColumnReader(reader) => read(reader, levels, cells, |v| Some(i64::from(*v))),
             // pandas stores whole numbers with gaps as floats.
-            ColumnReader::DoubleColumnReader(reader) => read(reader, levels, cells, |v| from_float(*v)),
-            ColumnReader::FloatColumnReader(reader) => read(reader, levels, cells, |v| from_float((*v).into())),
+            ColumnReader::DoubleColumnReader(reader) => {
+                read(reader, levels, cells, |v| from_float(*v).and_then(&mut checked))
+            }
+            ColumnReader::FloatColumnReader(reader) => {
+                read(reader, levels, cells, |v| from_float((*v).into()).and_then(&mut checked))
+            }
             ColumnReader::ByteArrayColumnReader(reader) => match cell_type {
                 CellType::Name(number) => {
                     let mut last = (ByteArray::from(""), UNKNOWN_NAME);
@@ -144,6 +161,12 @@ fn from_float(value: f64) -> Option<i64> {
     (!value.is_nan()).then_some(value.round() as i64)
 }
 
+/// Whether it is the lowest or the highest number.
+#[inline]
+fn is_end_of_range(number: i64) -> bool {
+    number.wrapping_add(1) & !1 == i64::MIN
+}
+
 /// The cells of a row, in the order of the table's columns.
 pub struct Cells<'a> {
     columns: std::slice::Iter<'a, Option<ColumnBatch>>,
@@ -162,18 +185,36 @@ impl<'a> Cells<'a> {
         self.problem
     }
 
+    #[inline(always)]
     fn next(&mut self) -> Option<&'a ColumnBatch> {
         self.columns.next()?.as_ref()
     }
 
     /// The next cell: a number, a boolean (0 or 1), or the number of a name.
+    #[inline(always)]
     pub fn number(&mut self) -> Option<i64> {
+        self.next()?.cells.get(self.row).copied()?
+    }
+
+    /// The next cell, a time. The two ends of the range are no times: they are what a float beyond it becomes.
+    #[inline(always)]
+    pub fn time(&mut self) -> Option<Nanos> {
         let column = self.next()?;
         let number = column.cells.get(self.row).copied()??;
-        if number == TOO_LARGE && matches!(column.conversion, Conversion::ToNanos(_)) {
-            self.problem = Some("a time exceeds 64 bits of nanoseconds");
+        if column.has_end_of_range {
+            self.check_time(column.conversion, number);
         }
-        Some(number)
+        Some(Nanos(number))
+    }
+
+    #[cold]
+    fn check_time(&mut self, conversion: Conversion, number: i64) {
+        if is_end_of_range(number) {
+            self.problem = Some(match conversion {
+                Conversion::ToNanos(_) if number == TOO_LARGE => "a time exceeds 64 bits of nanoseconds",
+                _ => "a time is 292 years or more from zero",
+            });
+        }
     }
 
     /// The next cell, in a column of process names.
@@ -184,7 +225,13 @@ impl<'a> Cells<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::from_float;
+    use super::{from_float, is_end_of_range};
+
+    #[test]
+    fn only_the_lowest_and_the_highest_number_are_ends_of_the_range() {
+        assert!([i64::MIN, i64::MAX].into_iter().all(is_end_of_range));
+        assert!(![i64::MIN + 1, i64::MAX - 1, -2, -1, 0, 1].into_iter().any(is_end_of_range));
+    }
 
     #[test]
     fn floats_beyond_the_range_become_its_ends() {

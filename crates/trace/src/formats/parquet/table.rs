@@ -3,7 +3,7 @@
 use crate::model::io_result::{DelayReason, IoResult, Outcome};
 use crate::model::metadata::{Kind, Metadata};
 use crate::model::request::{DeviceId, Flags, Op, Request};
-use crate::model::units::{MAX_END_SECTOR, Nanos, Sector, Sectors};
+use crate::model::units::{MAX_END_SECTOR, Sector, Sectors};
 
 use super::batch::Cells;
 use super::buffers::Buffers;
@@ -66,14 +66,6 @@ fn flags(bits: Option<i64>) -> Flags {
     Flags(bits.unwrap_or(0) as u16)
 }
 
-/// The two ends of the range are what a float beyond it becomes.
-fn time(number: Option<i64>) -> Result<Option<Nanos>, &'static str> {
-    match number {
-        Some(i64::MIN | i64::MAX) => Err("a time is 292 years or more from zero"),
-        number => Ok(number.map(Nanos)),
-    }
-}
-
 impl Table for Request {
     const KIND: Kind = Kind::Load;
     const COLUMNS: &'static [Column] = &[
@@ -103,7 +95,7 @@ impl Table for Request {
     }
 
     fn read_cells(cells: &mut Cells<'_>, _: u64) -> Result<Self, &'static str> {
-        let at = time(cells.number())?.ok_or("at_ns is missing")?;
+        let at = cells.time().ok_or("at_ns is missing")?;
         let device = device(cells.number())?;
         let (sector, sectors) = range(cells.number(), cells.number())?;
         Ok(Self {
@@ -113,8 +105,8 @@ impl Table for Request {
             sectors,
             op: op(cells.number())?,
             flags: flags(cells.number()),
-            latency: time(cells.number())?,
-            queued: time(cells.number())?,
+            latency: cells.time(),
+            queued: cells.time(),
             pid: cells.number().map(|pid| pid as u32),
             comm: cells.comm(),
         })
@@ -188,9 +180,9 @@ impl Table for IoResult {
         let (sector, sectors) = range(cells.number(), cells.number())?;
         let op = op(cells.number())?;
         let flags = flags(cells.number());
-        let scheduled = time(cells.number())?.ok_or("scheduled_ns is missing")?;
-        let issued = time(cells.number())?;
-        let completed = time(cells.number())?;
+        let scheduled = cells.time().ok_or("scheduled_ns is missing")?;
+        let issued = cells.time();
+        let completed = cells.time();
         Ok(Self {
             request,
             iteration,
@@ -204,9 +196,9 @@ impl Table for IoResult {
             scheduled,
             issued,
             completed,
-            ready: time(cells.number())?,
-            submitted: time(cells.number())?,
-            last_empty_poll: time(cells.number())?,
+            ready: cells.time(),
+            submitted: cells.time(),
+            last_empty_poll: cells.time(),
             bytes_done: cells.number().map_or(sectors.bytes(), |n| n.max(0) as u64),
             in_flight: count(cells.number(), "in_flight is negative or too large")?,
             waiting: count(cells.number(), "waiting is negative or too large")?,
