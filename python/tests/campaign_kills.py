@@ -65,8 +65,9 @@ class Trial:
             words, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
 
-    def kill(self, process: subprocess.Popen[bytes], kind: str, chance: random.Random) -> int:
-        """Kills something, waits until the campaign has ended, and returns its exit code."""
+    def kill(self, process: subprocess.Popen[bytes], kind: str, chance: random.Random) -> None:
+        """Kills something while the campaign runs."""
+        self.kills[kind] += 1
         if kind == "controller SIGKILL":
             process.kill()
         elif kind == "controller SIGTERM":
@@ -75,7 +76,23 @@ class Trial:
             self.hosts.kill_ssh()
         else:
             self.hosts[chance.choice(sorted(self.hosts.hosts))].kill_processes()
-        return self.wait(process)
+        print(f"{sum(self.kills.values())}: {kind}", flush=True)
+
+    def run_once(self, kinds: tuple[str, ...], times: int, chance: random.Random) -> None:
+        """Runs or resumes the campaign, and kills something every few seconds until it ends."""
+        process, codes = self.start(), {0, 1}
+        while sum(self.kills.values()) < times and codes == {0, 1}:
+            try:
+                process.wait(chance.uniform(0.2, 10.0))
+                break
+            except subprocess.TimeoutExpired:
+                kind = kinds[sum(self.kills.values()) % len(kinds)]
+                self.kill(process, kind, chance)
+                codes = {"controller SIGKILL": {-9}, "controller SIGTERM": {0, 1, 130}}.get(kind, codes)
+        code = self.wait(process)
+        assert code in codes, (code, self.log[-1])
+        for name, reason in self.failed():
+            print(f"  {name}: {reason}", flush=True)
 
     def wait(self, process: subprocess.Popen[bytes]) -> int:
         """Waits for the end of a campaign."""
@@ -163,19 +180,7 @@ def run(times: int, seed: int, kinds: tuple[str, ...] = KINDS) -> Trial:
         trial.top.mkdir()
         make_tree(trial.top, hosts)
         while sum(trial.kills.values()) < times:
-            process = trial.start()
-            try:
-                process.wait(chance.uniform(0.2, 12.0))
-            except subprocess.TimeoutExpired:
-                kind = kinds[sum(trial.kills.values()) % len(kinds)]
-                trial.kills[kind] += 1
-                code = trial.kill(process, kind, chance)
-                assert code in {"controller SIGKILL": (-9,), "controller SIGTERM": (0, 1, 130)}.get(kind, (0, 1)), code
-                for name, reason in trial.failed():
-                    print(f"  {name}: {reason}")
-                print(f"{sum(trial.kills.values())}: {kind}: exit code {code}", flush=True)
-            else:
-                trial.wait(process)
+            trial.run_once(kinds, times, chance)
             if trial.check_leaves():
                 trial.check_end()
                 trial.clear()

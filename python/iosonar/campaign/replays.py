@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 A = TypeVar("A")
 
-POLL_S = 1.0
+POLL_S = 0.5
 """How often the hosts are asked for the progress of their replays."""
 
 LONGEST_GRACE_S = 2.0
