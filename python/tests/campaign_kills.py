@@ -24,6 +24,8 @@ from typing import Any
 from campaign_hosts import EmulatedHosts, emulated_hosts
 
 KINDS = ("controller SIGKILL", "controller SIGTERM", "ssh connections", "processes of a host")
+IOSONAR = str(Path(sys.executable).with_name("iosonar"))
+
 RESULTS = 6
 """Of each leaf: one for each device."""
 
@@ -128,7 +130,7 @@ class Trial:
         for leaf in self.leaves:
             assert not list(leaf.glob(".*")), list(leaf.iterdir())
             for result in leaf.glob("*.replay.parquet"):
-                words = ["iosonar", "info", "--json", str(result)]
+                words = [IOSONAR, "info", "--json", str(result)]
                 info = json.loads(subprocess.run(words, check=True, capture_output=True).stdout)
                 assert info["complete"] and info["counts"]["requests"] > 0, result
 
@@ -156,7 +158,7 @@ def make_tree(top: Path, hosts: EmulatedHosts) -> None:
     loads = {}
     for name, rate in (("slow", 50), ("fast", 400)):
         loads[name] = top / f"{name}.load.parquet"
-        words = ["iosonar", "generate", "poisson", str(loads[name]), "--rate", str(rate), "--duration", "3"]
+        words = [IOSONAR, "generate", "poisson", str(loads[name]), "--rate", str(rate), "--duration", "3"]
         subprocess.run(words, check=True, capture_output=True)
     pairs = hosts.environment["IOSONAR_TEST_HOSTS"]
     (top / "default-main.conf").write_text(MAIN.format(pairs=pairs, load=loads["slow"]))
