@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from campaign_trees import Campaign, leaf_order
 
-from iosonar.campaign import tree
 from iosonar.campaign.tree import leaves, stop_file
 
 
@@ -101,14 +101,14 @@ def test_a_file_stop_counts_at_the_top_and_in_the_leaf(tmp_path: Path) -> None:
 
 def test_an_unreadable_directory_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, "a/1", "b")
-    scan = tree.os.scandir
+    scan = os.scandir
 
     def refuse(folder: Path) -> object:
         if folder.name == "a":
             raise PermissionError
         return scan(folder)
 
-    monkeypatch.setattr(tree.os, "scandir", refuse)
+    monkeypatch.setattr("os.scandir", refuse)
     assert names(tmp_path) == ["b"]
 
 

@@ -6,14 +6,14 @@ import fnmatch
 import glob
 import hashlib
 import html.parser
+import http.client
 import os
 import re
-import shutil
 import urllib.error
 import urllib.parse
 import urllib.request
 import urllib.response
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import bracex
@@ -48,13 +48,13 @@ def find(text: str, folders: Sequence[Path]) -> list[Path]:
 
 def _local(pattern: str, folders: Iterable[Path]) -> list[Path]:
     for folder in folders:
-        path = folder / pattern
-        if path.is_file():
-            return [path]
         # The pattern may be absolute, and `..` keeps its place.
-        found = sorted(glob.glob(os.fspath(path)))  # noqa: PTH207
-        if found:
-            return [Path(name) for name in found if Path(name).is_file()]
+        if (folder / pattern).is_file():
+            return [folder / pattern]
+        found = [folder / name for name in sorted(glob.glob(pattern, root_dir=folder))]  # noqa: PTH207
+        files = [path for path in found if path.is_file()]
+        if files:
+            return files
     return []
 
 
@@ -70,19 +70,25 @@ def _fetched(address: str) -> list[Path]:
 def _fetch(address: str) -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "iosonar" / "loads"
     folder = cache / hashlib.sha256(address.encode()).hexdigest()[:16]
-    name = urllib.parse.unquote(urllib.parse.urlsplit(address).path.rpartition("/")[2]) or "load"
-    target = folder / name.replace("/", "_")
+    try:
+        name = urllib.parse.unquote(urllib.parse.urlsplit(address).path.rpartition("/")[2])
+    except ValueError as error:
+        raise UserError(f"cannot fetch {plain(address)}: {error}") from error
+    target = folder / (re.sub(r"[/\0]", "_", name).lstrip(".") or "load")
     if target.is_file():
         return target
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / f".{os.getpid()}.unfinished"
     try:
         with _open(address) as source, unfinished.open("wb") as file:
-            shutil.copyfileobj(source, file)
+            for piece in _pieces(source, address):
+                file.write(piece)
             wanted = source.headers.get("Content-Length")
             if wanted is not None and wanted.isdigit() and int(wanted) != file.tell():
                 raise UserError(f"cannot fetch {plain(address)}: the connection broke; try again")
         unfinished.replace(target)
+    except OSError as error:
+        raise UserError(f"cannot write {unfinished}: {error.strerror}") from error
     finally:
         unfinished.unlink(missing_ok=True)
     return target
@@ -91,21 +97,33 @@ def _fetch(address: str) -> Path:
 def _listing(address: str) -> list[str]:
     """The names in a directory of a server: the links of its page, or the lines of an FTP listing."""
     with _open(address) as source:
-        text = source.read().decode("utf-8", "replace")
+        text = b"".join(_pieces(source, address)).decode("utf-8", "replace")
     if address.lower().startswith("ftp:"):
         return [line.split()[-1] for line in text.splitlines() if line.split()]
     links = _Links()
     links.feed(text)
-    return [urllib.parse.unquote(name) for name in links.found if "/" not in name and not name.startswith("?")]
+    names = [urllib.parse.unquote(name) for name in links.found if not name.startswith("?")]
+    return [name for name in names if "/" not in name]
 
 
 def _open(address: str) -> urllib.response.addinfourl:
     try:
         opened: urllib.response.addinfourl = urllib.request.urlopen(address, timeout=_TIMEOUT_S)
         return opened
-    except (urllib.error.URLError, OSError, ValueError) as error:
+    except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         raise UserError(f"cannot fetch {plain(address)}: {plain(str(reason))}") from error
+
+
+def _pieces(source: urllib.response.addinfourl, address: str) -> Iterator[bytes]:
+    while True:
+        try:
+            piece = source.read(1 << 20)
+        except (http.client.HTTPException, OSError) as error:
+            raise UserError(f"cannot fetch {plain(address)}: the connection broke; try again") from error
+        if not piece:
+            return
+        yield piece
 
 
 class _Links(html.parser.HTMLParser):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ def devices(shell: Shell, expand: Expand) -> list[tuple[str, str]]:
         patterns = inputs.words(shell.scalar("replay_device_list"))
         if not patterns:
             raise UserError("replay_device_list is empty: name the devices, such as /dev/sdb")
-        pairs = [(host, device) for host in hosts for device in patterns]
+        pairs = [(host, device) for host, _ in split for device in patterns]
     for host, _ in pairs:
         checked_host(host)
     found = [(host, device) for host, pattern in pairs for device in _expanded(host, pattern, expand)]
@@ -86,7 +87,7 @@ def instances(shell: Shell, folders: Sequence[Path]) -> list[Instance]:
     form = shell.scalar("output_format") or "replay.gz"
     if form not in names.SUFFIXES:
         raise UserError(f"output_format={plain(form)}: use replay.gz or parquet")
-    start, delta = number(shell, "replay_start", 0.0), number(shell, "replay_delta", 0.0)
+    start, delta = seconds(shell, "replay_start", 0.0), seconds(shell, "replay_delta", 0.0)
     found = []
     for index, (host, device, original) in enumerate(zip(hosts, targets, originals, strict=True)):
         checked_host(host)
@@ -118,23 +119,23 @@ def options(shell: Shell, note: Callable[[str], None]) -> list[str]:
     found += ["--verify", _choice(shell, "vmode", VERIFY, "no-overhead", note)]
     found += ["--strong", str(integer(shell, "strong", 1))]
     if fill := number(shell, "fill_random", 0):
-        found += ["--fill-random", f"{fill:g}"]
-    if duration := number(shell, "replay_duration", 0):
+        found += ["--fill-random", _decimal(fill)]
+    if duration := seconds(shell, "replay_duration", 0):
         found += ["--duration", f"{duration:.9f}"]
     if shell.scalar("speedup") and (speedup := number(shell, "speedup", 1)) != 1:
-        found += ["--speedup", f"{speedup:g}"]
+        found += ["--speedup", _decimal(speedup)]
     if offset := number(shell, "replay_out_start", 0):
         found += ["--output-offset", f"{offset:.9f}"]
     if ahead := integer(shell, "bottleneck", 0):
         found += ["--ahead", str(ahead)]
-    if ahead_s := number(shell, "ahead_limit", 0):
+    if ahead_s := seconds(shell, "ahead_limit", 0):
         found += ["--ahead-time", f"{ahead_s:.9f}"]
     if integer(shell, "verbose", 0) >= 10:
         found.append("--verbose")
     for name in ("o_sync", "no_o_direct"):
         if integer(shell, name, 0):
             found.append("--" + name.replace("_", "-"))
-    if simulated := number(shell, "simulate_io", 0):
+    if simulated := seconds(shell, "simulate_io", 0):
         found += ["--engine", "simulate", "--simulate", f"constant={simulated:.9f}s"]
     elif integer(shell, "fake_io", 0):
         found += ["--engine", "null"]
@@ -148,9 +149,17 @@ def number(shell: Shell, name: str, default: float) -> float:
     text = shell.scalar(name).strip()
     if not text:
         return default
-    if not _NUMBER.fullmatch(text):
+    if not _NUMBER.fullmatch(text) or not math.isfinite(float(text)):
         raise UserError(f"{name}={plain(text)}: a number is expected")
     return float(text)
+
+
+def seconds(shell: Shell, name: str, default: float) -> float:
+    """The time in a variable."""
+    value = number(shell, name, default)
+    if value < 0:
+        raise UserError(f"{name}={value:g}: a number of seconds is expected, 0 or more")
+    return value
 
 
 def integer(shell: Shell, name: str, default: int) -> int:
@@ -171,11 +180,16 @@ def _choice(shell: Shell, name: str, choices: dict[str, str], default: str, note
     return choices[value]
 
 
+def _decimal(value: float) -> str:
+    return f"{value:.9f}".rstrip("0").rstrip(".")
+
+
 def _split_pair(word: str) -> tuple[str, str]:
-    """Host and device; the device is empty if the word has none. An IPv6 address is in brackets."""
-    address = re.match(r"(?:[^@:]*@)?\[[^\]]*\]", word)
-    host = address[0] if address else word.partition(":")[0]
-    return host, word[len(host) :].removeprefix(":")
+    """Host and device; the device is empty if the word has none. An IPv6 address is in brackets there."""
+    if address := re.match(r"([^@:]*@)?\[([^\]]*)\]", word):
+        return f"{address[1] or ''}{address[2]}", word[address.end() :].removeprefix(":")
+    host, _, device = word.partition(":")
+    return host, device
 
 
 def _expanded(host: str, pattern: str, expand: Expand) -> Sequence[str]:
