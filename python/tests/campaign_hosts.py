@@ -96,8 +96,8 @@ class EmulatedHost:
         """Takes the network link down or up."""
         _run("ip", "link", "set", self.link, "up" if up else "down")
 
-    def sessions_of_ssh(self) -> int:
-        """How many processes of sshd serve connections."""
+    def connections(self) -> int:
+        """How many connections the sshd serves."""
         names = []
         for pid in self.processes():
             with contextlib.suppress(OSError):

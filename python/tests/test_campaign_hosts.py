@@ -16,7 +16,15 @@ from pathlib import Path
 import pytest
 from campaign_hosts import EmulatedHosts, emulated_hosts, is_alive
 
-from iosonar.campaign.hosts import ConnectionLostError, HostError, Hosts, RunStatus, checked_host, shell_host
+from iosonar.campaign.hosts import (
+    ConnectionLostError,
+    HostError,
+    Hosts,
+    RunStatus,
+    checked_host,
+    connection,
+    shell_host,
+)
 from iosonar.campaign.hosts.run import RemoteRun
 from iosonar.campaign.hosts.shell_host import removal
 from iosonar.campaign.undo import Undo
@@ -384,6 +392,27 @@ def test_a_run_goes_on_when_its_connection_breaks(hosts: Hosts, emulated: Emulat
     assert run.out() == "".join(f"{number}\n" for number in range(1, 46)).encode()
 
 
+def test_a_connection_that_a_dead_network_broke_leaves_nothing_on_the_host(
+    hosts: Hosts, emulated: EmulatedHosts, notes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "ALIVE_INTERVAL_S", 1)
+    monkeypatch.setattr(connection, "ALIVE_COUNT", 1)
+    monkeypatch.setattr(connection, "TCP_TIMEOUT_S", 1)
+    host = hosts.get("a")
+    run = host.start(["sleep", "1000"], "sleep")
+    emulated["a"].set_link(up=False)
+    poll = threading.Thread(target=run.poll)
+    poll.start()
+    while not notes:
+        time.sleep(0.01)
+    emulated["a"].set_link(up=True)
+    poll.join()
+    # The host has no sign that the first connection is broken.
+    while emulated["a"].connections() != 1:
+        time.sleep(0.01)
+    assert run.poll().state == "running"
+
+
 def test_a_host_that_stays_away_is_an_error_after_the_timeout(
     hosts: Hosts, emulated: EmulatedHosts, notes: list[str]
 ) -> None:
@@ -431,10 +460,9 @@ def test_what_is_left_of_a_lost_run_is_ended(hosts: Hosts, emulated: EmulatedHos
 
 def test_a_run_before_a_restart_of_the_host_is_lost(hosts: Hosts, emulated: EmulatedHosts) -> None:
     host = hosts.get("a")
-    run = host.start(["true"], "run")
-    ended(run)
+    run = host.start(["sleep", "1000"], "run")
     leader, started, _ = Path(run.folder, "pid").read_text().split()
-    Path(run.folder, "code").unlink()
+    emulated["a"].kill_processes()
     Path(run.folder, "pid").write_text(f"{leader} {started} another-boot\n")
     assert run.poll().reason == "the host was restarted"
 
@@ -544,7 +572,7 @@ def test_the_journal_undoes_what_a_killed_controller_left(emulated: EmulatedHost
         while not all(list(Path(folder, "calls").glob("*/pid")) for folder in folders):
             time.sleep(0.01)
         controller.kill()
-    assert emulated.leftovers() != []
+    assert len(emulated["a"].leftovers()) > 1
     sockets = [Path(entry.what.split()[3]) for entry in undo.entries() if "sockets" in entry.what]
     assert len(folders) == 3
     assert [path.exists() for path in sockets] == [True]
@@ -561,11 +589,33 @@ def test_the_journal_undoes_what_a_killed_controller_left(emulated: EmulatedHost
     raise AssertionError("an ssh process is left")
 
 
-def test_ctrl_c_does_not_reach_the_ssh_processes(emulated: EmulatedHosts, hosts: Hosts) -> None:
-    hosts.get("a").start(["true"], "run")
-    assert emulated.ssh_processes()
-    for pid in emulated.ssh_processes():
-        assert os.getsid(pid) != os.getsid(0)
+INTERRUPTED = """
+    import sys
+    from pathlib import Path
+    from iosonar.campaign.hosts import Hosts
+    from iosonar.campaign.undo import Undo
+    with Hosts(Undo(Path(sys.argv[1]))) as hosts:
+        for name in ("a", "b"):
+            hosts.get(name).start(["sleep", "1000"], "run")
+        print(hosts.get("a").folder, flush=True)
+        hosts.get("a").run(["sleep", "1001"], timeout=None)
+"""
+
+
+def test_ctrl_c_at_the_terminal_ends_and_removes_all(emulated: EmulatedHosts, undo: Undo) -> None:
+    words = [sys.executable, "-c", textwrap.dedent(INTERRUPTED), str(undo.folder)]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+    ) as controller:
+        assert controller.stdout
+        folder = Path(controller.stdout.readline().strip())
+        while not list(folder.glob("calls/*/pid")):
+            time.sleep(0.01)
+        # Every process of the terminal's foreground gets it.
+        os.killpg(controller.pid, signal.SIGINT)
+    assert emulated.leftovers() == []
+    assert emulated.ssh_processes() == []
+    assert undo.entries() == []
 
 
 @pytest.mark.parametrize(

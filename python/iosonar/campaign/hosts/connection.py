@@ -19,10 +19,30 @@ from .host import ConnectionLostError, HostError
 
 CONNECT_TIMEOUT = 60.0
 """Seconds for a connection through all jump hosts, with authentication."""
-_TCP_TIMEOUT = 10
-_ALIVE_INTERVAL = 10
-"""A connection without an answer for three times this many seconds is broken."""
-_READY = b"iosonar-connected"
+TCP_TIMEOUT_S = 10
+ALIVE_INTERVAL_S = 10
+ALIVE_COUNT = 3
+"""A connection without an answer for this many intervals is broken."""
+_READY = b"iosonar-connected "
+# Runs on the host, and holds the connection until its standard input ends. It prints the server process of the
+# connection, by which a later connection can end it. The arguments are the processes of earlier connections, each as
+# its number and start time.
+_HOLD = """
+look() {
+    { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
+    name=${line#*\\(} name=${name%\\)*}
+    set -- ${line##*) }
+    parent=$2 session=$4 started=${20}
+}
+for each; do
+    if look "${each%:*}" && [ "$started" = "${each#*:}" ]; then kill "${each%:*}"; fi
+done
+server=- started=-
+look "$$" && look "$session" && server=$parent && look "$server"
+case $name in sshd*) ;; *) server=- started=- ;; esac
+echo "iosonar-connected $server:$started"
+exec cat >/dev/null
+"""
 _NO_SSH = "cannot connect: the program ssh is missing; install OpenSSH's client"
 _FINAL = ("Host key verification failed", "Bad configuration option", "REMOTE HOST IDENTIFICATION HAS CHANGED")
 
@@ -98,6 +118,8 @@ class SharedConnection(Connection):
         self._holder: subprocess.Popen[bytes] | None = None
         self._user: str | None = None
         self._connecting = self._closed = False
+        self._earlier: list[str] = []
+        """The server process of the connection, which does not end by itself when the network fails."""
 
     def connect(self) -> None:
         """Connects if there is no connection."""
@@ -121,7 +143,7 @@ class SharedConnection(Connection):
         try:
             with words.open("wb") as err:
                 self._holder = subprocess.Popen(
-                    [*self._ssh("yes"), f"echo {_READY.decode()}; exec cat >/dev/null"],
+                    [*self._ssh("yes"), shlex.join(["sh", "-c", _HOLD, "sh", *self._earlier])],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=err,
@@ -129,7 +151,8 @@ class SharedConnection(Connection):
                 )
         except FileNotFoundError:
             raise HostError(self.host, _NO_SSH) from None
-        if _wait_for(self._holder, _READY, CONNECT_TIMEOUT):
+        if server := _word_after(self._holder, _READY, CONNECT_TIMEOUT):
+            self._earlier = [] if server == "-:-" else [server]
             return
         ended = self._holder.poll() is not None
         self._end_holder()
@@ -145,9 +168,9 @@ class SharedConnection(Connection):
             "ControlMaster": master,
             "ControlPath": str(self.socket),
             "ControlPersist": "no",
-            "ConnectTimeout": str(_TCP_TIMEOUT),
-            "ServerAliveInterval": str(_ALIVE_INTERVAL),
-            "ServerAliveCountMax": "3",
+            "ConnectTimeout": str(TCP_TIMEOUT_S),
+            "ServerAliveInterval": str(ALIVE_INTERVAL_S),
+            "ServerAliveCountMax": str(ALIVE_COUNT),
             "ClearAllForwardings": "yes",
             "ForwardX11": "no",
             "PermitLocalCommand": "no",
@@ -232,18 +255,20 @@ def _configured_user(host: str) -> str:
     return next((line[5:] for line in done.stdout.splitlines() if line.startswith("user ")), "")
 
 
-def _wait_for(process: subprocess.Popen[bytes], word: bytes, seconds: float) -> bool:
-    """Reads until a word appears; False if the output ends before, or the time is over."""
+def _word_after(process: subprocess.Popen[bytes], mark: bytes, seconds: float) -> str:
+    """Reads until a line begins with a mark; returns its rest, or nothing if the output ends or the time is over."""
     assert process.stdout is not None
     until = time.monotonic() + seconds
     read = b""
-    while word not in read:
+    while True:
+        _, found, rest = read.partition(mark)
+        if found and b"\n" in rest:
+            return rest.partition(b"\n")[0].decode(errors="replace")
         ready, _, _ = select.select([process.stdout], [], [], max(0.0, until - time.monotonic()))
         piece = os.read(process.stdout.fileno(), 65536) if ready else b""
         if not piece:
-            return False
+            return ""
         read = (read + piece)[-65536:]
-    return True
 
 
 def _last_words(text: str) -> str:
