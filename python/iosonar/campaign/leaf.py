@@ -244,7 +244,7 @@ class LeafRun:
             self._replays.sample_devices()
             for text in samples.changes(self.leaf.top, self.leaf.name, self._replays.states):
                 self._note(text)
-        with Watch(self.leaf.name, self._instances, self.around.events) as watch:
+        with Watch(self.leaf.name, self._instances, self.around.events, self.leaf.top / ".campaign") as watch:
             try:
                 self._replays.run(plan.number(self._shell, "start_grace", 15.0), watch)
             finally:

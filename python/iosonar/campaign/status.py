@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -10,6 +11,7 @@ from typing import Any
 
 from iosonar import units
 from iosonar.campaign import state, tree
+from iosonar.campaign.watch import PROGRESS
 from iosonar.errors import UserError
 from iosonar.text import plain
 
@@ -26,6 +28,7 @@ class Row:
     seconds: float | None
     """How long the last attempt took, or takes."""
     reason: str
+    """Why it failed, or how far it is."""
 
     def as_json(self) -> dict[str, Any]:
         """The row for programs."""
@@ -40,7 +43,7 @@ def rows(top: Path) -> list[Row]:
 
 def table(found: Sequence[Row]) -> Iterator[str]:
     """A table for people."""
-    cells = [("leaf", "state", "results", "took", "reason")]
+    cells = [("leaf", "state", "results", "took", "")]
     for row in found:
         took = units.span(row.seconds) if row.seconds is not None else ""
         cells.append((plain(row.leaf), row.state, str(row.results or ""), took, row.reason))
@@ -68,9 +71,19 @@ def _row(leaf: tree.Leaf, running: bool) -> Row:
         shown, reason = "to do", "its results were removed"
     elif shown in ("running", "finishing") and not running:
         shown, reason = "interrupted", "the campaign was killed"
+    if shown == "running":
+        reason = _progress(leaf)
     end = known.ended or (time.time() if shown == "running" else None)
     seconds = end - known.started if end and known.started else None
     return Row(leaf.name, shown, results, known.attempt, seconds, reason)
+
+
+def _progress(leaf: tree.Leaf) -> str:
+    try:
+        found = json.loads((leaf.top / ".campaign" / PROGRESS).read_text())
+    except (OSError, ValueError):
+        return ""
+    return str(found["progress"]) if found.get("leaf") == leaf.name else ""
 
 
 def _is_running(top: Path) -> bool:

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iosonar import units
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 QUIET_LINE_EVERY_S = 60.0
 """Without a terminal, a line about all instances is printed this often."""
+
+
+PROGRESS = "progress"
+"""The file in the campaign's own folder that has the leaf that runs now, and how far it is."""
 
 
 class Events:
@@ -44,8 +49,9 @@ class Events:
 class Watch:
     """The progress of the instances of a leaf, from start to end of their replays."""
 
-    def __init__(self, leaf: str, instances: Sequence[Instance], events: Events):
+    def __init__(self, leaf: str, instances: Sequence[Instance], events: Events, folder: Path):
         self._leaf = leaf
+        self._file = folder / PROGRESS
         self._instances = instances
         self._events = events
         self._statuses: list[RunStatus | None] = [None] * len(instances)
@@ -62,6 +68,7 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._file.unlink(missing_ok=True)
         if self._live:
             self._live.stop()
 
@@ -80,17 +87,28 @@ class Watch:
             )
         if index < len(self._instances) - 1:
             return
+        self._write()
         if self._live:
             self._live.update(self._table(), refresh=True)
         elif not self._events.as_json and time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + QUIET_LINE_EVERY_S
             self._events.say(self._line())
 
+    def _write(self) -> None:
+        """For `iosonar campaign status`."""
+        unfinished = self._file.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps({"leaf": self._leaf, "progress": _of(self._slowest() or {})}))
+        unfinished.replace(self._file)
+
+    def _slowest(self) -> dict[str, Any] | None:
+        known = [status.progress for status in self._statuses if status and status.progress]
+        return min(known, key=lambda each: each.get("time_s") or 0.0) if known else None
+
     def _line(self) -> str:
         known = [status.progress for status in self._statuses if status and status.progress]
-        if not known:
+        slowest = self._slowest()
+        if not slowest:
             return f"{self._leaf}: {len(self._instances)} replays run"
-        slowest = min(known, key=lambda each: each.get("time_s") or 0.0)
         delay = max(each.get("delay_s") or 0.0 for each in known)
         rate = sum(each.get("rate_per_s") or 0.0 for each in known)
         return (
@@ -99,9 +117,10 @@ class Watch:
         )
 
     def _table(self) -> Table:
+        from rich import box
         from rich.table import Table
 
-        table = Table(title=self._leaf, title_justify="left")
+        table = Table(title=self._leaf, title_justify="left", box=box.SIMPLE_HEAD)
         for name in ("host", "device", "state"):
             table.add_column(name)
         for name in ("time", "requests", "requests/s", "delay"):
@@ -123,5 +142,5 @@ class Watch:
 
 def _of(progress: dict[str, Any]) -> str:
     """How far a replay is."""
-    at, of = progress.get("time_s") or 0.0, progress.get("of_s")
+    at, of = max(progress.get("time_s") or 0.0, 0.0), progress.get("of_s")
     return f"{at:.0f} s of {of:.0f} s" if of else f"{at:.0f} s"
