@@ -37,8 +37,8 @@ fn a_run_starts_at_the_given_time() {
         .into_iter()
         .find_map(|milliseconds| {
             let wanted = in_ms(milliseconds);
-            let ran = bench.replay(&load, &target, &["--start-at", &start_at(wanted)]);
-            (!ran.stderr.contains("--start-at passed")).then_some((wanted, ran))
+            let ran = bench.replay(&load, &target, &["--grace", "0", "--start-at", &start_at(wanted)]);
+            (!ran.stderr.contains("start time passed")).then_some((wanted, ran))
         })
         .expect("a run that was prepared in time");
     let ran = ran.with_code(0);
@@ -56,7 +56,7 @@ fn a_start_time_that_has_passed_is_refused_before_any_output() {
     let load = bench.load(&adjacent_requests(10, 8));
     let time = start_at(in_ms(-5000));
     let ran = bench.replay(&load, &bench.target(MIB), &["--start-at", &time]).with_code(1);
-    ran.refused(&["--start-at passed", "nothing was written", "choose a later time"]);
+    ran.refused(&["start time passed", "nothing was written", "choose a later time"]);
     assert_eq!(bench.names(), ["a.load", "target"]);
 }
 

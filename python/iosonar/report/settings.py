@@ -27,6 +27,7 @@ IRRELEVANT_OPTIONS = (
     "verify-memory",
     "repeat",
     "start-at",
+    "start-file",
 )
 """Options that do not affect the measurement."""
 

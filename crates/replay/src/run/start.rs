@@ -18,6 +18,9 @@ const LONGEST_WAIT: Nanos = Nanos(86_400_000_000_000);
 /// How often a waiting run reads the wall clock, which may be set meanwhile, and checks for a stop.
 const WAIT_STEP: Duration = Duration::from_millis(50);
 
+/// The wait ends at least this long before the start: waking up and starting the stages take time.
+const SHORTEST_LEAD: Nanos = Nanos(200_000_000);
+
 /// Refuses a start time that has passed or is too far away, and a file that has one already.
 pub fn check(options: &IssueOptions) -> Result<()> {
     if let Some(path) = options.start_file.as_ref().filter(|path| path.exists()) {
@@ -47,6 +50,7 @@ pub fn clock(options: &IssueOptions, stop: &Stop, progress: &Progress) -> Result
         None => options.start_at,
     };
     let Some(start_at) = start_at else { return Ok(Monotonic::starting_in(options.grace)) };
+    let lead = options.grace.max(SHORTEST_LEAD);
     loop {
         let clock = Monotonic::starting_at(start_at.since_epoch);
         progress.set_zero(clock);
@@ -55,10 +59,10 @@ pub fn clock(options: &IssueOptions, stop: &Stop, progress: &Progress) -> Result
         }
         let left = start_at.since_epoch - wall();
         refuse_passed(left)?;
-        if left <= options.grace {
+        if left <= lead {
             return Ok(clock);
         }
-        thread::sleep(Duration::from_nanos((left - options.grace).0.unsigned_abs()).min(WAIT_STEP));
+        thread::sleep(Duration::from_nanos((left - lead).0.unsigned_abs()).min(WAIT_STEP));
     }
 }
 
