@@ -80,7 +80,7 @@ class Trial:
             self.hosts[chance.choice(sorted(self.hosts.hosts))].kill_processes()
         print(f"{sum(self.kills.values())}: {kind}", flush=True)
 
-    def run_once(self, kinds: tuple[str, ...], times: int, chance: random.Random) -> None:
+    def run_once(self, times: int, chance: random.Random) -> None:
         """Runs or resumes the campaign, and kills something every few seconds until it ends."""
         process, codes = self.start(), {0, 1}
         while sum(self.kills.values()) < times and codes == {0, 1}:
@@ -88,9 +88,9 @@ class Trial:
                 process.wait(chance.uniform(0.2, 10.0))
                 break
             except subprocess.TimeoutExpired:
-                kind = kinds[sum(self.kills.values()) % len(kinds)]
+                kind = KINDS[sum(self.kills.values()) % len(KINDS)]
                 self.kill(process, kind, chance)
-                codes = {"controller SIGKILL": {-9}, "controller SIGTERM": {0, 1, 130}}.get(kind, codes)
+                codes = {"controller SIGKILL": {-9}, "controller SIGTERM": {0, 1, 130, -15}}.get(kind, codes)
         code = self.wait(process)
         assert code in codes, (code, self.log[-1])
         for name, reason in self.failed():
@@ -153,8 +153,8 @@ class Trial:
         self.rounds += 1
 
 
-def make_tree(top: Path, hosts: EmulatedHosts) -> None:
-    """Two loads, two depths, two modes of conflicts."""
+def make_tree(top: Path, hosts: EmulatedHosts, depths: tuple[str, ...]) -> None:
+    """Two loads, some depths, two modes of conflicts."""
     loads = {}
     for name, rate in (("slow", 50), ("fast", 400)):
         loads[name] = top / f"{name}.load.parquet"
@@ -164,14 +164,14 @@ def make_tree(top: Path, hosts: EmulatedHosts) -> None:
     (top / "default-main.conf").write_text(MAIN.format(pairs=pairs, load=loads["slow"]))
     for name, load in loads.items():
         (top / f"{name}.conf").write_text(f"input_file_list={load}\n")
-        for threads in ("004", "064"):
+        for threads in depths:
             (top / f"threads-{threads}.conf").write_text(f"threads={threads}\n")
             for mode in ("with-conflicts", "with-partial"):
                 (top / f"{mode}.conf").write_text(f"cmode={mode}\n")
                 (top / name / f"threads-{threads}" / mode).mkdir(parents=True)
 
 
-def run(times: int, seed: int, kinds: tuple[str, ...] = KINDS) -> Trial:
+def run(times: int, seed: int, depths: tuple[str, ...] = ("004", "064")) -> Trial:
     """Kills a campaign that often; checks after each kill and at the end."""
     chance = random.Random(seed)
     before = block_layer()
@@ -180,9 +180,9 @@ def run(times: int, seed: int, kinds: tuple[str, ...] = KINDS) -> Trial:
         trial = Trial(Path(folder) / "top", hosts, Path(folder) / "tmp")
         trial.temporary.mkdir()
         trial.top.mkdir()
-        make_tree(trial.top, hosts)
+        make_tree(trial.top, hosts, depths)
         while sum(trial.kills.values()) < times:
-            trial.run_once(kinds, times, chance)
+            trial.run_once(times, chance)
             if trial.check_leaves():
                 trial.check_end()
                 trial.clear()

@@ -126,10 +126,10 @@ class Replays:
 
         Raises UserError if one of them did not run to its end; the others are stopped then.
         """
-        runs: list[DetachedRun] = []
+        started: list[DetachedRun] = []
         try:
             # Together, as preparing a large load takes time.
-            runs += in_parallel(self._start, range(len(self.instances)))
+            runs = in_parallel(lambda index: self._start(index, started), range(len(self.instances)))
             self._wait(runs, watch, is_ready)
             clocks = in_parallel(lambda name: self.hosts.get(name).clock(), self.host_names)
             self._clocks = dict(zip(self.host_names, clocks, strict=True))
@@ -137,7 +137,8 @@ class Replays:
             in_parallel(lambda name: self._set_start(name, start), self.host_names)
             self._wait(runs, watch, has_ended)
         except BaseException:
-            in_parallel(_kill, runs)
+            # Also if some could not be started.
+            in_parallel(_kill, started)
             raise
         in_parallel(lambda index: self._collect(index, runs[index], start), range(len(self.instances)))
 
@@ -166,7 +167,7 @@ class Replays:
 
         in_parallel(remove_from, self.host_names)
 
-    def _start(self, index: int) -> DetachedRun:
+    def _start(self, index: int, started: list[DetachedRun]) -> DetachedRun:
         instance = self.instances[index]
         host = self.hosts.get(instance.host)
         argv = [
@@ -178,7 +179,9 @@ class Replays:
         ]
         if instance.start_s:
             argv += ["--start", f"{instance.start_s:.9f}"]
-        return host.start(argv, self._name(index))
+        run = host.start(argv, self._name(index))
+        started.append(run)
+        return run
 
     def _set_start(self, name: str, start: float) -> None:
         """Writes the start time, by the clock of the host, to the files that its instances wait for."""
