@@ -4,7 +4,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from factory import MS, load_row, run_row, write_load, write_run
+from factory import MS, S, load_row, run_row, write_load, write_run
 from made_run import made_run
 
 from iosonar.cli.report import app
@@ -95,6 +95,9 @@ def test_copies_and_mixtures_are_refused(run: Path, tmp_path: Path, capsys: pyte
         (("--bad-latency", "nan"), "--bad-latency"),
         (("--bad-latency", "-1"), "--bad-latency"),
         (("--bad-delay", "inf"), "--bad-delay"),
+        (("--working-sets", "1,x"), "Invalid value for --working-sets: `x` is not a time above zero"),
+        (("--working-sets", ","), "no window: use times"),
+        (("--bad-count", "0"), "--bad-count"),
         (("--format", "png", "--size", "huge"), "1200x800 or 4k"),
         (("--size", "huge"), "1200x800 or 4k"),
         (("--memory", "much"), "2GiB"),
@@ -107,3 +110,13 @@ def test_a_wrong_command_line_is_explained(
     assert report(run, "--out", tmp_path, *words) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.glob("*.html"))
+
+
+def test_the_windows_of_working_sets_can_be_chosen(tmp_path: Path) -> None:
+    rows = [load_row(number * S, sector=8 * number) for number in range(20)]
+    path = write_load(tmp_path / "a.load.parquet", rows)
+    words = ("--out", tmp_path, "--only", "ws_log", "--format", "svg", "--data", "csv", "--working-sets", "1,7,all")
+    assert report(path, *words) == 0
+    [table] = tmp_path.glob("*ws_log.csv")
+    series = {line.split(",")[0].strip('"') for line in table.read_text().splitlines()[1:]}
+    assert series == {"δ = 1 s", "δ = 7 s", "δ = ∞"}

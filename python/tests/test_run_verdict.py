@@ -111,4 +111,5 @@ def test_scripts_get_an_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert report(*words, "--fail-on", "bad") == 3
     assert "verdict: bad: 1 latency above 5 s" in capsys.readouterr().err
     assert report(*words, "--fail-on", "bad", "--bad-latency", "7") == 0
+    assert report(*words, "--fail-on", "bad", "--bad-count", "2") == 0
     jsonschema.validate(json.loads((tmp_path / "a.verdict.json").read_text()), SCHEMA)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from iosonar.cli.run import VERDICT, Command, guarded, print_error, print_lines, print_skipped_rows, start
-from iosonar.cli.times import seconds
+from iosonar.cli.times import seconds, windows
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
 from iosonar.report.output_options import OutputOptions, ReportFormat
@@ -73,6 +73,9 @@ def report(
     bad_delay: Annotated[
         float, typer.Option(metavar="TIME", parser=seconds, help="Delay limit: a longer one makes the verdict bad.")
     ] = 10.0,
+    bad_count: Annotated[
+        int, typer.Option(metavar="N", min=1, help="This many beyond a limit make the verdict bad.")
+    ] = 1,
     window: Annotated[
         float | None,
         typer.Option(
@@ -81,6 +84,9 @@ def report(
             help="Throughput is averaged over this; default 3 s, less for runs under 30 s.",
         ),
     ] = None,
+    working_sets: Annotated[
+        str, typer.Option(metavar="TIME,…", help="Windows of working sets; all: everything so far.")
+    ] = "1,6,60,600,all",
     size: Annotated[str, typer.Option(metavar="WxH", help="Size of the pictures in pixels, or 4k.")] = "1200x800",
     theme: Annotated[
         Theme | None,
@@ -115,7 +121,16 @@ def report(
         pictures = size_of_pictures()
         drawn_for = PAGE if format_ is ReportFormat.HTML else pictures
         kind, url = parse_engine(engine)
-        options = Options(bad_latency, bad_delay, window, size=drawn_for, each_device=each_device, device=device)
+        options = Options(
+            bad_latency,
+            bad_delay,
+            bad_count,
+            window,
+            windows(working_sets, "--working-sets"),
+            size=drawn_for,
+            each_device=each_device,
+            device=device,
+        )
         selection = Selection(static, dynamic, verbose, tuple(name for name in only.split(",") if name))
         make_folder(out)
         with open_requests(files, EngineOptions(memory, kind=kind, url=url)) as requests:

@@ -26,3 +26,14 @@ def seconds(text: str | float) -> float:
             "20ms 10m 1.5h"
         )
     return value
+
+
+def windows(text: str, hint: str) -> tuple[float, ...]:
+    """Parses windows of time, separated by commas; `all` is everything so far, as infinity."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words:
+        raise typer.BadParameter("no window: use times, such as 1,60,10m, and `all`", param_hint=hint)
+    try:
+        return tuple(math.inf if word == "all" else seconds(word) for word in dict.fromkeys(words))
+    except typer.BadParameter as error:
+        raise typer.BadParameter(error.message, param_hint=hint) from error

@@ -35,6 +35,8 @@ class Options:
 
     bad_latency_s: float = 5.0
     bad_delay_s: float = 10.0
+    bad_count: int = 1
+    """How many latencies, or delays, above their limit make the verdict bad."""
     window_s: float | None = None
     """The window of throughput; None for the default (`window_for`)."""
     windows_s: tuple[float, ...] = DEFAULT_WINDOWS_S
@@ -240,4 +242,7 @@ class Study:
             if measure is LATENCY
             else (self.options.bad_delay_s, self.table.scheduled_ns)
         )
-        return self.once(("verdict", measure), lambda: verdict(self.table, self.table[measure.column], at, limit))
+        return self.once(
+            ("verdict", measure),
+            lambda: verdict(self.table, self.table[measure.column], at, limit, self.options.bad_count),
+        )

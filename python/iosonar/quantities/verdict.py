@@ -17,14 +17,18 @@ class Verdict:
     beyond: int
     first_at_s: float | None
     maximum_s: float
+    fails_at: int = 1
+    """The number of values above the limit that is too many."""
 
     @property
     def passed(self) -> bool:
-        """Whether no request exceeded the limit."""
-        return self.beyond == 0
+        """Whether so few requests exceeded the limit that it does not count."""
+        return self.beyond < self.fails_at
 
 
-def verdict(table: ir.Table, value_ns: ir.IntegerColumn, at_ns: ir.IntegerColumn, limit_s: float) -> Verdict:
+def verdict(
+    table: ir.Table, value_ns: ir.IntegerColumn, at_ns: ir.IntegerColumn, limit_s: float, fails_at: int = 1
+) -> Verdict:
     """Compares `value_ns` with a limit; `at_ns` is the time reported for a violation."""
     beyond = value_ns > round(min(limit_s * 1e9, 2**62))
     row = (
@@ -34,5 +38,9 @@ def verdict(table: ir.Table, value_ns: ir.IntegerColumn, at_ns: ir.IntegerColumn
     )
     first, maximum = row["first"], row["maximum"]
     return Verdict(
-        limit_s, row["beyond"] or 0, None if first is None else first / 1e9, 0.0 if maximum is None else maximum / 1e9
+        limit_s,
+        row["beyond"] or 0,
+        None if first is None else first / 1e9,
+        0.0 if maximum is None else maximum / 1e9,
+        fails_at,
     )

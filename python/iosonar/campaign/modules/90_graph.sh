@@ -11,12 +11,9 @@ graph_draw() {
 # Prints a remark for each variable that has no meaning here, as its file is another program's.
 graph_remarks() {
     local name
-    for name in ws_list turn_window smooth_latency_flying_window; do
+    for name in turn_window smooth_latency_flying_window; do
         [[ -z ${!name-} ]] || campaign_note "$name has no effect: the diagrams choose it (see docs/reports.md)"
     done
-    if [[ ${bad_ignore-1} != 1 ]]; then
-        campaign_note "bad_ignore has no effect: the verdict shows how many requests exceed the limits"
-    fi
     if [[ ${sequential_mode-1} != 1 ]]; then
         campaign_note "sequential_mode has no effect: the memory of iosonar report is limited (see --memory)"
     fi
@@ -27,7 +24,7 @@ graph_remarks() {
 
 graph_finish() {
     ((enable_graph)) || return 0
-    local results=() file options=() common=() word words format=png
+    local results=() file options=() common=() word words windows="" format=png
     for file in ./*.replay.gz ./*.replay.parquet; do
         [[ ! -f $file ]] || results+=("$file")
     done
@@ -46,6 +43,13 @@ graph_finish() {
     [[ -z ${bad_latency-} ]] || common+=("--bad-latency=$bad_latency")
     [[ -z ${bad_delay-} ]] || common+=("--bad-delay=$bad_delay")
     [[ -z ${thrp_window-} ]] || common+=("--window=$thrp_window")
+    [[ ${bad_ignore-} =~ ^0*[01]?$ ]] || common+=("--bad-count=$bad_ignore")
+    for word in ${ws_list-}; do
+        # 000: everything so far.
+        [[ $word =~ ^0+$ ]] && word=all
+        windows+=${windows:+,}$word
+    done
+    [[ -z $windows ]] || common+=("--working-sets=$windows")
     case ${picturetype-png} in
         png | svg) format=${picturetype-png} ;;
         *) campaign_note "picturetype=$picturetype: pictures are png or svg; png is used" ;;

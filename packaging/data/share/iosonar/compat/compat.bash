@@ -256,8 +256,9 @@ determine_overload() {
 
 # ---------------------------------------------------------------------------------------------- pictures
 
-# Pictures of all files together, in the current folder. bad_latency, bad_delay, thrp_window: in seconds; picturetype: png
-# or svg; pictureoptions: has "size WIDTH,HEIGHT".
+# Pictures of all files together, in the current folder. bad_latency, bad_delay, thrp_window, ws_list: in seconds;
+# bad_ignore: how many requests beyond a limit are too many; picturetype: png or svg; pictureoptions: has "size
+# WIDTH,HEIGHT".
 graph() {
     local word static=0 dynamic=0 verbose=0 runs=() options=()
     for word; do
@@ -286,16 +287,22 @@ graph() {
         options+=(--size "${BASH_REMATCH[1]}x${BASH_REMATCH[2]}")
     fi
     [[ -z ${thrp_window-} ]] || options+=(--window "$thrp_window")
-    without_effect bad_ignore 1 "every request beyond the limit counts"
-    without_effect ws_list "000 001 006 060 600" "working sets are of 1 s, 6 s, 60 s, 600 s and the whole time"
+    [[ ${bad_ignore-} =~ ^0*[01]?$ ]] || options+=(--bad-count "$bad_ignore")
+    [[ -z ${ws_list-} ]] || options+=(--working-sets "$(working_sets)")
     make_temporary
     "$iosonar" report "${runs[@]/#-/./-}" --format "$type" --out "$temporary" --bad-latency "${bad_latency:-5.0}" \
         --bad-delay "${bad_delay:-10.0}" "${options[@]}" >/dev/null || exit
     place_pictures "${runs[@]}"
 }
 
-without_effect() {
-    [[ -z ${!1-} || ${!1} == "$2" ]] || printf '%s: %s has no effect: %s\n' "$name" "$1" "$3" >&2
+# The windows of ws_list, in seconds; 000 is everything so far.
+working_sets() {
+    local window list=""
+    for window in $ws_list; do
+        [[ $window =~ ^0+$ ]] && window=all
+        list+=${list:+,}$window
+    done
+    printf '%s' "$list"
 }
 
 # Moves the pictures here. Those of several files begin with the parts of the names that all have in common.
