@@ -126,10 +126,9 @@ class Replays:
 
         Raises UserError if one of them did not run to its end; the others are stopped then.
         """
-        started: list[DetachedRun] = []
         try:
             # Together, as preparing a large load takes time.
-            runs = in_parallel(lambda index: self._start(index, started), range(len(self.instances)))
+            runs = in_parallel(self._start, range(len(self.instances)))
             self._wait(runs, watch, is_ready)
             clocks = in_parallel(lambda name: self.hosts.get(name).clock(), self.host_names)
             self._clocks = dict(zip(self.host_names, clocks, strict=True))
@@ -137,8 +136,7 @@ class Replays:
             in_parallel(lambda name: self._set_start(name, start), self.host_names)
             self._wait(runs, watch, has_ended)
         except BaseException:
-            # Also if some could not be started.
-            in_parallel(_kill, started)
+            in_parallel(self._kill, range(len(self.instances)))
             raise
         in_parallel(lambda index: self._collect(index, runs[index], start), range(len(self.instances)))
 
@@ -167,7 +165,7 @@ class Replays:
 
         in_parallel(remove_from, self.host_names)
 
-    def _start(self, index: int, started: list[DetachedRun]) -> DetachedRun:
+    def _start(self, index: int) -> DetachedRun:
         instance = self.instances[index]
         host = self.hosts.get(instance.host)
         argv = [
@@ -179,9 +177,14 @@ class Replays:
         ]
         if instance.start_s:
             argv += ["--start", f"{instance.start_s:.9f}"]
-        run = host.start(argv, self._name(index))
-        started.append(run)
-        return run
+        return host.start(argv, self._name(index))
+
+    def _kill(self, index: int) -> None:
+        """Ends a replay, also one whose start was not confirmed."""
+        # What cannot be reached is in the undo journal.
+        with contextlib.suppress(UserError):
+            if run := self.hosts.get(self.instances[index].host).started(self._name(index)):
+                run.kill()
 
     def _set_start(self, name: str, start: float) -> None:
         """Writes the start time, by the clock of the host, to the files that its instances wait for."""
@@ -263,12 +266,6 @@ class Replays:
                 self.samples[name].append(HostSample(found.at, found.load1, found.tmp_free_bytes))
 
         in_parallel(sample, self.host_names)
-
-
-def _kill(run: DetachedRun) -> None:
-    # What cannot be reached is in the undo journal.
-    with contextlib.suppress(UserError):
-        run.kill()
 
 
 def part(leaf: Path, output: str) -> Path:

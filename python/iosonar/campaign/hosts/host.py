@@ -154,6 +154,9 @@ class Host(Protocol):
     def start(self, argv: Sequence[str], name: str) -> DetachedRun:
         """Starts a command that goes on when the connection breaks; no other run there has this name."""
 
+    def started(self, name: str) -> DetachedRun | None:
+        """The run of this name, also if its start was not confirmed."""
+
     def poll_all(self) -> dict[str, RunStatus]:
         """The state of every run that was started there, by name, in one round trip."""
 

@@ -293,6 +293,11 @@ class ShellHost:
         self._checked(["start", name, *argv], f"cannot start {name}")
         return run
 
+    def started(self, name: str) -> RemoteRun | None:
+        """The run of this name, also if its start was not confirmed."""
+        with self._lock:
+            return self._runs.get(name)
+
     def poll_all(self) -> dict[str, RunStatus]:
         """The state of every run that was started there, by name, in one round trip."""
         return self.poll(list(self._runs))
