@@ -9,6 +9,7 @@ recreate_lvm_tag=iosonar_campaign
 recreate_lvm_remove='
 group=$1 tag=$2
 shift 2
+export LVM_SUPPRESS_FD_WARNINGS=1
 if tags=$(vgs --noheadings -o vg_tags "$group" 2>/dev/null); then
     case ",${tags//[[:space:]]/}," in
     *",$tag,"*) vgremove --force --yes "$group" || exit 1 ;;
@@ -25,6 +26,7 @@ exit 0'
 recreate_lvm_check='
 group=$1 tag=$2
 shift 2
+export LVM_SUPPRESS_FD_WARNINGS=1
 tags=$(vgs --noheadings -o vg_tags "$group" 2>/dev/null) || exit 0
 case ",${tags//[[:space:]]/}," in
 *",$tag,"*) ;;
@@ -52,6 +54,7 @@ done'
 recreate_lvm_create='
 group=$1 tag=$2 stripes=$3 stripe_size=$4 count=$5
 shift 5
+export LVM_SUPPRESS_FD_WARNINGS=1
 volumes=("${@:1:count}")
 shift "$count"
 for device; do

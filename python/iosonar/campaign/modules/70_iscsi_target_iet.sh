@@ -176,7 +176,8 @@ iscsi_target_software_prepare() {
 
 iscsi_target_iet_prepare() {
     ((enable_iscsi_target_iet)) || return 0
-    local i device iqn portal serial exported=" " start stop absent
+    local i device iqn portal serial start stop absent
+    local -A exported=()
     iscsi_target_undo=()
     iscsi_target_valid || return 1
     portal=$(iscsi_address "$iscsi_target" "${iscsi_ip:-$iscsi_target}") || return 1
@@ -186,11 +187,14 @@ iscsi_target_iet_prepare() {
     for ((i = 0; i <= replay_max; i++)); do
         device=${replay_device[i]}
         iqn=$(iscsi_iqn "$device") || return 1
-        if [[ $exported == *" $iqn "* ]]; then
+        if [[ ${exported[$iqn]-} == "$device" ]]; then
             campaign_warn "several hosts replay on $device of $iscsi_target: use host:device pairs to give each its own"
             continue
+        elif [[ -n ${exported[$iqn]-} ]]; then
+            campaign_error "$device and ${exported[$iqn]} have the same iSCSI name, $iqn: use other names, such as by-path"
+            return 1
         fi
-        exported+="$iqn "
+        exported[$iqn]=$device
         refuse_users "$iscsi_target" "$device" iscsi_target_iet || return 1
         if ! on_host "$iscsi_target" "$iqn" <<<"${!absent}"; then
             campaign_error "$iscsi_target: the iSCSI target $iqn exists already: stop it, or set another iqn_base"

@@ -1,10 +1,14 @@
 # Names and addresses that the modules iscsi_target_iet and iscsi_initiator share.
 
-# iscsi_iqn DEVICE: prints the IQN of a device that iscsi_target_iet exports.
+# iscsi_iqn DEVICE: prints the IQN of a device that iscsi_target_iet exports: iqn_base and the device, with dots for slashes.
+# Names of iSCSI have lower case letters, digits and the characters . : - only (RFC 3722); today's programs refuse others,
+# also the _ of 2012.
 iscsi_iqn() {
-    local iqn="${iqn_base-}${1//\//_}"
-    if [[ ! $iqn =~ ^(iqn|eui|naa)\.[A-Za-z0-9._:+=@-]+$ ]]; then
-        campaign_error "$iqn is not an iSCSI name: iqn_base begins with iqn., device names have letters, digits and ._:+=@-"
+    local name=${1//\//.}
+    name=${name//[!A-Za-z0-9.:-]/-}
+    local iqn="${iqn_base-}${name,,}"
+    if [[ ! $iqn =~ ^(iqn|eui|naa)\.[a-z0-9.:-]+$ || ${#iqn} -gt 223 ]]; then
+        campaign_error "$iqn is not an iSCSI name: iqn_base begins with iqn. and has a-z, 0-9 and .:- only, 223 in all"
         return 1
     fi
     printf '%s\n' "$iqn"
