@@ -102,6 +102,10 @@ scheduler_setup() {
     local i host devices exported
     scheduler_undo=()
     scheduler=${scheduler:-noop}
+    if [[ ! $scheduler =~ ^[a-z][a-z0-9_-]*$ ]]; then
+        campaign_error "scheduler=\"$scheduler\" is not a name of a scheduler: use none, mq-deadline, kyber or bfq"
+        return 1
+    fi
     for host in $replay_hosts_unique; do
         devices=()
         for ((i = 0; i <= replay_max; i++)); do

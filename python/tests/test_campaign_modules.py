@@ -1,0 +1,421 @@
+"""The modules of campaigns, on loop devices and with programs that only record how they are called."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from binary import iosonar, loop_device
+
+from iosonar.campaign import confs
+
+DEFAULTS = confs.BASE / "defaults"
+PROGRAMS = Path(sys.executable).parent
+MODULES = {name: path for name, path in confs.modules_of(confs.MODULES) if name != "main"}
+SIZE = 4 << 20
+
+
+@dataclass
+class Ended:
+    """A campaign that has ended."""
+
+    code: int
+    output: str
+
+
+class Campaign:
+    """A campaign of one leaf, on loop devices."""
+
+    def __init__(self, folder: Path, devices: list[Path]):
+        self.top = top = folder / "top"
+        self.devices = devices
+        self.programs = folder / "programs"
+        self.calls = folder / "calls"
+        top.mkdir()
+        self.programs.mkdir()
+        self.calls.touch()
+        (top / "leaf").mkdir()
+        for conf in DEFAULTS.glob("default-*.conf"):
+            shutil.copy(conf, top)
+        load = top / "a.load.gz"
+        iosonar("generate", "uniform", load, "--rate", 100, "--duration", "500ms", "--span", "4M")
+
+    def conf(self, text: str) -> None:
+        """Writes the conf of the leaf."""
+        devices = " ".join(map(str, self.devices))
+        main = f"replay_host_list=localhost replay_device_list='{devices}' input_file_list=a.load.gz start_grace=3"
+        (self.top / "leaf.conf").write_text(f"{main}\nreplay_duration=1 enable_graph=0 output_label=T\n{text}\n")
+
+    def program(self, name: str, script: str = "") -> None:
+        """Puts a program into the path that writes down its arguments."""
+        path = self.programs / name
+        path.write_text(f'#!/bin/bash\necho "{name} $*" >>"{self.calls}"\n{script}\n')
+        path.chmod(0o755)
+
+    def called(self, name: str) -> list[str]:
+        """The arguments of each call of a program."""
+        lines = self.calls.read_text().splitlines()
+        return [line.removeprefix(f"{name} ") for line in lines if line.startswith(f"{name} ")]
+
+    def run(self, *words: str) -> Ended:
+        """Runs it; checks that the undo journal is empty, unless the controller was killed."""
+        path = f"{self.programs}:{PROGRAMS}:{os.environ['PATH']}:/usr/sbin:/sbin"
+        done = subprocess.run(
+            [PROGRAMS / "iosonar", "campaign", *words],
+            cwd=self.top,
+            env={**os.environ, "PATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        if done.returncode >= 0:
+            assert self.undo_entries() == [], done.stdout
+        return Ended(done.returncode, done.stdout)
+
+    def undo_entries(self) -> list[Path]:
+        """The entries of the undo journal."""
+        return sorted((self.top / ".campaign/undo").glob("[0-9]*"))
+
+    def state(self) -> dict[str, object]:
+        """campaign.json of the leaf."""
+        state: dict[str, object] = json.loads((self.top / "leaf/campaign.json").read_text())
+        return state
+
+    def scheduler(self) -> str:
+        """The active scheduler of the first device."""
+        text = Path(f"/sys/block/{self.devices[0].name}/queue/scheduler").read_text()
+        return text.partition("[")[2].partition("]")[0]
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Iterator[Campaign]:
+    """A campaign on one device."""
+    with loop_device(SIZE) as device:
+        yield Campaign(tmp_path, [device])
+
+
+def test_each_module_has_a_default_conf_that_documents_its_switch() -> None:
+    for name in MODULES:
+        text = (DEFAULTS / f"default-{name}.conf").read_text()
+        on = name in ("graph", "scheduler")
+        assert re.search(rf"^enable_{name}={int(on)}$", text, re.MULTILINE), name
+    assert {path.stem for path in DEFAULTS.glob("*.conf")} == {f"default-{name}" for name in [*MODULES, "main"]}
+
+
+def test_each_variable_of_a_default_conf_is_read_by_its_module() -> None:
+    for name, path in MODULES.items():
+        code = "".join(each.read_text() for each in [path, *confs.MODULES.glob("*_functions.sh")])
+        for variable in re.findall(r"^#?([a-z_]+)=", (DEFAULTS / f"default-{name}.conf").read_text(), re.MULTILINE):
+            assert re.search(rf"\b{variable}\b", code), f"{name}: {variable}"
+
+
+def test_filters_are_in_the_order_of_their_numbers() -> None:
+    filters = [name for name in MODULES if name.startswith("pipe_")]
+    assert filters == [
+        f"pipe_{each}" for each in ["reverse", "select", "repeat", "slip", "subst", "spread", "resize", "cmd"]
+    ]
+
+
+def test_a_leaf_wipes_reads_sets_the_scheduler_filters_and_draws(campaign: Campaign) -> None:
+    before = campaign.scheduler()
+    campaign.conf(
+        """
+        enable_wipe=1 enable_slurp=1 scheduler=deadline
+        enable_graph=1 graph_options='--dynamic --only=latency.realtime' pictureoptions='small size 400,300' ws_list=1
+        enable_pipe_reverse=1 enable_input_reverse=1 enable_pipe_select=1 enable_pipe_repeat=1 enable_pipe_slip=1
+        enable_pipe_subst=1 enable_pipe_spread=1 enable_pipe_resize=1 enable_pipe_cmd=1
+        pipe_select_to=0.3 pipe_slip_every=008 pipe_slip_increase=8 pipe_spread_factor=0.5 pipe_resize_max=16
+        pipe_cmd='cat | tee "$HOME/it'"'"'s \\$x" # comment'
+        """.replace("$HOME", str(campaign.top))
+    )
+    ended = campaign.run()
+    assert ended.code == 0, ended.output
+    expected = campaign.top / "expected.load.parquet"
+    pipeline = (
+        "reverse | select from=0 to=0.3 | repeat | select to=1 | slip every=8 increase=8 | subst | "
+        "spread factor=0.5 align=8 | resize factor=2 max=16"
+    )
+    iosonar("edit", campaign.top / "a.load.gz", expected, pipeline)
+    assert (campaign.top / "it's $x").stat().st_size > 0
+
+    leaf = campaign.top / "leaf"
+    (result,) = leaf.glob("*.replay.*")
+    replayed = leaf / "replayed.load.parquet"
+    iosonar("convert", result, replayed)
+    columns = ["at_ns", "sector", "sectors"]
+    rows = [
+        sorted(zip(*(pq.read_table(path)[name].to_pylist() for name in columns), strict=True))
+        for path in (expected, replayed)
+    ]
+    assert rows[0] == rows[1]
+    assert list(leaf.glob("*.png")) and list(leaf.glob("*.report.html"))
+    assert "scheduler of" in ended.output and campaign.scheduler() == before
+    assert "errors    none" in ended.output and "33.6" not in ended.output
+    notes = campaign.state()["notes"]
+    assert isinstance(notes, list) and any("ws_list has no effect" in note for note in notes)
+    # Random data, but for what the replay wrote.
+    assert json.loads(iosonar("device", "slurp", campaign.devices[0], "--json"))["zero_share"] == 0
+
+
+def test_what_is_replaced_is_restored_after_a_failed_run(campaign: Campaign) -> None:
+    before = campaign.scheduler()
+    campaign.conf("scheduler=mq-deadline; broken() { return 1; }; run_list='broken'")
+    ended = campaign.run()
+    assert ended.code == 1 and "mq-deadline instead of" in ended.output
+    assert campaign.scheduler() == before
+
+
+def test_what_is_replaced_is_restored_after_the_controller_was_killed(campaign: Campaign) -> None:
+    before = campaign.scheduler()
+    campaign.conf("scheduler=mq-deadline; crash() { kill -KILL $PPID; sleep 60; }; setup_list+=' crash'")
+    assert campaign.run().code == -9
+    assert campaign.scheduler() == "mq-deadline" and campaign.undo_entries()
+    assert campaign.run("undo").code == 0
+    assert campaign.scheduler() == before
+
+
+def test_an_unknown_scheduler_fails_with_those_that_exist(campaign: Campaign) -> None:
+    campaign.conf("scheduler=unknown")
+    ended = campaign.run()
+    assert ended.code == 1 and "cannot set the scheduler of" in ended.output and "mq-deadline" in ended.output
+
+
+def test_the_name_of_a_scheduler_is_not_run(campaign: Campaign) -> None:
+    campaign.conf("scheduler='none; touch x'")
+    ended = campaign.run()
+    assert ended.code == 1 and "is not a name of a scheduler" in ended.output
+    assert not list(campaign.top.rglob("x"))
+
+
+def test_wipe_refuses_content_unless_wipe_force_is_set(campaign: Campaign) -> None:
+    subprocess.run(["mkfs.ext4", "-q", campaign.devices[0]], check=True)
+    campaign.conf("enable_wipe=1 dry_run=1")
+    ended = campaign.run()
+    assert ended.code == 1 and f"localhost: wipe of {campaign.devices[0]} failed" in ended.output
+    campaign.conf("enable_wipe=1 wipe_force=1 dry_run=1")
+    assert campaign.run().code == 0
+
+
+def test_repeat_without_a_duration_is_refused(campaign: Campaign) -> None:
+    campaign.conf("enable_pipe_repeat=1 replay_duration=0")
+    ended = campaign.run()
+    assert ended.code == 1 and "pipe_repeat needs replay_duration" in ended.output
+
+
+def test_create_lv_deletes_before_and_after_and_gives_the_devices(campaign: Campaign) -> None:
+    campaign.program("volume")
+    campaign.conf(
+        f"""
+        enable_create_lv=1 dry_run=1 volume_name="it's \\"\\$x\\""
+        delete_lv() {{ remote localhost "volume delete $(quoted "$volume_name")"; replay_host_list=""; }}
+        create_lv() {{ volume create "$volume_name"; replay_host_list="localhost:{campaign.devices[0]}"; }}
+        """
+    )
+    ended = campaign.run()
+    assert ended.code == 0, ended.output
+    name = 'it\'s "$x"'
+    assert campaign.called("volume") == [f"delete {name}", f"create {name}", f"delete {name}"]
+
+
+def test_create_lv_deletes_after_the_controller_was_killed(campaign: Campaign) -> None:
+    campaign.program("volume")
+    campaign.conf(
+        f"""
+        enable_create_lv=1 dry_run=1 volume_name="it's \\"\\$x\\""
+        helper() {{ volume "$1" "$volume_name"; }}
+        delete_lv() {{ helper delete; }}
+        create_lv() {{ helper create; replay_host_list="localhost:{campaign.devices[0]}"; kill -KILL $PPID; sleep 60; }}
+        """
+    )
+    assert campaign.run().code == -9
+    undone = campaign.run("undo")
+    assert undone.code == 0, undone.output
+    assert [call.split()[0] for call in campaign.called("volume")] == ["delete", "create", "delete"]
+
+
+LVM = ("pvcreate", "vgcreate", "lvcreate", "vgremove", "pvremove")
+
+
+def fake_lvm(campaign: Campaign) -> None:
+    """LVM of a host without volume groups, whose volumes are the loop devices."""
+    for name in LVM:
+        campaign.program(name)
+    campaign.program("vgs", "exit 5")
+    campaign.program("pvs", "exit 5")
+
+
+def test_recreate_lvm_stripes_over_all_devices(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        first = stack.enter_context(loop_device(SIZE))
+        campaign = Campaign(tmp_path, [first])
+        fake_lvm(campaign)
+        campaign.conf(
+            "enable_recreate_lvm=1 lv_count=002 lv_size=50%VG lvm_extra='more:1G' replay_max_parallelism=1\n"
+            "stop() { echo \"devices ${replay_device[*]}\"; return 1; }; prepare_list+=' stop'"
+        )
+        ended = campaign.run()
+    assert "devices /dev/vg-test/lv-data0\n" in ended.output
+    assert campaign.called("pvcreate") == [f"--yes {first}"]
+    assert campaign.called("vgcreate") == [f"--yes --addtag iosonar_campaign vg-test {first}"]
+    assert [call.partition("--zero y ")[2] for call in campaign.called("lvcreate")] == [
+        "--extents 50%VG --name lv-data0 vg-test",
+        "--extents 50%VG --name lv-data1 vg-test",
+        "--size 1G --name more vg-test",
+    ]
+
+
+def test_recreate_lvm_refuses_a_device_with_content(campaign: Campaign) -> None:
+    fake_lvm(campaign)
+    subprocess.run(["mkfs.ext4", "-q", "-L", "home", campaign.devices[0]], check=True)
+    campaign.conf("enable_recreate_lvm=1")
+    ended = campaign.run()
+    assert ended.code == 1 and 'has content: [ "ext4' in ended.output
+    assert campaign.called("pvcreate") == []
+
+
+def test_recreate_lvm_refuses_a_group_that_no_campaign_made(campaign: Campaign) -> None:
+    fake_lvm(campaign)
+    campaign.program("vgs", "echo other_tag")
+    campaign.conf("enable_recreate_lvm=1")
+    ended = campaign.run()
+    assert ended.code == 1 and "a volume group vg-test exists that no campaign made" in ended.output
+    assert campaign.called("vgremove") == []
+
+
+@pytest.mark.parametrize("name", ["a b", "$(touch x)", "x;touch x", "-x", ""])
+def test_recreate_lvm_refuses_names_that_are_none(campaign: Campaign, name: str) -> None:
+    fake_lvm(campaign)
+    campaign.conf(f"enable_recreate_lvm=1 vg_name='{name}'")
+    ended = campaign.run()
+    assert ended.code == 1 and "is not a name of a volume group" in ended.output
+    assert not list(campaign.top.rglob("x"))
+
+
+POLICIES = """
+case "$*" in
+*-LDGetProp*)
+    echo
+    echo 'Adapter 0-VD 0(target id: 0): Cache Policy:WriteBack, ReadAheadNone, Direct, No Write Cache if bad BBU'
+    echo 'Adapter 0-VD 1(target id: 1): Cache Policy:WriteThrough, ReadAheadNone, Direct, No Write Cache if bad BBU'
+    ;;
+*-LDInfo*) echo 'Is VD Cached: No' ;;
+esac
+"""
+
+ROWS = """
+case "$*" in
+*show*)
+    echo 'Controller = 0'
+    echo 'DG/VD TYPE  State Access Consist Cache Cac sCC       Size Name'
+    echo '0/0   RAID1 Optl  RW     Yes     RWBD  R   ON  446.102 GB'
+    echo '1/1   RAID1 Optl  RW     Yes     RWTD  -   ON  446.102 GB'
+    ;;
+esac
+"""
+
+
+def test_bbu_megaraid_changes_only_other_drives_and_restores_them(campaign: Campaign) -> None:
+    campaign.program("MegaCli64", POLICIES)
+    campaign.conf("enable_bbu_megaraid=1 bbu_cache=0 dry_run=1")
+    ended = campaign.run()
+    assert ended.code == 0, ended.output
+    assert campaign.called("MegaCli64") == [
+        "-LDGetProp -Cache -LALL -aALL -NoLog",
+        "-LDSetProp WT -Immediate -L0 -a0 -NoLog",
+        "-LDSetProp WB -Immediate -L0 -a0 -NoLog",
+    ]
+
+
+def test_bbu_megaraid_with_storcli(campaign: Campaign) -> None:
+    campaign.program("storcli64", ROWS)
+    campaign.conf("enable_bbu_megaraid=1 bbu_cache=1 dry_run=1")
+    ended = campaign.run()
+    assert ended.code == 0, ended.output
+    assert campaign.called("storcli64") == [
+        "/call/vall show",
+        "/c0/v1 set wrcache=wb",
+        "/c0/v1 set wrcache=wt",
+    ]
+
+
+def test_cachecade_starts_cold_and_restores_the_old_state(campaign: Campaign) -> None:
+    campaign.program("storcli64", ROWS)
+    campaign.conf("enable_cachecade=2 cachecade_mode=2 dry_run=1")
+    ended = campaign.run()
+    assert ended.code == 0, ended.output
+    assert [call for call in campaign.called("storcli64") if "show" not in call] == [
+        "/c0/v0 set ssdcaching=off",
+        "/c0/v1 set wrcache=wb",
+        "/c0/v0 set ssdcaching=on",
+        "/c0/v1 set wrcache=wt",
+        "/c0/v0 set ssdcaching=on",
+    ]
+
+
+def test_cachecade_1_leaves_the_cache_warm(campaign: Campaign) -> None:
+    campaign.program("MegaCli64", POLICIES)
+    campaign.conf("enable_cachecade=1 cachecade_mode=1 dry_run=1")
+    ended = campaign.run()
+    assert ended.code == 0, ended.output
+    assert campaign.called("MegaCli64")[-1] == "-Cachecade -assign -L0 -a0 -NoLog"
+
+
+@pytest.mark.parametrize("module", ["bbu_megaraid", "cachecade"])
+def test_controllers_without_a_tool_or_hardware_fail_with_a_remedy(campaign: Campaign, module: str) -> None:
+    campaign.conf(f"enable_{module}=1")
+    ended = campaign.run()
+    assert ended.code == 1 and "has neither MegaCli nor storcli: install one of them there" in ended.output
+    campaign.program("MegaCli64")
+    ended = campaign.run()
+    assert ended.code == 1 and "shows no virtual drive: this module needs a MegaRAID controller" in ended.output
+
+
+def test_smartctl_keeps_reports_and_erases(campaign: Campaign) -> None:
+    campaign.program("smartctl", 'case "$*" in *json*) echo \'{"percentage_used": 7}\' ;; *) echo text ;; esac')
+    campaign.program("hdparm", "echo 'Security:'; printf '\\tnot\\tfrozen\\n\\tnot\\tenabled\\n'")
+    campaign.conf("enable_smartctl=1 enable_ssd_erase=1 dry_run=1")
+    ended = campaign.run()
+    assert ended.code == 0, ended.output
+    device = campaign.devices[0]
+    assert campaign.called("hdparm") == [
+        f"-I {device}",
+        f"--user-master u --security-set-pass iosonar {device}",
+        f"--user-master u --security-erase iosonar {device}",
+        f"-I {device}",
+    ]
+    names = {path.name for path in (campaign.top / "leaf").glob("*.smart-*")}
+    stem = f"localhost.{device.name}.smart"
+    assert names == {f"{stem}-{when}.{form}" for when in ("before", "after") for form in ("txt", "json")}
+    notes = campaign.state()["notes"]
+    assert isinstance(notes, list) and any(note.endswith(f"wear of {device} after the run: 7 %") for note in notes)
+
+
+def test_smartctl_fails_on_a_device_without_smart(campaign: Campaign) -> None:
+    campaign.program("smartctl", "echo 'Unable to detect device type'; exit 1")
+    campaign.conf("enable_smartctl=1")
+    ended = campaign.run()
+    assert ended.code == 1 and "smartctl cannot read" in ended.output
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1;touch x", "$(touch x)", "-x", "a b"])
+def test_an_address_of_a_target_that_is_none_is_refused(campaign: Campaign, address: str) -> None:
+    campaign.program("iscsiadm")
+    campaign.program("iscsid")
+    campaign.program("pgrep")
+    campaign.program("modprobe")
+    campaign.conf(f"enable_iscsi_initiator=1 iscsi_ip='{address}' replay_host_list=localhost:iqn.2000-01.info.test:a")
+    ended = campaign.run()
+    assert ended.code == 1 and "is not an address" in ended.output
+    assert not list(campaign.top.rglob("x"))
