@@ -23,6 +23,13 @@ bench   gawk                  gawk           gawk            gawk           gawk
 record  clang                 clang          clang           clang          clang
 test    chromium              chromium       chromium        chromium       chromium
 test    firefox               firefox-esr    firefox         MozillaFirefox firefox
+test    shellcheck            shellcheck     ShellCheck      ShellCheck     shellcheck
+emulated qemu-system-x86_64   qemu-system-x86 qemu-system-x86-core qemu-x86 qemu-system-x86
+emulated a_kernel_with_iscsi  linux-image-amd64 kernel-modules-extra kernel-default linux
+emulated busybox              busybox-static busybox         busybox-static busybox
+emulated lvm                  lvm2           lvm2            lvm2           lvm2
+emulated iscsiadm             open-iscsi     iscsi-initiator-utils open-iscsi open-iscsi
+emulated udevadm              udev           systemd-udev    udev           systemd
 '
 
 # Prints the name of a Python that is new enough and can create virtual environments.
@@ -37,9 +44,22 @@ a_python_for_venvs() {
     return 1
 }
 
+# Prints the newest kernel in /boot that has the modules of an iSCSI target.
+a_kernel_with_iscsi() {
+    local kernel
+    for kernel in $(printf '%s\n' /boot/vmlinuz-* | sort --version-sort --reverse); do
+        if find "/lib/modules/${kernel#/boot/vmlinuz-}" -name 'iscsi_target_mod.ko*' 2>/dev/null | grep -q .; then
+            echo "$kernel"
+            return
+        fi
+    done
+    return 1
+}
+
 is_installed() {
     case $1 in
     /*) [ -e "$1" ] ;;
+    a_kernel_with_iscsi) a_kernel_with_iscsi >/dev/null ;;
     a_python_for_venvs) a_python_for_venvs >/dev/null ;;
     *) command -v "$1" >/dev/null ;;
     esac
@@ -98,6 +118,7 @@ install_missing() {
 }
 
 [ "${1-}" != --python ] || { a_python_for_venvs; exit; }
+[ "${1-}" != --kernel ] || { a_kernel_with_iscsi; exit; }
 
 cd "$(dirname "$0")/.."
 missing=()
