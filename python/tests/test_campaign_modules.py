@@ -419,3 +419,37 @@ def test_an_address_of_a_target_that_is_none_is_refused(campaign: Campaign, addr
     ended = campaign.run()
     assert ended.code == 1 and "is not an address" in ended.output
     assert not list(campaign.top.rglob("x"))
+
+
+def test_devices_of_a_target_are_expanded_on_its_host(campaign: Campaign) -> None:
+    device = str(campaign.devices[0])
+    pattern = device[:-1] + f"[{device[-1]}]"
+    show = "show() { echo \"devices ${replay_device[*]}\"; return 1; }; prepare_list='main_prepare show'"
+    campaign.conf(
+        f"enable_iscsi_target_iet=1 iscsi_target=localhost replay_host_list='a.invalid:{pattern} b.invalid:{pattern}'\n"
+        + show
+    )
+    ended = campaign.run()
+    assert f"devices {device} {device}\n" in ended.output
+
+
+def test_a_wipe_that_outlived_its_connection_is_ended(tmp_path: Path) -> None:
+    # A process with the words of a wipe: `device` is its script.
+    (tmp_path / "device").write_text("import time; time.sleep(600)")
+    words = ["/tmp/x/iosonar", "device", "wipe", "--force"]
+    wipes = [
+        subprocess.Popen([*words, device], executable=sys.executable, cwd=tmp_path) for device in ("/dev/a", "/dev/b")
+    ]
+    script = (
+        f'base_dir={confs.BASE}; source "$base_dir/modules/functions.sh"; source "$base_dir/modules/device_jobs.sh"\n'
+        'bash -c "$(undo_script "$device_job_end" wipe /dev/a)"'
+    )
+    try:
+        for _ in range(2):
+            subprocess.run(["bash", "-c", script], check=True)
+        assert wipes[0].wait(timeout=10) != 0
+        assert wipes[1].poll() is None
+    finally:
+        for wipe in wipes:
+            wipe.kill()
+            wipe.wait()

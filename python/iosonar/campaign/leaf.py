@@ -270,7 +270,12 @@ class LeafRun:
     def _set_devices(self, *, local_only: bool = False) -> None:
         assert self._shell
 
+        # Then the devices are those of the host of the target, whichever host replays on them.
+        exported = plan.integer(self._shell, "enable_iscsi_target_iet", 0)
+        target = self._shell.scalar("iscsi_target") if exported else ""
+
         def expand(host: str, pattern: str) -> list[str]:
+            host = target or host
             if local_only and host != "localhost":
                 return [pattern]
             return self.around.hosts.get(host).expand(pattern)

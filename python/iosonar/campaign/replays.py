@@ -29,7 +29,7 @@ POLL_S = 0.5
 """How often the hosts are asked for the progress of their replays."""
 
 LONGEST_GRACE_S = 2.0
-"""Between the time when all instances are ready and their start. `start_grace` may shorten it."""
+"""Between the time when all instances are ready and their start. `start_grace` may shorten it; slow hosts lengthen it."""
 
 RESULT = ".replay.parquet"
 START = ".start"
@@ -130,9 +130,11 @@ class Replays:
             # Together, as preparing a large load takes time.
             runs = in_parallel(self._start, range(len(self.instances)))
             self._wait(runs, watch, is_ready)
+            before = time.monotonic()
             clocks = in_parallel(lambda name: self.hosts.get(name).clock(), self.host_names)
             self._clocks = dict(zip(self.host_names, clocks, strict=True))
-            start = time.time() + min(grace_s, LONGEST_GRACE_S)
+            # The start time reaches all hosts well within a few times what the reading of their clocks took.
+            start = time.time() + min(grace_s, max(LONGEST_GRACE_S, 3 * (time.monotonic() - before)))
             in_parallel(lambda name: self._set_start(name, start), self.host_names)
             self._wait(runs, watch, has_ended)
         except BaseException:
