@@ -112,6 +112,12 @@ install_missing() {
         return 1
     fi
     echo "installing from the distribution: $*"
+    case " $* " in
+    *' openssh-server '*)
+        echo "tests start sshd in network namespaces of their own; the package may also start one for this machine:" \
+            "systemctl disable --now ssh"
+        ;;
+    esac
     # A new machine may have no package lists; refresh them only if the installation fails.
     # shellcheck disable=SC2086
     as_root $install "$@" </dev/null || { as_root $refresh </dev/null && as_root $install "$@" </dev/null; }

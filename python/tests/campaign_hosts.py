@@ -21,6 +21,8 @@ from pathlib import Path
 
 import pytest
 
+from iosonar.campaign.hosts import RemoteRun, RunStatus
+
 NAMES = "abcdefgh"
 NEEDS = (
     "this test needs root, network namespaces, loop devices and sshd; skip such tests with IOSONAR_WITHOUT=root,loop"
@@ -183,6 +185,13 @@ def emulated_hosts(count: int = 3, device_bytes: int = 64 << 20, devices: int = 
             host.start_sshd()
         _configure_ssh(made)
         yield made
+
+
+def ended(run: RemoteRun) -> RunStatus:
+    """Waits for the end of a run."""
+    while (status := run.poll()).state == "running":
+        time.sleep(0.02)
+    return status
 
 
 def _network(stack: contextlib.ExitStack, number: int, name: str, folder: Path) -> EmulatedHost:

@@ -11,8 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from campaign_hosts import EmulatedHosts, emulated_hosts
 from factory import write_run
 
+from iosonar.campaign.hosts import Hosts
+from iosonar.campaign.undo import Undo
 from iosonar.diagrams import Options, Study
 from iosonar.table import Requests, open_requests
 
@@ -51,3 +54,32 @@ def open_study(open_run: OpenRun) -> OpenStudy:
             yield Study(requests, options or Options())
 
     return opened
+
+
+@pytest.fixture
+def emulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmulatedHosts]:
+    with emulated_hosts(count=2, devices=0) as made:
+        for key, value in made.environment.items():
+            monkeypatch.setenv(key, value)
+        yield made
+
+
+@pytest.fixture
+def undo(tmp_path: Path) -> Undo:
+    return Undo(tmp_path / "undo")
+
+
+@pytest.fixture
+def notes() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def hosts(emulated: EmulatedHosts, undo: Undo, notes: list[str]) -> Iterator[Hosts]:
+    """Hosts that leave nothing behind, whatever a test does with them."""
+    made = Hosts(undo, reconnect_timeout=30, note=notes.append)
+    yield made
+    assert made.close_all() == []
+    assert emulated.leftovers() == []
+    assert undo.entries() == []
+    assert emulated.ssh_processes() == []

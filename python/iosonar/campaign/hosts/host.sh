@@ -66,12 +66,16 @@ processes() {
 end_all() {
     grace=$1
     shift
-    pids=$(processes "$@")
-    [ -n "$pids" ] || return 0
-    # shellcheck disable=SC2086
-    kill -TERM $pids 2>/dev/null
-    until=$(($(date +%s) + grace))
+    [ -n "$(processes "$@")" ] || return 0
+    until=$(($(date +%s) + grace)) signalled=' '
     while pids=$(processes "$@") && [ -n "$pids" ]; do
+        # Each process once: a second TERM would end a replay before it has undone what it did.
+        for pid in $pids; do
+            case $signalled in
+            *" $pid "*) ;;
+            *) kill -TERM "$pid" 2>/dev/null && signalled="$signalled$pid " ;;
+            esac
+        done
         if [ "$(date +%s)" -ge "$until" ]; then
             # shellcheck disable=SC2086
             kill -KILL $pids 2>/dev/null
@@ -212,10 +216,19 @@ verb_start() {
 verb_detached() {
     directory=$1
     shift
+    cd "$directory" || return 1
+    # The command starts before the trap is set: a new process that still has the trap would ignore a signal.
+    "$@" &
+    command=$!
     trap : HUP INT TERM
-    cd "$directory" && record . || return 1
-    "$@"
-    write code "$?"
+    record . || { kill "$command"; return 1; }
+    while
+        wait "$command"
+        code=$?
+        # A trap ends `wait` before the command has ended.
+        kill -0 "$command" 2>/dev/null
+    do :; done
+    write code "$code"
 }
 
 # poll NAME...: for each run a line with state, detail and length, then as many bytes from the end of its standard error.

@@ -18,7 +18,8 @@ from iosonar.errors import UserError
 from .connection import NoConnection, SharedConnection
 from .host import ClockOffset, Completed, HostError
 from .names import checked_host
-from .shell_host import Note, ShellHost
+from .session import Note
+from .shell_host import ShellHost
 
 LOCALHOST = "localhost"
 _SOCKETS = "iosonar-ssh."
