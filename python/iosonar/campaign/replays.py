@@ -29,7 +29,7 @@ POLL_S = 0.5
 """How often the hosts are asked for the progress of their replays."""
 
 LONGEST_GRACE_S = 2.0
-"""Between the time when all instances are ready and their start. `start_grace` may shorten it; slow hosts lengthen it."""
+"""From when all instances are ready to their start. `start_grace` may shorten it; slow hosts lengthen it."""
 
 RESULT = ".replay.parquet"
 START = ".start"
