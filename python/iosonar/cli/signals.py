@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from iosonar.cleanup import cleanup
@@ -29,20 +29,14 @@ def handling_signals(name: str) -> Iterator[None]:
         return
     read, write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     os.set_blocking(read, True)
-    earlier = {each: signal.getsignal(each) for each in MESSAGES}
     wakeup = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    for each, handler in earlier.items():
-        if handler not in (signal.SIG_IGN, None):
-            # The wakeup file descriptor gets the signal number; nothing else is needed.
-            signal.signal(each, lambda *_: None)
     watcher = threading.Thread(target=_watch, args=(name, read), daemon=True)
     watcher.start()
     try:
-        yield
+        # The wakeup file descriptor gets the signal number; nothing else is needed.
+        with _handled(lambda *_: None):
+            yield
     finally:
-        for each, handler in earlier.items():
-            if handler is not None:
-                signal.signal(each, handler)
         signal.set_wakeup_fd(wakeup)
         os.close(write)
         watcher.join()
@@ -51,16 +45,16 @@ def handling_signals(name: str) -> Iterator[None]:
 
 @contextmanager
 def raising_signals() -> Iterator[None]:
-    """In this context, the first signal raises KeyboardInterrupt in the main thread; so does each third one after it.
+    """In this context, a signal raises KeyboardInterrupt in the main thread, except for the second one.
 
     For work that has to undo things first, which a second Ctrl-C must not cut short by accident.
     """
     count = 0
 
-    def on_signal(number: int, frame: object) -> None:
+    def on_signal(*_: object) -> None:
         nonlocal count
         count += 1
-        if count % 3 == 1:
+        if count != 2:
             raise KeyboardInterrupt
         with suppress(OSError):
             os.write(2, b"still cleaning up; press Ctrl-C again to give up\n")
@@ -68,16 +62,23 @@ def raising_signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    with _handled(on_signal):
+        yield
+
+
+@contextmanager
+def _handled(handler: Callable[..., None]) -> Iterator[None]:
+    """In this context, the handler gets the signals that were not ignored before."""
     earlier = {each: signal.getsignal(each) for each in MESSAGES}
-    for each, handler in earlier.items():
-        if handler not in (signal.SIG_IGN, None):
-            signal.signal(each, on_signal)
+    for each, before in earlier.items():
+        if before not in (signal.SIG_IGN, None):
+            signal.signal(each, handler)
     try:
         yield
     finally:
-        for each, handler in earlier.items():
-            if handler is not None:
-                signal.signal(each, handler)
+        for each, before in earlier.items():
+            if before is not None:
+                signal.signal(each, before)
 
 
 def _watch(name: str, read: int) -> None:
