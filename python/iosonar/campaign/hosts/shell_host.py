@@ -191,7 +191,7 @@ class ShellHost:
 
     def started(self, name: str) -> RemoteRun | None:
         """The run of this name, also if its start was not confirmed."""
-        with self._lock:
+        with self.session.lock:
             return self._runs.get(name)
 
     def poll_all(self) -> dict[str, RunStatus]:
