@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from binary import TOP, iosonar, replay
 
@@ -132,6 +133,30 @@ def test_a_blktrace_goes_to_standard_output_or_to_a_file_of_any_name(tmp_path: P
     run("conv_blktrace_to_load.sh", "sda", "packed.gz", cwd=tmp_path)
     assert len(rows(shown)) == 177
     assert rows((tmp_path / "plain").read_text()) == rows(shown) == load(tmp_path / "packed.gz")
+
+
+def test_latencies_are_kept_in_parquet(tmp_path: Path, trace: Path) -> None:
+    run("conv_blktrace_to_load_with_guessed_timing.sh", "sda", "sda.load.parquet", cwd=tmp_path)
+    latencies = pq.read_table(tmp_path / "sda.load.parquet")["latency_ns"].drop_null()
+    assert len(latencies) > 100
+
+
+def test_names_are_never_evaluated(tmp_path: Path, trace: Path) -> None:
+    name = "a b;touch x $(touch x) 'c' *"
+    for cpu in range(2):
+        (tmp_path / f"sda.blktrace.{cpu}").rename(tmp_path / f"{name}.blktrace.{cpu}")
+    run("conv_blktrace_to_load.sh", name, cwd=tmp_path)
+    run("conv_load_to_ramped.pl", f"{name}.load.gz", cwd=tmp_path)
+    run(
+        "create_derived_load.sh", f"{name}.load.gz", f"{name}.ramped-10.load.gz", cwd=tmp_path, window=1, split_list="2"
+    )
+    shown = run("create_adjacent_load.sh", f"{name}.load.gz", f"{name}.ramped-10.load.gz", cwd=tmp_path).stdout
+    assert len(rows(shown)) == 2 * 177
+    assert len(list((tmp_path / f"{name}.derived.split.2").iterdir())) == 2
+    log = "1 0.5 0.001 $(touch${IFS}x) Read 100 8\n"
+    (tmp_path / "w.log").write_text(log)
+    run("conv_windows_diskmon_to_load.sh", "w.log", cwd=tmp_path, status=1)
+    assert not (tmp_path / "x").exists()
 
 
 def test_a_blktrace_packed_by_gzip_is_read(tmp_path: Path, trace: Path) -> None:

@@ -80,7 +80,8 @@ settings() {
 # ---------------------------------------------------------------------------------------------- conversions
 
 # conv_blktrace KIND NAME [OUTPUT]: the files NAME.blktrace.* as a load. action_char: the event that gives the times.
-# Latencies need no guess, and no patched kernel: events are matched by position, length and direction.
+# Latencies need no guess, and no patched kernel: events are matched by position, length and direction. blkreplay's text
+# has no place for them in a load; an OUTPUT named .load.parquet has.
 conv_blktrace() {
     local kind=$1 trace=${2-} output files action=()
     (($# == 2 || $# == 3)) || usage "NAME [OUTPUT]   (the files NAME.blktrace.*; OUTPUT - is standard output)"
@@ -130,6 +131,8 @@ conv_windows_diskmon() {
         awk '/^  "devices": \[/ { on = 1 } /^  \]/ { on = 0 } on && $1 == "\"name\":" { gsub(/[",]/, "", $2); print $2 }') ||
         exit 1
     [[ -n $disks ]] || fail "$1 has no requests"
+    # They are part of a pipeline and of names.
+    [[ $disks =~ ^[[:alnum:]_.:[:space:]-]+$ ]] || fail "$1: the disks have no numbers: is it a log of DiskMon?"
     for disk in $disks; do
         "$iosonar" edit "$1" "./$base.disk$disk.load.gz" "remap map=$disk others=drop" --to classic --overwrite || exit 1
     done
