@@ -101,7 +101,8 @@ lint: system-for-test $(VENV)/tools dependencies
 # a word of the protocol between the shell of a leaf and the Python half.
 SHELLCHECK_EXCLUDED := SC1010,SC1090,SC1091,SC2016,SC2034,SC2154,SC2164,SC2178,SC2209
 BASH_FILES := $(wildcard python/iosonar/campaign/*.sh python/iosonar/campaign/modules/*.sh \
-	python/iosonar/campaign/defaults/*.conf tools/*.sh)
+	python/iosonar/campaign/defaults/*.conf python/iosonar/campaign/template/*.conf \
+	packaging/data/share/iosonar/compat/* tools/*.sh)
 
 dependencies: | system-for-demo ## check that packages depend on each other as in ARCHITECTURE.md, and files without cycles
 	"$$(tools/system.sh --python)" tools/check_dependencies.py
