@@ -32,7 +32,9 @@ graph_finish() {
     ((${#results[@]})) || return 0
     graph_remarks
 
-    read -r -d '' -a words <<<"${graph_options---static --dynamic}"
+    # The text of blkreplay's manual has "--static_--dynamic", with an underscore for the space.
+    words=${graph_options---static --dynamic}
+    read -r -d '' -a words <<<"${words//_--/ --}"
     for word in "${words[@]}"; do
         case $word in
             --static | --dynamic | --verbose) options+=("$word") ;;

@@ -359,8 +359,9 @@ graph_of_leaf() {
     set -u
     export picturetype pictureoptions bad_latency bad_delay bad_ignore ws_list thrp_window
     cd -- "$1" || return 1
+    # The text of the manual has "--static_--dynamic", with an underscore for the space.
     # shellcheck disable=SC2086
-    nice "$compat/graph" $graph_options "${runs[@]##*/}"
+    nice "$compat/graph" ${graph_options//_--/ --} "${runs[@]##*/}"
 }
 
 # source_conf NAME LEAF: NAME.conf, looked up from the leaf upwards; that of a module may be missing.
