@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 from factory import US, run_row, write_run
@@ -25,6 +26,8 @@ from iosonar.campaign.report.results import Fidelity, LeafResult, read_results
 from iosonar.campaign.report.words import banners, headline
 from iosonar.campaign.state import LeafState
 from iosonar.errors import UsageError
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/campaign-report.json").read_text())
 
 CMODES = ("with-conflicts", "with-partial")
 EFFECT = 0.3
@@ -301,6 +304,7 @@ def test_json_has_the_same_and_no_nan(campaign: Path, tmp_path: Path, capsys: py
         raise AssertionError(text)
 
     report = json.loads(capsys.readouterr().out, parse_constant=refuse)
+    jsonschema.validate(report, SCHEMA)
     assert [factor["name"] for factor in report["factors"]] == ["cmode"]
     assert report["metrics"][0]["effects"][0]["claimed"]
     assert sum(each["used"] for each in report["leaves"]) == 9

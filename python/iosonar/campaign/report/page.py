@@ -161,7 +161,7 @@ def _link(leaf: LeafResult, folder: Path) -> str:
 
 
 def as_json(analysis: Analysis, judged: gates.Gate) -> str:
-    """The analysis for programs."""
+    """The analysis for programs, as in docs/schemas/campaign-report.json."""
     found = {
         "schema_version": 1,
         "headline": headline(analysis),
