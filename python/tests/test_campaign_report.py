@@ -157,8 +157,15 @@ def test_the_order_in_time_explains_more_than_a_factor_if_it_is_a_drift() -> Non
     (each,) = analyse({"p99": drift}, factors_of(of).all, started)
     # The first level of the tree changed only once, so it takes the drift as its own effect.
     assert found([each], "p99", "input_file_list").time_explains_more
+    # The factors explain nearly all of the order, so the size of a trend is unknown.
+    assert each.trend is None
+    (each,) = analyse({"p99": random.permutation(drift)}, factors_of(of).all, started)
+    assert each.trend is None
+    order = random.permutation(len(of))
+    (each,) = analyse({"p99": drift[order]}, factors_of(of).all, started[order])
     assert each.trend is not None
     assert each.trend.claimed
+    assert each.trend.change == pytest.approx(math.expm1(0.5), abs=0.1)
     step = np.where(np.array([p.path[0] == "load1" for p in of]), 1.5, 1.0) * 1e-3
     (each,) = analyse({"p99": step * np.exp(random.normal(0, 0.01, len(of)))}, factors_of(of).all, started)
     assert not found([each], "p99", "input_file_list").time_explains_more

@@ -84,12 +84,13 @@ class Summary:
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page: related diagrams."""
+    """A section of the page: related diagrams, and tables below them."""
 
     id: str
     title: str
     about: str
     figures: tuple[Figure, ...]
+    tables: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -149,9 +150,10 @@ def render(page: Page, theme: Theme | None) -> str:
             "title": section.title,
             "about": section.about,
             "figures": [_view(figure, divs[figure.name]) for figure in section.figures],
+            "tables": section.tables,
         }
         for section in page.sections
-        if section.figures
+        if section.figures or section.tables
     ]
     about = {"figures": descriptions, "palettes": {theme.value: _palette(PALETTES[theme]) for theme in Theme}}
     environment = Environment(loader=FileSystemLoader(ASSETS), autoescape=True, undefined=StrictUndefined)

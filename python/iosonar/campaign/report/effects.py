@@ -36,6 +36,9 @@ MIN_CHANGE = 0.01
 MIN_RESIDUAL = 1e-4
 """The least standard deviation of the logarithm: quantiles have a resolution of a thousandth."""
 
+MIN_SEPARATE = 0.2
+"""The least share of the variance of time that the factors leave: with less, a trend cannot be separated from them."""
+
 TINY = 1e-9
 
 Array = NDArray[np.float64]
@@ -303,7 +306,7 @@ def _effect(
     time_explains_more = False
     if order is not None and additive.rank > without.rank:
         timed = _Fit([*others, order[:, None]], y)
-        own = (without.squares - additive.squares) / (additive.rank - without.rank)
+        own = without.squares - additive.squares
         time_explains_more = timed.rank > without.rank and without.squares - timed.squares > own * (1 + TINY)
     return replace(
         effect,
@@ -375,7 +378,8 @@ def _order(started: Array | None, leaves: NDArray[np.int64]) -> Array | None:
 
 def _trend(metric: str, terms: Sequence[Array], y: Array, order: Array) -> Trend | None:
     fit, without = _Fit([*terms, order[:, None]], y), _Fit(terms, y)
-    if fit.rank == without.rank or not fit.freedom:
+    spread = float(((order - order.mean()) ** 2).sum())
+    if fit.rank == without.rank or not fit.freedom or _Fit(terms, order).squares < MIN_SEPARATE * spread:
         return None
     row = np.zeros(fit.design.shape[1])
     row[-1] = 1.0

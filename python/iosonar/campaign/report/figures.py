@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.campaign.report.analysis import Analysis
-from iosonar.campaign.report.effects import Effect, MetricAnalysis
+from iosonar.campaign.report.effects import MIN_CHANGE, Effect, MetricAnalysis
 from iosonar.campaign.report.factors import Factor
 from iosonar.campaign.report.words import NAMES, short
 from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, Stroke, Unit
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 def effect_plots(analysis: Analysis) -> tuple[Figure, ...]:
-    """A figure for each metric that has effects with intervals."""
+    """A figure for each metric that varies and has effects with intervals."""
     found = [_effect_plot(analysis, each) for each in analysis.metrics if each.freedom]
     return tuple(figure for figure in found if figure is not None)
 
@@ -46,7 +46,8 @@ def _effect_plot(analysis: Analysis, each: MetricAnalysis) -> Figure | None:
     legend: list[LegendRow] = []
     place = float(rows)
     effects = {effect.factor: effect for effect in each.effects}
-    if not each.means or rows > MAX_LEVELS:
+    known = values[np.isfinite(values)]
+    if not each.means or rows > MAX_LEVELS or float(known.max()) < (1 + MIN_CHANGE) * float(known.min()):
         return None
     for means in each.means:
         factor, effect = factor_of[means.factor], effects[means.factor]

@@ -32,6 +32,12 @@ ABOUT = (
 )
 
 
+LEAVES = (
+    "Instances of a leaf are pooled. Between devices: the p99 of the slowest device divided by that of the fastest "
+    "(p50 with few requests)."
+)
+
+
 def run_report(
     top: Path, by: list[str], output: Path | None, json: bool, fail_on: list[str], junit: Path | None = None
 ) -> int:
@@ -62,15 +68,17 @@ def run_report(
 def campaign_page(analysis: Analysis, judged: gates.Gate, folder: Path, name: str) -> Page:
     """The page; `folder` is where it will be, for the links to the leaves."""
     plots = effect_plots(analysis)
-    sections = (Section("effects", "Effects", ABOUT, plots),) if plots else ()
-    tables = [table for table in (_effects(analysis), _leaves(analysis, folder)) if table.rows]
+    effects = tuple(table for table in (_effects(analysis),) if table.rows)
+    sections = (
+        *((Section("effects", "Effects", ABOUT, plots, effects),) if plots or effects else ()),
+        Section("leaves", "Leaves", LEAVES, (), (_leaves(analysis, folder),)),
+    )
     summary = Summary(
         title=plain(name),
         short="Campaign",
         lead=(_lead(analysis),),
         banners=(*banners(analysis), *_gate(judged)),
         tiles=tuple(_tiles(analysis)),
-        tables=tuple(tables),
     )
     return Page(summary, sections)
 
@@ -114,7 +122,7 @@ def _effects(analysis: Analysis) -> Table:
             (f"{plain(short(effect.factor))}: {NAMES[effect.metric]}", *_effect_cells(effect))
             for effect in analysis.effects_of(factor.title)
         ]
-    return Table("Effects", ("", "from", "to", "change", "95 % interval", "p (Holm)", "finding"), tuple(rows))
+    return Table("All effects", ("", "from", "to", "change", "95 % interval", "p (Holm)", "finding"), tuple(rows))
 
 
 def _effect_cells(effect: Effect) -> tuple[str, ...]:
@@ -141,7 +149,7 @@ def _leaves(analysis: Analysis, folder: Path) -> Table:
         for leaf in analysis.leaves
     )
     links = tuple(_link(leaf, folder) for leaf in analysis.leaves)
-    return Table("Leaves", columns, rows, links)
+    return Table("", columns, rows, links)
 
 
 def _cell(leaf: LeafResult, metric: str) -> str:

@@ -126,8 +126,10 @@ def banners(analysis: Analysis) -> Iterator[Banner]:
     if analysis.doubt:
         yield Banner(Severity.WARNING, f"{analysis.doubt}. {headline(analysis)}", "No verdict on the storage:")
     else:
-        severity = Severity.GOOD if decided else Severity.NEUTRAL
-        yield Banner(severity, headline(analysis), "Result:" if decided else "")
+        suspects = bool(doubtful(analysis))
+        severity = Severity.WARNING if suspects else Severity.GOOD if decided else Severity.NEUTRAL
+        head = "Measured, but perhaps drift:" if suspects else "Result:" if decided else ""
+        yield Banner(severity, headline(analysis), head)
     for text in interactions(analysis):
         yield Banner(Severity.NEUTRAL, text, "Interaction:")
     for text in drift(analysis):
@@ -167,19 +169,26 @@ def interactions(analysis: Analysis) -> Iterator[str]:
         )
 
 
-def drift(analysis: Analysis) -> Iterator[str]:
-    """Whether the order in time explains more than a factor does, or a trend remains; one sentence each."""
-    advice = "Run again with `--shuffle 1`, which puts the leaves in random order"
-    suspects = {
+def doubtful(analysis: Analysis) -> dict[str, Effect]:
+    """The claimed effects that the order in time explains better, one for each factor."""
+    return {
         effect.factor: effect
         for each in reversed(analysis.metrics)
         for effect in each.effects
         if effect.claimed and effect.time_explains_more
     }
-    for factor, effect in suspects.items():
+
+
+def drift(analysis: Analysis) -> Iterator[str]:
+    """Whether the order in time explains more than a factor does, or a trend remains; one sentence each."""
+    advice = "Run again with `--shuffle 1`, which puts the leaves in random order"
+    suspects = doubtful(analysis)
+    if suspects:
+        metrics = list(dict.fromkeys(NAMES[effect.metric] for effect in suspects.values()))
+        does = "does" if len(suspects) == 1 else "do"
         yield (
-            f"the order in which the leaves ran explains the {NAMES[effect.metric]} better than {plain(factor)} does: "
-            f"the difference may be drift. {advice}."
+            f"the order in which the leaves ran explains the {_listed(metrics)} better than "
+            f"{_listed([plain(short(factor)) for factor in suspects])} {does}: the difference may be drift. {advice}."
         )
     trends = [each.trend for each in analysis.metrics if each.trend and each.trend.claimed]
     if trends:
