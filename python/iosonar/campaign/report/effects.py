@@ -39,6 +39,12 @@ MIN_RESIDUAL = 1e-4
 MIN_SEPARATE = 0.2
 """The least share of the variance of time that the factors leave: with less, a trend cannot be separated from them."""
 
+MIN_FREEDOM = 4
+"""The fewest residual degrees of freedom beside an interaction: with fewer, choosing one makes intervals too narrow."""
+
+CHANCE = 4.0
+"""A sum of squares that exceeds another by this many variances of the residuals does so hardly by chance."""
+
 TINY = 1e-9
 
 Array = NDArray[np.float64]
@@ -307,7 +313,9 @@ def _effect(
     if order is not None and additive.rank > without.rank:
         timed = _Fit([*others, order[:, None]], y)
         own = without.squares - additive.squares
-        time_explains_more = timed.rank > without.rank and without.squares - timed.squares > own * (1 + TINY)
+        if timed.rank > without.rank and timed.freedom:
+            # By more than chance would.
+            time_explains_more = without.squares - timed.squares > own + CHANCE * timed.variance
     return replace(
         effect,
         low=math.expm1(change - reach),
@@ -324,7 +332,7 @@ def _interactions(
     tested = []
     for one, other in combinations(factors, 2):
         fit = _Fit([*terms.values(), _crossed(terms[one.title], terms[other.title])], y)
-        if fit.rank > additive.rank and fit.freedom >= 2:
+        if fit.rank > additive.rank and fit.freedom >= MIN_FREEDOM:
             p = _f_test(additive.squares - fit.squares, fit.rank - additive.rank, fit)
             tested.append((one, other, fit, p))
     corrected = [min(p * metrics, 1.0) for p in holm([p for *_, p in tested])]
