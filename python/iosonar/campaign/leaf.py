@@ -70,6 +70,8 @@ class LeafRun:
         self._errors: list[str] = []
         self._shell: Shell | None = None
         self._undo_ids: set[str] = set()
+        self.not_undone: list[str] = []
+        """What this leaf left; the undo journal still has it."""
         self._loads = Loads(leaf.top / ".campaign" / "loads")
         self._replays: Replays | None = None
         self._instances: list[plan.Instance] = []
@@ -145,6 +147,9 @@ class LeafRun:
         """Calls the functions of cleanup and finish; then undoes what they left."""
         shell = self._shell
         assert shell
+        interrupt: KeyboardInterrupt | None = None
+        with contextlib.suppress(UserError):
+            shell.protect()
         for phase in TEARDOWN:
             try:
                 functions = shell.scalar(f"{phase}_list").split() if shell.alive else []
@@ -157,12 +162,20 @@ class LeafRun:
                 try:
                     if shell.call(function):
                         self._note(self._with_words(f"{function} failed"))
+                except KeyboardInterrupt as error:
+                    # The others are not less important.
+                    interrupt = error
+                    self._note(f"{function} was interrupted")
                 except UserError as error:
                     self._note(self._with_words(str(error)))
-                    break
+                    if not shell.alive:
+                        break
         mine = [entry for entry in self.around.undo.entries() if entry.id in self._undo_ids]
         for failure in self.around.undo.run_all(self.around.hosts.undo, mine):
-            self._note(f"not undone on {failure.entry.host}: {failure.entry.what}: {failure.reason}")
+            self.not_undone.append(f"{failure.entry.what} on {failure.entry.host}: {failure.reason}")
+            self._note(f"not undone: {self.not_undone[-1]}")
+        if interrupt:
+            raise interrupt
 
     # ------------------------------------------------------------------------------ requests of the shell
 

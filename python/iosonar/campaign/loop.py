@@ -63,6 +63,7 @@ def run(top: Path, options: Options) -> Ended:
             events.say(f"leaf {plain(leaf.name)}")
             run_ = LeafRun(leaf, around)
             found = run_.run()
+            ended.not_undone += run_.not_undone
             events.emit("leaf", leaf=leaf.name, state=found.state, reason=found.reason)
             if found.state == "done":
                 ended.done.append(leaf.name)

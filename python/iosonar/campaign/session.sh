@@ -7,8 +7,9 @@
 campaign_in=$1 campaign_out=$2 campaign_lock=$3
 shift 3
 
-# Ctrl-C ends the command that runs now; this shell has to live for its cleanup functions.
-trap 'campaign_interrupted=1' INT
+# Ctrl-C ends the conf or function that runs now; this shell lives for its cleanup functions: see campaign_ended.
+campaign_busy=
+trap 'case $campaign_busy in 1) exit 130 ;; esac' INT
 
 # ---------------------------------------------------------------------------------------------- messages
 
@@ -274,10 +275,17 @@ campaign_handle() {
         call)
             builtin cd -- "$campaign_folder"
             case $campaign_options in *x*) set -x ;; esac
+            campaign_busy=1
             "${campaign_message[@]:1}"
             campaign_status=$?
+            campaign_busy=
             campaign_quiet
             campaign_send done "$campaign_status"
+            ;;
+        protect)
+            # Ctrl-C, which the terminal sends to all processes, must not cut cleanup short.
+            trap '' INT
+            campaign_send done 0
             ;;
         cd)
             builtin cd -- "${campaign_message[1]}"
@@ -299,12 +307,25 @@ campaign_quiet() {
 # After `exit` in a conf or in a function of a module, or a failure after `set -e`: functions for cleanup can be called.
 campaign_ended() {
     campaign_status=$?
+    trap '' INT
+    # The controller may have been killed.
+    trap : PIPE
     set +eux
-    campaign_options=
+    campaign_options= campaign_busy=
     campaign_send ended "$campaign_status"
     while campaign_receive; do
         campaign_handle
     done
+    campaign_end_jobs
+}
+
+# Ends what a conf or a function left in the background.
+campaign_end_jobs() {
+    local campaign_jobs
+    mapfile -t campaign_jobs < <(jobs -p)
+    if ((${#campaign_jobs[@]})); then
+        kill -TERM "${campaign_jobs[@]}" 2>/dev/null
+    fi
 }
 
 trap campaign_ended EXIT
@@ -314,8 +335,10 @@ while campaign_receive; do
         builtin cd -- "$campaign_folder"
         # With the options of the shell as they are: a conf may change them.
         case $campaign_options in *x*) set -x ;; esac
+        campaign_busy=1
         builtin source "${campaign_message[1]}"
         campaign_status=$?
+        campaign_busy=
         campaign_quiet
         campaign_send done "$campaign_status"
     else
@@ -323,3 +346,4 @@ while campaign_receive; do
     fi
 done
 trap - EXIT
+campaign_end_jobs

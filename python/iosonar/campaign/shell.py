@@ -21,6 +21,9 @@ from iosonar.errors import UserError
 END_S = 20.0
 """After an interrupt, what the shell runs has this time to end."""
 
+TERM_S = 2.0
+"""After this time, the signal is TERM instead of INT."""
+
 RECORD = "shell"
 """The file with the process of the shell, so that the next campaign can end it if this one is killed."""
 
@@ -133,6 +136,10 @@ class Shell:
         if self._status("cd", str(folder.absolute())):
             raise UserError(f"cannot enter the directory {folder}")
 
+    def protect(self) -> None:
+        """From now on, Ctrl-C of the terminal ends nothing that the shell runs: for cleanup."""
+        self._status("protect")
+
     def get(self, name: str) -> list[str]:
         """The values of an array, or the value of a variable; empty if it is not set."""
         return self._values("get", name)
@@ -179,11 +186,20 @@ class Shell:
 
     def _end_outstanding(self) -> None:
         """After an interrupt: ends what the shell runs, and reads its answer."""
-        deadline = time.monotonic() + END_S
+        begun = time.monotonic()
+        deadline = begun + END_S
         while self._outstanding:
-            for process in _descendants(self._process.pid):
+            after = time.monotonic() - begun
+            # Background processes ignore SIGINT.
+            number = signal.SIGINT if after < TERM_S else signal.SIGTERM if after < END_S / 2 else signal.SIGKILL
+            processes = _descendants(self._process.pid)
+            if not processes and after > TERM_S / 2:
+                # The shell itself waits, as `read` does for a person.
+                processes = [self._process.pid]
+                number = signal.SIGINT
+            for process in processes:
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGINT if time.monotonic() < deadline - END_S / 2 else signal.SIGKILL)
+                    os.kill(process, number)
             if select.select([self._answers], [], [], 0.2)[0] or self._buffer:
                 try:
                     self._until("done", "values")

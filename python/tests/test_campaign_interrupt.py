@@ -1,0 +1,148 @@
+"""Campaigns that are interrupted or killed: nothing is left, and the leaf is done again."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from campaign_trees import Campaign, processes_of
+
+LONG = """
+speedup=0.01
+note() { echo "$1" >>calls; }
+mark_prepare() {
+    undo_add localhost "remove the mark" "rm -f $PWD/mark" && touch mark
+    sleep 300 &
+}
+mark_cleanup() { note "cleanup"; }
+mark_finish() { note "finish"; }
+prepare_list+=" mark_prepare" cleanup_list+=" mark_cleanup" finish_list+=" mark_finish"
+"""
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Campaign:
+    """A campaign whose first leaf takes minutes, and marks what it changes."""
+    made = Campaign(tmp_path / "top", replay_duration=0)
+    made.leaf("a", LONG)
+    made.leaf("b", "dry_run=1")
+    return made
+
+
+@contextmanager
+def running(campaign: Campaign) -> Iterator[subprocess.Popen[bytes]]:
+    """A campaign whose first leaf replays."""
+    process = subprocess.Popen(
+        campaign.command("--json"),
+        cwd=campaign.top,
+        env=campaign.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            event = json.loads(line)
+            if event["event"] == "progress" and (event["progress"] or {}).get("state") == "run":
+                break
+        assert (campaign.top / "a/mark").exists()
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def finish_first_leaf(campaign: Campaign) -> None:
+    """The next start does the interrupted leaf again, and the other."""
+    campaign.conf("a", "dry_run=1")
+    campaign.run()
+    assert (campaign.state("a").state, campaign.state("a").attempt) == ("done", 2)
+    assert campaign.state("b").state == "done"
+    assert len(campaign.results("a")) == 1
+    assert campaign.left() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: str(number.name))
+def test_after_an_interrupt_all_is_undone_and_the_leaf_is_done_again(
+    campaign: Campaign, number: signal.Signals
+) -> None:
+    with running(campaign) as process:
+        process.send_signal(number)
+        process.communicate(timeout=60)
+        assert process.returncode == 130
+    assert not (campaign.top / "a/mark").exists()
+    assert (campaign.top / "a/calls").read_text().split() == ["cleanup", "finish"]
+    assert campaign.left() == []
+    assert (campaign.state("a").state, campaign.results("a")) == ("interrupted", [])
+    assert not (campaign.top / "b/campaign.json").exists(), "the campaign ends"
+    assert [path.name for path in (campaign.top / "a").glob(".*")] == []
+    finish_first_leaf(campaign)
+
+
+def test_after_a_kill_the_next_start_undoes_what_is_left_and_does_the_leaf_again(campaign: Campaign) -> None:
+    with running(campaign) as process:
+        process.kill()
+        process.communicate(timeout=60)
+    assert (campaign.top / "a/mark").exists()
+    shown = json.loads(campaign.run("status", "--json").stdout)
+    assert [(row["leaf"], row["state"]) for row in shown] == [("a", "interrupted"), ("b", "to do")]
+    assert campaign.state("a").state == "running", "status changes nothing"
+    finish_first_leaf(campaign)
+    assert not (campaign.top / "a/mark").exists()
+
+
+def test_after_a_kill_undo_removes_what_is_left(campaign: Campaign) -> None:
+    with running(campaign) as process:
+        process.kill()
+        process.communicate(timeout=60)
+    assert processes_of(campaign.tmp), "the replay goes on without its controller"
+    assert "remove the mark on localhost" in campaign.run("undo").stderr
+    assert campaign.left() == []
+    assert not (campaign.top / "a/mark").exists()
+    assert campaign.state("a").state == "interrupted"
+    campaign.run("undo")
+
+
+def test_an_interrupt_at_a_question_of_a_conf_ends_the_campaign(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "top")
+    campaign.leaf("a", 'read -r -p "Is the disk pulled? " answer; touch answered')
+    person, terminal = pty.openpty()
+    process = subprocess.Popen(
+        campaign.command(),
+        cwd=campaign.top,
+        env=campaign.environment(),
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        start_new_session=True,
+        preexec_fn=lambda: os.close(os.open(os.ttyname(0), os.O_RDWR)),
+    )
+    os.close(terminal)
+    output = b""
+    while b"Is the disk pulled?" not in output:
+        output += os.read(person, 4096)
+    # Ctrl-C, which the terminal sends to all processes in the foreground.
+    os.write(person, b"\x03")
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        if select.select([person], [], [], 0.1)[0]:
+            try:
+                output += os.read(person, 4096)
+            except OSError:
+                break
+    assert process.wait(30) == 130, output
+    os.close(person)
+    assert campaign.state("a").state == "interrupted"
+    assert not (campaign.top / "answered").exists()
+    assert campaign.left() == []
