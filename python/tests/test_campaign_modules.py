@@ -133,7 +133,7 @@ def test_a_leaf_wipes_reads_sets_the_scheduler_filters_and_draws(campaign: Campa
     campaign.conf(
         """
         enable_wipe=1 enable_slurp=1 scheduler=deadline
-        enable_graph=1 graph_options='--dynamic --only=latency.realtime' pictureoptions='small size 400,300' ws_list=1
+        enable_graph=1 graph_options='--dynamic --only=latency.realtime' pictureoptions='small size 400,300' turn_window=1
         enable_pipe_reverse=1 enable_input_reverse=1 enable_pipe_select=1 enable_pipe_repeat=1 enable_pipe_slip=1
         enable_pipe_subst=1 enable_pipe_spread=1 enable_pipe_resize=1 enable_pipe_cmd=1
         pipe_select_to=0.3 pipe_slip_every=008 pipe_slip_increase=8 pipe_spread_factor=0.5 pipe_resize_max=16
@@ -164,7 +164,7 @@ def test_a_leaf_wipes_reads_sets_the_scheduler_filters_and_draws(campaign: Campa
     assert "scheduler of" in ended.output and campaign.scheduler() == before
     assert "errors    none" in ended.output and "33.6" not in ended.output
     notes = campaign.state()["notes"]
-    assert isinstance(notes, list) and any("ws_list has no effect" in note for note in notes)
+    assert isinstance(notes, list) and any("turn_window has no effect" in note for note in notes)
     # Random data, but for what the replay wrote.
     assert json.loads(iosonar("device", "slurp", campaign.devices[0], "--json"))["zero_share"] == 0
 
