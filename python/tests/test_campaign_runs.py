@@ -356,6 +356,15 @@ def test_a_login_that_needs_a_password_is_an_error(emulated: EmulatedHosts, undo
         hosts.get("a").run(["true"])
 
 
+def test_a_login_shell_that_runs_no_commands_is_an_error(emulated: EmulatedHosts, undo: Undo) -> None:
+    emulated["a"].stop_sshd()
+    with (emulated["a"].folder / "sshd_config").open("a") as config:
+        config.write("ForceCommand /bin/false\n")
+    emulated["a"].start_sshd()
+    with Hosts(undo) as hosts, pytest.raises(HostError, match=r"^a: cannot connect: the host runs no commands; change"):
+        hosts.get("a").run(["true"])
+
+
 def test_a_jump_host_of_the_configuration_is_used(emulated: EmulatedHosts, hosts: Hosts) -> None:
     # 127.0.0.1 of b, which only b can reach.
     address = emulated["b"].address

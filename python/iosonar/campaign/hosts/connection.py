@@ -154,13 +154,16 @@ class SharedConnection(Connection):
         if server := _word_after(self._holder, _READY, CONNECT_TIMEOUT):
             self._earlier = [] if server == "-:-" else [server]
             return
-        ended = self._holder.poll() is not None
+        code = _code(self._holder)
         self._end_holder()
-        said = _last_words(words.read_text(errors="replace"))
-        if not said:
-            said = "the host's shell does not run commands" if ended else f"no connection in {CONNECT_TIMEOUT:.0f} s"
-        final = any(each in words.read_text(errors="replace") for each in _FINAL)
-        raise ConnectionLostError(self.host, f"cannot connect: {said}", begun=False, final=final)
+        said = words.read_text(errors="replace")
+        final = any(each in said for each in _FINAL)
+        reason = _last_words(said)
+        if code is None:
+            reason = f"no connection in {CONNECT_TIMEOUT:.0f} s"
+        elif not reason:
+            reason = "ssh was killed" if code < 0 else "the host runs no commands; change the user's login shell there"
+        raise ConnectionLostError(self.host, f"cannot connect: {reason}", begun=False, final=final)
 
     def _ssh(self, master: str) -> list[str]:
         options = {
@@ -269,6 +272,14 @@ def _word_after(process: subprocess.Popen[bytes], mark: bytes, seconds: float) -
         if not piece:
             return ""
         read = (read + piece)[-65536:]
+
+
+def _code(process: subprocess.Popen[bytes]) -> int | None:
+    """The exit code of a process whose output has ended, if it ends."""
+    try:
+        return process.wait(timeout=2)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def _last_words(text: str) -> str:
