@@ -134,7 +134,7 @@ class Replays:
             clocks = in_parallel(lambda name: self.hosts.get(name).clock(), self.host_names)
             self._clocks = dict(zip(self.host_names, clocks, strict=True))
             # The start time reaches all hosts well within a few times what the reading of their clocks took.
-            start = time.time() + min(grace_s, max(LONGEST_GRACE_S, 3 * (time.monotonic() - before)))
+            start = time.time() + min(grace_s, max(LONGEST_GRACE_S, 10 * (time.monotonic() - before)))
             in_parallel(lambda name: self._set_start(name, start), self.host_names)
             self._wait(runs, watch, has_ended)
         except BaseException:
