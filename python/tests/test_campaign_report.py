@@ -189,6 +189,18 @@ def test_of_several_variables_the_one_in_the_name_counts() -> None:
     assert [(factor.name, factor.levels) for factor in factors_of(of).all] == [("threads", ("4", "16"))]
 
 
+def test_variables_that_follow_from_the_path_name_no_level() -> None:
+    of = [Place((f"{n}",), {"threads": n, "sub_prefix": f".{n}", "output_label": n}) for n in ("4", "16")]
+    assert [factor.name for factor in factors_of(of).all] == ["threads"]
+
+
+def test_long_values_are_replaced_by_the_names_of_the_directories() -> None:
+    of = [Place((name,), {"input_file_list": f"/usr/share/iosonar/{name}.load.gz"}) for name in ("steady", "bursts")]
+    assert [(factor.name, factor.levels) for factor in factors_of(of).all] == [
+        ("input_file_list", ("bursts", "steady"))
+    ]
+
+
 def test_repeats_are_no_factor() -> None:
     of = [Place((f"{kind}-{n}",), {}) for kind in ("repeat", "run") for n in (1, 2)]
     assert factors_of(of).all == ()
@@ -219,13 +231,13 @@ def test_levels_are_sorted_by_number() -> None:
 # Leaves, page and gate
 
 
-def leaf(top: Path, place: Place, latency_us: float, number: int, **run: Any) -> None:
+def leaf(top: Path, place: Place, latency_us: float, number: int, requests: int = 1100, **run: Any) -> None:
     """A leaf with a run on each of two hosts."""
     folder = top.joinpath(*place.path)
     folder.mkdir(parents=True)
     random = np.random.default_rng(number)
     for host in range(2):
-        latency = random.lognormal(math.log(latency_us), 0.4, 1100)
+        latency = random.lognormal(math.log(latency_us), 0.4, requests)
         rows = [
             run_row(n, scheduled=n * 1000 * US, latency=int(value * US), delay=US, sector=n * 8)
             for n, value in enumerate(latency)
@@ -242,7 +254,7 @@ def leaf(top: Path, place: Place, latency_us: float, number: int, **run: Any) ->
     )
 
 
-UNFAITHFUL = {
+UNFAITHFUL: dict[str, Any] = {
     "statistics": {"within_pct": {"10": 10.0, "50": 40.0, "100": 60.0}, "delay_us": {"p99": 900.0, "max": 1e3}}
 }
 
@@ -345,6 +357,12 @@ def test_if_every_result_is_fake_there_is_no_verdict(tmp_path: Path) -> None:
     analysis = analysed(tmp_path)
     assert analysis.doubt == "every result is fake"
     assert next(banners(analysis)).head == "No verdict on the storage:"
+
+
+def test_too_few_requests_are_named(tmp_path: Path) -> None:
+    for number, place in enumerate(places(loads=1, threads=(16, 64), repeats=1)):
+        leaf(tmp_path, place, 1000, number, requests=5)
+    assert headline(analysed(tmp_path)).startswith("Too few requests to say which factor makes a difference: 0 of 4")
 
 
 def test_an_empty_campaign_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ METRICS = ("p99", "p95", "p50", "delay.p99", "throughput")
 """The analysed metrics, in the order of interest."""
 
 HEADLINES = ("p99", "p95", "p50")
-"""The metrics of which the first one that is known is in the headline."""
+"""The metrics of which one is in the headline, the preferred one first."""
 
 BLOCKED = 0.95
 """The rank correlation with time from which the levels of a factor count as run one after another."""
@@ -40,9 +40,9 @@ class Analysis:
 
     @property
     def headline(self) -> MetricAnalysis | None:
-        """The metric of the headline."""
-        known = {each.metric: each for each in self.metrics}
-        return next((known[name] for name in HEADLINES if name in known), None)
+        """The metric of the headline: the first that most leaves have; short runs have no p99."""
+        known = [each for name in HEADLINES for each in self.metrics if each.metric == name]
+        return max(known, key=lambda each: (each.freedom > 0, each.leaves), default=None)
 
     def effects_of(self, factor: str) -> list[Effect]:
         """The effects of a factor on all metrics."""

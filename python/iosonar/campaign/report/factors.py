@@ -6,11 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from iosonar.campaign.advice import DERIVED
 from iosonar.errors import UsageError
 from iosonar.text import plain
 
 REPLICATE = re.compile(r"(?:repeat|replicate|run)[-_]?\d+", re.IGNORECASE)
 """A path component that only counts repetitions."""
+
+MAX_VALUE = 24
+"""The longest value of a variable that names a level."""
 
 MAX_LISTED = 3
 """Levels in the name of a factor without a variable."""
@@ -102,7 +106,11 @@ def _at_level(places: Sequence[Place], depth: int) -> Factor | None:
     variable = _variable_of(places, components)
     if variable is None:
         return _named_by_level(depth + 1, components)
-    return _factor(variable, [place.variables[variable] for place in places])
+    values = [place.variables[variable] for place in places]
+    if max(map(len, values)) > MAX_VALUE:
+        # Such as the paths of loads: the names of the directories are easier to read.
+        return _factor(variable, components)
+    return _factor(variable, values)
 
 
 def _variable_of(places: Sequence[Place], components: Sequence[str]) -> str | None:
@@ -113,7 +121,7 @@ def _variable_of(places: Sequence[Place], components: Sequence[str]) -> str | No
     for name in sorted(names):
         values = [place.variables[name] for place in places]
         both = set(zip(values, components, strict=True))
-        if len(both) == pairs == len(set(values)):
+        if len(both) == pairs == len(set(values)) and not name.startswith(DERIVED):
             found.append(name)
     if len(found) > 1:
         # Several variables vary: the component may name one of them, as 016-threads does.

@@ -36,6 +36,12 @@ def headline(analysis: Analysis) -> str:
     if not analysis.factors.reported:
         return f"Nothing was varied: {units.counted(len(analysis.used), 'leaf').replace('leafs', 'leaves')}, no factor."
     main = analysis.headline
+    known = main.leaves if main else 0
+    if known < len(analysis.used) and not (main and main.freedom):
+        return (
+            f"Too few requests to say which factor makes a difference: {known} of {len(analysis.used)} leaves have a "
+            "median latency, which needs 20 requests. Let the replays last longer."
+        )
     if main is None or not main.freedom:
         return (
             f"Too few leaves to say which factor makes a difference: {len(analysis.used)} for "
