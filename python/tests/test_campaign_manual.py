@@ -93,7 +93,7 @@ def test_a_campaign_of_the_manual_runs_unchanged(tmp_path: Path) -> None:
     (tmp_path / "mine/40_raidcheck.sh").write_text(USER_MODULE)
     (parent / "later.conf").write_text("later=sourced\n")
     confs = {
-        "01_short": 'if [[ "$input_file_list" =~ bursts ]]; then\n    replay_duration=1\nfi\n(( replay_duration *= 2 ))\n',
+        "01_short": 'if [[ "$input_file_list" =~ bursts ]]; then\n  replay_duration=1\nfi\n(( replay_duration *= 2 ))',
         "09_long": "replay_duration=4",
         "threads_008": "threads=008; dry_run=1",
         "threads_016": "threads=016; bottleneck=$threads; dry_run=1; replay_max_parallelism=1",
@@ -124,6 +124,7 @@ def test_a_campaign_of_the_manual_runs_unchanged(tmp_path: Path) -> None:
     leaf = campaign.top / "01_short/threads_008/checked"
     prepared = (leaf / "prepared").read_text().splitlines()
     assert [line.split()[:3] for line in prepared[:2]] == [[str(n), "localhost", str(devices[n])] for n in range(2)]
+    assert all(line.endswith("/bursts-ultrafine.readwrite.1b.1.load.gz") for line in prepared[:2])
     assert prepared[2:] == ["sourced"]
     assert (leaf / "found").read_text().strip() == "2"
     assert not (campaign.top / "01_short/threads_016/prepared").exists()

@@ -140,6 +140,28 @@ def test_hosts_and_devices_of_different_number_are_an_error(shell: Shell, tmp_pa
 # Loads.
 
 
+def test_input_files_that_a_module_changed_are_obeyed(shell: Shell, tmp_path: Path) -> None:
+    pairs = [("a", "/dev/sdb"), ("a", "/dev/sdc")]
+    for name in ("1.gz", "2.gz"):
+        (tmp_path / name).touch()
+    assigned = [str(tmp_path / "x.load.gz")] * 2
+    shell.set("input_file", assigned)
+    for device in ("replay_device", "replay_device_orig"):
+        shell.set(device, [name for _, name in pairs])
+    shell.set("replay_host", [name for name, _ in pairs])
+    shell.set_scalar("input_file_list", "1.gz")
+    found = plan.instances(shell, [tmp_path], assigned)
+    assert [each.source.name for each in found] == ["1.gz", "1.gz"], "the list counts, which a module may change too"
+    shell.set("input_file", ["2.gz", str(tmp_path / "1.gz")])
+    assert [each.source.name for each in plan.instances(shell, [tmp_path], assigned)] == ["2.gz", "1.gz"]
+    shell.set("input_file", ["2.gz"])
+    with pytest.raises(UserError, match="2 devices and 1 input files"):
+        plan.instances(shell, [tmp_path], assigned)
+    shell.set("input_file", ["2.gz", "missing.gz"])
+    with pytest.raises(UserError, match=r"input_file: no file .*/missing\.gz"):
+        plan.instances(shell, [tmp_path], assigned)
+
+
 def test_loads_are_looked_for_in_the_leaf_and_then_at_the_top(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "leaf").mkdir()
     for path in ("leaf/y2.gz", "leaf/y1.gz", "y3.gz", "z.gz"):

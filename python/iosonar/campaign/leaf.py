@@ -13,7 +13,8 @@ from typing import BinaryIO
 from iosonar.campaign import advice, confs, plan, samples, state
 from iosonar.campaign.hosts import Hosts
 from iosonar.campaign.loads import Loads
-from iosonar.campaign.replays import Replays, part
+from iosonar.campaign.replays import Replays
+from iosonar.campaign.results import finish, keep_partial_results
 from iosonar.campaign.shell import Shell, ShellEndedError
 from iosonar.campaign.tree import Leaf
 from iosonar.campaign.undo import Undo
@@ -76,6 +77,9 @@ class LeafRun:
         self._replays: Replays | None = None
         self._instances: list[plan.Instance] = []
         self._options: list[str] = []
+        self._folders = [leaf.folder, leaf.top]
+        self._inputs: list[str] = []
+        """What `input_file` was set to."""
 
     def run(self) -> state.LeafState:
         """Runs all phases; returns the leaf's state, which is also in its folder.
@@ -304,10 +308,20 @@ class LeafRun:
         self._shell.set_scalar("replay_hosts_unique", unique)
         more = self._shell.scalar("target_hosts_unique").split()
         self._shell.set_scalar("all_hosts_unique", " ".join(dict.fromkeys([*unique.split(), *more])))
+        self._shell.set("input_file", [])
+        # Errors are raised after all functions of prepare, which may change what is wrong.
+        with contextlib.suppress(UserError):
+            self._set_files(plan.instances(self._shell, self._folders))
+
+    def _set_files(self, instances: Sequence[plan.Instance]) -> None:
+        assert self._shell
+        self._inputs = [os.fspath(each.source) for each in instances]
+        self._shell.set("input_file", self._inputs)
+        self._shell.set("output_file", [each.output for each in instances])
 
     def _plan(self) -> tuple[list[plan.Instance], list[str]]:
         assert self._shell
-        self._instances = plan.instances(self._shell, [self.leaf.folder, self.leaf.top])
+        self._instances = plan.instances(self._shell, self._folders, self._inputs)
         self._options = plan.options(self._shell, self._note)
         return self._instances, self._options
 
@@ -317,8 +331,7 @@ class LeafRun:
             self._plan()
         except UserError as error:
             raise LeafFailedError(str(error)) from error
-        self._shell.set("input_file", [os.fspath(each.source) for each in self._instances])
-        self._shell.set("output_file", [each.output for each in self._instances])
+        self._set_files(self._instances)
         self.state.variables = {name: plain(value) for name, value in self._shell.variables().items()}
         self._save()
 
@@ -365,26 +378,6 @@ class LeafRun:
         if self._log and not self._log.closed:
             self._log.write(output)
             self._log.flush()
-
-
-def finish(folder: Path, known: state.LeafState) -> None:
-    """Gives collected results their final names."""
-    for instance in known.instances:
-        collected = part(folder, instance.output)
-        if collected.exists():
-            collected.replace(folder / instance.output)
-        elif not (folder / instance.output).exists():
-            raise UserError(f"the result {instance.output} is missing")
-
-
-def keep_partial_results(folder: Path, attempt: int) -> None:
-    """Moves collected results of a leaf that did not end well into a folder that does not count."""
-    for path in sorted(folder.glob(".*.part")):
-        kept = folder / f"failed-{attempt}.old"
-        kept.mkdir(exist_ok=True)
-        path.replace(kept / path.name.removeprefix(".").removesuffix(".part"))
-    for path in [*folder.glob(".*.collected"), *folder.glob(".*.part.replay.gz")]:
-        path.unlink(missing_ok=True)
 
 
 def _earlier(folder: Path) -> list[state.LeafState]:

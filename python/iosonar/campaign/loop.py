@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from iosonar.campaign import leaf as leaves
-from iosonar.campaign import state, tree
+from iosonar.campaign import results, state, tree
 from iosonar.campaign.hosts import Hosts
 from iosonar.campaign.leaf import LeafRun, Surroundings
 from iosonar.campaign.program import own_program
@@ -128,7 +127,7 @@ def _recover(top: Path, around: Surroundings, ended: Ended) -> None:
         known = state.read(leaf.folder)
         if known and known.state == "finishing":
             try:
-                leaves.finish(leaf.folder, known)
+                results.finish(leaf.folder, known)
             except UserError as error:
                 known.state, known.reason = "interrupted", str(error)
             else:
@@ -143,7 +142,7 @@ def _mark_interrupted(top: Path) -> None:
         if known and known.state == "running":
             known.state, known.reason = "interrupted", "the campaign was killed"
             state.write(leaf.folder, known)
-            leaves.keep_partial_results(leaf.folder, known.attempt)
+            results.keep_partial_results(leaf.folder, known.attempt)
 
 
 def _undo_all(around: Surroundings, say: Callable[[str], None]) -> list[str]:

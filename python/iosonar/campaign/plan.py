@@ -73,16 +73,17 @@ def devices(shell: Shell, expand: Expand) -> list[tuple[str, str]]:
     return found[:most] if most > 0 else found
 
 
-def instances(shell: Shell, folders: Sequence[Path]) -> list[Instance]:
-    """The instances, from the arrays that the modules may have changed."""
+def instances(shell: Shell, folders: Sequence[Path], assigned: Sequence[str] = ()) -> list[Instance]:
+    """The instances, from the arrays that the modules may have changed.
+
+    `assigned` is what `input_file` was before modules could change it. If they did not, `input_file_list` counts.
+    """
     hosts, targets, originals = (shell.get(name) for name in ("replay_host", "replay_device", "replay_device_orig"))
     count = len(hosts)
     if not count or len(targets) != count:
         raise UserError(f"{count} hosts and {len(targets)} devices: a module changed only one of the lists")
     originals = originals if len(originals) == count else targets
-    files = inputs.find(shell.scalar("input_file_list"), folders)
-    if not files:
-        raise UserError("input_file_list is empty: name a load")
+    files = _inputs(shell, folders, assigned, count)
     label = shell.scalar("output_label") or "TEST"
     form = shell.scalar("output_format") or "replay.gz"
     if form not in names.SUFFIXES:
@@ -106,6 +107,22 @@ def instances(shell: Shell, folders: Sequence[Path]) -> list[Instance]:
         found.append(Instance(host, device, original, source, output, start + index * delta))
     names.refuse_duplicates([instance.output for instance in found])
     return found
+
+
+def _inputs(shell: Shell, folders: Sequence[Path], assigned: Sequence[str], count: int) -> list[Path]:
+    changed = shell.get("input_file")
+    if changed and changed != list(assigned):
+        if len(changed) != count:
+            raise UserError(f"{count} devices and {len(changed)} input files: a module changed only one of the lists")
+        files = [folders[0] / name for name in changed]
+        for file in files:
+            if not file.is_file():
+                raise UserError(f"input_file: no file {plain(str(file))}")
+        return files
+    files = inputs.find(shell.scalar("input_file_list"), folders)
+    if not files:
+        raise UserError("input_file_list is empty: name a load")
+    return files
 
 
 def options(shell: Shell, note: Callable[[str], None]) -> list[str]:
