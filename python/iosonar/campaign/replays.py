@@ -28,6 +28,9 @@ A = TypeVar("A")
 POLL_S = 0.5
 """How often the hosts are asked for the progress of their replays."""
 
+SHORTEST_GRACE_S = 0.5
+"""Also with a shorter `start_grace`, all hosts have to learn the start time before it has passed."""
+
 LONGEST_GRACE_S = 2.0
 """From when all instances are ready to their start. `start_grace` may shorten it; slow hosts lengthen it."""
 
@@ -134,7 +137,9 @@ class Replays:
             clocks = in_parallel(lambda name: self.hosts.get(name).clock(), self.host_names)
             self._clocks = dict(zip(self.host_names, clocks, strict=True))
             # The start time reaches all hosts well within a few times what the reading of their clocks took.
-            start = time.time() + min(grace_s, max(LONGEST_GRACE_S, 10 * (time.monotonic() - before)))
+            took = time.monotonic() - before
+            grace_s = min(grace_s, max(LONGEST_GRACE_S, 10 * took))
+            start = time.time() + max(grace_s, SHORTEST_GRACE_S + 3 * took)
             in_parallel(lambda name: self._set_start(name, start), self.host_names)
             self._wait(runs, watch, has_ended)
         except BaseException:
