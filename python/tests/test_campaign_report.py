@@ -359,6 +359,23 @@ def test_if_every_result_is_fake_there_is_no_verdict(tmp_path: Path) -> None:
     assert next(banners(analysis)).head == "No verdict on the storage:"
 
 
+def test_odd_names_of_directories_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    odd = "a\x1b[31m<b>\n\udcff$(x)"
+    for number, name in enumerate((odd, "plain")):
+        for repeat in ("repeat-1", "repeat-2"):
+            leaf(tmp_path, Place((name, repeat), {"threads": name}), 1000 * (1 + number), number)
+    assert run_report(tmp_path, [], None, False, ["p99 > 1ns"]) == gate.HOLDS
+    told = capsys.readouterr()
+    assert "\x1b" not in told.out + told.err
+    assert len(told.err.splitlines()) == 4
+    page = (tmp_path / "campaign.report.html").read_text()
+    assert "\x1b" not in page
+    assert "&lt;b&gt;" in page
+    assert "a%1B%5B31m%3Cb%3E%0A%FF%24%28x%29/repeat-1" in page
+    assert run_report(tmp_path, [], None, True, []) == 0
+    assert json.loads(capsys.readouterr().out)["factors"][0]["name"] == "threads"
+
+
 def test_too_few_requests_are_named(tmp_path: Path) -> None:
     for number, place in enumerate(places(loads=1, threads=(16, 64), repeats=1)):
         leaf(tmp_path, place, 1000, number, requests=5)

@@ -130,7 +130,8 @@ class Study:
     @cached_property
     def devices(self) -> tuple[DeviceValues, ...]:
         """The devices with requests and their latencies, the slowest first (by the 99th percentile)."""
-        table = self.requests.table
+        # The kept columns, unless they wait for the order of the devices.
+        table = self.requests.table if self.options.each_device else self.table
         known = devices_of(self.requests.files)
         number = self._number_of(table, known)
         numbered = table.mutate(series=number)

@@ -165,7 +165,7 @@ def _state(leaf: LeafResult) -> str:
 def _link(leaf: LeafResult, folder: Path) -> str:
     """The address of a leaf's page, or of its folder, relative to the page of the campaign."""
     target = leaf.page or leaf.folder
-    return quote(os.path.relpath(target.resolve(), folder), safe="/")
+    return quote(os.fsencode(os.path.relpath(target.resolve(), folder)), safe="/")
 
 
 def as_json(analysis: Analysis, judged: gates.Gate) -> str:

@@ -20,6 +20,7 @@ from iosonar.figures.model import Severity
 from iosonar.quantities.outcomes import outcomes
 from iosonar.report.verdict import Grade, verdict_of
 from iosonar.table import open_requests
+from iosonar.text import plain, shown
 
 SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 """The percentiles of latency and delay."""
@@ -65,6 +66,7 @@ class LeafResult:
 
     name: str
     path: tuple[str, ...]
+    """The components of the path below the top; like all texts here, escaped for printing."""
     folder: Path
     state: str
     reason: str = ""
@@ -115,9 +117,9 @@ def read_results(top: Path) -> list[LeafResult]:
     Raises UserError if there is no leaf.
     """
     if not top.is_dir():
-        raise UserError(f"{top}: no such directory")
+        raise UserError(f"{shown(top)}: no such directory")
     cache = Cache.open(top)
-    found = [_read(leaf.name, leaf.path, leaf.folder, cache) for leaf in tree.leaves(top)]
+    found = [_read(plain(leaf.name), tuple(map(plain, leaf.path)), leaf.folder, cache) for leaf in tree.leaves(top)]
     cache.save([leaf.name for leaf in found])
     return found
 
@@ -135,8 +137,8 @@ def _read(name: str, path: tuple[str, ...], folder: Path, cache: Cache) -> LeafR
         path,
         folder,
         found.state,
-        found.reason,
-        found.variables,
+        plain(found.reason),
+        {plain(name): plain(value) for name, value in found.variables.items()},
         math.nan if found.started is None else found.started,
         math.nan if found.ended is None else found.ended,
         files,
