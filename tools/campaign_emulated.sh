@@ -18,7 +18,7 @@ state_of_machine() {
     find /sys/kernel/config -maxdepth 4 | sort
     lsmod | awk '{ print $1 }' | sort
     pgrep --list-name iscsid
-    find /tmp -maxdepth 1 -name 'iosonar-campaign.*'
+    ls -A "$TMPDIR"
     true
 }
 
@@ -50,7 +50,10 @@ CONF
 
 inside() {
     local bin=$1 out=$2 sources=$3 disks before after leaf failed=0
-    export PATH="$bin:$PATH" HOME=/root MPLCONFIGDIR=/tmp/matplotlib
+    export PATH="$bin:$PATH" HOME=/root MPLCONFIGDIR=/tmp/matplotlib LVM_SUPPRESS_FD_WARNINGS=1
+    # The folders of this machine's /tmp are visible in the emulated one.
+    export TMPDIR=/tmp/campaign-temporary
+    mkdir "$TMPDIR"
     # The list of fonts takes a minute to make.
     cp -r "$HOME/.cache/matplotlib" "$MPLCONFIGDIR" 2>/dev/null || mkdir "$MPLCONFIGDIR"
     modprobe scsi_debug dev_size_mb=64 add_host=2 per_host_store=1

@@ -4,23 +4,23 @@
 source "${base_dir}/modules/functions.sh"
 source "${base_dir}/modules/iscsi_functions.sh"
 
-# Arguments: wanted software or nothing. Prints what is to be used, and the modules of the kernel that are not loaded yet.
+# Arguments: wanted software or nothing. Prints what is to be used, and what is not loaded or started yet.
 iscsi_target_choose='
 wanted=$1
-modules=""
-for module in target_core_mod target_core_iblock target_core_file iscsi_target_mod; do
-    [[ -e /sys/module/$module ]] || modules+=" $module"
-done
 case $wanted in
 "" | lio)
-    if [[ -z $modules ]] || modprobe --dry-run --all $modules 2>/dev/null; then
+    if modprobe --dry-run --all iscsi_target_mod target_core_iblock target_core_file 2>/dev/null; then
+        # target_core_mod loads the others; target_core_user needs uio.
+        for module in iscsi_target_mod target_core_iblock target_core_file target_core_pscsi target_core_user \
+            target_core_mod uio; do
+            [[ -e /sys/module/$module ]] || modules+=" $module"
+        done
         echo "lio$modules"
         exit
     fi
     ;;&
 "" | tgt)
     if command -v tgtadm tgtd >/dev/null; then
-        # shellcheck disable=SC2009
         if tgtadm --lld iscsi --mode system --op show >/dev/null 2>&1; then echo "tgt"; else echo "tgt tgtd"; fi
         exit
     fi
@@ -28,17 +28,20 @@ case $wanted in
 esac
 exit 1'
 
-# Argument: modules of the kernel. The targets that used them are gone; a module that another one uses stays.
+# Arguments: modules of the kernel that were not loaded, the users of others first. The targets that used them are gone; a
+# module that something else uses stays.
 iscsi_target_unload='
-for module in iscsi_target_mod target_core_iblock target_core_file target_core_mod; do
-    case " $* " in
-    *" $module "*) [[ ! -e /sys/module/$module ]] || modprobe --remove --quiet "$module" ;;
-    esac
+# Fails while there are targets.
+case " $* " in
+*" iscsi_target_mod "*) rmdir /sys/kernel/config/target/iscsi 2>/dev/null ;;
+esac
+for module; do
+    [[ ! -e /sys/module/$module ]] || rmmod "$module" 2>/dev/null
 done
 exit 0'
 
 iscsi_target_load='
-modprobe --all "$@" || exit 1
+modprobe --all iscsi_target_mod target_core_iblock target_core_file || exit 1
 mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config'
 
 # Argument: IQN. Fails if there is such a target.
@@ -162,8 +165,7 @@ iscsi_target_software_prepare() {
         undo_add "$iscsi_target" "unload the kernel modules $modules" \
             "$(undo_script "$iscsi_target_unload" $modules)" || return 1
         iscsi_target_undo+=("$undo_id")
-        # shellcheck disable=SC2086
-        on_host "$iscsi_target" $modules <<<"$iscsi_target_load"
+        on_host "$iscsi_target" <<<"$iscsi_target_load"
     else
         undo_add "$iscsi_target" "stop the daemon tgtd" "$(undo_script "$iscsi_tgt_end")" || return 1
         iscsi_target_undo+=("$undo_id")
