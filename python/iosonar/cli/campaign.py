@@ -148,6 +148,7 @@ def report(
     top: Top = Path(),
     by: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A factor: a variable, or a level.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="PAGE", help="The page to write.")] = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML, for CI.")] = None,
     json_: Json = False,
     fail_on: Annotated[list[str] | None, typer.Option(metavar="CONDITION", help="Exit with 3 if it holds.")] = None,
 ) -> None:
@@ -156,7 +157,7 @@ def report(
     def work() -> None:
         from iosonar.campaign.report import run_report
 
-        code = run_report(_top(top), by or [], output, json_, fail_on or [])
+        code = run_report(_top(top), by or [], output, json_, fail_on or [], junit)
         if code:
             sys.exit(code)
 
