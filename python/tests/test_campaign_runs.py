@@ -49,7 +49,7 @@ def test_all_runs_of_a_host_are_polled_at_once(hosts: Hosts) -> None:
 
 def test_a_run_goes_on_when_its_connection_breaks(hosts: Hosts, emulated: EmulatedHosts, notes: list[str]) -> None:
     host = hosts.get("a")
-    run = host.start(["sh", "-c", COUNTING, "sh", "45"], "count")
+    run = host.start(["sh", "-c", COUNTING, "sh", "30"], "count")
     emulated.kill_ssh("a")
     assert run.poll().state == "running"
     emulated["a"].kill_connections()
@@ -57,8 +57,8 @@ def test_a_run_goes_on_when_its_connection_breaks(hosts: Hosts, emulated: Emulat
     emulated["a"].set_link(up=False)
     threading.Timer(3, emulated["a"].set_link, (True,)).start()
     status = ended(run)
-    assert (status.exit_code, status.progress) == (3, {"completed": 45})
-    assert run.out() == "".join(f"{number}\n" for number in range(1, 46)).encode()
+    assert (status.exit_code, status.progress) == (3, {"completed": 30})
+    assert run.out() == "".join(f"{number}\n" for number in range(1, 31)).encode()
 
 
 def test_a_connection_that_a_dead_network_broke_leaves_nothing_on_the_host(

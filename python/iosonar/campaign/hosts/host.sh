@@ -1,8 +1,9 @@
 # Runs on a host of a campaign: sh FOLDER/host.sh VERB ARGUMENT..., where FOLDER is the campaign's temporary folder there.
 # Needs a POSIX shell, /proc, and the coreutils. FOLDER has
 #     files/NAME               copies of the controller's files
-#     runs/NAME/               a detached command: pid, out, err, code
+#     runs/NAME/               a detached command: pid, started, out, err, code
 #     calls/MARK/              a command that runs now: pid
+#     closing                  nothing starts any more
 # A file `pid` holds the session of a command, the start time of the session's first process and the id of the host's boot.
 
 folder=${0%/*}
@@ -113,7 +114,13 @@ state_of() {
 # run WORD...: runs a command, and keeps its session so that it can be ended.
 verb_run() {
     call=$folder/calls/${mark:-$$}
-    mkdir -p "$call" && record "$call"
+    mkdir "$call" 2>/dev/null || [ -d "$call" ] || return 69
+    record "$call"
+    # After the record: the end makes `closing` first and then reads the records, so one of both sees the other.
+    if [ -e "$folder/closing" ]; then
+        rm -rf "$call"
+        return 69
+    fi
     "$@"
     set -- "$?"
     rm -rf "$call"
@@ -202,7 +209,8 @@ verb_start() {
         setsid sh "$0" detached "$directory" "$@" </dev/null >"$directory/out" 2>"$directory/err" &
     fi
     tries=0
-    until [ -f "$directory/pid" ]; do
+    until [ -f "$directory/started" ]; do
+        if [ ! -d "$directory" ] || [ -e "$folder/closing" ]; then return 69; fi
         tries=$((tries + 1))
         if [ "$tries" -gt 200 ]; then
             cat "$directory/err" >&2
@@ -216,19 +224,20 @@ verb_start() {
 verb_detached() {
     directory=$1
     shift
-    cd "$directory" || return 1
+    cd "$directory" && record "$directory" || return 1
+    [ ! -e "$folder/closing" ] || return 1
     # The command starts before the trap is set: a new process that still has the trap would ignore a signal.
     "$@" &
     command=$!
     trap : HUP INT TERM
-    record . || { kill "$command"; return 1; }
+    write "$directory/started" "$command"
     while
         wait "$command"
         code=$?
         # A trap ends `wait` before the command has ended.
         kill -0 "$command" 2>/dev/null
     do :; done
-    write code "$code"
+    write "$directory/code" "$code"
 }
 
 # poll NAME...: for each run a line with state, detail and length, then as many bytes from the end of its standard error.
@@ -254,6 +263,7 @@ verb_end() {
     grace=$1
     shift
     if [ "$#" = 0 ]; then
+        : >"$folder/closing"
         end_all "$grace" "$folder"/runs/*/ "$folder"/calls/*/
         return
     fi

@@ -55,7 +55,8 @@ if [ -z "$name" ]; then echo "$folder is not a temporary folder of a campaign" >
 if [ -L "$folder" ]; then echo "$folder is a symbolic link; remove it by hand" >&2; exit 1; fi
 [ -d "$folder" ] || exit 0
 if [ ! -f "$folder/host.sh" ] || sh "$folder/host.sh" end {END_GRACE_S}; then
-    rm -rf --one-file-system -- "$folder"
+    # Again if a copy to the folder was just beginning.
+    rm -rf --one-file-system -- "$folder" || {{ sleep 1; rm -rf --one-file-system -- "$folder"; }}
 else
     exit 1
 fi"""
@@ -225,6 +226,10 @@ class HostSession:
                 if self._undo_id is None or self._folder is None:
                     return
                 done = self._remove_folder(self._folder)
+                if not self._made:
+                    # A script that makes the folder may have been interrupted here and go on there.
+                    time.sleep(_RETRY_EVERY_S)
+                    done = self._remove_folder(self._folder)
                 if done.code != 0:
                     raise HostError(self.name, f"cannot remove {self._folder}: {done.words}")
                 self._undo.done(self._undo_id)
