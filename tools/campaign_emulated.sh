@@ -97,6 +97,8 @@ if [[ ${1-} == --inside ]]; then
 fi
 
 bin=$(realpath "$1")
+# vng calls the programs beside it.
+PATH=$bin:$PATH
 out=${2:+$(mkdir -p "$2" && realpath "$2")}
 sources=$(realpath "$(dirname "$0")/..")
 kernel=$("$sources/tools/system.sh" --kernel) || {
