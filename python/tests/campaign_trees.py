@@ -23,7 +23,7 @@ raise SystemExit(main())
 """
 
 DEVICE_BYTES = 4 << 20
-NO_PROXY = dict.fromkeys(("http_proxy", "https_proxy", "ftp_proxy", "HTTP_PROXY", "HTTPS_PROXY", "BASH_ENV"), "")
+NO_PROXY = dict.fromkeys(("http_proxy", "https_proxy", "ftp_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "")
 
 
 @functools.cache
@@ -55,7 +55,7 @@ class Campaign:
             "threads": 4,
             "cmode": "with-partial",
             "vmode": "no-overhead",
-            "start_grace": 0.3,
+            "start_grace": 0.6,
         }
         self.conf("default-main", "".join(f'{name}="{value}"\n' for name, value in {**defaults, **variables}.items()))
 

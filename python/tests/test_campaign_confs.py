@@ -238,6 +238,11 @@ def test_nothing_leaks_from_a_leaf_to_the_next(top: Path) -> None:
         assert re.fullmatch(r"//1/[^f]*", shell.scalar("y"))
 
 
+def test_bash_env_is_not_sourced(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BASH_ENV", str(write(top / "env", "exit 3")))
+    assert value(top, "x=1", "x") == "1"
+
+
 # Errors, with the words of the conf.
 
 

@@ -114,6 +114,51 @@ def test_after_a_kill_undo_removes_what_is_left(campaign: Campaign) -> None:
     campaign.run("undo")
 
 
+def test_an_interrupt_in_cleanup_does_not_skip_the_other_functions(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "top", dry_run=1)
+    campaign.leaf(
+        "a",
+        """
+        slow_cleanup() { touch begun; sleep 300; }
+        next_cleanup() { touch next; }
+        prepare_list+=" added"
+        added() { undo_add localhost "remove the mark" "rm -f $PWD/mark" && touch mark; }
+        cleanup_list+=" slow_cleanup next_cleanup"
+        """,
+    )
+    process = subprocess.Popen(
+        campaign.command(),
+        cwd=campaign.top,
+        env=campaign.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    while not (campaign.top / "a/begun").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    # As the terminal does, to all processes.
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(60) == 130
+    assert (campaign.top / "a/next").exists()
+    assert not (campaign.top / "a/mark").exists()
+    assert len(campaign.results("a")) == 1, "the result was complete"
+    assert campaign.left() == []
+
+
+def test_a_closed_pipe_of_the_events_ends_the_campaign_and_undoes_all(campaign: Campaign) -> None:
+    with running(campaign) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(60) == 1
+        process.stdout = None
+    assert not (campaign.top / "a/mark").exists()
+    assert (campaign.top / "a/calls").read_text().split() == ["cleanup", "finish"]
+    assert campaign.state("a").state == "interrupted"
+    assert campaign.left() == []
+
+
 def test_an_interrupt_at_a_question_of_a_conf_ends_the_campaign(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "top")
     campaign.leaf("a", 'read -r -p "Is the disk pulled? " answer; touch answered')

@@ -86,7 +86,7 @@ def test_a_campaign_of_the_manual_runs_unchanged(tmp_path: Path) -> None:
     (campaign.top / "default-main.conf").unlink()
     # Confs may be in a parent directory.
     (parent / "default-main.conf").write_text(DEFAULT_MAIN.format(devices=base + "{0,1}"))
-    (parent / "default-raidcheck.conf").write_text("enable_raidcheck=0\nstart_grace=0.3\n")
+    (parent / "default-raidcheck.conf").write_text("enable_raidcheck=0\nstart_grace=0.6\n")
     (parent / "default-wipe.conf").write_text("enable_wipe=0\n")
     (parent / "user_modules.conf").write_text(f"user_module_dir={tmp_path}/mine\n")
     (tmp_path / "mine").mkdir()

@@ -97,6 +97,10 @@ class LeafRun:
                 self._end("interrupted", "interrupted")
             except UserError as error:
                 self._end("failed", str(error))
+            except BaseException as error:
+                # Such as a full disk, or a closed pipe of --json.
+                self._end("interrupted", f"the campaign ended: {str(error) or type(error).__name__}")
+                raise
             self._write_log(f"=== {self.state.state} {self.state.reason}\n".encode())
         if interrupted:
             raise KeyboardInterrupt

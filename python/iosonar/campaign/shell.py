@@ -64,7 +64,8 @@ class Shell:
             self._process = subprocess.Popen(
                 ["bash", "--noprofile", "--norc", SESSION, str(commands), str(answers), self._lock],
                 cwd=cwd,
-                env={**os.environ, **environment},
+                # bash would source the file that BASH_ENV names.
+                env={name: value for name, value in os.environ.items() if name != "BASH_ENV"} | dict(environment),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 pass_fds=(commands, answers),
