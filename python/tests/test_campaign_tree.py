@@ -155,4 +155,4 @@ def test_a_campaign_that_is_started_inside_a_leaf_uses_the_defaults_and_says_so(
     done = campaign.run("--work-dir", str(leaf))
     assert "started inside a leaf: only the defaults apply" in done.stderr
     assert [name.split(".")[0] for name in campaign.results("a/b")] == ["T"]
-    assert campaign.state("a/b").notes == ["started inside a leaf: only the defaults apply"]
+    assert "started inside a leaf: only the defaults apply" in campaign.state("a/b").notes
