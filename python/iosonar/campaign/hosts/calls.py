@@ -26,14 +26,14 @@ class FolderGoneError(Exception):
 
 
 @dataclass
-class Conversation:
+class Pipes:
     """A call that goes on: its pipes."""
 
     stdin: IO[bytes]
     stdout: IO[bytes]
 
 
-Talk = Callable[[Conversation], None]
+Exchange = Callable[[Pipes], None]
 Sink = Callable[[bytes], None]
 
 
@@ -41,7 +41,7 @@ class CallTimeoutError(HostError):
     """A call did not end in time; its command may still run."""
 
     def __init__(self, host: str, seconds: float, mark: str) -> None:
-        super().__init__(host, f"no end in {seconds:g} s")
+        super().__init__(host, f"the command did not end within {seconds:g} s")
         self.mark = mark
 
 
@@ -70,7 +70,7 @@ class Calls:
             try:
                 out, _ = process.communicate(source, timeout)
             except subprocess.TimeoutExpired:
-                raise HostError(self._host, f"no answer in {timeout:g} s") from None
+                raise HostError(self._host, f"no answer within {timeout:g} s") from None
             said = _read(err)
             if self.interrupted and not closing:
                 raise ConnectionLostError(self._host, "interrupted", begun=True, final=True)
@@ -85,12 +85,12 @@ class Calls:
         *,
         source: bytes | Path = b"",
         sink: Sink | None = None,
-        talk: Talk | None = None,
+        exchange: Exchange | None = None,
         timeout: float | None = 60,
     ) -> Completed:
         """Calls a verb of the script in the folder.
 
-        Standard output goes to `sink` piece by piece, or is handled by `talk`, or is returned.
+        Standard output goes to `sink` piece by piece, or is handled by `exchange`, or is returned.
         """
         mark = f"iosonar-{secrets.token_hex(8)}"
         # Without the script, sh itself would fail with a code that depends on the shell.
@@ -105,8 +105,8 @@ class Calls:
             process, err = stack.enter_context(self._started(command, stdin))
             output = b""
             try:
-                if sink or talk:
-                    self._stream(process, begins, sink, talk)
+                if sink or exchange:
+                    self._stream(process, begins, sink, exchange)
                     process.wait(timeout)
                 else:
                     output, _ = process.communicate(None if isinstance(source, Path) else source, timeout)
@@ -115,14 +115,16 @@ class Calls:
                 raise CallTimeoutError(self._host, timeout or 0, mark) from None
             return self._ended(process.returncode, mark, _read(err), output)
 
-    def _stream(self, process: subprocess.Popen[bytes], begins: bytes, sink: Sink | None, talk: Talk | None) -> None:
+    def _stream(
+        self, process: subprocess.Popen[bytes], begins: bytes, sink: Sink | None, exchange: Exchange | None
+    ) -> None:
         assert process.stdin is not None and process.stdout is not None
         # A login shell may print something first.
         while (line := process.stdout.readline()) and not line.endswith(begins):
             pass
-        if line and talk:
+        if line and exchange:
             with contextlib.suppress(BrokenPipeError):
-                talk(Conversation(process.stdin, process.stdout))
+                exchange(Pipes(process.stdin, process.stdout))
         with contextlib.suppress(BrokenPipeError):
             process.stdin.close()
         while piece := process.stdout.read(_PIECE):

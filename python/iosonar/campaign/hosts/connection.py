@@ -27,7 +27,7 @@ _READY = b"iosonar-connected "
 # Runs on the host, and holds the connection until its standard input ends. It prints the server process of the
 # connection, by which a later connection can end it. The arguments are the processes of earlier connections, each as
 # its number and start time.
-_HOLD = """
+_MASTER = """
 look() {
     { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
     name=${line#*\\(} name=${name%\\)*}
@@ -107,15 +107,15 @@ class NoConnection(Connection):
 
 
 class SharedConnection(Connection):
-    """An ssh process that holds the connection, and others that use it.
+    """A master connection of ssh, and the ssh processes that share it.
 
-    The holder ends when its standard input ends, so it ends with the controller, however that ends.
+    The master ends when its standard input ends, so it ends with the controller, however that ends.
     """
 
     def __init__(self, host: str, socket: Path) -> None:
         super().__init__(host)
         self.socket = socket
-        self._holder: subprocess.Popen[bytes] | None = None
+        self._master: subprocess.Popen[bytes] | None = None
         self._user: str | None = None
         self._connecting = self._closed = False
         self._earlier: list[str] = []
@@ -124,10 +124,10 @@ class SharedConnection(Connection):
     def connect(self) -> None:
         """Connects if there is no connection."""
         with self.lock:
-            if self._holder is not None:
-                if self._holder.poll() is None:
+            if self._master is not None:
+                if self._master.poll() is None:
                     return
-                self._end_holder()
+                self._end_master()
             if self._closed:
                 raise ConnectionLostError(self.host, "the connection is closed", begun=False, final=True)
             self._connecting = True
@@ -137,13 +137,13 @@ class SharedConnection(Connection):
                 self._connecting = False
 
     def _connect(self) -> None:
-        # A holder that was killed leaves its socket, and ssh would not share the connection then.
+        # A master that was killed leaves its socket, and ssh would not share the connection then.
         self.socket.unlink(missing_ok=True)
         words = self.socket.with_suffix(".err")
         try:
             with words.open("wb") as err:
-                self._holder = subprocess.Popen(
-                    [*self._ssh("yes"), shlex.join(["sh", "-c", _HOLD, "sh", *self._earlier])],
+                self._master = subprocess.Popen(
+                    [*self._ssh("yes"), shlex.join(["sh", "-c", _MASTER, "sh", *self._earlier])],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=err,
@@ -151,11 +151,11 @@ class SharedConnection(Connection):
                 )
         except FileNotFoundError:
             raise HostError(self.host, _NO_SSH) from None
-        if server := _word_after(self._holder, _READY, CONNECT_TIMEOUT):
+        if server := _word_after(self._master, _READY, CONNECT_TIMEOUT):
             self._earlier = [] if server == "-:-" else [server]
             return
-        code = _code(self._holder)
-        self._end_holder()
+        code = _code(self._master)
+        self._end_master()
         said = words.read_text(errors="replace")
         final = any(each in said for each in _FINAL)
         reason = _last_words(said)
@@ -205,39 +205,34 @@ class SharedConnection(Connection):
         """The exit code 255, which ssh has for its own errors."""
         return 255
 
-    @property
-    def holder_pid(self) -> int | None:
-        """The process that holds the connection."""
-        return self._holder.pid if self._holder else None
-
     def interrupt(self) -> None:
         """Ends an attempt to connect, in which another thread may be."""
-        if self._connecting and (holder := self._holder):
-            holder.terminate()
+        if self._connecting and (master := self._master):
+            master.terminate()
 
     def close(self) -> None:
         """Ends the connection."""
         self._closed = True
         self.interrupt()
         with self.lock:
-            self._end_holder()
+            self._end_master()
             self.socket.unlink(missing_ok=True)
             self.socket.with_suffix(".err").unlink(missing_ok=True)
 
-    def _end_holder(self) -> None:
-        holder, self._holder = self._holder, None
-        if holder is None:
+    def _end_master(self) -> None:
+        master, self._master = self._master, None
+        if master is None:
             return
-        assert holder.stdin is not None and holder.stdout is not None
+        assert master.stdin is not None and master.stdout is not None
         with contextlib.suppress(OSError):
-            holder.stdin.close()
+            master.stdin.close()
         for number in (signal.SIGTERM, signal.SIGKILL):
             try:
-                holder.wait(timeout=2)
+                master.wait(timeout=2)
             except subprocess.TimeoutExpired:
-                holder.send_signal(number)
-        holder.wait()
-        holder.stdout.close()
+                master.send_signal(number)
+        master.wait()
+        master.stdout.close()
 
 
 def ssh_command() -> list[str]:

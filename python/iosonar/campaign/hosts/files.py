@@ -99,7 +99,7 @@ class Files:
         return received.is_complete()
 
     def _mismatch(self, path: str) -> HostError:
-        text = f"{path} arrived with another content, twice; it changes, or the transfer is faulty"
+        text = f"the copy of {path} differed twice; the file changes while it is read, or the network is faulty"
         return HostError(self._session.name, text)
 
 

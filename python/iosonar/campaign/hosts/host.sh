@@ -116,7 +116,7 @@ verb_run() {
     call=$folder/calls/${mark:-$$}
     mkdir "$call" 2>/dev/null || [ -d "$call" ] || return 69
     record "$call"
-    # After the record: the end makes `closing` first and then reads the records, so one of both sees the other.
+    # `end` makes `closing` before it reads the records, so one of the two sees the other.
     if [ -e "$folder/closing" ]; then
         rm -rf "$call"
         return 69

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from iosonar.campaign.undo import Undo
 
-from .calls import Calls, CallTimeoutError, FolderGoneError, Sink, Talk
+from .calls import Calls, CallTimeoutError, Exchange, FolderGoneError, Sink
 from .connection import Connection
 from .host import Completed, ConnectionLostError, HostError
 
@@ -30,10 +30,10 @@ _RETRY_EVERY_S = 1.0
 END_GRACE_S = 30
 """Seconds for a replay to undo what it changed, after TERM."""
 
-_HELLO = f"""
+_CHECK = f"""
 for program in {NEEDED}; do command -v "$program" >/dev/null || printf '%s ' "$program"; done
 [ -r /proc/self/stat ] || printf '/proc '
-printf 'iosonar-hello\\0%s\\0' "${{TMPDIR:-/tmp}}"
+printf 'iosonar-checked\\0%s\\0' "${{TMPDIR:-/tmp}}"
 """
 _MAKE = """
 umask 077
@@ -93,7 +93,7 @@ class HostSession:
         *,
         source: bytes | Path = b"",
         sink: Sink | None = None,
-        talk: Talk | None = None,
+        exchange: Exchange | None = None,
         timeout: float | None = 60,
         repeat: bool,
     ) -> Completed:
@@ -101,7 +101,7 @@ class HostSession:
 
         def attempt() -> Completed:
             folder = self._ensure_folder()
-            return self._calls.call(folder, words, source=source, sink=sink, talk=talk, timeout=timeout)
+            return self._calls.call(folder, words, source=source, sink=sink, exchange=exchange, timeout=timeout)
 
         try:
             return self._persistent(attempt, repeat=repeat)
@@ -111,9 +111,9 @@ class HostSession:
         except OSError as error:
             raise HostError(self.name, f"cannot read {error.filename}: {error.strerror}") from None
 
-    def checked(self, words: Sequence[str], failure: str, talk: Talk | None = None) -> Completed:
+    def checked(self, words: Sequence[str], failure: str, exchange: Exchange | None = None) -> Completed:
         """Calls a verb that must succeed and may be repeated."""
-        done = self.call(words, talk=talk, repeat=True)
+        done = self.call(words, exchange=exchange, repeat=True)
         if done.code != 0:
             raise HostError(self.name, f"{failure}: {done.words}")
         return done
@@ -141,7 +141,8 @@ class HostSession:
                 self._forget_folder()
                 attempts_left -= 1
                 if not attempts_left:
-                    raise HostError(self.name, f"{self._folder} disappears again and again there") from None
+                    text = f"{self._folder} was removed there three times; exempt it from the cleaning of {self._base}"
+                    raise HostError(self.name, text) from None
             except ConnectionLostError as lost:
                 if self._stop.is_set() or lost.final or not self._was_connected or (lost.begun and not repeat):
                     raise
@@ -173,7 +174,7 @@ class HostSession:
             self._was_connected = True
             if self._folder is None:
                 if self._base is None:
-                    self._base = self._hello()
+                    self._base = self._check()
                 folder = f"{self._base}/{_NAME}{secrets.token_hex(_SUFFIX_BYTES)}"
                 # The entry comes first: no moment without it in which the folder exists.
                 self._undo_id = self._undo.add(self.name, f"remove the temporary folder {folder}", removal(folder))
@@ -183,10 +184,10 @@ class HostSession:
                 self._made = True
             return self._folder
 
-    def _hello(self) -> str:
+    def _check(self) -> str:
         """Checks what is needed there; returns the folder of temporary folders."""
-        done = self._calls.plain(["sh", "-c", _HELLO])
-        missing, hello, base = done.out.partition(b"iosonar-hello\0")
+        done = self._calls.plain(["sh", "-c", _CHECK])
+        missing, hello, base = done.out.partition(b"iosonar-checked\0")
         if done.code != 0 or not hello:
             raise HostError(self.name, f"cannot run a POSIX shell there: {done.words}")
         # A login shell may print lines first.
@@ -206,9 +207,7 @@ class HostSession:
         """The folder is gone, with all files in it; the host was restarted, or the folder was removed there."""
         with self.lock:
             if self._made:
-                self._note(
-                    f"{self.name}: the temporary folder {self._folder} is gone, and what ran there; making it again"
-                )
+                self._note(f"{self.name}: {self._folder} is gone, with all files and runs in it; it is made again")
             self._made = False
             for forget in self.when_gone:
                 forget()

@@ -12,7 +12,7 @@ from iosonar.campaign.program import program_for
 from iosonar.campaign.undo import Undo
 from iosonar.errors import UserError
 
-from .calls import Conversation
+from .calls import Pipes
 from .connection import Connection
 from .files import Files, sha256_of
 from .host import ClockOffset, Completed, HostError, HostSample, RunStatus
@@ -144,33 +144,21 @@ class ShellHost:
 
     def clock(self) -> ClockOffset:
         """Measures the offset of its clock: many exchanges over one connection, of which the fastest counts."""
-        best: list[ClockOffset] = []
+        offsets: list[ClockOffset] = []
 
-        def talk(conversation: Conversation) -> None:
+        def measure(pipes: Pipes) -> None:
             until = time.monotonic() + _LONGEST_MEASUREMENT_S
             for _ in range(_EXCHANGES):
-                if (exchange := self._exchange(conversation)) is None:
+                if (offset := _offset(pipes)) is None:
                     return
-                best.append(exchange)
+                offsets.append(offset)
                 if time.monotonic() > until:
                     return
 
-        self.session.checked(["clock"], "cannot read its clock", talk=talk)
-        if not best:
+        self.session.checked(["clock"], "cannot read its clock", exchange=measure)
+        if not offsets:
             raise HostError(self.name, "cannot read its clock: date has no nanoseconds there; install GNU coreutils")
-        return min(best, key=lambda each: each.uncertainty_s)
-
-    def _exchange(self, conversation: Conversation) -> ClockOffset | None:
-        before = time.time_ns()
-        conversation.stdin.write(b"\n")
-        conversation.stdin.flush()
-        answer = conversation.stdout.readline()
-        after = time.time_ns()
-        seconds, _, fraction = answer.strip().partition(b".")
-        if not (seconds.isdigit() and len(fraction) == 9 and fraction.isdigit()):
-            return None
-        there = int(seconds) * 10**9 + int(fraction)
-        return ClockOffset((2 * there - before - after) / 2e9, (after - before) / 2e9)
+        return min(offsets, key=lambda each: each.uncertainty_s)
 
     def watch(self) -> HostSample:
         """Its load and free space."""
@@ -232,3 +220,17 @@ class ShellHost:
         It ends calls of other threads. If the host cannot be reached, the undo journal still has the entry.
         """
         self.session.close()
+
+
+def _offset(pipes: Pipes) -> ClockOffset | None:
+    """One exchange with the verb `clock`."""
+    before = time.time_ns()
+    pipes.stdin.write(b"\n")
+    pipes.stdin.flush()
+    answer = pipes.stdout.readline()
+    after = time.time_ns()
+    seconds, _, fraction = answer.strip().partition(b".")
+    if not (seconds.isdigit() and len(fraction) == 9 and fraction.isdigit()):
+        return None
+    there = int(seconds) * 10**9 + int(fraction)
+    return ClockOffset((2 * there - before - after) / 2e9, (after - before) / 2e9)
