@@ -23,6 +23,7 @@ from iosonar.errors import UserError
 from iosonar.text import plain
 
 FOLDER = ".campaign"
+LOCK_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,15 @@ def locked(top: Path) -> Iterator[None]:
     """One campaign at a time in a directory."""
     (top / FOLDER).mkdir(exist_ok=True)
     with (top / FOLDER / "lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UserError(f"another campaign runs in {top}: `iosonar campaign status` shows it") from error
+        for attempts_left in reversed(range(LOCK_ATTEMPTS)):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if not attempts_left:
+                    raise UserError(f"another campaign runs in {top}: `iosonar campaign status` shows it") from error
+            # `status` holds it for a moment.
+            time.sleep(0.1)
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()

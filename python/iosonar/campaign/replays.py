@@ -307,4 +307,4 @@ def _words(text: str) -> str:
     """The last line of an error output that says something."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("{")]
     errors = [line for line in lines if line.startswith(("error", "iosonar"))]
-    return plain((errors or lines or [""])[-1]).removeprefix("error: ")
+    return plain((errors or lines or [""])[-1]).removeprefix("error: ").removeprefix("iosonar: ")
