@@ -51,13 +51,20 @@ WITH_RESULT = (0, 4)
 """Exit codes of a replay that ran to its end; 4: some of its requests failed."""
 
 
-def in_parallel(work: Callable[[A], T], items: Iterable[A]) -> list[T]:
-    """The results of some work on all items at the same time; raises the first error after all have ended."""
+def in_parallel(work: Callable[[A], T], items: Iterable[A], hosts: Hosts) -> list[T]:
+    """The results of some work on all items at the same time; raises the first error after all have ended.
+
+    After an interrupt, nothing waits for a host that cannot be reached.
+    """
     items = list(items)
     if not items:
         return []
     with ThreadPoolExecutor(len(items)) as pool:
-        return [future.result() for future in [pool.submit(work, item) for item in items]]
+        try:
+            return [future.result() for future in [pool.submit(work, item) for item in items]]
+        except KeyboardInterrupt:
+            hosts.reconnect_timeout = 0
+            raise
 
 
 def is_ready(status: RunStatus) -> bool:
@@ -96,6 +103,9 @@ class Replays:
         self._loads: dict[tuple[str, Path], str] = {}
         self._clocks: dict[str, ClockOffset] = {}
 
+    def _each(self, work: Callable[[A], T], items: Iterable[A]) -> list[T]:
+        return in_parallel(work, items, self.hosts)
+
     @property
     def host_names(self) -> list[str]:
         """The hosts, each once."""
@@ -114,7 +124,7 @@ class Replays:
                 file = files[source]
                 self._loads[name, source] = host.put(file, _load_name(file, list(files).index(source)))
 
-        in_parallel(bring_to, self.host_names)
+        self._each(bring_to, self.host_names)
 
     def sample_devices(self) -> None:
         """Samples all devices, as proof of their state."""
@@ -122,7 +132,7 @@ class Replays:
         def take(known: InstanceState) -> None:
             known.device_state = sample(self.hosts.get(known.host), known.device)
 
-        in_parallel(take, self.states)
+        self._each(take, self.states)
 
     def run(self, grace_s: float, watch: Watch) -> None:
         """Runs all instances from one common start, and collects their results as hidden files of the leaf.
@@ -131,21 +141,21 @@ class Replays:
         """
         try:
             # Together, as preparing a large load takes time.
-            runs = in_parallel(self._start, range(len(self.instances)))
+            runs = self._each(self._start, range(len(self.instances)))
             self._wait(runs, watch, is_ready)
             before = time.monotonic()
-            clocks = in_parallel(lambda name: self.hosts.get(name).clock(), self.host_names)
+            clocks = self._each(lambda name: self.hosts.get(name).clock(), self.host_names)
             self._clocks = dict(zip(self.host_names, clocks, strict=True))
             # The start time reaches all hosts well within a few times what the reading of their clocks took.
             took = time.monotonic() - before
             grace_s = min(grace_s, max(LONGEST_GRACE_S, 10 * took))
             start = time.time() + max(grace_s, SHORTEST_GRACE_S + 3 * took)
-            in_parallel(lambda name: self._set_start(name, start), self.host_names)
+            self._each(lambda name: self._set_start(name, start), self.host_names)
             self._wait(runs, watch, has_ended)
         except BaseException:
-            in_parallel(self._kill, range(len(self.instances)))
+            self._each(self._kill, range(len(self.instances)))
             raise
-        in_parallel(lambda index: self._collect(index, runs[index], start), range(len(self.instances)))
+        self._each(lambda index: self._collect(index, runs[index], start), range(len(self.instances)))
 
     def convert(self, to_text: Callable[[Path, Path], None]) -> None:
         """Gives the results the format that was asked for; `to_text` writes blkreplay's text."""
@@ -170,7 +180,7 @@ class Replays:
         def remove_from(name: str) -> None:
             self.hosts.get(name).run(["rm", "-f", "--", *self._files(name, RESULT), *self._files(name, START)])
 
-        in_parallel(remove_from, self.host_names)
+        self._each(remove_from, self.host_names)
 
     def _start(self, index: int) -> DetachedRun:
         instance = self.instances[index]
@@ -205,7 +215,7 @@ class Replays:
         """Polls until all instances are as far. Raises UserError if one of them failed."""
         next_sample = 0.0
         while True:
-            polled = dict(zip(self.host_names, in_parallel(self._poll, self.host_names), strict=True))
+            polled = dict(zip(self.host_names, self._each(self._poll, self.host_names), strict=True))
             statuses = [polled[run.host][run.name] for run in runs]
             for index, status in enumerate(statuses):
                 self._note_end(index, status)
@@ -272,7 +282,7 @@ class Replays:
                 found = self.hosts.get(name).watch()
                 self.samples[name].append(HostSample(found.at, found.load1, found.tmp_free_bytes))
 
-        in_parallel(sample, self.host_names)
+        self._each(sample, self.host_names)
 
 
 def part(leaf: Path, output: str) -> Path:
