@@ -256,7 +256,7 @@ campaign_filter() {
 campaign_result() {
     (
         set -o pipefail
-        eval "iosonar convert \"\$1\" - --to classic $output_pipe_list | gzip >\"\$2\""
+        eval "iosonar convert \"\$1\" - --to classic $output_pipe_list | gzip >|\"\$2\""
     ) 2>&1
 }
 
