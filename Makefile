@@ -99,7 +99,7 @@ lint: system-for-test $(VENV)/tools dependencies
 
 # Variables of confs and modules are set and read in different files; scripts for hosts are in single quotes; `done` is also
 # a word of the protocol between the shell of a leaf and the Python half.
-SHELLCHECK_EXCLUDED := SC1010,SC1090,SC1091,SC2016,SC2034,SC2154,SC2164,SC2178,SC2209
+SHELLCHECK_EXCLUDED := SC1007,SC1010,SC1090,SC1091,SC2016,SC2034,SC2154,SC2164,SC2178,SC2209
 BASH_FILES := $(wildcard python/iosonar/campaign/*.sh python/iosonar/campaign/modules/*.sh \
 	python/iosonar/campaign/defaults/*.conf python/iosonar/campaign/template/*.conf \
 	packaging/data/share/iosonar/compat/* tools/*.sh)

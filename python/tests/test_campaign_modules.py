@@ -442,7 +442,7 @@ def test_a_wipe_that_outlived_its_connection_is_ended(tmp_path: Path) -> None:
     ]
     script = (
         f'base_dir={confs.BASE}; source "$base_dir/modules/functions.sh"; source "$base_dir/modules/device_jobs.sh"\n'
-        'bash -c "$(undo_script "$device_job_end" wipe /dev/a)"'
+        'bash -c "$(undo_script "$campaign_device_job_end" wipe /dev/a)"'
     )
     try:
         for _ in range(2):

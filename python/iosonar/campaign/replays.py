@@ -146,9 +146,9 @@ class Replays:
             before = time.monotonic()
             clocks = self._each(lambda name: self.hosts.get(name).clock(), self.host_names)
             self._clocks = dict(zip(self.host_names, clocks, strict=True))
-            # The start time reaches all hosts well within a few times what the reading of their clocks took.
+            # Slow hosts need longer until they have the start time; a long start_grace says that they are slow.
             took = time.monotonic() - before
-            grace_s = min(grace_s, max(LONGEST_GRACE_S, 10 * took))
+            grace_s = min(grace_s, max(LONGEST_GRACE_S, grace_s / 10, 10 * took))
             start = time.time() + max(grace_s, SHORTEST_GRACE_S + 3 * took)
             self._each(lambda name: self._set_start(name, start), self.host_names)
             self._wait(runs, watch, has_ended)

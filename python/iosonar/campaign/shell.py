@@ -164,7 +164,7 @@ class Shell:
 
     def variables(self) -> dict[str, str]:
         """All variables that confs and modules have set, arrays joined by spaces."""
-        names = sorted(set(self._names()) - self._initial - {"REPLY", "PIPESTATUS", "OLDPWD", "_"})
+        names = sorted(set(self._names()) - self._initial - {"REPLY", "undo_id", "PIPESTATUS", "OLDPWD", "_"})
         return {name: " ".join(self.get(name)) for name in names}
 
     def _names(self) -> list[str]:

@@ -2,24 +2,24 @@
 
 source "${base_dir}/modules/functions.sh"
 
-# Fills smartctl_host[] and smartctl_device[] with each disk once.
+# Fills campaign_smartctl_host[] and campaign_smartctl_device[] with each disk once.
 smartctl_disks() {
     local i host known=" "
-    smartctl_host=() smartctl_device=()
+    campaign_smartctl_host=() campaign_smartctl_device=()
     for ((i = 0; i <= replay_max; i++)); do
         host=$(storage_host "$i")
         [[ $known != *" $host:${replay_device[i]} "* ]] || continue
         known+="$host:${replay_device[i]} "
-        smartctl_host+=("$host")
-        smartctl_device+=("${replay_device[i]}")
+        campaign_smartctl_host+=("$host")
+        campaign_smartctl_device+=("${replay_device[i]}")
     done
 }
 
 # smartctl_report WHEN: writes HOST.DEVICE.smart-WHEN.txt and .json to the folder of the leaf.
 smartctl_report() {
     local when=$1 i host device stem status text json
-    for i in "${!smartctl_device[@]}"; do
-        host=${smartctl_host[i]} device=${smartctl_device[i]}
+    for i in "${!campaign_smartctl_device[@]}"; do
+        host=${campaign_smartctl_host[i]} device=${campaign_smartctl_device[i]}
         stem=${device#/dev/}
         stem="$host.${stem//\//.}.smart-$when"
         text=$(on_host "$host" "$device" <<<'smartctl --xall -- "$1"')
@@ -43,12 +43,12 @@ smartctl_report() {
 }
 
 # Argument: device. Ends the lock that an interrupted erase left: an ATA disk with the password of this module.
-smartctl_unlock='
+campaign_smartctl_unlock='
 hdparm -I "$1" 2>/dev/null | grep -q -E "^[[:space:]]+enabled" || exit 0
 hdparm --user-master u --security-disable iosonar "$1"'
 
 # Argument: device.
-smartctl_erase='
+campaign_smartctl_erase='
 device=$1
 case ${device##*/} in
 nvme*)
@@ -68,18 +68,18 @@ fi
 hdparm --user-master u --security-set-pass iosonar "$device" &&
     hdparm --user-master u --security-erase iosonar "$device"'
 
-smartctl_trim='blkdiscard -- "$1"'
+campaign_smartctl_trim='blkdiscard -- "$1"'
 
 # smartctl_empty WHAT SCRIPT PROGRAM: erases or trims all disks, if nothing is on them.
 smartctl_empty() {
     local what=$1 script=$2 i host device
-    for i in "${!smartctl_device[@]}"; do
-        host=${smartctl_host[i]} device=${smartctl_device[i]}
+    for i in "${!campaign_smartctl_device[@]}"; do
+        host=${campaign_smartctl_host[i]} device=${campaign_smartctl_device[i]}
         refuse_content "$host" "$device" "$what" || return 1
         if [[ $what == enable_ssd_erase && $device != /dev/nvme* ]]; then
             check_installed_on "$host" hdparm || return 1
             undo_add "$host" "take the password of the erase off $device" \
-                "$(undo_script "$smartctl_unlock" "$device")" || return 1
+                "$(undo_script "$campaign_smartctl_unlock" "$device")" || return 1
         elif [[ $what == enable_ssd_erase ]]; then
             check_installed_on "$host" nvme || return 1
             undo_id=""
@@ -101,18 +101,18 @@ smartctl_empty() {
 smartctl_prepare() {
     ((enable_smartctl)) || return 0
     local host wait
-    smartctl_reported=0
+    campaign_smartctl_reported=0
     no_iqn_devices smartctl || return 1
     ((!enable_iscsi_target_iet)) || iscsi_target_valid || return 1
     wait=$(whole_number settle_wait "${settle_wait:-0}") || return 1
     smartctl_disks
-    for host in $(printf '%s\n' "${smartctl_host[@]}" | sort -u); do
+    for host in $(printf '%s\n' "${campaign_smartctl_host[@]}" | sort -u); do
         check_installed_on "$host" smartctl || return 1
     done
     smartctl_report before || return 1
-    smartctl_reported=1
-    ((!enable_ssd_erase)) || smartctl_empty enable_ssd_erase "$smartctl_erase" || return 1
-    ((!enable_ssd_trim)) || smartctl_empty enable_ssd_trim "$smartctl_trim" || return 1
+    campaign_smartctl_reported=1
+    ((!enable_ssd_erase)) || smartctl_empty enable_ssd_erase "$campaign_smartctl_erase" || return 1
+    ((!enable_ssd_trim)) || smartctl_empty enable_ssd_trim "$campaign_smartctl_trim" || return 1
     if ((wait && (enable_ssd_erase || enable_ssd_trim))); then
         printf 'waiting for %s s, as settle_wait says\n' "$wait"
         sleep "$wait"
@@ -120,7 +120,7 @@ smartctl_prepare() {
 }
 
 smartctl_cleanup() {
-    ((enable_smartctl && smartctl_reported)) || return 0
+    ((enable_smartctl && campaign_smartctl_reported)) || return 0
     smartctl_report after
 }
 

@@ -48,9 +48,9 @@ create_lv_prepare() {
             return 1
         fi
     done
-    create_lv_undo_id=""
+    campaign_create_lv_undo_id=""
     undo_add localhost "delete the volumes of create_lv (function delete_lv)" "$(create_lv_undo)" || return 1
-    create_lv_undo_id=$undo_id
+    campaign_create_lv_undo_id=$undo_id
     create_lv_delete || return 1
     replay_host_list=""
     if ! create_lv; then
@@ -66,10 +66,10 @@ create_lv_prepare() {
 
 create_lv_finish() {
     ((enable_create_lv)) || return 0
-    [[ -n ${create_lv_undo_id-} ]] || return 0
+    [[ -n ${campaign_create_lv_undo_id-} ]] || return 0
     create_lv_delete || return 1
-    undo_done "$create_lv_undo_id"
-    create_lv_undo_id=""
+    undo_done "$campaign_create_lv_undo_id"
+    campaign_create_lv_undo_id=""
 }
 
 prepare_list+=" create_lv_prepare"

@@ -4,7 +4,7 @@ source "${base_dir}/modules/functions.sh"
 source "${base_dir}/modules/megaraid_functions.sh"
 
 # Arguments: program, adapter, drive, 1 or 0.
-cachecade_assign='
+campaign_cachecade_assign='
 program=$1 adapter=$2 drive=$3 on=$4
 case ${program##*/} in
 storcli* | perccli*)
@@ -18,7 +18,7 @@ storcli* | perccli*)
 esac'
 
 # Arguments: program, adapter, drive. Prints 1 if the drive is cached by SSDs, else 0.
-cachecade_state='
+campaign_cachecade_state='
 program=$1 adapter=$2 drive=$3
 case ${program##*/} in
 storcli* | perccli*)
@@ -39,7 +39,7 @@ esac'
 cachecade_prepare() {
     ((enable_cachecade)) || return 0
     local host policy="" wanted=1 found adapter data cache
-    cachecade_undo=()
+    campaign_cachecade_undo=()
     adapter=$(whole_number megaraid_adaptor "${megaraid_adaptor:-0}") || return 1
     data=$(whole_number megaraid_data_target "${megaraid_data_target:-0}") || return 1
     cache=$(whole_number cachecade_target "${cachecade_target:-1}") || return 1
@@ -57,23 +57,23 @@ cachecade_prepare() {
     ((!enable_iscsi_target_iet)) || hosts=$iscsi_target
     for host in $hosts; do
         megaraid_find "$host" || return 1
-        found=$(on_host "$host" "$megaraid_tool" "$adapter" "$data" <<<"$cachecade_state") || {
-            campaign_error "$host: ${megaraid_tool##*/} cannot show drive $data on adapter $adapter: see its message above"
+        found=$(on_host "$host" "$campaign_megaraid_tool" "$adapter" "$data" <<<"$campaign_cachecade_state") || {
+            campaign_error "$host: ${campaign_megaraid_tool##*/} cannot show drive $data on adapter $adapter: see its message above"
             return 1
         }
         # Removing it first empties the cache, so that the run begins with a cold one.
         undo_add "$host" "$( ((found)) && echo assign || echo remove) CacheCade on drive $data of adapter $adapter again" \
-            "$(undo_script "$cachecade_assign" "$megaraid_tool" "$adapter" "$data" "$found")" || return 1
-        cachecade_undo+=("$undo_id")
+            "$(undo_script "$campaign_cachecade_assign" "$campaign_megaraid_tool" "$adapter" "$data" "$found")" || return 1
+        campaign_cachecade_undo+=("$undo_id")
         if ((found)); then
-            on_host "$host" "$megaraid_tool" "$adapter" "$data" 0 <<<"$cachecade_assign" || {
+            on_host "$host" "$campaign_megaraid_tool" "$adapter" "$data" 0 <<<"$campaign_cachecade_assign" || {
                 campaign_error "$host: cannot remove CacheCade from drive $data of adapter $adapter"
                 return 1
             }
         fi
         ((wanted)) || continue
-        megaraid_write_policy "$host" "$adapter" "$cache" "$policy" cachecade_undo || return 1
-        on_host "$host" "$megaraid_tool" "$adapter" "$data" 1 <<<"$cachecade_assign" || {
+        megaraid_write_policy "$host" "$adapter" "$cache" "$policy" campaign_cachecade_undo || return 1
+        on_host "$host" "$campaign_megaraid_tool" "$adapter" "$data" 1 <<<"$campaign_cachecade_assign" || {
             campaign_error "$host: cannot assign CacheCade to drive $data of adapter $adapter"
             return 1
         }
@@ -84,9 +84,9 @@ cachecade_finish() {
     ((enable_cachecade)) || return 0
     # 1: the cache stays warm for the next run, which then has enable_cachecade=0.
     if ((enable_cachecade == 1)); then
-        undo_forget cachecade_undo
+        undo_forget campaign_cachecade_undo
     else
-        undo_all cachecade_undo
+        undo_all campaign_cachecade_undo
     fi
 }
 

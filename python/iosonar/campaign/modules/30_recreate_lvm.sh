@@ -3,10 +3,10 @@
 source "${base_dir}/modules/functions.sh"
 
 # A volume group with this tag was made by this module. Others are never touched.
-recreate_lvm_tag=iosonar_campaign
+campaign_recreate_lvm_tag=iosonar_campaign
 
 # Arguments: group, tag, devices. Removes the group and the physical volumes; succeeds if there are none.
-recreate_lvm_remove='
+campaign_recreate_lvm_remove='
 group=$1 tag=$2
 shift 2
 export LVM_SUPPRESS_FD_WARNINGS=1
@@ -23,7 +23,7 @@ done
 exit 0'
 
 # Arguments: group, tag, devices. Fails if a group of this name exists that the module may not replace.
-recreate_lvm_check='
+campaign_recreate_lvm_check='
 group=$1 tag=$2
 shift 2
 export LVM_SUPPRESS_FD_WARNINGS=1
@@ -51,7 +51,7 @@ for member in $(vgs --noheadings -o pv_name "$group"); do
 done'
 
 # Arguments: group, tag, stripes or 0, stripe size in KiB, number of name:size, these, devices.
-recreate_lvm_create='
+campaign_recreate_lvm_create='
 group=$1 tag=$2 stripes=$3 stripe_size=$4 count=$5
 shift 5
 export LVM_SUPPRESS_FD_WARNINGS=1
@@ -76,18 +76,18 @@ recreate_lvm_on() {
     local host=$1 volumes=() stripes=0 i pair problem device
     shift
     check_installed_on "$host" "pvcreate vgcreate lvcreate vgremove pvremove" || return 1
-    if ! problem=$(on_host "$host" "$vg_name" "$recreate_lvm_tag" "$@" <<<"$recreate_lvm_check"); then
+    if ! problem=$(on_host "$host" "$vg_name" "$campaign_recreate_lvm_tag" "$@" <<<"$campaign_recreate_lvm_check"); then
         campaign_error "$host: ${problem:-cannot list the volume group $vg_name}"
         return 1
     fi
-    on_host "$host" "$vg_name" "$recreate_lvm_tag" "$@" <<<"$recreate_lvm_remove" || {
+    on_host "$host" "$vg_name" "$campaign_recreate_lvm_tag" "$@" <<<"$campaign_recreate_lvm_remove" || {
         campaign_error "$host: cannot remove the volume group $vg_name of an earlier run: end what uses its volumes"
         return 1
     }
     for device; do
         refuse_content "$host" "$device" recreate_lvm || return 1
     done
-    for ((i = 0; i < recreate_lvm_count; i++)); do
+    for ((i = 0; i < campaign_recreate_lvm_count; i++)); do
         volumes+=("lv-data$i:$lv_size")
         [[ -z ${lvm_drbd_meta_size-} ]] || volumes+=("lv-meta$i:$lvm_drbd_meta_size")
     done
@@ -100,10 +100,10 @@ recreate_lvm_on() {
     done
     ((!lvm_striping || $# < 2)) || stripes=$#
     undo_add "$host" "remove the volume group $vg_name" \
-        "$(undo_script "$recreate_lvm_remove" "$vg_name" "$recreate_lvm_tag" "$@")" || return 1
-    recreate_lvm_undo+=("$undo_id")
-    on_host "$host" "$vg_name" "$recreate_lvm_tag" "$stripes" "$recreate_lvm_stripesize" "${#volumes[@]}" \
-        "${volumes[@]}" "$@" <<<"$recreate_lvm_create" || {
+        "$(undo_script "$campaign_recreate_lvm_remove" "$vg_name" "$campaign_recreate_lvm_tag" "$@")" || return 1
+    campaign_recreate_lvm_undo+=("$undo_id")
+    on_host "$host" "$vg_name" "$campaign_recreate_lvm_tag" "$stripes" "$campaign_recreate_lvm_stripesize" "${#volumes[@]}" \
+        "${volumes[@]}" "$@" <<<"$campaign_recreate_lvm_create" || {
         campaign_error "$host: cannot create the volumes of $vg_name: see the message of LVM above"
         return 1
     }
@@ -112,12 +112,12 @@ recreate_lvm_on() {
 recreate_lvm_prepare() {
     ((enable_recreate_lvm)) || return 0
     local i host hosts=() devices=() parallelism=${replay_max_parallelism-0} known
-    recreate_lvm_undo=()
+    campaign_recreate_lvm_undo=()
     no_iqn_devices recreate_lvm || return 1
     ((!enable_iscsi_target_iet)) || iscsi_target_valid || return 1
-    recreate_lvm_count=$(whole_number lv_count "${lv_count-1}") || return 1
-    recreate_lvm_stripesize=$(whole_number lvm_stripesize "${lvm_stripesize-64}") || return 1
-    if ((recreate_lvm_count == 0)) || [[ -z ${lv_size-} ]]; then
+    campaign_recreate_lvm_count=$(whole_number lv_count "${lv_count-1}") || return 1
+    campaign_recreate_lvm_stripesize=$(whole_number lvm_stripesize "${lvm_stripesize-64}") || return 1
+    if ((campaign_recreate_lvm_count == 0)) || [[ -z ${lv_size-} ]]; then
         campaign_error "recreate_lvm: lv_count and lv_size must not be 0 or empty"
         return 1
     fi
@@ -151,7 +151,7 @@ recreate_lvm_prepare() {
 
     replay_host_list=$replay_hosts_unique
     replay_device_list=""
-    for ((i = 0; i < recreate_lvm_count; i++)); do
+    for ((i = 0; i < campaign_recreate_lvm_count; i++)); do
         replay_device_list+=" /dev/$vg_name/lv-data$i"
     done
     # shellcheck disable=SC2034 # For other modules: the volumes, whatever iSCSI makes of the list.
@@ -164,9 +164,9 @@ recreate_lvm_prepare() {
 recreate_lvm_finish() {
     ((enable_recreate_lvm)) || return 0
     if ((lvm_leave_intact)); then
-        undo_forget recreate_lvm_undo
+        undo_forget campaign_recreate_lvm_undo
     else
-        undo_all recreate_lvm_undo
+        undo_all campaign_recreate_lvm_undo
     fi
 }
 

@@ -5,7 +5,7 @@ source "${base_dir}/modules/functions.sh"
 source "${base_dir}/modules/iscsi_functions.sh"
 
 # Arguments: wanted software or nothing. Prints what is to be used, and what is not loaded or started yet.
-iscsi_target_choose='
+campaign_iscsi_target_choose='
 wanted=$1
 case $wanted in
 "" | lio)
@@ -30,7 +30,7 @@ exit 1'
 
 # Arguments: modules of the kernel that were not loaded, the users of others first. The targets that used them are gone; a
 # module that something else uses stays.
-iscsi_target_unload='
+campaign_iscsi_target_unload='
 # Fails while there are targets.
 case " $* " in
 *" iscsi_target_mod "*) rmdir /sys/kernel/config/target/iscsi 2>/dev/null ;;
@@ -40,16 +40,16 @@ for module; do
 done
 exit 0'
 
-iscsi_target_load='
+campaign_iscsi_target_load='
 modprobe --all iscsi_target_mod target_core_iblock target_core_file || exit 1
 mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config'
 
 # Argument: IQN. Fails if there is such a target.
-iscsi_lio_absent='[[ ! -e /sys/kernel/config/target/iscsi/$1 ]]'
-iscsi_tgt_absent='! tgtadm --lld iscsi --mode target --op show | awk -v iqn="$1" "\$3 == iqn { found = 1 } END { exit !found }"'
+campaign_iscsi_lio_absent='[[ ! -e /sys/kernel/config/target/iscsi/$1 ]]'
+campaign_iscsi_tgt_absent='! tgtadm --lld iscsi --mode target --op show | awk -v iqn="$1" "\$3 == iqn { found = 1 } END { exit !found }"'
 
 # Arguments: IQN, device, portal, serial number of the disk.
-iscsi_lio_start='
+campaign_iscsi_lio_start='
 iqn=$1 device=$2 portal=$3 serial=$4
 core=/sys/kernel/config/target/core
 iscsi=/sys/kernel/config/target/iscsi
@@ -84,8 +84,8 @@ echo 1 >"$group/attrib/cache_dynamic_acls"
 echo 0 >"$group/attrib/demo_mode_write_protect"
 echo 1 >"$group/enable"'
 
-# Arguments: IQN, device, portal, serial number. Only removes a target whose disk iscsi_lio_start made, or none yet.
-iscsi_lio_stop='
+# Arguments: IQN, device, portal, serial number. Only removes a target whose disk campaign_iscsi_lio_start made, or none yet.
+campaign_iscsi_lio_stop='
 iqn=$1 serial=$4
 core=/sys/kernel/config/target/core
 target=/sys/kernel/config/target/iscsi/$iqn
@@ -111,7 +111,7 @@ done
 exit 0'
 
 # Arguments: IQN, device.
-iscsi_tgt_start='
+campaign_iscsi_tgt_start='
 iqn=$1 device=$2
 number=$(tgtadm --lld iscsi --mode target --op show | sed -n "s/^Target \([0-9]*\):.*/\1/p" | sort -n | tail -n 1)
 number=$((${number:-0} + 1))
@@ -120,7 +120,7 @@ tgtadm --lld iscsi --mode target --op new --tid "$number" --targetname "$iqn" &&
     tgtadm --lld iscsi --mode target --op bind --tid "$number" --initiator-address ALL'
 
 # Arguments: IQN, device. Only removes a target with this device or none.
-iscsi_tgt_stop='
+campaign_iscsi_tgt_stop='
 iqn=$1 device=$2
 listing=$(tgtadm --lld iscsi --mode target --op show 2>/dev/null) || exit 0
 number=$(awk -v iqn="$iqn" "/^Target / && \$3 == iqn { sub(\":\", \"\", \$2); print \$2 }" <<<"$listing")
@@ -132,7 +132,7 @@ others=$(awk -v iqn="$iqn" -v device="$device" "
 tgtadm --lld iscsi --mode target --op delete --force --tid "$number"'
 
 # The daemon that this module started, unless someone else uses it by now.
-iscsi_tgt_end='
+campaign_iscsi_tgt_end='
 listing=$(tgtadm --lld iscsi --mode target --op show 2>/dev/null) || exit 0
 [[ -z $listing ]] || exit 0
 if systemctl --quiet is-active tgt 2>/dev/null; then
@@ -142,7 +142,7 @@ else
 fi
 exit 0'
 
-iscsi_tgt_begin='
+campaign_iscsi_tgt_begin='
 systemctl start tgt 2>/dev/null || tgtd || exit 1
 for ((i = 0; i < 50; i++)); do
     tgtadm --lld iscsi --mode system --op show >/dev/null 2>&1 && exit
@@ -151,27 +151,27 @@ done
 echo "the daemon tgtd does not answer: see its log" >&2
 exit 1'
 
-# Sets iscsi_target_software_found to lio or tgt, ready to use.
+# Sets campaign_iscsi_target_software_found to lio or tgt, ready to use.
 iscsi_target_software_prepare() {
     local found modules
-    if ! found=$(on_host "$iscsi_target" "${iscsi_target_software-}" <<<"$iscsi_target_choose"); then
+    if ! found=$(on_host "$iscsi_target" "${iscsi_target_software-}" <<<"$campaign_iscsi_target_choose"); then
         campaign_error "$iscsi_target has no iSCSI target: install the kernel module iscsi_target_mod (LIO) or the package tgt"
         return 1
     fi
-    read -r iscsi_target_software_found modules <<<"$found"
+    read -r campaign_iscsi_target_software_found modules <<<"$found"
     [[ -n $modules ]] || return 0
-    if [[ $iscsi_target_software_found == lio ]]; then
-        # shellcheck disable=SC2086 # Names of modules, from the list in iscsi_target_choose.
+    if [[ $campaign_iscsi_target_software_found == lio ]]; then
+        # shellcheck disable=SC2086 # Names of modules, from the list in campaign_iscsi_target_choose.
         undo_add "$iscsi_target" "unload the kernel modules $modules" \
-            "$(undo_script "$iscsi_target_unload" $modules)" || return 1
-        iscsi_target_undo+=("$undo_id")
-        on_host "$iscsi_target" <<<"$iscsi_target_load"
+            "$(undo_script "$campaign_iscsi_target_unload" $modules)" || return 1
+        campaign_iscsi_target_undo+=("$undo_id")
+        on_host "$iscsi_target" <<<"$campaign_iscsi_target_load"
     else
-        undo_add "$iscsi_target" "stop the daemon tgtd" "$(undo_script "$iscsi_tgt_end")" || return 1
-        iscsi_target_undo+=("$undo_id")
-        on_host "$iscsi_target" <<<"$iscsi_tgt_begin"
+        undo_add "$iscsi_target" "stop the daemon tgtd" "$(undo_script "$campaign_iscsi_tgt_end")" || return 1
+        campaign_iscsi_target_undo+=("$undo_id")
+        on_host "$iscsi_target" <<<"$campaign_iscsi_tgt_begin"
     fi || {
-        campaign_error "$iscsi_target: cannot start the iSCSI target $iscsi_target_software_found: see the message above"
+        campaign_error "$iscsi_target: cannot start the iSCSI target $campaign_iscsi_target_software_found: see the message above"
         return 1
     }
 }
@@ -180,12 +180,12 @@ iscsi_target_iet_prepare() {
     ((enable_iscsi_target_iet)) || return 0
     local i device iqn portal serial start stop absent
     local -A exported=()
-    iscsi_target_undo=()
+    campaign_iscsi_target_undo=()
     iscsi_target_valid || return 1
     portal=$(iscsi_address "$iscsi_target" "${iscsi_ip:-$iscsi_target}") || return 1
     iscsi_target_software_prepare || return 1
-    start=iscsi_${iscsi_target_software_found}_start stop=iscsi_${iscsi_target_software_found}_stop
-    absent=iscsi_${iscsi_target_software_found}_absent
+    start=campaign_iscsi_${campaign_iscsi_target_software_found}_start stop=campaign_iscsi_${campaign_iscsi_target_software_found}_stop
+    absent=campaign_iscsi_${campaign_iscsi_target_software_found}_absent
     for ((i = 0; i <= replay_max; i++)); do
         device=${replay_device[i]}
         iqn=$(iscsi_iqn "$device") || return 1
@@ -206,12 +206,12 @@ iscsi_target_iet_prepare() {
         serial=${serial:0:32}
         undo_add "$iscsi_target" "stop the iSCSI target $iqn" \
             "$(undo_script "${!stop}" "$iqn" "$device" "$portal" "$serial")" || return 1
-        iscsi_target_undo+=("$undo_id")
+        campaign_iscsi_target_undo+=("$undo_id")
         on_host "$iscsi_target" "$iqn" "$device" "$portal" "$serial" <<<"${!start}" || {
             campaign_error "$iscsi_target: cannot export $device as $iqn: see the message above"
             return 1
         }
-        printf '%s: %s is the iSCSI target %s (%s)\n' "$iscsi_target" "$device" "$iqn" "$iscsi_target_software_found"
+        printf '%s: %s is the iSCSI target %s (%s)\n' "$iscsi_target" "$device" "$iqn" "$campaign_iscsi_target_software_found"
     done
     target_hosts_unique=$iscsi_target
     if [[ " $all_hosts_unique " != *" $iscsi_target "* ]]; then
@@ -221,7 +221,7 @@ iscsi_target_iet_prepare() {
 
 iscsi_target_iet_finish() {
     ((enable_iscsi_target_iet)) || return 0
-    undo_all iscsi_target_undo
+    undo_all campaign_iscsi_target_undo
 }
 
 prepare_list+=" iscsi_target_iet_prepare"

@@ -4,7 +4,7 @@ source "${base_dir}/modules/functions.sh"
 source "${base_dir}/modules/iscsi_functions.sh"
 
 # No arguments. Starts iscsid if it does not run, and says so: its end is an entry of the undo journal.
-iscsi_initiator_begin='
+campaign_iscsi_initiator_begin='
 systemctl start iscsid 2>/dev/null || iscsid || exit 1
 for ((i = 0; i < 50; i++)); do
     pgrep -x iscsid >/dev/null && exit
@@ -13,7 +13,7 @@ done
 exit 1'
 
 # Ends iscsid, unless sessions need it.
-iscsi_initiator_end='
+campaign_iscsi_initiator_end='
 shopt -s nullglob
 sessions=(/sys/class/iscsi_session/session*)
 [[ ${#sessions[@]} == 0 ]] || exit 0
@@ -25,7 +25,7 @@ fi
 exit 0'
 
 # Argument: modules of the kernel that were not loaded.
-iscsi_initiator_unload='
+campaign_iscsi_initiator_unload='
 for module in iscsi_tcp libiscsi_tcp libiscsi scsi_transport_iscsi; do
     case " $* " in
     *" $module "*) [[ ! -e /sys/module/$module ]] || modprobe --remove --quiet "$module" ;;
@@ -34,7 +34,7 @@ done
 exit 0'
 
 # Arguments: address:port, IQN. Prints the address:port,group at which the target offers the IQN.
-iscsi_initiator_discover='
+campaign_iscsi_initiator_discover='
 portal=$1 iqn=$2
 offers=$(iscsiadm --mode discovery --type sendtargets --portal "$portal" --op nonpersistent) || {
     echo "no iSCSI target answers at $portal"
@@ -48,7 +48,7 @@ fi
 grep -m 1 -F -e "$portal," <<<"$found" || head -n 1 <<<"$found"'
 
 # Arguments: IQN, address:port,group. Prints what is there already: nothing, record, or session.
-iscsi_initiator_state='
+campaign_iscsi_initiator_state='
 iqn=$1 portal=$2
 if iscsiadm --mode session 2>/dev/null | awk -v iqn="$iqn" -v portal="$portal" \
     "\$3 == portal && \$4 == iqn { found = 1 } END { exit !found }"; then
@@ -59,7 +59,7 @@ fi
 exit 0'
 
 # Arguments: IQN, address:port,group, record or nothing.
-iscsi_initiator_login='
+campaign_iscsi_initiator_login='
 iqn=$1 portal=$2 state=$3
 if [[ $state != record ]]; then
     iscsiadm --mode node --op new --targetname "$iqn" --portal "$portal" >/dev/null || exit 1
@@ -67,7 +67,7 @@ fi
 iscsiadm --mode node --targetname "$iqn" --portal "${portal%,*}" --login'
 
 # Arguments as above. A session or record that is gone is a success.
-iscsi_initiator_logout='
+campaign_iscsi_initiator_logout='
 iqn=$1 portal=$2 state=$3
 if iscsiadm --mode session 2>/dev/null | awk -v iqn="$iqn" -v portal="$portal" \
     "\$3 == portal && \$4 == iqn { found = 1 } END { exit !found }"; then
@@ -79,7 +79,7 @@ fi
 exit 0'
 
 # Arguments: IQN, address:port, seconds. Prints the name of the disk.
-iscsi_initiator_wait='
+campaign_iscsi_initiator_wait='
 iqn=$1 portal=$2 limit=$3
 shopt -s nullglob
 end=$((SECONDS + limit))
@@ -120,17 +120,17 @@ SCRIPT
     if [[ -n $modules ]]; then
         # shellcheck disable=SC2086 # Names of modules, from the list above.
         undo_add "$host" "unload the kernel module iscsi_tcp" \
-            "$(undo_script "$iscsi_initiator_unload" $modules)" || return 1
-        iscsi_initiator_undo+=("$undo_id")
+            "$(undo_script "$campaign_iscsi_initiator_unload" $modules)" || return 1
+        campaign_iscsi_initiator_undo+=("$undo_id")
         on_host "$host" <<<'modprobe iscsi_tcp' || {
             campaign_error "$host: cannot load the kernel module iscsi_tcp: use a kernel that has it"
             return 1
         }
     fi
     if ! on_host "$host" <<<'pgrep -x iscsid >/dev/null'; then
-        undo_add "$host" "stop the daemon iscsid" "$(undo_script "$iscsi_initiator_end")" || return 1
-        iscsi_initiator_undo+=("$undo_id")
-        on_host "$host" <<<"$iscsi_initiator_begin" || {
+        undo_add "$host" "stop the daemon iscsid" "$(undo_script "$campaign_iscsi_initiator_end")" || return 1
+        campaign_iscsi_initiator_undo+=("$undo_id")
+        on_host "$host" <<<"$campaign_iscsi_initiator_begin" || {
             campaign_error "$host: cannot start the daemon iscsid: see its log there"
             return 1
         }
@@ -145,24 +145,24 @@ iscsi_initiator_connect() {
     else
         iqn=${replay_device[i]}
     fi
-    portal=$(iscsi_address "$host" "$iscsi_initiator_ip") || return 1
-    if ! found=$(on_host "$host" "$portal" "$iqn" <<<"$iscsi_initiator_discover"); then
+    portal=$(iscsi_address "$host" "$campaign_iscsi_initiator_ip") || return 1
+    if ! found=$(on_host "$host" "$portal" "$iqn" <<<"$campaign_iscsi_initiator_discover"); then
         campaign_error "$host: ${found:-the discovery of iSCSI targets at $portal failed}: check iscsi_ip, iscsi_target and the device"
         return 1
     fi
-    state=$(on_host "$host" "$iqn" "$found" <<<"$iscsi_initiator_state") || return 1
+    state=$(on_host "$host" "$iqn" "$found" <<<"$campaign_iscsi_initiator_state") || return 1
     if [[ $state == session ]]; then
         campaign_note "$host: a session with $iqn exists already; it is used and stays"
     else
         undo_add "$host" "log out from $iqn at ${found%,*}" \
-            "$(undo_script "$iscsi_initiator_logout" "$iqn" "$found" "$state")" || return 1
-        iscsi_initiator_undo+=("$undo_id")
-        on_host "$host" "$iqn" "$found" "$state" <<<"$iscsi_initiator_login" || {
+            "$(undo_script "$campaign_iscsi_initiator_logout" "$iqn" "$found" "$state")" || return 1
+        campaign_iscsi_initiator_undo+=("$undo_id")
+        on_host "$host" "$iqn" "$found" "$state" <<<"$campaign_iscsi_initiator_login" || {
             campaign_error "$host: cannot log in to $iqn at ${found%,*}: see the message of iscsiadm above"
             return 1
         }
     fi
-    if ! disk=$(on_host "$host" "$iqn" "${found%,*}" "$iscsi_initiator_limit" <<<"$iscsi_initiator_wait"); then
+    if ! disk=$(on_host "$host" "$iqn" "${found%,*}" "$campaign_iscsi_initiator_limit" <<<"$campaign_iscsi_initiator_wait"); then
         campaign_error "$host: ${disk:-cannot wait for the disk of $iqn}"
         return 1
     fi
@@ -175,13 +175,13 @@ iscsi_initiator_connect() {
 iscsi_initiator_prepare() {
     ((enable_iscsi_initiator)) || return 0
     local i host
-    iscsi_initiator_undo=() iscsi_targets=()
-    iscsi_initiator_ip=${iscsi_ip:-${iscsi_target-}}
-    if [[ -z $iscsi_initiator_ip ]]; then
+    campaign_iscsi_initiator_undo=() iscsi_targets=()
+    campaign_iscsi_initiator_ip=${iscsi_ip:-${iscsi_target-}}
+    if [[ -z $campaign_iscsi_initiator_ip ]]; then
         campaign_error "iscsi_initiator: neither iscsi_target nor iscsi_ip names the target: set one in a conf"
         return 1
     fi
-    iscsi_initiator_limit=$(whole_number iscsi_wait "${iscsi_wait:-30}") || return 1
+    campaign_iscsi_initiator_limit=$(whole_number iscsi_wait "${iscsi_wait:-30}") || return 1
     for host in $replay_hosts_unique; do
         iscsi_initiator_start "$host" || return 1
     done
@@ -192,7 +192,7 @@ iscsi_initiator_prepare() {
 
 iscsi_initiator_finish() {
     ((enable_iscsi_initiator)) || return 0
-    undo_all iscsi_initiator_undo
+    undo_all campaign_iscsi_initiator_undo
 }
 
 prepare_list+=" iscsi_initiator_prepare"

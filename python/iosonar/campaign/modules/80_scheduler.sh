@@ -5,7 +5,7 @@ source "${base_dir}/modules/functions.sh"
 # Arguments: devices. Prints NAME ACTIVE SEQUENCE AVAILABLE... of each disk below them: of members of LVM and RAID, and of
 # the disk of a partition. The sequence number tells a disk from another one that gets its name later. BOOT is that of
 # this boot.
-scheduler_list='
+campaign_scheduler_list='
 shopt -s nullglob
 declare -A seen
 visit() {
@@ -33,7 +33,7 @@ done
 echo "BOOT $(cat /proc/sys/kernel/random/boot_id)"'
 
 # Arguments: name, scheduler, sequence number, boot.
-scheduler_set='
+campaign_scheduler_set='
 name=$1 scheduler=$2 sequence=$3 boot=$4
 [[ $(cat /proc/sys/kernel/random/boot_id) == "$boot" ]] || exit 0
 folder=/sys/class/block/$name
@@ -71,7 +71,7 @@ scheduler_name() {
 scheduler_on() {
     local host=$1 listed name active sequence available boot="" wanted
     shift
-    listed=$(on_host "$host" "$@" <<<"$scheduler_list") || {
+    listed=$(on_host "$host" "$@" <<<"$campaign_scheduler_list") || {
         campaign_error "$host: cannot read the schedulers of $*: are they block devices?"
         return 1
     }
@@ -87,9 +87,9 @@ scheduler_on() {
             continue
         fi
         undo_add "$host" "set the scheduler of $name to $active again" \
-            "$(undo_script "$scheduler_set" "$name" "$active" "$sequence" "$boot")" || return 1
-        scheduler_undo+=("$undo_id")
-        on_host "$host" "$name" "$wanted" "$sequence" "$boot" <<<"$scheduler_set" || {
+            "$(undo_script "$campaign_scheduler_set" "$name" "$active" "$sequence" "$boot")" || return 1
+        campaign_scheduler_undo+=("$undo_id")
+        on_host "$host" "$name" "$wanted" "$sequence" "$boot" <<<"$campaign_scheduler_set" || {
             campaign_error "$host: cannot set the scheduler of $name to $wanted: it has $available"
             return 1
         }
@@ -100,7 +100,7 @@ scheduler_on() {
 scheduler_setup() {
     ((enable_scheduler)) || return 0
     local i host devices exported
-    scheduler_undo=()
+    campaign_scheduler_undo=()
     scheduler=${scheduler:-noop}
     if [[ ! $scheduler =~ ^[a-z][a-z0-9_-]*$ ]]; then
         campaign_error "scheduler=\"$scheduler\" is not a name of a scheduler: use none, mq-deadline, kyber or bfq"
@@ -123,7 +123,7 @@ scheduler_setup() {
 
 scheduler_cleanup() {
     ((enable_scheduler)) || return 0
-    undo_all scheduler_undo
+    undo_all campaign_scheduler_undo
 }
 
 setup_list+=" scheduler_setup"

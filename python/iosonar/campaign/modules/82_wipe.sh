@@ -11,17 +11,17 @@ wipe_device() {
 
 wipe_setup() {
     ((enable_wipe)) || return 0
-    wipe_undo=()
-    device_jobs_note wipe_undo wipe || return 1
+    campaign_wipe_undo=()
+    device_jobs_note campaign_wipe_undo wipe || return 1
     in_parallel wipe_device
     local status=$?
-    device_jobs_done wipe_undo "$status"
+    device_jobs_done campaign_wipe_undo "$status"
     return "$status"
 }
 
 wipe_cleanup() {
     ((enable_wipe)) || return 0
-    undo_all wipe_undo
+    undo_all campaign_wipe_undo
 }
 
 setup_list+=" wipe_setup"

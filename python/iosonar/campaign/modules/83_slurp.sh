@@ -9,17 +9,17 @@ slurp_device() {
 
 slurp_setup() {
     ((enable_slurp)) || return 0
-    slurp_undo=()
-    device_jobs_note slurp_undo slurp || return 1
+    campaign_slurp_undo=()
+    device_jobs_note campaign_slurp_undo slurp || return 1
     in_parallel slurp_device
     local status=$?
-    device_jobs_done slurp_undo "$status"
+    device_jobs_done campaign_slurp_undo "$status"
     return "$status"
 }
 
 slurp_cleanup() {
     ((enable_slurp)) || return 0
-    undo_all slurp_undo
+    undo_all campaign_slurp_undo
 }
 
 setup_list+=" slurp_setup"

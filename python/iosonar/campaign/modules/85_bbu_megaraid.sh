@@ -6,7 +6,7 @@ source "${base_dir}/modules/megaraid_functions.sh"
 bbu_megaraid_setup() {
     ((enable_bbu_megaraid)) || return 0
     local host policy
-    bbu_megaraid_undo=()
+    campaign_bbu_megaraid_undo=()
     case ${bbu_cache:-1} in
         0) policy=wt ;;
         1) policy=wb ;;
@@ -17,14 +17,14 @@ bbu_megaraid_setup() {
     esac
     for host in ${target_hosts_unique:-$replay_hosts_unique}; do
         megaraid_find "$host" || return 1
-        # megaraid_policies takes "all" from storcli and MegaCli alike.
-        megaraid_write_policy "$host" all all "$policy" bbu_megaraid_undo || return 1
+        # campaign_megaraid_policies takes "all" from storcli and MegaCli alike.
+        megaraid_write_policy "$host" all all "$policy" campaign_bbu_megaraid_undo || return 1
     done
 }
 
 bbu_megaraid_cleanup() {
     ((enable_bbu_megaraid)) || return 0
-    undo_all bbu_megaraid_undo
+    undo_all campaign_bbu_megaraid_undo
 }
 
 setup_list+=" bbu_megaraid_setup"

@@ -2,7 +2,7 @@
 
 # Arguments: what (wipe or slurp), device. Ends the process `iosonar device WHAT ... DEVICE`, which may have outlived its
 # connection, and waits for its end.
-device_job_end='
+campaign_device_job_end='
 what=$1 device=$2
 for file in /proc/[0-9]*/cmdline; do
     words=()
@@ -25,7 +25,7 @@ device_jobs_note() {
     local i
     for ((i = 0; i <= replay_max; i++)); do
         undo_add "${replay_host[i]}" "end the $2 of ${replay_device[i]}" \
-            "$(undo_script "$device_job_end" "$2" "${replay_device[i]}")" || return 1
+            "$(undo_script "$campaign_device_job_end" "$2" "${replay_device[i]}")" || return 1
         noted+=("$undo_id")
     done
 }

@@ -63,16 +63,16 @@ no_iqn_devices() {
     return 1
 }
 
-# refuse_users HOST DEVICE WHY: fails if the device is in use, as `iosonar device inspect` sees it. Sets inspected.
+# refuse_users HOST DEVICE WHY: fails if the device is in use, as `iosonar device inspect` sees it. Sets campaign_inspected.
 refuse_users() {
     local host=$1 device=$2 why=$3 users
-    if ! inspected=$(iosonar_on "$host" device inspect --json --samples 0 "$device" </dev/null); then
+    if ! campaign_inspected=$(iosonar_on "$host" device inspect --json --samples 0 "$device" </dev/null); then
         campaign_error "$host: cannot inspect $device: $why needs an accessible device"
         return 1
     fi
     # Strings of JSON have no line breaks, so that a list without elements is the only one on a single line.
-    if [[ $inspected != *'"users": [],'* ]]; then
-        users=${inspected#*'"users": ['} users=${users%%$'\n  ]'*}
+    if [[ $campaign_inspected != *'"users": [],'* ]]; then
+        users=${campaign_inspected#*'"users": ['} users=${users%%$'\n  ]'*}
         users=$(tr -s '[:space:]' ' ' <<<"$users")
         campaign_error "$host: $device is in use:${users% }: $why needs an unused device"
         return 1
@@ -83,8 +83,8 @@ refuse_users() {
 refuse_content() {
     local host=$1 device=$2 signatures
     refuse_users "$@" || return 1
-    if [[ $inspected != *'"signatures": [],'* ]]; then
-        signatures=${inspected#*'"signatures": '} signatures=${signatures%%'"signatures_unknown"'*}
+    if [[ $campaign_inspected != *'"signatures": [],'* ]]; then
+        signatures=${campaign_inspected#*'"signatures": '} signatures=${signatures%%'"signatures_unknown"'*}
         signatures=$(tr -s '[:space:]' ' ' <<<"${signatures%,*}")
         campaign_error "$host: $device has content: ${signatures% }: use another device, or erase it by wipefs --all"
         return 1

@@ -1,7 +1,7 @@
 # MegaRAID controllers, by MegaCli or storcli (perccli is storcli under Dell's name).
 
 # Prints the program of the host for these controllers. The packages install it outside of the path.
-megaraid_program='
+campaign_megaraid_program='
 for name in MegaCli64 MegaCli megacli storcli64 storcli perccli64; do
     for folder in "" /opt/MegaRAID/MegaCli/ /opt/MegaRAID/storcli/ /opt/MegaRAID/perccli/; do
         if program=$(command -v "$folder$name"); then
@@ -13,7 +13,7 @@ done
 exit 1'
 
 # Arguments: program, adapter or all, drive or all. Prints ADAPTER DRIVE wb|wt|awb of each virtual drive.
-megaraid_policies='
+campaign_megaraid_policies='
 program=$1 adapter=$2 drive=$3
 case ${program##*/} in
 storcli* | perccli*)
@@ -38,7 +38,7 @@ storcli* | perccli*)
 esac'
 
 # Arguments: program, adapter, drive, wb|wt|awb. Sets the policy of writing.
-megaraid_set='
+campaign_megaraid_set='
 program=$1 adapter=$2 drive=$3 policy=$4
 case ${program##*/} in
 storcli* | perccli*) "$program" "/c$adapter/v$drive" set "wrcache=$policy" ;;
@@ -52,9 +52,9 @@ storcli* | perccli*) "$program" "/c$adapter/v$drive" set "wrcache=$policy" ;;
     ;;
 esac'
 
-# megaraid_find HOST: sets megaraid_tool to the program of HOST.
+# megaraid_find HOST: sets campaign_megaraid_tool to the program of HOST.
 megaraid_find() {
-    if ! megaraid_tool=$(on_host "$1" <<<"$megaraid_program"); then
+    if ! campaign_megaraid_tool=$(on_host "$1" <<<"$campaign_megaraid_program"); then
         campaign_error "$1 has neither MegaCli nor storcli: install one of them there, or disable the module"
         return 1
     fi
@@ -65,20 +65,20 @@ megaraid_find() {
 megaraid_write_policy() {
     local host=$1 policy=$4 listed adapter drive found
     local -n changed=$5
-    listed=$(on_host "$host" "$megaraid_tool" "$2" "$3" <<<"$megaraid_policies") || {
-        campaign_error "$host: ${megaraid_tool##*/} cannot list the virtual drives: see its message above"
+    listed=$(on_host "$host" "$campaign_megaraid_tool" "$2" "$3" <<<"$campaign_megaraid_policies") || {
+        campaign_error "$host: ${campaign_megaraid_tool##*/} cannot list the virtual drives: see its message above"
         return 1
     }
     if [[ -z $listed ]]; then
-        campaign_error "$host: ${megaraid_tool##*/} shows no virtual drive: this module needs a MegaRAID controller"
+        campaign_error "$host: ${campaign_megaraid_tool##*/} shows no virtual drive: this module needs a MegaRAID controller"
         return 1
     fi
     while read -r adapter drive found; do
         [[ $found != "$policy" ]] || continue
         undo_add "$host" "set the write policy of drive $drive on adapter $adapter to $found again" \
-            "$(undo_script "$megaraid_set" "$megaraid_tool" "$adapter" "$drive" "$found")" || return 1
+            "$(undo_script "$campaign_megaraid_set" "$campaign_megaraid_tool" "$adapter" "$drive" "$found")" || return 1
         changed+=("$undo_id")
-        on_host "$host" "$megaraid_tool" "$adapter" "$drive" "$policy" <<<"$megaraid_set" || {
+        on_host "$host" "$campaign_megaraid_tool" "$adapter" "$drive" "$policy" <<<"$campaign_megaraid_set" || {
             campaign_error "$host: cannot set the write policy of drive $drive on adapter $adapter to $policy"
             return 1
         }
