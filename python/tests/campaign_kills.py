@@ -85,7 +85,7 @@ class Trial:
         process, codes = self.start(), {0, 1}
         while sum(self.kills.values()) < times and codes == {0, 1}:
             try:
-                process.wait(chance.uniform(0.2, 10.0))
+                process.wait(chance.uniform(0.2, 16.0))
                 break
             except subprocess.TimeoutExpired:
                 kind = KINDS[sum(self.kills.values()) % len(KINDS)]
