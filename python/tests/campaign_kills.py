@@ -174,9 +174,8 @@ def make_tree(top: Path, hosts: EmulatedHosts, depths: tuple[str, ...]) -> None:
 def run(times: int, seed: int, depths: tuple[str, ...] = ("004", "064")) -> Trial:
     """Kills a campaign that often; checks after each kill and at the end."""
     chance = random.Random(seed)
-    before = block_layer()
     with emulated_hosts() as hosts, tempfile.TemporaryDirectory(prefix="iosonar-kills.") as folder:
-        during = block_layer()
+        during = block_layer(hosts.folder)
         trial = Trial(Path(folder) / "top", hosts, Path(folder) / "tmp")
         trial.temporary.mkdir()
         trial.top.mkdir()
@@ -192,16 +191,16 @@ def run(times: int, seed: int, depths: tuple[str, ...] = ("004", "064")) -> Tria
                 break
         assert trial.check_leaves()
         trial.check_end()
-        assert block_layer() == during
-    assert block_layer() == before
+        assert block_layer(hosts.folder) == during
+    assert block_layer(hosts.folder) == ([], [])
     return trial
 
 
-def block_layer() -> tuple[list[str], list[str]]:
-    """The loop devices and the mounts of campaigns and of their hosts."""
+def block_layer(folder: Path) -> tuple[list[str], list[str]]:
+    """The loop devices over files of a folder, and the mounts in it."""
     files = [path.read_text().strip() for path in Path("/sys/block").glob("loop*/loop/backing_file")]
-    mounts = [line for line in Path("/proc/self/mounts").read_text().splitlines() if "iosonar-" in line]
-    return sorted(file for file in files if "iosonar-" in file), mounts
+    mounts = Path("/proc/self/mounts").read_text().splitlines()
+    return sorted(file for file in files if str(folder) in file), [line for line in mounts if str(folder) in line]
 
 
 if __name__ == "__main__":

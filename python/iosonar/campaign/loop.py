@@ -130,7 +130,7 @@ def _recover(top: Path, around: Surroundings, ended: Ended) -> None:
     """Brings to an end what a campaign that was killed left."""
     ended.not_undone += _undo_all(around, around.events.say)
     for leaf in tree.leaves(top):
-        known = state.read(leaf.folder)
+        known = _known(leaf)
         if known and known.state == "finishing":
             try:
                 results.finish(leaf.folder, known)
@@ -142,9 +142,17 @@ def _recover(top: Path, around: Surroundings, ended: Ended) -> None:
     _mark_interrupted(top)
 
 
+def _known(leaf: Leaf) -> state.LeafState | None:
+    """The state of a leaf; None if it cannot be read, so that its next attempt writes it anew."""
+    try:
+        return state.read(leaf.folder)
+    except UserError:
+        return None
+
+
 def _mark_interrupted(top: Path) -> None:
     for leaf in tree.leaves(top):
-        known = state.read(leaf.folder)
+        known = _known(leaf)
         if known and known.state == "running":
             known.state, known.reason = "interrupted", "the campaign was killed"
             state.write(leaf.folder, known)

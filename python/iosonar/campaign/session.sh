@@ -254,10 +254,15 @@ campaign_filter() {
 
 # campaign_result SOURCE TARGET: writes a result as blkreplay's text, through output_pipe_list.
 campaign_result() {
-    (
+    local campaign_said
+    # What `convert` says about the format is of interest only if it fails.
+    campaign_said=$(
         set -o pipefail
-        eval "iosonar convert \"\$1\" - --to classic $output_pipe_list | gzip >|\"\$2\""
-    ) 2>&1
+        eval "iosonar convert \"\$1\" - --to classic $output_pipe_list | gzip >|\"\$2\"" 2>&1
+    ) || {
+        printf '%s\n' "$campaign_said" >&2
+        return 1
+    }
 }
 
 # ---------------------------------------------------------------------------------------------- the loop

@@ -146,7 +146,11 @@ def is_done(leaf: Path) -> bool:
     """Whether a leaf has its results, all of them: a leaf that was interrupted among its last steps is not done."""
     if not finished_results(leaf):
         return False
-    known = read(leaf)
+    try:
+        known = read(leaf)
+    except UserError:
+        # A damaged file says nothing against the results.
+        return True
     return known is None or known.state != "finishing"
 
 
