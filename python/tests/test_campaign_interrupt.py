@@ -9,7 +9,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,6 +48,7 @@ def running(campaign: Campaign) -> Iterator[subprocess.Popen[bytes]]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        start_new_session=True,
     )
     try:
         assert process.stdout is not None
@@ -73,12 +74,17 @@ def finish_first_leaf(campaign: Campaign) -> None:
     assert campaign.left() == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: str(number.name))
+@pytest.mark.parametrize(
+    ("number", "send"),
+    [(signal.SIGINT, os.kill), (signal.SIGTERM, os.kill), (signal.SIGINT, os.killpg)],
+    ids=["SIGINT", "SIGTERM", "Ctrl-C of a terminal"],
+)
 def test_after_an_interrupt_all_is_undone_and_the_leaf_is_done_again(
-    campaign: Campaign, number: signal.Signals
+    campaign: Campaign, number: signal.Signals, send: Callable[[int, int], None]
 ) -> None:
     with running(campaign) as process:
-        process.send_signal(number)
+        # A terminal sends the signal to all processes in the foreground.
+        send(process.pid, number)
         process.communicate(timeout=60)
         assert process.returncode == 130
     assert not (campaign.top / "a/mark").exists()

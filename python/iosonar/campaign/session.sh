@@ -9,6 +9,8 @@ shift 3
 
 # Ctrl-C ends the conf or function that runs now; this shell lives for its cleanup functions: see campaign_ended.
 campaign_busy=
+# File descriptors of the lock, one for each request that this process waits for.
+campaign_locks=()
 trap 'case $campaign_busy in 1) exit 130 ;; esac' INT
 
 # ---------------------------------------------------------------------------------------------- messages
@@ -62,6 +64,14 @@ campaign_access() {
     esac
 }
 
+# Releases the lock of a request; processes that inherited the file descriptor do not keep it.
+campaign_unlock() {
+    local campaign_unlocked=$1
+    flock --unlock "$campaign_unlocked"
+    exec {campaign_unlocked}>&-
+    unset "campaign_locks[-1]"
+}
+
 # campaign_request NAME ARGS...: asks the controller for something; sets REPLY to its answer and returns its status. One
 # process at a time, as subshells share the pipes.
 campaign_request() {
@@ -69,6 +79,7 @@ campaign_request() {
     { local - && set +eux; } 2>/dev/null
     local campaign_locked campaign_status
     exec {campaign_locked}>>"$campaign_lock"
+    campaign_locks+=("$campaign_locked")
     flock "$campaign_locked"
     campaign_send request "$@"
     while campaign_receive; do
@@ -76,7 +87,7 @@ campaign_request() {
             return)
                 campaign_status=${campaign_message[1]}
                 REPLY=${campaign_message[2]-}
-                exec {campaign_locked}>&-
+                campaign_unlock "$campaign_locked"
                 return "$campaign_status"
                 ;;
             call)
@@ -317,6 +328,10 @@ campaign_ended() {
     trap : PIPE
     set +eux
     campaign_options= campaign_busy=
+    # An interrupt may have ended a request, whose lock the cleanup functions need.
+    while ((${#campaign_locks[@]})); do
+        campaign_unlock "${campaign_locks[-1]}"
+    done
     campaign_send ended "$campaign_status"
     while campaign_receive; do
         campaign_handle
