@@ -131,6 +131,6 @@ def requests(number: int) -> str:
     return counted(number, "request")
 
 
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: 1 run, 2 runs."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun: 1 run, 2 runs; 2 leaves if `plural` is leaves."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

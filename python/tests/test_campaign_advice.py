@@ -51,7 +51,7 @@ def test_no_warning_where_it_does_not_apply(variables: dict[str, str]) -> None:
 def test_a_device_that_an_earlier_leaf_has_filled_is_named() -> None:
     earlier = EarlierLeaf("long/x", ("long", "x"), {}, (("a", "/dev/sdb"),))
     (warning,) = before(replace(changed(enable_wipe="0"), earlier=[earlier]))
-    assert warning.startswith("a:/dev/sdb was replayed on before, by long/x")
+    assert warning.startswith("long/x replayed on a:/dev/sdb before")
     assert before(replace(GOOD, earlier=[earlier])) == []
     (warning,) = before(replace(changed(enable_wipe="0"), earlier=[replace(earlier, replayed=False)]))
     assert "nothing fills" in warning

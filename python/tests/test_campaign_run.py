@@ -231,3 +231,18 @@ def test_wrong_command_lines_have_the_exit_code_2(campaign: Campaign) -> None:
     os.remove(campaign.top / "default-main.conf")  # noqa: PTH107
     campaign.leaf("a")
     assert "no default-main.conf" in campaign.run(status=1).stderr
+
+
+def test_a_directory_without_a_campaign_stays_as_it_is(campaign: Campaign) -> None:
+    (campaign.top / "default-main.conf").unlink()
+    before = sorted(campaign.top.rglob("*"))
+    assert "creates a campaign to start from" in campaign.run(status=1).stderr
+    assert "creates a campaign to start from" in campaign.run("--dry-run", status=1).stderr
+    assert sorted(campaign.top.rglob("*")) == before
+
+
+def test_undo_and_the_dry_run_say_that_there_is_nothing_to_do(campaign: Campaign) -> None:
+    assert "nothing to undo" in campaign.run("undo").stderr
+    campaign.leaf("a")
+    (campaign.top / "a" / "T.replay.gz").touch()
+    assert "nothing to do: all leaves are done or skipped" in campaign.run("--dry-run").stderr

@@ -1,4 +1,4 @@
-"""Warnings before a leaf runs, where a campaign does otherwise than comparable measurements need.
+"""Warnings before a leaf runs, if its results will not be comparable.
 
 Functions from plain data to sentences; nothing here touches a host or a file.
 """
@@ -23,7 +23,7 @@ MAX_LISTED = 4
 RECREATING = ("create_lv", "recreate_lvm")
 FILLING = ("wipe",)
 WITHOUT_DEVICE = ("fake_io", "simulate_io", "dry_run")
-"""Variables of runs that do not touch the device."""
+"""Variables of runs without device I/O."""
 
 DERIVED = ("output", "sub_prefix", "replay_out", "base_dir", "verbose")
 """Prefixes of variables that say where results go, not what is measured."""
@@ -45,7 +45,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class EarlierLeaf:
-    """A leaf of the same campaign that was started before, also one that failed."""
+    """A leaf of the same campaign that was started before, whether or not it failed."""
 
     name: str
     path: tuple[str, ...]
@@ -95,8 +95,8 @@ def _same_state(leaf: PlannedLeaf) -> Iterator[str]:
     again = [name for each in leaf.instances if (name := f"{each.host}:{each.device}") in used]
     if again and not recreated:
         yield (
-            f"{_listed(again)} {'was' if len(again) == 1 else 'were'} replayed on before, by {plain(used[again[0]])}, "
-            "and nothing refills them: the second run finds a device that the first has filled; set enable_wipe=1"
+            f"{plain(used[again[0]])} replayed on {_listed(again)} before, and nothing has refilled "
+            f"{'it' if len(again) == 1 else 'them'} since: this run finds what that run left behind; set enable_wipe=1"
         )
     elif recreated:
         yield (
@@ -134,7 +134,7 @@ def _duration(leaf: PlannedLeaf) -> Iterator[str]:
 
 
 def _common_mode(leaf: PlannedLeaf) -> Iterator[str]:
-    """Instances with the same window of the same load do the same at the same time."""
+    """Instances with the same window of the same load issue the same requests at the same time."""
     together: dict[tuple[str, float], int] = defaultdict(int)
     for each in leaf.instances:
         together[each.input, each.start_s] += 1
@@ -184,7 +184,7 @@ def _enabled(variables: Mapping[str, str], module: str) -> bool:
 
 
 def _number(variables: Mapping[str, str], name: str) -> float:
-    """A variable as a decimal number, 0 if it is none: 060 is sixty, as in the confs."""
+    """A variable as a decimal number, 0 if it is not a number: 060 is sixty, as in the confs."""
     try:
         found = float(variables.get(name, "") or 0)
     except ValueError:

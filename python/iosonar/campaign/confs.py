@@ -9,6 +9,7 @@ from pathlib import Path
 from iosonar.campaign.shell import Shell, ShellEndedError
 from iosonar.campaign.tree import Leaf
 from iosonar.errors import UsageError, UserError
+from iosonar.text import plain
 
 BASE = Path(__file__).parent
 """The installation's own folder, `base_dir` in confs."""
@@ -29,17 +30,22 @@ def parse_override(text: str) -> tuple[str, str]:
     return found["name"], found["value"]
 
 
+def check_top(top: Path) -> None:
+    """Raises UserError if a directory is no campaign, before anything is written there."""
+    if find("default-main.conf", top) is None:
+        raise UserError(
+            f"no default-main.conf in {plain(str(top))} or its parents: "
+            "`iosonar campaign new DIR` creates a campaign to start from"
+        )
+
+
 def load(shell: Shell, leaf: Leaf, overrides: Iterable[tuple[str, str]], note: Callable[[str], None]) -> None:
     """Sources everything in the order of precedence: modules with their defaults, overrides, the leaf's own confs."""
     shell.set_scalar("base_dir", str(BASE))
     shell.set_scalar("sub_prefix", "".join(f".{name}" for name in leaf.path))
+    check_top(leaf.top)
     for module, path in modules_of(MODULES):
         default = find(f"default-{module}.conf", leaf.top)
-        if default is None and module == "main":
-            raise UserError(
-                f"no default-main.conf in {leaf.top} or its parents: "
-                "`iosonar campaign new DIR` makes a campaign to start from"
-            )
         if default is not None:
             _source(shell, default)
             _source(shell, path)
@@ -51,7 +57,9 @@ def load(shell: Shell, leaf: Leaf, overrides: Iterable[tuple[str, str]], note: C
     for name in leaf.path:
         conf = find(f"{name}.conf", leaf.folder)
         if conf is None:
-            raise UserError(f"no {name}.conf in {leaf.folder} or its parents: each directory of a campaign needs one")
+            raise UserError(
+                f"no {name}.conf in {leaf.folder} or its parents: each directory needs a conf, which may be empty"
+            )
         _source(shell, conf)
 
 

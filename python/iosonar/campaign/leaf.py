@@ -94,7 +94,7 @@ class LeafRun:
                 self._run_in_shell()
             except KeyboardInterrupt:
                 interrupted = True
-                self._end("interrupted", "interrupted")
+                self._end("interrupted", "by a signal")
             except UserError as error:
                 self._end("failed", str(error))
             except BaseException as error:

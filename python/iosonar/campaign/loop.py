@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from iosonar.campaign import results, state, tree
+from iosonar import units
+from iosonar.campaign import confs, results, state, tree
 from iosonar.campaign.hosts import Hosts
 from iosonar.campaign.leaf import LeafRun, Surroundings
 from iosonar.campaign.program import own_program
@@ -54,6 +55,7 @@ def run(top: Path, options: Options) -> Ended:
 
     Raises KeyboardInterrupt if a signal ended it, after what had been changed was undone.
     """
+    confs.check_top(top)
     events = Events(options.as_json)
     ended = Ended()
     with locked(top), _surroundings(top, options, events) as around:
@@ -62,12 +64,16 @@ def run(top: Path, options: Options) -> Ended:
             events.emit("leaf", leaf=leaf.name, state="running")
             events.say(f"leaf {plain(leaf.name)}")
             run_ = LeafRun(leaf, around)
-            found = run_.run()
+            try:
+                found = run_.run()
+            except KeyboardInterrupt:
+                events.say(f"leaf {plain(leaf.name)}: interrupted; it runs again when the campaign is started again")
+                raise
             ended.not_undone += run_.not_undone
             events.emit("leaf", leaf=leaf.name, state=found.state, reason=found.reason)
             if found.state == "done":
                 ended.done.append(leaf.name)
-                events.say(f"leaf {plain(leaf.name)}: done, {len(found.instances)} results")
+                events.say(f"leaf {plain(leaf.name)}: done, {units.counted(len(found.instances), 'result')}")
                 continue
             ended.failed.append((leaf.name, found.reason))
             events.say(f"leaf {plain(leaf.name)}: failed: {found.reason}")
@@ -76,18 +82,22 @@ def run(top: Path, options: Options) -> Ended:
     return ended
 
 
-def dry_run(top: Path, options: Options, show: Callable[[Leaf, LeafRun], None]) -> None:
-    """Shows the leaves that would run, in their order, without running any phase."""
+def dry_run(top: Path, options: Options, show: Callable[[Leaf, LeafRun], None]) -> int:
+    """Shows the leaves that would run, in their order, without running any phase; returns their number."""
+    confs.check_top(top)
     events = Events(as_json=True)
     with _surroundings(top, options, events) as around:
-        for leaf in _ordered(tree.leaves(top), options):
-            if not leaf.done:
-                show(leaf, LeafRun(leaf, around))
+        found = [leaf for leaf in _ordered(tree.leaves(top), options) if not leaf.done]
+        for leaf in found:
+            show(leaf, LeafRun(leaf, around))
+    return len(found)
 
 
 def undo(top: Path, say: Callable[[str], None]) -> list[str]:
     """Undoes what a campaign that was killed left; returns what could not be undone."""
     with locked(top), _surroundings(top, Options(), Events(False)) as around:
+        if not around.undo.entries():
+            say("nothing to undo")
         failures = _undo_all(around, say)
         _mark_interrupted(top)
     return failures
@@ -164,7 +174,7 @@ def _undo_all(around: Surroundings, say: Callable[[str], None]) -> list[str]:
     entries = around.undo.entries()
     if not entries:
         return []
-    say(f"undoing what the last campaign left: {'; '.join(f'{each.what} on {each.host}' for each in entries)}")
+    say(f"undoing what the last campaign left behind: {'; '.join(f'{each.what} on {each.host}' for each in entries)}")
     failures = around.undo.run_all(around.hosts.undo, entries)
     return [f"{each.entry.what} on {each.entry.host}: {each.reason}" for each in failures]
 

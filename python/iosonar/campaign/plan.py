@@ -138,15 +138,15 @@ def options(shell: Shell, note: Callable[[str], None]) -> list[str]:
     if fill := number(shell, "fill_random", 0):
         found += ["--fill-random", _decimal(fill)]
     if duration := seconds(shell, "replay_duration", 0):
-        found += ["--duration", f"{duration:.9f}"]
+        found += ["--duration", _decimal(duration)]
     if shell.scalar("speedup") and (speedup := number(shell, "speedup", 1)) != 1:
         found += ["--speedup", _decimal(speedup)]
     if offset := number(shell, "replay_out_start", 0):
-        found += ["--output-offset", f"{offset:.9f}"]
+        found += ["--output-offset", _decimal(offset)]
     if ahead := integer(shell, "bottleneck", 0):
         found += ["--ahead", str(ahead)]
     if ahead_s := seconds(shell, "ahead_limit", 0):
-        found += ["--ahead-time", f"{ahead_s:.9f}"]
+        found += ["--ahead-time", _decimal(ahead_s)]
     if integer(shell, "verbose", 0) >= 10:
         found.append("--verbose")
     for name in ("o_sync", "no_o_direct"):

@@ -53,7 +53,7 @@ def table(found: Sequence[Row]) -> Iterator[str]:
             (*(cell.ljust(width) for cell, width in zip(cell_row, widths, strict=False)), cell_row[4])
         ).rstrip()
     done = sum(row.state == "done" for row in found)
-    yield f"{done} of {units.counted(len(found), 'leaf') if len(found) == 1 else f'{len(found)} leaves'} done"
+    yield f"{done} of {units.counted(len(found), 'leaf', 'leaves')} done"
 
 
 def _row(leaf: tree.Leaf, running: bool) -> Row:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
+from iosonar import units
 from iosonar.cli.run import FAILED, Command, guarded, print_error, print_lines, start
 from iosonar.errors import UsageError, UserError
 from iosonar.text import plain
@@ -23,21 +24,24 @@ EXAMPLES = """
 \b
 Examples:
   iosonar campaign new mine --host localhost --device /dev/sdb
-      a tree to start from: two loads, three queue depths
+      creates a tree: two loads, three queue depths
   cd mine; iosonar campaign --dry-run
-      what would run
+      shows what would run
   iosonar campaign
-      runs each leaf of the tree that has no result; call it again after a failure
+      runs each leaf that has no result; run it again after a failure
   iosonar campaign status
-      which leaves are done, failed, running or to do
+      shows which leaves are done, failed, running or to do
   iosonar campaign report
-      which factor made a difference
+      shows which factor made a difference
 
 DESTROYS DATA on the devices that the confs name.
 
-Exit codes: 0 all leaves are done, 1 a leaf failed or something could not be undone, 2 the command line was wrong,
-3 a condition of --fail-on holds, 4 none holds, but one is undecided, 130 interrupted.
+Exit codes: 0 all leaves are done, 1 a leaf failed or a change could not be undone, 2 the command line was wrong,
+3 a condition of --fail-on holds, 4 none holds but one is undecided, 130 interrupted.
 """
+
+
+NOTHING_TO_DO = "nothing to do: all leaves are done or skipped"
 
 
 class Group(typer.core.TyperGroup):
@@ -66,22 +70,26 @@ def campaign(
     dry_run: Annotated[bool, typer.Option("--dry-run", "--test", help="List what would run.")] = False,
     override: Annotated[
         list[str] | None,
-        typer.Option(metavar="VAR=VALUE", help="Set a variable after the defaults, before the leaf's confs."),
+        typer.Option(
+            metavar="VAR=VALUE",
+            help="Set a variable after the defaults; confs of the leaf override it. May be repeated.",
+        ),
     ] = None,
     stop_on_failure: Annotated[
-        bool, typer.Option("--stop-on-failure", help="End at the first leaf that fails.")
+        bool, typer.Option("--stop-on-failure", help="Stop at the first leaf that fails.")
     ] = False,
     shuffle: Annotated[
-        int | None, typer.Option(metavar="SEED", help="Run the leaves in a random order, so that drift is no factor.")
+        int | None,
+        typer.Option(metavar="SEED", help="Run the leaves in random order, so that drift does not look like a factor."),
     ] = None,
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(metavar="CONDITION", help="Exit with 3 if a leaf meets it: 'p99 > 10ms'. May be repeated."),
+        typer.Option(metavar="CONDITION", help="Exit with 3 if this holds for a leaf: 'p99 > 10ms'. May be repeated."),
     ] = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML, for CI.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print events as JSON lines.")] = False,
 ) -> None:
-    """Run all leaves of a tree of directories: replays over hosts and devices, with confs and modules."""
+    """Run a tree of replays on hosts and devices. Each directory without subdirectories is a leaf: one run."""
     if context.invoked_subcommand is not None:
         return
 
@@ -93,7 +101,9 @@ def campaign(
         options = loop.Options([confs.parse_override(text) for text in override or []], stop_on_failure, shuffle, json_)
         if dry_run:
             failed: list[str] = []
-            loop.dry_run(top, options, lambda leaf, run: _show_plan(leaf, run, json_, failed))
+            shown = loop.dry_run(top, options, lambda leaf, run: _show_plan(leaf, run, json_, failed))
+            if not shown and not json_:
+                print_error(NOTHING_TO_DO)
             if failed:
                 sys.exit(FAILED)
             return
@@ -111,18 +121,23 @@ def campaign(
 @app.command(cls=Command)
 def new(
     target: Annotated[Path, typer.Argument(metavar="DIR", help="The directory to create.")],
-    host: Annotated[list[str] | None, typer.Option(metavar="HOST", help="May be repeated; default: localhost.")] = None,
-    device: Annotated[
-        list[str] | None, typer.Option(metavar="DEVICE", help="May be repeated. Its data will be destroyed.")
+    host: Annotated[
+        list[str] | None, typer.Option(metavar="HOST", help="A host to replay on; default: localhost. May be repeated.")
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Run everything this many times.")] = 1,
+    device: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DEVICE", help="A device to replay on; its data will be destroyed. May be repeated."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Repeat each run this many times.")] = 1,
 ) -> None:
-    """Create a commented tree to start from."""
+    """Create a directory tree with commented confs to start from."""
 
     def work() -> None:
         from iosonar.campaign.new import create
 
         print_lines(*create(target, host or ["localhost"], device or [], repeats))
+        if not device:
+            print_error("name the devices in a conf before you run it: replay_device_list=/dev/sdb")
 
     guarded("campaign", work)
 
@@ -146,11 +161,19 @@ def status(top: Top = Path(), json_: Json = False) -> None:
 @app.command(cls=Command)
 def report(
     top: Top = Path(),
-    by: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A factor: a variable, or a level.")] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Compare by this factor: a variable, or the number of a level. May be repeated."
+        ),
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="PAGE", help="The page to write.")] = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML, for CI.")] = None,
     json_: Json = False,
-    fail_on: Annotated[list[str] | None, typer.Option(metavar="CONDITION", help="Exit with 3 if it holds.")] = None,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CONDITION", help="Exit with 3 if this holds for a leaf: 'p99 > 10ms'. May be repeated."),
+    ] = None,
 ) -> None:
     """Show which factor made a difference."""
 
@@ -166,7 +189,7 @@ def report(
 
 @app.command(cls=Command)
 def undo(top: Top = Path()) -> None:
-    """Undo what a killed campaign left behind."""
+    """Undo the changes that a killed campaign left on its hosts."""
 
     def work() -> None:
         from iosonar.campaign import loop
@@ -241,9 +264,9 @@ def _print_end(ended: Ended, as_json: bool) -> None:
         print_lines(json.dumps({"event": "end", "done": ended.done, "failed": failed, "not_undone": ended.not_undone}))
         return
     if not ended.done and not ended.failed:
-        print_error("nothing to do: all leaves are done or skipped")
+        print_error(NOTHING_TO_DO)
         return
-    print_error(f"{len(ended.done)} leaves done, {len(ended.failed)} failed")
+    print_error(f"{units.counted(len(ended.done), 'leaf', 'leaves')} done, {len(ended.failed)} failed")
     for name, reason in ended.failed:
         print_error(f"  {plain(name)}: {reason}")
     for text in ended.not_undone:

@@ -1,14 +1,14 @@
 # Draws the pictures and the page of a leaf, on the controller, at low priority.
 
-# Draws with the given options of `iosonar report`. The result stays valid if that fails.
+# Draws with the given options of `iosonar report`, without the list of pictures. The result stays valid if that fails.
 graph_draw() {
     local priority=(nice -n 19)
     ! type -P ionice >/dev/null || priority+=(ionice -c 3)
-    "${priority[@]}" iosonar report "$@" </dev/null && return
+    "${priority[@]}" iosonar report "$@" </dev/null >/dev/null && return
     campaign_warn "iosonar report failed: draw later in this folder by: iosonar report$(printf ' %q' "$@")"
 }
 
-# Prints a remark for each variable that has no meaning here, as its file is another program's.
+# Prints a remark for each variable of blkreplay that has no effect here.
 graph_remarks() {
     local name
     for name in turn_window smooth_latency_flying_window; do

@@ -34,7 +34,7 @@ def headline(analysis: Analysis) -> str:
     if not analysis.used:
         return "No leaf has a result yet."
     if not analysis.factors.reported:
-        return f"Nothing was varied: {units.counted(len(analysis.used), 'leaf').replace('leafs', 'leaves')}, no factor."
+        return f"Nothing was varied: {units.counted(len(analysis.used), 'leaf', 'leaves')}, no factor."
     main = analysis.headline
     known = main.leaves if main else 0
     if known < len(analysis.used) and not (main and main.freedom):
