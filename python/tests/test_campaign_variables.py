@@ -104,4 +104,4 @@ def test_requests_are_prepared_ahead_by_number_or_by_time() -> None:
     shell = Variables(cmode="with-partial", vmode="no-overhead", bottleneck="16", ahead_limit="0.5")
     found = options(shell, lambda _: None)  # type: ignore[arg-type]
     assert found[found.index("--ahead") + 1] == "16"
-    assert found[found.index("--ahead-time") + 1] == "0.500000000"
+    assert found[found.index("--ahead-time") + 1] == "0.5"

@@ -29,10 +29,10 @@ POLL_S = 0.5
 """How often the hosts are asked for the progress of their replays."""
 
 SHORTEST_GRACE_S = 0.5
-"""Also with a shorter `start_grace`, all hosts have to learn the start time before it has passed."""
+"""The start time must reach all hosts before it has passed, even with a shorter `start_grace`."""
 
 LONGEST_GRACE_S = 2.0
-"""From when all instances are ready to their start. `start_grace` may shorten it; slow hosts lengthen it."""
+"""The longest time from the last instance being ready to the common start, unless hosts are slow."""
 
 RESULT = ".replay.parquet"
 START = ".start"
@@ -146,7 +146,7 @@ class Replays:
             before = time.monotonic()
             clocks = self._each(lambda name: self.hosts.get(name).clock(), self.host_names)
             self._clocks = dict(zip(self.host_names, clocks, strict=True))
-            # Slow hosts need longer until they have the start time; a long start_grace says that they are slow.
+            # Slow hosts need longer until they have the start time; a long start_grace indicates slow hosts.
             took = time.monotonic() - before
             grace_s = min(grace_s, max(LONGEST_GRACE_S, grace_s / 10, 10 * took))
             start = time.time() + max(grace_s, SHORTEST_GRACE_S + 3 * took)
