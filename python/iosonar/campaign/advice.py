@@ -100,11 +100,12 @@ def _same_state(leaf: PlannedLeaf) -> Iterator[str]:
         )
     elif recreated:
         yield (
-            "the volumes are recreated but not filled: areas never written answer without the medium; set enable_wipe=1"
+            "the volumes are recreated but not filled: reads of areas never written do not reach the medium; "
+            "set enable_wipe=1"
         )
     else:
         yield (
-            "nothing fills the devices before this run: areas never written answer without the medium; "
+            "nothing fills the devices before this run: reads of areas never written do not reach the medium; "
             "set enable_wipe=1"
         )
 

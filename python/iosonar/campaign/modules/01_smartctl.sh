@@ -31,7 +31,7 @@ smartctl_report() {
             return 1
         fi
         if ((status & 8)); then
-            campaign_warn "$host: $device says that it is failing: see $stem.txt"
+            campaign_warn "$host: $device reports that it is failing: see $stem.txt"
         fi
         json=$(on_host "$host" "$device" <<<'smartctl --json --xall -- "$1"')
         printf '%s\n' "$text" >"$stem.txt"

@@ -45,7 +45,8 @@ def headline(analysis: Analysis) -> str:
     if main is None or not main.freedom:
         return (
             f"Too few leaves to say which factor makes a difference: {len(analysis.used)} for "
-            f"{_listed(factor_names(analysis))}. Repeat them: put directories repeat-1, repeat-2 into each leaf."
+            f"{_listed(factor_names(analysis))}. Repeat them: put directories repeat-1, repeat-2 into each leaf, "
+            "and empty confs repeat-1.conf, repeat-2.conf into the top."
         )
     claimed = _claimed(analysis)
     parts = [_claim(analysis, factor) for factor in claimed]
