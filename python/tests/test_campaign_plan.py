@@ -133,7 +133,7 @@ def test_devices_and_hosts_that_a_module_changed_are_obeyed(shell: Shell, tmp_pa
 def test_hosts_and_devices_of_different_number_are_an_error(shell: Shell, tmp_path: Path) -> None:
     shell.set("replay_host", ["a", "b"])
     shell.set("replay_device", ["/dev/new1"])
-    with pytest.raises(UserError, match="2 hosts and 1 devices: a module changed only one of the lists"):
+    with pytest.raises(UserError, match="2 hosts and 1 device: a module changed only one of the two lists"):
         plan.instances(shell, [tmp_path])
 
 
@@ -226,7 +226,7 @@ def test_an_unknown_format_is_an_error(shell: Shell, tmp_path: Path) -> None:
 
 def test_two_results_with_one_name_are_refused(shell: Shell, tmp_path: Path) -> None:
     for pairs in ([("a", "/dev/sdb")] * 2, [("a", "/dev/x/y"), ("a", "/dev/x.y")]):
-        with pytest.raises(UserError, match="two instances have the same name of their result, T"):
+        with pytest.raises(UserError, match="two instances have the same result name, T"):
             instances(shell, tmp_path, pairs)
     with pytest.raises(UserError, match="set output_add_host=1"):
         instances(shell, tmp_path, [("a", "/dev/sdb"), ("b", "/dev/sdb")], output_add_host=0)

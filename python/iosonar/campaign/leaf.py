@@ -72,7 +72,7 @@ class LeafRun:
         self._shell: Shell | None = None
         self._undo_ids: set[str] = set()
         self.not_undone: list[str] = []
-        """What this leaf left; the undo journal still has it."""
+        """Changes that could not be undone; the undo journal still has them."""
         self._loads = Loads(leaf.top / ".campaign" / "loads")
         self._replays: Replays | None = None
         self._instances: list[plan.Instance] = []
@@ -171,7 +171,7 @@ class LeafRun:
                     if shell.call(function):
                         self._note(self._with_words(f"{function} failed"))
                 except KeyboardInterrupt as error:
-                    # The others are not less important.
+                    # The other functions must still run.
                     interrupt = error
                     self._note(f"{function} was interrupted")
                 except UserError as error:

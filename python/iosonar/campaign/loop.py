@@ -94,7 +94,7 @@ def dry_run(top: Path, options: Options, show: Callable[[Leaf, LeafRun], None]) 
 
 
 def undo(top: Path, say: Callable[[str], None]) -> list[str]:
-    """Undoes what a campaign that was killed left; returns what could not be undone."""
+    """Undoes the changes of a campaign that was killed; returns those that could not be undone."""
     with locked(top), _surroundings(top, Options(), Events(False)) as around:
         if not around.undo.entries():
             say("nothing to undo")
@@ -137,7 +137,7 @@ def _surroundings(top: Path, options: Options, events: Events) -> Iterator[Surro
 
 
 def _recover(top: Path, around: Surroundings, ended: Ended) -> None:
-    """Brings to an end what a campaign that was killed left."""
+    """Completes or marks as interrupted the leaves of a campaign that was killed, after undoing its changes."""
     ended.not_undone += _undo_all(around, around.events.say)
     for leaf in tree.leaves(top):
         known = _known(leaf)

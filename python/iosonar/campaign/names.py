@@ -44,6 +44,6 @@ def refuse_duplicates(names: Sequence[str]) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise UserError(
-            f"two instances have the same name of their result, {twice[0]}: "
+            f"two instances have the same result name, {twice[0]}: "
             "set output_add_host=1, output_add_device=1 or output_add_input=1"
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from iosonar import units
 from iosonar.campaign import inputs, names
 from iosonar.campaign.hosts.names import checked_host
 from iosonar.campaign.shell import Shell
@@ -81,7 +82,8 @@ def instances(shell: Shell, folders: Sequence[Path], assigned: Sequence[str] = (
     hosts, targets, originals = (shell.get(name) for name in ("replay_host", "replay_device", "replay_device_orig"))
     count = len(hosts)
     if not count or len(targets) != count:
-        raise UserError(f"{count} hosts and {len(targets)} devices: a module changed only one of the lists")
+        counts = f"{units.counted(count, 'host')} and {units.counted(len(targets), 'device')}"
+        raise UserError(f"{counts}: a module changed only one of the two lists")
     originals = originals if len(originals) == count else targets
     files = _inputs(shell, folders, assigned, count)
     label = shell.scalar("output_label") or "TEST"
@@ -113,7 +115,9 @@ def _inputs(shell: Shell, folders: Sequence[Path], assigned: Sequence[str], coun
     changed = shell.get("input_file")
     if changed and changed != list(assigned):
         if len(changed) != count:
-            raise UserError(f"{count} devices and {len(changed)} input files: a module changed only one of the lists")
+            raise UserError(
+                f"{count} devices and {len(changed)} input files: a module changed only one of the two lists"
+            )
         files = [folders[0] / name for name in changed]
         for file in files:
             if not file.is_file():

@@ -1,4 +1,4 @@
-"""Shows how the replays of a leaf go on: a table on a terminal, JSON lines with --json, else a line now and then."""
+"""Shows the progress of a leaf's replays: a table on a terminal, JSON lines with --json, else a line each minute."""
 
 from __future__ import annotations
 
