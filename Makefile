@@ -50,10 +50,10 @@ install: build ## install the binary, its man pages and completions under PREFIX
 	$(BUILT) completions fish > $(SHARE)/fish/vendor_completions.d/iosonar.fish
 
 .PHONY: acceptance
-acceptance: system-for-test $(VENV)/tools $(VENV)/program-dev ## the tests that need the natural loads: make acceptance LOADS=DIR
+acceptance: system-for-test $(VENV)/tools $(VENV)/program-dev ## the tests that need the natural loads, and slow ones: make acceptance LOADS=DIR
 	@test -d "$(LOADS)" || { echo "no folder $(LOADS); name that of the natural loads: make acceptance LOADS=DIR" >&2; exit 1; }
 	IOSONAR_LOADS="$(abspath $(LOADS))" cargo test --locked --workspace --features acceptance --test 'acceptance*'
-	IOSONAR_LOADS="$(abspath $(LOADS))" $(BIN)/pytest -m acceptance
+	IOSONAR_LOADS="$(abspath $(LOADS))" $(BIN)/pytest -m 'acceptance or slow' -n 2
 	$(MAKE) test-spark
 
 # Takes ten minutes on a quiet machine, as all of the machine is emulated: no KVM, so that it runs anywhere.

@@ -50,6 +50,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_tutorial_works_as_written(tmp_path: Path, temporary: Path) -> None:
     commands = [block for heading in ("A first campaign", "Compare two storages") for block in blocks(heading)]
     script = "".join(block for block in commands if not block.startswith("bursts/"))

@@ -34,6 +34,9 @@ SHORTEST_GRACE_S = 0.5
 LONGEST_GRACE_S = 2.0
 """The longest time from the last instance being ready to the common start, unless hosts are slow."""
 
+MORE_GRACE_S = (0.0, 2.0, 10.0)
+"""Added at the first attempt to start, and at further ones if the start time was too early for a busy host."""
+
 RESULT = ".replay.parquet"
 START = ".start"
 """Suffixes of the files of an instance on its host."""
@@ -75,6 +78,14 @@ def is_ready(status: RunStatus) -> bool:
 def has_ended(status: RunStatus) -> bool:
     """Whether an instance has ended."""
     return status.state != "running"
+
+
+LATE = "the start time passed"
+"""What `iosonar replay` says then."""
+
+
+class LateStartError(UserError):
+    """The start time was too early for an instance, which has written nothing."""
 
 
 class Replays:
@@ -139,6 +150,20 @@ class Replays:
 
         Raises UserError if one of them did not run to its end; the others are stopped then.
         """
+        for more_s in MORE_GRACE_S:
+            try:
+                runs, start = self._run_once(grace_s, more_s, watch)
+            except LateStartError as error:
+                if more_s == MORE_GRACE_S[-1]:
+                    raise
+                self._log(f"{error}; starting again, with more time\n")
+                self._forget()
+            else:
+                break
+        self._each(lambda index: self._collect(index, runs[index], start), range(len(self.instances)))
+
+    def _run_once(self, grace_s: float, more_s: float, watch: Watch) -> tuple[list[DetachedRun], float]:
+        """Runs all instances; returns them and their start."""
         try:
             # Together, as preparing a large load takes time.
             runs = self._each(self._start, range(len(self.instances)))
@@ -149,13 +174,19 @@ class Replays:
             # Slow hosts need longer until they have the start time; a long start_grace indicates slow hosts.
             took = time.monotonic() - before
             grace_s = min(grace_s, max(LONGEST_GRACE_S, grace_s / 10, 10 * took))
-            start = time.time() + max(grace_s, SHORTEST_GRACE_S + 3 * took)
+            start = time.time() + max(grace_s, SHORTEST_GRACE_S + 3 * took) + more_s
             self._each(lambda name: self._set_start(name, start), self.host_names)
             self._wait(runs, watch, has_ended)
         except BaseException:
             self._each(self._kill, range(len(self.instances)))
             raise
-        self._each(lambda index: self._collect(index, runs[index], start), range(len(self.instances)))
+        return runs, start
+
+    def _forget(self) -> None:
+        """Forgets an attempt that one instance did not start in time: it has written nothing, and the others ended."""
+        self._id = secrets.token_hex(4)
+        for state in self.states:
+            state.state, state.reason, state.exit_code = "", "", None
 
     def convert(self, to_text: Callable[[Path, Path], None]) -> None:
         """Gives the results the format that was asked for; `to_text` writes blkreplay's text."""
@@ -245,6 +276,9 @@ class Replays:
 
     def _raise_failures(self) -> None:
         failed = [state for state in self.states if state.state == "failed"]
+        late = [state for state in failed if LATE in state.reason]
+        if late:
+            raise LateStartError(f"{late[0].host}:{late[0].device}: {late[0].reason}")
         if failed:
             more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
             raise UserError(f"{failed[0].host}:{failed[0].device}: {failed[0].reason}{more}")
