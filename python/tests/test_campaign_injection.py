@@ -103,11 +103,12 @@ def test_labels_and_names_of_loads_are_names_of_files(campaign: Campaign) -> Non
         add(campaign, leaf, "output_label", label)
     with (campaign.top / "default-main.conf").open("a") as file:
         file.write(
-            "input_file_list='*.load.gz'; output_add_input=1; input_pipe_list=' | cat'; output_format=replay.gz\n"
+            "input_file_list='*.load.gz'; output_add_input=1; output_add_device=0\n"
+            "input_pipe_list=' | cat'; output_format=replay.gz\n"
         )
     done = campaign.run("--json", status=1)
     (end,) = events(done.stdout, "end")
-    assert end["done"] == ["label"]
+    assert end["done"] == ["label"], end
     assert all("invalid name of a result" in each["reason"] for each in end["failed"])
     (name,) = campaign.results("label")
     assert name.startswith("L'; touch CANARY; $(touch CANARY) `touch CANARY`.label.localhost.")

@@ -26,7 +26,7 @@ const PYTHON_HALF: [OfPython; 4] = [
     OfPython { name: "sql", about: "Query runs and loads in SQL" },
     OfPython {
         name: "campaign",
-        about: "Run all leaves of a tree of directories: replays over hosts and devices, with confs and modules",
+        about: "Run a tree of replays on hosts and devices, one for each directory without subdirectories",
     },
 ];
 
