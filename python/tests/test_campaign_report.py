@@ -365,9 +365,9 @@ def test_odd_names_of_directories_are_escaped(tmp_path: Path, capsys: pytest.Cap
         for repeat in ("repeat-1", "repeat-2"):
             leaf(tmp_path, Place((name, repeat), {"threads": name}), 1000 * (1 + number), number)
     assert run_report(tmp_path, [], None, False, ["p99 > 1ns"]) == gate.HOLDS
-    told = capsys.readouterr()
-    assert "\x1b" not in told.out + told.err
-    assert len(told.err.splitlines()) == 4
+    printed = capsys.readouterr()
+    assert "\x1b" not in printed.out + printed.err
+    assert len(printed.err.splitlines()) == 4
     page = (tmp_path / "campaign.report.html").read_text()
     assert "\x1b" not in page
     assert "&lt;b&gt;" in page

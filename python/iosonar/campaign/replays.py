@@ -54,22 +54,6 @@ WITH_RESULT = (0, 4)
 """Exit codes of a replay that ran to its end; 4: some of its requests failed."""
 
 
-def in_parallel(work: Callable[[A], T], items: Iterable[A], hosts: Hosts) -> list[T]:
-    """The results of some work on all items at the same time; raises the first error after all have ended.
-
-    After an interrupt, nothing waits for a host that cannot be reached.
-    """
-    items = list(items)
-    if not items:
-        return []
-    with ThreadPoolExecutor(len(items)) as pool:
-        try:
-            return [future.result() for future in [pool.submit(work, item) for item in items]]
-        except KeyboardInterrupt:
-            hosts.reconnect_timeout = 0
-            raise
-
-
 def is_ready(status: RunStatus) -> bool:
     """Whether an instance has prepared everything and waits for its start time."""
     return (status.progress or {}).get("state") == "ready"
@@ -115,7 +99,19 @@ class Replays:
         self._clocks: dict[str, ClockOffset] = {}
 
     def _each(self, work: Callable[[A], T], items: Iterable[A]) -> list[T]:
-        return in_parallel(work, items, self.hosts)
+        """The results of some work on all items at the same time; raises the first error after all have ended.
+
+        After an interrupt, nothing waits for a host that cannot be reached.
+        """
+        items = list(items)
+        if not items:
+            return []
+        with ThreadPoolExecutor(len(items)) as pool:
+            try:
+                return [future.result() for future in [pool.submit(work, item) for item in items]]
+            except KeyboardInterrupt:
+                self.hosts.reconnect_timeout = 0
+                raise
 
     @property
     def host_names(self) -> list[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -134,10 +134,13 @@ class Hosts:
         """A folder that only this user can use, with a short path; it is in the undo journal."""
         if self._sockets is None:
             base = next(path for path in (os.environ.get("XDG_RUNTIME_DIR", ""), "/tmp") if _is_short_folder(path))
-            folder = Path(tempfile.mkdtemp(prefix=_SOCKETS, dir=base))
+            # The entry of the journal comes first, so that a killed controller leaves nothing without one.
+            while (folder := Path(base) / f"{_SOCKETS}{secrets.token_hex(4)}").exists():
+                pass
             self._sockets_undo = self._undo.add(
                 LOCALHOST, f"remove the folder {folder} of ssh's sockets", _removal(folder)
             )
+            folder.mkdir(mode=0o700)
             self._sockets = folder
         return self._sockets
 
