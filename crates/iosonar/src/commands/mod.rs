@@ -15,6 +15,7 @@ mod convert;
 mod demo;
 mod device;
 mod edit;
+mod files;
 mod generate;
 mod info;
 mod limit;
@@ -38,6 +39,7 @@ pub enum Command {
     Info(info::Args),
     Convert(convert::Args),
     Edit(edit::Args),
+    Files(files::Args),
     Generate(generate::Args),
     Record(record::Args),
     Device(device::Args),
@@ -63,6 +65,7 @@ impl Command {
             Self::Info(args) => args.run(),
             Self::Convert(args) => args.run(),
             Self::Edit(args) => args.run(),
+            Self::Files(args) => args.run(),
             Self::Generate(args) => args.run(),
             Self::Record(args) => args.run(),
             Self::Device(args) => args.run(),

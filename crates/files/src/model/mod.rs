@@ -1,0 +1,8 @@
+//! What a call and its result are, in what units.
+
+pub mod call;
+pub mod kind;
+pub mod metadata;
+pub mod resolved;
+pub mod result_row;
+pub mod stream;

@@ -1,0 +1,49 @@
+//! Readers and writers of calls and their results. Every format implements them.
+
+use iosonar_trace::Result;
+
+use super::call::Call;
+use super::metadata::Metadata;
+use super::result_row::CallResult;
+
+/// Reads calls one at a time, in the order of their begin.
+pub trait CallReader: Send {
+    /// The next call; `None` at the end. After an error, the reader must not be used again.
+    fn next(&mut self) -> Result<Option<Call>>;
+
+    /// The metadata so far: counts, span and completeness describe the whole trace at its end, or from the start if the file
+    /// is a table.
+    fn metadata(&self) -> &Metadata;
+
+    /// The part of the file that has been read, from 0 to 1, if it is known.
+    fn progress(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// Writes calls. The file gets its final name in [`CallWriter::finish`]; a writer that is dropped before removes it.
+pub trait CallWriter: Send {
+    /// Writes a call.
+    fn write(&mut self, call: &Call) -> Result<()>;
+
+    /// Finishes the file. The writer counts rows and span itself; the rest of the footer comes from `metadata`.
+    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<()>;
+}
+
+/// Reads the results of a run, in the order of completion.
+pub trait ResultReader: Send {
+    /// The next result; `None` at the end.
+    fn next(&mut self) -> Result<Option<CallResult>>;
+
+    /// The footer of the run.
+    fn metadata(&self) -> &Metadata;
+}
+
+/// Writes the results of a run.
+pub trait ResultWriter: Send {
+    /// Writes a result.
+    fn write(&mut self, result: &CallResult) -> Result<()>;
+
+    /// Finishes the file.
+    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<()>;
+}

@@ -1,0 +1,1 @@
+//! Which calls must precede a call.

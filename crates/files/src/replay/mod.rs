@@ -1,0 +1,1 @@
+//! Issues the calls of a trace below a root, in a stated order at a stated time.

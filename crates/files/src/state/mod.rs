@@ -1,0 +1,1 @@
+//! Follows processes, descriptors and names through a trace.

@@ -1,0 +1,1 @@
+//! The tables `NAME.calls.parquet` and `NAME.calls-run.parquet`.

@@ -1,0 +1,1 @@
+//! Changes traces: selects calls, maps and anonymises paths.

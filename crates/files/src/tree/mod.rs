@@ -1,0 +1,1 @@
+//! The tree of files that a trace needs: its snapshot, what is missing, and how to make it.

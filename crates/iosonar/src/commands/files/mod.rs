@@ -1,0 +1,48 @@
+//! `iosonar files`: what programs do to files; one file and one line here for each subcommand.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+mod check;
+mod order;
+mod prepare;
+mod record;
+mod replay;
+
+/// Record what programs do to files, and replay it in a stated order at a stated time
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  iosonar files record --output tar.calls.parquet --tree src -- tar -cf src.tar src
+  iosonar files check tar.calls.parquet --root /mnt/test      what is missing below the root
+  iosonar files prepare tar.calls.parquet --root /mnt/test    create it
+  iosonar files replay tar.calls.parquet --root /mnt/test --output tar.calls-run.parquet
+  iosonar files order tar.calls.parquet --order fs            each call with its predecessors")]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// In the order of the help.
+#[derive(Subcommand)]
+enum Command {
+    Record(record::Args),
+    Check(check::Args),
+    Prepare(prepare::Args),
+    Replay(replay::Args),
+    Order(order::Args),
+}
+
+impl Args {
+    pub fn run(self) -> Result<ExitCode> {
+        match self.command {
+            Command::Record(args) => args.run(),
+            Command::Check(args) => args.run(),
+            Command::Prepare(args) => args.run(),
+            Command::Replay(args) => args.run(),
+            Command::Order(args) => args.run(),
+        }
+    }
+}
