@@ -69,11 +69,13 @@ pub struct Call {
     /// with two paths the directory of the first one. `pipe`, `socketpair`: the first of the new ones.
     pub fd: Option<i32>,
     /// The second descriptor argument: the new one of `dup2`, the directory of the second path, the input of `sendfile`, the
-    /// output of `copy_file_range` and `splice`, the last of `close_range`. `pipe`, `socketpair`: the second of the new ones.
+    /// output of `copy_file_range` and `splice`, the last of `close_range` (at most `i32::MAX`). `pipe`, `socketpair`: the
+    /// second of the new ones. `symlinkat`: the directory of the new name. `fcntl`: its argument as a number, for the
+    /// commands that take one: the lowest descriptor of `F_DUPFD`, `FD_CLOEXEC` of `F_SETFD`, the flags of `F_SETFL`.
     pub fd2: Option<i32>,
     /// The path that `fd` referred to, where the recorder knows it.
     pub fd_path: Option<Name>,
-    /// The first path argument, as given. `symlink`: the target, as given.
+    /// The first path argument, as given. `symlink`: the target, as given. `getcwd`: the result.
     pub path: Option<Name>,
     /// The second path argument. `symlink`: the new name.
     pub path2: Option<Name>,
@@ -82,7 +84,7 @@ pub struct Call {
     /// Bytes that were asked for; the sum over all buffers. `truncate`: the new size. `fallocate`: the length.
     pub length: Option<u64>,
     /// Its flags: of opening, of `*at` calls, of `clone`, the command of `fcntl`, `whence` of `lseek`, mode of `fallocate`
-    /// and `access`, `RWF_` of `preadv2`.
+    /// and `access`, `RWF_` of `preadv2`. `faccessat2`: the mode and the flags together, which have no bit in common.
     pub flags: u64,
     /// The permissions that it sets: of new files and directories, `chmod`; `mknod`: with the kind of file.
     pub mode: Option<u32>,
