@@ -28,8 +28,9 @@ EXAMPLES = """
 The table `requests` has all rows and columns of all files, and five more columns: `source` (the number of the file),
 `place` (the row in its file), `delay_ns` (issue time - scheduled time), `latency_ns` (completion - issue time) and
 `not_held_back` (neither the device nor --perturb held the request back). A load has its own columns, such as `at_ns`,
-and those of a run that are known. Views: `reads`, `writes`, `per_second` (totals for each second) and `files`. The
-dialect is DuckDB's. Queries are read-only and see only these files.
+and those of a run that are known. Views: `reads`, `writes`, `per_second` (totals for each second) and `files`.
+Traces of calls are in `calls`, their runs in `calls_run`; see docs/reports.md. The dialect is DuckDB's. Queries are
+read-only and see only these files.
 
 \b
 Examples:
@@ -40,6 +41,7 @@ Examples:
       "SELECT source, max(latency_ns) FROM reads GROUP BY source"
   iosonar sql run.replay.parquet "FROM writes WHERE latency_ns > 1e8"
       --out slow.parquet
+  iosonar sql tar.calls.parquet "SELECT file, sum(bytes) FROM calls GROUP BY 1"
 
 Exit codes: 0 done, 1 failed, 2 the command line or the SQL was wrong.
 """

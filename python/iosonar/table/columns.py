@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from iosonar.table.source import Kind
+from iosonar.table.source import OF_REQUESTS, Kind
 from iosonar.table.versions import COLUMNS, DELAY_REASONS, stored_name
 
 if TYPE_CHECKING:
@@ -49,12 +49,13 @@ class Presence(Enum):
 
 @dataclass(frozen=True)
 class Column:
-    """The allowed values of a column: integers from `low` to `high`, one of `names`, any text, or booleans."""
+    """The allowed values of a column: integers from `low` to `high`, one of `names`, any text, floats, or booleans."""
 
     low: int | None = None
     high: int | None = None
     names: tuple[str, ...] = ()
     is_text: bool = False
+    is_float: bool = False
     presence: Presence = Presence.OPTIONAL
 
     @property
@@ -81,7 +82,13 @@ def _whole(high: int, presence: Presence = Presence.OPTIONAL, low: int = 0) -> C
     return Column(low, high, presence=presence)
 
 
-_I32, _I64 = 2**31 - 1, 2**63 - 1
+_I32, _I64, _U32 = 2**31 - 1, 2**63 - 1, 2**32 - 1
+_TEXT = Column(is_text=True, presence=Presence.OPTIONAL_NULLABLE)
+
+
+def _signed(presence: Presence) -> Column:
+    return Column(-_I64 - 1, _I64, presence=presence)
+
 
 COLUMNS_OF: Mapping[Kind, Mapping[str, Column]] = {
     Kind.LOAD: {
@@ -120,12 +127,61 @@ COLUMNS_OF: Mapping[Kind, Mapping[str, Column]] = {
         "outcome": Column(names=_OUTCOMES),
         "errno": _whole(_I32, low=-_I32 - 1),
     },
+    Kind.CALLS: {
+        "begin_ns": _time(Presence.REQUIRED),
+        "duration_ns": _time(Presence.REQUIRED_NULLABLE),
+        "thread": _whole(_U32, Presence.REQUIRED),
+        "process": _whole(_U32, Presence.OPTIONAL_NULLABLE),
+        "call": Column(is_text=True, presence=Presence.REQUIRED),
+        "uring": Column(presence=Presence.OPTIONAL_NULLABLE),
+        "fd": _signed(Presence.OPTIONAL_NULLABLE),
+        "fd2": _signed(Presence.OPTIONAL_NULLABLE),
+        "fd_path": _TEXT,
+        "path": _TEXT,
+        "path2": _TEXT,
+        "offset": _signed(Presence.OPTIONAL_NULLABLE),
+        "length": _signed(Presence.OPTIONAL_NULLABLE),
+        "flags": _signed(Presence.OPTIONAL_NULLABLE),
+        "mode": _signed(Presence.OPTIONAL_NULLABLE),
+        "result": _signed(Presence.OPTIONAL_NULLABLE),
+        "errno": _signed(Presence.OPTIONAL_NULLABLE),
+        "file": _TEXT,
+        "position": _signed(Presence.OPTIONAL_NULLABLE),
+    },
+    Kind.CALLS_RUN: {
+        "call_number": _whole(_I64, Presence.REQUIRED),
+        "instance": _whole(_U32, Presence.OPTIONAL_NULLABLE),
+        "thread": _whole(_U32, Presence.REQUIRED),
+        "call": Column(is_text=True, presence=Presence.REQUIRED),
+        "path": _TEXT,
+        "position": _signed(Presence.OPTIONAL_NULLABLE),
+        "length": _signed(Presence.OPTIONAL_NULLABLE),
+        "scheduled_ns": _time(Presence.REQUIRED),
+        "issued_ns": _time(Presence.REQUIRED_NULLABLE),
+        "completed_ns": _time(Presence.REQUIRED_NULLABLE),
+        "predecessors_end_ns": _time(Presence.OPTIONAL_NULLABLE),
+        "gap_ns": _time(Presence.OPTIONAL_NULLABLE),
+        "held_by": Column(is_text=True, presence=Presence.REQUIRED),
+        "result": _signed(Presence.OPTIONAL_NULLABLE),
+        "errno": _signed(Presence.OPTIONAL_NULLABLE),
+        "expected_result": _signed(Presence.OPTIONAL_NULLABLE),
+        "expected_errno": _signed(Presence.OPTIONAL_NULLABLE),
+        "expected_duration_ns": _time(Presence.OPTIONAL_NULLABLE),
+        "outcome": Column(is_text=True, presence=Presence.REQUIRED),
+    },
+    Kind.TREE: {},
+    Kind.SCALE: {
+        "instances": _whole(_U32, Presence.REQUIRED, low=1),
+        "what": Column(names=("program", "replay"), presence=Presence.REQUIRED),
+        "instance": _whole(_U32, Presence.REQUIRED),
+        "seconds": Column(is_float=True, presence=Presence.REQUIRED),
+    },
 }
 
 
 def columns_in(kind: Kind, version: int) -> Mapping[str, Column]:
     """The columns in files of that schema version, by the names of that version."""
-    if version > 1:
+    if version > 1 or kind not in OF_REQUESTS:
         return COLUMNS_OF[kind]
     old = {new: old for old, new in DELAY_REASONS.items()}
     return {
@@ -150,6 +206,8 @@ def _has_plain_type(column: Column, found: pa.DataType) -> bool:
 
     if column.is_number:
         return bool(types.is_integer(found))
+    if column.is_float:
+        return bool(types.is_floating(found))
     if column.names or column.is_text:
         value = found.value_type if types.is_dictionary(found) else found
         return bool(types.is_string(value) or types.is_large_string(value))

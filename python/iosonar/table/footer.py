@@ -46,6 +46,9 @@ def parse_footer(text: bytes, reads_version: int) -> dict[str, Any]:
                 )
             if isinstance(version, int) and version < 2:
                 rename_footer(found)
+            if found.get("kind") in _FOOTERS_OF_CALLS:
+                _FOOTERS_OF_CALLS[found["kind"]](found, "")
+                return found
         _FOOTER(found, "")
     except (_WrongError, ValueError, RecursionError) as error:
         why = plain(str(error)) or "nested too deeply"
@@ -192,7 +195,7 @@ _RUN = _object(
 _FOOTER = _object(
     {
         "schema_version": _integer(0, 2**32 - 1),
-        "kind": _one_of("load", "replay"),
+        "kind": _one_of("load", "replay", "calls", "calls_run", "tree", "scale"),
         "source": _object({"format": _text}, {"path": _text, "preamble": _text}),
         "devices": _list(_object({"name": _text}, {"sectors": _COUNT})),
         "counts": _object(
@@ -212,3 +215,30 @@ _FOOTER = _object(
         "run": _RUN,
     },
 )
+
+_OF_ANY_KIND: dict[str, Check] = {"schema_version": _integer(0, 2**32 - 1), "kind": _text}
+_OF_CALLS: dict[str, Check] = {
+    "source": _object({}, {"format": _text, "path": _text}),
+    "recorder": _text,
+    "command": _list(_text),
+    "processes": _list(_object({}, {"process": _COUNT, "cwd": _text})),
+    "clocks": _object({"unix_ns": _TIME, "monotonic_ns": _TIME}),
+    "epoch_unix_ns": _TIME,
+    "counts": _object(
+        {},
+        {
+            **dict.fromkeys(("calls", "unfinished", "uring", "bad_lines", "lost_events"), _COUNT),
+            "other_calls": _values(_COUNT),
+        },
+    ),
+    "span": _object({}, {"first_ns": _TIME, "last_ns": _TIME}),
+    "complete": _boolean,
+    "notices": _list(_text),
+    "run": _object({}),
+}
+_FOOTERS_OF_CALLS: Mapping[str, Check] = {
+    "calls": _object(_OF_ANY_KIND, _OF_CALLS),
+    "calls_run": _object(_OF_ANY_KIND, _OF_CALLS),
+    "tree": _object(_OF_ANY_KIND),
+    "scale": _object(_OF_ANY_KIND, {"counts": _object({}), "complete": _boolean}),
+}

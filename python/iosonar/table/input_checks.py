@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from iosonar.errors import UserError
-from iosonar.table.source import Kind, SourceFile
+from iosonar.errors import UsageError, UserError
+from iosonar.table.source import OF_REQUESTS, Kind, SourceFile
 
 
 def refuse_copies(files: Iterable[SourceFile], parts: bool = True) -> None:
@@ -26,7 +26,12 @@ def refuse_copies(files: Iterable[SourceFile], parts: bool = True) -> None:
 
 
 def refuse_mixture(files: Sequence[SourceFile]) -> None:
-    """Refuses a mixture of loads and runs: their times have different zeros, and a load has no results."""
+    """Refuses other tables than those of requests, and a mixture of loads and runs.
+
+    Times of loads and runs have different zeros, and a load has no results.
+    """
+    if other := next((file for file in files if file.kind not in OF_REQUESTS), None):
+        raise UsageError(f"{other.path} is {other.kind.words}, not of requests: make a separate report of it")
     first = {file.kind: file for file in reversed(files)}
     if len(first) > 1:
         load, run = first[Kind.LOAD].path, first[Kind.REPLAY].path

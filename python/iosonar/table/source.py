@@ -1,4 +1,4 @@
-"""A file of requests, with its footer."""
+"""A file of requests or of calls, with its footer."""
 
 from __future__ import annotations
 
@@ -9,19 +9,41 @@ from typing import Any
 
 from iosonar.text import plain, shown
 
-SUFFIXES = (".gz", ".zst", ".parquet", ".load", ".replay", ".txt")
+SUFFIXES = (".gz", ".zst", ".parquet", ".load", ".replay", ".calls", ".calls-run", ".tree", ".scale", ".txt")
 
 
 class Kind(StrEnum):
-    """Load or run, as the footer's `kind` says."""
+    """The footer's `kind`: requests (a load or a run), calls to files (a trace or a run), and what belongs to calls."""
 
     LOAD = "load"
     REPLAY = "replay"
+    CALLS = "calls"
+    CALLS_RUN = "calls_run"
+    TREE = "tree"
+    SCALE = "scale"
+
+    @property
+    def words(self) -> str:
+        """The kind with its article, for people."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Kind.LOAD: "a load",
+    Kind.REPLAY: "a run",
+    Kind.CALLS: "a trace of calls",
+    Kind.CALLS_RUN: "a run of calls",
+    Kind.TREE: "a snapshot of a tree",
+    Kind.SCALE: "a table of several instances",
+}
+
+OF_REQUESTS = (Kind.LOAD, Kind.REPLAY)
+OF_CALLS = (Kind.CALLS, Kind.CALLS_RUN)
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of requests.
+    """A file of one of the kinds.
 
     `given` is the path that the user named. `parquet` is the path that is read: a descriptor of the same file, or of a
     temporary conversion. `footer` is the JSON object in docs/schema.md, with types checked and texts escaped for

@@ -32,21 +32,28 @@ def invalid_values(known: Mapping[str, Column], metadata: pq.FileMetaData, parqu
     """The first violation of docs/schema.md in the cells, or None. All columns have the right types."""
     found = _from_statistics(metadata, known.keys())
     present = {metadata.schema.column(place).path for place in range(metadata.num_columns)} & known.keys()
-    without_statistics = [name for name in known if name in present and name not in found]
+    without_statistics = [name for name in known if name in present and name not in found and _is_checked(known[name])]
     if without_statistics:
         found |= _from_cells(parquet, {name: known[name] for name in without_statistics})
-    for name in (name for name in known if name in present):
+    for name in (name for name in known if name in found):
         column, extent = known[name], found[name]
         if extent.nulls and not column.is_nullable:
             return f"column {name} has null or unknown values"
         below = column.low is not None and extent.low is not None and extent.low < column.low
         if below or (column.high is not None and extent.high is not None and extent.high > column.high):
             return f"column {name} has values outside {column.low} … {column.high}"
+    if "sector" not in known:
+        return None
     if (found["sector"].high or 0) + (found["sectors"].high or 0) > MAX_SECTORS and _ends_beyond(parquet):
         return "sector or sectors are beyond any device"
     if "latency_ns" in present and max((found["at_ns"].high or 0), 0) + (found["latency_ns"].high or 0) > 2 * MAX_NS:
         return "a time exceeds 64 bits of nanoseconds"
     return None
+
+
+def _is_checked(column: Column) -> bool:
+    """Whether some cells could be invalid: any text may be in a column that may have nulls."""
+    return not (column.is_text and column.is_nullable)
 
 
 def _from_statistics(metadata: pq.FileMetaData, names: Any) -> dict[str, _Extent]:

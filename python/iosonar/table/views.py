@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iosonar.errors import UsageError
+from iosonar.table.call_views import views_of_calls
 from iosonar.table.columns import ROW_NUMBER, unique_names
 from iosonar.table.embedded import quoted, scan, text
 from iosonar.table.requests import COLUMNS, OWN_REASONS, known_columns
-from iosonar.table.source import Kind, SourceFile
+from iosonar.table.source import OF_REQUESTS, Kind, SourceFile
 from iosonar.table.versions import stored_name, stored_sql
 
 if TYPE_CHECKING:
@@ -57,16 +58,20 @@ LOAD_ONLY = {"at_ns": "BIGINT", "queued_ns": "BIGINT", "pid": "BIGINT", "process
 
 
 def define_views(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile]) -> None:
-    """Defines `requests` and the views."""
+    """Defines `requests` and its views, or `calls` and those of calls, as the files need them, and `files`."""
     kinds = {file.kind for file in files}
-    parts = [_select(file, index, with_loads=Kind.LOAD in kinds) for index, file in enumerate(files)]
-    connection.execute(f"CREATE VIEW requests AS {' UNION ALL BY NAME '.join(parts)}")
+    parts = [
+        _select(file, index, with_loads=Kind.LOAD in kinds)
+        for index, file in enumerate(files)
+        if file.kind in OF_REQUESTS
+    ]
+    definitions = {"requests": " UNION ALL BY NAME ".join(parts)} | VIEWS if parts else {}
     rows = ", ".join(
         f"({index}, {text(file.path)}, {text(file.name)}, {text(file.kind)}, {file.rows})"
         for index, file in enumerate(files)
     )
     view_of_files = f"SELECT * FROM (VALUES {rows}) AS files(source, path, name, kind, rows)"
-    for name, definition in (VIEWS | {"files": view_of_files}).items():
+    for name, definition in (definitions | views_of_calls(files) | {"files": view_of_files}).items():
         connection.execute(f"CREATE VIEW {name} AS {definition}")
 
 

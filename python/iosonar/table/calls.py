@@ -1,0 +1,136 @@
+"""All calls of a trace, or of a run of calls, as one Ibis table with the same columns for both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iosonar.errors import UsageError
+from iosonar.table.call_kinds import MOVES_DATA, names_of, series_of_call
+from iosonar.table.columns import COLUMNS_OF, ROW_NUMBER
+from iosonar.table.engine import Engine, EngineOptions
+from iosonar.table.engines import start
+from iosonar.table.requests import open_files
+from iosonar.table.source import OF_CALLS, Kind, SourceFile
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+MISMATCHES = ("failed", "succeeded", "other_errno", "fewer", "more", "other_result")
+"""Values of `outcome` of calls whose result differs from the original's."""
+
+NOT_ISSUED = (
+    *("bookkeeping", "not_a_file", "ignored", "kernel_file", "mapped", "special_file", "unfinished"),
+    *("not_replayable", "not_reached"),
+)
+"""Values of `outcome` of calls that the replay did not issue."""
+
+COLUMNS: dict[str, str] = {
+    "number": "int64",
+    "instance": "int32",
+    "thread": "int64",
+    "process": "int64",
+    "call": "string",
+    "path": "string",
+    "offset": "int64",
+    "length": "int64",
+    "begin_ns": "int64",
+    "end_ns": "int64",
+    "duration_ns": "int64",
+    "result": "int64",
+    "errno": "int32",
+    "scheduled_ns": "int64",
+    "gap_ns": "int64",
+    "held_by": "string",
+    "outcome": "string",
+    "expected_duration_ns": "int64",
+}
+"""The columns of the table. `begin_ns` of a run is the time of issue, null for calls that were not issued."""
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The table of all calls, the file it came from, and the engine that computes on it.
+
+    `table` has COLUMNS and these: `series` (CallSeries), `bytes` (moved, null for calls that move none), `has_failed`.
+    `issued` leaves out calls of a run that were not issued.
+    """
+
+    table: ir.Table
+    file: SourceFile
+    engine: Engine
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is a run."""
+        return self.file.kind is Kind.CALLS_RUN
+
+    @cached_property
+    def issued(self) -> ir.Table:
+        """The calls that were made."""
+        return self.table.filter(self.table.begin_ns.notnull())
+
+
+@contextmanager
+def open_calls(path: Path, options: EngineOptions | None = None) -> Iterator[Calls]:
+    """Opens a trace of calls, or a run of calls."""
+    with open_files([path]) as (files, spill):
+        (file,) = files
+        if file.kind not in OF_CALLS:
+            raise UsageError(f"{file.path} is {file.kind.words}, not of calls")
+        engine = start(spill, options or EngineOptions())
+        try:
+            yield Calls(engine.keep(_columns_of(file, engine), file.rows), file, engine)
+        finally:
+            engine.close()
+
+
+def _columns_of(file: SourceFile, engine: Engine) -> ir.Table:
+    import ibis
+
+    known = [name for name in COLUMNS_OF[file.kind] if name in file.columns]
+    table = engine.read(file.parquet, known)
+    found = _of_run(table) if file.kind is Kind.CALLS_RUN else _of_trace(table)
+    found |= {name: table[name] for name in COLUMNS if name not in found and name in known}
+    columns = {name: found.get(name, ibis.null()).cast(kind) for name, kind in COLUMNS.items()}
+    whole = table.select(**columns)
+    moves = whole.call.isin(names_of(*MOVES_DATA)) & (whole.result > 0)
+    return whole.mutate(
+        series=series_of_call(whole.call),
+        bytes=moves.ifelse(whole.result, ibis.null().cast("int64")),
+        has_failed=(whole.errno.fill_null(0) != 0),
+    )
+
+
+def _of_trace(table: ir.Table) -> dict[str, ir.Value]:
+    import ibis
+
+    def first(*names: str) -> ir.Value:
+        present = [table[name] for name in names if name in table.columns]
+        return ibis.coalesce(*present) if present else ibis.null()
+
+    return {
+        "number": table[ROW_NUMBER],
+        "instance": ibis.literal(0),
+        # The file as the reader resolved it, else as the recorder or the program named it.
+        "path": first("file", "fd_path", "path"),
+        "offset": first("position", "offset"),
+        "end_ns": table.begin_ns + table.duration_ns,
+        "scheduled_ns": table.begin_ns,
+    }
+
+
+def _of_run(table: ir.Table) -> dict[str, ir.Value]:
+    found: dict[str, ir.Value] = {
+        "number": table.call_number,
+        "begin_ns": table.issued_ns,
+        "end_ns": table.completed_ns,
+        "duration_ns": table.completed_ns - table.issued_ns,
+    }
+    if "position" in table.columns:
+        found["offset"] = table.position
+    return found
