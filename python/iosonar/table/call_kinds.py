@@ -1,8 +1,7 @@
-"""System calls by name: their family, as in crates/files/src/model/kind.rs, and their series in diagrams."""
+"""The families of system calls, as in crates/files/src/model/kind.rs."""
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -220,50 +219,12 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 }
 """The calls of each family."""
 
-
-class CallSeries(IntEnum):
-    """The series of a call in diagrams. Later ones are drawn over earlier ones."""
-
-    READ = 0
-    WRITE = 1
-    SYNC = 2
-    METADATA = 3
-    OTHER = 4
-
-    @property
-    def title(self) -> str:
-        """The name in legends."""
-        return _TITLES[self]
-
-
-_TITLES = {
-    CallSeries.READ: "Reads",
-    CallSeries.WRITE: "Writes",
-    CallSeries.SYNC: "Syncs",
-    CallSeries.METADATA: "Names and attributes",
-    CallSeries.OTHER: "Descriptors and processes",
-}
-
 MOVES_DATA = ("read", "write", "copy")
 """Families whose result is a number of bytes of a file."""
 
-_SERIES = {
-    CallSeries.READ: ("read",),
-    CallSeries.WRITE: ("write", "copy"),
-    CallSeries.SYNC: ("sync",),
-    CallSeries.METADATA: ("open", "resize", "stat", "list", "create", "remove", "rename", "attribute"),
-}
-"""Families by series. `close`, `lseek`, and calls on processes and sockets touch no name and no content."""
 
-
-def names_of(*families: str) -> tuple[str, ...]:
-    """The calls of some families."""
-    return tuple(name for family in families for name in FAMILIES[family])
-
-
-def series_of_call(call: ir.StringColumn) -> ir.IntegerColumn:
-    """The number of each call's series, as int8."""
+def family_of(call: ir.StringColumn) -> ir.StringValue:
+    """The family of each call; null for unknown calls."""
     import ibis
 
-    branches = ((call.isin(names_of(*families)), int(series)) for series, families in _SERIES.items())
-    return ibis.cases(*branches, else_=int(CallSeries.OTHER)).cast("int8")
+    return ibis.cases(*((call.isin(names), family) for family, names in FAMILIES.items()), else_=ibis.null())

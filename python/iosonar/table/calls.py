@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iosonar.errors import UsageError
-from iosonar.table.call_kinds import MOVES_DATA, names_of, series_of_call
+from iosonar.table.call_kinds import MOVES_DATA, family_of
 from iosonar.table.columns import COLUMNS_OF, ROW_NUMBER
 from iosonar.table.engine import Engine, EngineOptions
 from iosonar.table.engines import start
@@ -22,12 +21,6 @@ if TYPE_CHECKING:
 
 MISMATCHES = ("failed", "succeeded", "other_errno", "fewer", "more", "other_result")
 """Values of `outcome` of calls whose result differs from the original's."""
-
-NOT_ISSUED = (
-    *("bookkeeping", "not_a_file", "ignored", "kernel_file", "mapped", "special_file", "unfinished"),
-    *("not_replayable", "not_reached"),
-)
-"""Values of `outcome` of calls that the replay did not issue."""
 
 COLUMNS: dict[str, str] = {
     "number": "int64",
@@ -56,8 +49,8 @@ COLUMNS: dict[str, str] = {
 class Calls:
     """The table of all calls, the file it came from, and the engine that computes on it.
 
-    `table` has COLUMNS and these: `series` (CallSeries), `bytes` (moved, null for calls that move none), `has_failed`.
-    `issued` leaves out calls of a run that were not issued.
+    `table` has COLUMNS and these: `family`, `bytes` (moved; null for calls that move none), `has_failed` and
+    `is_mismatch`.
     """
 
     table: ir.Table
@@ -69,10 +62,9 @@ class Calls:
         """Whether it is a run."""
         return self.file.kind is Kind.CALLS_RUN
 
-    @cached_property
-    def issued(self) -> ir.Table:
-        """The calls that were made."""
-        return self.table.filter(self.table.begin_ns.notnull())
+    def kept(self, columns: ir.Table) -> ir.Table:
+        """A table with as many rows, computed once and then kept by the engine."""
+        return self.engine.keep(columns, self.file.rows)
 
 
 @contextmanager
@@ -84,7 +76,7 @@ def open_calls(path: Path, options: EngineOptions | None = None) -> Iterator[Cal
             raise UsageError(f"{file.path} is {file.kind.words}, not of calls")
         engine = start(spill, options or EngineOptions())
         try:
-            yield Calls(engine.keep(_columns_of(file, engine), file.rows), file, engine)
+            yield Calls(_columns_of(file, engine), file, engine)
         finally:
             engine.close()
 
@@ -98,11 +90,12 @@ def _columns_of(file: SourceFile, engine: Engine) -> ir.Table:
     found |= {name: table[name] for name in COLUMNS if name not in found and name in known}
     columns = {name: found.get(name, ibis.null()).cast(kind) for name, kind in COLUMNS.items()}
     whole = table.select(**columns)
-    moves = whole.call.isin(names_of(*MOVES_DATA)) & (whole.result > 0)
+    whole = whole.mutate(family=family_of(whole.call))
+    moves = whole.family.isin(MOVES_DATA) & (whole.result > 0)
     return whole.mutate(
-        series=series_of_call(whole.call),
         bytes=moves.ifelse(whole.result, ibis.null().cast("int64")),
-        has_failed=(whole.errno.fill_null(0) != 0),
+        has_failed=whole.errno.fill_null(0) != 0,
+        is_mismatch=whole.outcome.isin(MISMATCHES),
     )
 
 

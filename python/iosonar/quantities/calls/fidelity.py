@@ -1,0 +1,49 @@
+"""How well a replay kept the times of calls: issue error E = issue − scheduled, and E divided by the trace's gap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from iosonar.quantities.distribution import Distribution, distributions, pooled
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+RATIO_UNIT = 1e-6
+"""The unit of a distribution of ratios: a millionth."""
+
+WITHIN_US = (10, 25, 50, 100)
+
+
+@dataclass(frozen=True)
+class IssueErrors:
+    """Issue errors of the calls that were free to go at their time, in ns, and of all others; shares within limits."""
+
+    free: Distribution
+    held: Distribution
+    within: dict[int, float]
+    """The share of the free calls within 10, 25, 50 and 100 µs."""
+
+
+def issue_errors(issued: ir.Table) -> IssueErrors:
+    """The issue errors of issued calls."""
+    is_free = issued.held_by == "none"
+    table = issued.mutate(series=is_free.ifelse(1, 0).cast("int8"), error_ns=issued.begin_ns - issued.scheduled_ns)
+    found = distributions(table, table.error_ns)
+    free = table.filter(table.series == 1)
+    row = (
+        free.aggregate(n=free.count(), **{f"in_{us}": (free.error_ns <= us * 1000).sum() for us in WITHIN_US})
+        .to_pyarrow()
+        .to_pylist()[0]
+    )
+    within = {us: (row[f"in_{us}"] or 0) / row["n"] if row["n"] else 1.0 for us in WITHIN_US}
+    return IssueErrors(found.get(1, pooled([])), found.get(0, pooled([])), within)
+
+
+def compute_time_errors(issued: ir.Table) -> Distribution:
+    """E / (B₂ − E₁) in millionths, of free calls that began in the trace after their latest predecessor ended."""
+    free = issued.filter((issued.held_by == "none") & (issued.gap_ns > 0))
+    ratio = (free.begin_ns - free.scheduled_ns).cast("float64") / free.gap_ns.cast("float64") / RATIO_UNIT
+    table = free.mutate(series=free.instance * 0, ratio=ratio)
+    return distributions(table, table.ratio).get(0, pooled([]))
