@@ -1,1 +1,169 @@
-//! Which calls must precede a call.
+//! Which calls must precede a call, by four policies.
+//!
+//! ```text
+//!  conservative   all calls that had ended before it began in the trace          frontier.rs, conservative.rs
+//!  fs             the last call that modified an object that it touches          fs.rs
+//!  thread         the call before it in its thread                               sequence.rs, resource.rs
+//!  resource       that, and the calls that its resources depend on               resource.rs, uses.rs
+//! ```
+//!
+//! In every policy a call that uses an open file description follows the call that made it, and the call that ends the
+//! description follows its uses. `docs/files.md` defines and proves the rules.
+
+mod conservative;
+mod degrees;
+mod edges;
+mod frontier;
+mod fs;
+mod reduce;
+mod resource;
+mod sequence;
+#[cfg(test)]
+mod tests;
+mod uses;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+
+use foldhash::fast::FixedState;
+use serde::{Deserialize, Serialize};
+
+use crate::{Call, Resolved, Skip};
+use conservative::Conservative;
+use edges::Edges;
+use fs::Fs;
+use resource::Resources;
+
+pub use degrees::{Degrees, Summary};
+pub use reduce::Reducer;
+
+/// Keys are numbers that `state` assigns, so no trace can choose them to collide.
+type Map<K, V> = HashMap<K, V, FixedState>;
+
+/// Tables below this number of entries are not searched for entries to forget.
+const FEWEST_TO_SWEEP: usize = 4096;
+
+/// Whether the descriptions that a call makes take part in `fs` and `resource`: pipes and sockets do not.
+fn makes_descriptions(resolved: &Resolved) -> bool {
+    matches!(resolved.skip, None | Some(Skip::Bookkeeping))
+}
+
+/// Which calls must precede a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// All calls that had ended before it began in the trace.
+    #[default]
+    Conservative,
+    /// The last call that modified the same object, or the directory that holds the name.
+    Fs,
+    /// The call before it in its thread.
+    Thread,
+    /// The call before it in its thread, and calls that made, used or changed the same resources.
+    Resource,
+}
+
+impl Policy {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Conservative, Self::Fs, Self::Thread, Self::Resource];
+
+    /// Its name, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Conservative => "conservative",
+            Self::Fs => "fs",
+            Self::Thread => "thread",
+            Self::Resource => "resource",
+        }
+    }
+
+    /// Whether calls that are not replayed (`Resolved::skip`) take part in the order. In `fs` and `resource` such a call
+    /// only makes and ends descriptions.
+    pub fn orders_skipped_calls(self) -> bool {
+        matches!(self, Self::Conservative | Self::Thread)
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Policy {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|policy| policy.name() == name)
+            .ok_or_else(|| format!("unknown order {name}; use conservative, fs, thread or resource"))
+    }
+}
+
+/// Finds the predecessors of each call of a trace, one call after another.
+pub struct Order {
+    policy: Policy,
+    rules: Rules,
+    edges: Edges,
+    numbers: Vec<u64>,
+    /// Calls below are never listed again.
+    floor: u64,
+}
+
+enum Rules {
+    Conservative(Conservative),
+    Fs(Fs),
+    /// Also `thread`, which is `resource` with descriptions as the only resources.
+    Resource(Resources),
+}
+
+impl Order {
+    /// At the begin of a trace.
+    pub fn new(policy: Policy) -> Self {
+        let rules = match policy {
+            Policy::Conservative => Rules::Conservative(Conservative::default()),
+            Policy::Fs => Rules::Fs(Fs::default()),
+            Policy::Thread => Rules::Resource(Resources::descriptions_only()),
+            Policy::Resource => Rules::Resource(Resources::default()),
+        };
+        Self { policy, rules, edges: Edges::default(), numbers: Vec::new(), floor: 0 }
+    }
+
+    /// Its policy.
+    pub fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    /// The numbers of the calls that must complete before this one is issued, ascending; each is below `number`. Every call
+    /// of the trace in turn, in the order of begin; calls are numbered from 0.
+    pub fn predecessors(&mut self, number: u64, call: &Call, resolved: &Resolved) -> &[u64] {
+        self.edges.clear();
+        match &mut self.rules {
+            Rules::Conservative(rules) => rules.follow(number, call, resolved, &mut self.edges),
+            Rules::Fs(rules) => rules.follow(number, resolved, self.floor, &mut self.edges),
+            Rules::Resource(rules) => rules.follow(number, call, resolved, self.floor, &mut self.edges),
+        }
+        self.edges.numbers(self.floor, &mut self.numbers);
+        &self.numbers
+    }
+
+    /// States that all calls below `number` are complete. They are no longer listed, and resources that no later call touched
+    /// are forgotten. Without it, `fs` and `resource` keep an entry for each object or resource of the trace, and
+    /// `fs` also one for each use of an open description; `conservative` and `thread` stay bounded by what is in flight or
+    /// open.
+    pub fn forget_before(&mut self, number: u64) {
+        self.floor = self.floor.max(number);
+    }
+
+    /// Entries in the tables of objects or resources.
+    #[cfg(test)]
+    fn entries(&self) -> usize {
+        match &self.rules {
+            Rules::Conservative(_) => 0,
+            Rules::Fs(rules) => rules.entries(),
+            Rules::Resource(rules) => rules.entries(),
+        }
+    }
+}

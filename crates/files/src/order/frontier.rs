@@ -1,0 +1,140 @@
+//! Calls that had ended when another began: those that no other of them follows.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet, VecDeque};
+
+use foldhash::fast::FixedState;
+use iosonar_trace::Nanos;
+
+use super::edges::Lane;
+
+/// A call and its time in the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Interval {
+    pub number: u64,
+    pub begin: Nanos,
+    /// `Nanos::MAX` if it did not return.
+    pub end: Nanos,
+    pub lane: Lane,
+}
+
+/// The order of intervals: p precedes c if p ends no later than c begins and is before it in the trace. Of the calls that
+/// precede the next one it keeps those that precede no other of them. Memory is bounded by the calls in flight.
+#[derive(Default)]
+pub(super) struct Frontier {
+    in_flight: BinaryHeap<Reverse<(Nanos, u64, Nanos, u32)>>,
+    /// Calls of `in_flight` that count as ended already.
+    ended_early: HashSet<u64, FixedState>,
+    /// Of all ended calls, the one that began last: with the largest number.
+    newest: Option<Interval>,
+    /// Ended, and not followed by another ended call; by end.
+    maximal: VecDeque<Interval>,
+}
+
+impl Frontier {
+    /// Time moves on to the begin of the next call.
+    pub(super) fn advance(&mut self, now: Nanos) {
+        while let Some(&Reverse((end, number, begin, lane))) = self.in_flight.peek() {
+            if end > now || end == Nanos::MAX {
+                break;
+            }
+            self.in_flight.pop();
+            if self.ended_early.is_empty() || !self.ended_early.remove(&number) {
+                self.ended(Interval { number, begin, end, lane: Lane(lane) });
+            }
+        }
+    }
+
+    /// A call is in flight: the next one of the trace.
+    pub(super) fn begin(&mut self, call: Interval) {
+        self.in_flight.push(Reverse((call.end, call.number, call.begin, call.lane.0)));
+    }
+
+    /// A call in flight must have ended by `now`, whatever its recorded end says: recorders round times. `advance(now)` comes
+    /// first.
+    pub(super) fn end_early(&mut self, call: Interval, now: Nanos) {
+        if call.end > now && self.ended_early.insert(call.number) {
+            self.ended(Interval { end: now, ..call });
+        }
+    }
+
+    /// The calls of which no other ended call follows. To wait for them is to wait for all that have ended.
+    pub(super) fn maximal(&self) -> impl Iterator<Item = &Interval> {
+        self.maximal.iter()
+    }
+
+    /// Calls end in the order of their ends. An ended call is followed by another exactly if it is followed by `newest`, which
+    /// begins last: so one comparison decides, and those that it discards are the first ones of `maximal`.
+    fn ended(&mut self, call: Interval) {
+        match self.newest {
+            Some(newest) if newest.number > call.number => {
+                if call.end > newest.begin {
+                    self.maximal.push_back(call);
+                }
+            }
+            _ => {
+                while self.maximal.front().is_some_and(|front| front.end <= call.begin) {
+                    self.maximal.pop_front();
+                }
+                self.maximal.push_back(call);
+                self.newest = Some(call);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn interval(number: u64, begin: i64, end: i64) -> Interval {
+        Interval { number, begin: Nanos(begin), end: Nanos(end), lane: Lane::NONE }
+    }
+
+    fn precedes(p: &Interval, c: &Interval) -> bool {
+        p.number < c.number && p.end <= c.begin
+    }
+
+    proptest! {
+        #[test]
+        fn the_maximal_calls_are_those_of_the_definition(
+            times in prop::collection::vec((0i64..4, 0i64..12), 1..60),
+        ) {
+            let mut begin = 0;
+            let mut calls: Vec<Interval> = Vec::new();
+            let mut frontier = Frontier::default();
+            for (number, (gap, length)) in times.into_iter().enumerate() {
+                begin += gap;
+                let call = interval(number as u64, begin, begin + length);
+                frontier.advance(call.begin);
+                let mut found: Vec<u64> = frontier.maximal().map(|call| call.number).collect();
+                found.sort_unstable();
+                let ended: Vec<&Interval> = calls.iter().filter(|p| precedes(p, &call)).collect();
+                let expected: Vec<u64> = ended
+                    .iter()
+                    .filter(|p| !ended.iter().any(|q| precedes(p, q)))
+                    .map(|p| p.number)
+                    .collect();
+                prop_assert_eq!(found, expected);
+                frontier.begin(call);
+                calls.push(call);
+            }
+        }
+    }
+
+    #[test]
+    fn a_call_that_ends_early_is_not_ended_twice() {
+        let mut frontier = Frontier::default();
+        let first = interval(0, 0, 10);
+        frontier.begin(first);
+        frontier.advance(Nanos(5));
+        assert_eq!(frontier.maximal().count(), 0);
+        frontier.end_early(first, Nanos(5));
+        frontier.end_early(first, Nanos(5));
+        assert_eq!(frontier.maximal().count(), 1);
+        frontier.begin(interval(1, 5, 6));
+        frontier.advance(Nanos(20));
+        assert_eq!(frontier.maximal().map(|call| call.number).collect::<Vec<_>>(), [1]);
+    }
+}
