@@ -12,6 +12,7 @@
 //! bounded by what is open, named and in flight, not by the length of the trace.
 
 mod model;
+mod open;
 pub mod order;
 pub mod patterns;
 pub mod record;
@@ -29,3 +30,4 @@ pub use model::metadata::{CallCounts, InitialDescriptor, InitialProcess, Metadat
 pub use model::resolved::{Access, DescriptionId, NameId, ObjectId, Resolved, Resource, Skip, Touch};
 pub use model::result_row::{CallOutcome, CallResult, HeldBy};
 pub use model::stream::{CallReader, CallWriter, ResultReader, ResultWriter};
+pub use open::{FileKind, OpenOptions, open, recognise};

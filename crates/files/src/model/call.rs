@@ -32,6 +32,12 @@ impl From<&[u8]> for Name {
     }
 }
 
+impl From<Arc<[u8]>> for Name {
+    fn from(bytes: Arc<[u8]>) -> Self {
+        Self(bytes)
+    }
+}
+
 impl From<&str> for Name {
     fn from(text: &str) -> Self {
         Self(text.as_bytes().into())

@@ -5,6 +5,26 @@ use iosonar_trace::Nanos;
 use super::call::Name;
 use super::kind::CallKind;
 
+/// Names of the values of an enumeration, as in the tables.
+macro_rules! names {
+    ($enum:ident: $($variant:ident $name:literal),* $(,)?) => {
+        impl $enum {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// Its name in the tables.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),* }
+            }
+
+            /// The value of this name.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name { $($name => Some(Self::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
 /// What kept a call from being issued at its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -21,6 +41,8 @@ pub enum HeldBy {
     /// All threads of the pool were executing calls.
     Pool,
 }
+
+names! { HeldBy: None "none", Predecessor "predecessor", Thread "thread", Input "input", Pool "pool" }
 
 /// What became of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -60,6 +82,8 @@ pub enum CallOutcome {
     /// Not issued: the replay ended before.
     NotReached,
 }
+
+names! { CallOutcome: Same "same", Failed "failed", Succeeded "succeeded", OtherErrno "other_errno", Fewer "fewer", More "more", OtherResult "other_result", Bookkeeping "bookkeeping", NotAFile "not_a_file", Ignored "ignored", KernelFile "kernel_file", Mapped "mapped", SpecialFile "special_file", Unfinished "unfinished", NotReplayable "not_replayable", NotReached "not_reached" }
 
 /// A replayed call. Times are since virtual zero, the scheduled time of the first call.
 #[derive(Clone, Debug, PartialEq)]

@@ -26,6 +26,10 @@ pub trait CallWriter: Send {
     /// Writes a call.
     fn write(&mut self, call: &Call) -> Result<()>;
 
+    /// Makes the calls written so far survive the end of this program: they stay in a readable file under a hidden name
+    /// beside the final one, which `iosonar recover` gives its name. For recordings, which cannot be repeated.
+    fn checkpoint(&mut self, so_far: &Metadata) -> Result<()>;
+
     /// Finishes the file. The writer counts rows and span itself; the rest of the footer comes from `metadata`.
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<()>;
 }
@@ -43,6 +47,9 @@ pub trait ResultReader: Send {
 pub trait ResultWriter: Send {
     /// Writes a result.
     fn write(&mut self, result: &CallResult) -> Result<()>;
+
+    /// As [`CallWriter::checkpoint`].
+    fn checkpoint(&mut self, so_far: &Metadata) -> Result<()>;
 
     /// Finishes the file.
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<()>;

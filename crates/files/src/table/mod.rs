@@ -1,1 +1,121 @@
-//! The tables `NAME.calls.parquet` and `NAME.calls-run.parquet`.
+//! The tables `NAME.calls.parquet` and `NAME.calls-run.parquet`. `docs/schema.md` defines their columns.
+
+mod calls;
+mod cells;
+mod footer;
+mod results;
+
+use std::path::Path;
+
+use iosonar_trace::formats::parquet::{TableFile, TableReader, TableWriter};
+use iosonar_trace::input::Input;
+use iosonar_trace::output::Output;
+use iosonar_trace::{Error, Nanos, Result};
+
+use crate::{Call, CallReader, CallResult, CallWriter, Metadata, ResultReader, ResultWriter};
+use calls::CallRow;
+
+/// Creates a table of calls.
+///
+/// # Errors
+/// If the file cannot be created.
+pub fn create(path: &Path, _known: &Metadata) -> Result<Box<dyn CallWriter>> {
+    Ok(Box::new(TableWriter::<CallRow>::new(Output::create(path)?)?))
+}
+
+/// Creates a table of results.
+///
+/// # Errors
+/// If the file cannot be created.
+pub fn create_run(path: &Path, _known: &Metadata) -> Result<Box<dyn ResultWriter>> {
+    Ok(Box::new(TableWriter::<CallResult>::new(Output::create(path)?)?))
+}
+
+/// Opens a table of calls.
+///
+/// # Errors
+/// If the file cannot be read, or holds another table.
+pub fn open(input: Input) -> Result<Box<dyn CallReader>> {
+    let path = input.path().to_owned();
+    let rows = TableReader::new(TableFile::open(&path, input.into_file()?)?, |_| {})?;
+    Ok(Box::new(Calls { rows, last: Nanos(i64::MIN), next: 0, path }))
+}
+
+/// Opens a table of results.
+///
+/// # Errors
+/// If the file cannot be read, or holds another table.
+pub fn open_run(path: &Path) -> Result<Box<dyn ResultReader>> {
+    let file = TableFile::open(path, Input::open(path)?.into_file()?)?;
+    Ok(Box::new(TableReader::<CallResult>::new(file, |_| {})?))
+}
+
+/// Reads a table of calls, and checks their order.
+struct Calls {
+    rows: TableReader<CallRow>,
+    last: Nanos,
+    next: u64,
+    path: std::path::PathBuf,
+}
+
+impl CallReader for Calls {
+    fn next(&mut self) -> Result<Option<Call>> {
+        let Some(row) = self.rows.advance()? else { return Ok(None) };
+        if row.call.begin < self.last {
+            let problem = format!("row {} begins before the row before it; sort the table by begin_ns", self.next);
+            return Err(Error::format(&self.path, problem));
+        }
+        self.last = row.call.begin;
+        self.next += 1;
+        Ok(Some(row.call))
+    }
+
+    fn metadata(&self) -> &Metadata {
+        self.rows.footer()
+    }
+
+    fn progress(&self) -> Option<f64> {
+        Some(self.rows.part_read())
+    }
+}
+
+impl CallWriter for TableWriter<CallRow> {
+    fn write(&mut self, call: &Call) -> Result<()> {
+        self.write(&CallRow { call: call.clone(), file: None, position: None })
+    }
+
+    fn checkpoint(&mut self, so_far: &Metadata) -> Result<()> {
+        self.checkpoint(so_far)
+    }
+
+    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<()> {
+        (*self).finish(metadata)
+    }
+}
+
+impl ResultReader for TableReader<CallResult> {
+    fn next(&mut self) -> Result<Option<CallResult>> {
+        self.advance()
+    }
+
+    fn metadata(&self) -> &Metadata {
+        self.footer()
+    }
+}
+
+impl ResultWriter for TableWriter<CallResult> {
+    fn write(&mut self, result: &CallResult) -> Result<()> {
+        self.write(result)
+    }
+
+    fn checkpoint(&mut self, so_far: &Metadata) -> Result<()> {
+        self.checkpoint(so_far)
+    }
+
+    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<()> {
+        (*self).finish(metadata)
+    }
+}
+
+#[cfg(test)]
+mod tests;

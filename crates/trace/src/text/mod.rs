@@ -1,5 +1,6 @@
-//! Numbers, lines and paths as text.
+//! Numbers, lines, paths and other bytes as text.
 
+pub mod escape;
 pub mod human;
 pub(crate) mod lines;
 pub(crate) mod number;

@@ -7,18 +7,25 @@ use ::parquet::errors::{ParquetError, Result as ParquetResult};
 use ::parquet::file::reader::RowGroupReader;
 use ::parquet::schema::types::ColumnDescriptor;
 
+use std::sync::Arc;
+
 use crate::model::request::Comm;
 use crate::model::units::Nanos;
 
 use super::column::{CellType, Column};
 use super::conversion::{Conversion, TOO_LARGE, conversion};
 use super::pages::CheckedPages;
+use super::texts::Texts;
+use crate::text::escape::unescape;
 
 /// Rows that are read at a time.
 pub const BATCH_ROWS: usize = 4096;
 
 /// Texts that are read at a time: in a damaged file, each may be as long as its page.
 const BATCH_TEXTS: usize = 64;
+
+/// The longest text of a cell. The system's longest path has 4096 bytes, each of which may be escaped.
+pub const MAX_TEXT: usize = 64 * 1024;
 
 /// The number of a name that is not in the column's set.
 const UNKNOWN_NAME: i64 = -1;
@@ -33,6 +40,9 @@ pub struct ColumnBatch {
     /// Whether a cell of the batch is an end of the range of i64. Nearly no batch has one, so that single cells need no check.
     has_end_of_range: bool,
     comms: Vec<Comm>,
+    /// The texts that are not null; their cells have the indices. `None` for one that is longer than [`MAX_TEXT`].
+    texts: Vec<Option<Arc<[u8]>>>,
+    cache: Texts<Arc<[u8]>>,
 }
 
 /// Why a column of the file cannot be read as `column`; `None` if it can.
@@ -42,7 +52,7 @@ pub fn mismatch(column: &Column, found: &ColumnDescriptor) -> Option<String> {
     let fits = match column.cell_type {
         CellType::Time | CellType::Int64 | CellType::Int32 => number,
         CellType::Bool => number || found.physical_type() == Physical::BOOLEAN,
-        CellType::Name(_) | CellType::Comm => found.physical_type() == Physical::BYTE_ARRAY,
+        CellType::Name(_) | CellType::Comm | CellType::Text => found.physical_type() == Physical::BYTE_ARRAY,
     };
     let flat = found.max_rep_level() == 0 && found.max_def_level() <= 1;
     if !fits || !flat {
@@ -60,13 +70,22 @@ impl ColumnBatch {
         let pages = CheckedPages::new(group.get_column_page_reader(index)?, &description);
         let reader = get_column_reader(description, Box::new(pages));
         let cell_type = column.cell_type;
-        let (levels, cells, comms) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { cell_type, conversion, reader, levels, cells, has_end_of_range: false, comms })
+        Ok(Self {
+            cell_type,
+            conversion,
+            reader,
+            levels: Vec::new(),
+            cells: Vec::new(),
+            has_end_of_range: false,
+            comms: Vec::new(),
+            texts: Vec::new(),
+            cache: Texts::new(),
+        })
     }
 
     /// Reads the next batch; returns the number of rows.
     pub fn fill(&mut self) -> ParquetResult<usize> {
-        let Self { cell_type, conversion, reader, levels, cells, has_end_of_range, comms } = self;
+        let Self { cell_type, conversion, reader, levels, cells, has_end_of_range, comms, texts, cache } = self;
         *has_end_of_range = false;
         let mut checked = |number: i64| {
             *has_end_of_range |= is_end_of_range(number);
@@ -75,6 +94,7 @@ impl ColumnBatch {
         levels.clear();
         cells.clear();
         comms.clear();
+        texts.clear();
         match reader {
             // Another conversion in the loop would cost each row.
             ColumnReader::Int64ColumnReader(reader) if *conversion == Conversion::None => {
@@ -103,6 +123,11 @@ impl ColumnBatch {
                         Some(last.1)
                     })
                 }
+                CellType::Text => read(reader, levels, cells, |v: &ByteArray| {
+                    let text = v.data();
+                    texts.push((text.len() <= MAX_TEXT).then(|| cache.get(text, |text| unescape(text).into())));
+                    Some(texts.len() as i64 - 1)
+                }),
                 _ => {
                     let rows = read(reader, levels, cells, |v: &ByteArray| {
                         comms.push(Comm::from_bytes(v.data()));
@@ -176,12 +201,12 @@ pub struct Cells<'a> {
 
 impl<'a> Cells<'a> {
     /// The cells of a row of the batch.
-    pub fn new(columns: &'a [Option<ColumnBatch>], row: usize) -> Self {
+    pub(super) fn new(columns: &'a [Option<ColumnBatch>], row: usize) -> Self {
         Self { columns: columns.iter(), row, problem: None }
     }
 
     /// The problem of a cell that was read, if there is one.
-    pub fn problem(&self) -> Option<&'static str> {
+    pub(super) fn problem(&self) -> Option<&'static str> {
         self.problem
     }
 
@@ -215,6 +240,17 @@ impl<'a> Cells<'a> {
                 _ => "a time is 292 years or more from zero",
             });
         }
+    }
+
+    /// The next cell, in a column of texts.
+    pub fn text(&mut self) -> Option<Arc<[u8]>> {
+        let column = self.next()?;
+        let index = usize::try_from(column.cells.get(self.row).copied()??).ok()?;
+        let text = column.texts.get(index)?;
+        if text.is_none() {
+            self.problem = Some("a text is longer than 64 KiB");
+        }
+        text.clone()
     }
 
     /// The next cell, in a column of process names.

@@ -7,13 +7,18 @@ use ::parquet::file::writer::SerializedFileWriter;
 use crate::io::output::Output;
 use crate::model::request::Comm;
 
+use crate::text::escape::escape;
+
 use super::column::{CellType, Column, comm_or_null};
+use super::texts::Texts;
 
 /// The columns of a row group. The cells of a row are added in the order of the columns.
 pub struct Buffers {
     columns: Vec<Buffer>,
     /// The column of the next cell.
     next: usize,
+    /// Bytes of all texts.
+    bytes: usize,
 }
 
 struct Buffer {
@@ -22,6 +27,7 @@ struct Buffer {
     levels: Vec<i16>,
     /// The last text, which is often the same as the next one.
     last: ByteArray,
+    texts: Texts<ByteArray>,
 }
 
 enum Values {
@@ -32,22 +38,23 @@ enum Values {
 }
 
 impl Buffers {
-    pub fn new(columns: &[Column]) -> Self {
+    pub(super) fn new(columns: &[Column]) -> Self {
         let buffer = |column: &Column| Buffer {
             values: match column.cell_type {
                 CellType::Time | CellType::Int64 => Values::Int64(Vec::new()),
                 CellType::Int32 => Values::Int32(Vec::new()),
                 CellType::Bool => Values::Bool(Vec::new()),
-                CellType::Name(_) | CellType::Comm => Values::Text(Vec::new()),
+                CellType::Name(_) | CellType::Comm | CellType::Text => Values::Text(Vec::new()),
             },
             levels: Vec::new(),
             last: ByteArray::from(""),
+            texts: Texts::new(),
         };
-        Self { columns: columns.iter().map(buffer).collect(), next: 0 }
+        Self { bytes: 0, columns: columns.iter().map(buffer).collect(), next: 0 }
     }
 
     /// Begins a row: the next cell is that of the first column.
-    pub fn begin_row(&mut self) {
+    pub(super) fn begin_row(&mut self) {
         self.next = 0;
     }
 
@@ -56,12 +63,14 @@ impl Buffers {
         &mut self.columns[self.next - 1]
     }
 
+    /// Adds a cell of 64 bits.
     pub fn int64(&mut self, value: i64) {
         if let Values::Int64(values) = &mut self.column().values {
             values.push(value);
         }
     }
 
+    /// Adds a cell of 64 bits, or a null.
     pub fn int64_or_null(&mut self, value: Option<i64>) {
         let column = self.column();
         column.levels.push(value.is_some().into());
@@ -70,12 +79,14 @@ impl Buffers {
         }
     }
 
+    /// Adds a cell of 32 bits.
     pub fn int32(&mut self, value: i32) {
         if let Values::Int32(values) = &mut self.column().values {
             values.push(value);
         }
     }
 
+    /// Adds a cell of 32 bits, or a null.
     pub fn int32_or_null(&mut self, value: Option<i32>) {
         let column = self.column();
         column.levels.push(value.is_some().into());
@@ -84,16 +95,19 @@ impl Buffers {
         }
     }
 
+    /// Adds a cell that is true or false.
     pub fn boolean(&mut self, value: bool) {
         if let Values::Bool(values) = &mut self.column().values {
             values.push(value);
         }
     }
 
+    /// Adds a cell with one of the names of the column.
     pub fn name(&mut self, value: &str) {
         self.column().text(value);
     }
 
+    /// Adds a cell with the name of a process.
     pub fn comm(&mut self, comm: Comm) {
         let column = self.column();
         let name = comm_or_null(&comm);
@@ -103,8 +117,30 @@ impl Buffers {
         }
     }
 
+    /// Adds a cell of any bytes, in a column without nulls.
+    pub fn text(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len();
+        self.column().bytes(bytes);
+    }
+
+    /// Adds a cell of any bytes, or a null.
+    pub fn text_or_null(&mut self, bytes: Option<&[u8]>) {
+        self.bytes += bytes.map_or(0, <[u8]>::len);
+        let column = self.column();
+        column.levels.push(bytes.is_some().into());
+        if let Some(bytes) = bytes {
+            column.bytes(bytes);
+        }
+    }
+
+    /// Bytes of all texts in the row group.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Writes the row group and clears the buffers.
-    pub fn write(&mut self, writer: &mut SerializedFileWriter<Output>) -> ParquetResult<()> {
+    pub(super) fn write(&mut self, writer: &mut SerializedFileWriter<Output>) -> ParquetResult<()> {
+        self.bytes = 0;
         let mut group = writer.next_row_group()?;
         for buffer in &mut self.columns {
             let Some(mut column) = group.next_column()? else { break };
@@ -136,6 +172,13 @@ impl Buffers {
 }
 
 impl Buffer {
+    fn bytes(&mut self, bytes: &[u8]) {
+        let text = self.texts.get(bytes, |bytes| ByteArray::from(escape(bytes).as_bytes().to_vec()));
+        if let Values::Text(values) = &mut self.values {
+            values.push(text);
+        }
+    }
+
     fn text(&mut self, text: &str) {
         if self.last.data() != text.as_bytes() {
             self.last = ByteArray::from(text);

@@ -25,25 +25,34 @@ pub enum CellType {
     Int64,
     /// 32 bits.
     Int32,
+    /// True or false.
     Bool,
     /// One of a fixed set of names; the function converts a name to its number.
     Name(fn(&str) -> Option<u8>),
     /// The name of a process.
     Comm,
+    /// Any bytes, as text: those that are not UTF-8 are written as `\xNN`, and a backslash as `\\`.
+    Text,
 }
 
 /// Whether a column has nulls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Nulls {
+    /// It has none.
     Never,
+    /// Null means unknown.
     MeanUnknown,
 }
 
 /// Whether a file without the column can be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
+    /// No.
     Refused,
+    /// Yes.
     Accepted,
+    /// Yes, and it is not read from a file that has it: it is for other programs.
+    NeverRead,
 }
 
 impl Column {
@@ -71,6 +80,11 @@ pub const fn required(name: &'static str, cell_type: CellType) -> Column {
 /// A column that a file may lack, with nulls.
 pub const fn nullable(name: &'static str, cell_type: CellType) -> Column {
     Column { nulls: Nulls::MeanUnknown, ..column(name, cell_type) }
+}
+
+/// A column for other programs, with nulls: it is written and never read.
+pub const fn write_only(name: &'static str, cell_type: CellType) -> Column {
+    Column { missing: Missing::NeverRead, ..nullable(name, cell_type) }
 }
 
 /// The cell of a process; null if its name is unknown.

@@ -4,7 +4,6 @@ use ::parquet::errors::{ParquetError, Result as ParquetResult};
 
 use crate::error::Error;
 use crate::io::guarded::guarded;
-use crate::model::metadata::{Kind, Metadata};
 
 /// The format's name.
 pub const NAME: &str = "parquet";
@@ -31,11 +30,4 @@ pub fn wrap(path: &std::path::Path, error: ParquetError) -> Error {
 /// Calls the library, and converts its panics, which some damage causes, to errors.
 pub fn guard<T>(call: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
     guarded(call).unwrap_or_else(|| Err(ParquetError::General("its bytes make no sense".to_owned())))
-}
-
-/// Metadata of a table without rows.
-pub fn empty_metadata(kind: Kind, path: &std::path::Path) -> Metadata {
-    let mut metadata = Metadata::new(kind, NAME);
-    metadata.source.path = Some(crate::path_text(path));
-    metadata
 }

@@ -11,19 +11,38 @@ mod codecs;
 mod column;
 mod common;
 mod conversion;
+mod footer;
 mod pages;
 mod read;
 mod shapes;
 mod source;
 mod table;
+mod texts;
 mod write;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::formats::format::{Format, Opened, TestedWith};
 use crate::io::input::Input;
 use crate::model::io_result::IoResult;
-use crate::model::metadata::Kind;
+use crate::model::metadata::Metadata;
 use crate::model::request::Request;
+
+pub use batch::Cells;
+pub use buffers::Buffers;
+pub use column::{CellType, Column, Missing, Nulls, column, nullable, required, write_only};
+pub use footer::Footer;
+pub use read::{TableFile, TableReader};
+pub use table::{BadRows, Table};
+pub use write::TableWriter;
+
+/// The tables that exist: the kind in their footer, the rows that they hold, and advice for a program that expects others.
+const KINDS: &[(&str, &str, &str)] = &[
+    ("load", "requests, not of calls", "`iosonar info` describes it"),
+    ("replay", "replayed requests, not of calls", "`iosonar info` describes it"),
+    ("calls", "calls to files, not of requests", "`iosonar files --help` lists the commands for it"),
+    ("calls_run", "replayed calls to files, not of requests", "`iosonar info` describes it"),
+    ("tree", "the files of a tree, not of requests", "`iosonar files --help` lists the commands for it"),
+];
 
 /// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
@@ -40,10 +59,26 @@ pub const FORMAT: Format = Format {
 
 fn open(input: Input) -> Result<Opened> {
     let path = input.path().to_owned();
-    let file = read::TableFile::open(&path, input.into_file()?)?;
-    Ok(match file.kind() {
-        Kind::Load => read::open_load(file)?,
-        Kind::Replay => Opened::Run(Box::new(read::TableReader::<IoResult>::new(file, |_| {})?)),
+    let mut file = read::TableFile::<Metadata>::open(&path, input.into_file()?)?;
+    let is_run = match file.kind() {
+        Some(kind) => kind == IoResult::KIND,
+        None if file.has_column("at_ns") => false,
+        None if file.has_column("scheduled_ns") => true,
+        None if file.has_column("intended_ns") => {
+            file.assume_version(1);
+            true
+        }
+        None => {
+            return Err(Error::format(
+                path,
+                "a Parquet file, but neither a load (column at_ns) nor a run (column scheduled_ns); docs/schema.md lists \
+                 the columns",
+            ));
+        }
+    };
+    Ok(match is_run {
+        false => read::open_load(file)?,
+        true => Opened::Run(Box::new(read::TableReader::<IoResult>::new(file, |_| {})?)),
     })
 }
 

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::formats::format::Opened;
 use crate::io::checkpoint::needs_recovery;
 use crate::io::stream::Reader;
-use crate::model::metadata::{Device, FOOTER_KEY, Kind, Metadata, SCHEMA_VERSION, Span};
+use crate::model::metadata::{Device, FOOTER_KEY, Metadata, SCHEMA_VERSION};
 use crate::model::request::Request;
 use crate::model::units::Nanos;
 use crate::model::versions::FooterError;
@@ -23,20 +23,20 @@ use crate::order::external_sort::{SortedLoad, Sorter};
 use super::batch::{BATCH_ROWS, Cells, ColumnBatch, mismatch};
 use super::codecs;
 use super::column::Missing;
-use super::common::{CREATED_BY, MAGIC, empty_metadata, guard, wrap};
+use super::common::{CREATED_BY, MAGIC, guard, wrap};
+use super::footer::{Footer, KindInFooter, json_in};
 use super::source::CheckedFile;
-use super::table::Table;
+use super::table::{BadRows, Table};
 
 /// A file and its footer.
-pub struct TableFile {
+pub struct TableFile<F> {
     path: PathBuf,
     reader: SerializedFileReader<CheckedFile>,
     /// Our metadata in its footer, if it has any.
-    footer: Option<Metadata>,
+    footer: Option<F>,
     /// The version that its column names belong to.
     version: u32,
     trust: Trust,
-    kind: Kind,
     notice: Option<String>,
 }
 
@@ -49,8 +49,11 @@ enum Trust {
     Rows,
 }
 
-impl TableFile {
+impl<F: Footer> TableFile<F> {
     /// Reads the footer.
+    ///
+    /// # Errors
+    /// If the file is not a Parquet file, is damaged, or holds a table of another kind than [`Footer::KINDS`].
     pub fn open(path: &Path, mut file: File) -> Result<Self> {
         if !ends_with_magic(&mut file).map_err(|e| Error::io(path, e))? {
             if !begins_with_magic(&mut file).map_err(|e| Error::io(path, e))? {
@@ -73,50 +76,60 @@ impl TableFile {
         }
         let metadata = reader.metadata().file_metadata();
         let rows = metadata.num_rows();
-        let json = metadata.key_value_metadata().and_then(|pairs| pairs.iter().find(|pair| pair.key == FOOTER_KEY));
         let (mut footer, mut notice) = (None, None);
-        if let Some(json) = json.and_then(|pair| pair.value.as_ref()) {
-            let found = Metadata::from_json(json.as_bytes()).map_err(|error| match error {
+        let mut version = SCHEMA_VERSION;
+        if let Some(json) = json_in(metadata.key_value_metadata()) {
+            refuse_other_kinds::<F>(path, json)?;
+            let mut found = F::parse(json.as_bytes()).map_err(|error| match error {
                 FooterError::TooNew(_) => Error::format(path, error.to_string()),
                 FooterError::Invalid(e) => Error::format(
                     path,
                     format!("the `{FOOTER_KEY}` object in its footer does not conform to docs/schema.md: {e}"),
                 ),
             })?;
-            if i64::try_from(found.counts.requests) != Ok(rows) {
+            if i64::try_from(found.rows()) != Ok(rows) {
                 notice = Some(format!(
                     "the footer counts {} rows, but there are {rows}: another program changed the table, and iosonar \
                      counted the rows again",
-                    found.counts.requests
+                    found.rows()
                 ));
             }
+            version = std::mem::replace(found.version(), SCHEMA_VERSION);
             footer = Some(found);
         }
         // Other programs copy our metadata although they change the rows.
         let is_own = metadata.created_by().is_some_and(|by| by.starts_with(CREATED_BY));
         let trust = if is_own && notice.is_none() && footer.is_some() { Trust::Footer } else { Trust::Rows };
-        let has = |name: &str| metadata.schema_descr().columns().iter().any(|c| c.path().string() == name);
-        let (kind, version) = match &mut footer {
-            Some(footer) => (footer.kind, std::mem::replace(&mut footer.schema_version, SCHEMA_VERSION)),
-            None if has("at_ns") => (Kind::Load, SCHEMA_VERSION),
-            None if has("scheduled_ns") => (Kind::Replay, SCHEMA_VERSION),
-            None if has("intended_ns") => (Kind::Replay, 1),
-            None => {
-                return Err(Error::format(
-                    path,
-                    "a Parquet file, but neither a load (column at_ns) nor a run (column scheduled_ns); docs/schema.md \
-                     lists the columns",
-                ));
-            }
-        };
-        Ok(Self { path: path.to_owned(), reader, footer, version, trust, kind, notice })
+        Ok(Self { path: path.to_owned(), reader, footer, version, trust, notice })
     }
 
-    /// Load or run.
-    pub fn kind(&self) -> Kind {
-        self.kind
+    /// The path, as given.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
+    /// The kind of the table, according to its footer.
+    pub fn kind(&self) -> Option<&str> {
+        self.footer.as_ref().map(Footer::kind)
+    }
+
+    /// Whether it has a column of this name.
+    pub fn has_column(&self, name: &str) -> bool {
+        let columns = self.reader.metadata().file_metadata().schema_descr().columns();
+        columns.iter().any(|column| column.path().string() == name)
+    }
+
+    /// Reads columns under the names that they had in this version.
+    pub(super) fn assume_version(&mut self, version: u32) {
+        self.version = version;
+    }
+
+    fn rows(&self) -> u64 {
+        u64::try_from(self.reader.metadata().file_metadata().num_rows()).unwrap_or(0)
+    }
+}
+
+impl TableFile<Metadata> {
     /// The number of devices in the rows, according to the statistics of the column, which may be missing.
     fn devices_in_statistics(&self) -> usize {
         let highest = self.reader.metadata().row_groups().iter().filter_map(|group| {
@@ -126,10 +139,16 @@ impl TableFile {
         });
         highest.max().map_or(0, |number| usize::from(number) + 1)
     }
+}
 
-    fn rows(&self) -> u64 {
-        u64::try_from(self.reader.metadata().file_metadata().num_rows()).unwrap_or(0)
+/// Refuses a table whose kind is known but is none of the expected ones.
+fn refuse_other_kinds<F: Footer>(path: &Path, json: &str) -> Result<()> {
+    let kind = serde_json::from_str::<KindInFooter>(json).map_or_else(|_| String::new(), |footer| footer.kind);
+    let Some((_, holds, advice)) = super::KINDS.iter().find(|known| known.0 == kind) else { return Ok(()) };
+    if F::KINDS.contains(&kind.as_str()) {
+        return Ok(());
     }
+    Err(Error::format(path, format!("a table of {holds}; {advice}")))
 }
 
 /// Whether all column chunks are inside the file, which the library does not check.
@@ -167,9 +186,9 @@ fn ends_with_magic(file: &mut File) -> std::io::Result<bool> {
 }
 
 /// Reads the rows of a table.
-pub struct TableReader<Row> {
-    file: TableFile,
-    metadata: Metadata,
+pub struct TableReader<Row: Table> {
+    file: TableFile<Row::Footer>,
+    metadata: Row::Footer,
     /// The index in the file of each of our columns.
     indices: Vec<Option<usize>>,
     columns: Vec<Option<ColumnBatch>>,
@@ -194,18 +213,18 @@ enum Totals {
 
 impl<Row: Table> TableReader<Row> {
     /// Opens the table. If its footer does not describe the rows, reads all rows once and passes each of them to `look`.
-    pub fn new(mut file: TableFile, mut look: impl FnMut(&Row)) -> Result<Self> {
+    ///
+    /// # Errors
+    /// If a column is missing or has the wrong type, or the rows cannot be read.
+    pub fn new(mut file: TableFile<Row::Footer>, mut look: impl FnMut(&Row)) -> Result<Self> {
         let indices = column_indices::<Row>(&file)?;
-        let mut metadata = file.footer.take().unwrap_or_else(|| empty_metadata(file.kind, &file.path));
-        let in_footer = (metadata.counts.clone(), metadata.span);
+        let mut metadata = file.footer.take().unwrap_or_else(|| Row::Footer::empty(Row::KIND, &file.path));
+        let in_footer = metadata.clone();
         if file.trust == Trust::Rows {
-            // The other counts, such as lost events, cannot be computed from the rows and are kept.
-            let counts = &mut metadata.counts;
-            (counts.requests, counts.reads, counts.writes, counts.others) = (0, 0, 0, 0);
-            metadata.span = Span::default();
+            metadata.clear_totals();
         }
         if let Some(notice) = file.notice.take() {
-            metadata.notice(notice);
+            metadata.add_notice(notice);
         }
         let trust = file.trust;
         let mut reader = Self {
@@ -227,10 +246,11 @@ impl<Row: Table> TableReader<Row> {
             reader.rewind();
             let metadata = &mut reader.metadata;
             // A different number of rows was already reported.
-            if in_footer.0.requests == reader.file.rows() && in_footer != (metadata.counts.clone(), metadata.span) {
-                metadata.notice(
+            if in_footer.rows() == reader.file.rows() && !in_footer.has_totals_of(metadata) {
+                metadata.add_notice(
                     "the footer does not describe the rows: another program changed the table, and iosonar counted the \
-                     rows again",
+                     rows again"
+                        .to_owned(),
                 );
             }
         }
@@ -243,8 +263,22 @@ impl<Row: Table> TableReader<Row> {
         self.totals = Totals::Counted;
     }
 
-    /// The next valid row.
-    fn advance(&mut self) -> Result<Option<Row>> {
+    /// The metadata, which describes the whole file from the start.
+    pub fn footer(&self) -> &Row::Footer {
+        &self.metadata
+    }
+
+    /// The part of the rows that has been read, from 0 to 1.
+    pub fn part_read(&self) -> f64 {
+        let rows = self.file.rows().max(1) as f64;
+        (self.next_row.saturating_sub(BATCH_ROWS as u64 / 2) as f64 / rows).min(1.0)
+    }
+
+    /// The next valid row; `None` at the end.
+    ///
+    /// # Errors
+    /// If the file is damaged, or a row is invalid and [`Table::BAD_ROWS`] refuses it.
+    pub fn advance(&mut self) -> Result<Option<Row>> {
         loop {
             if self.next_in_batch == self.batch_rows && !self.next_batch()? {
                 return Ok(None);
@@ -262,11 +296,11 @@ impl<Row: Table> TableReader<Row> {
                     }
                     return Ok(Some(row));
                 }
-                Err(_) if self.totals == Totals::Counted => {}
-                Err(problem) => {
-                    self.metadata.counts.bad_lines += 1;
-                    self.metadata.notice_of_line(format!("row {number} left out: {problem}"));
+                Err(problem) if Row::BAD_ROWS == BadRows::Refused => {
+                    return Err(Error::format(&self.file.path, format!("row {number}: {problem}")));
                 }
+                Err(_) if self.totals == Totals::Counted => {}
+                Err(problem) => self.metadata.count_bad_row(format!("row {number} left out: {problem}")),
             }
         }
     }
@@ -307,12 +341,15 @@ impl<Row: Table> TableReader<Row> {
 }
 
 /// The index in the file of each of our columns.
-fn column_indices<Row: Table>(file: &TableFile) -> Result<Vec<Option<usize>>> {
+fn column_indices<Row: Table>(file: &TableFile<Row::Footer>) -> Result<Vec<Option<usize>>> {
     let found = file.reader.metadata().file_metadata().schema_descr().columns();
     let mut problems = Vec::new();
     let indices: Vec<Option<usize>> = Row::COLUMNS
         .iter()
         .map(|column| {
+            if column.missing == Missing::NeverRead {
+                return None;
+            }
             let name = column.name_in(file.version);
             let index = found.iter().position(|f| f.path().string() == name);
             match index {
@@ -332,7 +369,7 @@ fn column_indices<Row: Table>(file: &TableFile) -> Result<Vec<Option<usize>>> {
     Err(Error::format(&file.path, format!("{}; docs/schema.md lists the columns", problems.join(", "))))
 }
 
-impl<Row: Table> Reader<Row> for TableReader<Row> {
+impl<Row: Table<Footer = Metadata>> Reader<Row> for TableReader<Row> {
     fn next(&mut self) -> Result<Option<Row>> {
         self.advance()
     }
@@ -346,14 +383,13 @@ impl<Row: Table> Reader<Row> for TableReader<Row> {
     }
 
     fn progress(&self) -> Option<f64> {
-        let rows = self.file.rows().max(1) as f64;
-        Some((self.next_row.saturating_sub(BATCH_ROWS as u64 / 2) as f64 / rows).min(1.0))
+        Some(self.part_read())
     }
 }
 
 /// Opens a load. A load of another producer may be out of order, and may use devices that the footer does not list; so may
 /// a load of an early version of iosonar, which did not list devices that appeared late.
-pub fn open_load(file: TableFile) -> Result<Opened> {
+pub fn open_load(file: TableFile<Metadata>) -> Result<Opened> {
     let (mut last, mut sorted, mut devices) = (Nanos(i64::MIN), true, file.devices_in_statistics());
     let has_table = file.footer.is_some();
     let mut reader = TableReader::new(file, |request: &Request| {

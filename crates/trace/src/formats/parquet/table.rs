@@ -1,19 +1,27 @@
-//! The columns of the two tables, and the conversion of rows to cells and back.
+//! What a table is; the columns of loads and runs, and the conversion of their rows to cells and back.
 
 use crate::model::io_result::{DelayReason, IoResult, Outcome};
-use crate::model::metadata::{Kind, Metadata};
+use crate::model::metadata::Metadata;
 use crate::model::request::{DeviceId, Flags, Op, Request};
 use crate::model::units::{MAX_END_SECTOR, Sector, Sectors};
 
 use super::batch::Cells;
 use super::buffers::Buffers;
 use super::column::{CellType, Column, Missing, column, nullable, required};
+use super::footer::Footer;
 
 /// A row of a table. `write_cells` and `read_cells` handle the cells in the order of [`Table::COLUMNS`].
-pub trait Table: Sized + Copy + Send + 'static {
-    const KIND: Kind;
+pub trait Table: Sized + Send + 'static {
+    /// The metadata of the table.
+    type Footer: Footer;
+    /// The kind of the table: one of [`Footer::KINDS`].
+    const KIND: &'static str;
+    /// The columns.
     const COLUMNS: &'static [Column];
+    /// What happens to rows that [`Table::read_cells`] refuses.
+    const BAD_ROWS: BadRows;
 
+    /// Adds the cells of a row.
     fn write_cells(&self, cells: &mut Buffers);
 
     /// Reads the row with this number in the file.
@@ -22,7 +30,17 @@ pub trait Table: Sized + Copy + Send + 'static {
     /// If a cell is missing or invalid.
     fn read_cells(cells: &mut Cells<'_>, number: u64) -> Result<Self, &'static str>;
 
-    fn count(&self, metadata: &mut Metadata);
+    /// Adds the row to the totals of the footer.
+    fn count(&self, metadata: &mut Self::Footer);
+}
+
+/// What happens to invalid rows of a table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum BadRows {
+    /// They are left out and counted.
+    LeftOut,
+    /// They are errors, because later rows depend on them.
+    Refused,
 }
 
 fn op_number(name: &str) -> Option<u8> {
@@ -67,7 +85,9 @@ fn flags(bits: Option<i64>) -> Flags {
 }
 
 impl Table for Request {
-    const KIND: Kind = Kind::Load;
+    type Footer = Metadata;
+    const KIND: &'static str = "load";
+    const BAD_ROWS: BadRows = BadRows::LeftOut;
     const COLUMNS: &'static [Column] = &[
         required("at_ns", CellType::Time),
         column("device", CellType::Int32),
@@ -118,7 +138,9 @@ impl Table for Request {
 }
 
 impl Table for IoResult {
-    const KIND: Kind = Kind::Replay;
+    type Footer = Metadata;
+    const KIND: &'static str = "replay";
+    const BAD_ROWS: BadRows = BadRows::LeftOut;
     const COLUMNS: &'static [Column] = &[
         column("request", CellType::Time),
         column("iteration", CellType::Int32).formerly("round"),

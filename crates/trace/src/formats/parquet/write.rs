@@ -13,35 +13,38 @@ use crate::error::{Error, Result};
 use crate::formats::format::refuse_compression;
 use crate::io::output::{Location, Output};
 use crate::io::stream::{ConversionLoss, Writer};
-use crate::model::metadata::SCHEMA_VERSION;
 use crate::model::metadata::{FOOTER_KEY, Metadata};
 
 use super::buffers::Buffers;
 use super::column::{CellType, Column, Nulls};
-use super::common::{CREATED_BY, NAME, empty_metadata, wrap};
+use super::common::{CREATED_BY, NAME, wrap};
+use super::footer::Footer;
 use super::table::Table;
 
 /// Rows in a row group: some 20 MB in memory, and enough groups for a query engine to read them in parallel.
 pub const GROUP_ROWS: usize = 1 << 18;
 
+/// The most bytes of texts in a row group.
+const GROUP_TEXT_BYTES: usize = 64 << 20;
+
 /// The most bytes after a checkpoint that are held in memory, unless its footer is larger.
 const MAX_HELD_BYTES: usize = 16 << 20;
 
 /// Writes rows of one of the tables.
-pub struct TableWriter<Row> {
+pub struct TableWriter<Row: Table> {
     writer: SerializedFileWriter<Output>,
     buffers: Buffers,
     rows: usize,
     /// Counts and span of the rows written.
-    written: Metadata,
-    checkpoint: Option<Checkpoint>,
+    written: Row::Footer,
+    checkpoint: Option<Checkpoint<Row::Footer>>,
     row: std::marker::PhantomData<fn(Row)>,
 }
 
-/// The state at the last [`Writer::checkpoint`].
-struct Checkpoint {
+/// The state at the last [`TableWriter::checkpoint`].
+struct Checkpoint<Footer> {
     /// The metadata at that time.
-    so_far: Metadata,
+    so_far: Footer,
     /// Bytes written, without the footer.
     bytes: usize,
     /// Bytes of the footer.
@@ -50,6 +53,9 @@ struct Checkpoint {
 
 impl<Row: Table> TableWriter<Row> {
     /// Creates a table.
+    ///
+    /// # Errors
+    /// If the name of the file has the ending of a compression.
     pub fn new(output: Output) -> Result<Self> {
         let path = output.path().to_owned();
         refuse_compression(NAME, &path)?;
@@ -60,7 +66,7 @@ impl<Row: Table> TableWriter<Row> {
             writer,
             buffers: Buffers::new(Row::COLUMNS),
             rows: 0,
-            written: empty_metadata(Row::KIND, &path),
+            written: Row::Footer::empty(Row::KIND, &path),
             checkpoint: None,
             row: std::marker::PhantomData,
         })
@@ -76,14 +82,14 @@ impl<Row: Table> TableWriter<Row> {
     }
 
     /// Our metadata for the footer.
-    fn key_value(&self, metadata: &Metadata) -> Result<KeyValue> {
-        let json = serde_json::to_string(&footer(metadata, &self.written));
+    fn key_value(&self, metadata: &Row::Footer) -> Result<KeyValue> {
+        let json = metadata.with_totals_of(&self.written).to_json();
         let json = json.map_err(|e| Error::format(self.writer.inner().path(), e.to_string()))?;
         Ok(KeyValue::new(FOOTER_KEY.to_owned(), json))
     }
 
     /// The footer that completes a table of the row groups written so far.
-    fn footer_so_far(&self, so_far: &Metadata) -> Result<Vec<u8>> {
+    fn footer_so_far(&self, so_far: &Row::Footer) -> Result<Vec<u8>> {
         let groups = self.writer.flushed_row_groups().to_vec();
         let properties = self.writer.properties();
         let file = FileMetaData::new(
@@ -101,15 +107,17 @@ impl<Row: Table> TableWriter<Row> {
         writer.finish().map_err(|e| wrap(self.writer.inner().path(), e))?;
         Ok(bytes)
     }
-}
 
-impl<Row: Table> Writer<Row> for TableWriter<Row> {
-    fn write(&mut self, row: &Row) -> Result<()> {
+    /// Writes a row.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&mut self, row: &Row) -> Result<()> {
         row.count(&mut self.written);
         self.buffers.begin_row();
         row.write_cells(&mut self.buffers);
         self.rows += 1;
-        if self.rows < GROUP_ROWS {
+        if self.rows < GROUP_ROWS && self.buffers.text_bytes() < GROUP_TEXT_BYTES {
             return Ok(());
         }
         self.end_group()?;
@@ -122,7 +130,11 @@ impl<Row: Table> Writer<Row> for TableWriter<Row> {
         }
     }
 
-    fn checkpoint(&mut self, so_far: &Metadata) -> Result<()> {
+    /// Makes the rows written so far survive the end of this program; see [`Writer::checkpoint`].
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn checkpoint(&mut self, so_far: &Row::Footer) -> Result<()> {
         self.end_group()?;
         let footer = self.footer_so_far(so_far)?;
         self.writer.flush().map_err(|e| self.writer.inner().error(e))?;
@@ -132,13 +144,30 @@ impl<Row: Table> Writer<Row> for TableWriter<Row> {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
+    /// Finishes the file. The totals of the footer are those of the rows written; the rest comes from `metadata`.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or its final name was taken meanwhile.
+    pub fn finish(mut self, metadata: &Row::Footer) -> Result<()> {
         self.end_group()?;
         let key_value = self.key_value(metadata)?;
         self.writer.append_key_value_metadata(key_value);
         let location = self.writer.inner().location().clone();
-        self.writer.into_inner().map_err(|e| write_error(&location, e))?.finish()?;
-        Ok(ConversionLoss::default())
+        self.writer.into_inner().map_err(|e| write_error(&location, e))?.finish()
+    }
+}
+
+impl<Row: Table<Footer = Metadata>> Writer<Row> for TableWriter<Row> {
+    fn write(&mut self, row: &Row) -> Result<()> {
+        self.write(row)
+    }
+
+    fn checkpoint(&mut self, so_far: &Metadata) -> Result<()> {
+        self.checkpoint(so_far)
+    }
+
+    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
+        (*self).finish(metadata).map(|()| ConversionLoss::default())
     }
 }
 
@@ -150,27 +179,13 @@ fn write_error(location: &Location, error: ParquetError) -> Error {
     }
 }
 
-/// The metadata, with the kind, counts and span of the rows written.
-fn footer(metadata: &Metadata, written: &Metadata) -> Metadata {
-    let mut footer = metadata.clone();
-    footer.schema_version = SCHEMA_VERSION;
-    footer.kind = written.kind;
-    footer.span = written.span;
-    let counts = &mut footer.counts;
-    counts.requests = written.counts.requests;
-    counts.reads = written.counts.reads;
-    counts.writes = written.counts.writes;
-    counts.others = written.counts.others;
-    footer
-}
-
 fn schema(columns: &[Column]) -> ParquetResult<Type> {
     let field = |column: &Column| {
         let (physical, converted) = match column.cell_type {
             CellType::Time | CellType::Int64 => (Physical::INT64, ConvertedType::NONE),
             CellType::Int32 => (Physical::INT32, ConvertedType::NONE),
             CellType::Bool => (Physical::BOOLEAN, ConvertedType::NONE),
-            CellType::Name(_) | CellType::Comm => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
+            CellType::Name(_) | CellType::Comm | CellType::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
         };
         let repetition = match column.nulls {
             Nulls::Never => Repetition::REQUIRED,

@@ -1,0 +1,114 @@
+//! The footer of the tables of this crate.
+
+use std::path::Path;
+
+use iosonar_trace::formats::parquet::Footer;
+use iosonar_trace::{FooterError, SCHEMA_VERSION, Span, path_text};
+use serde::Deserialize;
+
+use crate::{CallCounts, Metadata};
+
+/// Most notices in a file.
+const MAX_NOTICES: usize = 1000;
+
+/// The key `schema_version`.
+#[derive(Deserialize)]
+struct Version {
+    schema_version: u64,
+}
+
+impl Metadata {
+    /// The metadata of an empty table of this kind (`calls`, `calls_run`, `tree`), made from `format`.
+    pub fn new(kind: &str, format: &str) -> Self {
+        let mut metadata =
+            Self { schema_version: SCHEMA_VERSION, kind: kind.to_owned(), complete: true, ..Self::default() };
+        metadata.source.format = format.to_owned();
+        metadata
+    }
+
+    /// Adds a message for users, unless there are very many.
+    pub fn notice(&mut self, text: impl Into<String>) {
+        if self.notices.len() < MAX_NOTICES {
+            self.notices.push(text.into());
+        }
+    }
+
+    /// Adds a row that begins at this time to counts and span.
+    pub(crate) fn count_row(&mut self, begin_ns: i64) {
+        let span = &mut self.span;
+        if self.counts.calls == 0 {
+            (span.first_ns, span.last_ns) = (begin_ns, begin_ns);
+        }
+        self.counts.calls += 1;
+        span.first_ns = span.first_ns.min(begin_ns);
+        span.last_ns = span.last_ns.max(begin_ns);
+    }
+}
+
+/// Copies the numbers that are computed from rows.
+fn copy_totals(from: &CallCounts, to: &mut CallCounts) {
+    to.calls = from.calls;
+    to.unfinished = from.unfinished;
+    to.uring = from.uring;
+}
+
+impl Footer for Metadata {
+    const KINDS: &'static [&'static str] = &["calls", "calls_run", "tree"];
+
+    fn empty(kind: &'static str, path: &Path) -> Self {
+        let mut metadata = Self::new(kind, "parquet");
+        metadata.source.path = Some(path_text(path));
+        metadata
+    }
+
+    fn parse(json: &[u8]) -> Result<Self, FooterError> {
+        let Version { schema_version } = serde_json::from_slice(json)?;
+        if schema_version > SCHEMA_VERSION.into() {
+            return Err(FooterError::TooNew(schema_version));
+        }
+        Ok(serde_json::from_slice(json)?)
+    }
+
+    fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+
+    fn version(&mut self) -> &mut u32 {
+        &mut self.schema_version
+    }
+
+    fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    fn rows(&self) -> u64 {
+        self.counts.calls
+    }
+
+    fn clear_totals(&mut self) {
+        copy_totals(&CallCounts::default(), &mut self.counts);
+        self.span = Span::default();
+    }
+
+    fn has_totals_of(&self, other: &Self) -> bool {
+        (&self.counts, self.span) == (&other.counts, other.span)
+    }
+
+    fn with_totals_of(&self, written: &Self) -> Self {
+        let mut footer = self.clone();
+        footer.schema_version = SCHEMA_VERSION;
+        footer.kind.clone_from(&written.kind);
+        footer.span = written.span;
+        copy_totals(&written.counts, &mut footer.counts);
+        footer
+    }
+
+    fn add_notice(&mut self, text: String) {
+        self.notice(text);
+    }
+
+    fn count_bad_row(&mut self, text: String) {
+        self.counts.bad_lines += 1;
+        self.notice(text);
+    }
+}
