@@ -2,6 +2,6 @@
 
 pub mod escape;
 pub mod human;
-pub(crate) mod lines;
-pub(crate) mod number;
+pub mod lines;
+pub mod number;
 pub(crate) mod path;

@@ -1,0 +1,369 @@
+//! Makes calls from lines: joins those that were interrupted, and keeps account of what was not understood.
+
+use std::io;
+use std::path::Path;
+
+use iosonar_trace::{Nanos, Source};
+
+use super::clock::{Clock, Kind};
+use super::line::{self, Body, Line};
+use super::names::{Names, excerpt, kind};
+use super::notices;
+use super::order::Order;
+use super::parse::{Returned, parse};
+use super::pending::{Pending, Started};
+use super::processes::Processes;
+use super::split::Problem;
+use super::threads::Threads;
+use crate::{Call, CallKind, Metadata, Recorder};
+
+/// Most calls in flight, and bytes of their arguments: more than Linux has threads. A damaged file may have more.
+const MAX_PENDING: (usize, usize) = (1 << 18, 64 << 20);
+/// Most names of other calls that are counted apart.
+const MAX_OTHER_CALLS: usize = 1000;
+/// Bad lines that have a notice of their own.
+const MAX_LINE_NOTICES: u64 = 10;
+
+/// Makes calls from lines.
+pub struct Assembler {
+    metadata: Metadata,
+    clock: Clock,
+    threads: Threads,
+    pending: Pending,
+    order: Order,
+    processes: Processes,
+    names: Names,
+    /// The part of a call that precedes a message in the same line.
+    held: Vec<u8>,
+    oddities: Oddities,
+    is_concluded: bool,
+}
+
+/// What users should know about a file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Oddities {
+    /// Calls that returned, without a duration.
+    pub without_duration: u64,
+    /// Calls that a signal interrupted.
+    pub interrupted: u64,
+    /// Calls that make two descriptors, which strace did not print.
+    pub pairs_without_descriptors: u64,
+    /// Vectors of buffers that strace did not print.
+    pub vectors_without_length: u64,
+    /// Messages about processes of 32 bits.
+    pub personalities: u64,
+    /// Calls that were given up because too many were in flight.
+    pub given_up: u64,
+}
+
+impl Assembler {
+    /// Makes calls of a file.
+    pub fn new(path: &Path, memory_bytes: Option<usize>) -> Self {
+        let metadata = Metadata {
+            schema_version: 1,
+            kind: "calls".to_owned(),
+            source: Source {
+                path: Some(path.to_string_lossy().into_owned()),
+                format: "strace".to_owned(),
+                preamble: String::new(),
+            },
+            recorder: Recorder::Strace,
+            complete: true,
+            ..Metadata::default()
+        };
+        Self {
+            metadata,
+            clock: Clock::default(),
+            threads: Threads::default(),
+            pending: Pending::default(),
+            order: memory_bytes.map_or_else(Order::default, Order::with_memory),
+            processes: Processes::default(),
+            names: Names::default(),
+            held: Vec::new(),
+            oddities: Oddities::default(),
+            is_concluded: false,
+        }
+    }
+
+    /// What is known about the file so far.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// Takes a line. Returns its call if no other one comes before it. `is_cut`: no newline followed it.
+    ///
+    /// # Errors
+    /// If the file has relative times.
+    pub fn line(&mut self, text: &[u8], number: u64, is_cut: bool) -> Result<Option<Call>, String> {
+        if self.held.is_empty() {
+            return self.whole_line(text, number, is_cut);
+        }
+        if text.trim_ascii().is_empty() || text.starts_with(b"strace: ") || text.starts_with(b"Process ") {
+            return self.whole_line(text, number, is_cut);
+        }
+        let mut joined = std::mem::take(&mut self.held);
+        joined.extend_from_slice(text);
+        self.whole_line(&joined, number, is_cut)
+    }
+
+    fn whole_line(&mut self, text: &[u8], number: u64, is_cut: bool) -> Result<Option<Call>, String> {
+        let line = match line::parse(text) {
+            Ok(line) => line,
+            Err(problem) => {
+                self.bad_line(text, number, problem, is_cut);
+                return Ok(None);
+            }
+        };
+        if line.time == Some(line::Time::Relative) {
+            return Err(format!(
+                "line {number} has a time since the line before, as strace -r writes it; record with strace -f -ttt -T"
+            ));
+        }
+        if let Body::Attached { thread, before } = line.body {
+            self.threads.attached(thread);
+            self.held.extend_from_slice(&text[..before]);
+            if self.held.trim_ascii().is_empty() {
+                self.held.clear();
+            }
+            return Ok(None);
+        }
+        match self.body(line, number) {
+            Ok(call) => Ok(call),
+            Err(problem) => {
+                self.bad_line(text, number, problem, is_cut);
+                Ok(None)
+            }
+        }
+    }
+
+    fn body(&mut self, line: Line<'_>, number: u64) -> Result<Option<Call>, Problem> {
+        let Line { thread, has_pid_prefix, time, body } = line;
+        match body {
+            Body::Nothing | Body::Attached { .. } => return Ok(None),
+            Body::Personality => {
+                self.oddities.personalities += 1;
+                return Ok(None);
+            }
+            _ => {}
+        }
+        let thread = self.threads.of(thread, has_pid_prefix);
+        let at = self.clock.at(time)?;
+        match body {
+            Body::Call { name, text } => {
+                let Some(kind) = kind(name) else {
+                    self.other_call(name);
+                    return Ok(None);
+                };
+                self.give_up(thread);
+                let mut call = Call { result: None, duration: None, ..Call::new(at, thread, kind) };
+                let returned = parse(&mut call, text, &mut self.names)?.ok_or("the line ends before the result")?;
+                self.finish(&mut call, returned, None);
+                Ok(self.order.begin_complete(call))
+            }
+            Body::Unfinished { name, text } => {
+                self.begin(name, text, at, thread, number);
+                Ok(None)
+            }
+            Body::Cut { name, text } => {
+                self.begin(name, text, at, thread, number);
+                self.give_up(thread);
+                Ok(None)
+            }
+            Body::PidChanged { name, text, to } => {
+                self.begin(name, text, at, thread, number);
+                self.give_up(to);
+                self.pending.rename(thread, to);
+                Ok(None)
+            }
+            Body::Superseded(by) => {
+                self.give_up(thread);
+                self.pending.rename(by, thread);
+                Ok(None)
+            }
+            Body::Exited => {
+                self.give_up(thread);
+                self.threads.exited(thread);
+                Ok(None)
+            }
+            Body::Resumed { name, text, is_unfinished } => self.resumed(name, text, is_unfinished, thread, at),
+            Body::Nothing | Body::Attached { .. } | Body::Personality => Ok(None),
+        }
+    }
+
+    /// A call begins whose end comes later.
+    fn begin(&mut self, name: &[u8], text: &[u8], at: Nanos, thread: u32, line: u64) {
+        self.give_up(thread);
+        let Some(kind) = kind(name) else { return self.other_call(name) };
+        let number = self.order.begin();
+        self.pending.begin(number, line, Call { result: None, duration: None, ..Call::new(at, thread, kind) }, text);
+        let (calls, bytes) = self.pending.size();
+        if (calls > MAX_PENDING.0 || bytes > MAX_PENDING.1)
+            && let Some((_, oldest)) = self.pending.oldest()
+        {
+            self.oddities.given_up += 1;
+            self.give_up(oldest);
+        }
+    }
+
+    fn resumed(
+        &mut self,
+        name: &[u8],
+        text: &[u8],
+        is_unfinished: bool,
+        thread: u32,
+        at: Nanos,
+    ) -> Result<Option<Call>, Problem> {
+        let Some(kind) = kind(name) else { return Ok(None) };
+        if is_unfinished && self.pending.extend(thread, text) {
+            return Ok(None);
+        }
+        let mut started = self.pending.end(thread).ok_or("the begin of this call was not recorded")?;
+        if started.call.kind != kind {
+            self.not_returned(started);
+            return Err("another call of this thread is unfinished");
+        }
+        started.text.extend_from_slice(text);
+        let Started { number, mut call, text, .. } = started;
+        let parsed = parse(&mut call, &text, &mut self.names).and_then(|r| r.ok_or("the line ends before the result"));
+        self.pending.recycle(text);
+        match parsed {
+            Ok(returned) => {
+                self.finish(&mut call, returned, Some(at));
+                self.order.complete(number, call);
+                Ok(None)
+            }
+            Err(problem) => {
+                self.order.drop(number);
+                Err(problem)
+            }
+        }
+    }
+
+    /// Sets the duration of a call, and takes note of what is missing. `resumed`: when it was resumed, if it was interrupted.
+    fn finish(&mut self, call: &mut Call, returned: Returned, resumed: Option<Nanos>) {
+        if call.result.is_none() {
+            self.oddities.interrupted += u64::from(!matches!(call.kind, CallKind::Exit | CallKind::ExitGroup));
+            return;
+        }
+        call.duration = match (returned.duration, resumed) {
+            (Some(duration), _) => {
+                self.clock.passed(if resumed.is_none() { duration } else { Nanos::ZERO });
+                Some(duration)
+            }
+            // strace prints the line when the call returns.
+            (None, Some(end)) => Some(end - call.begin),
+            (None, None) => {
+                self.oddities.without_duration += 1;
+                Some(Nanos::ZERO)
+            }
+        };
+        if call.succeeded() {
+            use CallKind as K;
+            match call.kind {
+                K::Pipe | K::Pipe2 | K::Socketpair => {
+                    self.oddities.pairs_without_descriptors += u64::from(call.fd.is_none());
+                }
+                K::Readv | K::Writev | K::Preadv | K::Pwritev | K::Preadv2 | K::Pwritev2 => {
+                    self.oddities.vectors_without_length += u64::from(call.length.is_none());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The call of a thread will not return, if it has one in flight.
+    fn give_up(&mut self, thread: u32) {
+        if let Some(started) = self.pending.end(thread) {
+            self.not_returned(started);
+        }
+    }
+
+    fn not_returned(&mut self, started: Started) {
+        let Started { number, line, mut call, text } = started;
+        match parse(&mut call, &text, &mut self.names) {
+            Ok(_) => {
+                (call.result, call.errno, call.duration) = (None, 0, None);
+                self.order.complete(number, call);
+            }
+            Err(problem) => {
+                self.order.drop(number);
+                self.bad_line(&text, line, problem, false);
+            }
+        }
+        self.pending.recycle(text);
+    }
+
+    fn other_call(&mut self, name: &[u8]) {
+        let others = &mut self.metadata.counts.other_calls;
+        let name = std::str::from_utf8(name).unwrap_or_default();
+        if let Some(count) = others.get_mut(name) {
+            *count += 1;
+        } else {
+            let name =
+                if others.len() < MAX_OTHER_CALLS { excerpt(name.as_bytes(), 60) } else { "(others)".to_owned() };
+            *others.entry(name).or_default() += 1;
+        }
+    }
+
+    fn bad_line(&mut self, text: &[u8], number: u64, problem: Problem, is_cut: bool) {
+        if is_cut {
+            self.metadata.complete = false;
+            self.metadata.notices.push(format!("the last line is incomplete: {}", excerpt(text, 60)));
+            return;
+        }
+        self.metadata.counts.bad_lines += 1;
+        if self.metadata.counts.bad_lines <= MAX_LINE_NOTICES {
+            self.metadata.notices.push(format!("line {number}: {problem}: {}", excerpt(text, 60)));
+        }
+    }
+
+    /// The file ends.
+    pub fn end(&mut self, damage: Option<&str>) {
+        while let Some((_, thread)) = self.pending.oldest() {
+            self.give_up(thread);
+        }
+        if let Some(damage) = damage {
+            self.metadata.complete = false;
+            self.metadata.notices.push(damage.to_owned());
+        }
+    }
+
+    /// The next call, if it is known that none comes before it.
+    pub fn next(&mut self) -> io::Result<Option<Call>> {
+        let oldest = self.pending.oldest().map(|(number, _)| number);
+        self.order.next(oldest)
+    }
+
+    /// Whether calls must be moved from memory to the temporary file.
+    pub fn is_full(&self) -> bool {
+        self.order.is_full()
+    }
+
+    /// Moves calls from memory to the temporary file.
+    pub fn spill(&mut self) -> io::Result<()> {
+        self.order.spill()
+    }
+
+    /// Completes and counts a call; calls must come in the order of their begin.
+    pub fn emit(&mut self, mut call: Call) -> Call {
+        call.process = self.processes.of(&call);
+        let Metadata { counts, span, epoch_unix_ns, .. } = &mut self.metadata;
+        if counts.calls == 0 {
+            span.first_ns = call.begin.0;
+            *epoch_unix_ns = self.clock.epoch();
+        }
+        span.last_ns = call.begin.0;
+        counts.calls += 1;
+        counts.unfinished += u64::from(call.result.is_none());
+        call
+    }
+
+    /// Adds the notices about the whole file, once.
+    pub fn conclude(&mut self) {
+        if std::mem::replace(&mut self.is_concluded, true) {
+            return;
+        }
+        let times = self.clock.kind().unwrap_or(Kind::Unix);
+        notices::add(&mut self.metadata, &self.oddities, &self.names, times, &self.clock);
+    }
+}

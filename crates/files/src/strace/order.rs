@@ -1,0 +1,201 @@
+//! Gives calls back in the order of their begin, though they are complete in the order of their end.
+//!
+//! Each call has a number, in the order of begins. A call that is not complete holds back those after it: first in memory,
+//! then, from a limit on, in a temporary file. The file has numbers in rising order, because whole spans are written to it
+//! one after the other; calls of such a span that are completed later stay in memory.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::mem;
+use std::os::unix::fs::FileExt;
+
+use super::packed;
+use crate::Call;
+
+/// Bytes of calls that are held back in memory.
+const MEMORY_BYTES: usize = 64 << 20;
+
+/// Orders calls by number.
+pub struct Order {
+    memory_bytes: usize,
+    /// Calls with the numbers from `base` on.
+    window: VecDeque<Slot>,
+    base: u64,
+    /// Bytes of the complete calls in the window.
+    bytes: usize,
+    /// Calls that were completed after their span had been written to the file.
+    late: BTreeMap<u64, Call>,
+    spill: Option<Spill>,
+}
+
+enum Slot {
+    /// Its end was not read yet.
+    Open,
+    /// It has no row.
+    Dropped,
+    Complete(Call),
+}
+
+/// The temporary file.
+struct Spill {
+    file: File,
+    /// Reads from a position of its own.
+    input: BufReader<At>,
+    written: u64,
+    /// The next call in the file.
+    head: Option<(u64, Call)>,
+}
+
+/// A file, and a position in it.
+struct At {
+    file: File,
+    position: u64,
+}
+
+impl Read for At {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read_at(buffer, self.position)?;
+        self.position += length as u64;
+        Ok(length)
+    }
+}
+
+impl Default for Order {
+    fn default() -> Self {
+        Self::with_memory(MEMORY_BYTES)
+    }
+}
+
+impl Order {
+    /// Holds back calls of this many bytes in memory.
+    pub fn with_memory(memory_bytes: usize) -> Self {
+        Self { memory_bytes, window: VecDeque::new(), base: 0, bytes: 0, late: BTreeMap::new(), spill: None }
+    }
+
+    /// The number of a call that begins.
+    pub fn begin(&mut self) -> u64 {
+        self.window.push_back(Slot::Open);
+        self.base + self.window.len() as u64 - 1
+    }
+
+    /// A call that begins and is complete. Returns it at once if no other one holds it back.
+    pub fn begin_complete(&mut self, call: Call) -> Option<Call> {
+        if self.window.is_empty() && self.spill.is_none() && self.late.is_empty() {
+            self.base += 1;
+            return Some(call);
+        }
+        let number = self.begin();
+        self.complete(number, call);
+        None
+    }
+
+    /// The call of a number is complete.
+    pub fn complete(&mut self, number: u64, call: Call) {
+        match number.checked_sub(self.base) {
+            Some(at) => {
+                self.bytes += bytes(&call);
+                if let Some(slot) = self.window.get_mut(at as usize) {
+                    *slot = Slot::Complete(call);
+                }
+            }
+            None => _ = self.late.insert(number, call),
+        }
+    }
+
+    /// The call of a number has no row.
+    pub fn drop(&mut self, number: u64) {
+        if let Some(at) = number.checked_sub(self.base)
+            && let Some(slot) = self.window.get_mut(at as usize)
+        {
+            *slot = Slot::Dropped;
+        }
+    }
+
+    /// The next call, if it is known that none comes before it. `oldest` is the number of the oldest call that is open.
+    pub fn next(&mut self, oldest: Option<u64>) -> io::Result<Option<Call>> {
+        if self.spill.is_some() || !self.late.is_empty() {
+            let head = self.spill.as_ref().and_then(|spill| spill.head.as_ref()).map(|head| head.0);
+            let late = self.late.first_key_value().map(|entry| *entry.0);
+            let first = head.into_iter().chain(late).min();
+            match first {
+                Some(first) if oldest.is_some_and(|oldest| oldest < first) => return Ok(None),
+                Some(first) if head == Some(first) => {
+                    return self.spill.as_mut().map_or(Ok(None), Spill::next);
+                }
+                Some(first) => return Ok(self.late.remove(&first)),
+                // An open call of a span that was written holds back the window.
+                None if oldest.is_some_and(|oldest| oldest < self.base) => return Ok(None),
+                None => self.spill = None,
+            }
+        } else if oldest.is_some_and(|oldest| oldest < self.base) {
+            return Ok(None);
+        }
+        while let Some(Slot::Dropped) = self.window.front() {
+            self.window.pop_front();
+            self.base += 1;
+        }
+        if let Some(Slot::Complete(_)) = self.window.front()
+            && let Some(Slot::Complete(call)) = self.window.pop_front()
+        {
+            self.base += 1;
+            self.bytes -= bytes(&call);
+            return Ok(Some(call));
+        }
+        Ok(None)
+    }
+
+    /// Whether too many calls are held back in memory.
+    pub fn is_full(&self) -> bool {
+        self.bytes + self.window.len() * mem::size_of::<Slot>() > self.memory_bytes
+    }
+
+    /// Writes the calls in memory to the temporary file.
+    pub fn spill(&mut self) -> io::Result<()> {
+        let spill = match &mut self.spill {
+            Some(spill) => spill,
+            none => none.insert(Spill::create()?),
+        };
+        let mut out = BufWriter::with_capacity(1 << 18, &spill.file);
+        out.seek(SeekFrom::Start(spill.written))?;
+        for (slot, number) in self.window.drain(..).zip(self.base..) {
+            self.base = number + 1;
+            if let Slot::Complete(call) = slot {
+                packed::write(&mut out, number, &call)?;
+            }
+        }
+        spill.written = out.stream_position()?;
+        out.flush()?;
+        drop(out);
+        self.bytes = 0;
+        if spill.head.is_none() {
+            spill.read_head()?;
+        }
+        Ok(())
+    }
+}
+
+impl Spill {
+    fn create() -> io::Result<Self> {
+        let file = tempfile::tempfile()?;
+        let input = BufReader::with_capacity(1 << 16, At { file: file.try_clone()?, position: 0 });
+        Ok(Self { file, input, written: 0, head: None })
+    }
+
+    fn next(&mut self) -> io::Result<Option<Call>> {
+        let head = self.head.take();
+        self.read_head()?;
+        Ok(head.map(|(_, call)| call))
+    }
+
+    fn read_head(&mut self) -> io::Result<()> {
+        self.head = packed::read(&mut self.input)?;
+        Ok(())
+    }
+}
+
+/// The memory of a call, where names that are shared count for each of them.
+fn bytes(call: &Call) -> usize {
+    let names = [&call.fd_path, &call.path, &call.path2];
+    names.into_iter().flatten().map(|name| name.as_bytes().len() + 16).sum()
+}
