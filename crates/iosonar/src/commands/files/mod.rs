@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 mod check;
+mod generate;
 mod order;
 mod prepare;
 mod record;
@@ -33,6 +34,7 @@ enum Command {
     Prepare(prepare::Args),
     Replay(replay::Args),
     Order(order::Args),
+    Generate(generate::Args),
 }
 
 impl Args {
@@ -43,6 +45,7 @@ impl Args {
             Command::Prepare(args) => args.run(),
             Command::Replay(args) => args.run(),
             Command::Order(args) => args.run(),
+            Command::Generate(args) => args.run(),
         }
     }
 }

@@ -1,0 +1,90 @@
+//! `iosonar files generate`: traces of known access patterns.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::builder::PossibleValuesParser;
+use iosonar_files::patterns::{Generated, PATTERNS, Settings, named};
+use iosonar_files::{CallReader, table};
+use iosonar_trace::Nanos;
+use iosonar_trace::params::{parse_count, parse_share};
+
+use crate::console::status;
+use crate::progress::Rows;
+use crate::usage::misuse;
+use crate::{human, signals, written};
+
+/// Generate a trace of a known access pattern
+#[derive(clap::Args)]
+#[command(after_help = after_help())]
+pub struct Args {
+    /// The access pattern
+    #[arg(value_parser = PossibleValuesParser::new(PATTERNS.iter().map(|pattern| pattern.name)), hide_possible_values = true)]
+    pattern: String,
+    /// The trace to write: NAME.calls.parquet
+    #[arg(value_name = "OUT")]
+    output: PathBuf,
+    #[command(flatten)]
+    replacing: written::Replacing,
+    /// Multiply the size of files and the amount read by this, at most 1
+    #[arg(long, value_name = "SHARE", default_value = "1", value_parser = parse_share)]
+    scale: f64,
+    /// Mean number of reads per second
+    #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = parse_count)]
+    rate: u64,
+    /// Mean length of a read in bytes
+    #[arg(long, value_name = "BYTES", default_value = "64k", value_parser = parse_count)]
+    read_size: u64,
+    /// Seed of the random generator: the same seed makes the same trace
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+}
+
+fn after_help() -> String {
+    let patterns: String =
+        PATTERNS.iter().map(|pattern| format!("  {:<20} {}\n", pattern.name, pattern.title)).collect();
+    format!(
+        "\
+Patterns:
+{patterns}
+Examples:
+  iosonar files generate atlas-old old.calls.parquet
+  iosonar files generate cms-analysis small.calls.parquet --scale 0.01 --rate 5k
+
+The patterns are those of four programs of particle physics; the sizes of single reads are not.
+`iosonar files prepare` creates the files that the trace reads."
+    )
+}
+
+impl Args {
+    pub fn run(self) -> Result<ExitCode> {
+        self.replacing.allows(&self.output)?;
+        if self.scale <= 0.0 || self.rate == 0 || self.read_size == 0 {
+            misuse!("--scale, --rate and --read-size must be above 0");
+        }
+        let pattern = named(&self.pattern).expect("one of the possible values");
+        let settings = Settings { scale: self.scale, rate: self.rate as f64, block: self.read_size, seed: self.seed };
+        let mut calls = Generated::new(pattern, settings);
+        signals::remove_unfinished_files();
+        let mut writer = table::create(&self.output, calls.metadata())?;
+        let mut progress = Rows::new(pattern.name);
+        let mut last = Nanos::ZERO;
+        while let Some(call) = calls.next()? {
+            last = call.end().unwrap_or(call.begin);
+            writer.write(&call)?;
+            progress.row(|| calls.progress());
+        }
+        let count = progress.finish();
+        writer.finish(calls.metadata())?;
+        let files = human::counted(pattern.files.into(), "file");
+        let bytes = human::bytes(calls.file_bytes());
+        status!(
+            "{}: {} over {}, on {files} of {bytes}",
+            self.output.display(),
+            human::counted(count, "call"),
+            human::span(last.as_secs())
+        );
+        Ok(ExitCode::SUCCESS)
+    }
+}
