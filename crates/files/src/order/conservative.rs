@@ -33,13 +33,13 @@ impl Conservative {
         if !call.is_uring
             && let Some(before) = self.threads.insert(call.thread, this)
         {
-            self.frontier.end_early(before, now);
+            self.frontier.end_early(before, &this);
         }
         for description in [resolved.description, resolved.description2].into_iter().flatten() {
             let stage = self.descriptions.entry(description).or_default();
             // The program knew the descriptor, so the call that made it had returned.
             if let Some(maker) = stage.maker.take() {
-                self.frontier.end_early(maker, now);
+                self.frontier.end_early(maker, &this);
             }
             if stage.uses.len() == stage.uses.capacity() {
                 stage.uses.retain(|call| call.end > now);
@@ -50,8 +50,8 @@ impl Conservative {
         // The last one to begin follows those that had ended by then.
         let last = self.unended.iter().copied().max_by_key(|user| user.number);
         for member in self.frontier.maximal() {
-            if !last.is_some_and(|last| member.end <= last.begin && member.number < last.number) {
-                edges.push(member.number, Lane::NONE);
+            if !last.is_some_and(|last| member.precedes(&last)) {
+                edges.push(member.call.number, Lane::NONE);
             }
         }
         for user in &self.unended {

@@ -65,7 +65,7 @@ impl Degrees {
             return;
         }
         self.longest_chain = self.longest_chain.max(depth + 1);
-        if self.neighbour.is_some_and(|neighbour| predecessors.last() != Some(&neighbour)) {
+        if self.neighbour.is_some_and(|neighbour| predecessors.binary_search(&neighbour).is_err()) {
             self.reorderable += 1;
         }
         self.ordered += 1;

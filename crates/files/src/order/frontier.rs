@@ -18,6 +18,21 @@ pub(super) struct Interval {
     pub lane: Lane,
 }
 
+/// A call that has ended.
+#[derive(Clone, Copy)]
+pub(super) struct Ended {
+    pub call: Interval,
+    /// The first call that can follow it. A call that ended early does not precede calls that came before this was known.
+    from: u64,
+}
+
+impl Ended {
+    /// Whether the other follows it.
+    pub(super) fn precedes(&self, other: &Interval) -> bool {
+        self.call.end <= other.begin && self.from <= other.number
+    }
+}
+
 /// The order of intervals: p precedes c if p ends no later than c begins and is before it in the trace. Of the calls that
 /// precede the next one it keeps those that precede no other of them. Memory is bounded by the calls in flight.
 #[derive(Default)]
@@ -28,7 +43,7 @@ pub(super) struct Frontier {
     /// Of all ended calls, the one that began last: with the largest number.
     newest: Option<Interval>,
     /// Ended, and not followed by another ended call; by end.
-    maximal: VecDeque<Interval>,
+    maximal: VecDeque<Ended>,
 }
 
 impl Frontier {
@@ -40,7 +55,7 @@ impl Frontier {
             }
             self.in_flight.pop();
             if self.ended_early.is_empty() || !self.ended_early.remove(&number) {
-                self.ended(Interval { number, begin, end, lane: Lane(lane) });
+                self.ended(Interval { number, begin, end, lane: Lane(lane) }, number + 1);
             }
         }
     }
@@ -50,36 +65,39 @@ impl Frontier {
         self.in_flight.push(Reverse((call.end, call.number, call.begin, call.lane.0)));
     }
 
-    /// A call in flight must have ended by `now`, whatever its recorded end says: recorders round times. `advance(now)` comes
-    /// first.
-    pub(super) fn end_early(&mut self, call: Interval, now: Nanos) {
-        if call.end > now && self.ended_early.insert(call.number) {
-            self.ended(Interval { end: now, ..call });
+    /// A call in flight must have ended when the next call of the trace began, whatever its recorded end says: recorders round
+    /// times. `advance(next.begin)` comes first.
+    pub(super) fn end_early(&mut self, call: Interval, next: &Interval) {
+        if call.end > next.begin && self.ended_early.insert(call.number) {
+            self.ended(Interval { end: next.begin, ..call }, next.number);
         }
     }
 
     /// The calls of which no other ended call follows. To wait for them is to wait for all that have ended.
-    pub(super) fn maximal(&self) -> impl Iterator<Item = &Interval> {
+    pub(super) fn maximal(&self) -> impl Iterator<Item = &Ended> {
         self.maximal.iter()
     }
 
-    /// Calls end in the order of their ends. An ended call is followed by another exactly if it is followed by `newest`, which
-    /// begins last: so one comparison decides, and those that it discards are the first ones of `maximal`.
-    fn ended(&mut self, call: Interval) {
-        match self.newest {
-            Some(newest) if newest.number > call.number => {
-                if call.end > newest.begin {
-                    self.maximal.push_back(call);
-                }
+    /// Calls end in the order of their ends. An ended call precedes another exactly if it precedes `newest`, which began last:
+    /// so one comparison decides, and the calls that `newest` follows are the first ones of `maximal`.
+    fn ended(&mut self, call: Interval, from: u64) {
+        let ended = Ended { call, from };
+        if let Some(newest) = self.newest.filter(|newest| newest.number > call.number) {
+            if !ended.precedes(&newest) {
+                self.maximal.push_back(ended);
             }
-            _ => {
-                while self.maximal.front().is_some_and(|front| front.end <= call.begin) {
-                    self.maximal.pop_front();
-                }
-                self.maximal.push_back(call);
-                self.newest = Some(call);
+            return;
+        }
+        let mut index = 0;
+        while let Some(earlier) = self.maximal.get(index).filter(|earlier| earlier.call.end <= call.begin) {
+            if earlier.precedes(&call) {
+                self.maximal.remove(index);
+            } else {
+                index += 1;
             }
         }
+        self.maximal.push_back(ended);
+        self.newest = Some(call);
     }
 }
 
@@ -108,7 +126,7 @@ mod tests {
                 begin += gap;
                 let call = interval(number as u64, begin, begin + length);
                 frontier.advance(call.begin);
-                let mut found: Vec<u64> = frontier.maximal().map(|call| call.number).collect();
+                let mut found: Vec<u64> = frontier.maximal().map(|ended| ended.call.number).collect();
                 found.sort_unstable();
                 let ended: Vec<&Interval> = calls.iter().filter(|p| precedes(p, &call)).collect();
                 let expected: Vec<u64> = ended
@@ -130,11 +148,12 @@ mod tests {
         frontier.begin(first);
         frontier.advance(Nanos(5));
         assert_eq!(frontier.maximal().count(), 0);
-        frontier.end_early(first, Nanos(5));
-        frontier.end_early(first, Nanos(5));
+        let second = interval(1, 5, 6);
+        frontier.end_early(first, &second);
+        frontier.end_early(first, &second);
         assert_eq!(frontier.maximal().count(), 1);
-        frontier.begin(interval(1, 5, 6));
+        frontier.begin(second);
         frontier.advance(Nanos(20));
-        assert_eq!(frontier.maximal().map(|call| call.number).collect::<Vec<_>>(), [1]);
+        assert_eq!(frontier.maximal().map(|ended| ended.call.number).collect::<Vec<_>>(), [1]);
     }
 }

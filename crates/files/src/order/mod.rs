@@ -15,6 +15,8 @@ mod degrees;
 mod edges;
 mod frontier;
 mod fs;
+#[cfg(test)]
+pub(crate) mod random;
 mod reduce;
 mod resource;
 mod sequence;

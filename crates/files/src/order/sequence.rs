@@ -17,6 +17,8 @@ pub(super) struct Threads {
 
 struct Thread {
     last: Interval,
+    /// The call before `last`.
+    before: Option<Interval>,
     uring: Option<Box<Uring>>,
 }
 
@@ -40,7 +42,7 @@ impl Threads {
         let Some(thread) = self.threads.get_mut(&call.thread) else {
             this.lane = new_lane();
             // A thread that begins with io_uring needs a call before it: one that has ended, and is never listed.
-            let mut thread = Thread { last: this, uring: None };
+            let mut thread = Thread { last: this, before: None, uring: None };
             if call.is_uring {
                 let mut uring = Uring { frontier: Frontier::default(), lanes: vec![(this.end, this.lane)] };
                 uring.frontier.begin(this);
@@ -54,12 +56,15 @@ impl Threads {
         if !call.is_uring && thread.uring.is_none() {
             edges.push(thread.last.number, thread.last.lane);
             this.lane = thread.last.lane;
-            thread.last = this;
+            thread.before = Some(std::mem::replace(&mut thread.last, this));
             return this.lane;
         }
-        let last = thread.last;
+        let (last, before) = (thread.last, thread.before);
         let uring = thread.uring.get_or_insert_with(|| {
             let mut frontier = Frontier::default();
+            if let Some(before) = before {
+                frontier.begin(Interval { end: before.end.min(last.begin), ..before });
+            }
             frontier.begin(last);
             Box::new(Uring { frontier, lanes: Vec::new() })
         });
@@ -76,12 +81,12 @@ impl Threads {
                 }
             }
         } else {
-            uring.frontier.end_early(last, now);
+            uring.frontier.end_early(last, &this);
             this.lane = last.lane;
             thread.last = this;
         }
         for member in uring.frontier.maximal() {
-            edges.push(member.number, member.lane);
+            edges.push(member.call.number, member.call.lane);
         }
         uring.frontier.begin(this);
         this.lane

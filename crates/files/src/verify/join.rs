@@ -1,0 +1,58 @@
+//! Finds the result of each call of a trace, though results come in the order of completion.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+use iosonar_trace::Result;
+
+use super::rules::Times;
+use crate::ResultReader;
+
+/// The results that were read ahead of their calls. Calls that were not issued take no part.
+pub(super) struct Join<'a> {
+    results: &'a mut dyn ResultReader,
+    dispatched: bool,
+    /// `None`: not issued.
+    ahead: HashMap<(u32, u64), Option<Times>, FixedState>,
+    at_end: bool,
+}
+
+impl<'a> Join<'a> {
+    /// `dispatched`: calls may follow a call as soon as it is issued.
+    pub(super) fn new(results: &'a mut dyn ResultReader, dispatched: bool) -> Self {
+        Self { results, dispatched, ahead: HashMap::default(), at_end: false }
+    }
+
+    /// The times of a call; `None` if the result has no row for it, `Some(None)` if it was not issued. Calls come in turn. One
+    /// that is not `awaited` is not read for: it was skipped.
+    pub(super) fn take(&mut self, instance: u32, call: u64, awaited: bool) -> Result<Option<Option<Times>>> {
+        loop {
+            if let Some(times) = self.ahead.remove(&(instance, call)) {
+                return Ok(Some(times));
+            }
+            if !awaited || self.at_end {
+                return Ok(None);
+            }
+            match self.results.next()? {
+                None => self.at_end = true,
+                Some(row) => {
+                    let times = row.issued.zip(row.completed).map(|(issued, completed)| Times {
+                        issued,
+                        done: if self.dispatched { issued } else { completed },
+                    });
+                    // Rows of skipped calls that were not awaited stay behind: keep none of them.
+                    if times.is_some() || !is_skipped(row.outcome) {
+                        self.ahead.insert((row.instance, row.call), times);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn is_skipped(outcome: crate::CallOutcome) -> bool {
+    use crate::CallOutcome::{
+        Bookkeeping, Ignored, KernelFile, Mapped, NotAFile, NotReplayable, SpecialFile, Unfinished,
+    };
+    matches!(outcome, Bookkeeping | NotAFile | Ignored | KernelFile | Mapped | SpecialFile | Unfinished | NotReplayable)
+}
