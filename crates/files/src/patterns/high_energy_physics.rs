@@ -44,7 +44,7 @@ pub const CMS_ANALYSIS: Pattern = Pattern {
 /// The beginning of a file, with jumps back.
 pub const CMS_RECONSTRUCTION: Pattern = Pattern {
     name: "cms-reconstruction",
-    title: "one file of 4 GB; 424 MB from its start, with a jump back by 30 MB every 30 MB",
+    title: "one file of 4 GB; 424 MB from its start, back by 30 MB every 30 MB",
     files: 1,
     file_bytes: 4000 * MB,
     read_bytes: 424 * MB,

@@ -92,6 +92,12 @@ pub fn parse_sectors(text: &str) -> Result<Sectors, String> {
     Ok(Sectors(bytes / SECTOR_BYTES))
 }
 
+/// A number of bytes: `4096`, `4k`, `2.5M`.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let bytes = text.parse().ok().or_else(|| whole(text, &BYTES));
+    bytes.ok_or_else(|| format!("`{text}` is not a number of bytes; say for example 4096 or 64k"))
+}
+
 type Units = [(&'static str, f64)];
 
 const DECIMAL: [(&str, f64); 4] = [("", 1.0), ("k", 1e3), ("m", 1e6), ("g", 1e9)];

@@ -8,7 +8,7 @@ use clap::builder::PossibleValuesParser;
 use iosonar_files::patterns::{Generated, PATTERNS, Settings, named};
 use iosonar_files::{CallReader, table};
 use iosonar_trace::Nanos;
-use iosonar_trace::params::{parse_count, parse_share};
+use iosonar_trace::params::{parse_bytes, parse_count, parse_share};
 
 use crate::console::status;
 use crate::progress::Rows;
@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = parse_count)]
     rate: u64,
     /// Mean length of a read in bytes
-    #[arg(long, value_name = "BYTES", default_value = "64k", value_parser = parse_count)]
+    #[arg(long, value_name = "BYTES", default_value = "64k", value_parser = parse_bytes)]
     read_size: u64,
     /// Seed of the random generator: the same seed makes the same trace
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
