@@ -9,6 +9,18 @@ use crate::engine::Target;
 /// Sleeps are bounded, so that a stop is noticed.
 const MAX_SLEEP: Nanos = Nanos(100_000_000);
 
+/// What a loop can sleep on: it ends early when something completes.
+pub trait Waiter {
+    /// Sleeps, at most `timeout`.
+    fn wait(&mut self, timeout: Nanos) -> io::Result<()>;
+}
+
+impl<T: Target> Waiter for T {
+    fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
+        Target::wait(self, timeout)
+    }
+}
+
 /// How the loop waits while there is nothing to do.
 pub trait Idle<T> {
     /// Waits, at most `left`.
@@ -36,7 +48,7 @@ impl<T> Idle<T> for Spin {
 #[derive(Debug, Default)]
 pub struct BlockingWait;
 
-impl<T: Target> Idle<T> for BlockingWait {
+impl<T: Waiter> Idle<T> for BlockingWait {
     #[inline]
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
         if left == Nanos::MAX {
@@ -54,7 +66,7 @@ pub struct Hybrid {
     pub margin: Nanos,
 }
 
-impl<T: Target> Idle<T> for Hybrid {
+impl<T: Waiter> Idle<T> for Hybrid {
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
         if left > self.margin {
             return target.wait((left - self.margin).min(MAX_SLEEP));
@@ -68,7 +80,7 @@ impl<T: Target> Idle<T> for Hybrid {
 #[derive(Debug, Default)]
 pub struct Sleep;
 
-impl<T: Target> Idle<T> for Sleep {
+impl<T: Waiter> Idle<T> for Sleep {
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
         target.wait(left.min(MAX_SLEEP))
     }

@@ -20,7 +20,8 @@ pub struct Times {
 }
 
 impl Times {
-    pub(crate) fn new() -> Self {
+    /// An empty distribution with all its memory.
+    pub fn new() -> Self {
         Self::with(Histogram::new_with_bounds(1, LONGEST_NS as u64, 3).expect("constant, valid bounds"))
     }
 
@@ -74,7 +75,8 @@ impl Times {
         })
     }
 
-    pub(crate) fn within(&self) -> Option<Within> {
+    /// Percentages of times up to 10, 25, 50 and 100 µs; `None` if empty.
+    pub fn within(&self) -> Option<Within> {
         let n = self.histogram.len();
         let share = |i: usize| 100.0 * self.within[i] as f64 / n as f64;
         (n > 0).then(|| Within { us10: share(0), us25: share(1), us50: share(2), us100: share(3) })

@@ -1,0 +1,126 @@
+//! A call in the form in which it is issued: what `state` found about it, without what only the record needs.
+
+use iosonar_replay::pipeline::buffers::Buffer;
+
+use crate::{Call, CallKind, DescriptionId, Family, Name, Resolved};
+
+/// The most bytes that a read or write moves at once (`MAX_RW_COUNT`).
+pub const MAX_BYTES: u64 = 0x7fff_f000;
+
+/// What to issue.
+#[derive(Debug)]
+pub struct Action {
+    /// Which call.
+    pub kind: CallKind,
+    /// The description of its first descriptor.
+    pub description: Option<DescriptionId>,
+    /// The description of its second descriptor.
+    pub description2: Option<DescriptionId>,
+    /// The description that it makes.
+    pub makes: Option<DescriptionId>,
+    /// The descriptions that it ends.
+    pub ends: Vec<DescriptionId>,
+    /// The first path, below the root; the target of a symbolic link as given.
+    pub path: Option<Name>,
+    /// The second path.
+    pub path2: Option<Name>,
+    /// Bytes from the start of the file.
+    pub offset: Option<i64>,
+    /// Bytes that are asked for.
+    pub length: u64,
+    /// As in [`Call::flags`].
+    pub flags: u64,
+    /// As in [`Call::mode`].
+    pub mode: u32,
+    /// The data of a write.
+    pub buffer: Option<Buffer>,
+}
+
+impl Action {
+    /// What to issue for a call; `None` if there is no replay of it.
+    pub fn of(call: &Call, resolved: &Resolved) -> Option<Self> {
+        if !is_known(call, resolved) {
+            return None;
+        }
+        let is_symlink = matches!(call.kind, CallKind::Symlink | CallKind::Symlinkat);
+        Some(Self {
+            kind: call.kind,
+            description: resolved.description,
+            description2: resolved.description2,
+            makes: resolved.makes,
+            ends: resolved.ends.clone(),
+            path: if is_symlink { call.path.clone() } else { resolved.path.clone() },
+            path2: if is_xattr(call.kind) { call.path2.clone() } else { resolved.path2.clone() },
+            offset: call.offset,
+            length: call.length.unwrap_or(0),
+            flags: call.flags,
+            mode: call.mode.unwrap_or(0),
+            buffer: None,
+        })
+    }
+
+    /// Only ends these descriptions: a call that makes no difference to a file but through them.
+    pub fn end(kind: CallKind, ends: Vec<DescriptionId>) -> Self {
+        Self {
+            kind,
+            description: None,
+            description2: None,
+            makes: None,
+            ends,
+            path: None,
+            path2: None,
+            offset: None,
+            length: 0,
+            flags: 0,
+            mode: 0,
+            buffer: None,
+        }
+    }
+
+    /// Bytes of data that it writes.
+    pub fn data_bytes(&self) -> u64 {
+        if self.kind.family() == Family::Write { self.length.min(MAX_BYTES) } else { 0 }
+    }
+}
+
+/// Whether the name of the attribute is the second path.
+fn is_xattr(kind: CallKind) -> bool {
+    use CallKind::{
+        Fgetxattr, Fremovexattr, Fsetxattr, Getxattr, Lgetxattr, Lremovexattr, Lsetxattr, Removexattr, Setxattr,
+    };
+    matches!(
+        kind,
+        Getxattr
+            | Lgetxattr
+            | Fgetxattr
+            | Setxattr
+            | Lsetxattr
+            | Fsetxattr
+            | Removexattr
+            | Lremovexattr
+            | Fremovexattr
+    )
+}
+
+fn is_known(call: &Call, resolved: &Resolved) -> bool {
+    match call.kind.family() {
+        Family::Open
+        | Family::Close
+        | Family::Read
+        | Family::Write
+        | Family::Seek
+        | Family::Resize
+        | Family::Advise
+        | Family::List
+        | Family::Create
+        | Family::Remove
+        | Family::Rename => true,
+        Family::Stat | Family::Attribute => !is_xattr(call.kind) || call.path2.is_some(),
+        Family::Copy => {
+            let copies = matches!(call.kind, CallKind::Sendfile | CallKind::CopyFileRange | CallKind::Splice);
+            copies && resolved.description.is_some() && resolved.description2.is_some()
+        }
+        Family::Sync => call.kind != CallKind::Msync,
+        Family::Directory | Family::Descriptor | Family::Process | Family::Map | Family::Other => false,
+    }
+}

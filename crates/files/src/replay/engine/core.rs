@@ -1,0 +1,356 @@
+//! What the leader owns: the calls that were read, their schedule, the descriptors, and the ways in and out.
+
+use iosonar_replay::pipeline::buffers::Buffer;
+use iosonar_trace::Nanos;
+use rtrb::{Consumer, Producer};
+
+use super::descriptors::DescriptorTable;
+use super::schedule::{Next, Pace, Schedule, Slot};
+use crate::replay::action::Action;
+use crate::replay::execute::{Descriptors, Issued};
+use crate::replay::options::Timing;
+use crate::replay::outcome::compare;
+use crate::replay::planned::{Done, Planned};
+use crate::{CallKind, CallOutcome, HeldBy};
+
+/// Calls are read this long before their time.
+const AHEAD: Nanos = Nanos(2_000_000);
+
+/// A call for a thread to issue.
+#[derive(Debug)]
+pub struct Job {
+    /// Its place in the schedule.
+    pub slot: u32,
+    /// The call.
+    pub action: Box<Action>,
+    /// Its descriptors.
+    pub to: Descriptors,
+    /// Descriptors to close along with it.
+    pub closes: Vec<i32>,
+    /// Whether the call is only recorded as left out.
+    pub is_left_out: bool,
+}
+
+/// A job that is done.
+#[derive(Debug)]
+pub struct Completion {
+    /// Its place in the schedule.
+    pub slot: u32,
+    /// The call.
+    pub action: Box<Action>,
+    /// Times and result.
+    pub issued: Issued,
+    /// As in [`Job::is_left_out`].
+    pub is_left_out: bool,
+}
+
+/// How the leader reads, and what it does with calls.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// When calls are issued.
+    pub pace: Pace,
+    /// The most calls that wait after they were read, in a replay without exact times.
+    pub ahead: usize,
+    /// Whether calls are assumed to return what they returned in the trace.
+    pub fake_io: bool,
+    /// The number of threads.
+    pub workers: usize,
+}
+
+/// What the leader owns.
+pub struct Core {
+    rules: Rules,
+    schedule: Schedule,
+    input: Consumer<Planned>,
+    output: Producer<Done>,
+    buffers: Producer<Buffer>,
+    descriptors: DescriptorTable,
+    in_flight: usize,
+    /// Calls are read no more.
+    stopped: bool,
+    /// Since when, and until when, all threads were executing calls.
+    full: (Nanos, Nanos),
+    /// The mean duration of each kind of call in this replay, in ns.
+    durations: Vec<i64>,
+    /// A call failed because the replay has no more descriptors.
+    lacks_descriptors: bool,
+}
+
+/// What the leader finds.
+#[derive(Debug)]
+pub enum Find {
+    /// A call to issue now.
+    Job(Job),
+    /// The next call is one of this thread.
+    Other(u32),
+    /// Nothing to do before this time.
+    WaitUntil(Nanos),
+    /// Nothing to do before a call completes.
+    WaitForCalls,
+    /// The plan has not delivered the next call.
+    WaitForInput,
+    /// All calls have completed.
+    Finished,
+}
+
+impl Core {
+    /// A core for calls from `first` on.
+    pub fn new(
+        rules: Rules,
+        first: u64,
+        descriptors: DescriptorTable,
+        (input, output, buffers): (Consumer<Planned>, Producer<Done>, Producer<Buffer>),
+    ) -> Self {
+        Self {
+            rules,
+            schedule: Schedule::new(rules.pace, first),
+            input,
+            output,
+            buffers,
+            descriptors,
+            in_flight: 0,
+            stopped: false,
+            full: (Nanos::MAX, Nanos(i64::MIN)),
+            durations: vec![0; CallKind::ALL.len()],
+            lacks_descriptors: false,
+        }
+    }
+
+    /// Reads no more calls, and issues no more.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// Whether a call failed because the replay has no more descriptors.
+    pub fn lacks_descriptors(&self) -> bool {
+        self.lacks_descriptors
+    }
+
+    /// How many descriptors the replay holds.
+    pub fn descriptors(&self) -> usize {
+        self.descriptors.len()
+    }
+
+    /// The next thing to do for this thread.
+    pub fn find(&mut self, me: u32, now: Nanos) -> Find {
+        loop {
+            let read = if self.stopped { Read::Ended } else { self.read(now) };
+            if self.stopped {
+                return if self.in_flight == 0 { Find::Finished } else { Find::WaitForCalls };
+            }
+            if let Some(other) = self.next_worker().filter(|&other| other != me) {
+                return Find::Other(other);
+            }
+            match self.schedule.next(now) {
+                Next::Due(_) => {
+                    let slot = self.schedule.take();
+                    if let Some(job) = self.job(slot, now) {
+                        return Find::Job(job);
+                    }
+                }
+                Next::At(due) => {
+                    return match read {
+                        Read::Later(at) => Find::WaitUntil(due.min(at)),
+                        Read::Starving if self.in_flight == 0 => Find::WaitForInput,
+                        Read::Starving | Read::Full | Read::Ended => Find::WaitUntil(due),
+                    };
+                }
+                Next::Nothing => {
+                    return match read {
+                        Read::Later(at) => Find::WaitUntil(at),
+                        Read::Starving => Find::WaitForInput,
+                        Read::Ended if self.in_flight == 0 && self.schedule.is_empty() => Find::Finished,
+                        Read::Full | Read::Ended => Find::WaitForCalls,
+                    };
+                }
+            }
+        }
+    }
+
+    /// Reads calls as far as it makes sense.
+    fn read(&mut self, now: Nanos) -> Read {
+        loop {
+            if !self.schedule.has_room() {
+                return Read::Full;
+            }
+            let ended = self.input.is_abandoned();
+            let Ok(next) = self.input.peek() else {
+                return if ended { Read::Ended } else { Read::Starving };
+            };
+            if self.rules.pace.timing == Timing::Exact {
+                let at = self.rules.pace.scaled(next.begin) - AHEAD;
+                if at > now {
+                    return Read::Later(at);
+                }
+            } else if self.schedule.waiting() >= self.rules.ahead {
+                return Read::Full;
+            }
+            let next = self.input.pop().expect("it was seen");
+            self.schedule.add(next, now);
+        }
+    }
+
+    /// The job of a call that is due; `None` if it is already done.
+    fn job(&mut self, slot: u32, now: Nanos) -> Option<Job> {
+        let entry = self.schedule.slot(slot);
+        let is_left_out = entry.call.record.left_out.is_some();
+        let Some(mut action) = entry.call.action.take() else {
+            self.leave_out(slot, now);
+            return None;
+        };
+        let to = Descriptors {
+            fd: self.descriptors.get(action.description),
+            fd2: self.descriptors.get(action.description2),
+        };
+        let is_close = action.kind == CallKind::Close && !is_left_out;
+        let ended = std::mem::take(&mut action.ends);
+        let closes: Vec<i32> = ended.into_iter().filter_map(|id| self.descriptors.remove(id)).collect();
+        let closes = if is_close { Vec::new() } else { closes };
+        if self.rules.fake_io {
+            let entry = self.schedule.slot(slot);
+            let (result, errno) = (entry.call.record.expected_result.unwrap_or(0), entry.call.record.expected_errno);
+            let issued = Issued { issued: now, completed: now, result, errno };
+            self.finish(Completion { slot, action, issued, is_left_out }, now);
+            return None;
+        }
+        if let (Some(due), (from, until)) = (self.schedule.due_of(slot), self.full)
+            && (from..=until).contains(&due)
+            && self.schedule.slot(slot).held_by == HeldBy::None
+        {
+            self.schedule.slot(slot).held_by = HeldBy::Pool;
+        }
+        self.in_flight += 1;
+        if self.in_flight == self.rules.workers {
+            self.full = (now, Nanos(i64::MIN));
+        }
+        Some(Job { slot, action, to, closes, is_left_out })
+    }
+
+    /// A call without an action: it completes at once, or after as long as in the trace if the timing counts from its end.
+    fn leave_out(&mut self, slot: u32, now: Nanos) {
+        let pace = self.rules.pace;
+        let entry = self.schedule.slot(slot);
+        let duration = pace.scaled(entry.call.end - entry.call.begin);
+        let from_ends = matches!(pace.timing, Timing::Diff | Timing::Begin);
+        if from_ends && !entry.is_begun && duration > Nanos::ZERO {
+            entry.is_begun = true;
+            let end = entry.scheduled + duration;
+            self.schedule.postpone(slot, end);
+            return;
+        }
+        let (begin, end) = match pace.timing {
+            Timing::Diff | Timing::Begin => (entry.scheduled, entry.scheduled + duration),
+            Timing::Exact | Timing::Asap => {
+                let at = entry.predecessors_end().unwrap_or(entry.scheduled);
+                (at, at)
+            }
+        };
+        let done = self.schedule.complete(slot, begin, end, now);
+        let outcome = done.call.record.left_out.unwrap_or(CallOutcome::NotReplayable);
+        self.record(done, None, outcome);
+    }
+
+    /// A call has completed: releases those that wait for it, and records it.
+    pub fn complete(&mut self, completion: Completion, now: Nanos) {
+        if self.in_flight == self.rules.workers {
+            self.full.1 = now;
+        }
+        self.in_flight -= 1;
+        self.finish(completion, now);
+    }
+
+    fn finish(&mut self, completion: Completion, now: Nanos) {
+        let Completion { slot, mut action, issued, is_left_out } = completion;
+        let Issued { issued: begin, completed: end, result, errno } = issued;
+        if let Some(buffer) = action.buffer.take() {
+            // The queue has room for all buffers.
+            let _ = self.buffers.push(buffer);
+        }
+        if let Some(id) = action.makes.filter(|_| result >= 0 && !self.rules.fake_io) {
+            self.descriptors.insert(id, result as i32);
+        }
+        let mean = &mut self.durations[action.kind as usize];
+        *mean += ((end - begin).0 - *mean) / 8;
+        let done = self.schedule.complete(slot, begin, end, now);
+        let record = &done.call.record;
+        let is_own_limit = matches!(errno, libc::EMFILE | libc::ENFILE) && record.expected_errno != errno;
+        self.lacks_descriptors |= is_own_limit;
+        if is_left_out {
+            let outcome = record.left_out.unwrap_or(CallOutcome::NotReplayable);
+            self.record(done, None, outcome);
+            return;
+        }
+        let expected = (record.expected_result, record.expected_errno);
+        let outcome = compare(record.kind, expected, (result, errno));
+        self.record(done, Some(issued), outcome);
+    }
+
+    fn record(&mut self, slot: Slot, issued: Option<Issued>, outcome: CallOutcome) {
+        let done = Done {
+            number: slot.call.number,
+            scheduled: slot.scheduled,
+            issued: issued.map(|issued| issued.issued),
+            completed: issued.map(|issued| issued.completed),
+            predecessors_end: slot.predecessors_end(),
+            gap: slot.gap(),
+            held_by: slot.held_by,
+            result: issued.map(|issued| issued.result),
+            errno: issued.map_or(0, |issued| issued.errno),
+            outcome,
+            record: slot.call.record,
+        };
+        let mut done = done;
+        // The result is written too slowly: nothing is lost, but calls become late.
+        while let Err(rtrb::PushError::Full(back)) = self.output.push(done) {
+            if self.output.is_abandoned() {
+                return;
+            }
+            done = back;
+            std::thread::yield_now();
+        }
+    }
+
+    /// How long a call of this kind takes, as far as is known.
+    pub fn expected_duration(&self, kind: CallKind) -> Nanos {
+        Nanos(self.durations[kind as usize])
+    }
+
+    /// When the next call that was read is due, or the next one is to be read.
+    pub fn next_at(&mut self, now: Nanos) -> Nanos {
+        if self.stopped {
+            return Nanos::MAX;
+        }
+        let read = self.read(now);
+        let due = self.schedule.first_due().unwrap_or(Nanos::MAX);
+        match read {
+            Read::Later(at) => due.min(at),
+            Read::Starving => due.min(now + AHEAD),
+            Read::Full | Read::Ended => due,
+        }
+    }
+
+    /// The thread that must issue the next ready call, if that is one of its own.
+    pub fn next_worker(&mut self) -> Option<u32> {
+        let first = self.schedule.first()?;
+        self.schedule.slot(first).call.worker
+    }
+
+    /// Records the calls that were read and not issued.
+    pub fn abandon(&mut self) {
+        for slot in self.schedule.drain() {
+            self.record(slot, None, CallOutcome::NotReached);
+        }
+    }
+}
+
+/// How far the trace was read.
+enum Read {
+    /// All there is.
+    Ended,
+    /// All that makes sense now.
+    Full,
+    /// The next call is to be read at this time.
+    Later(Nanos),
+    /// The plan has not delivered the next call.
+    Starving,
+}

@@ -1,0 +1,52 @@
+//! The times of the latest calls that have completed, for calls that are read later and follow them.
+
+use iosonar_trace::Nanos;
+
+/// How many calls are remembered. A call that follows an older one was ready long ago.
+const CALLS: usize = 1 << 18;
+
+/// When a call began and ended, in the replay and in the trace.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// Its number.
+    pub number: u64,
+    /// Its begin in the replay.
+    pub begin: Nanos,
+    /// Its end in the replay.
+    pub end: Nanos,
+    /// Its begin in the trace.
+    pub begin_in_trace: Nanos,
+    /// Its end in the trace.
+    pub end_in_trace: Nanos,
+    /// Its thread.
+    pub thread: u32,
+}
+
+/// The times of the latest calls by their numbers.
+#[derive(Debug)]
+pub struct History(Vec<Times>);
+
+impl History {
+    /// No calls.
+    pub fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Remembers a call.
+    pub fn put(&mut self, times: Times) {
+        let at = times.number as usize % CALLS;
+        if at < self.0.len() {
+            self.0[at] = times;
+            return;
+        }
+        // Calls complete out of order, but not far from it.
+        let none = Times { number: u64::MAX, ..times };
+        self.0.resize((at + 1).next_power_of_two().min(CALLS), none);
+        self.0[at] = times;
+    }
+
+    /// The times of a call, if it is remembered.
+    pub fn get(&self, number: u64) -> Option<Times> {
+        self.0.get(number as usize % CALLS).filter(|times| times.number == number).copied()
+    }
+}

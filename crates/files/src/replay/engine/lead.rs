@@ -1,0 +1,413 @@
+//! Leader and followers: one thread at a time has the lead, and with it the schedule.
+//!
+//! The leader waits until the next call is due, takes it, gives up the lead, and issues the call itself: no call changes
+//! threads between its time and its issue. A thread whose call has completed takes the lead again if nobody has it; otherwise
+//! it leaves the completion in a queue, which the leader empties. Nobody else needs to be awake while calls are short. If the
+//! next call would be due while a long call is executed, the leader wakes a follower first; how long a call takes is known
+//! from earlier calls of its kind. If a call takes long for the first time, a sentinel, a follower that wakes up now and then,
+//! takes the lead. With three or more processors, a follower spins instead, and takes it at once.
+//!
+//! ```text
+//!            takes a due call,                          takes the lead again, or leaves
+//!   leader ── gives up the lead ──▶ issues the call ──▶ the completion to the leader ──▶ follower
+//!     ▲                                                                                    │
+//!     └────────────────────── the lead is free, and calls will be due ─────────────────────┘
+//! ```
+#![allow(unsafe_code, reason = "the lead is a lock around the core, which is handed from thread to thread")]
+
+use std::cell::UnsafeCell;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use crossbeam_queue::ArrayQueue;
+use iosonar_replay::config::issuing::Wait;
+use iosonar_replay::issuer::Stop;
+use iosonar_replay::issuer::idle::{Hybrid, Idle, Sleep, Spin, Waiter};
+use iosonar_replay::pipeline::buffers::Arena;
+use iosonar_replay::schedule::clock::{Clock, Monotonic};
+use iosonar_trace::Nanos;
+
+use super::core::{Completion, Core, Find, Job};
+use super::descriptors::close;
+use crate::Family;
+use crate::replay::execute::Hands;
+use crate::replay::root::Root;
+use crate::replay::scratch::{PathBuffer, Scratch};
+
+/// A call that takes longer than it takes to wake a thread.
+const LONG: Nanos = Nanos(15_000);
+/// How often the sentinel looks.
+const LOOK: Duration = Duration::from_micros(250);
+/// A waiting leader looks for a stop this often.
+const MAX_SLEEP: Nanos = Nanos(100_000_000);
+/// The leader wakes up this long before a call is due, with `--wait hybrid`.
+const MARGIN: Nanos = Nanos(100_000);
+
+const FREE: usize = 0;
+const HELD: usize = 1;
+/// Reserved for a thread: its number is added.
+const RESERVED: usize = 2;
+const NONE: u32 = u32::MAX;
+
+/// What the threads of an instance share.
+pub struct Crew {
+    lead: AtomicUsize,
+    core: UnsafeCell<Core>,
+    completed: ArrayQueue<Completion>,
+    /// Threads that wait, the last one first.
+    idle: Mutex<Vec<u32>>,
+    threads: Vec<OnceLock<Thread>>,
+    /// When the lead was given up: the time of the next call.
+    next_at: AtomicI64,
+    sentinel: AtomicU32,
+    /// A follower that spins.
+    hot: AtomicU32,
+    has_hot: bool,
+    /// The leader, while it sleeps.
+    sleeper: AtomicU32,
+    ended: AtomicBool,
+    stop: Arc<Stop>,
+    clock: Monotonic,
+    root: Root,
+    arena: Arc<Arena>,
+    wait: Wait,
+    special_files: bool,
+    no_cache: bool,
+    error: Mutex<Option<io::Error>>,
+}
+
+// SAFETY: only the thread that has changed `lead` from `FREE`, or from its own reservation, to `HELD` accesses the core,
+// until it changes `lead` again.
+unsafe impl Sync for Crew {}
+
+/// How the threads of an instance work.
+#[derive(Clone)]
+pub struct CrewOptions {
+    /// Ends the replay.
+    pub stop: Arc<Stop>,
+    /// The clock of the run.
+    pub clock: Monotonic,
+    /// Where calls are issued.
+    pub root: Root,
+    /// The data of writes.
+    pub arena: Arc<Arena>,
+    /// How the leader waits.
+    pub wait: Wait,
+    /// The number of threads.
+    pub workers: usize,
+    /// Whether device nodes, sockets and FIFOs are opened.
+    pub special_files: bool,
+    /// Whether pages of a file are dropped when it is opened.
+    pub no_cache: bool,
+}
+
+impl Crew {
+    /// A crew that has not begun.
+    pub fn new(core: Core, options: CrewOptions) -> Self {
+        let CrewOptions { stop, clock, root, arena, wait, workers, special_files, no_cache } = options;
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            lead: AtomicUsize::new(FREE),
+            core: UnsafeCell::new(core),
+            completed: ArrayQueue::new(workers + 1),
+            idle: Mutex::new(Vec::with_capacity(workers)),
+            threads: (0..workers).map(|_| OnceLock::new()).collect(),
+            next_at: AtomicI64::new(i64::MIN),
+            sentinel: AtomicU32::new(NONE),
+            hot: AtomicU32::new(NONE),
+            has_hot: processors >= 3 && wait == Wait::Spin,
+            sleeper: AtomicU32::new(NONE),
+            ended: AtomicBool::new(false),
+            stop,
+            clock,
+            root,
+            arena,
+            wait,
+            special_files,
+            no_cache,
+            error: Mutex::new(None),
+        }
+    }
+
+    /// Works as a thread of the crew until the replay has ended.
+    pub fn work(&self, me: u32) {
+        let _ = self.threads[me as usize].set(thread::current());
+        // SAFETY: about this thread alone: it wakes up on time.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        if let Err(error) = self.root.enter() {
+            self.fail(error);
+            return;
+        }
+        let mut hands = Hands {
+            root: &self.root,
+            clock: self.clock,
+            arena: &self.arena,
+            scratch: Scratch::default(),
+            path: PathBuffer::default(),
+            path2: PathBuffer::default(),
+            special_files: self.special_files,
+        };
+        let mut completion = None;
+        while !self.ended.load(Ordering::Acquire) {
+            if self.take_lead(me) {
+                // SAFETY: this thread has the lead.
+                let core = unsafe { &mut *self.core.get() };
+                if let Some(completion) = completion.take() {
+                    core.complete(completion, self.clock.now());
+                }
+                match self.lead(core, me) {
+                    Some(job) => completion = Some(self.issue(&mut hands, job)),
+                    None => self.follow(me),
+                }
+                continue;
+            }
+            if let Some(completion) = completion.take() {
+                self.completed.push(completion).expect("each thread has at most one");
+                self.wake_sleeper();
+                if self.lead.load(Ordering::SeqCst) == FREE {
+                    continue;
+                }
+            }
+            self.follow(me);
+        }
+    }
+
+    fn take_lead(&self, me: u32) -> bool {
+        let change = |from| self.lead.compare_exchange(from, HELD, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        change(FREE) || change(RESERVED + me as usize)
+    }
+
+    /// Leads until a call is due, which is returned after the lead was given up; or until nothing can be done.
+    fn lead(&self, core: &mut Core, me: u32) -> Option<Job> {
+        loop {
+            while let Some(completion) = self.completed.pop() {
+                core.complete(completion, self.clock.now());
+            }
+            if self.stop.is_requested() {
+                core.stop();
+                if self.stop.is_abort() {
+                    self.end(core);
+                    return None;
+                }
+            }
+            if core.lacks_descriptors() {
+                core.stop();
+            }
+            let now = self.clock.now();
+            match core.find(me, now) {
+                Find::Job(job) => {
+                    self.leave_to_others(core, me, &job, now);
+                    return Some(job);
+                }
+                Find::Other(other) => {
+                    self.lead.store(RESERVED + other as usize, Ordering::SeqCst);
+                    self.wake(other);
+                    return None;
+                }
+                Find::WaitUntil(at) => self.idle(at - now, me),
+                Find::WaitForInput => thread::yield_now(),
+                Find::WaitForCalls => {
+                    self.next_at.store(i64::MAX, Ordering::SeqCst);
+                    self.lead.store(FREE, Ordering::SeqCst);
+                    // A call may have completed in between, and its thread seen a leader.
+                    if self.completed.is_empty() || !self.take_lead(me) {
+                        return None;
+                    }
+                }
+                Find::Finished => {
+                    self.end(core);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Gives up the lead before a call is issued, and wakes a follower if it will be needed meanwhile.
+    fn leave_to_others(&self, core: &mut Core, me: u32, job: &Job, now: Nanos) {
+        loop {
+            let next_at = core.next_at(now);
+            let expected = core.expected_duration(job.action.kind);
+            let owner = core.next_worker();
+            let is_needed = next_at < now + expected && expected > LONG && next_at != Nanos::MAX;
+            self.next_at.store(next_at.0, Ordering::SeqCst);
+            match owner.filter(|&owner| owner != me) {
+                Some(owner) => {
+                    self.lead.store(RESERVED + owner as usize, Ordering::SeqCst);
+                    self.wake(owner);
+                    return;
+                }
+                None => self.lead.store(FREE, Ordering::SeqCst),
+            }
+            if is_needed && owner.is_none() {
+                self.wake_one();
+            }
+            if self.completed.is_empty() || !self.take_lead(me) {
+                return;
+            }
+            while let Some(completion) = self.completed.pop() {
+                core.complete(completion, self.clock.now());
+            }
+        }
+    }
+
+    fn issue(&self, hands: &mut Hands<'_>, job: Job) -> Completion {
+        let Job { slot, action, to, closes, is_left_out } = job;
+        let issued = if is_left_out {
+            let now = self.clock.now();
+            crate::replay::execute::Issued { issued: now, completed: now, result: 0, errno: 0 }
+        } else {
+            hands.execute(&action, to)
+        };
+        closes.into_iter().for_each(close);
+        if action.kind.family() == Family::Open && issued.result >= 0 {
+            let fd = issued.result as i32;
+            if self.no_cache {
+                // SAFETY: about an open descriptor; the kernel ignores what it cannot do.
+                unsafe { libc::posix_fadvise(fd, 0, 0, libc::POSIX_FADV_DONTNEED) };
+            }
+            if action.makes.is_none() {
+                close(fd);
+            }
+        }
+        Completion { slot, action, issued, is_left_out }
+    }
+
+    /// Waits, at most `left`, with the lead.
+    fn idle(&self, left: Nanos, me: u32) {
+        let mut sleeper = Sleeper { crew: self, me };
+        // Errors of waiting end nothing: the loop looks again.
+        let _ = match self.wait {
+            Wait::Spin | Wait::Inline => Idle::<Sleeper<'_>>::idle(&mut Spin, left, &mut sleeper),
+            Wait::Hybrid => Hybrid { margin: MARGIN }.idle(left, &mut sleeper),
+            Wait::Sleep => Sleep.idle(left, &mut sleeper),
+        };
+    }
+
+    /// Waits without the lead, until it is needed.
+    fn follow(&self, me: u32) {
+        let is_hot =
+            self.has_hot && self.hot.compare_exchange(NONE, me, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+        let is_sentinel =
+            !is_hot && self.sentinel.compare_exchange(NONE, me, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+        self.idle_threads().push(me);
+        loop {
+            let lead = self.lead.load(Ordering::SeqCst);
+            let is_wanted = match lead {
+                FREE => !self.completed.is_empty() || (is_hot || is_sentinel) && self.is_due(),
+                HELD => false,
+                reserved => reserved == RESERVED + me as usize,
+            };
+            if is_wanted || self.ended.load(Ordering::Acquire) {
+                break;
+            }
+            if is_hot {
+                std::hint::spin_loop();
+                continue;
+            }
+            if is_sentinel { thread::park_timeout(LOOK) } else { thread::park() }
+            // Woken by name: it is no longer in the list.
+            if !self.idle_threads().contains(&me) {
+                break;
+            }
+        }
+        self.idle_threads().retain(|&other| other != me);
+        if is_hot {
+            self.hot.store(NONE, Ordering::SeqCst);
+        }
+        if is_sentinel {
+            self.sentinel.store(NONE, Ordering::SeqCst);
+        }
+        // Another thread takes over the watch.
+        if is_hot || is_sentinel {
+            self.wake_one();
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        let next_at = self.next_at.load(Ordering::SeqCst);
+        next_at != i64::MAX && next_at <= self.clock.now().0
+    }
+
+    fn idle_threads(&self) -> std::sync::MutexGuard<'_, Vec<u32>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake_one(&self) {
+        let last = self.idle_threads().pop();
+        if let Some(other) = last {
+            self.wake(other);
+        }
+    }
+
+    fn wake(&self, other: u32) {
+        if let Some(thread) = self.threads[other as usize].get() {
+            thread.unpark();
+        }
+    }
+
+    fn wake_sleeper(&self) {
+        let sleeper = self.sleeper.load(Ordering::SeqCst);
+        if sleeper != NONE {
+            self.wake(sleeper);
+        }
+    }
+
+    fn end(&self, core: &mut Core) {
+        core.abandon();
+        self.ended.store(true, Ordering::Release);
+        self.wake_all();
+    }
+
+    fn wake_all(&self) {
+        self.threads.iter().filter_map(OnceLock::get).for_each(Thread::unpark);
+    }
+
+    fn fail(&self, error: io::Error) {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.stop.drain();
+    }
+
+    /// Whether all is over.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// Ends a replay whose threads all wait for the kernel, after an abort. Returns whether it is over.
+    pub fn try_end(&self) -> bool {
+        if !self.has_ended() && self.lead.compare_exchange(FREE, HELD, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            // SAFETY: this thread has the lead, and keeps it.
+            self.end(unsafe { &mut *self.core.get() });
+        }
+        self.has_ended()
+    }
+
+    /// The error that ended the crew.
+    pub fn take_error(&self) -> Option<io::Error> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The core, after all threads have ended.
+    pub fn into_core(self) -> Core {
+        self.core.into_inner()
+    }
+}
+
+/// A leader that sleeps until a call is due or completes.
+struct Sleeper<'a> {
+    crew: &'a Crew,
+    me: u32,
+}
+
+impl Waiter for Sleeper<'_> {
+    fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
+        self.crew.sleeper.store(self.me, Ordering::SeqCst);
+        if self.crew.completed.is_empty() {
+            thread::park_timeout(Duration::from_nanos(timeout.min(MAX_SLEEP).0.max(0) as u64));
+        }
+        self.crew.sleeper.store(NONE, Ordering::SeqCst);
+        Ok(())
+    }
+}

@@ -1,0 +1,7 @@
+//! The engine: issues planned calls in order and at their time.
+
+pub mod core;
+pub mod descriptors;
+mod history;
+pub mod lead;
+pub mod schedule;

@@ -1,0 +1,337 @@
+//! The calls that have been read but have not ended: which wait for which, and when each is due.
+//!
+//! A call waits for those of its predecessors that have not completed. When the last of them has, its time is known, and it
+//! joins the queue of calls that are ready, by time. Numbers of calls are consecutive, so that a table by number finds a call
+//! without a search; the table begins at the oldest call that has not completed.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use iosonar_trace::Nanos;
+
+use super::history::{History, Times};
+use crate::HeldBy;
+use crate::replay::options::Timing;
+use crate::replay::planned::Planned;
+
+/// The most calls that have been read and are not issued.
+const WINDOW: usize = 1 << 16;
+/// The most calls from the oldest that has not completed to the newest that was read.
+const RANGE: usize = 1 << 22;
+
+const NONE: u32 = u32::MAX;
+
+/// A call and what it waits for.
+#[derive(Debug)]
+pub struct Slot {
+    /// The call.
+    pub call: Planned,
+    /// Predecessors that have not completed.
+    waits: u32,
+    /// The first of the calls that wait for it, in `edges`.
+    dependents: u32,
+    /// The predecessor that completed last.
+    last: Option<Last>,
+    /// The latest end of a predecessor in the trace.
+    last_end_in_trace: Option<Nanos>,
+    /// When it should begin.
+    pub scheduled: Nanos,
+    /// What kept it from its time.
+    pub held_by: HeldBy,
+    /// Whether a call that is left out has begun, and its end is awaited.
+    pub is_begun: bool,
+}
+
+/// The predecessor that completed last.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    thread: u32,
+    times: Times,
+}
+
+impl Slot {
+    /// When its last predecessor completed.
+    pub fn predecessors_end(&self) -> Option<Nanos> {
+        self.last.map(|last| last.times.end)
+    }
+
+    /// From the end of its latest predecessor in the trace to its begin there.
+    pub fn gap(&self) -> Option<Nanos> {
+        self.last_end_in_trace.map(|end| self.call.begin - end)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    dependent: u32,
+    next: u32,
+}
+
+/// How trace times become times of the replay.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// The rule.
+    pub timing: Timing,
+    /// Multiplies times and gaps.
+    pub factor: f64,
+    /// Added to the time of each call.
+    pub extra_delay: Nanos,
+}
+
+impl Pace {
+    /// A time or span of the trace in the replay.
+    pub fn scaled(&self, time: Nanos) -> Nanos {
+        if self.factor == 1.0 { time } else { Nanos((time.0 as f64 * self.factor).round() as i64) }
+    }
+}
+
+/// A step of a call in the queue of ready calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Ready {
+    due: i64,
+    number: u64,
+    slot: u32,
+}
+
+/// A call whose time has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Its place; it is due now.
+    Due(u32),
+    /// Nothing is due before this time.
+    At(Nanos),
+    /// Nothing is ready.
+    Nothing,
+}
+
+/// The calls that have been read but have not ended.
+#[derive(Debug)]
+pub struct Schedule {
+    pace: Pace,
+    slots: Vec<Option<Slot>>,
+    free: Vec<u32>,
+    edges: Vec<Edge>,
+    free_edges: Vec<u32>,
+    /// The slot of each call from number `base` on; `NONE` once it has completed.
+    by_number: VecDeque<u32>,
+    base: u64,
+    history: History,
+    ready: BinaryHeap<Reverse<Ready>>,
+    /// Read, not yet taken.
+    held: usize,
+}
+
+impl Schedule {
+    /// An empty schedule for calls from this number on.
+    pub fn new(pace: Pace, first: u64) -> Self {
+        Self {
+            pace,
+            slots: Vec::new(),
+            free: Vec::new(),
+            edges: Vec::new(),
+            free_edges: Vec::new(),
+            by_number: VecDeque::new(),
+            base: first,
+            history: History::new(),
+            ready: BinaryHeap::new(),
+            held: 0,
+        }
+    }
+
+    /// The pace.
+    pub fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// Whether more calls can be read.
+    pub fn has_room(&self) -> bool {
+        self.held < WINDOW && self.by_number.len() < RANGE
+    }
+
+    /// Calls that were read and not taken.
+    pub fn waiting(&self) -> usize {
+        self.held
+    }
+
+    /// Whether all calls that were read have been taken.
+    pub fn is_empty(&self) -> bool {
+        self.held == 0
+    }
+
+    /// Adds the next call, at this time.
+    pub fn add(&mut self, call: Planned, now: Nanos) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() as u32 - 1
+        });
+        // Calls before the first one of a window, and gaps, count as completed.
+        while self.base + (self.by_number.len() as u64) < call.number {
+            self.by_number.push_back(NONE);
+        }
+        self.by_number.push_back(slot);
+        let (mut waits, mut last, mut last_end_in_trace) = (0, None::<Last>, None);
+        for &number in call.predecessors.numbers() {
+            let other = number.checked_sub(self.base).and_then(|at| self.by_number.get(at as usize)).copied();
+            match other.filter(|&other| other != NONE && other != slot) {
+                Some(other) => {
+                    waits += 1;
+                    let predecessor = self.slots[other as usize].as_mut().expect("it has not completed");
+                    let edge = Edge { dependent: slot, next: predecessor.dependents };
+                    last_end_in_trace = last_end_in_trace.max(Some(predecessor.call.end));
+                    predecessor.dependents = match self.free_edges.pop() {
+                        Some(free) => {
+                            self.edges[free as usize] = edge;
+                            free
+                        }
+                        None => {
+                            self.edges.push(edge);
+                            self.edges.len() as u32 - 1
+                        }
+                    };
+                }
+                None => {
+                    if let Some(times) = self.history.get(number) {
+                        last_end_in_trace = last_end_in_trace.max(Some(times.end_in_trace));
+                        if last.is_none_or(|last| last.times.end < times.end) {
+                            last = Some(Last { thread: times.thread, times });
+                        }
+                    }
+                }
+            }
+        }
+        let scheduled = self.pace.scaled(call.begin);
+        let held_by = HeldBy::None;
+        self.slots[slot as usize] =
+            Some(Slot { call, waits, dependents: NONE, last, last_end_in_trace, scheduled, held_by, is_begun: false });
+        self.held += 1;
+        if waits == 0 {
+            self.release(slot, now);
+            let added = self.slots[slot as usize].as_mut().expect("just added");
+            if self.pace.timing.has_times() && added.scheduled + self.pace.extra_delay < now && added.held_by == HeldBy::None
+            {
+                added.held_by = HeldBy::Input;
+            }
+        }
+    }
+
+    /// All predecessors have completed: the time of the call is known.
+    fn release(&mut self, slot: u32, now: Nanos) {
+        let Pace { timing, extra_delay, .. } = self.pace;
+        let entry = self.slots[slot as usize].as_mut().expect("it waits");
+        let released = entry.last.map(|last| last.times.end);
+        match (timing, entry.last) {
+            (Timing::Exact, Some(last)) if last.times.end > entry.scheduled => {
+                let is_own = last.thread == entry.call.record.thread;
+                entry.held_by = if is_own { HeldBy::Thread } else { HeldBy::Predecessor };
+            }
+            (Timing::Asap, last) => {
+                entry.scheduled = last.map_or(now.max(Nanos::ZERO), |last| last.times.end);
+            }
+            (Timing::Diff, Some(Last { times, .. })) => {
+                let gap = entry.call.begin - times.end_in_trace;
+                entry.scheduled = times.end + self.pace.scaled(gap).max(Nanos::ZERO);
+            }
+            (Timing::Begin, Some(Last { times, .. })) => {
+                let gap = entry.call.begin - times.begin_in_trace;
+                entry.scheduled = times.begin + self.pace.scaled(gap).max(Nanos::ZERO);
+            }
+            _ => {}
+        }
+        let is_left_out = entry.call.action.is_none();
+        let due = match timing {
+            // It takes part as if it completed at once.
+            Timing::Exact | Timing::Asap if is_left_out => Nanos(i64::MIN),
+            Timing::Asap if extra_delay == Nanos::ZERO => Nanos(i64::MIN),
+            _ if is_left_out => entry.scheduled,
+            _ => entry.scheduled.max(released.unwrap_or(Nanos(i64::MIN))) + extra_delay,
+        };
+        self.ready.push(Reverse(Ready { due: due.0, number: entry.call.number, slot }));
+    }
+
+    /// The next call that is due.
+    pub fn next(&self, now: Nanos) -> Next {
+        match self.ready.peek() {
+            None => Next::Nothing,
+            Some(Reverse(ready)) if ready.due <= now.0 => Next::Due(ready.slot),
+            Some(Reverse(ready)) => Next::At(Nanos(ready.due)),
+        }
+    }
+
+    /// The slot of the next ready call.
+    pub fn first(&self) -> Option<u32> {
+        self.ready.peek().map(|Reverse(ready)| ready.slot)
+    }
+
+    /// When the next ready call is due.
+    pub fn first_due(&self) -> Option<Nanos> {
+        self.ready.peek().map(|Reverse(ready)| Nanos(ready.due))
+    }
+
+    /// Takes the next ready call, to issue it.
+    pub fn take(&mut self) -> u32 {
+        let Reverse(ready) = self.ready.pop().expect("one is ready");
+        self.held -= 1;
+        ready.slot
+    }
+
+    /// Puts a call that is left out back until this time, at which it completes.
+    pub fn postpone(&mut self, slot: u32, until: Nanos) {
+        let number = self.slots[slot as usize].as_ref().expect("it was taken").call.number;
+        self.held += 1;
+        self.ready.push(Reverse(Ready { due: until.0, number, slot }));
+    }
+
+    /// When a call that has been taken was to begin; `None` without times to keep.
+    pub fn due_of(&mut self, slot: u32) -> Option<Nanos> {
+        let Pace { timing, extra_delay, .. } = self.pace;
+        timing.has_times().then(|| self.slot(slot).scheduled + extra_delay)
+    }
+
+    /// A call that has not completed.
+    pub fn slot(&mut self, slot: u32) -> &mut Slot {
+        self.slots[slot as usize].as_mut().expect("it has not completed")
+    }
+
+    /// Removes a call that has completed, which releases those that waited for it.
+    pub fn complete(&mut self, slot: u32, begin: Nanos, end: Nanos, now: Nanos) -> Slot {
+        let done = self.slots[slot as usize].take().expect("it has not completed");
+        self.free.push(slot);
+        let times = Times {
+            number: done.call.number,
+            begin,
+            end,
+            begin_in_trace: done.call.begin,
+            end_in_trace: done.call.end,
+            thread: done.call.record.thread,
+        };
+        self.history.put(times);
+        self.by_number[(done.call.number - self.base) as usize] = NONE;
+        while self.by_number.front() == Some(&NONE) {
+            self.by_number.pop_front();
+            self.base += 1;
+        }
+        let mut edge = done.dependents;
+        while edge != NONE {
+            let Edge { dependent, next } = self.edges[edge as usize];
+            self.free_edges.push(edge);
+            edge = next;
+            let waiting = self.slots[dependent as usize].as_mut().expect("it waits");
+            waiting.waits -= 1;
+            if waiting.last.is_none_or(|last| last.times.end < end) {
+                waiting.last = Some(Last { thread: times.thread, times });
+            }
+            if waiting.waits == 0 {
+                self.release(dependent, now);
+            }
+        }
+        done
+    }
+
+    /// Removes all calls that were not taken, in the order of the trace.
+    pub fn drain(&mut self) -> Vec<Slot> {
+        let taken: Vec<u32> = self.by_number.drain(..).filter(|&slot| slot != NONE).collect();
+        self.ready.clear();
+        self.held = 0;
+        taken.into_iter().filter_map(|slot| self.slots[slot as usize].take()).collect()
+    }
+}

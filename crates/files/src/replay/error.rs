@@ -1,0 +1,41 @@
+//! Errors of a replay of calls, each with its remedy.
+
+use std::io;
+
+/// The result of preparing or running a replay of calls.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error of a replay of calls.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A trace or result could not be read or written.
+    #[error(transparent)]
+    Trace(#[from] iosonar_trace::Error),
+    /// The machinery that is shared with the replay of requests failed.
+    #[error(transparent)]
+    Replay(#[from] iosonar_replay::Error),
+    /// A system call failed.
+    #[error("{what}: {source}")]
+    System {
+        /// The failed action.
+        what: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// Options that are wrong whatever the files are.
+    #[error("{0}")]
+    Usage(String),
+    /// Options that do not work with these files or on this machine.
+    #[error("{0}")]
+    Options(String),
+    /// A stop was requested before the replay began.
+    #[error("stopped before the replay began: nothing was written")]
+    Stopped,
+}
+
+impl Error {
+    /// A system error during `what`.
+    pub fn system(what: impl Into<String>, source: io::Error) -> Self {
+        Self::System { what: what.into(), source }
+    }
+}

@@ -1,0 +1,107 @@
+//! A call on its way through a replay: as planned, and as done.
+
+use iosonar_trace::Nanos;
+
+use super::action::Action;
+use crate::{CallKind, CallOutcome, HeldBy, Name};
+
+/// A call that is ready to be scheduled.
+#[derive(Debug)]
+pub struct Planned {
+    /// Its number in the trace.
+    pub number: u64,
+    /// Its begin in the trace, since virtual zero.
+    pub begin: Nanos,
+    /// Its end in the trace, likewise; its begin if it did not return.
+    pub end: Nanos,
+    /// The thread of the replay that issues it; `None` for any.
+    pub worker: Option<u32>,
+    /// What to issue; `None` if the call is left out.
+    pub action: Option<Box<Action>>,
+    /// The numbers of the calls that must precede it.
+    pub predecessors: Predecessors,
+    /// What the result needs.
+    pub record: Record,
+}
+
+/// What the result of a call needs of the trace.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The thread of the trace.
+    pub thread: u32,
+    /// Which call.
+    pub kind: CallKind,
+    /// Its path within the root.
+    pub path: Option<Name>,
+    /// Where in the file it begins.
+    pub position: Option<u64>,
+    /// Bytes that are asked for.
+    pub length: Option<u64>,
+    /// What the original returned.
+    pub expected_result: Option<i64>,
+    /// Why it failed, else 0.
+    pub expected_errno: i32,
+    /// How long it took.
+    pub expected_duration: Option<Nanos>,
+    /// The outcome of a call that is left out.
+    pub left_out: Option<CallOutcome>,
+}
+
+/// A finished call, on its way to the result.
+#[derive(Debug)]
+pub struct Done {
+    /// Its number in the trace.
+    pub number: u64,
+    /// What the trace says about it.
+    pub record: Record,
+    /// When it should begin.
+    pub scheduled: Nanos,
+    /// Right before it.
+    pub issued: Option<Nanos>,
+    /// Right after it.
+    pub completed: Option<Nanos>,
+    /// When its last predecessor completed.
+    pub predecessors_end: Option<Nanos>,
+    /// From the end of its latest predecessor in the trace to its begin there.
+    pub gap: Option<Nanos>,
+    /// What kept it from being issued at its time.
+    pub held_by: HeldBy,
+    /// What it returned.
+    pub result: Option<i64>,
+    /// Why it failed.
+    pub errno: i32,
+    /// What became of it.
+    pub outcome: CallOutcome,
+}
+
+/// Numbers of predecessors; few of them need no memory of their own.
+#[derive(Debug)]
+pub enum Predecessors {
+    /// Up to four.
+    Few([u64; 4], u8),
+    /// More.
+    Many(Box<[u64]>),
+}
+
+impl From<&[u64]> for Predecessors {
+    fn from(numbers: &[u64]) -> Self {
+        let mut few = [0; 4];
+        match few.get_mut(..numbers.len()) {
+            Some(place) => {
+                place.copy_from_slice(numbers);
+                Self::Few(few, numbers.len() as u8)
+            }
+            None => Self::Many(numbers.into()),
+        }
+    }
+}
+
+impl Predecessors {
+    /// The numbers.
+    pub fn numbers(&self) -> &[u64] {
+        match self {
+            Self::Few(numbers, count) => &numbers[..usize::from(*count)],
+            Self::Many(numbers) => numbers,
+        }
+    }
+}
