@@ -56,28 +56,6 @@ pub fn is_mismatch(outcome: CallOutcome) -> bool {
     is_issued(outcome) && outcome != CallOutcome::Same
 }
 
-/// The name of an outcome in the footer and in JSON.
-pub fn name(outcome: CallOutcome) -> &'static str {
-    match outcome {
-        CallOutcome::Same => "same",
-        CallOutcome::Failed => "failed",
-        CallOutcome::Succeeded => "succeeded",
-        CallOutcome::OtherErrno => "other_errno",
-        CallOutcome::Fewer => "fewer",
-        CallOutcome::More => "more",
-        CallOutcome::OtherResult => "other_result",
-        CallOutcome::Bookkeeping => "bookkeeping",
-        CallOutcome::NotAFile => "not_a_file",
-        CallOutcome::Ignored => "ignored",
-        CallOutcome::KernelFile => "kernel_file",
-        CallOutcome::Mapped => "mapped",
-        CallOutcome::SpecialFile => "special_file",
-        CallOutcome::Unfinished => "unfinished",
-        CallOutcome::NotReplayable => "not_replayable",
-        CallOutcome::NotReached => "not_reached",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

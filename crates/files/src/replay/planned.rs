@@ -54,6 +54,10 @@ pub struct Done {
     pub number: u64,
     /// What the trace says about it.
     pub record: Record,
+    /// Its begin in the trace, since virtual zero.
+    pub begin_in_trace: Nanos,
+    /// Its end in the trace, likewise.
+    pub end_in_trace: Nanos,
     /// When it should begin.
     pub scheduled: Nanos,
     /// Right before it.

@@ -1,6 +1,6 @@
 //! Preparation ahead of the loop: requests, buffers and data.
 
-pub(crate) mod backoff;
+pub mod backoff;
 pub mod buffers;
 pub(crate) mod inline_stages;
 pub(crate) mod io;

@@ -26,9 +26,24 @@ const MOMENT: Nanos = Nanos(100_000_000);
 /// The most stalls kept for requests that are still in flight.
 const STALLS: usize = 4096;
 
+/// The words of the verdict for what is replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// What is issued, in plural.
+    pub plural: &'static str,
+    /// What delays them although the replayer is on time.
+    pub other: &'static str,
+}
+
+impl Words {
+    /// For requests to devices.
+    pub const REQUESTS: Self = Self { plural: "requests", other: "The device itself" };
+}
+
 /// Collects the verdict from the rows of a run, in constant memory.
 #[derive(Clone, Debug)]
 pub struct Fidelity {
+    words: Words,
     /// Delays of requests not held back.
     own: Times,
     /// Delays of requests that waited for the device.
@@ -43,7 +58,15 @@ pub struct Fidelity {
 
 impl Default for Fidelity {
     fn default() -> Self {
+        Self::with(Words::REQUESTS)
+    }
+}
+
+impl Fidelity {
+    /// An empty one, with words for what is replayed.
+    pub fn with(words: Words) -> Self {
         Self {
+            words,
             own: Times::new(),
             device: Times::new(),
             perturbed: 0,
@@ -52,9 +75,7 @@ impl Default for Fidelity {
             stalls: VecDeque::new(),
         }
     }
-}
 
-impl Fidelity {
     /// Adds a stall of the loop. Must precede the requests that it delayed.
     pub fn add_stall(&mut self, stall: Stall) {
         if self.stalls.len() == STALLS {
@@ -134,12 +155,16 @@ impl Fidelity {
     }
 
     fn sentence(&self, is_complete: bool, own: &Part, device: &Part, late: &[Late]) -> String {
+        let Words { plural, other } = self.words;
         let subject = if is_complete { "This replay" } else { "As far as it went, this replay" };
         let mut text = match &own.within_pct {
             _ if self.perturbed > 0 => format!("{subject} was not faithful: issue times were perturbed on purpose"),
-            None => format!("{subject} was faithful: only the device delayed requests"),
+            None if self.words == Words::REQUESTS => {
+                format!("{subject} was faithful: only the device delayed requests")
+            }
+            None => format!("{subject} was faithful: no {plural} had times of their own to keep"),
             Some(within) if within.us50 >= FAITHFUL_PCT => {
-                let of = if device.requests > 0 { "the requests not held back" } else { "its requests" };
+                let of = if device.requests > 0 { format!("the {plural} not held back") } else { format!("its {plural}") };
                 let (in_10, in_50) = (percent(within.us10 / 100.0), percent(within.us50 / 100.0));
                 format!(
                     "{subject} was faithful: {in_10} of {of} were issued within 10 µs of their scheduled time, {in_50} \
@@ -148,7 +173,7 @@ impl Fidelity {
             }
             Some(within) => {
                 let mut text = format!(
-                    "{subject} was not faithful: only {} of the requests not held back were issued within 50 µs of their \
+                    "{subject} was not faithful: only {} of the {plural} not held back were issued within 50 µs of their \
                      scheduled time, less than {FAITHFUL_PCT:.0} %",
                     percent(within.us50 / 100.0)
                 );
@@ -156,7 +181,7 @@ impl Fidelity {
                 if let Some(most) = own().max_by_key(|late| late.requests) {
                     let all: u64 = own().map(|late| late.requests).sum();
                     let (most_often, all) = (count(most.requests), count(all));
-                    text += &format!("; {most_often} of {all} late requests because {}", most.cause.phrase());
+                    text += &format!("; {most_often} of {all} late {plural} because {}", most.cause.phrase());
                 }
                 text
             }
@@ -165,7 +190,7 @@ impl Fidelity {
         let share = by_device as f64 / (own.requests + device.requests) as f64;
         if share >= 0.001 && own.requests > 0 {
             text +=
-                &format!(". The device itself delayed {} of the requests, which is part of the result", percent(share));
+                &format!(". {other} delayed {} of the {plural}, which is part of the result", percent(share));
         }
         text + "."
     }

@@ -66,6 +66,7 @@ pub struct Core {
     buffers: Producer<Buffer>,
     descriptors: DescriptorTable,
     in_flight: usize,
+    max_in_flight: usize,
     /// Calls are read no more.
     stopped: bool,
     /// Since when, and until when, all threads were executing calls.
@@ -109,6 +110,7 @@ impl Core {
             buffers,
             descriptors,
             in_flight: 0,
+            max_in_flight: 0,
             stopped: false,
             full: (Nanos::MAX, Nanos(i64::MIN)),
             durations: vec![0; CallKind::ALL.len()],
@@ -124,6 +126,16 @@ impl Core {
     /// Whether a call failed because the replay has no more descriptors.
     pub fn lacks_descriptors(&self) -> bool {
         self.lacks_descriptors
+    }
+
+    /// The most calls that were executed at the same time.
+    pub fn max_in_flight(&self) -> usize {
+        self.max_in_flight
+    }
+
+    /// The oldest call that has not completed.
+    pub fn floor(&self) -> u64 {
+        self.schedule.floor()
     }
 
     /// How many descriptors the replay holds.
@@ -220,6 +232,7 @@ impl Core {
             self.schedule.slot(slot).held_by = HeldBy::Pool;
         }
         self.in_flight += 1;
+        self.max_in_flight = self.max_in_flight.max(self.in_flight);
         if self.in_flight == self.rules.workers {
             self.full = (now, Nanos(i64::MIN));
         }
@@ -288,6 +301,8 @@ impl Core {
     fn record(&mut self, slot: Slot, issued: Option<Issued>, outcome: CallOutcome) {
         let done = Done {
             number: slot.call.number,
+            begin_in_trace: slot.call.begin,
+            end_in_trace: slot.call.end,
             scheduled: slot.scheduled,
             issued: issued.map(|issued| issued.issued),
             completed: issued.map(|issued| issued.completed),

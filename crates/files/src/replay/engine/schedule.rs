@@ -143,6 +143,11 @@ impl Schedule {
         self.pace
     }
 
+    /// The oldest call that has not completed.
+    pub fn floor(&self) -> u64 {
+        self.base
+    }
+
     /// Whether more calls can be read.
     pub fn has_room(&self) -> bool {
         self.held < WINDOW && self.by_number.len() < RANGE

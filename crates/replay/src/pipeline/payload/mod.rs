@@ -56,6 +56,11 @@ impl Payload {
 
     /// Fills the data of a write that begins at this sector of the target.
     pub fn fill(&mut self, at: Sector, bytes: &mut [u8]) {
+        self.fill_at(at.bytes(), bytes);
+    }
+
+    /// Fills the data of a write that begins at this byte of a file.
+    pub fn fill_at(&mut self, at: u64, bytes: &mut [u8]) {
         self.written.bytes += bytes.len() as u64;
         for (offset, piece) in pieces(at, bytes) {
             let is_whole = piece.len() == BLOCK_BYTES;
@@ -76,8 +81,8 @@ impl Payload {
 }
 
 /// The blocks and partial blocks that a request covers, with their positions in bytes.
-fn pieces(at: Sector, mut bytes: &mut [u8]) -> impl Iterator<Item = (u64, &mut [u8])> {
-    let mut offset = at.bytes();
+fn pieces(at: u64, mut bytes: &mut [u8]) -> impl Iterator<Item = (u64, &mut [u8])> {
+    let mut offset = at;
     std::iter::from_fn(move || {
         let to_border = BLOCK_BYTES - (offset % BLOCK_BYTES as u64) as usize;
         let all = std::mem::take(&mut bytes);

@@ -1,0 +1,100 @@
+//! Reads ahead: what the trace says becomes planned calls with the data of their writes, in a bounded queue.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use iosonar_replay::issuer::Stop;
+use iosonar_replay::pipeline::buffers::{Buffer, Pool};
+use iosonar_replay::pipeline::payload::{Payload, Written};
+use rtrb::{Consumer, Producer};
+
+use super::error::Result;
+use super::pause::Pause;
+use super::planned::Planned;
+
+/// Planned calls one after another.
+pub trait Source: Send {
+    /// The next call; `None` at the end.
+    ///
+    /// # Errors
+    /// If the trace cannot be read.
+    fn next(&mut self) -> Result<Option<Planned>>;
+
+    /// States that all calls below this number have completed.
+    fn forget_before(&mut self, _number: u64) {}
+}
+
+/// Reads ahead until the end, or a stop.
+pub struct Feeder<'a> {
+    /// What is read.
+    pub source: Box<dyn Source>,
+    /// Where to.
+    pub to: Producer<Planned>,
+    /// Buffers of calls that have completed.
+    pub returned: Consumer<Buffer>,
+    /// Memory for the data of writes.
+    pub pool: Pool,
+    /// The data of writes.
+    pub payload: Payload,
+    /// Whether calls have times, so that frequent wake-ups could make them late.
+    pub keeps_times: bool,
+    /// Ends reading.
+    pub stop: &'a Stop,
+    /// The oldest call that has not completed.
+    pub floor: &'a AtomicU64,
+}
+
+impl Feeder<'_> {
+    /// Reads ahead. Returns the data that was generated.
+    ///
+    /// # Errors
+    /// If the trace cannot be read.
+    pub fn run(mut self) -> Result<Written> {
+        let mut pause = Pause::new(self.to.buffer().capacity(), self.keeps_times);
+        let mut calls = 0_u64;
+        while let Some(mut call) = self.source.next()? {
+            calls += 1;
+            if calls.is_multiple_of(4096) {
+                self.source.forget_before(self.floor.load(Ordering::Relaxed));
+            }
+            if !self.attach_data(&mut call, &mut pause) {
+                break;
+            }
+            loop {
+                match self.to.push(call) {
+                    Ok(()) => break,
+                    Err(rtrb::PushError::Full(back)) => call = back,
+                }
+                if self.stop.is_requested() || self.to.is_abandoned() {
+                    return Ok(self.payload.written());
+                }
+                pause.sleep(self.to.slots());
+            }
+        }
+        Ok(self.payload.written())
+    }
+
+    /// Builds the data of a write. Returns false if the replay ends meanwhile.
+    fn attach_data(&mut self, call: &mut Planned, pause: &mut Pause) -> bool {
+        let Some(action) = call.action.as_mut() else { return true };
+        let bytes = action.data_bytes().min(self.pool.largest());
+        if bytes == 0 {
+            return true;
+        }
+        loop {
+            while let Ok(buffer) = self.returned.pop() {
+                self.pool.give(buffer);
+            }
+            if let Some(mut buffer) = self.pool.take(bytes) {
+                let at = call.record.position.unwrap_or(0);
+                let held = self.pool.arena().bytes_mut(&mut buffer, bytes);
+                self.payload.fill_at(at, held);
+                action.buffer = Some(buffer);
+                return true;
+            }
+            if self.stop.is_requested() || self.to.is_abandoned() {
+                return false;
+            }
+            pause.sleep(1);
+        }
+    }
+}

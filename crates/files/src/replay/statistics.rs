@@ -1,0 +1,321 @@
+//! What a replay found, from its calls: how faithful it was, and how its results differ from the original's.
+
+use std::collections::{BTreeMap, HashMap};
+
+use iosonar_replay::result::fidelity::{Fidelity, Words};
+use iosonar_replay::result::histogram::Times;
+use iosonar_trace::run_info::{Quantiles, Verdict, Within};
+use iosonar_trace::{DelayReason, IoResult, Nanos, Op, Outcome, Request, Sector, Sectors};
+use serde::Serialize;
+
+use super::outcome::{is_issued, is_mismatch, is_other_listing};
+use super::planned::Done;
+use crate::{CallKind, CallOutcome, Family, HeldBy};
+
+/// The most kinds of mismatches in the statistics; the table has all.
+const KINDS: usize = 100;
+/// A ratio in a distribution of times: a hundredth of a percent is a nanosecond, so that µs are percent × 10.
+const RATIO: f64 = 1e6;
+
+/// The closing statistics of a replay of calls.
+#[derive(Clone, Debug, Serialize)]
+pub struct Statistics {
+    /// Rows of the result.
+    pub calls: u64,
+    /// Calls that were issued.
+    pub issued: u64,
+    /// Calls that were not, by outcome.
+    pub left_out: BTreeMap<&'static str, u64>,
+    /// Issued calls whose result differs from the original's.
+    pub mismatches: u64,
+    /// The same by kind, the most frequent first.
+    pub mismatch_kinds: Vec<Mismatch>,
+    /// Listings whose bytes differ, as on another file system. They are no mismatches.
+    pub listings_differ: u64,
+    /// Bytes that calls read and wrote.
+    pub bytes_read: u64,
+    /// See `bytes_read`.
+    pub bytes_written: u64,
+    /// From virtual zero to the last completion.
+    pub elapsed_s: f64,
+    /// From the begin of the first call to the last end in the trace, multiplied by the factor.
+    pub original_s: f64,
+    /// Issued calls per second.
+    pub calls_per_s: f64,
+    /// The most calls that were executed at the same time.
+    pub max_in_flight: u32,
+    /// How long calls took.
+    pub response_us: Option<Quantiles>,
+    /// How long the same calls took in the trace.
+    pub original_response_us: Option<Quantiles>,
+    /// Issue − scheduled time of calls that nothing held; null without times to keep.
+    pub issue_error_us: Option<Quantiles>,
+    /// Percentage of them within 10, 25, 50 and 100 µs.
+    pub within_pct: Option<Within>,
+    /// Issue error divided by the gap in the trace between the end of the latest predecessor and the begin, in percent.
+    pub compute_time_error_pct: Option<Quantiles>,
+    /// Percentage of calls whose compute time error is below 10 %.
+    pub compute_time_error_below_10_pct: Option<f64>,
+    /// Calls that were not free to go at their time, by what held them.
+    pub held: BTreeMap<&'static str, u64>,
+    /// From the completion of the last predecessor to the issue of calls that it held.
+    pub release_to_issue_us: Option<Quantiles>,
+    /// Each instance, if there are several.
+    pub instances: Vec<Instance>,
+    /// Whether the replayer kept the times; null without times to keep.
+    pub verdict: Option<Verdict>,
+    /// The proof of the order.
+    pub order: Option<serde_json::Value>,
+    /// Whether all calls were replayed.
+    pub complete: bool,
+    /// A sentence if the result says nothing about a file system.
+    pub fake: Option<String>,
+}
+
+/// A kind of mismatches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Mismatch {
+    /// The call.
+    pub call: &'static str,
+    /// How it differs.
+    pub outcome: &'static str,
+    /// Why the original failed, else 0.
+    pub expected_errno: i32,
+    /// Why the call failed, else 0.
+    pub errno: i32,
+    /// How many.
+    pub calls: u64,
+    /// The number of the first.
+    pub first_call: u64,
+    /// Its file.
+    pub first_path: Option<String>,
+}
+
+/// One of several concurrent instances.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Instance {
+    /// Its number, from 0.
+    pub instance: u32,
+    /// From virtual zero to its last completion.
+    pub job_s: f64,
+    /// Calls that it issued.
+    pub issued: u64,
+    /// Of these, calls whose result differs from the original's.
+    pub mismatches: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Kind {
+    call: CallKind,
+    outcome: CallOutcome,
+    expected_errno: i32,
+    errno: i32,
+}
+
+/// Counts calls in constant memory.
+pub struct Counter {
+    keeps_times: bool,
+    is_perturbed: bool,
+    calls: u64,
+    issued: u64,
+    left_out: BTreeMap<&'static str, u64>,
+    kinds: HashMap<Kind, (u64, u64, Option<String>)>,
+    listings_differ: u64,
+    bytes: [u64; 2],
+    last: Nanos,
+    first_in_trace: Option<Nanos>,
+    last_in_trace: Nanos,
+    response: Times,
+    original_response: Times,
+    issue_error: Times,
+    compute_time_error: Times,
+    below_10_pct: u64,
+    held: BTreeMap<&'static str, u64>,
+    release_to_issue: Times,
+    instances: Vec<(Nanos, u64, u64)>,
+    fidelity: Fidelity,
+}
+
+impl Counter {
+    /// Counts calls of this many instances.
+    pub fn new(keeps_times: bool, is_perturbed: bool, instances: u32) -> Self {
+        Self {
+            keeps_times,
+            is_perturbed,
+            calls: 0,
+            issued: 0,
+            left_out: BTreeMap::new(),
+            kinds: HashMap::new(),
+            listings_differ: 0,
+            bytes: [0; 2],
+            last: Nanos::ZERO,
+            first_in_trace: None,
+            last_in_trace: Nanos::ZERO,
+            response: Times::new(),
+            original_response: Times::new(),
+            issue_error: Times::new(),
+            compute_time_error: Times::new(),
+            below_10_pct: 0,
+            held: BTreeMap::new(),
+            release_to_issue: Times::new(),
+            instances: vec![(Nanos::ZERO, 0, 0); instances as usize],
+            fidelity: Fidelity::with(Words { plural: "calls", other: "Calls that had to end first" }),
+        }
+    }
+
+    /// Issued calls whose result differs from the original's.
+    pub fn mismatches(&self) -> u64 {
+        self.kinds.values().map(|(calls, ..)| calls).sum()
+    }
+
+    /// Rows so far.
+    pub fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// Adds a call.
+    pub fn add(&mut self, done: &Done, instance: u32) {
+        let record = &done.record;
+        self.calls += 1;
+        self.last_in_trace = self.last_in_trace.max(done.end_in_trace);
+        self.first_in_trace = Some(self.first_in_trace.unwrap_or(done.begin_in_trace).min(done.begin_in_trace));
+        if !is_issued(done.outcome) {
+            *self.left_out.entry(done.outcome.name()).or_default() += 1;
+            return;
+        }
+        self.issued += 1;
+        let (Some(issued), Some(completed)) = (done.issued, done.completed) else { return };
+        self.last = self.last.max(completed);
+        self.response.add(completed - issued);
+        if let Some(duration) = record.expected_duration {
+            self.original_response.add(duration);
+        }
+        let result = done.result.unwrap_or(-1);
+        match record.kind.family() {
+            Family::Read => self.bytes[0] += result.max(0) as u64,
+            Family::Write => self.bytes[1] += result.max(0) as u64,
+            Family::Copy => self.bytes.iter_mut().for_each(|bytes| *bytes += result.max(0) as u64),
+            _ => {}
+        }
+        let of_instance = &mut self.instances[instance as usize];
+        of_instance.0 = of_instance.0.max(completed);
+        of_instance.1 += 1;
+        self.listings_differ += u64::from(is_other_listing(record.kind, record.expected_result, result));
+        if is_mismatch(done.outcome) {
+            of_instance.2 += 1;
+            self.add_mismatch(done);
+        }
+        if self.keeps_times {
+            self.add_times(done, issued);
+        }
+    }
+
+    fn add_mismatch(&mut self, done: &Done) {
+        let record = &done.record;
+        let kind = Kind {
+            call: record.kind,
+            outcome: done.outcome,
+            expected_errno: record.expected_errno,
+            errno: done.errno,
+        };
+        let first = || (0, done.number, record.path.as_ref().map(ToString::to_string));
+        self.kinds.entry(kind).or_insert_with(first).0 += 1;
+    }
+
+    fn add_times(&mut self, done: &Done, issued: Nanos) {
+        let error = issued - done.scheduled;
+        let delay_reason = match done.held_by {
+            _ if self.is_perturbed => DelayReason::Perturbed,
+            HeldBy::None => DelayReason::None,
+            HeldBy::Input => DelayReason::Input,
+            HeldBy::Predecessor | HeldBy::Thread => DelayReason::Order,
+            HeldBy::Pool => DelayReason::Depth,
+        };
+        if matches!(done.held_by, HeldBy::None | HeldBy::Input) {
+            self.issue_error.add(error);
+            if let Some(gap) = done.gap.filter(|gap| *gap > Nanos::ZERO) {
+                let ratio = error.0 as f64 / gap.0 as f64;
+                self.compute_time_error.add(Nanos((ratio * RATIO) as i64));
+                self.below_10_pct += u64::from(ratio < 0.1);
+            }
+        }
+        if done.held_by != HeldBy::None {
+            *self.held.entry(done.held_by.name()).or_default() += 1;
+        }
+        if let (HeldBy::Predecessor | HeldBy::Thread, Some(end)) = (done.held_by, done.predecessors_end) {
+            self.release_to_issue.add(issued - end);
+        }
+        // The verdict is that of the replay of requests.
+        self.fidelity.add(&IoResult {
+            issued: Some(issued),
+            completed: done.completed,
+            outcome: Outcome::Ok,
+            delay_reason,
+            ..IoResult::of(&Request::new(done.scheduled, Op::Read, Sector(0), Sectors(1)), done.number)
+        });
+    }
+
+    /// The statistics at the end.
+    pub fn statistics(&self, factor: f64, complete: bool, max_in_flight: u32, fake: Option<String>) -> Statistics {
+        let percent = |q: Quantiles| Quantiles {
+            mean: q.mean / 10.0,
+            p50: q.p50 / 10.0,
+            p90: q.p90 / 10.0,
+            p98: q.p98 / 10.0,
+            p99: q.p99 / 10.0,
+            p999: q.p999 / 10.0,
+            max: q.max / 10.0,
+        };
+        let mut mismatch_kinds: Vec<Mismatch> = self
+            .kinds
+            .iter()
+            .map(|(kind, (calls, first_call, first_path))| Mismatch {
+                call: kind.call.name(),
+                outcome: kind.outcome.name(),
+                expected_errno: kind.expected_errno,
+                errno: kind.errno,
+                calls: *calls,
+                first_call: *first_call,
+                first_path: first_path.clone(),
+            })
+            .collect();
+        mismatch_kinds.sort_by_key(|kind| (std::cmp::Reverse(kind.calls), kind.first_call));
+        mismatch_kinds.truncate(KINDS);
+        let elapsed_s = self.last.as_secs();
+        let span = self.last_in_trace - self.first_in_trace.unwrap_or_default();
+        let gaps = self.compute_time_error.count();
+        let instances = self.instances.iter().zip(0..).map(|(&(last, issued, mismatches), instance)| Instance {
+            instance,
+            job_s: last.as_secs(),
+            issued,
+            mismatches,
+        });
+        Statistics {
+            calls: self.calls,
+            issued: self.issued,
+            left_out: self.left_out.clone(),
+            mismatches: self.mismatches(),
+            mismatch_kinds,
+            listings_differ: self.listings_differ,
+            bytes_read: self.bytes[0],
+            bytes_written: self.bytes[1],
+            elapsed_s,
+            original_s: span.as_secs() * factor,
+            calls_per_s: if elapsed_s > 0.0 { self.issued as f64 / elapsed_s } else { 0.0 },
+            max_in_flight,
+            response_us: self.response.quantiles(),
+            original_response_us: self.original_response.quantiles(),
+            issue_error_us: self.issue_error.quantiles(),
+            within_pct: self.issue_error.within(),
+            compute_time_error_pct: self.compute_time_error.quantiles().map(percent),
+            compute_time_error_below_10_pct: (gaps > 0).then(|| 100.0 * self.below_10_pct as f64 / gaps as f64),
+            held: self.held.clone(),
+            release_to_issue_us: self.release_to_issue.quantiles(),
+            instances: if self.instances.len() > 1 { instances.collect() } else { Vec::new() },
+            verdict: if self.keeps_times { self.fidelity.verdict(complete) } else { None },
+            order: None,
+            complete,
+            fake,
+        }
+    }
+}
