@@ -90,15 +90,7 @@ fn is_xattr(kind: CallKind) -> bool {
     };
     matches!(
         kind,
-        Getxattr
-            | Lgetxattr
-            | Fgetxattr
-            | Setxattr
-            | Lsetxattr
-            | Fsetxattr
-            | Removexattr
-            | Lremovexattr
-            | Fremovexattr
+        Getxattr | Lgetxattr | Fgetxattr | Setxattr | Lsetxattr | Fsetxattr | Removexattr | Lremovexattr | Fremovexattr
     )
 }
 

@@ -84,7 +84,8 @@ impl Hands<'_> {
             }
             K::Splice => {
                 let none = std::ptr::null_mut();
-                timed(clock, || unsafe { libc::splice(fd, none, fd2, none, length as usize, action.flags as u32) } as i64)
+                timed(clock, || unsafe { libc::splice(fd, none, fd2, none, length as usize, action.flags as u32) }
+                    as i64)
             }
             K::Fsync => timed(clock, || unsafe { libc::fsync(fd) }.into()),
             K::Fdatasync => timed(clock, || unsafe { libc::fdatasync(fd) }.into()),
@@ -180,9 +181,9 @@ impl Hands<'_> {
         let path = self.path.set(action.path.as_ref());
         let flags = flags as i32 | libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK;
         let mut done = match self.root.confinement() {
-            Confinement::Chroot => {
-                timed(clock, || unsafe { libc::openat(libc::AT_FDCWD, path.as_ptr(), flags, action.mode & 0o7777) }.into())
-            }
+            Confinement::Chroot => timed(clock, || {
+                unsafe { libc::openat(libc::AT_FDCWD, path.as_ptr(), flags, action.mode & 0o7777) }.into()
+            }),
             Confinement::Openat2 => {
                 let mut errno = 0;
                 let mut done = timed(clock, || match self.root.open_beneath(path, flags as u64, action.mode) {
@@ -259,7 +260,9 @@ impl Hands<'_> {
         match action.kind {
             K::Symlink | K::Symlinkat => {
                 return match root.place(path2, Last::Kept) {
-                    Ok(to) => timed(clock, || unsafe { libc::symlinkat(path.as_ptr(), to.directory(), to.name()) }.into()),
+                    Ok(to) => {
+                        timed(clock, || unsafe { libc::symlinkat(path.as_ptr(), to.directory(), to.name()) }.into())
+                    }
                     Err(error) => failed(clock, &error),
                 };
             }
@@ -298,7 +301,9 @@ impl Hands<'_> {
         let none: *const libc::timespec = std::ptr::null();
         match action.kind {
             K::Stat => timed(clock, || unsafe { libc::fstatat(directory, name, memory.cast(), 0) }.into()),
-            K::Lstat => timed(clock, || unsafe { libc::fstatat(directory, name, memory.cast(), libc::AT_SYMLINK_NOFOLLOW) }.into()),
+            K::Lstat => timed(clock, || {
+                unsafe { libc::fstatat(directory, name, memory.cast(), libc::AT_SYMLINK_NOFOLLOW) }.into()
+            }),
             K::Newfstatat => timed(clock, || unsafe { libc::fstatat(directory, name, memory.cast(), keep) }.into()),
             K::Statx => timed(clock, || unsafe {
                 libc::statx(directory, name, keep, libc::STATX_BASIC_STATS, memory.cast()).into()
@@ -318,11 +323,15 @@ impl Hands<'_> {
                     handle.write(128);
                     handle.add(64)
                 };
-                timed(clock, || unsafe { libc::syscall(libc::SYS_name_to_handle_at, directory, name, handle, mount, 0) })
+                timed(clock, || unsafe {
+                    libc::syscall(libc::SYS_name_to_handle_at, directory, name, handle, mount, 0)
+                })
             }
             K::Getxattr => timed(clock, || unsafe { libc::getxattr(name, attribute, memory.cast(), bytes) } as i64),
             K::Listxattr => timed(clock, || unsafe { libc::listxattr(name, memory.cast(), bytes) } as i64),
-            K::Setxattr => timed(clock, || unsafe { libc::setxattr(name, attribute, memory.cast(), bytes, flags) }.into()),
+            K::Setxattr => {
+                timed(clock, || unsafe { libc::setxattr(name, attribute, memory.cast(), bytes, flags) }.into())
+            }
             K::Removexattr => timed(clock, || unsafe { libc::removexattr(name, attribute) }.into()),
             K::Lgetxattr | K::Llistxattr | K::Lsetxattr | K::Lremovexattr => {
                 let own = at.path_by_descriptor();
@@ -341,7 +350,9 @@ impl Hands<'_> {
             K::Mkdir | K::Mkdirat => timed(clock, || unsafe { libc::mkdirat(directory, name, mode & 0o7777) }.into()),
             K::Mknod | K::Mknodat => timed(clock, || unsafe { libc::mknodat(directory, name, mode, 0) }.into()),
             K::Unlink => timed(clock, || unsafe { libc::unlinkat(directory, name, 0) }.into()),
-            K::Unlinkat => timed(clock, || unsafe { libc::unlinkat(directory, name, flags & libc::AT_REMOVEDIR) }.into()),
+            K::Unlinkat => {
+                timed(clock, || unsafe { libc::unlinkat(directory, name, flags & libc::AT_REMOVEDIR) }.into())
+            }
             K::Rmdir => timed(clock, || unsafe { libc::unlinkat(directory, name, libc::AT_REMOVEDIR) }.into()),
             K::Truncate => timed(clock, || unsafe { libc::truncate(name, action.length as i64) }.into()),
             K::Chmod | K::Fchmodat => {
@@ -349,7 +360,9 @@ impl Hands<'_> {
             }
             K::Fchmodat2 => timed(clock, || unsafe { libc::fchmodat(directory, name, mode & 0o7777, keep) }.into()),
             K::Chown => timed(clock, || unsafe { libc::fchownat(directory, name, KEEP, KEEP, 0) }.into()),
-            K::Lchown => timed(clock, || unsafe { libc::fchownat(directory, name, KEEP, KEEP, libc::AT_SYMLINK_NOFOLLOW) }.into()),
+            K::Lchown => timed(clock, || {
+                unsafe { libc::fchownat(directory, name, KEEP, KEEP, libc::AT_SYMLINK_NOFOLLOW) }.into()
+            }),
             K::Fchownat => timed(clock, || unsafe { libc::fchownat(directory, name, KEEP, KEEP, keep) }.into()),
             K::Utime | K::Utimes | K::Futimesat => {
                 timed(clock, || unsafe { libc::utimensat(directory, name, none, 0) }.into())

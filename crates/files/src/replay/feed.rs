@@ -1,5 +1,6 @@
 //! Reads ahead: what the trace says becomes planned calls with the data of their writes, in a bounded queue.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use iosonar_replay::issuer::Stop;
@@ -24,7 +25,7 @@ pub trait Source: Send {
 }
 
 /// Reads ahead until the end, or a stop.
-pub struct Feeder<'a> {
+pub struct Feeder {
     /// What is read.
     pub source: Box<dyn Source>,
     /// Where to.
@@ -38,12 +39,12 @@ pub struct Feeder<'a> {
     /// Whether calls have times, so that frequent wake-ups could make them late.
     pub keeps_times: bool,
     /// Ends reading.
-    pub stop: &'a Stop,
+    pub stop: Arc<Stop>,
     /// The oldest call that has not completed.
-    pub floor: &'a AtomicU64,
+    pub floor: Arc<AtomicU64>,
 }
 
-impl Feeder<'_> {
+impl Feeder {
     /// Reads ahead. Returns the data that was generated.
     ///
     /// # Errors

@@ -4,10 +4,15 @@ mod action;
 mod engine;
 pub mod error;
 mod execute;
+mod feed;
+mod instance;
 mod options;
 mod outcome;
+mod pause;
 mod planned;
+mod recorder;
 pub mod root;
 mod scratch;
+mod statistics;
 
 pub use options::{Cache, Options, Threads, Timing};

@@ -4,7 +4,10 @@
 //! file system context with the other threads (`unshare(CLONE_FS)`), then changes its root. The kernel then resolves every
 //! path below the root: neither `..` nor an absolute or planted symbolic link leaves it, and a call stays a single system
 //! call. Without the privilege, the kernel resolves paths by `openat2` with `RESOLVE_IN_ROOT`, a system call more.
-#![allow(unsafe_code, reason = "system calls about this thread alone, and openat2, which rustix does not confine enough")]
+#![allow(
+    unsafe_code,
+    reason = "system calls about this thread alone, and openat2, which rustix does not confine enough"
+)]
 
 use std::ffi::{CStr, CString};
 use std::fs::File;

@@ -212,12 +212,8 @@ impl Counter {
 
     fn add_mismatch(&mut self, done: &Done) {
         let record = &done.record;
-        let kind = Kind {
-            call: record.kind,
-            outcome: done.outcome,
-            expected_errno: record.expected_errno,
-            errno: done.errno,
-        };
+        let kind =
+            Kind { call: record.kind, outcome: done.outcome, expected_errno: record.expected_errno, errno: done.errno };
         let first = || (0, done.number, record.path.as_ref().map(ToString::to_string));
         self.kinds.entry(kind).or_insert_with(first).0 += 1;
     }

@@ -164,7 +164,8 @@ impl Fidelity {
             }
             None => format!("{subject} was faithful: no {plural} had times of their own to keep"),
             Some(within) if within.us50 >= FAITHFUL_PCT => {
-                let of = if device.requests > 0 { format!("the {plural} not held back") } else { format!("its {plural}") };
+                let of =
+                    if device.requests > 0 { format!("the {plural} not held back") } else { format!("its {plural}") };
                 let (in_10, in_50) = (percent(within.us10 / 100.0), percent(within.us50 / 100.0));
                 format!(
                     "{subject} was faithful: {in_10} of {of} were issued within 10 µs of their scheduled time, {in_50} \
@@ -189,8 +190,7 @@ impl Fidelity {
         let by_device: u64 = late.iter().filter(|late| late.cause.is_due_to_device()).map(|late| late.requests).sum();
         let share = by_device as f64 / (own.requests + device.requests) as f64;
         if share >= 0.001 && own.requests > 0 {
-            text +=
-                &format!(". {other} delayed {} of the {plural}, which is part of the result", percent(share));
+            text += &format!(". {other} delayed {} of the {plural}, which is part of the result", percent(share));
         }
         text + "."
     }

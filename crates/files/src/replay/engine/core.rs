@@ -1,5 +1,8 @@
 //! What the leader owns: the calls that were read, their schedule, the descriptors, and the ways in and out.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use iosonar_replay::pipeline::buffers::Buffer;
 use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer};
@@ -57,12 +60,26 @@ pub struct Rules {
     pub workers: usize,
 }
 
+/// The queues of a core.
+pub struct Ways {
+    /// Planned calls.
+    pub input: Consumer<Planned>,
+    /// Finished calls.
+    pub output: Producer<Done>,
+    /// Buffers of finished calls.
+    pub buffers: Producer<Buffer>,
+    /// The oldest call that has not completed.
+    pub floor: Arc<AtomicU64>,
+}
+
 /// What the leader owns.
 pub struct Core {
     rules: Rules,
     schedule: Schedule,
     input: Consumer<Planned>,
-    output: Producer<Done>,
+    /// `None` after the end.
+    output: Option<Producer<Done>>,
+    floor: Arc<AtomicU64>,
     buffers: Producer<Buffer>,
     descriptors: DescriptorTable,
     in_flight: usize,
@@ -100,13 +117,14 @@ impl Core {
         rules: Rules,
         first: u64,
         descriptors: DescriptorTable,
-        (input, output, buffers): (Consumer<Planned>, Producer<Done>, Producer<Buffer>),
+        Ways { input, output, buffers, floor }: Ways,
     ) -> Self {
         Self {
             rules,
             schedule: Schedule::new(rules.pace, first),
             input,
-            output,
+            output: Some(output),
+            floor,
             buffers,
             descriptors,
             in_flight: 0,
@@ -131,16 +149,6 @@ impl Core {
     /// The most calls that were executed at the same time.
     pub fn max_in_flight(&self) -> usize {
         self.max_in_flight
-    }
-
-    /// The oldest call that has not completed.
-    pub fn floor(&self) -> u64 {
-        self.schedule.floor()
-    }
-
-    /// How many descriptors the replay holds.
-    pub fn descriptors(&self) -> usize {
-        self.descriptors.len()
     }
 
     /// The next thing to do for this thread.
@@ -282,6 +290,7 @@ impl Core {
         if let Some(id) = action.makes.filter(|_| result >= 0 && !self.rules.fake_io) {
             self.descriptors.insert(id, result as i32);
         }
+        self.floor.store(self.schedule.floor(), Ordering::Relaxed);
         let mean = &mut self.durations[action.kind as usize];
         *mean += ((end - begin).0 - *mean) / 8;
         let done = self.schedule.complete(slot, begin, end, now);
@@ -314,10 +323,11 @@ impl Core {
             outcome,
             record: slot.call.record,
         };
+        let Some(output) = self.output.as_mut() else { return };
         let mut done = done;
         // The result is written too slowly: nothing is lost, but calls become late.
-        while let Err(rtrb::PushError::Full(back)) = self.output.push(done) {
-            if self.output.is_abandoned() {
+        while let Err(rtrb::PushError::Full(back)) = output.push(done) {
+            if output.is_abandoned() {
                 return;
             }
             done = back;
@@ -355,6 +365,7 @@ impl Core {
         for slot in self.schedule.drain() {
             self.record(slot, None, CallOutcome::NotReached);
         }
+        self.output = None;
     }
 }
 

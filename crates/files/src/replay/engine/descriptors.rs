@@ -45,11 +45,6 @@ impl DescriptorTable {
     pub fn remove(&mut self, id: DescriptionId) -> Option<i32> {
         self.0.remove(&id)
     }
-
-    /// How many are open.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
 }
 
 impl Drop for DescriptorTable {

@@ -76,6 +76,8 @@ pub struct Crew {
     wait: Wait,
     special_files: bool,
     no_cache: bool,
+    lacks_descriptors: AtomicBool,
+    max_in_flight: AtomicU32,
     error: Mutex<Option<io::Error>>,
 }
 
@@ -128,6 +130,8 @@ impl Crew {
             wait,
             special_files,
             no_cache,
+            lacks_descriptors: AtomicBool::new(false),
+            max_in_flight: AtomicU32::new(0),
             error: Mutex::new(None),
         }
     }
@@ -288,8 +292,7 @@ impl Crew {
 
     /// Waits without the lead, until it is needed.
     fn follow(&self, me: u32) {
-        let is_hot =
-            self.has_hot && self.hot.compare_exchange(NONE, me, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+        let is_hot = self.has_hot && self.hot.compare_exchange(NONE, me, Ordering::SeqCst, Ordering::Relaxed).is_ok();
         let is_sentinel =
             !is_hot && self.sentinel.compare_exchange(NONE, me, Ordering::SeqCst, Ordering::Relaxed).is_ok();
         self.idle_threads().push(me);
@@ -307,7 +310,11 @@ impl Crew {
                 std::hint::spin_loop();
                 continue;
             }
-            if is_sentinel { thread::park_timeout(LOOK) } else { thread::park() }
+            if is_sentinel {
+                thread::park_timeout(LOOK)
+            } else {
+                thread::park()
+            }
             // Woken by name: it is no longer in the list.
             if !self.idle_threads().contains(&me) {
                 break;
@@ -357,6 +364,8 @@ impl Crew {
 
     fn end(&self, core: &mut Core) {
         core.abandon();
+        self.lacks_descriptors.store(core.lacks_descriptors(), Ordering::Relaxed);
+        self.max_in_flight.store(core.max_in_flight() as u32, Ordering::Relaxed);
         self.ended.store(true, Ordering::Release);
         self.wake_all();
     }
@@ -389,9 +398,14 @@ impl Crew {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// The core, after all threads have ended.
-    pub fn into_core(self) -> Core {
-        self.core.into_inner()
+    /// Whether a call failed because the replay has no more descriptors.
+    pub fn lacks_descriptors(&self) -> bool {
+        self.lacks_descriptors.load(Ordering::Relaxed)
+    }
+
+    /// The most calls that were executed at the same time.
+    pub fn max_in_flight(&self) -> u32 {
+        self.max_in_flight.load(Ordering::Relaxed)
     }
 }
 

@@ -212,7 +212,9 @@ impl Schedule {
         if waits == 0 {
             self.release(slot, now);
             let added = self.slots[slot as usize].as_mut().expect("just added");
-            if self.pace.timing.has_times() && added.scheduled + self.pace.extra_delay < now && added.held_by == HeldBy::None
+            if self.pace.timing.has_times()
+                && added.scheduled + self.pace.extra_delay < now
+                && added.held_by == HeldBy::None
             {
                 added.held_by = HeldBy::Input;
             }

@@ -1,0 +1,150 @@
+//! One instance of a replay: its plan, its engine and their threads.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::thread::{self, JoinHandle};
+
+use iosonar_replay::config::issuing::Wait;
+use iosonar_replay::issuer::Stop;
+use iosonar_replay::pipeline::buffers::Pool;
+use iosonar_replay::pipeline::payload::{DataSpec, Payload, Written};
+use iosonar_replay::schedule::clock::Monotonic;
+use rtrb::{Consumer, RingBuffer};
+
+use super::engine::core::{Core, Rules, Ways};
+use super::engine::descriptors::DescriptorTable;
+use super::engine::lead::{Crew, CrewOptions};
+use super::error::{Error, Result};
+use super::feed::{Feeder, Source};
+use super::planned::Done;
+use super::root::Root;
+
+/// Planned calls ahead of the engine, and finished calls behind it.
+const QUEUE: usize = 16_384;
+/// Memory for the data of writes.
+const BUFFERS: u64 = 256 << 20;
+/// Buffers of 4 KiB.
+const MOST_BUFFERS: usize = (BUFFERS >> 12) as usize;
+
+/// How an instance is replayed.
+#[derive(Clone)]
+pub struct InstanceOptions {
+    /// How the leader reads.
+    pub rules: Rules,
+    /// How the leader waits.
+    pub wait: Wait,
+    /// The data of writes.
+    pub data: DataSpec,
+    /// The seed of the data.
+    pub seed: u64,
+    /// Whether device nodes, sockets and FIFOs are opened.
+    pub special_files: bool,
+    /// Whether pages of a file are dropped when it is opened.
+    pub no_cache: bool,
+    /// Ends the replay.
+    pub stop: Arc<Stop>,
+    /// The clock of the run.
+    pub clock: Monotonic,
+}
+
+/// An instance that runs.
+pub struct Instance {
+    crew: Arc<Crew>,
+    workers: Vec<JoinHandle<()>>,
+    feeder: JoinHandle<Result<Written>>,
+}
+
+impl Instance {
+    /// Starts the threads of an instance. `first` is the number of its first call.
+    ///
+    /// # Errors
+    /// If memory or threads are missing.
+    pub fn start(
+        source: Box<dyn Source>,
+        first: u64,
+        root: &Root,
+        descriptors: DescriptorTable,
+        options: &InstanceOptions,
+    ) -> Result<(Self, Consumer<Done>)> {
+        let InstanceOptions { rules, wait, ref data, seed, special_files, no_cache, ref stop, clock } = *options;
+        let pool = Pool::new(BUFFERS)?;
+        let arena = Arc::clone(pool.arena());
+        let (to, input) = RingBuffer::new(QUEUE);
+        let (output, done) = RingBuffer::new(QUEUE);
+        let (buffers, returned) = RingBuffer::new(MOST_BUFFERS);
+        let floor = Arc::new(AtomicU64::new(first));
+        let ways = Ways { input, output, buffers, floor: Arc::clone(&floor) };
+        let core = Core::new(rules, first, descriptors, ways);
+        let crew_options = CrewOptions {
+            stop: Arc::clone(stop),
+            clock,
+            root: root.clone(),
+            arena,
+            wait,
+            workers: rules.workers,
+            special_files,
+            no_cache,
+        };
+        let crew = Arc::new(Crew::new(core, crew_options));
+        let keeps_times = rules.pace.timing.has_times();
+        let payload = Payload::new(data, seed);
+        let stop = Arc::clone(stop);
+        let feeder = Feeder { source, to, returned, pool, payload, keeps_times, stop, floor };
+        let feeder = spawn("plan", move || feeder.run())?;
+        let workers = (0..rules.workers as u32)
+            .map(|me| {
+                let crew = Arc::clone(&crew);
+                spawn("calls", move || crew.work(me))
+            })
+            .collect::<Result<_>>()?;
+        Ok((Self { crew, workers, feeder }, done))
+    }
+
+    /// Whether all calls have completed, or the replay was stopped.
+    pub fn has_ended(&self) -> bool {
+        self.crew.has_ended()
+    }
+
+    /// Ends an aborted instance whose threads wait for the kernel. Returns whether it has ended.
+    pub fn try_end(&self) -> bool {
+        self.crew.try_end()
+    }
+
+    /// Waits for the threads, unless the replay was aborted: then they may never return.
+    ///
+    /// # Errors
+    /// If the trace could not be read, the root not be entered, or descriptors were missing.
+    pub fn finish(self, stop: &Stop) -> Result<Finished> {
+        if !stop.is_abort() {
+            self.workers.into_iter().for_each(|worker| worker.join().expect("a worker does not panic"));
+        }
+        if let Some(source) = self.crew.take_error() {
+            return Err(Error::system("cannot enter the root", source));
+        }
+        let lacks_descriptors = self.crew.lacks_descriptors();
+        let max_in_flight = self.crew.max_in_flight();
+        // Its queue has no reader any more.
+        drop(self.crew);
+        let written = match (stop.is_abort(), self.feeder) {
+            (true, feeder) if !feeder.is_finished() => Written::default(),
+            (_, feeder) => feeder.join().expect("the plan does not panic")?,
+        };
+        Ok(Finished { written, max_in_flight, lacks_descriptors })
+    }
+}
+
+/// What an instance returns.
+pub struct Finished {
+    /// The data of writes.
+    pub written: Written,
+    /// The most calls that were executed at the same time.
+    pub max_in_flight: u32,
+    /// Whether the replay ended because it had no more descriptors.
+    pub lacks_descriptors: bool,
+}
+
+pub(super) fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>> {
+    thread::Builder::new().name(name.into()).spawn(work).map_err(|source| {
+        Error::system("cannot create a thread; lower --pool, or raise the process limit (ulimit -u)", source)
+    })
+}

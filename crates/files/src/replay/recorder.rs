@@ -1,0 +1,110 @@
+//! The stage after the engine: counts finished calls and writes them to the result.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use iosonar_replay::issuer::Stop;
+use iosonar_trace::Result;
+use rtrb::Consumer;
+
+use super::pause::Pause;
+use super::planned::Done;
+use super::statistics::Counter;
+use crate::{CallResult, ResultWriter};
+
+/// Progress of a replay, for other threads.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Rows so far.
+    pub calls: AtomicU64,
+    /// Issued calls whose result differs from the original's.
+    pub mismatches: AtomicU64,
+    /// Scheduled time of the last row, in ns since virtual zero.
+    pub scheduled_ns: AtomicI64,
+}
+
+/// Takes finished calls of all instances.
+pub struct Recorder {
+    /// For each instance, its finished calls.
+    pub from: Vec<Consumer<Done>>,
+    /// The result.
+    pub writer: Box<dyn ResultWriter>,
+    /// The statistics.
+    pub counter: Counter,
+    /// Whether calls have times, so that frequent wake-ups could make them late.
+    pub keeps_times: bool,
+    /// Where progress is shown.
+    pub progress: Arc<Progress>,
+    /// Ends the replay if the result cannot be written.
+    pub stop: Arc<Stop>,
+}
+
+/// What the recorder returns.
+pub struct Recorded {
+    /// The result, not yet finished.
+    pub writer: Box<dyn ResultWriter>,
+    /// The statistics.
+    pub counter: Counter,
+    /// Whether all rows were written.
+    pub outcome: Result<()>,
+}
+
+impl Recorder {
+    /// Records until the engines of all instances have ended.
+    pub fn run(mut self) -> Recorded {
+        let capacity = self.from.first().map_or(1, |from| from.buffer().capacity());
+        let mut pause = Pause::new(capacity, self.keeps_times);
+        let mut outcome = Ok(());
+        loop {
+            let (mut found, mut ended) = (0, true);
+            for instance in 0..self.from.len() {
+                let is_abandoned = self.from[instance].is_abandoned();
+                ended &= is_abandoned;
+                while let Ok(done) = self.from[instance].pop() {
+                    found += 1;
+                    self.counter.add(&done, instance as u32);
+                    let scheduled = done.scheduled;
+                    if outcome.is_ok() {
+                        outcome = self.writer.write(&row(done, instance as u32));
+                        if outcome.is_err() {
+                            self.stop.drain();
+                        }
+                    }
+                    self.progress.scheduled_ns.store(scheduled.0, Ordering::Relaxed);
+                }
+            }
+            self.progress.calls.store(self.counter.calls(), Ordering::Relaxed);
+            if found > 0 {
+                self.progress.mismatches.store(self.counter.mismatches(), Ordering::Relaxed);
+            } else if ended {
+                return Recorded { writer: self.writer, counter: self.counter, outcome };
+            }
+            pause.sleep(found);
+        }
+    }
+}
+
+fn row(done: Done, instance: u32) -> CallResult {
+    let record = done.record;
+    CallResult {
+        call: done.number,
+        instance,
+        thread: record.thread,
+        kind: record.kind,
+        path: record.path,
+        position: record.position,
+        length: record.length,
+        scheduled: done.scheduled,
+        issued: done.issued,
+        completed: done.completed,
+        predecessors_end: done.predecessors_end,
+        gap: done.gap,
+        held_by: done.held_by,
+        result: done.result,
+        errno: done.errno,
+        expected_result: record.expected_result,
+        expected_errno: record.expected_errno,
+        expected_duration: record.expected_duration,
+        outcome: done.outcome,
+    }
+}
