@@ -1,6 +1,6 @@
 //! `iosonar record`: records the live I/O of block devices.
 
-mod until;
+pub(in crate::commands) mod until;
 
 use std::fs;
 use std::io::{IsTerminal, stderr};
@@ -105,7 +105,7 @@ impl Args {
         let bar = progress_bar(&self.device, !self.command.is_empty());
         let recorded = recorder.run(writer, |progress| {
             show(&bar, progress);
-            until.continues(progress)
+            until.continues(progress.elapsed)
         });
         bar.finish_and_clear();
         match recorded {
@@ -128,7 +128,7 @@ fn stopped(error: iosonar_record::Error, mut until: Until) -> anyhow::Error {
     }
 }
 
-fn refuse_existing(output: &Path) -> Result<()> {
+pub(in crate::commands) fn refuse_existing(output: &Path) -> Result<()> {
     let Ok(status) = fs::metadata(output) else { return Ok(()) };
     refuse_block_device(&status).with_context(|| output.display().to_string())?;
     if status.is_file() {

@@ -1,19 +1,153 @@
-//! `iosonar files record`.
+//! `iosonar files record`: records the calls of a command or process to files.
 
-use std::path::PathBuf;
+mod ebpf;
+mod strace;
+
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use iosonar_files::record::default_method;
+use iosonar_files::{CallWriter, Metadata, record, table};
+use iosonar_trace::Source;
 
-/// Record the calls of a command to files
+use crate::commands::record::refuse_existing;
+use crate::console::status;
+use crate::signals::Orders;
+use crate::usage::misuse;
+use crate::{duration, human};
+
+/// Record the calls of a command or process to files
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  iosonar files record --output tar.calls.parquet --tree src -- tar -cf src.tar src
+                                                 a command, with a snapshot of the folder src
+  iosonar files record --with strace -- make     with strace: without root, but at half the speed
+  iosonar files record --pid 4711 --duration 1m  a running process, into pid-4711.calls.parquet
+
+COMMAND and all processes that it starts are recorded until COMMAND ends; processes that outlive it
+continue unrecorded. Ctrl-C goes to COMMAND as well; a second one ends the recording.
+
+Exit codes: 0 success, 1 failure, 2 wrong command line. With COMMAND, its exit code, or 1 if the
+recording failed.")]
 pub struct Args {
-    /// The trace
-    trace: PathBuf,
+    /// The trace to write [default: COMMAND.calls.parquet]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// What records the calls [default: ebpf as root, if the kernel allows it; else strace]
+    #[arg(long, value_enum, value_name = "METHOD")]
+    with: Option<Method>,
+    /// A folder that the command uses: keep a snapshot of it, made before the command starts, beside the trace; repeat for
+    /// several folders
+    #[arg(long, value_name = "DIR")]
+    tree: Vec<PathBuf>,
+    /// Record this process, with all its threads and the processes that it starts
+    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    pid: Option<u32>,
+    /// Duration of the recording: 90, 1.5s, 10m, 2h; COMMAND may end it earlier [default: until Ctrl-C, or until the command
+    /// or process ends]
+    #[arg(long, short = 't', value_name = "TIME", value_parser = duration::parse)]
+    duration: Option<Duration>,
+    /// Size of the ring buffer for events of eBPF, in MiB; increase it if events are lost
+    #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    buffer: u32,
+    /// Free text to keep in the trace, such as its origin or licence
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    note: String,
+    /// Record until this command ends, and exit with its exit code
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Method {
+    /// strace: no root needed; slows the command down
+    Strace,
+    /// Programs in the kernel: needs root and Linux 5.15
+    Ebpf,
+}
+
+/// A recording that is about to start.
+struct Plan {
+    writer: Box<dyn CallWriter>,
+    metadata: Metadata,
+    command: Vec<String>,
+    pid: Option<u32>,
+    duration: Option<Duration>,
+    ring_bytes: u32,
+    orders: Orders,
 }
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        bail!("{}: files record is not built yet", self.trace.display())
+        if self.command.is_empty() && self.pid.is_none() {
+            misuse!("name the command to record after `--`, or a process with --pid");
+        }
+        let output = self.output.clone().unwrap_or_else(|| default_output(&self.command, self.pid));
+        if !output.as_os_str().as_encoded_bytes().ends_with(b".calls.parquet") {
+            misuse!("{}: end the name of the output in .calls.parquet", output.display());
+        }
+        refuse_existing(&output)?;
+        let method = self.with.unwrap_or_else(|| match default_method() {
+            record::Method::Ebpf => Method::Ebpf,
+            record::Method::Strace => Method::Strace,
+        });
+        // Before the hidden file exists, so that a signal cannot leave it behind.
+        let orders = Orders::note().context("cannot handle signals")?;
+        let metadata = Metadata {
+            command: self.command.clone(),
+            source: Source { format: "record".into(), preamble: self.note, ..Source::default() },
+            ..Metadata::default()
+        };
+        let writer = table::create(&output, &metadata)?;
+        let plan = Plan {
+            writer,
+            metadata,
+            command: self.command,
+            pid: self.pid,
+            duration: self.duration,
+            ring_bytes: self.buffer.next_power_of_two() << 20,
+            orders,
+        };
+        let (metadata, until) = match method {
+            Method::Ebpf => ebpf::record(plan)?,
+            Method::Strace => strace::record(plan)?,
+        };
+        report(&output, &metadata, self.tree.is_empty());
+        if self.pid.is_some() { Ok(ExitCode::SUCCESS) } else { until.exit_code() }
+    }
+}
+
+fn default_output(command: &[String], pid: Option<u32>) -> PathBuf {
+    let program = command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
+    match pid {
+        Some(pid) => PathBuf::from(format!("pid-{pid}.calls.parquet")),
+        None => PathBuf::from(format!("{}.calls.parquet", program.to_string_lossy())),
+    }
+}
+
+fn report(output: &Path, metadata: &Metadata, has_no_tree: bool) {
+    let counts = &metadata.counts;
+    let mut parts = vec![human::counted(counts.calls, "call")];
+    if counts.unfinished > 0 {
+        parts.push(format!("{} without return", counts.unfinished));
+    }
+    if counts.uring > 0 {
+        parts.push(format!("{} of io_uring", counts.uring));
+    }
+    status!("{}: {}", output.display(), parts.join(", "));
+    for notice in &metadata.notices {
+        status!("  {notice}");
+    }
+    if counts.lost_events > 0 {
+        status!("  use a larger --buffer to lose no events");
+    }
+    if has_no_tree {
+        status!(
+            "  without --tree DIR, a replay makes files as the trace needs them: sizes and names that no call shows are unknown"
+        );
     }
 }

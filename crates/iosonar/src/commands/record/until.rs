@@ -6,7 +6,6 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use iosonar_record::Progress;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::console::status;
@@ -39,36 +38,47 @@ impl Until {
 
     /// Whether the recording continues. The terminal sends Ctrl-C to the command as well, which decides whether to end; a
     /// second Ctrl-C ends the recording. SIGTERM and SIGHUP end it, and are forwarded to the command.
-    pub fn continues(&mut self, progress: &Progress) -> bool {
+    pub fn continues(&mut self, elapsed: Duration) -> bool {
         let is_terminated = self.take_signals();
         if self.child.is_none() {
-            return !is_terminated && self.interrupts == 0 && !self.is_over(progress);
+            return !is_terminated && self.interrupts == 0 && !self.is_over(elapsed);
         }
         if !self.command_runs() || is_terminated || self.interrupts > 1 {
             return false;
         }
-        if self.is_over(progress) {
+        if self.is_over(elapsed) {
             status!("recording ended after --duration; waiting for the command");
             return false;
         }
         true
     }
 
-    fn is_over(&self, progress: &Progress) -> bool {
-        self.duration.is_some_and(|duration| progress.elapsed >= duration)
+    fn is_over(&self, elapsed: Duration) -> bool {
+        self.duration.is_some_and(|duration| elapsed >= duration)
     }
 
     /// Whether SIGTERM or SIGHUP arrived; forwards it to the command.
     fn take_signals(&mut self) -> bool {
         self.interrupts += u32::from(self.orders.interrupted());
         let is_terminated = self.orders.terminated();
+        if is_terminated {
+            self.terminate_command();
+        }
+        is_terminated
+    }
+
+    /// The number of the command's process.
+    pub fn process(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    /// Asks the command to end.
+    pub fn terminate_command(&mut self) {
         if let Some(child) = &self.child
-            && is_terminated
             && self.ended.is_none()
         {
             let _ = kill_process(Pid::from_child(child), Signal::TERM);
         }
-        is_terminated
     }
 
     /// Whether the command is running.

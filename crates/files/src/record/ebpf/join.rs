@@ -1,0 +1,160 @@
+//! Joins the paths of a call to the call that ends after them.
+
+use std::collections::HashMap;
+
+use iosonar_trace::Nanos;
+
+use super::event::{Path, RawCall, URING};
+use super::layout::set_arguments;
+use super::numbers::{NUMBERS, kinds};
+use super::uring;
+use crate::model::call::{Call, Name};
+use crate::model::kind::CallKind;
+
+/// The most requests of io_uring whose paths are kept. Those of requests whose end was lost stay behind.
+const REQUESTS: usize = 1 << 16;
+
+/// Paths that arrived, with the begin of their call.
+#[derive(Default)]
+struct Paths {
+    begin_ns: u64,
+    first: Option<Name>,
+    second: Option<Name>,
+}
+
+/// Makes calls of events.
+pub struct Join {
+    kinds: [Option<CallKind>; NUMBERS],
+    zero_ns: u64,
+    /// The paths of the last call of each thread.
+    of_threads: HashMap<u32, Paths>,
+    /// The paths of requests of io_uring in flight, by thread and begin.
+    of_requests: HashMap<(u32, u64), Paths>,
+}
+
+impl Join {
+    /// Calls that begin before `zero_ns` are left out; the others count their time from it.
+    pub fn new(zero_ns: u64) -> Self {
+        Self { kinds: kinds(), zero_ns, of_threads: HashMap::new(), of_requests: HashMap::new() }
+    }
+
+    /// Keeps a path for its call.
+    pub fn path(&mut self, path: &Path) {
+        let paths = if path.is_of_request {
+            if self.of_requests.len() >= REQUESTS {
+                self.of_requests.clear();
+            }
+            self.of_requests.entry((path.thread, path.begin_ns)).or_default()
+        } else {
+            self.of_threads.entry(path.thread).or_default()
+        };
+        if paths.begin_ns != path.begin_ns {
+            *paths = Paths { begin_ns: path.begin_ns, ..Paths::default() };
+        }
+        *if path.is_second { &mut paths.second } else { &mut paths.first } = Some(path.text.into());
+    }
+
+    /// The call with its paths; `None` if it is none to be recorded.
+    pub fn call(&mut self, raw: &RawCall) -> Option<Call> {
+        let mut call = if raw.number & URING != 0 {
+            uring::call(raw, raw.number & !URING)?
+        } else {
+            Call::new(Nanos::ZERO, raw.thread, self.kinds.get(usize::from(raw.number)).copied().flatten()?)
+        };
+        let since_zero = raw.begin_ns.checked_sub(self.zero_ns)?;
+        call.begin = Nanos(i64::try_from(since_zero).ok()?);
+        call.process = raw.process;
+        set_result(&mut call, raw);
+        if call.is_uring {
+            if let Some(paths) = self.of_requests.remove(&(raw.thread, raw.begin_ns)) {
+                (call.path, call.path2) = (paths.first, paths.second);
+            }
+        } else {
+            set_arguments(&mut call, &raw.arguments, raw.extra);
+            if let Some(paths) = self.of_threads.get_mut(&raw.thread).filter(|paths| paths.begin_ns == raw.begin_ns) {
+                (call.path, call.path2) = (paths.first.take(), paths.second.take());
+            }
+            if ends_thread(call.kind) {
+                self.of_threads.remove(&raw.thread);
+            }
+        }
+        Some(call)
+    }
+}
+
+fn ends_thread(kind: CallKind) -> bool {
+    matches!(kind, CallKind::Exit | CallKind::ExitGroup)
+}
+
+fn set_result(call: &mut Call, raw: &RawCall) {
+    let Some(end_ns) = raw.end_ns else {
+        (call.duration, call.result) = (None, None);
+        return;
+    };
+    call.duration = Some(Nanos(end_ns.saturating_sub(raw.begin_ns).cast_signed()));
+    // As libc does: the last 4095 values are errors.
+    if (-4095..0).contains(&raw.result) {
+        (call.result, call.errno) = (Some(-1), (-raw.result) as i32);
+    } else if raw.child != 0 && raw.result > 0 {
+        // In a PID namespace the program sees another number.
+        call.result = Some(raw.child.into());
+    } else {
+        call.result = Some(raw.result);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPENAT: u16 = libc::SYS_openat as u16;
+
+    fn path(begin_ns: u64, is_second: bool, text: &[u8]) -> Path<'_> {
+        Path { is_of_request: false, is_second, thread: 1, begin_ns, text }
+    }
+
+    fn raw(number: u16, begin_ns: u64, result: i64) -> RawCall {
+        RawCall { number, thread: 1, process: 1, begin_ns, end_ns: Some(begin_ns + 5), result, ..RawCall::default() }
+    }
+
+    #[test]
+    fn a_call_has_the_paths_that_came_before_it() {
+        let mut join = Join::new(100);
+        join.path(&path(110, false, b"/a"));
+        let call = join.call(&raw(OPENAT, 110, 3)).unwrap();
+        assert_eq!((call.begin, call.duration), (Nanos(10), Some(Nanos(5))));
+        assert_eq!((call.path, call.result, call.errno), (Some("/a".into()), Some(3), 0));
+        // The path of an earlier call, whose end was lost.
+        join.path(&path(120, false, b"/b"));
+        let call = join.call(&raw(OPENAT, 130, -i64::from(libc::ENOENT))).unwrap();
+        assert_eq!((call.path, call.result, call.errno), (None, Some(-1), libc::ENOENT));
+    }
+
+    #[test]
+    fn a_call_that_does_not_return_has_no_result() {
+        let mut join = Join::new(0);
+        let call = join.call(&RawCall { end_ns: None, ..raw(libc::SYS_exit_group as u16, 7, 0) }).unwrap();
+        assert_eq!((call.kind, call.duration, call.result), (CallKind::ExitGroup, None, None));
+    }
+
+    #[test]
+    fn what_began_before_zero_is_left_out() {
+        assert_eq!(Join::new(100).call(&raw(OPENAT, 99, 3)), None);
+    }
+
+    #[test]
+    fn requests_in_flight_keep_their_own_paths() {
+        let mut join = Join::new(0);
+        for (begin_ns, text) in [(10, b"/a"), (20, b"/b")] {
+            join.path(&Path { is_of_request: true, is_second: false, thread: 1, begin_ns, text });
+        }
+        let mut ended = |begin_ns| join.call(&raw(URING | 18, begin_ns, 5)).unwrap().path.unwrap().to_string();
+        assert_eq!((ended(20), ended(10)), ("/b".into(), "/a".into()));
+    }
+
+    #[test]
+    fn the_new_thread_has_the_kernels_number() {
+        let forked = RawCall { child: 77, ..raw(libc::SYS_clone as u16, 10, 2) };
+        assert_eq!(Join::new(0).call(&forked).unwrap().result, Some(77));
+    }
+}

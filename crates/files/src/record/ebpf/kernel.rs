@@ -1,0 +1,238 @@
+//! Loads the eBPF program into the kernel, and reads its events and counters.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::Path;
+use std::time::Duration;
+
+use aya::maps::{Array, HashMap, MapData, RingBuf};
+use aya::programs::{BtfTracePoint, Program};
+use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+use super::event::{Drained, Event, RawCall};
+use super::layout::instructions;
+use super::losses::Losses;
+use super::numbers::{NUMBERS, numbers};
+use super::recorder::Options;
+use crate::record::error::{BTF, Error, Result};
+use crate::record::processes::threads_of;
+
+static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/calls.bpf.o"));
+
+/// The functions and their tracepoints. Ends first: every call whose begin is seen is also seen to end.
+const PROGRAMS: [(&str, &str); 5] = [
+    ("call_ends", "sys_exit"),
+    ("thread_ends", "sched_process_exit"),
+    ("program_begins", "sched_process_exec"),
+    ("thread_begins", "sched_process_fork"),
+    ("call_begins", "sys_enter"),
+];
+
+/// The same for io_uring: without them, system calls are recorded all the same. The first that loads is taken.
+const URING_END: [(&str, &str); 2] =
+    [("request_ends_with_completion", "io_uring_complete"), ("request_ends_with_result", "io_uring_complete")];
+const URING_BEGIN: (&str, &str) = ("request_begins", "io_uring_submit_req");
+
+/// The counters of the eBPF program, in the order of its `enum counter`.
+type Counters = [u64; 6];
+
+/// `struct thread` of the eBPF program.
+type Thread = [u64; 11];
+
+/// The bit of [`Thread`]'s state that says that a call is being made, and the one of a thread before its program.
+const IS_CALLING: u64 = 1;
+const AWAITS_EXEC: u64 = 2;
+
+/// The loaded eBPF program; dropping it unloads it.
+pub struct Kernel {
+    ring: RingBuf<MapData>,
+    counters: Array<MapData, Counters>,
+    threads: HashMap<MapData, u32, Thread>,
+    programs: Option<Ebpf>,
+    skipped: u64,
+    /// The position in a file that announces the command: known to this recording alone.
+    signal_position: u64,
+    uring_problem: Option<String>,
+}
+
+impl Kernel {
+    /// Loads the program and attaches it to its tracepoints. It records no thread yet.
+    pub fn load(options: &Options) -> Result<Self> {
+        if !Path::new(BTF).exists() {
+            return Err(Error::NoBtf);
+        }
+        let btf = Btf::from_sys_fs().map_err(|e| refusal(&e))?;
+        let mut what_of = [0_u16; NUMBERS];
+        for (kind, number) in numbers() {
+            what_of[number] = instructions(kind);
+        }
+        let signal_position = signal_position();
+        let mut programs = EbpfLoader::new()
+            .btf(Some(&btf))
+            .override_global("what_of", &what_of[..], true)
+            .override_global("wake_bytes", &(u64::from(options.ring_bytes) / 4), true)
+            .override_global("signal_position", &signal_position, true)
+            .override_global("seek_number", &(libc::SYS_lseek as u32), true)
+            .map_max_entries("events", options.ring_bytes)
+            .load(OBJECT)
+            .map_err(|e| refusal(&e))?;
+        let uring_problem = attach_uring(&mut programs, &btf).err().map(|e| last_part(&e.to_string()));
+        for program in PROGRAMS {
+            attach(&mut programs, program, &btf).map_err(|e| refusal(&*e))?;
+        }
+        let mut map = |name| programs.take_map(name).expect("built into the object");
+        Ok(Self {
+            ring: RingBuf::try_from(map("events")).map_err(|e| refusal(&e))?,
+            counters: Array::try_from(map(".bss")).map_err(|e| refusal(&e))?,
+            threads: HashMap::try_from(map("threads")).map_err(|e| refusal(&e))?,
+            programs: Some(programs),
+            skipped: 0,
+            signal_position,
+            uring_problem,
+        })
+    }
+
+    /// Records the next process that this thread creates, from its first successful execve on, and all that it creates.
+    pub fn follow_next_child(&self) -> Result<()> {
+        let announced = File::open("/dev/null").and_then(|mut file| file.seek(SeekFrom::Start(self.signal_position)));
+        announced.map(drop).map_err(|e| Error::system("cannot announce the command by /dev/null", e))
+    }
+
+    /// Records a process with all its threads, and all that it creates. Returns the threads.
+    pub fn follow(&mut self, process: u32) -> Result<Vec<u32>> {
+        let mut followed = BTreeSet::new();
+        loop {
+            let found = threads_of(process)?;
+            let before = followed.len();
+            for thread in found {
+                if followed.insert(thread) {
+                    let mut state: Thread = [0; 11];
+                    state[9] = process.into();
+                    // A thread created in the meantime is there already.
+                    let _ = self.threads.insert(thread, state, NO_REPLACEMENT);
+                }
+            }
+            if followed.len() == before {
+                return Ok(followed.into_iter().collect());
+            }
+        }
+    }
+
+    /// Waits until the ring is filling up, at most `at_most`.
+    pub fn wait(&self, at_most: Duration) -> Result<()> {
+        let timeout = Timespec::try_from(at_most).expect("a fraction of a second");
+        match rustix::event::poll(&mut [PollFd::from_borrowed_fd(self.ring.as_fd(), PollFlags::IN)], Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(e) => Err(Error::system("cannot wait for events of the kernel", e)),
+        }
+    }
+
+    /// Passes at most `at_most` events to `take`, in the order of the ring.
+    pub fn drain(&mut self, at_most: usize, mut take: impl FnMut(&Event)) -> Drained {
+        let mut malformed = 0;
+        for _ in 0..at_most {
+            let Some(bytes) = self.ring.next() else { return Drained { is_empty: true, malformed } };
+            match Event::from_bytes(&bytes) {
+                Some(event) => take(&event),
+                None => malformed += 1,
+            }
+        }
+        Drained { is_empty: false, malformed }
+    }
+
+    /// Unloads the program. The ring keeps its events. Returns the calls in flight, which have no end.
+    pub fn stop(&mut self) -> Vec<RawCall> {
+        if let Some(programs) = self.programs.take() {
+            self.skipped = programs.programs().filter_map(|(_, program)| recursion_misses(program)).sum();
+        }
+        let threads = self.threads.iter().flatten();
+        threads
+            .filter(|(_, thread)| thread[10] >> 48 & (IS_CALLING | AWAITS_EXEC) == IS_CALLING)
+            .map(|(_, t)| in_flight(&t))
+            .collect()
+    }
+
+    /// What could not be recorded so far.
+    pub fn losses(&self) -> Losses {
+        let [events, threads, paths, compat_calls, fixed_files, _] = self.counters.get(&0, 0).unwrap_or_default();
+        Losses { events, threads, paths, compat_calls, fixed_files, skipped: self.skipped }
+    }
+
+    /// Why requests of io_uring are not recorded.
+    pub fn uring_problem(&self) -> Option<&str> {
+        self.uring_problem.as_deref()
+    }
+}
+
+/// `BPF_NOEXIST`.
+const NO_REPLACEMENT: u64 = 1;
+
+/// A call that a thread is making.
+fn in_flight(thread: &Thread) -> RawCall {
+    RawCall {
+        number: (thread[10] >> 32) as u16,
+        thread: thread[10] as u32,
+        process: thread[9] as u32,
+        child: (thread[9] >> 32) as u32,
+        begin_ns: thread[0],
+        end_ns: None,
+        arguments: std::array::from_fn(|i| thread[1 + i]),
+        extra: [thread[7], thread[8]],
+        result: 0,
+    }
+}
+
+/// A position in a file that no program uses: random, and far beyond the end of all files.
+fn signal_position() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id()) >> 1 | 1 << 62
+}
+
+type BoxedError = Box<dyn std::error::Error>;
+
+fn attach(programs: &mut Ebpf, (function, tracepoint): (&str, &str), btf: &Btf) -> std::result::Result<(), BoxedError> {
+    let program = programs.program_mut(function).expect("built into the object");
+    let program: &mut BtfTracePoint = program.try_into()?;
+    program.load(tracepoint, btf)?;
+    program.attach()?;
+    Ok(())
+}
+
+fn attach_uring(programs: &mut Ebpf, btf: &Btf) -> std::result::Result<(), BoxedError> {
+    let [newer, older] = URING_END;
+    attach(programs, newer, btf).or_else(|_| attach(programs, older, btf))?;
+    attach(programs, URING_BEGIN, btf)
+}
+
+/// The kernel's counter in the `fdinfo` of the program's file descriptor (since Linux 5.12).
+fn recursion_misses(program: &Program) -> Option<u64> {
+    let fd = program.fd().ok()?.as_fd().as_raw_fd();
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?;
+    info.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
+}
+
+/// Translates an error of the kernel or the loader for the user.
+fn refusal(error: &(dyn std::error::Error + 'static)) -> Error {
+    let mut cause = Some(error);
+    while let Some(inner) = cause {
+        if let Some(io) = inner.downcast_ref::<io::Error>()
+            && io.kind() == io::ErrorKind::PermissionDenied
+        {
+            return Error::Permission { refusal: io::Error::from(io.kind()) };
+        }
+        cause = inner.source();
+    }
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    Error::Kernel { release, problem: last_part(&error.to_string()) }
+}
+
+/// The verifier's log has thousands of lines; the last ones state the reason.
+fn last_part(message: &str) -> String {
+    match message.char_indices().rev().nth(500) {
+        Some((start, _)) => format!("… {}", &message[start..]),
+        None => message.to_owned(),
+    }
+}

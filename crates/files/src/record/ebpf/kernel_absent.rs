@@ -1,0 +1,46 @@
+//! Replaces `kernel.rs` in a build without clang: there is no eBPF program to load.
+
+use std::time::Duration;
+
+use super::event::{Drained, Event, RawCall};
+use super::recorder::Options;
+use crate::record::error::{Error, Result};
+
+/// Has no values.
+pub enum Kernel {}
+
+impl Kernel {
+    pub fn load(_: &Options) -> Result<Self> {
+        Err(Error::NotBuilt)
+    }
+
+    pub fn follow_next_child(&self) -> Result<()> {
+        match *self {}
+    }
+
+    pub fn follow(&mut self, _: u32) -> Result<Vec<u32>> {
+        match *self {}
+    }
+
+    pub fn wait(&self, _: Duration) -> Result<()> {
+        match *self {}
+    }
+
+    pub fn drain(&mut self, _: usize, _: impl FnMut(&Event)) -> Drained {
+        match *self {}
+    }
+
+    pub fn stop(&mut self) -> Vec<RawCall> {
+        match *self {}
+    }
+
+    pub fn losses(&self) -> Losses {
+        match *self {}
+    }
+
+    pub fn uring_problem(&self) -> Option<&str> {
+        match *self {}
+    }
+}
+
+pub use super::losses::Losses;

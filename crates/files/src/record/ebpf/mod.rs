@@ -1,0 +1,24 @@
+//! Recording with programs in the kernel.
+//!
+//! ```text
+//!  sys_enter ─▶ threads ─▶ sys_exit ─▶ ring ─▶ kernel.rs ─▶ join.rs ─▶ recorder.rs ─▶ table
+//!   arguments              result              events       paths to     in order
+//!   and paths                                               their calls  of begin
+//! ```
+
+#[cfg_attr(not(has_bpf), allow(dead_code, reason = "without the eBPF program there are no events"))]
+mod event;
+mod join;
+#[cfg(has_bpf)]
+mod kernel;
+#[cfg(not(has_bpf))]
+#[path = "kernel_absent.rs"]
+mod kernel;
+mod layout;
+mod losses;
+mod numbers;
+mod recorder;
+mod uring;
+
+pub(super) use layout::is_recorded;
+pub use recorder::{Options, Progress, Recorder};

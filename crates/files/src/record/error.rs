@@ -1,0 +1,94 @@
+//! Errors of recording calls, each with its remedy.
+
+use std::io;
+
+/// The result of the functions of this module.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error of recording calls.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// strace is not installed.
+    #[error(
+        "cannot find strace, which records the calls: install it (`apt install strace`, `dnf install strace`), or record \
+         as root with `--with ebpf`"
+    )]
+    NoStrace,
+    /// strace is too old.
+    #[error("strace {version} is too old: recording needs 5.6 or newer")]
+    OldStrace {
+        /// What `strace -V` printed.
+        version: String,
+    },
+    /// Built without clang.
+    #[error(
+        "this iosonar cannot record calls by eBPF: it was built without clang, which compiles its eBPF programs. Install \
+         clang (`apt install clang`, `dnf install clang`) and rebuild, or record with `--with strace`"
+    )]
+    NotBuilt,
+    /// No permission to load eBPF programs.
+    #[error("no permission to load eBPF programs ({refusal}): {}, or record with `--with strace`", permission_remedy())]
+    Permission {
+        /// The kernel's error.
+        refusal: io::Error,
+    },
+    /// The kernel has no type information.
+    #[error(
+        "this kernel has no BTF type information ({BTF} is missing): it was built without CONFIG_DEBUG_INFO_BTF. Boot a \
+         kernel that has it, as distributions' kernels do since about 2021, or record with `--with strace`"
+    )]
+    NoBtf,
+    /// The kernel lacks a feature that the recorder needs.
+    #[error(
+        "this kernel ({release}) cannot run the recorder: {problem}. It needs Linux 5.15 or newer with CONFIG_BPF_SYSCALL \
+         and CONFIG_FTRACE_SYSCALLS; record with `--with strace`"
+    )]
+    Kernel {
+        /// `uname -r`.
+        release: String,
+        /// The error of the kernel or the loader.
+        problem: String,
+    },
+    /// The process cannot be inspected.
+    #[error("cannot read /proc/{process}/{what}: {source}; run as root or as the owner of the process")]
+    Process {
+        /// Its number.
+        process: u32,
+        /// The file.
+        what: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The process does not exist.
+    #[error("there is no process {0}")]
+    NoProcess(u32),
+    /// A system call failed.
+    #[error("{context}: {source}")]
+    System {
+        /// What failed.
+        context: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A trace cannot be read or written.
+    #[error(transparent)]
+    Trace(#[from] iosonar_trace::Error),
+}
+
+/// The kernel's type information.
+pub const BTF: &str = "/sys/kernel/btf/vmlinux";
+
+fn permission_remedy() -> &'static str {
+    if rustix::process::geteuid().is_root() {
+        "root lacks capabilities here: in a container, add BPF and PERFMON (docker run --privileged); a locked-down kernel \
+         allows it to no one (see /sys/kernel/security/lockdown)"
+    } else {
+        "run it as root, `sudo iosonar files record …`"
+    }
+}
+
+impl Error {
+    pub(crate) fn system(context: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self::System { context: context.into(), source: source.into() }
+    }
+}

@@ -1,0 +1,159 @@
+//! Recording with strace: its command line, and the pipe that carries its text.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::process::Command;
+
+use iosonar_trace::input::Input;
+use rustix::process::{Pid, Signal};
+
+use super::ebpf::is_recorded;
+use super::error::{Error, Result};
+use crate::model::kind::CallKind;
+use crate::model::metadata::Metadata;
+use crate::model::stream::{CallReader, CallWriter};
+use crate::strace::{Options, Reader};
+
+/// The oldest version of strace with nanoseconds, filters in the kernel, and tracers that are not parents.
+const OLDEST: (u32, u32) = (5, 6);
+
+/// What strace follows.
+#[derive(Clone, Copy, Debug)]
+pub enum Target<'a> {
+    /// A command, word by word.
+    Command(&'a [String]),
+    /// A process with all its threads, from now on.
+    Process(u32),
+}
+
+/// The pipe from strace, and how strace is started.
+#[derive(Debug)]
+pub struct Tracer {
+    /// The text of strace. It ends when strace ends.
+    pub text: File,
+    /// The end that strace opens again by its path. Must be dropped after strace has opened it.
+    pub keep_open: File,
+    /// The command line.
+    pub words: Vec<String>,
+}
+
+impl Tracer {
+    /// Prepares strace for a target.
+    ///
+    /// # Errors
+    /// If strace is not installed or too old.
+    pub fn new(target: Target) -> Result<Self> {
+        check_version(&version()?)?;
+        let no_pipe = |e: io::Error| Error::system("cannot create a pipe", e);
+        let (text, keep_open) =
+            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| no_pipe(e.into()))?;
+        // A larger pipe lets the command run on while its calls are converted. Without it strace is only slower.
+        let _ = rustix::pipe::fcntl_setpipe_size(&keep_open, 1 << 20);
+        let path = format!("/proc/{}/fd/{}", std::process::id(), keep_open.as_raw_fd());
+        Ok(Self { text: text.into(), keep_open: keep_open.into(), words: words(&path, target) })
+    }
+}
+
+/// The command line of strace that writes to `output`.
+fn words(output: &str, target: Target) -> Vec<String> {
+    let names: Vec<String> =
+        CallKind::ALL.iter().filter(|&&kind| is_recorded(kind)).map(|kind| format!("?{}", kind.name())).collect();
+    // Process numbers (-f), the time of day and durations in nanoseconds, no data of reads and writes (-s0).
+    let mut words = ["strace", "-q", "-a1", "-s0", "-f", "--absolute-timestamps=format:unix,precision:ns"]
+        .map(String::from)
+        .to_vec();
+    words.extend([
+        "--syscall-times=ns".into(),
+        "-e".into(),
+        format!("trace={}", names.join(",")),
+        "-o".into(),
+        output.into(),
+        // Descriptors are data for -s0.
+        "-e".into(),
+        "abbrev=!pipe,pipe2,socketpair".into(),
+    ]);
+    match target {
+        Target::Command(command) => {
+            // Other calls run at full speed (--seccomp-bpf). The command is a child of this process, not of strace, and
+            // Ctrl-C does not reach strace (-DD): it ends when its last process ends, or by SIGTERM (-I2).
+            words.extend(["--seccomp-bpf", "-DD", "-I2", "--"].map(String::from));
+            words.extend(command.iter().cloned());
+        }
+        Target::Process(process) => words.extend(["-p".into(), process.to_string()]),
+    }
+    words
+}
+
+/// The first line of `strace -V`.
+fn version() -> Result<String> {
+    match Command::new("strace").arg("-V").output() {
+        Ok(output) => Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Err(Error::NoStrace),
+        Err(e) => Err(Error::system("cannot run strace", e)),
+    }
+}
+
+/// `strace -- version 6.1`.
+fn check_version(line: &str) -> Result<()> {
+    let version = line.rsplit(' ').next().unwrap_or_default();
+    let mut parts = version.split('.').map(|part| part.parse::<u32>().ok());
+    match (parts.next().flatten(), parts.next().flatten()) {
+        (Some(major), minor) if (major, minor.unwrap_or(0)) < OLDEST => {
+            Err(Error::OldStrace { version: version.to_owned() })
+        }
+        // An unknown version may be a newer one.
+        _ => Ok(()),
+    }
+}
+
+/// The process that traces `process`, if one does.
+pub fn tracer_of(process: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
+    line.trim().parse().ok().filter(|&tracer| tracer != 0)
+}
+
+/// Asks a tracer to let go of its processes and to end.
+pub fn terminate(tracer: u32) {
+    if let Some(pid) = i32::try_from(tracer).ok().and_then(Pid::from_raw) {
+        // It may have ended already.
+        let _ = rustix::process::kill_process(pid, Signal::TERM);
+    }
+}
+
+/// Copies the calls of strace to `writer` until its text ends; returns what its reader knows.
+///
+/// # Errors
+/// If the text cannot be read, or the calls cannot be written.
+pub fn copy(text: File, writer: &mut dyn CallWriter) -> Result<Metadata> {
+    let input = Input::from_reader(Path::new("strace"), Box::new(text), None)?;
+    let mut reader = Reader::open(input, &Options::default())?;
+    while let Some(call) = reader.next()? {
+        writer.write(&call)?;
+    }
+    Ok(reader.metadata().clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_before_5_6_are_refused() {
+        assert!(check_version("strace -- version 6.1").is_ok());
+        assert!(check_version("strace -- version 5.6").is_ok());
+        assert!(check_version("strace -- version UNKNOWN").is_ok());
+        assert!(
+            matches!(check_version("strace -- version 4.26"), Err(Error::OldStrace { version }) if version == "4.26")
+        );
+    }
+
+    #[test]
+    fn a_command_follows_the_options_word_by_word() {
+        let words = words("/tmp/out", Target::Command(&["echo".into(), "-n".into()]));
+        assert_eq!(words[words.len() - 3..], ["--", "echo", "-n"]);
+        assert!(words.iter().any(|word| word.starts_with("trace=?open,?openat,")));
+    }
+}

@@ -1,0 +1,30 @@
+//! Recording with programs in the kernel.
+
+use std::path::Path;
+
+use anyhow::Result;
+use iosonar_files::Metadata;
+use iosonar_files::record::ebpf::{Options, Recorder};
+use iosonar_files::record::{inherited_by_children, process_with_threads};
+
+use super::Plan;
+use crate::commands::record::until::Until;
+
+/// Records by the plan; returns the metadata, and the command.
+pub fn record(plan: Plan) -> Result<(Metadata, Until)> {
+    let Plan { writer, mut metadata, command, pid, duration, ring_bytes, orders } = plan;
+    let mut recorder = Recorder::start(&Options { ring_bytes })?;
+    let mut until;
+    if let Some(pid) = pid {
+        metadata.processes = vec![recorder.follow(pid, || process_with_threads(pid))?];
+        until = Until::start(&command, duration, orders)?;
+    } else {
+        recorder.follow_next_child()?;
+        until = Until::start(&command, duration, orders)?;
+        metadata.processes.extend(until.process().map(inherited_by_children).transpose()?);
+    }
+    let metadata = recorder.run(writer, metadata, |progress| {
+        until.continues(progress.elapsed) && pid.is_none_or(|pid| Path::new(&format!("/proc/{pid}")).exists())
+    })?;
+    Ok((metadata, until))
+}

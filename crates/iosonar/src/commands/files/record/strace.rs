@@ -1,0 +1,75 @@
+//! Recording with strace.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow};
+use iosonar_files::record::strace::{Target, Tracer, copy, terminate, tracer_of};
+use iosonar_files::record::{inherited_by_children, process_with_threads};
+use iosonar_files::{Metadata, Recorder};
+
+use super::Plan;
+use crate::commands::record::until::Until;
+use crate::console::status;
+
+/// Interval of checks whether the recording has ended.
+const TICK: Duration = Duration::from_millis(20);
+
+/// How long strace may continue after the command has ended. It follows processes that the command left behind.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Records by the plan; returns the metadata, and the command.
+pub fn record(plan: Plan) -> Result<(Metadata, Until)> {
+    let Plan { mut writer, mut metadata, command, pid, duration, orders, .. } = plan;
+    let target = pid.map_or(Target::Command(&command), Target::Process);
+    let Tracer { text, keep_open, words } = Tracer::new(target)?;
+    let reading = thread::spawn(move || copy(text, writer.as_mut()).map(|read| (writer, read)));
+    let start = Instant::now();
+    let mut until = Until::start(&words, duration, orders)?;
+    let child = until.process().expect("strace is a command");
+    // The command is the child itself, as strace becomes it.
+    let traced = pid.unwrap_or(child);
+    let mut keep_open = Some(keep_open);
+    let mut tracer = None;
+    while until.continues(start.elapsed()) && !reading.is_finished() {
+        if tracer.is_none() {
+            tracer = tracer_of(traced);
+            if tracer.is_some() {
+                keep_open = None;
+            }
+        }
+        if metadata.processes.is_empty() && tracer.is_some() {
+            metadata.processes.extend(pid.and_then(|pid| process_with_threads(pid).ok()));
+        }
+        thread::sleep(TICK);
+    }
+    drop(keep_open);
+    if pid.is_none() {
+        metadata.processes = vec![inherited_by_children(traced)?];
+    }
+    let ended = Instant::now();
+    let mut is_asked = false;
+    while !reading.is_finished() {
+        if !is_asked && (ended.elapsed() >= GRACE || until.command_runs()) {
+            is_asked = true;
+            match tracer.or_else(|| tracer_of(traced)) {
+                Some(tracer) => terminate(tracer),
+                None => until.terminate_command(),
+            }
+        }
+        thread::sleep(TICK);
+    }
+    let (writer, read) = reading.join().map_err(|_| anyhow!("the thread that reads the text of strace failed"))??;
+    if read.counts.calls == 0 {
+        status!("  strace wrote no calls");
+    }
+    let metadata = Metadata {
+        recorder: Recorder::Strace,
+        source: metadata.source,
+        command: metadata.command,
+        processes: metadata.processes,
+        ..read
+    };
+    writer.finish(&metadata)?;
+    Ok((metadata, until))
+}
