@@ -1,0 +1,107 @@
+//! Calls that ask for attributes, or change them.
+
+use super::super::State;
+use super::super::paths::shows;
+use super::super::step::Step;
+use super::super::walk::{How, Shows};
+use crate::tree::Kind;
+use crate::{AT_FDCWD, CallKind, ObjectId, Resource, Skip};
+
+/// `AT_SYMLINK_FOLLOW`, for calls that do not follow by default.
+fn follows(step: &Step) -> bool {
+    use CallKind::*;
+    match step.call.kind {
+        Lstat | Readlink | Readlinkat | Lgetxattr | Llistxattr | Lchown | Lsetxattr | Lremovexattr => false,
+        NameToHandleAt => step.has_flag(libc::AT_SYMLINK_FOLLOW),
+        Newfstatat | Statx | Faccessat2 | Fchmodat2 | Fchownat | Utimensat => !step.has_flag(libc::AT_SYMLINK_NOFOLLOW),
+        _ => true,
+    }
+}
+
+impl State {
+    pub(super) fn query(&mut self, step: &mut Step) {
+        if self.is_on_descriptor(step) {
+            self.query_descriptor(step);
+            return;
+        }
+        let call = step.call;
+        let shows = match (call.kind, call.errno) {
+            // It exists and is no symbolic link; or the file is of another kind.
+            (CallKind::Readlink | CallKind::Readlinkat, libc::EINVAL) => Shows::Exists,
+            _ => shows(call),
+        };
+        let is_link = call.succeeded() && matches!(call.kind, CallKind::Readlink | CallKind::Readlinkat);
+        let how = How { follow: follows(step), shows, kind: is_link.then_some(Kind::Link) };
+        let Some(walk) = self.walk(step, call.fd, call.path.as_ref(), how) else { return };
+        self.place_first(step, &walk);
+        self.touch_found(step, &walk);
+        let Some(object) = walk.object else { return };
+        step.uses(Resource::Attributes(object));
+        if call.succeeded() {
+            self.show_attributes(step, object);
+        }
+    }
+
+    fn show_attributes(&mut self, step: &Step, object: ObjectId) {
+        use CallKind::*;
+        let call = step.call;
+        let need = self.names.object(object).and_then(|object| object.need);
+        let (Some(need), Some(needs)) = (need, &mut self.names.needs) else { return };
+        match call.kind {
+            Readlink | Readlinkat => needs.need_mut(need).target_bytes = call.result.map(|bytes| bytes as u64),
+            Access | Faccessat | Faccessat2 if call.mode.map_or(call.flags, u64::from) & libc::X_OK as u64 != 0 => {
+                needs.need_mut(need).is_executable = true;
+            }
+            _ => {}
+        }
+    }
+
+    /// `AT_EMPTY_PATH`, or no path: the call is on the descriptor itself.
+    fn is_on_descriptor(&self, step: &Step) -> bool {
+        let call = step.call;
+        let is_empty = call.path.as_ref().is_none_or(|path| path.as_bytes().is_empty());
+        is_empty && call.fd.is_some_and(|fd| fd != AT_FDCWD) && !step.call.is_uring
+    }
+
+    pub(super) fn query_descriptor(&mut self, step: &mut Step) {
+        let Some((_, object)) = self.file(step, None) else { return };
+        step.uses(Resource::Object(object));
+        step.uses(Resource::Attributes(object));
+    }
+
+    pub(super) fn change_attributes(&mut self, step: &mut Step) {
+        if self.is_on_descriptor(step) {
+            self.change_attributes_of_descriptor(step);
+            return;
+        }
+        let call = step.call;
+        let how = How { follow: follows(step), shows: shows(call), kind: None };
+        let Some(walk) = self.walk(step, call.fd, call.path.as_ref(), how) else { return };
+        self.place_first(step, &walk);
+        self.touch_found(step, &walk);
+        if let Some(object) = walk.object {
+            self.changes(step, object);
+        }
+    }
+
+    pub(super) fn change_attributes_of_descriptor(&mut self, step: &mut Step) {
+        let Some((_, object)) = self.file(step, None) else { return };
+        self.changes(step, object);
+    }
+
+    fn changes(&mut self, step: &mut Step, object: ObjectId) {
+        if step.call.succeeded() {
+            step.modifies(Resource::Object(object));
+            step.modifies(Resource::Attributes(object));
+        } else {
+            step.uses(Resource::Object(object));
+            step.uses(Resource::Attributes(object));
+        }
+    }
+
+    /// No replay of `ioctl` exists.
+    pub(super) fn ioctl(&mut self, step: &mut Step) {
+        step.resolved.description = self.descriptor(step, step.call.fd, None);
+        step.skip(Skip::NotReplayable);
+    }
+}

@@ -1,0 +1,69 @@
+//! Calls that copy between two descriptors in the kernel.
+
+use super::super::State;
+use super::super::step::Step;
+use crate::{CallKind, Resource, Skip};
+
+impl State {
+    pub(super) fn copy(&mut self, step: &mut Step) {
+        let call = step.call;
+        if matches!(call.kind, CallKind::Tee | CallKind::Vmsplice) {
+            step.skip(Skip::NotAFile);
+            return;
+        }
+        // The description of `fd` comes first, whichever it is.
+        let first = self.descriptor(step, call.fd, None);
+        let second = self.descriptor(step, call.fd2, None);
+        (step.resolved.description, step.resolved.description2) = (first, second);
+        let (input, output) = if call.kind == CallKind::Sendfile { (second, first) } else { (first, second) };
+        if step.resolved.skip == Some(Skip::NotAFile) && (self.is_file(input) || self.is_file(output)) {
+            self.counts.transfers += 1;
+        }
+        let bytes = step.result().unwrap_or(0);
+        // The offset is that of the input; `splice` from a pipe to a file has that of the output.
+        let stated = call.offset.and_then(|offset| u64::try_from(offset).ok());
+        let is_input_file = self.is_file(input);
+        if let Some(id) = input
+            && let Some(object) = self.descriptions.get(id).object
+        {
+            let position = stated.or(self.descriptions.get(id).position);
+            step.resolved.position = position;
+            if stated.is_none() {
+                step.modifies(Resource::Position(id));
+            }
+            step.uses(Resource::Size(object));
+            step.uses(Resource::Object(object));
+            if let Some(position) = position {
+                if bytes > 0 {
+                    self.show_read(object, position, bytes, None);
+                }
+                if stated.is_none() {
+                    self.descriptions.get_mut(id).position = Some(position + bytes);
+                }
+            }
+        }
+        if let Some(id) = output
+            && let Some(object) = self.descriptions.get(id).object
+        {
+            let stated = stated.filter(|_| !is_input_file);
+            let is_appending = self.descriptions.get(id).has_flag(libc::O_APPEND);
+            let own = self.descriptions.get(id).position;
+            let position = if is_appending { self.size(object) } else { stated.or(own) };
+            if stated.is_none() {
+                step.modifies(Resource::Position(id));
+            }
+            step.modifies(Resource::Object(object));
+            let end = position.map(|position| position.saturating_add(bytes));
+            if bytes > 0 {
+                self.extend(step, object, end, bytes);
+            }
+            if stated.is_none() && call.succeeded() {
+                self.descriptions.get_mut(id).position = end;
+            }
+        }
+    }
+
+    fn is_file(&self, id: Option<crate::DescriptionId>) -> bool {
+        id.is_some_and(|id| self.descriptions.get(id).object.is_some())
+    }
+}

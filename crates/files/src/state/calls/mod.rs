@@ -1,0 +1,115 @@
+//! What each call uses and changes: one file for each kind of calls.
+
+mod attributes;
+mod copying;
+mod descriptors;
+mod io;
+mod making;
+mod opening;
+mod other;
+mod processes;
+mod renaming;
+
+use super::State;
+use super::step::Step;
+use crate::{CallKind, Skip};
+
+/// Errors that say nothing about files: wrong arguments, interruptions, calls that the kernel did not have. Numbers from 512
+/// are the kernel's own: the call was to be restarted.
+fn is_not_replayable(errno: i32) -> bool {
+    matches!(errno, libc::EBADF | libc::EFAULT | libc::EINTR | libc::ENOSYS | 512..)
+}
+
+impl State {
+    pub(super) fn call(&mut self, step: &mut Step) {
+        let call = step.call;
+        let ends_process = matches!(call.kind, CallKind::Exit | CallKind::ExitGroup);
+        if call.result.is_none() && !ends_process {
+            step.skip(Skip::Unfinished);
+            self.unfinished(step);
+            return;
+        }
+        if is_not_replayable(call.errno) {
+            step.skip(Skip::NotReplayable);
+            if call.kind == CallKind::Close && call.errno == libc::EINTR {
+                self.close(step);
+            }
+            return;
+        }
+        use CallKind::*;
+        match call.kind {
+            Open | Openat | Openat2 | Creat => self.open(step),
+            Close => self.close(step),
+            CloseRange => self.close_range(step),
+            Dup | Dup2 | Dup3 => self.duplicate(step),
+            Fcntl => self.fcntl(step),
+            Read | Readv | Pread64 | Preadv | Preadv2 => self.read(step),
+            Write | Writev | Pwrite64 | Pwritev | Pwritev2 => self.write(step),
+            Lseek => self.seek(step),
+            Sendfile | CopyFileRange | Splice | Tee | Vmsplice => self.copy(step),
+            Fsync | Fdatasync | SyncFileRange | Syncfs | Fadvise64 | Readahead | Flock | Fstatfs => {
+                self.sync_or_advise(step)
+            }
+            Sync => {}
+            Ftruncate | Fallocate => self.resize(step),
+            Truncate => self.truncate(step),
+            Stat | Lstat | Newfstatat | Statx | Access | Faccessat | Faccessat2 | Readlink | Readlinkat | Statfs
+            | Getxattr | Lgetxattr | Listxattr | Llistxattr | NameToHandleAt => self.query(step),
+            Fstat | Fgetxattr | Flistxattr => self.query_descriptor(step),
+            Getdents | Getdents64 => self.list(step),
+            Mkdir | Mkdirat | Mknod | Mknodat => self.make(step),
+            Symlink | Symlinkat => self.symlink(step),
+            Link | Linkat => self.link(step),
+            Unlink | Unlinkat | Rmdir => self.remove(step),
+            Rename | Renameat | Renameat2 => self.rename(step),
+            Chmod | Fchmodat | Fchmodat2 | Chown | Lchown | Fchownat | Utime | Utimes | Utimensat | Futimesat
+            | Setxattr | Lsetxattr | Removexattr | Lremovexattr => self.change_attributes(step),
+            Fchmod | Fchown | Fsetxattr | Fremovexattr => self.change_attributes_of_descriptor(step),
+            Chdir | Fchdir | Chroot => self.change_folder(step),
+            Getcwd | Umask | Wait4 | Waitid | Kill => step.skip(Skip::Bookkeeping),
+            Clone | Clone3 | Fork | Vfork => self.fork(step),
+            Execve | Execveat => self.exec(step),
+            Exit | ExitGroup => self.exit(step),
+            Unshare => self.unshare(step),
+            Mmap | Munmap | Mremap | Msync => self.map(step),
+            Ioctl => self.ioctl(step),
+            Pipe | Pipe2 | Socketpair => self.make_pair(step),
+            Socket
+            | Accept
+            | Accept4
+            | Eventfd
+            | Eventfd2
+            | EpollCreate
+            | EpollCreate1
+            | TimerfdCreate
+            | Signalfd
+            | Signalfd4
+            | MemfdCreate
+            | MemfdSecret
+            | InotifyInit
+            | InotifyInit1
+            | FanotifyInit
+            | PidfdOpen
+            | Userfaultfd
+            | PerfEventOpen
+            | Fsopen
+            | Fspick
+            | Fsmount
+            | IoUringSetup
+            | MqOpen
+            | LandlockCreateRuleset => self.make_other(step),
+            Recvmsg | Recvmmsg => {
+                self.counts.messages += 1;
+                step.skip(Skip::NotAFile);
+            }
+            Connect | Bind | Listen | Shutdown | Sendto | Recvfrom | Sendmsg | Sendmmsg | Getsockname | Getpeername
+            | Getsockopt | Setsockopt | InotifyAddWatch | IoUringEnter | IoUringRegister => step.skip(Skip::NotAFile),
+            PidfdGetfd | OpenByHandleAt | OpenTree => self.make_unknown(step),
+            Setns | Mount | Umount2 | MoveMount | PivotRoot | IoSetup | IoSubmit | IoGetevents | Bpf | Swapon
+            | Quotactl => {
+                *self.counts.not_followed.entry(call.kind).or_default() += 1;
+                step.skip(Skip::NotReplayable);
+            }
+        }
+    }
+}

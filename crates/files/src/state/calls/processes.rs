@@ -1,0 +1,140 @@
+//! Calls that make, change and end processes and threads.
+
+use super::super::State;
+use super::super::paths::shows;
+use super::super::processes::{Ended, Thread};
+use super::super::step::Step;
+use super::super::walk::How;
+use crate::tree::Kind;
+use crate::{CallKind, Skip};
+
+impl State {
+    pub(super) fn fork(&mut self, step: &mut Step) {
+        step.skip(Skip::Bookkeeping);
+        let Some(child) = step.result().map(|child| child as u32).filter(|child| *child > 0) else { return };
+        let flags = match step.call.kind {
+            CallKind::Clone | CallKind::Clone3 => step.call.flags as i32,
+            _ => 0,
+        };
+        if self.processes.thread(child).is_some() {
+            // The end of an older thread with this number was not recorded.
+            self.end_thread(step, child);
+        }
+        let parent = step.thread;
+        let table = if flags & libc::CLONE_FILES != 0 { parent.table } else { self.copy_table(parent) };
+        let folders = if flags & libc::CLONE_FS != 0 { parent.folders } else { self.copy_folders(parent) };
+        let process = if flags & libc::CLONE_THREAD != 0 { parent.process } else { child };
+        self.processes.start(child, Thread { process, table, folders });
+    }
+
+    fn copy_table(&mut self, thread: Thread) -> super::super::processes::TableId {
+        let slots = self.processes.table(thread.table).map(|table| table.slots.clone()).unwrap_or_default();
+        for slot in slots.values() {
+            self.descriptions.add_reference(slot.description);
+        }
+        self.processes.new_table(slots, Some(thread.table))
+    }
+
+    fn copy_folders(&mut self, thread: Thread) -> super::super::processes::FoldersId {
+        let folders = self.processes.folders(thread.folders);
+        self.names.hold(folders.root);
+        self.names.hold(folders.cwd);
+        self.processes.new_folders(folders.root, folders.cwd)
+    }
+
+    /// Gives the thread a table of its own.
+    pub(super) fn unshare_table(&mut self, step: &mut Step) {
+        if self.processes.is_shared(step.thread.table) {
+            let table = self.copy_table(step.thread);
+            self.processes.change_table(step.call.thread, table);
+            step.thread.table = table;
+        }
+    }
+
+    pub(super) fn unshare(&mut self, step: &mut Step) {
+        step.skip(Skip::Bookkeeping);
+        if !step.call.succeeded() {
+            return;
+        }
+        if step.has_flag(libc::CLONE_FILES) {
+            self.unshare_table(step);
+        }
+        let unshares_folders = step.has_flag(libc::CLONE_FS) || step.has_flag(libc::CLONE_NEWNS);
+        if unshares_folders && self.processes.shares_folders(step.thread.folders) {
+            let folders = self.copy_folders(step.thread);
+            self.processes.change_folders(step.call.thread, folders);
+        }
+    }
+
+    pub(super) fn exec(&mut self, step: &mut Step) {
+        step.skip(Skip::Bookkeeping);
+        step.resolved.path = step.call.path.clone();
+        if !step.call.succeeded() {
+            return;
+        }
+        let thread = step.call.thread;
+        for sibling in self.processes.siblings(thread) {
+            self.end_thread(step, sibling);
+        }
+        if thread != step.thread.process {
+            self.processes.renumber(thread, step.thread.process);
+        }
+        if self.processes.is_shared(step.thread.table) {
+            let table = self.copy_table(step.thread);
+            self.processes.change_table(step.thread.process, table);
+            step.thread.table = table;
+        }
+        let Some(table) = self.processes.table_mut(step.thread.table) else { return };
+        let mut closed = Vec::new();
+        table.slots.retain(|&fd, slot| {
+            if slot.closes_on_exec {
+                closed.push((fd, *slot));
+            }
+            !slot.closes_on_exec
+        });
+        self.close_all(step, closed);
+    }
+
+    pub(super) fn exit(&mut self, step: &mut Step) {
+        step.skip(Skip::Bookkeeping);
+        let thread = step.call.thread;
+        if step.call.kind == CallKind::ExitGroup {
+            for sibling in self.processes.siblings(thread) {
+                self.end_thread(step, sibling);
+            }
+        }
+        self.end_thread(step, thread);
+    }
+
+    fn end_thread(&mut self, step: &mut Step, thread: u32) {
+        let Ended { table, folders } = self.processes.end(thread);
+        if let Some(table) = table {
+            self.close_all(step, table.slots.into_iter().collect());
+        }
+        if let Some(folders) = folders {
+            self.names.release(folders.root);
+            self.names.release(folders.cwd);
+        }
+    }
+
+    pub(super) fn change_folder(&mut self, step: &mut Step) {
+        let call = step.call;
+        let object = if call.kind == CallKind::Fchdir {
+            self.file(step, Some(Kind::Directory)).map(|(_, object)| object)
+        } else {
+            let how = How { follow: true, shows: shows(call), kind: Some(Kind::Directory) };
+            let walk = self.walk(step, None, call.path.as_ref(), how);
+            if let Some(walk) = &walk {
+                self.place_first(step, walk);
+            }
+            walk.and_then(|walk| walk.object)
+        };
+        step.resolved.skip = Some(Skip::Bookkeeping);
+        let Some(object) = object.filter(|_| call.succeeded()) else { return };
+        self.names.hold(object);
+        let folders = self.processes.folders_mut(step.thread.folders);
+        let place = if call.kind == CallKind::Chroot { &mut folders.root } else { &mut folders.cwd };
+        let old = std::mem::replace(place, object);
+        self.names.release(old);
+    }
+}

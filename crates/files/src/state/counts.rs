@@ -1,0 +1,85 @@
+//! What `state` could not follow, counted, and the notices that say so.
+
+use std::collections::BTreeMap;
+
+use crate::CallKind;
+
+/// Numbers of calls and files that could not be followed completely.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Calls on descriptors whose file the trace does not show.
+    pub unknown_descriptors: u64,
+    /// Descriptors whose opening the trace does not show, but whose path it does.
+    pub inferred_opens: u64,
+    /// Relative paths of threads whose working directory the trace does not show.
+    pub assumed_cwds: u64,
+    /// Paths that are too long for a system call.
+    pub long_paths: u64,
+    /// Paths that start in a directory that was removed.
+    pub removed_starts: u64,
+    /// Names that exist although the trace shows that they were absent.
+    pub appeared: u64,
+    /// Calls of io_uring on registered files.
+    pub fixed_files: u64,
+    /// Messages that may have carried descriptors.
+    pub messages: u64,
+    /// Calls that `state` does not follow, by kind: `mount`, `chroot`, `io_submit`.
+    pub not_followed: BTreeMap<CallKind, u64>,
+    /// Calls that contradict what the trace showed before.
+    pub contradictions: u64,
+    /// Transfers between a file and a socket or pipe: not replayed.
+    pub transfers: u64,
+    /// Mapped files, with the number of mappings; no more than [`Self::MAPPED`].
+    pub mapped: BTreeMap<String, u64>,
+    /// All mappings of files.
+    pub mappings: u64,
+}
+
+impl Counts {
+    /// How many mapped files are named.
+    pub const MAPPED: usize = 1000;
+
+    pub(super) fn mapping(&mut self, path: Option<String>) {
+        self.mappings += 1;
+        if let Some(path) = path
+            && (self.mapped.len() < Self::MAPPED || self.mapped.contains_key(&path))
+        {
+            *self.mapped.entry(path).or_default() += 1;
+        }
+    }
+
+    /// Sentences for users.
+    pub fn notices(&self) -> Vec<String> {
+        let mut notices = Vec::new();
+        let mut say = |count: u64, text: &str| {
+            if count > 0 {
+                notices.push(format!("{count} {text}"));
+            }
+        };
+        say(
+            self.inferred_opens,
+            "descriptors were open before the recording began; their opens were inferred from their paths",
+        );
+        say(
+            self.unknown_descriptors,
+            "calls use descriptors whose opening was not recorded and whose path is unknown; they are not replayed \
+             (strace -y records paths)",
+        );
+        say(
+            self.assumed_cwds,
+            "relative paths of threads with an unknown working directory; the directory given, or /, was assumed (--cwd)",
+        );
+        say(self.long_paths, "paths are longer than 4095 bytes; their calls are not replayed");
+        say(self.removed_starts, "paths start in a removed directory; their calls are not replayed");
+        say(self.appeared, "names appeared without a recorded call; a program that was not recorded made them");
+        say(self.contradictions, "calls contradict earlier ones; a program that was not recorded changed the files");
+        say(self.fixed_files, "io_uring calls use registered files, which are unknown; they are not replayed");
+        say(self.messages, "messages may have carried descriptors (SCM_RIGHTS); these are not followed");
+        say(self.transfers, "transfers between a file and a socket or pipe are not replayed");
+        say(self.mappings, "mappings of files: accesses through them are not recorded (see --verbose)");
+        for (kind, count) in &self.not_followed {
+            notices.push(format!("{count} calls of {} are not followed", kind.name()));
+        }
+        notices
+    }
+}

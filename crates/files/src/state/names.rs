@@ -1,0 +1,390 @@
+//! The objects that calls name, and their names: the tree as far as the trace shows it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::ids::{IdMap, IdSet, found_object, name_id};
+use super::needs::{First, NeedId, Needs};
+use crate::tree::{EntryId, Kind, Tree};
+use crate::{Name, NameId, ObjectId};
+
+/// The root directory.
+pub(super) const ROOT: ObjectId = ObjectId(0);
+/// How many names that the trace removed are remembered. A failing lookup of an older one counts as one of a name that the
+/// trace never made.
+const REMOVED_NAMES: usize = 1 << 20;
+/// Longer paths cannot be given to a system call.
+pub(super) const PATH_MAX: usize = 4096;
+
+/// A file, directory or symbolic link.
+#[derive(Debug)]
+pub(super) struct Object {
+    pub kind: Option<Kind>,
+    pub size: Size,
+    /// What a symbolic link contains, where known.
+    pub target: Option<Name>,
+    /// A name that it has: of a directory its only one, of a file one of them. `None` for the root and what has no name.
+    pub place: Option<Place>,
+    /// The number of its names.
+    pub links: u32,
+    /// Descriptions and working directories that refer to it.
+    pub holders: u32,
+    /// The trace made this directory, so that all of its names are known.
+    pub is_complete: bool,
+    /// Its entry in the snapshot.
+    pub entry: Option<EntryId>,
+    /// The file that has to exist before the trace starts.
+    pub need: Option<NeedId>,
+}
+
+/// The directory and the component of a name.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub parent: ObjectId,
+    pub component: Box<[u8]>,
+    pub name: NameId,
+}
+
+/// Size of a file in bytes, as far as the trace shows it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Size {
+    /// At least.
+    pub bytes: u64,
+    /// It is exactly that.
+    pub is_exact: bool,
+    /// The trace changed it, so that it says nothing about the size at the start.
+    pub is_changed: bool,
+}
+
+impl Object {
+    fn new(kind: Option<Kind>) -> Self {
+        Self {
+            kind,
+            size: Size::default(),
+            target: None,
+            place: None,
+            links: 0,
+            holders: 0,
+            is_complete: false,
+            entry: None,
+            need: None,
+        }
+    }
+
+    pub fn is_directory(&self) -> bool {
+        self.kind == Some(Kind::Directory)
+    }
+}
+
+/// What is known about a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lookup {
+    /// An object has it.
+    Object(ObjectId),
+    /// No object has it.
+    Absent,
+    /// The trace does not show it.
+    Unknown,
+}
+
+/// What has a name.
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    Object(ObjectId),
+    /// The snapshot has it, the trace removed it.
+    Removed,
+}
+
+/// Objects and names.
+#[derive(Debug)]
+pub(super) struct Names {
+    objects: IdMap<ObjectId, Object>,
+    slots: IdMap<NameId, Slot>,
+    tree: Option<Arc<Tree>>,
+    /// Objects of the snapshot with several names.
+    shared: IdMap<u64, ObjectId>,
+    removed: IdSet<NameId>,
+    removed_queue: VecDeque<NameId>,
+    pub needs: Option<Needs>,
+    next: u64,
+    /// Names that an object had although the trace shows that it was absent: other programs made it.
+    pub appeared: u64,
+}
+
+impl Names {
+    pub fn new(tree: Option<Arc<Tree>>, with_needs: bool) -> Self {
+        let mut names = Self {
+            objects: IdMap::default(),
+            slots: IdMap::default(),
+            shared: IdMap::default(),
+            tree: None,
+            removed: IdSet::default(),
+            removed_queue: VecDeque::new(),
+            needs: with_needs.then(Needs::default),
+            next: 1,
+            appeared: 0,
+        };
+        let mut root = Object::new(Some(Kind::Directory));
+        (root.links, root.holders) = (1, 1);
+        root.need = names.needs.as_ref().map(|_| NeedId::ROOT);
+        names.objects.insert(ROOT, root);
+        if let Some(tree) = tree {
+            let mut directory = ROOT;
+            for component in tree.under().split(|&byte| byte == b'/').filter(|component| !component.is_empty()) {
+                directory = names.find(directory, component, Some(Kind::Directory));
+            }
+            names.hold(directory);
+            names.object_mut(directory).expect("found").entry = Some(EntryId::TOP);
+            names.tree = Some(tree);
+        }
+        names
+    }
+
+    pub fn object(&self, id: ObjectId) -> Option<&Object> {
+        self.objects.get(&id)
+    }
+
+    pub fn object_mut(&mut self, id: ObjectId) -> Option<&mut Object> {
+        self.objects.get_mut(&id)
+    }
+
+    /// What has the name.
+    pub fn lookup(&mut self, directory: ObjectId, component: &[u8]) -> Lookup {
+        let name = name_id(directory, component);
+        match self.slots.get(&name) {
+            Some(Slot::Object(id)) => return Lookup::Object(*id),
+            Some(Slot::Removed) => return Lookup::Absent,
+            None => {}
+        }
+        let Some(object) = self.objects.get(&directory) else { return Lookup::Unknown };
+        if object.is_complete {
+            return Lookup::Absent;
+        }
+        if let (Some(entry), Some(tree)) = (object.entry, &self.tree) {
+            let tree = Arc::clone(tree);
+            return match tree.child(entry, component) {
+                Some(child) => Lookup::Object(self.take_from_tree(directory, component, &tree, child)),
+                None => Lookup::Absent,
+            };
+        }
+        if self.removed.contains(&name) {
+            return Lookup::Absent;
+        }
+        match (object.need, &self.needs) {
+            (Some(need), Some(needs)) if needs.is_first_touch_known(need, component) => Lookup::Absent,
+            _ => Lookup::Unknown,
+        }
+    }
+
+    /// Whether the trace removed the name, not very long ago.
+    pub fn was_removed(&self, name: NameId) -> bool {
+        self.removed.contains(&name)
+    }
+
+    fn take_from_tree(&mut self, directory: ObjectId, component: &[u8], tree: &Tree, id: EntryId) -> ObjectId {
+        let entry = tree.entry(id);
+        let group = entry.group;
+        if let Some(&object) = group.and_then(|group| self.shared.get(&group))
+            && self.objects.contains_key(&object)
+        {
+            self.link(directory, component, object);
+            return object;
+        }
+        let object = self.find(directory, component, Some(entry.kind));
+        let found = self.objects.get_mut(&object).expect("just found");
+        found.size = Size { bytes: entry.bytes, is_exact: entry.kind == Kind::File, is_changed: false };
+        found.target = entry.target.as_deref().map(Name::from);
+        found.entry = (entry.kind == Kind::Directory).then_some(id);
+        if let Some(group) = group {
+            self.shared.insert(group, object);
+        }
+        object
+    }
+
+    /// The object of a name that existed before the trace, or that another program made meanwhile.
+    pub fn find(&mut self, directory: ObjectId, component: &[u8], kind: Option<Kind>) -> ObjectId {
+        let was_absent = self.lookup_without_tree(directory, component);
+        let mut object = Object::new(kind);
+        let parent_need = self.objects.get(&directory).and_then(|directory| directory.need);
+        if was_absent {
+            self.appeared += 1;
+        } else if let (Some(needs), Some(parent)) = (&mut self.needs, parent_need) {
+            let need = needs.child(parent, component);
+            needs.note(need, First::Exists);
+            if let Some(kind) = kind {
+                needs.learn_kind(need, kind);
+            }
+            object.need = Some(need);
+        }
+        let name = name_id(directory, component);
+        let mut id = found_object(name);
+        if self.objects.contains_key(&id) {
+            id = self.fresh();
+        }
+        self.objects.insert(id, object);
+        self.link(directory, component, id);
+        id
+    }
+
+    fn lookup_without_tree(&self, directory: ObjectId, component: &[u8]) -> bool {
+        let Some(object) = self.objects.get(&directory) else { return false };
+        let is_known = |need| self.needs.as_ref().is_some_and(|needs| needs.is_first_touch_known(need, component));
+        object.is_complete || self.removed.contains(&name_id(directory, component)) || object.need.is_some_and(is_known)
+    }
+
+    /// A new object with a name that no object had.
+    pub fn make(&mut self, directory: ObjectId, component: &[u8], kind: Kind) -> ObjectId {
+        let id = self.make_unnamed(kind);
+        self.link(directory, component, id);
+        id
+    }
+
+    /// A new file without a name: `O_TMPFILE`.
+    pub fn make_unnamed(&mut self, kind: Kind) -> ObjectId {
+        let id = self.fresh();
+        let mut object = Object::new(Some(kind));
+        object.size = Size { bytes: 0, is_exact: true, is_changed: true };
+        object.is_complete = kind == Kind::Directory;
+        self.objects.insert(id, object);
+        id
+    }
+
+    fn fresh(&mut self) -> ObjectId {
+        self.next += 1;
+        ObjectId(self.next - 1)
+    }
+
+    /// Gives the object a further name. Another object that has it loses it.
+    pub fn link(&mut self, directory: ObjectId, component: &[u8], id: ObjectId) {
+        let name = name_id(directory, component);
+        if let Some(Slot::Object(old)) = self.slots.insert(name, Slot::Object(id))
+            && old != id
+        {
+            self.unname(old, name);
+        }
+        self.removed.remove(&name);
+        if let Some(object) = self.objects.get_mut(&id) {
+            object.links += 1;
+            object.place = Some(Place { parent: directory, component: component.into(), name });
+        }
+    }
+
+    /// Takes the name away. Returns what had it.
+    pub fn unlink(&mut self, directory: ObjectId, component: &[u8]) -> Option<ObjectId> {
+        let name = name_id(directory, component);
+        let in_tree = self.objects.get(&directory).is_some_and(|directory| directory.entry.is_some());
+        let slot = if in_tree { self.slots.insert(name, Slot::Removed) } else { self.slots.remove(&name) };
+        self.remember_removed(name);
+        match slot? {
+            Slot::Object(id) => {
+                self.unname(id, name);
+                Some(id)
+            }
+            Slot::Removed => None,
+        }
+    }
+
+    fn remember_removed(&mut self, name: NameId) {
+        if self.removed.insert(name) {
+            self.removed_queue.push_back(name);
+        }
+        if self.removed_queue.len() > REMOVED_NAMES
+            && let Some(oldest) = self.removed_queue.pop_front()
+        {
+            self.removed.remove(&oldest);
+        }
+    }
+
+    fn unname(&mut self, id: ObjectId, name: NameId) {
+        if let Some(object) = self.objects.get_mut(&id) {
+            object.links = object.links.saturating_sub(1);
+            if object.place.as_ref().is_some_and(|place| place.name == name) && !object.is_directory() {
+                object.place = None;
+            }
+        }
+        self.forget_unused(id);
+    }
+
+    /// A description or working directory refers to the object.
+    pub fn hold(&mut self, id: ObjectId) {
+        if let Some(object) = self.objects.get_mut(&id) {
+            object.holders += 1;
+        }
+    }
+
+    /// A description or working directory no longer refers to the object.
+    pub fn release(&mut self, id: ObjectId) {
+        if let Some(object) = self.objects.get_mut(&id) {
+            object.holders = object.holders.saturating_sub(1);
+        }
+        self.forget_unused(id);
+    }
+
+    fn forget_unused(&mut self, id: ObjectId) {
+        if self.objects.get(&id).is_some_and(|object| object.links == 0 && object.holders == 0) {
+            self.objects.remove(&id);
+        }
+    }
+
+    /// The absolute path of a directory, and the names on its way, first the one in the root. `None` if it was removed, or if
+    /// the path is too long for a system call.
+    pub fn path_of(&self, directory: ObjectId) -> Option<(Vec<u8>, Vec<NameId>)> {
+        let (mut reversed, mut names, mut length) = (Vec::new(), Vec::new(), 0);
+        let mut id = directory;
+        while id != ROOT {
+            let object = self.objects.get(&id)?;
+            let place = object.place.as_ref().filter(|_| object.links > 0)?;
+            reversed.push(&place.component);
+            names.push(place.name);
+            length += place.component.len() + 1;
+            if length >= PATH_MAX {
+                return None;
+            }
+            id = place.parent;
+        }
+        let mut path = Vec::with_capacity(length);
+        for component in reversed.iter().rev() {
+            path.push(b'/');
+            path.extend_from_slice(component);
+        }
+        names.reverse();
+        Some((path, names))
+    }
+
+    /// Whether `directory` is `ancestor` or below it. `None` if it is too deep to tell.
+    pub fn is_below(&self, directory: ObjectId, ancestor: ObjectId) -> Option<bool> {
+        let mut id = directory;
+        for _ in 0..PATH_MAX {
+            if id == ancestor {
+                return Some(true);
+            }
+            match self.objects.get(&id).and_then(|object| object.place.as_ref()) {
+                Some(place) if id != ROOT => id = place.parent,
+                _ => return Some(false),
+            }
+        }
+        None
+    }
+
+    /// The directory that holds this one. The root holds itself.
+    pub fn parent_of(&self, directory: ObjectId) -> ObjectId {
+        self.objects.get(&directory).and_then(|object| object.place.as_ref()).map_or(ROOT, |place| place.parent)
+    }
+
+    /// Notes the kind of an object whose kind was unknown.
+    pub fn learn_kind(&mut self, id: ObjectId, kind: Kind) {
+        let Some(object) = self.objects.get_mut(&id) else { return };
+        if object.kind.is_none() {
+            object.kind = Some(kind);
+            if let (Some(need), Some(needs)) = (object.need, &mut self.needs) {
+                needs.learn_kind(need, kind);
+            }
+        }
+    }
+
+    /// Numbers of objects and names, for tests of the memory's bound.
+    #[cfg(test)]
+    pub fn len(&self) -> (usize, usize) {
+        (self.objects.len(), self.slots.len())
+    }
+}

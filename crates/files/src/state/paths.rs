@@ -1,0 +1,125 @@
+//! Paths of calls: where they start, where they lead, and where they are below the root.
+
+use super::State;
+use super::names::{Names, ROOT};
+use super::step::Step;
+use super::walk::{How, Lost, Shows, Walk};
+use crate::tree::Kind;
+use crate::{AT_FDCWD, Call, Name, ObjectId, Resource, Skip};
+
+impl Names {
+    /// The directory of an absolute path, which exists.
+    pub(super) fn directory(&mut self, path: &Name) -> ObjectId {
+        let how = How { follow: true, shows: Shows::Exists, kind: Some(Kind::Directory) };
+        self.walk(ROOT, ROOT, path.as_bytes(), how).ok().and_then(|walk| walk.object).unwrap_or(ROOT)
+    }
+}
+
+/// What the result of a call shows about a path that must exist if the call succeeds.
+pub(super) fn shows(call: &Call) -> Shows {
+    match call.errno {
+        0 if call.succeeded() => Shows::Exists,
+        libc::ENOENT => Shows::Missing,
+        libc::EEXIST | libc::ENOTEMPTY | libc::EISDIR | libc::ENODATA | libc::ERANGE | libc::ETXTBSY => Shows::Exists,
+        _ => Shows::Nothing,
+    }
+}
+
+/// What the result of a call shows about a path whose last component the call makes.
+pub(super) fn shows_of_new(call: &Call) -> Shows {
+    match shows(call) {
+        Shows::Exists if call.succeeded() => Shows::Directory,
+        // The directory was missing, or the other path.
+        Shows::Missing => Shows::Nothing,
+        other => other,
+    }
+}
+
+impl State {
+    /// Walks a path of the call and touches the names on its way. `None` if it leads nowhere that is known; then the call is
+    /// skipped.
+    pub(super) fn walk(&mut self, step: &mut Step, fd: Option<i32>, path: Option<&Name>, how: How) -> Option<Walk> {
+        let Some(path) = path.filter(|path| !path.as_bytes().is_empty()) else {
+            step.skip(Skip::NotReplayable);
+            return None;
+        };
+        let folders = self.processes.folders(step.thread.folders);
+        let base = if path.is_absolute() {
+            folders.root
+        } else if let Some(fd) = fd.filter(|fd| *fd != AT_FDCWD) {
+            let id = self.descriptor(step, Some(fd), Some(Kind::Directory))?;
+            if fd == step.call.fd.unwrap_or(AT_FDCWD) {
+                step.resolved.description = Some(id);
+            } else {
+                step.resolved.description2 = Some(id);
+            }
+            let object = self.descriptions.get(id).object?;
+            self.names.learn_kind(object, Kind::Directory);
+            object
+        } else {
+            if folders.cwd == self.cwd && !self.is_cwd_known {
+                self.counts.assumed_cwds += 1;
+            }
+            folders.cwd
+        };
+        match self.names.walk(folders.root, base, path.as_bytes(), how) {
+            Ok(walk) => {
+                for &name in &walk.names {
+                    step.uses(Resource::Name(name));
+                }
+                for &link in &walk.links {
+                    step.uses(Resource::Object(link));
+                }
+                Some(walk)
+            }
+            Err(lost) => {
+                match lost {
+                    Lost::TooLong => self.counts.long_paths += 1,
+                    Lost::NoStart => self.counts.removed_starts += 1,
+                }
+                step.skip(Skip::NotReplayable);
+                None
+            }
+        }
+    }
+
+    /// Where a path of the trace is below the root, and why calls on it are not replayed.
+    pub(super) fn place(&self, path: &[u8]) -> (Name, Option<Skip>) {
+        let skip = if is_of_kernel(path) {
+            Some(Skip::KernelFile)
+        } else if self.options.ignore.matches(path) {
+            Some(Skip::Ignored)
+        } else {
+            None
+        };
+        let name = match self.options.map.apply(path) {
+            Some(mapped) => Name::from(mapped.as_slice()),
+            None => Name::from(path),
+        };
+        (name, skip)
+    }
+
+    /// The first path of a call: notes it, and whether the call is skipped for it.
+    pub(super) fn place_first(&mut self, step: &mut Step, walk: &Walk) {
+        let (name, skip) = self.place(&walk.path);
+        step.resolved.path = Some(name);
+        if let Some(skip) = skip {
+            step.skip(skip);
+        }
+    }
+
+    /// The second path of a call.
+    pub(super) fn place_second(&mut self, step: &mut Step, walk: &Walk) {
+        let (name, skip) = self.place(&walk.path);
+        step.resolved.path2 = Some(name);
+        if let Some(skip) = skip {
+            step.skip(skip);
+        }
+    }
+}
+
+/// Whether the path is below `/proc`, `/sys` or `/dev`. `/dev/shm` has ordinary files.
+pub(super) fn is_of_kernel(path: &[u8]) -> bool {
+    let is_below = |top: &[u8]| path.strip_prefix(top).is_some_and(|rest| matches!(rest.first(), None | Some(b'/')));
+    is_below(b"/proc") || is_below(b"/sys") || (is_below(b"/dev") && !is_below(b"/dev/shm"))
+}

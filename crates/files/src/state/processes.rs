@@ -1,0 +1,193 @@
+//! Threads, their tables of descriptors, and their working directories.
+
+use super::ids::IdMap;
+use crate::{DescriptionId, ObjectId};
+
+/// A table of descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct TableId(u64);
+
+/// Root and working directory: what `CLONE_FS` shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct FoldersId(u64);
+
+/// A thread.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Thread {
+    pub process: u32,
+    pub table: TableId,
+    pub folders: FoldersId,
+}
+
+/// A descriptor.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub description: DescriptionId,
+    pub closes_on_exec: bool,
+}
+
+/// Descriptors of one or several threads.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    pub slots: IdMap<i32, Slot>,
+    /// The table that it was copied from.
+    pub origin: Option<TableId>,
+    threads: u32,
+}
+
+/// Root and working directory of one or several threads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Folders {
+    pub root: ObjectId,
+    pub cwd: ObjectId,
+    threads: u32,
+}
+
+/// All threads that have not ended.
+#[derive(Debug, Default)]
+pub(super) struct Processes {
+    threads: IdMap<u32, Thread>,
+    tables: IdMap<u64, Table>,
+    folders: IdMap<u64, Folders>,
+    /// The threads of each process.
+    groups: IdMap<u32, Vec<u32>>,
+    next: u64,
+}
+
+/// What ended with a thread.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    /// The table that no thread has any more.
+    pub table: Option<Table>,
+    /// Root and working directory that no thread has any more.
+    pub folders: Option<Folders>,
+}
+
+impl Processes {
+    pub fn thread(&self, thread: u32) -> Option<Thread> {
+        self.threads.get(&thread).copied()
+    }
+
+    /// A thread of the process.
+    pub fn any_thread_of(&self, process: u32) -> Option<Thread> {
+        self.groups.get(&process).and_then(|threads| threads.first()).and_then(|thread| self.thread(*thread))
+    }
+
+    pub fn table(&self, id: TableId) -> Option<&Table> {
+        self.tables.get(&id.0)
+    }
+
+    pub fn table_mut(&mut self, id: TableId) -> Option<&mut Table> {
+        self.tables.get_mut(&id.0)
+    }
+
+    pub fn folders(&self, id: FoldersId) -> Folders {
+        self.folders[&id.0]
+    }
+
+    pub fn folders_mut(&mut self, id: FoldersId) -> &mut Folders {
+        self.folders.get_mut(&id.0).expect("of a thread")
+    }
+
+    /// A new table.
+    pub fn new_table(&mut self, slots: IdMap<i32, Slot>, origin: Option<TableId>) -> TableId {
+        self.next += 1;
+        self.tables.insert(self.next, Table { slots, origin, threads: 0 });
+        TableId(self.next)
+    }
+
+    /// A new root and working directory. The caller holds both.
+    pub fn new_folders(&mut self, root: ObjectId, cwd: ObjectId) -> FoldersId {
+        self.next += 1;
+        self.folders.insert(self.next, Folders { root, cwd, threads: 0 });
+        FoldersId(self.next)
+    }
+
+    /// Starts a thread with the table and folders given.
+    pub fn start(&mut self, number: u32, thread: Thread) {
+        if let Some(table) = self.tables.get_mut(&thread.table.0) {
+            table.threads += 1;
+        }
+        self.folders_mut(thread.folders).threads += 1;
+        self.groups.entry(thread.process).or_default().push(number);
+        self.threads.insert(number, thread);
+    }
+
+    /// Ends a thread.
+    pub fn end(&mut self, number: u32) -> Ended {
+        let Some(thread) = self.threads.remove(&number) else { return Ended::default() };
+        if let Some(group) = self.groups.get_mut(&thread.process) {
+            group.retain(|&other| other != number);
+            if group.is_empty() {
+                self.groups.remove(&thread.process);
+            }
+        }
+        Ended { table: self.leave_table(thread.table), folders: self.leave_folders(thread.folders) }
+    }
+
+    fn leave_table(&mut self, id: TableId) -> Option<Table> {
+        let table = self.tables.get_mut(&id.0)?;
+        table.threads -= 1;
+        if table.threads == 0 { self.tables.remove(&id.0) } else { None }
+    }
+
+    fn leave_folders(&mut self, id: FoldersId) -> Option<Folders> {
+        let folders = self.folders.get_mut(&id.0)?;
+        folders.threads -= 1;
+        if folders.threads == 0 { self.folders.remove(&id.0) } else { None }
+    }
+
+    /// The other threads of the same process.
+    pub fn siblings(&self, number: u32) -> Vec<u32> {
+        let Some(thread) = self.threads.get(&number) else { return Vec::new() };
+        let group = self.groups.get(&thread.process).into_iter().flatten();
+        group.copied().filter(|&other| other != number).collect()
+    }
+
+    /// Whether other threads use the table.
+    pub fn is_shared(&self, table: TableId) -> bool {
+        self.tables.get(&table.0).is_some_and(|table| table.threads > 1)
+    }
+
+    /// Whether other threads use the folders.
+    pub fn shares_folders(&self, folders: FoldersId) -> bool {
+        self.folders.get(&folders.0).is_some_and(|folders| folders.threads > 1)
+    }
+
+    /// Gives a thread a table of its own. It shared the old one.
+    pub fn change_table(&mut self, number: u32, table: TableId) {
+        if let Some(thread) = self.threads.get_mut(&number) {
+            let old = std::mem::replace(&mut thread.table, table);
+            self.tables.get_mut(&table.0).expect("new").threads += 1;
+            self.leave_table(old);
+        }
+    }
+
+    /// Gives a thread folders of its own. It shared the old ones.
+    pub fn change_folders(&mut self, number: u32, folders: FoldersId) {
+        if let Some(thread) = self.threads.get_mut(&number) {
+            let old = std::mem::replace(&mut thread.folders, folders);
+            self.folders_mut(folders).threads += 1;
+            self.leave_folders(old);
+        }
+    }
+
+    /// After `execve` the thread has the number of its process.
+    pub fn renumber(&mut self, old: u32, new: u32) {
+        if let Some(thread) = self.threads.remove(&old) {
+            self.threads.insert(new, thread);
+            self.groups.insert(thread.process, vec![new]);
+        }
+    }
+
+    /// The tables of threads whose start the trace does not show, other than `table`, that have the descriptor.
+    pub fn tables_with(&self, fd: i32, table: TableId) -> Vec<TableId> {
+        let others = self.tables.iter().filter(|(id, other)| **id != table.0 && other.origin.is_none());
+        others.filter(|(_, other)| other.slots.contains_key(&fd)).map(|(id, _)| TableId(*id)).collect()
+    }
+
+    #[cfg(test)]
+    pub fn len(&self) -> (usize, usize, usize) {
+        (self.threads.len(), self.tables.len(), self.folders.len())
+    }
+}

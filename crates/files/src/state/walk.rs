@@ -1,0 +1,331 @@
+//! From a path to the object that it names, as the kernel walks it.
+
+use super::ids::{found_object, name_id};
+use super::names::{Lookup, Names, PATH_MAX, ROOT};
+use super::needs::{First, NeedId};
+use crate::tree::Kind;
+use crate::{NameId, ObjectId};
+
+/// As the kernel: more symbolic links on a path are a loop.
+const MAX_LINKS: u32 = 40;
+
+/// What the result of a call shows about its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shows {
+    /// All of it exists.
+    Exists,
+    /// The directories on the way exist; the last component is up to the call.
+    Directory,
+    /// The last component did not exist, or a directory on the way.
+    Missing,
+    /// Nothing.
+    Nothing,
+}
+
+/// How to walk.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct How {
+    /// Follow a symbolic link in the last component.
+    pub follow: bool,
+    pub shows: Shows,
+    /// What the last component is, where the call shows it.
+    pub kind: Option<Kind>,
+}
+
+/// Where a path leads.
+#[derive(Debug)]
+pub(super) struct Walk {
+    /// Absolute, without `.` and `..`; symbolic links are kept.
+    pub path: Vec<u8>,
+    /// The directory that holds the last component. It may not exist.
+    pub parent: ObjectId,
+    /// The last component, after symbolic links that were followed; empty if the path is that of a directory that ends in
+    /// `..` or of the root.
+    pub component: Vec<u8>,
+    /// The name of the last component.
+    pub name: Option<NameId>,
+    /// What has the name, if the trace shows it.
+    pub object: Option<ObjectId>,
+    /// The trace shows that nothing has the name.
+    pub is_absent: bool,
+    /// The names on the way, without the last.
+    pub names: Vec<NameId>,
+    /// Symbolic links that were followed.
+    pub links: Vec<ObjectId>,
+    need_parent: Option<NeedId>,
+}
+
+/// Why a path leads nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// Too long for a system call.
+    TooLong,
+    /// The directory where it starts was removed.
+    NoStart,
+}
+
+struct Walker<'a> {
+    names: &'a mut Names,
+    walk: Walk,
+    at: ObjectId,
+    root: ObjectId,
+    need: Option<NeedId>,
+    /// A component is missing: the rest leads nowhere.
+    is_lost: bool,
+    /// The text contains a symbolic link, so that `..` cannot simply remove a component.
+    text_has_link: bool,
+    links_left: u32,
+}
+
+impl Names {
+    /// Walks `path` from the directory `base`, or from `root` if it is absolute.
+    pub(super) fn walk(&mut self, root: ObjectId, base: ObjectId, path: &[u8], how: How) -> Result<Walk, Lost> {
+        if path.len() >= PATH_MAX {
+            return Err(Lost::TooLong);
+        }
+        let start = if path.first() == Some(&b'/') { root } else { base };
+        let (text, names) = self.path_of(start).ok_or(Lost::NoStart)?;
+        let walk = Walk {
+            path: text,
+            parent: start,
+            component: Vec::new(),
+            name: None,
+            object: None,
+            is_absent: false,
+            names,
+            links: Vec::new(),
+            need_parent: None,
+        };
+        let need = self.object(start).and_then(|object| object.need);
+        let mut walker = Walker {
+            names: self,
+            walk,
+            at: start,
+            root,
+            need,
+            is_lost: false,
+            text_has_link: false,
+            links_left: MAX_LINKS,
+        };
+        walker.components(path, how, true, true);
+        let mut walk = walker.finish(how);
+        if walk.path.len() >= PATH_MAX {
+            return Err(Lost::TooLong);
+        }
+        if walk.path.is_empty() {
+            walk.path.push(b'/');
+        }
+        Ok(walk)
+    }
+}
+
+impl Walker<'_> {
+    /// Walks components. `is_last`: the end of this path is the end of the whole; `in_text`: it is part of the text, not of
+    /// the target of a link.
+    fn components(&mut self, path: &[u8], how: How, is_last: bool, in_text: bool) {
+        let has_slash = path.last() == Some(&b'/');
+        let mut rest = path;
+        while let Some((component, after)) = next_component(rest) {
+            rest = after;
+            let is_end = is_last && next_component(after).is_none();
+            self.component(component, how, is_end, is_end && !has_slash, in_text);
+        }
+        if is_last && has_slash && self.walk.name.is_some() {
+            self.text_slash(in_text);
+        }
+    }
+
+    /// A path that ends in a slash names a directory: keep that in the text, the kernel looks at it.
+    fn text_slash(&mut self, in_text: bool) {
+        if in_text && self.walk.path.last() != Some(&b'/') && !self.walk.path.is_empty() {
+            self.walk.path.push(b'/');
+        }
+    }
+
+    /// One component. `is_end`: nothing comes after it. `may_keep`: nor does a slash, so that a link may be kept.
+    fn component(&mut self, component: &[u8], how: How, is_end: bool, may_keep: bool, in_text: bool) {
+        match component {
+            b"." => {
+                if is_end {
+                    self.arrive_at_directory();
+                }
+                return;
+            }
+            b".." => {
+                self.up(in_text);
+                if is_end {
+                    self.arrive_at_directory();
+                }
+                return;
+            }
+            _ => {}
+        }
+        let directory = self.at;
+        let name = name_id(directory, component);
+        let found = if self.is_lost { Lookup::Unknown } else { self.names.lookup(directory, component) };
+        if in_text {
+            self.walk.path.push(b'/');
+            self.walk.path.extend_from_slice(component);
+        }
+        if is_end {
+            let needs = self.names.needs.as_ref();
+            self.walk.need_parent = self.need.filter(|_| needs.is_some());
+            (self.walk.parent, self.walk.name) = (directory, Some(name));
+            self.walk.component = component.to_vec();
+            self.walk.object = None;
+            self.walk.is_absent = self.is_lost || found == Lookup::Absent;
+        } else {
+            self.walk.names.push(name);
+        }
+        let object = match (found, how.shows) {
+            (Lookup::Object(object), _) => object,
+            (_, Shows::Exists | Shows::Directory) if !is_end => {
+                self.names.find(directory, component, Some(Kind::Directory))
+            }
+            (_, Shows::Exists) => self.names.find(directory, component, how.kind),
+            _ => {
+                self.pass_unknown(name, component, found, is_end);
+                return;
+            }
+        };
+        let Some(target) = self.link_target(object).filter(|_| !is_end || how.follow || !may_keep) else {
+            if is_end {
+                self.walk.object = Some(object);
+                if let Some(kind) = how.kind.filter(|_| how.shows == Shows::Exists) {
+                    self.names.learn_kind(object, kind);
+                }
+            } else if how.shows != Shows::Nothing && how.shows != Shows::Missing {
+                self.names.learn_kind(object, Kind::Directory);
+            }
+            self.at = object;
+            self.need = self.names.object(object).and_then(|object| object.need);
+            return;
+        };
+        self.follow(object, name, &target, how, is_end, in_text);
+    }
+
+    /// A name of which nothing is known: what is behind it has the number that it will have if it is found later.
+    fn pass_unknown(&mut self, name: NameId, component: &[u8], found: Lookup, is_end: bool) {
+        if found == Lookup::Absent {
+            self.is_lost = true;
+        }
+        if !is_end {
+            if let (Some(need), Some(needs)) = (self.need, &mut self.names.needs) {
+                self.need = Some(needs.child(need, component));
+            }
+            self.at = found_object(name);
+        }
+    }
+
+    fn link_target(&self, object: ObjectId) -> Option<Vec<u8>> {
+        let object = self.names.object(object)?;
+        if object.kind != Some(Kind::Link) {
+            return None;
+        }
+        object.target.as_ref().map(|target| target.as_bytes().to_vec())
+    }
+
+    fn follow(&mut self, link: ObjectId, name: NameId, target: &[u8], how: How, is_end: bool, in_text: bool) {
+        if is_end {
+            self.walk.names.push(name);
+            self.walk.name = None;
+        }
+        self.walk.links.push(link);
+        self.text_has_link |= in_text;
+        if self.links_left == 0 {
+            self.is_lost = true;
+            return;
+        }
+        self.links_left -= 1;
+        if target.first() == Some(&b'/') {
+            self.at = self.root;
+            self.need = self.names.object(self.root).and_then(|root| root.need);
+        }
+        self.components(target, how, is_end, false);
+        if is_end && self.walk.name.is_none() {
+            self.arrive_at_directory();
+        }
+    }
+
+    fn up(&mut self, in_text: bool) {
+        if self.is_lost {
+            return;
+        }
+        if self.names.object(self.at).is_none() {
+            // Below a name of which nothing is known: assume that it is a directory.
+            self.walk.path.truncate(self.walk.path.iter().rposition(|&byte| byte == b'/').unwrap_or(0));
+            self.need = None;
+            let path = self.walk.path.clone();
+            let how = How { follow: true, shows: Shows::Nothing, kind: None };
+            if let Ok(walk) = self.names.walk(ROOT, ROOT, &path, how)
+                && let Some(object) = walk.object
+            {
+                self.at = object;
+                self.need = self.names.object(object).and_then(|object| object.need);
+            } else {
+                self.is_lost = true;
+            }
+            return;
+        }
+        if self.at != self.root {
+            self.at = self.names.parent_of(self.at);
+        }
+        self.need = self.names.object(self.at).and_then(|object| object.need);
+        if self.text_has_link || !in_text {
+            // The text led over a link: name the directory by its own path.
+            if in_text && let Some((text, _)) = self.names.path_of(self.at) {
+                self.walk.path = text;
+                self.text_has_link = false;
+            }
+        } else {
+            self.walk.path.truncate(self.walk.path.iter().rposition(|&byte| byte == b'/').unwrap_or(0));
+        }
+    }
+
+    /// The path ends in a directory that was reached without a last component.
+    fn arrive_at_directory(&mut self) {
+        if self.is_lost || self.names.object(self.at).is_none() {
+            return;
+        }
+        self.walk.object = Some(self.at);
+        self.walk.name = None;
+        self.walk.component.clear();
+        self.walk.parent = self.names.parent_of(self.at);
+    }
+
+    fn finish(mut self, how: How) -> Walk {
+        if self.walk.name.is_none() && self.walk.object.is_none() && !self.is_lost && self.walk.links.is_empty() {
+            self.arrive_at_directory();
+        }
+        if how.shows == Shows::Missing && self.walk.object.is_none() && !self.walk.is_absent {
+            self.walk.note(self.names, First::Absent);
+        }
+        self.walk
+    }
+}
+
+impl Walk {
+    /// Notes whether the last component existed, if this is its first touch.
+    pub(super) fn note(&self, names: &mut Names, first: First) {
+        if let (Some(parent), Some(needs)) = (self.need_parent, &mut names.needs)
+            && !self.component.is_empty()
+        {
+            let need = needs.child(parent, &self.component);
+            needs.note(need, first);
+        }
+    }
+
+    /// The need of the last component, as far as it is of the tree before the trace.
+    pub(super) fn need(&self, names: &mut Names) -> Option<NeedId> {
+        let (parent, needs) = (self.need_parent?, names.needs.as_mut()?);
+        (!self.component.is_empty()).then(|| needs.child(parent, &self.component))
+    }
+}
+
+/// The first component of a path, and what comes after it.
+fn next_component(path: &[u8]) -> Option<(&[u8], &[u8])> {
+    let start = path.iter().position(|&byte| byte != b'/')?;
+    let path = &path[start..];
+    let end = path.iter().position(|&byte| byte == b'/').unwrap_or(path.len());
+    Some((&path[..end], &path[end..]))
+}
