@@ -16,6 +16,13 @@ test    ssh                   openssh-client openssh-clients openssh-clients ope
 test    ip                    iproute2       iproute         iproute2       iproute2
 test    nsenter               util-linux     util-linux      util-linux     util-linux
 test    mkfs.ext4             e2fsprogs      e2fsprogs       e2fsprogs      e2fsprogs
+test    mkfs.xfs              xfsprogs       xfsprogs        xfsprogs       xfsprogs
+test    mkfs.btrfs            btrfs-progs    btrfs-progs     btrfsprogs     btrfs-progs
+test    strace                strace         strace          strace         strace
+test    sqlite3               sqlite3        sqlite          sqlite3        sqlite
+test    git                   git            git             git            git
+test    make                  make           make            make           make
+test    pgbench               postgresql     postgresql-server postgresql-server postgresql
 bench   fio                   fio            fio             fio            fio
 spark   java                  openjdk-17-jre-headless java-17-openjdk-headless java-17-openjdk-headless jre17-openjdk-headless
 bench   blkparse              blktrace       blktrace        blktrace       blktrace

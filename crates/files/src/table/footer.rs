@@ -18,7 +18,7 @@ struct Version {
 }
 
 impl Metadata {
-    /// The metadata of an empty table of this kind (`calls`, `calls_run`, `tree`), made from `format`.
+    /// The metadata of an empty table of this kind (`calls`, `calls_run`, `tree`, `scale`), made from `format`.
     pub fn new(kind: &str, format: &str) -> Self {
         let mut metadata =
             Self { schema_version: SCHEMA_VERSION, kind: kind.to_owned(), complete: true, ..Self::default() };
@@ -53,7 +53,7 @@ fn copy_totals(from: &CallCounts, to: &mut CallCounts) {
 }
 
 impl Footer for Metadata {
-    const KINDS: &'static [&'static str] = &["calls", "calls_run", "tree"];
+    const KINDS: &'static [&'static str] = &["calls", "calls_run", "tree", "scale"];
 
     fn empty(kind: &'static str, path: &Path) -> Self {
         let mut metadata = Self::new(kind, "parquet");

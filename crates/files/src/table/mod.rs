@@ -4,6 +4,7 @@ mod calls;
 mod cells;
 mod footer;
 mod results;
+pub mod scale;
 
 use std::path::Path;
 
@@ -14,6 +15,7 @@ use iosonar_trace::{Error, Nanos, Result};
 
 use crate::{Call, CallReader, CallResult, CallWriter, Metadata, ResultReader, ResultWriter};
 use calls::CallRow;
+use scale::JobTime;
 
 /// Creates a table of calls.
 ///
@@ -29,6 +31,18 @@ pub fn create(path: &Path, _known: &Metadata) -> Result<Box<dyn CallWriter>> {
 /// If the file cannot be created.
 pub fn create_run(path: &Path, _known: &Metadata) -> Result<Box<dyn ResultWriter>> {
     Ok(Box::new(TableWriter::<CallResult>::new(Output::create(path)?)?))
+}
+
+/// Writes how long each of several concurrent instances took.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_scale(path: &Path, rows: &[JobTime], metadata: &Metadata) -> Result<()> {
+    let mut writer = TableWriter::<JobTime>::new(Output::create(path)?)?;
+    for row in rows {
+        writer.write(row)?;
+    }
+    writer.finish(metadata)
 }
 
 /// Opens a table of calls.

@@ -51,6 +51,7 @@ pub fn mismatch(column: &Column, found: &ColumnDescriptor) -> Option<String> {
         matches!(found.physical_type(), Physical::INT32 | Physical::INT64 | Physical::FLOAT | Physical::DOUBLE);
     let fits = match column.cell_type {
         CellType::Time | CellType::Int64 | CellType::Int32 => number,
+        CellType::Float64 => found.physical_type() == Physical::DOUBLE,
         CellType::Bool => number || found.physical_type() == Physical::BOOLEAN,
         CellType::Name(_) | CellType::Comm | CellType::Text => found.physical_type() == Physical::BYTE_ARRAY,
     };
@@ -105,6 +106,9 @@ impl ColumnBatch {
                 read(reader, levels, cells, |v| checked(conversion.apply(i64::from(*v))))
             }
             ColumnReader::BoolColumnReader(reader) => read(reader, levels, cells, |v| Some(i64::from(*v))),
+            ColumnReader::DoubleColumnReader(reader) if matches!(cell_type, CellType::Float64) => {
+                read(reader, levels, cells, |v| Some(v.to_bits() as i64))
+            }
             // pandas stores whole numbers with gaps as floats.
             ColumnReader::DoubleColumnReader(reader) => {
                 read(reader, levels, cells, |v| from_float(*v).and_then(&mut checked))
@@ -219,6 +223,11 @@ impl<'a> Cells<'a> {
     #[inline(always)]
     pub fn number(&mut self) -> Option<i64> {
         self.next()?.cells.get(self.row).copied()?
+    }
+
+    /// The next cell, in a column of floating-point numbers.
+    pub fn float64(&mut self) -> Option<f64> {
+        self.number().map(|bits| f64::from_bits(bits as u64))
     }
 
     /// The next cell, a time. The two ends of the range are no times: they are what a float beyond it becomes.

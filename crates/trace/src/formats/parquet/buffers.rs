@@ -1,6 +1,6 @@
 //! Buffers the cells of a row group, column by column.
 
-use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
+use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use ::parquet::errors::Result as ParquetResult;
 use ::parquet::file::writer::SerializedFileWriter;
 
@@ -33,6 +33,7 @@ struct Buffer {
 enum Values {
     Int64(Vec<i64>),
     Int32(Vec<i32>),
+    Float64(Vec<f64>),
     Bool(Vec<bool>),
     Text(Vec<ByteArray>),
 }
@@ -43,6 +44,7 @@ impl Buffers {
             values: match column.cell_type {
                 CellType::Time | CellType::Int64 => Values::Int64(Vec::new()),
                 CellType::Int32 => Values::Int32(Vec::new()),
+                CellType::Float64 => Values::Float64(Vec::new()),
                 CellType::Bool => Values::Bool(Vec::new()),
                 CellType::Name(_) | CellType::Comm | CellType::Text => Values::Text(Vec::new()),
             },
@@ -91,6 +93,13 @@ impl Buffers {
         let column = self.column();
         column.levels.push(value.is_some().into());
         if let (Values::Int32(values), Some(value)) = (&mut column.values, value) {
+            values.push(value);
+        }
+    }
+
+    /// Adds a floating-point number.
+    pub fn float64(&mut self, value: f64) {
+        if let Values::Float64(values) = &mut self.column().values {
             values.push(value);
         }
     }
@@ -152,6 +161,10 @@ impl Buffers {
                 }
                 Values::Int32(values) => {
                     column.typed::<Int32Type>().write_batch(values, levels, None)?;
+                    values.clear();
+                }
+                Values::Float64(values) => {
+                    column.typed::<DoubleType>().write_batch(values, levels, None)?;
                     values.clear();
                 }
                 Values::Bool(values) => {

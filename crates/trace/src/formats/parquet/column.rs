@@ -25,6 +25,8 @@ pub enum CellType {
     Int64,
     /// 32 bits.
     Int32,
+    /// A floating-point number of 64 bits.
+    Float64,
     /// True or false.
     Bool,
     /// One of a fixed set of names; the function converts a name to its number.

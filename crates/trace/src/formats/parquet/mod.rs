@@ -41,6 +41,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("replay", "replayed requests, not of calls", "`iosonar info` describes it"),
     ("calls", "calls to files, not of requests", "`iosonar files --help` lists the commands for it"),
     ("calls_run", "replayed calls to files, not of requests", "`iosonar info` describes it"),
+    ("scale", "the times of several instances, not of requests", "`iosonar report` draws it"),
     ("tree", "the files of a tree, not of requests", "`iosonar files --help` lists the commands for it"),
 ];
 

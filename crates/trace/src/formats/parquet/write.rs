@@ -184,6 +184,7 @@ fn schema(columns: &[Column]) -> ParquetResult<Type> {
         let (physical, converted) = match column.cell_type {
             CellType::Time | CellType::Int64 => (Physical::INT64, ConvertedType::NONE),
             CellType::Int32 => (Physical::INT32, ConvertedType::NONE),
+            CellType::Float64 => (Physical::DOUBLE, ConvertedType::NONE),
             CellType::Bool => (Physical::BOOLEAN, ConvertedType::NONE),
             CellType::Name(_) | CellType::Comm | CellType::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
         };
