@@ -31,6 +31,7 @@ FORMATS = HERE.parent / "crates/trace/src/formats"
 SPENT = HERE / "spent.csv"
 DOCUMENT = HERE.parent / "docs/fuzzing.md"
 RECOGNITION = "recognition"
+STRACE = "strace"
 MARK = "<!-- the table is written by fuzz/run.py --until -->\n"
 LIMITS = ["-timeout=10", "-rss_limit_mb=1024", "-max_len=8192", "-print_final_stats=1", "-verbosity=0"]
 INTERRUPTED = 72
@@ -48,14 +49,14 @@ class Spent:
 
 
 def targets() -> list[str]:
-    """The names of all formats, taken from the sources, and the recognition."""
+    """The names of all formats, taken from the sources, the reader of calls, and the recognition."""
     name = re.compile(r'Format::named\("(.*)"\)|^    name: "(.*)",', re.MULTILINE)
     found = {a or b for path in FORMATS.rglob("*.rs") for a, b in name.findall(path.read_text())}
-    return [*sorted(found), RECOGNITION]
+    return [*sorted(found), STRACE, RECOGNITION]
 
 
 def build() -> Path:
-    """Builds both programs and returns their folder."""
+    """Builds the programs and returns their folder."""
     subprocess.run(["cargo", "fuzz", "build", "-s", "none"], cwd=HERE, check=True)
     [folder] = {program.parent for program in HERE.glob("target/*/release/recognise")}
     return folder
@@ -78,7 +79,7 @@ def fuzz(programs: Path, target: str, seconds: float) -> tuple[Spent, bool]:
     if target == RECOGNITION:
         program, seeds = "recognise", sorted((HERE / "seeds").iterdir())
     else:
-        program, seeds = "reader", [HERE / "seeds" / target]
+        program, seeds = "calls" if target == STRACE else "reader", [HERE / "seeds" / target]
     log = HERE / "artifacts" / f"{target}.log"
     with log.open("ab") as output:
         start = output.tell()

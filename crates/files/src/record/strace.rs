@@ -14,7 +14,7 @@ use super::error::{Error, Result};
 use crate::model::kind::CallKind;
 use crate::model::metadata::Metadata;
 use crate::model::stream::{CallReader, CallWriter};
-use crate::strace::{Options, Reader};
+use crate::strace::{LISTS, Options, Reader};
 
 /// The oldest version of strace with nanoseconds, filters in the kernel, and tracers that are not parents.
 const OLDEST: (u32, u32) = (5, 6);
@@ -70,9 +70,9 @@ fn words(output: &str, target: Target) -> Vec<String> {
         format!("trace={}", names.join(",")),
         "-o".into(),
         output.into(),
-        // Descriptors are data for -s0.
+        // Lists of descriptors and buffers are data for -s0.
         "-e".into(),
-        "abbrev=!pipe,pipe2,socketpair".into(),
+        format!("abbrev=!{LISTS}"),
     ]);
     match target {
         Target::Command(command) => {

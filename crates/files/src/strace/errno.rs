@@ -12,7 +12,6 @@ pub fn number(name: &[u8]) -> Option<i32> {
 }
 
 /// The name of an error.
-#[cfg_attr(not(test), expect(dead_code, reason = "the writer of the text needs it"))]
 pub fn name(number: i32) -> Option<&'static str> {
     ERRORS.iter().find(|error| error.1 == number).map(|error| error.0)
 }

@@ -26,14 +26,10 @@ mod split;
 mod threads;
 mod values;
 
+pub use errno::name as errno_name;
 pub use reader::{Options, Reader};
 pub use recognise::recognise;
 
-/// Arguments of strace for a recording that this reader understands in full: all that concerns files, the descriptors of
-/// pipes and the lengths of buffers, but no data. The names of the file and of the program follow.
-pub fn command_line() -> Vec<String> {
-    // `abbrev` keeps lists whole that `-s 0` would cut off.
-    let whole = "abbrev=!pipe,pipe2,socketpair,readv,writev,preadv,pwritev,preadv2,pwritev2,vmsplice";
-    let calls = "trace=%file,%desc,%process,%network,umask,sync,chroot,unshare";
-    ["-f", "-q", "-ttt", "-T", "-a", "1", "-s", "0", "-e", whole, "-e", calls].map(str::to_owned).into()
-}
+/// Calls whose lists strace must print in full: the descriptors of pipes, and the lengths of buffers. Without
+/// `-e abbrev=!LISTS`, `-s 0` hides them.
+pub const LISTS: &str = "pipe,pipe2,socketpair,readv,writev,preadv,pwritev,preadv2,pwritev2,vmsplice,sendmsg,recvmsg";
