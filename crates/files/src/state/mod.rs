@@ -28,6 +28,7 @@ pub use counts::Counts;
 pub use ignore::Ignore;
 pub use map::PathMap;
 pub use needs::{First, Need, NeedId, Needs};
+pub(crate) use paths::is_of_kernel;
 
 use crate::tree::Tree;
 use crate::{Call, DescriptionId, Metadata, Name, ObjectId, Resolved, Skip};

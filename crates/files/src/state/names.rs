@@ -128,15 +128,10 @@ impl Names {
         (root.links, root.holders) = (1, 1);
         root.need = names.needs.as_ref().map(|_| NeedId::ROOT);
         names.objects.insert(ROOT, root);
-        if let Some(tree) = tree {
-            let mut directory = ROOT;
-            for component in tree.under().split(|&byte| byte == b'/').filter(|component| !component.is_empty()) {
-                directory = names.find(directory, component, Some(Kind::Directory));
-            }
-            names.hold(directory);
-            names.object_mut(directory).expect("found").entry = Some(EntryId::TOP);
-            names.tree = Some(tree);
+        if tree.is_some() {
+            names.object_mut(ROOT).expect("just inserted").entry = Some(EntryId::ROOT);
         }
+        names.tree = tree;
         names
     }
 
@@ -162,10 +157,11 @@ impl Names {
         }
         if let (Some(entry), Some(tree)) = (object.entry, &self.tree) {
             let tree = Arc::clone(tree);
-            return match tree.child(entry, component) {
-                Some(child) => Lookup::Object(self.take_from_tree(directory, component, &tree, child)),
-                None => Lookup::Absent,
-            };
+            match tree.child(entry, component) {
+                Some(child) => return Lookup::Object(self.take_from_tree(directory, component, &tree, child)),
+                None if tree.entry(entry).is_captured => return Lookup::Absent,
+                None => {}
+            }
         }
         if self.removed.contains(&name) {
             return Lookup::Absent;
@@ -203,7 +199,7 @@ impl Names {
 
     /// The object of a name that existed before the trace, or that another program made meanwhile.
     pub fn find(&mut self, directory: ObjectId, component: &[u8], kind: Option<Kind>) -> ObjectId {
-        let was_absent = self.lookup_without_tree(directory, component);
+        let was_absent = self.was_absent(directory, component);
         let mut object = Object::new(kind);
         let parent_need = self.objects.get(&directory).and_then(|directory| directory.need);
         if was_absent {
@@ -226,8 +222,14 @@ impl Names {
         id
     }
 
-    fn lookup_without_tree(&self, directory: ObjectId, component: &[u8]) -> bool {
+    fn was_absent(&self, directory: ObjectId, component: &[u8]) -> bool {
         let Some(object) = self.objects.get(&directory) else { return false };
+        if let (Some(entry), Some(tree)) = (object.entry, &self.tree)
+            && tree.entry(entry).is_captured
+            && tree.child(entry, component).is_none()
+        {
+            return true;
+        }
         let is_known = |need| self.needs.as_ref().is_some_and(|needs| needs.is_first_touch_known(need, component));
         object.is_complete || self.removed.contains(&name_id(directory, component)) || object.need.is_some_and(is_known)
     }

@@ -119,7 +119,7 @@ impl State {
 }
 
 /// Whether the path is below `/proc`, `/sys` or `/dev`. `/dev/shm` has ordinary files.
-pub(super) fn is_of_kernel(path: &[u8]) -> bool {
+pub(crate) fn is_of_kernel(path: &[u8]) -> bool {
     let is_below = |top: &[u8]| path.strip_prefix(top).is_some_and(|rest| matches!(rest.first(), None | Some(b'/')));
     is_below(b"/proc") || is_below(b"/sys") || (is_below(b"/dev") && !is_below(b"/dev/shm"))
 }

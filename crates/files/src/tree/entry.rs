@@ -1,5 +1,7 @@
 //! A tree of files in memory: names, kinds, sizes, permissions, links and holes, but no content.
 
+use std::collections::hash_map::Entry as MapEntry;
+
 use crate::state::ids::{IdMap, name_id};
 use crate::{NameId, ObjectId};
 
@@ -79,16 +81,16 @@ impl Kind {
 pub struct EntryId(pub u32);
 
 impl EntryId {
-    /// The directory that was captured.
-    pub const TOP: Self = Self(0);
+    /// The root directory.
+    pub const ROOT: Self = Self(0);
 }
 
 /// A name in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The directory that holds it; the top holds itself.
+    /// The directory that holds it; the root holds itself.
     pub parent: EntryId,
-    /// Its last component; empty for the top.
+    /// Its last component; empty for the root.
     pub component: Box<[u8]>,
     /// What it is.
     pub kind: Kind,
@@ -110,6 +112,8 @@ pub struct Entry {
     pub device: Option<u64>,
     /// Bytes that the file occupies on its device.
     pub allocated: u64,
+    /// It was captured; a directory with everything in it. Else it is only on the way to one that was.
+    pub is_captured: bool,
     /// Ranges without data: offset and length, in ascending order.
     pub holes: Box<[(u64, u64)]>,
 }
@@ -130,36 +134,53 @@ impl Entry {
             group: None,
             device: None,
             allocated: 0,
+            is_captured: false,
             holes: Box::default(),
         }
     }
 }
 
-/// A snapshot of a directory.
+/// A snapshot of one or several directories, at the paths that they had in the trace.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    under: Box<[u8]>,
     entries: Vec<Entry>,
     children: IdMap<NameId, EntryId>,
 }
 
+impl Default for Tree {
+    fn default() -> Self {
+        Self { entries: vec![Entry::new(EntryId::ROOT, b"", Kind::Directory)], children: IdMap::default() }
+    }
+}
+
 impl Tree {
-    /// A tree of one directory, which had the absolute path `under` in the trace.
-    pub fn new(under: &[u8], top: Entry) -> Self {
-        Self { under: under.into(), entries: vec![top], children: IdMap::default() }
-    }
-
-    /// The path that the top directory had in the trace.
-    pub fn under(&self) -> &[u8] {
-        &self.under
-    }
-
-    /// Adds an entry. Its directory is in the tree already.
+    /// Adds an entry, or replaces it. Its directory is in the tree already.
     pub fn add(&mut self, entry: Entry) -> EntryId {
-        let id = EntryId(self.entries.len() as u32);
-        self.children.insert(key(entry.parent, &entry.component), id);
-        self.entries.push(entry);
-        id
+        match self.children.entry(key(entry.parent, &entry.component)) {
+            MapEntry::Occupied(old) => {
+                let id = *old.get();
+                self.entries[id.0 as usize] = entry;
+                id
+            }
+            MapEntry::Vacant(place) => {
+                let id = *place.insert(EntryId(self.entries.len() as u32));
+                self.entries.push(entry);
+                id
+            }
+        }
+    }
+
+    /// The directory of an absolute path without `.` and `..`. Those on the way that are not in the tree are added, with
+    /// unknown content.
+    pub fn directory(&mut self, path: &[u8]) -> EntryId {
+        let mut at = EntryId::ROOT;
+        for component in path.split(|&byte| byte == b'/').filter(|component| !component.is_empty()) {
+            at = match self.child(at, component) {
+                Some(child) => child,
+                None => self.add(Entry::new(at, component, Kind::Directory)),
+            };
+        }
+        at
     }
 
     /// The entry of a number.
@@ -167,24 +188,48 @@ impl Tree {
         &self.entries[id.0 as usize]
     }
 
+    pub(super) fn entry_mut(&mut self, id: EntryId) -> &mut Entry {
+        &mut self.entries[id.0 as usize]
+    }
+
     /// The name in a directory.
     pub fn child(&self, directory: EntryId, component: &[u8]) -> Option<EntryId> {
         self.children.get(&key(directory, component)).copied()
     }
 
-    /// All entries, the top first, directories before what they contain.
-    pub fn entries(&self) -> impl Iterator<Item = (EntryId, &Entry)> {
-        self.entries.iter().enumerate().map(|(at, entry)| (EntryId(at as u32), entry))
+    /// The entry of an absolute path without `.` and `..`.
+    pub fn find(&self, path: &[u8]) -> Option<EntryId> {
+        let mut components = path.split(|&byte| byte == b'/').filter(|component| !component.is_empty());
+        components.try_fold(EntryId::ROOT, |at, component| self.child(at, component))
     }
 
-    /// The path of an entry below the top, without a slash at its start; empty for the top.
+    /// All entries but the root, directories before what they contain.
+    pub fn entries(&self) -> impl Iterator<Item = (EntryId, &Entry)> {
+        self.entries.iter().enumerate().skip(1).map(|(at, entry)| (EntryId(at as u32), entry))
+    }
+
+    /// The number of entries that were captured.
+    pub fn len(&self) -> usize {
+        self.entries.iter().filter(|entry| entry.is_captured).count()
+    }
+
+    /// Whether nothing was captured.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The absolute path of an entry.
     pub fn path(&self, mut id: EntryId) -> Vec<u8> {
         let mut components = Vec::new();
-        while id != EntryId::TOP {
+        while id != EntryId::ROOT {
             let entry = self.entry(id);
             components.push(&entry.component[..]);
             id = entry.parent;
         }
+        if components.is_empty() {
+            return b"/".to_vec();
+        }
+        components.push(b"");
         components.reverse();
         components.join(&b'/')
     }

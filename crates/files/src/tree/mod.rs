@@ -1,5 +1,38 @@
 //! The tree of files that a trace needs: its snapshot, what is missing, and how to make it.
+//!
+//! ```text
+//!  directories ─▶ capture ─▶ Tree ⇄ NAME.tree.parquet
+//!                              │
+//!  trace ─▶ survey ─▶ Needs ───┴▶ plan ─▶ check
+//!                                     └──▶ prepare
+//! ```
 
+mod capture;
+mod check;
+mod confined;
 mod entry;
 
+mod plan;
+mod prepare;
+mod survey;
+mod table;
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+pub use check::{Difference, Problem, differences};
+pub use confined::{Confined, Status};
 pub use entry::{Entry, EntryId, Kind, Tree};
+pub use plan::{Attributes, Item, Must, Plan};
+pub use prepare::{Done, Error as PrepareError, Settings, prepare};
+pub use survey::{Survey, survey};
+
+/// The snapshot that belongs to a trace: `NAME.tree.parquet` beside `NAME.calls.parquet`.
+pub fn beside(trace: &Path) -> PathBuf {
+    let name = trace.file_name().unwrap_or_default().as_encoded_bytes();
+    let endings = [b".calls.parquet".as_slice(), b".parquet", b".strace", b".txt"];
+    let stem = endings.iter().find_map(|ending| name.strip_suffix(*ending)).unwrap_or(name);
+    let name = [stem, b".tree.parquet"].concat();
+    trace.with_file_name(OsStr::from_bytes(&name))
+}

@@ -49,7 +49,7 @@ impl State {
         let (Some(need), Some(needs)) = (need, &mut self.names.needs) else { return };
         match call.kind {
             Readlink | Readlinkat => needs.need_mut(need).target_bytes = call.result.map(|bytes| bytes as u64),
-            Access | Faccessat | Faccessat2 if call.mode.map_or(call.flags, u64::from) & libc::X_OK as u64 != 0 => {
+            Access | Faccessat | Faccessat2 if call.flags & libc::X_OK as u64 != 0 => {
                 needs.need_mut(need).is_executable = true;
             }
             _ => {}

@@ -109,8 +109,7 @@ impl State {
 
     pub(super) fn fcntl(&mut self, step: &mut Step) {
         let call = step.call;
-        // The argument of the command, wherever the recorder put it.
-        let argument = call.length.or(call.offset.map(|argument| argument as u64));
+        let argument = call.fd2.map(|argument| argument as u32 as u64);
         match call.flags as i32 {
             command @ (libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) => {
                 let new = step.result().map(|fd| fd as i32);

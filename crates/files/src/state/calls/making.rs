@@ -70,7 +70,7 @@ impl State {
     pub(super) fn symlink(&mut self, step: &mut Step) {
         let call = step.call;
         let how = How { follow: false, shows: shows_of_new(call), kind: None };
-        let Some(walk) = self.walk(step, call.fd2.or(call.fd), call.path2.as_ref(), how) else { return };
+        let Some(walk) = self.walk(step, call.fd2, call.path2.as_ref(), how) else { return };
         self.place_second(step, &walk);
         if call.succeeded() && walk.name.is_some() {
             let object = self.made(step, &walk, Kind::Link);

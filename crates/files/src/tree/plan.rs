@@ -1,0 +1,211 @@
+//! What must exist below the root before a replay, and what must not.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as MapEntry;
+
+use super::entry::{Kind, Tree};
+use crate::state::{First, Ignore, Needs, PathMap, is_of_kernel};
+
+/// Whether a path must exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Must {
+    /// It must exist.
+    Exist,
+    /// It must not exist.
+    NotExist,
+}
+
+/// A path below the root.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Absolute below the root.
+    pub path: Box<[u8]>,
+    /// Whether it must exist.
+    pub must: Must,
+    /// What it is. `None`: any kind will do; a file is made.
+    pub kind: Option<Kind>,
+    /// The least size of a file.
+    pub bytes: u64,
+    /// It must have this size exactly.
+    pub is_exact: bool,
+    /// From the snapshot: permissions, owner, group and time of the last change in nanoseconds since 1970 UTC.
+    pub attributes: Option<Attributes>,
+    /// Somebody must have the permission to execute it.
+    pub is_executable: bool,
+    /// The target of a symbolic link.
+    pub target: Option<Box<[u8]>>,
+    /// The first path in the plan with the same file.
+    pub linked_to: Option<Box<[u8]>>,
+    /// The number of a device node.
+    pub device: Option<u64>,
+    /// Ranges without data: offset and length.
+    pub holes: Box<[(u64, u64)]>,
+}
+
+/// Permissions, owner and time from a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attributes {
+    /// Permissions.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// When the content changed last.
+    pub modified_ns: i64,
+}
+
+impl Item {
+    fn new(path: &[u8], must: Must, kind: Option<Kind>) -> Self {
+        Self {
+            path: path.into(),
+            must,
+            kind,
+            bytes: 0,
+            is_exact: false,
+            attributes: None,
+            is_executable: false,
+            target: None,
+            linked_to: None,
+            device: None,
+            holes: Box::default(),
+        }
+    }
+
+    /// What is made where nothing is.
+    pub fn kind_to_make(&self) -> Kind {
+        self.kind.unwrap_or(Kind::File)
+    }
+}
+
+/// All paths, directories before what they contain.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// In ascending order of their paths.
+    pub items: Vec<Item>,
+    /// Files that `--ignore` leaves out.
+    pub ignored: u64,
+    /// Files below `/proc`, `/sys` and `/dev`.
+    pub of_kernel: u64,
+    /// Symbolic links of which only the length of their target is known. They are not made.
+    pub unknown_links: u64,
+}
+
+impl Plan {
+    /// From what the trace shows and the snapshot, which knows better where it reaches.
+    pub fn new(needs: &Needs, tree: Option<&Tree>, map: &PathMap, ignore: &Ignore) -> Self {
+        let mut plan = Self::default();
+        let mut items = BTreeMap::new();
+        for item in tree.map(of_tree).into_iter().flatten() {
+            plan.place(&mut items, item, map, ignore);
+        }
+        for (path, need) in needs.iter() {
+            let must = match need.first {
+                First::Exists => Must::Exist,
+                First::Absent => Must::NotExist,
+                First::Unknown | First::Either => continue,
+            };
+            let mut item = Item::new(&path, must, need.kind);
+            (item.bytes, item.is_exact, item.is_executable) = (need.bytes, need.is_exact, need.is_executable);
+            if need.kind == Some(Kind::Link) && must == Must::Exist && tree.and_then(|tree| tree.find(&path)).is_none()
+            {
+                plan.unknown_links += 1;
+                continue;
+            }
+            plan.place(&mut items, item, map, ignore);
+        }
+        plan.add_parents(&mut items);
+        plan.items = items.into_values().collect();
+        plan.link_groups();
+        plan
+    }
+
+    fn place(&mut self, items: &mut BTreeMap<Box<[u8]>, Item>, mut item: Item, map: &PathMap, ignore: &Ignore) {
+        if is_of_kernel(&item.path) {
+            self.of_kernel += 1;
+            return;
+        }
+        if ignore.matches(&item.path) {
+            self.ignored += 1;
+            return;
+        }
+        let place = |path: &[u8]| map.apply(path).map_or_else(|| path.into(), Vec::into_boxed_slice);
+        item.path = place(&item.path);
+        if item.path.len() <= 1 {
+            return;
+        }
+        match items.entry(item.path.clone()) {
+            MapEntry::Vacant(entry) => {
+                entry.insert(item);
+            }
+            MapEntry::Occupied(mut entry) => {
+                // The snapshot came first; of two files of the trace that are mapped to one the larger counts.
+                let old = entry.get_mut();
+                if old.attributes.is_none() && item.must == Must::Exist {
+                    let is_exact = old.is_exact && item.is_exact && old.bytes == item.bytes;
+                    let bytes = old.bytes.max(item.bytes);
+                    *old = Item { bytes, is_exact, ..item };
+                }
+            }
+        }
+    }
+
+    /// The directories of all that exists, and of what is made: a map may have put it anywhere.
+    fn add_parents(&self, items: &mut BTreeMap<Box<[u8]>, Item>) {
+        let paths: Vec<Box<[u8]>> =
+            items.values().filter(|item| item.must == Must::Exist).map(|item| item.path.clone()).collect();
+        for path in paths {
+            let mut end = path.len();
+            while let Some(at) = path[..end].iter().rposition(|&byte| byte == b'/').filter(|at| *at > 0) {
+                end = at;
+                let directory = || Item::new(&path[..end], Must::Exist, Some(Kind::Directory));
+                let item = items.entry(path[..end].into()).or_insert_with(directory);
+                if item.must == Must::Exist && item.kind == Some(Kind::Directory) && item.attributes.is_some() {
+                    break;
+                }
+                if item.must == Must::NotExist || item.kind.is_none() {
+                    *item = directory();
+                }
+            }
+        }
+    }
+
+    /// Of files with several names, the first in the plan is made, the others are linked to it. Until here `linked_to` has
+    /// the number of the group.
+    fn link_groups(&mut self) {
+        let mut first: BTreeMap<Box<[u8]>, Box<[u8]>> = BTreeMap::new();
+        for item in &mut self.items {
+            if let Some(group) = item.linked_to.take() {
+                match first.entry(group) {
+                    MapEntry::Vacant(entry) => {
+                        entry.insert(item.path.clone());
+                    }
+                    MapEntry::Occupied(entry) => item.linked_to = Some(entry.get().clone()),
+                }
+            }
+        }
+    }
+
+    /// Bytes of data of all files that must exist, without holes.
+    pub fn data_bytes(&self) -> u64 {
+        let files = self.items.iter().filter(|item| item.must == Must::Exist && item.linked_to.is_none());
+        files.map(|item| item.bytes - item.holes.iter().map(|(_, length)| length).sum::<u64>().min(item.bytes)).sum()
+    }
+}
+
+fn of_tree(tree: &Tree) -> impl Iterator<Item = Item> {
+    tree.entries().map(|(id, entry)| {
+        let mut item = Item::new(&tree.path(id), Must::Exist, Some(entry.kind));
+        if entry.is_captured {
+            item.bytes = entry.bytes;
+            item.is_exact = entry.kind == Kind::File;
+            item.attributes =
+                Some(Attributes { mode: entry.mode, uid: entry.uid, gid: entry.gid, modified_ns: entry.modified_ns });
+            item.target = entry.target.clone();
+            item.linked_to = entry.group.map(|group| group.to_le_bytes().into());
+            item.device = entry.device;
+            item.holes = entry.holes.clone();
+        }
+        item
+    })
+}

@@ -1,0 +1,57 @@
+//! What a trace needs, found without I/O on the files.
+
+use std::collections::BTreeMap;
+
+use iosonar_trace::Result;
+
+use crate::state::{Counts, Options, State};
+use crate::{CallReader, Skip};
+
+/// What a trace needs and does.
+#[derive(Debug)]
+pub struct Survey {
+    /// The state after the last call, with its needs.
+    pub state: State,
+    /// Calls.
+    pub calls: u64,
+    /// Calls that are not replayed, by reason.
+    pub skipped: BTreeMap<&'static str, u64>,
+    /// What could not be followed.
+    pub counts: Counts,
+}
+
+/// Reads the whole trace. `each` is called for each call with the progress from 0 to 1.
+///
+/// # Errors
+/// If the trace cannot be read.
+pub fn survey(reader: &mut dyn CallReader, options: Options, mut each: impl FnMut(Option<f64>)) -> Result<Survey> {
+    let mut first = reader.next()?;
+    let mut state = State::new(reader.metadata(), Options { with_needs: true, ..options });
+    let (mut calls, mut skipped) = (0, BTreeMap::new());
+    while let Some(call) = first {
+        let resolved = state.next(&call);
+        state.take_inferred();
+        calls += 1;
+        if let Some(skip) = resolved.skip {
+            *skipped.entry(skip_name(skip)).or_default() += 1;
+        }
+        each(reader.progress());
+        first = reader.next()?;
+    }
+    let counts = state.counts();
+    Ok(Survey { state, calls, skipped, counts })
+}
+
+/// The name of a reason in messages and JSON.
+fn skip_name(skip: Skip) -> &'static str {
+    match skip {
+        Skip::Bookkeeping => "bookkeeping",
+        Skip::NotAFile => "not_a_file",
+        Skip::Ignored => "ignored",
+        Skip::KernelFile => "kernel_file",
+        Skip::Mapped => "mapped",
+        Skip::SpecialFile => "special_file",
+        Skip::Unfinished => "unfinished",
+        Skip::NotReplayable => "not_replayable",
+    }
+}
