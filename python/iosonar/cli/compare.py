@@ -29,6 +29,8 @@ Examples:
       b and c against a
   iosonar compare old-*.parquet vs new-*.parquet --fail-if 'p99 > +10%'
       for CI
+  iosonar compare tar.calls.parquet tar.calls-run.parquet
+      calls to files: the original and its replays side by side
 
 Without vs, each file is a side. A difference is claimed only with at least three runs per side.
 
@@ -58,28 +60,39 @@ def compare(
     ] = "2GiB",
 ) -> None:
     """Compare runs: overlaid diagrams, latency differences with confidence intervals, and a summary."""
+    from iosonar.cli.calls import report_calls
     from iosonar.diagrams import Options, Study
+    from iosonar.diagrams.calls import CallOptions
     from iosonar.diagrams.comparison import ROLES, Side
     from iosonar.figures.size import PAGE
     from iosonar.report import compare as comparing
     from iosonar.report.condition import Condition, Outcome
     from iosonar.report.condition import judge as judge_side
+    from iosonar.report.output_options import OutputOptions, ReportFormat
     from iosonar.report.outputs import make_folder, write_whole
     from iosonar.report.page import write_page
     from iosonar.report.pictures import prefix
-    from iosonar.table import open_requests
+    from iosonar.table import open_files, open_requests
     from iosonar.table.engine import EngineOptions
     from iosonar.table.input_checks import refuse_copies
+    from iosonar.table.validation import is_of_calls
 
     def work() -> None:
         conditions = [Condition.parse(text) for text in fail_if or []]
         groups = sides_of(runs)
-        if len(groups) > len(ROLES):
-            raise UsageError(
-                f"at most {len(ROLES)} sides can be compared, not {len(groups)}; group runs into sides with `vs`"
-            )
         make_folder(out)
         with ExitStack() as stack:
+            if is_of_calls(groups[0][0]):
+                if fail_if or json_:
+                    raise UsageError("--fail-if and --json are not for calls to files")
+                opened, spill = stack.enter_context(open_files([path for group in groups for path in group]))
+                output = OutputOptions(out, ReportFormat.HTML, theme)
+                report_calls(opened, spill, EngineOptions(memory), CallOptions(size=PAGE), output, ())
+                return
+            if len(groups) > len(ROLES):
+                raise UsageError(
+                    f"at most {len(ROLES)} sides can be compared, not {len(groups)}; group runs into sides with `vs`"
+                )
             sides = []
             for letter, group in zip("ABCDE", groups, strict=False):
                 requests = stack.enter_context(open_requests(group, EngineOptions(memory)))

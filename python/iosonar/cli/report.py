@@ -32,6 +32,8 @@ Examples:
       one page of many devices, with a series for each
   iosonar report host*.replay.gz --device host3:/dev/sdb
   iosonar report run.replay.parquet --only latency.realtime --data csv
+  iosonar report tar.calls.parquet
+      calls to files: a trace, or a run of it
   iosonar report run.replay.parquet --fail-on bad
       exit code 3 if the verdict is bad, for scripts
 
@@ -44,7 +46,10 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 @app.command(cls=Command, epilog=EXAMPLES)
 def report(
     files: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Runs or loads: Parquet or classic text, also compressed.")
+        list[Path],
+        typer.Argument(
+            metavar="RUN...", help="Runs or loads: Parquet or classic text, also compressed. Or calls to files."
+        ),
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Output directory; created if missing.")] = Path(),
     format_: Annotated[
@@ -106,7 +111,9 @@ def report(
     ] = "duckdb",
 ) -> None:
     """Show runs or loads as diagrams, on a page or as pictures."""
+    from iosonar.cli.calls import report_calls
     from iosonar.diagrams import CATALOGUE, Options, Study
+    from iosonar.diagrams.calls import CallOptions
     from iosonar.errors import UsageError, UserError
     from iosonar.figures.size import PAGE, Size
     from iosonar.report.formats import write_report
@@ -114,7 +121,7 @@ def report(
     from iosonar.report.pictures import prefix
     from iosonar.report.selection import Selection
     from iosonar.report.verdict import fails, verdict_of, write_verdict
-    from iosonar.table import only_device, open_requests
+    from iosonar.table import OF_CALLS, Requests, only_device, open_files, requests_of
     from iosonar.table.engine import EngineOptions, parse_engine
 
     def work() -> None:
@@ -133,23 +140,47 @@ def report(
         )
         selection = Selection(static, dynamic, verbose, tuple(name for name in only.split(",") if name))
         make_folder(out)
-        with open_requests(files, EngineOptions(memory, kind=kind, url=url)) as requests:
-            print_skipped_rows(requests.files)
-            if device:
-                requests = only_device(requests, device)
-            study = Study(requests, options)
-            check_window(study)
-            diagrams = selection.choose(CATALOGUE, requests)
-            missing: dict[str, list[str]] = {}
-            for done in write_report(study, diagrams, OutputOptions(out, format_, theme, data)):
-                for path in done.paths:
-                    print_lines(path)
-                if not done.paths:
-                    missing.setdefault(done.reason, []).append(done.name)
-            for reason, names in missing.items():
-                print_error(f"{', '.join(names)} not drawn: {reason}")
-            if requests.is_run:
-                judge(study)
+        resources = EngineOptions(memory, kind=kind, url=url)
+        output = OutputOptions(out, format_, theme, data)
+        with open_files(files) as (opened, spill):
+            print_skipped_rows(opened)
+            if any(file.kind in OF_CALLS for file in opened):
+                refuse_options_of_requests()
+                chosen = tuple(name for name in only.split(",") if name)
+                report_calls(opened, spill, resources, CallOptions(window, drawn_for), output, chosen)
+                return
+            with requests_of(opened, spill, resources) as requests:
+                report_requests(requests, options, selection, output)
+
+    def report_requests(requests: Requests, options: Options, selection: Selection, output: OutputOptions) -> None:
+        if device:
+            requests = only_device(requests, device)
+        study = Study(requests, options)
+        check_window(study)
+        diagrams = selection.choose(CATALOGUE, requests)
+        missing: dict[str, list[str]] = {}
+        for done in write_report(study, diagrams, output):
+            for path in done.paths:
+                print_lines(path)
+            if not done.paths:
+                missing.setdefault(done.reason, []).append(done.name)
+        for reason, names in missing.items():
+            print_error(f"{', '.join(names)} not drawn: {reason}")
+        if requests.is_run:
+            judge(study)
+
+    def refuse_options_of_requests() -> None:
+        typed = {
+            "--static": static,
+            "--dynamic": dynamic,
+            "--verbose": verbose,
+            "--device": device,
+            "--each-device": each_device,
+            "--fail-on": fail_on,
+            "--engine spark": engine != "duckdb",
+        }
+        if found := [name for name, value in typed.items() if value]:
+            raise UsageError(f"{', '.join(found)}: not for calls to files")
 
     def size_of_pictures() -> Size:
         try:

@@ -52,7 +52,7 @@ class LegendDrawer:
         labels = max(self._width(row.label) for row in legend.rows)
         left = right - sum(widths) - labels
         clouds = [layer for layer in self.figure.layers if isinstance(layer, Cloud)]
-        shades = f"1 … {math.ceil(self.fullest):,} requests in a dot" if clouds and self.fullest > 1 else ""
+        shades = f"1 … {math.ceil(self.fullest):,} {clouds[0].noun} in a dot" if clouds and self.fullest > 1 else ""
         if shades:
             left = min(left, right - STRIP - 6 - self._width(shades))
         for x, title in zip(columns, legend.columns, strict=True):

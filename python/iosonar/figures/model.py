@@ -24,6 +24,8 @@ class Unit(StrEnum):
     """Seconds since the start of a run or trace: labelled in ms, s, min or h, according to the length."""
     REQUESTS = "requests"
     REQUESTS_PER_S = "IO/s"
+    CALLS = "calls"
+    CALLS_PER_S = "calls/s"
     BYTES = "bytes"
     """Sizes: labelled in KiB, MiB, GiB."""
     BYTES_PER_S = "bytes/s"
@@ -121,6 +123,8 @@ class Cloud:
     parts: tuple[CloudPart, ...]
     whole_numbers: bool = False
     """Each column is an integer, such as a queue depth: columns are drawn with gaps."""
+    noun: str = "requests"
+    """The plural of what is counted."""
 
     @property
     def requests(self) -> int:
@@ -161,6 +165,8 @@ class Steps:
     stroke: Stroke = Stroke.SOLID
     filled: bool = False
     partial: int = 0
+    bars: bool = False
+    """Separate bars, filled with nearly their full colour."""
 
 
 FEW_STEPS = 200

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SHORT_UNITS = {
     Unit.TIMELINE: "s",
     Unit.REQUESTS_PER_S: "io_per_s",
+    Unit.CALLS_PER_S: "calls_per_s",
     Unit.BYTES_PER_S: "bytes_per_s",
     Unit.PERCENT: "pct",
     Unit.ODDS: "one_in",

@@ -137,5 +137,6 @@ def unit_name(axis: Axis) -> str:
     """The unit to append to the axis's label; empty if the ticks have the unit, or the label names what is counted."""
     if axis.unit in (Unit.SECONDS, Unit.BYTES, Unit.BYTES_PER_S, Unit.PERCENT, Unit.RANK, Unit.ODDS, Unit.DEVICES):
         return ""
-    is_named = axis.unit is Unit.REQUESTS and any(word in axis.label.lower() for word in ("request", "accesses"))
+    counted = {Unit.REQUESTS: ("request", "accesses"), Unit.CALLS: ("call",)}.get(axis.unit, ())
+    is_named = any(word in axis.label.lower() for word in counted)
     return "" if is_named else str(axis.unit)

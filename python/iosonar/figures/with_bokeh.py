@@ -193,7 +193,9 @@ def _steps(plot: BokehPlot, drawn: Figure, steps: Steps, name: str) -> dict[str,
         if steps.filled:
             fill, fill_tag = _coloured(steps.role, "fill_color")
             xs, ys = areas(x, corners, drawn.y.low if log else 0.0)
-            area = plot.patches("xs", "ys", source={"xs": xs, "ys": ys}, line_color=None, fill_alpha=0.13, **fill)
+            area = plot.patches(
+                "xs", "ys", source={"xs": xs, "ys": ys}, line_color=None, fill_alpha=0.7 if steps.bars else 0.13, **fill
+            )
             area.name, area.glyph.tags = f"{name}.{number}.area", fill_tag
             models.append(area.name)
     return {"kind": "steps", "label": steps.label, "role": steps.role, "models": models}

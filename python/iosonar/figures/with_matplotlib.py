@@ -185,7 +185,7 @@ class _Drawing:
                     zorder=2.5 if is_background else 3,
                 )
                 if steps.filled:
-                    alpha = 0.18 if is_background else 0.12
+                    alpha = 0.7 if steps.bars else 0.18 if is_background else 0.12
                     self._staircase(y, edges, fill=True, facecolor=colour, alpha=alpha, linewidth=0, zorder=2)
 
     def _staircase(self, y: Any, edges: Any, *, fill: bool = False, **look: Any) -> None:

@@ -27,7 +27,7 @@ def _write_page(study: Study, diagrams: Sequence[Diagram], options: OutputOption
     yield Written("page", (path,))
     for section in page.sections:
         for figure in section.figures:
-            if paths := tuple(write_data(study, figure, options)):
+            if paths := tuple(write_data(prefix(study), figure, options)):
                 yield Written(figure.name, paths)
     for empty in page.empty:
         yield Written(empty.name, (), empty.reason)

@@ -6,8 +6,9 @@ import hashlib
 import os
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from iosonar.diagrams import Diagram, Study
 from iosonar.figures.model import Empty, Figure
 from iosonar.figures.numbers import write_numbers
 from iosonar.figures.palette import Theme
+from iosonar.figures.size import Size
 from iosonar.report.output_options import OutputOptions, Written
 from iosonar.report.outputs import write_whole
 from iosonar.report.render_pool import Draw, RenderPool
@@ -26,12 +28,29 @@ MAX_PENDING = 8
 """The most figures that wait to be drawn."""
 
 
+Build = Callable[[], Figure | Empty]
+
+
+@dataclass(frozen=True)
+class Set:
+    """A set of pictures: the common start of their names, and their size in pixels."""
+
+    stem: str
+    size: Size
+
+
 def write_pictures(study: Study, diagrams: Sequence[Diagram], options: OutputOptions) -> Iterator[Written]:
-    """Builds one diagram while earlier ones are drawn. Yields the result of each."""
-    with RenderPool(len(diagrams)) as pool:
+    """Draws the diagrams of a study. Yields the result of each."""
+    builds = {diagram.name: partial(diagram.build, study) for diagram in diagrams}
+    return write_figures(Set(prefix(study), study.options.size), builds, options)
+
+
+def write_figures(pictures: Set, builds: Mapping[str, Build], options: OutputOptions) -> Iterator[Written]:
+    """Builds one figure while earlier ones are drawn. Yields the result of each."""
+    with RenderPool(len(builds)) as pool:
         pending: deque[tuple[Future[None] | None, Written]] = deque()
-        for diagram in diagrams:
-            pending.append(_submit(study, diagram, options, pool))
+        for name, build in builds.items():
+            pending.append(_submit(pictures, name, build, options, pool))
             while pending and (len(pending) > MAX_PENDING or _is_done(pending[0][0])):
                 yield _wait(*pending.popleft())
         while pending:
@@ -39,19 +58,19 @@ def write_pictures(study: Study, diagrams: Sequence[Diagram], options: OutputOpt
 
 
 def _submit(
-    study: Study, diagram: Diagram, options: OutputOptions, pool: RenderPool
+    pictures: Set, name: str, build: Build, options: OutputOptions, pool: RenderPool
 ) -> tuple[Future[None] | None, Written]:
-    figure = diagram.build(study)
+    figure = build()
     if isinstance(figure, Empty):
-        return None, Written(diagram.name, (), figure.reason)
-    path = options.folder / f"{prefix(study)}.{figure.rank}.{figure.name}.{options.format}"
+        return None, Written(name, (), figure.reason)
+    path = options.folder / f"{pictures.stem}.{figure.rank}.{figure.name}.{options.format}"
     theme = options.theme or Theme.LIGHT
 
     def work(draw: Draw) -> None:
-        write_whole(path, lambda unfinished: draw(figure, unfinished, study.options.size, theme))
+        write_whole(path, lambda unfinished: draw(figure, unfinished, pictures.size, theme))
 
     future = pool.submit(work)
-    return future, Written(diagram.name, (path, *write_data(study, figure, options)))
+    return future, Written(name, (path, *write_data(pictures.stem, figure, options)))
 
 
 def _is_done(future: Future[None] | None) -> bool:
@@ -64,10 +83,10 @@ def _wait(future: Future[None] | None, done: Written) -> Written:
     return done
 
 
-def write_data(study: Study, figure: Figure, options: OutputOptions) -> Iterator[Path]:
+def write_data(stem: str, figure: Figure, options: OutputOptions) -> Iterator[Path]:
     """Writes the data of a figure if --data is given."""
     if options.data is not None:
-        path = options.folder / f"{prefix(study)}.{figure.rank}.{figure.name}.{options.data}"
+        path = options.folder / f"{stem}.{figure.rank}.{figure.name}.{options.data}"
         write_whole(path, partial(write_numbers, figure, format_=options.data))
         yield path
 

@@ -70,15 +70,20 @@ class Calls:
 @contextmanager
 def open_calls(path: Path, options: EngineOptions | None = None) -> Iterator[Calls]:
     """Opens a trace of calls, or a run of calls."""
-    with open_files([path]) as (files, spill):
-        (file,) = files
-        if file.kind not in OF_CALLS:
-            raise UsageError(f"{file.path} is {file.kind.words}, not of calls")
-        engine = start(spill, options or EngineOptions())
-        try:
-            yield Calls(_columns_of(file, engine), file, engine)
-        finally:
-            engine.close()
+    with open_files([path]) as (files, spill), calls_of(files[0], spill, options) as calls:
+        yield calls
+
+
+@contextmanager
+def calls_of(file: SourceFile, spill: Path, options: EngineOptions | None = None) -> Iterator[Calls]:
+    """The calls of an open file."""
+    if file.kind not in OF_CALLS:
+        raise UsageError(f"{file.path} is {file.kind.words}, not of calls")
+    engine = start(spill, options or EngineOptions())
+    try:
+        yield Calls(_columns_of(file, engine), file, engine)
+    finally:
+        engine.close()
 
 
 def _columns_of(file: SourceFile, engine: Engine) -> ir.Table:

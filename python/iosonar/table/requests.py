@@ -95,16 +95,22 @@ def open_files(paths: Sequence[Path]) -> Iterator[tuple[tuple[SourceFile, ...], 
 @contextmanager
 def open_requests(paths: Sequence[Path], options: EngineOptions | None = None) -> Iterator[Requests]:
     """Opens loads or runs as one table. Refuses copies, and loads mixed with runs."""
-    with open_files(paths) as (files, spill):
-        refuse_mixture(files)
-        refuse_copies(files)
-        engine = start(spill, options or EngineOptions())
-        try:
-            parts = [_columns_of(file, index, engine) for index, file in enumerate(files)]
-            table = parts[0].union(*parts[1:]) if len(parts) > 1 else parts[0]
-            yield Requests(_derive(table), files, engine)
-        finally:
-            engine.close()
+    with open_files(paths) as (files, spill), requests_of(files, spill, options) as requests:
+        yield requests
+
+
+@contextmanager
+def requests_of(files: tuple[SourceFile, ...], spill: Path, options: EngineOptions | None = None) -> Iterator[Requests]:
+    """Open loads or runs as one table. Refuses copies, and loads mixed with runs."""
+    refuse_mixture(files)
+    refuse_copies(files)
+    engine = start(spill, options or EngineOptions())
+    try:
+        parts = [_columns_of(file, index, engine) for index, file in enumerate(files)]
+        table = parts[0].union(*parts[1:]) if len(parts) > 1 else parts[0]
+        yield Requests(_derive(table), files, engine)
+    finally:
+        engine.close()
 
 
 def known_columns(file: SourceFile) -> list[str]:

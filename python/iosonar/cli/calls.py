@@ -1,0 +1,58 @@
+"""What `report` and `compare` do with calls to files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iosonar.cli.run import print_error, print_lines
+from iosonar.errors import UsageError
+
+if TYPE_CHECKING:
+    from iosonar.diagrams.calls import CallOptions
+    from iosonar.report.output_options import OutputOptions
+    from iosonar.table import SourceFile
+    from iosonar.table.engine import EngineOptions
+
+
+def report_calls(
+    files: Sequence[SourceFile],
+    spill: Path,
+    engine: EngineOptions,
+    options: CallOptions,
+    output: OutputOptions,
+    only: Sequence[str],
+) -> None:
+    """The report of a trace or a run of calls, or of several side by side."""
+    from iosonar.diagrams.calls import CallStudy
+    from iosonar.diagrams.calls.study import MAX_SIDES
+    from iosonar.report.calls import chosen, write_calls_report
+    from iosonar.table import OF_CALLS, Kind, calls_of
+    from iosonar.table.input_checks import refuse_copies
+
+    if other := next((file for file in files if file.kind not in OF_CALLS), None):
+        raise UsageError(f"{other.path} is {other.kind.words}, not of calls: make a separate report of it")
+    refuse_copies(files)
+    if len([file for file in files if file.kind is Kind.CALLS]) > 1:
+        raise UsageError("several traces of calls: name one trace, and runs of it")
+    if len(files) > MAX_SIDES:
+        raise UsageError(f"at most {MAX_SIDES} files of calls can be compared, not {len(files)}")
+    diagrams = chosen(only)
+    with ExitStack() as stack:
+        # The original is the first.
+        in_order = sorted(files, key=lambda file: file.kind is not Kind.CALLS)
+        tables = [
+            stack.enter_context(calls_of(file, spill.with_name(f"{spill.name}-{number}"), engine))
+            for number, file in enumerate(in_order)
+        ]
+        missing: dict[str, list[str]] = {}
+        suffix = "report" if len(files) == 1 else "compare"
+        for done in write_calls_report(CallStudy(tables, options), diagrams, output, suffix):
+            for path in done.paths:
+                print_lines(path)
+            if not done.paths:
+                missing.setdefault(done.reason, []).append(done.name)
+        for reason, names in missing.items():
+            print_error(f"{', '.join(names)} not drawn: {reason}")

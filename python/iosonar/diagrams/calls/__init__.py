@@ -1,0 +1,17 @@
+"""Diagrams of calls to files: one file for each family, with its list `DIAGRAMS`."""
+
+from iosonar.diagrams.calls import fidelity, files, graph, mix, response, timeline
+from iosonar.diagrams.calls.catalogue import CallDiagram, Part
+from iosonar.diagrams.calls.study import CallOptions, CallSide, CallStudy
+
+FAMILIES = (timeline, mix, response, files, graph, fidelity)
+
+CATALOGUE: tuple[CallDiagram, ...] = tuple(
+    sorted(
+        (diagram for family in FAMILIES for diagram in family.DIAGRAMS),
+        key=lambda diagram: (diagram.rank, diagram.name),
+    )
+)
+"""All diagrams of calls, the most interesting first."""
+
+__all__ = ["CATALOGUE", "CallDiagram", "CallOptions", "CallSide", "CallStudy", "Part"]

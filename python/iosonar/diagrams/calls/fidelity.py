@@ -1,0 +1,92 @@
+"""How well runs kept the times of calls: issue error, and its ratio to the compute time of the trace."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from iosonar import units
+from iosonar.diagrams.calls.catalogue import CallDiagram, Part
+from iosonar.diagrams.calls.parts import LEAST_S, Curve, curves, figure, info, share_axis
+from iosonar.diagrams.calls.study import CallSide, CallStudy
+from iosonar.figures.model import Direction, Empty, Figure, Legend, Role, Rule, Unit
+from iosonar.quantities.calls.fidelity import RATIO_UNIT, compute_time_errors
+
+NO_RUN = "not a run"
+LISTED_US = (10, 25, 50)
+INFLATED = 10.0
+"""The percentage of the compute time that the paper on replay accuracy compares with."""
+
+
+def issue_error(study: CallStudy, name: str, rank: str) -> Figure | Empty:
+    """The distribution of issue − scheduled time, of calls that were free to go at their time."""
+    runs = [side for side in study.runs if side.issue_errors.free.count]
+    if not runs:
+        return Empty(name, "no call was free to go at its time" if study.runs else NO_RUN)
+    found = [Curve(_role(study, side), side.name, side.issue_errors.free, _cells(side)) for side in runs]
+    x, lines, rows = curves(found, "Issue error", Unit.SECONDS, LEAST_S, 1e-9)
+    rules = [
+        Rule(Role.FAINT, Direction.VERTICAL, us / 1e6, f"{us} µs") for us in (10, 25, 100) if x.low < us / 1e6 < x.high
+    ]
+    held = " · ".join(
+        f"{units.counted(side.issue_errors.held.count, 'call')} of {side.name} not counted: something held them"
+        for side in runs
+        if side.issue_errors.held.count
+    )
+    return figure(
+        study,
+        name,
+        rank,
+        "Issue error",
+        x,
+        share_axis("Share of the calls that were free to go"),
+        [*lines, *rules],
+        Legend(("calls", "p50", "p90", "p99", *(f"≤ {us} µs" for us in LISTED_US)), rows),
+        [info("Issue error: time of issue minus scheduled time"), *([info(held)] if held else [])],
+    )
+
+
+def _cells(side: CallSide) -> tuple[str, ...]:
+    errors = side.issue_errors
+    quantiles = (units.span(errors.free.quantile(share) / 1e9) for share in (0.5, 0.9, 0.99))
+    return (units.count(errors.free.count), *quantiles, *(units.percent(errors.within[us]) for us in LISTED_US))
+
+
+def _role(study: CallStudy, side: CallSide) -> Role:
+    return Role.ACTUAL if study.is_single else side.role
+
+
+def compute_time_error(study: CallStudy, name: str, rank: str) -> Figure | Empty:
+    """The distribution of E / (B₂ − E₁): issue error by the gap after the latest predecessor's end in the trace."""
+    if not study.runs:
+        return Empty(name, NO_RUN)
+    found = []
+    for side in study.runs:
+        values = side.once("ratios", partial(compute_time_errors, side.table))
+        if values.count:
+            cells = (units.count(values.count), *(_percent(values.quantile(share)) for share in (0.5, 0.9, 0.99)))
+            found.append(Curve(_role(study, side), side.name, values, cells))
+    if not found:
+        return Empty(name, "no call followed a gap in the trace")
+    x, lines, rows = curves(found, "Issue error by compute time", Unit.PERCENT, 1e-3, RATIO_UNIT * 100)
+    rules = [Rule(Role.FAINT, Direction.VERTICAL, INFLATED, "10 %")] if x.low < INFLATED < x.high else []
+    return figure(
+        study,
+        name,
+        rank,
+        "Compute time error ratio",
+        x,
+        share_axis("Share of the calls"),
+        [*lines, *rules],
+        Legend(("calls", "p50", "p90", "p99"), rows),
+        [info("Compute time: in the trace, from the end of the latest predecessor to the begin of the call")],
+    )
+
+
+def _percent(millionths: float) -> str:
+    return f"{units.number(millionths * RATIO_UNIT * 100)} %"
+
+
+DIAGRAMS = [
+    CallDiagram(name, rank, Part.FIDELITY, partial(build, name=name, rank=rank))
+    for name, rank, build in (("issue_error", "f13", issue_error), ("compute_error", "f14", compute_time_error))
+]

@@ -1,0 +1,91 @@
+"""Diagrams of the order of calls: gaps between them, and the outdegree of the graph."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iosonar import units
+from iosonar.diagrams.calls.catalogue import CallDiagram, Part
+from iosonar.diagrams.calls.parts import LEAST_S, Curve, curves, figure, info, share_axis
+from iosonar.diagrams.calls.study import CallStudy
+from iosonar.figures.model import Axis, Empty, Figure, Legend, LegendRow, Role, Scale, Steps, Stroke, Unit
+from iosonar.quantities.calls.gaps import ARRIVAL, THINK, gaps
+from iosonar.quantities.calls.outdegree import Outdegrees, of_histogram
+
+LEAST_DEGREE = 0.6
+"""The lower end of the axis of outdegrees."""
+
+KINDS = {ARRIVAL: "from begin to begin, all threads", THINK: "from end to begin, within a thread"}
+
+
+def gaps_between(study: CallStudy, name: str, rank: str) -> Figure | Empty:
+    """The distribution of gaps between calls."""
+    found = []
+    for side in study.sides:
+        for kind, values in sorted(gaps(side.table).items()):
+            label = KINDS[kind] if study.is_single else f"{side.name}: {KINDS[kind].split(',')[0]}"
+            role = (Role.ACTUAL, Role.READ)[kind] if study.is_single else side.role
+            stroke = Stroke.DASHED if kind == THINK and not study.is_single else Stroke.SOLID
+            cells = tuple(units.span(values.quantile(share) / 1e9) for share in (0.5, 0.9, 0.99))
+            found.append(Curve(role, label, values, (*cells, units.span(values.maximum / 1e9)), stroke))
+    if not found:
+        return Empty(name, "fewer than two calls")
+    x, lines, rows = curves(found, "Gap", Unit.SECONDS, LEAST_S, 1e-9)
+    return figure(
+        study,
+        name,
+        rank,
+        "Gaps between calls",
+        x,
+        share_axis("Share of the gaps"),
+        lines,
+        Legend(("p50", "p90", "p99", "max"), rows),
+    )
+
+
+def outdegree(study: CallStudy, name: str, rank: str) -> Figure | Empty:
+    """The share of calls on which at least so many calls wait directly."""
+    layers, rows = [], []
+    for side in study.sides:
+        histogram = (side.calls.file.run.get("statistics") or {}).get("outdegree")
+        if not isinstance(histogram, dict) or not histogram:
+            continue
+        found = of_histogram(histogram)
+        role = Role.ACTUAL if study.is_single else side.role
+        if not found.maximum:
+            continue
+        layers.append(Steps(role, side.name, *_tail(found)))
+        cells = (units.count(found.median), units.count(found.mean), units.count(found.maximum))
+        rows.append(LegendRow(role, side.name, cells, Stroke.SOLID))
+    if not layers:
+        return Empty(name, "only runs have the outdegrees of their order")
+    most = max(float(layer.edges[-1]) for layer in layers)
+    least = min(float(layer.y.min()) for layer in layers)
+    return figure(
+        study,
+        name,
+        rank,
+        "Outdegree of the order",
+        Axis("Calls that wait for a call directly", Unit.CALLS, LEAST_DEGREE, max(most, 9.0) * 1.1, Scale.LOG),
+        Axis("Share of the calls with at least that many", Unit.PERCENT, least / 1.5, 140.0, Scale.LOG),
+        layers,
+        Legend(("median", "mean", "max"), tuple(rows)),
+        [info("Calls that no other call waits for are left of the axis")],
+    )
+
+
+def _tail(found: Outdegrees) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Edges halfway above each outdegree, and the share in percent of the calls with at least that outdegree."""
+    degrees = np.flatnonzero(found.counts)
+    degrees = degrees[degrees > 0]
+    at_least = found.counts[::-1].cumsum()[::-1][degrees] * 100.0 / found.counts.sum()
+    return np.concatenate([[LEAST_DEGREE], degrees + 0.5]), at_least
+
+
+DIAGRAMS = [
+    CallDiagram("gaps", "f11", Part.ORDER, partial(gaps_between, name="gaps", rank="f11")),
+    CallDiagram("outdegree", "f12", Part.ORDER, partial(outdegree, name="outdegree", rank="f12")),
+]

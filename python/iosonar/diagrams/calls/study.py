@@ -1,0 +1,237 @@
+"""Shared by all diagrams of calls: one or several tables side by side, the options, and cached quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from iosonar import units
+from iosonar.figures.model import Role
+from iosonar.figures.size import Size
+from iosonar.quantities.calls.access import Access, largest_accesses
+from iosonar.quantities.calls.by_file import AllFiles, all_files
+from iosonar.quantities.calls.call_load import CallLoad, call_load, window_for
+from iosonar.quantities.calls.fidelity import IssueErrors, issue_errors
+from iosonar.quantities.calls.mix import CallShare, mix
+from iosonar.quantities.calls.per_thread import ThreadShare, shares_of_threads
+from iosonar.quantities.calls.series import with_series
+from iosonar.quantities.distribution import Distribution, distributions, pooled
+from iosonar.table.calls import Calls
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+T = TypeVar("T")
+
+RUN_ROLES = (Role.ACTUAL, Role.READ, Role.FAILED, Role.WRITE, Role.DEMAND)
+"""One for each run beside the original; more could not be distinguished."""
+
+MAX_SIDES = len(RUN_ROLES) + 1
+MAX_FILES = 4
+"""Files with a diagram of their offsets."""
+
+LISTED = 40
+"""Files in a table."""
+
+KEPT = (
+    *("number", "instance", "thread", "call", "path", "offset", "bytes", "series"),
+    *("begin_ns", "end_ns", "duration_ns", "scheduled_ns", "gap_ns", "expected_duration_ns"),
+    *("held_by", "outcome", "has_failed", "is_mismatch"),
+)
+
+
+@dataclass(frozen=True)
+class CallOptions:
+    """The user's options for diagrams of calls."""
+
+    window_s: float | None = None
+    """The window of the load; None for the default (`window_for`)."""
+    size: Size = field(default_factory=Size)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Numbers of a table: rows, calls that were made, times of the first begin and the last end."""
+
+    rows: int
+    calls: int
+    failed: int
+    mismatches: int
+    threads: int
+    first_ns: int
+    last_ns: int
+
+
+def plain_name(calls: Calls) -> str:
+    """The file's name, for a run with its order and timing."""
+    options = calls.file.run.get("options") or {}
+    how = ", ".join(str(options[name]) for name in ("order", "timing") if options.get(name))
+    return f"{calls.file.name} ({how})" if how else calls.file.name
+
+
+class CallSide:
+    """A trace, or a run: its calls, with all quantities computed on them, each once."""
+
+    def __init__(self, calls: Calls, role: Role, number: int = 1) -> None:
+        self.calls, self.role, self._number = calls, role, number
+        self._cache: dict[Hashable, Any] = {}
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is a run."""
+        return self.calls.is_run
+
+    @property
+    def name(self) -> str:
+        """The file's name, for a run with its order and timing; with a number if several sides would be the same."""
+        return plain_name(self.calls) + (f" #{self._number}" if self._number > 1 else "")
+
+    @cached_property
+    def every(self) -> ir.Table:
+        """All rows, with the columns KEPT."""
+        return self.calls.kept(with_series(self.calls.table).select(*KEPT))
+
+    @cached_property
+    def table(self) -> ir.Table:
+        """The calls that were made."""
+        return self.every.filter(self.every.begin_ns.notnull())
+
+    @cached_property
+    def extent(self) -> Extent:
+        """Numbers and times."""
+        table = self.every
+        row = (
+            table.aggregate(
+                rows=table.count(),
+                calls=table.begin_ns.count(),
+                failed=table.has_failed.sum(where=table.begin_ns.notnull()),
+                mismatches=table.is_mismatch.sum(),
+                threads=table.thread.nunique(where=table.begin_ns.notnull()),
+                first_ns=table.begin_ns.min(),
+                last_ns=table.end_ns.max(),
+                last_begin_ns=table.begin_ns.max(),
+            )
+            .to_pyarrow()
+            .to_pylist()[0]
+        )
+        last = max(row.pop("last_begin_ns") or 0, row["last_ns"] or 0)
+        return Extent(**{name: value or 0 for name, value in row.items()} | {"last_ns": last})
+
+    @property
+    def origin_ns(self) -> int:
+        """Zero of the time axes: a trace's first begin; a run's virtual zero."""
+        return 0 if self.is_run else self.extent.first_ns
+
+    @property
+    def seconds(self) -> float:
+        """From the origin to the last end."""
+        return max(self.extent.last_ns - self.origin_ns, 0) / 1e9
+
+    @cached_property
+    def begin_s(self) -> ir.NumericColumn:
+        """The begin of each call on the time axes."""
+        begin: ir.NumericColumn = (self.table.begin_ns - self.origin_ns) / 1e9
+        return begin
+
+    @cached_property
+    def mix(self) -> list[CallShare]:
+        """The mix of calls."""
+        return mix(self.table)
+
+    @cached_property
+    def threads(self) -> list[ThreadShare]:
+        """The shares of the threads."""
+        return shares_of_threads(self.table)
+
+    @cached_property
+    def response(self) -> dict[int, Distribution]:
+        """The distribution of response times in ns, by series."""
+        return distributions(self.table, self.table.duration_ns)
+
+    @cached_property
+    def original_response(self) -> dict[int, Distribution]:
+        """The same in the original of a run, of the calls that the run made."""
+        return distributions(self.table, self.table.expected_duration_ns)
+
+    @cached_property
+    def pooled_response(self) -> Distribution:
+        """The response times of all calls."""
+        return pooled(list(self.response.values()))
+
+    @cached_property
+    def files(self) -> AllFiles:
+        """Totals over all files."""
+        return all_files(self.table)
+
+    @cached_property
+    def accesses(self) -> list[Access]:
+        """The files and operations with the most bytes, with the names of their patterns."""
+        return largest_accesses(self.table, LISTED)
+
+    @cached_property
+    def issue_errors(self) -> IssueErrors:
+        """The issue errors of a run."""
+        return issue_errors(self.table)
+
+    def load(self, window_s: float) -> CallLoad:
+        """Calls per second in windows."""
+        return self.once(
+            ("load", window_s), lambda: call_load(self.table, window_s, self.origin_ns, self.extent.last_ns)
+        )
+
+    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """The result of `compute`, computed once for each `key`."""
+        if key not in self._cache:
+            self._cache[key] = compute()
+        found: T = self._cache[key]
+        return found
+
+
+class CallStudy:
+    """One table of calls, or an original and runs side by side."""
+
+    def __init__(self, tables: Sequence[Calls], options: CallOptions) -> None:
+        self.options = options
+        roles = iter(RUN_ROLES)
+        names = [plain_name(each) for each in tables]
+        self.sides = tuple(
+            CallSide(each, next(roles) if each.is_run else Role.ALL, names[: place + 1].count(names[place]))
+            for place, each in enumerate(tables)
+        )
+
+    @property
+    def first(self) -> CallSide:
+        """The only side, or the original."""
+        return self.sides[0]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is nothing to compare."""
+        return len(self.sides) == 1
+
+    @property
+    def runs(self) -> tuple[CallSide, ...]:
+        """The runs."""
+        return tuple(side for side in self.sides if side.is_run)
+
+    @property
+    def calls(self) -> int:
+        """The number of calls that were made."""
+        return sum(side.extent.calls for side in self.sides)
+
+    @property
+    def of(self) -> str:
+        """The files, for people."""
+        return " · ".join(f"{side.name}, {units.counted(side.extent.calls, 'call')}" for side in self.sides)
+
+    @cached_property
+    def seconds(self) -> float:
+        """The end of time axes."""
+        return max(side.seconds for side in self.sides)
+
+    @property
+    def window_s(self) -> float:
+        """The window of the load."""
+        return self.options.window_s or window_for(self.seconds)

@@ -1,0 +1,97 @@
+"""Diagrams over time: the response time of each call, and calls per second."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from iosonar import units
+from iosonar.diagrams.calls.catalogue import CallDiagram, Part
+from iosonar.diagrams.calls.parts import LEAST_S, ROLES, figure, info, time_axis
+from iosonar.diagrams.calls.study import CallSide, CallStudy
+from iosonar.diagrams.parts import VALUE_COLUMNS, cells_of, linear_axis, log_axis, measure_row
+from iosonar.figures.model import Cloud, CloudPart, Empty, Figure, Legend, LegendRow, Role, Steps, Stroke, Unit
+from iosonar.quantities.calls.series import CallSeries
+from iosonar.quantities.density import density
+
+COLUMNS = ("calls", *VALUE_COLUMNS[1:])
+
+
+def response_over_time(study: CallStudy, name: str, rank: str) -> Figure | Empty:
+    """The response time of each call over its begin: a sonar diagram of calls."""
+    if not study.is_single:
+        return Empty(name, "for one file only")
+    side = study.first
+    if not side.response:
+        return Empty(name, "no call returned")
+    across, up = study.options.size.cells(side.extent.calls)
+    x = time_axis(study)
+    all_ = side.pooled_response
+    y = log_axis("Response time", Unit.SECONDS, max(all_.minimum / 1e9, LEAST_S), max(all_.maximum / 1e9, 1e-6))
+    cells = density(side.table, side.begin_s, side.table.duration_ns / 1e9, cells_of(x, across), cells_of(y, up))
+    parts = tuple(
+        CloudPart(ROLES[CallSeries(series)], CallSeries(series).title, found.columns, found.rows, found.counts)
+        for series, found in sorted(cells.items(), reverse=True)
+    )
+    rows = tuple(
+        measure_row(ROLES[CallSeries(series)], CallSeries(series).title, found)
+        for series, found in sorted(side.response.items())
+    )
+    return figure(
+        study,
+        name,
+        rank,
+        "Response time over time",
+        x,
+        y,
+        (Cloud(across, up, parts, noun="calls"),),
+        Legend(COLUMNS, rows),
+    )
+
+
+def load_over_time(study: CallStudy, name: str, rank: str) -> Figure | Empty:
+    """Calls per second over time, of each side."""
+    layers, rows = [], []
+    for side in study.sides:
+        if not side.extent.calls:
+            continue
+        found = side.load(study.window_s)
+        # The rate of a short last window is determined by chance.
+        rates = found.rates.copy()
+        if found.whole < len(rates) and len(rates) > 1 and found.edges_s[-1] - found.edges_s[-2] < found.window_s / 2:
+            rates[-1] = np.nan
+        role = Role.ACTUAL if study.is_single else side.role
+        layers.append(Steps(role, side.name, found.edges_s, rates, filled=not side.is_run or study.is_single))
+        rows.append(LegendRow(role, side.name, _statistics(side, study.window_s), Stroke.SOLID))
+    most = max(float(np.nanmax(layer.y)) for layer in layers)
+    return figure(
+        study,
+        name,
+        rank,
+        "Calls per second" if study.is_single else "Calls per second, original and replay",
+        time_axis(study),
+        linear_axis("Load", Unit.CALLS_PER_S, most),
+        layers,
+        Legend(("median", "mean", "max", "CV"), tuple(rows)),
+        [info(f"Windows of {units.span(study.window_s)}. CV: standard deviation divided by mean")],
+    )
+
+
+def _statistics(side: CallSide, window_s: float) -> tuple[str, ...]:
+    found = side.load(window_s)
+    return (
+        units.count(found.median),
+        units.count(found.mean),
+        units.count(found.maximum),
+        f"{units.number(100 * found.variation)} %",
+    )
+
+
+DIAGRAMS = [
+    CallDiagram(name, rank, Part.TIME, partial(build, name=name, rank=rank))
+    for name, rank, build in (
+        ("response.realtime", "f01", response_over_time),
+        ("load.realtime", "f02", load_over_time),
+    )
+]

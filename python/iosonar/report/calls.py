@@ -1,0 +1,53 @@
+"""Writes the report of calls, as a page or as pictures."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+
+from iosonar.diagrams.calls import CATALOGUE, CallDiagram, CallStudy, Part
+from iosonar.errors import UsageError
+from iosonar.figures.model import Empty, Figure
+from iosonar.report.calls_page import calls_page
+from iosonar.report.output_options import OutputOptions, ReportFormat, Written
+from iosonar.report.outputs import write_whole
+from iosonar.report.pictures import Set, short, write_data, write_figures
+
+
+def chosen(only: Sequence[str]) -> list[CallDiagram]:
+    """The diagrams of these names or families; all of them without names."""
+    if not only:
+        return list(CATALOGUE)
+    known = {diagram.name for diagram in CATALOGUE} | {diagram.name.split(".")[0] for diagram in CATALOGUE}
+    for name in only:
+        if name not in known:
+            near = difflib.get_close_matches(name, sorted(known), 1)
+            hint = f"; did you mean {near[0]}?" if near else f": {', '.join(sorted(known))}"
+            raise UsageError(f"no diagram of calls is named {name!r}{hint}")
+    return [diagram for diagram in CATALOGUE if diagram.name in only or diagram.name.split(".")[0] in only]
+
+
+def write_calls_report(
+    study: CallStudy, diagrams: Sequence[CallDiagram], options: OutputOptions, suffix: str = "report"
+) -> Iterator[Written]:
+    """Yields the files of each diagram as they are written."""
+    stem = short(study.first.calls.file.stem)
+    if options.format is not ReportFormat.HTML:
+        builds = {diagram.name: lambda diagram=diagram: diagram.build(study) for diagram in diagrams}
+        yield from write_figures(Set(stem, study.options.size), builds, options)
+        return
+    from iosonar.report.page import write_page
+
+    found: dict[Part, list[Figure | Empty]] = {}
+    for diagram in diagrams:
+        found.setdefault(diagram.part, []).append(diagram.build(study))
+    page = calls_page(study, found)
+    path = options.folder / f"{stem}.{suffix}.html"
+    write_whole(path, lambda unfinished: write_page(page, unfinished, options.theme))
+    yield Written("page", (path,))
+    for section in page.sections:
+        for figure in section.figures:
+            if paths := tuple(write_data(stem, figure, options)):
+                yield Written(figure.name, paths)
+    for empty in page.empty:
+        yield Written(empty.name, (), empty.reason)

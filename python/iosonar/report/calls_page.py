@@ -1,0 +1,309 @@
+"""The page of a trace of calls or of runs: a summary in sentences and numbers, then the diagrams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from iosonar import units
+from iosonar.diagrams.calls import CallSide, CallStudy, Part
+from iosonar.diagrams.calls.parts import short_path
+from iosonar.figures.model import Empty, Figure, Severity
+from iosonar.quantities.calls.access import count_patterns
+from iosonar.quantities.calls.by_file import largest_files
+from iosonar.quantities.calls.mismatches import outcomes_of_calls
+from iosonar.quantities.calls.response import by_call
+from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
+from iosonar.report.typed import command_line
+
+SECTIONS: dict[Part, tuple[str, str]] = {
+    Part.TIME: (
+        "Over time",
+        "All diagrams over time are linked: zoom one and the others follow; the cursor marks the same moment in all.",
+    ),
+    Part.FILES: (
+        "Files",
+        "Where in the largest files calls read and wrote, and how the bytes are spread over files. `docs/files.md` "
+        "defines the names of the patterns.",
+    ),
+    Part.RESPONSE: ("Response times", "From the begin of a call to its end."),
+    Part.MIX: ("Mix", "Which calls, and which threads made them."),
+    Part.ORDER: ("Order", "The time between calls, and how many calls wait for another."),
+    Part.FIDELITY: (
+        "Fidelity of the replay",
+        "Issue error is issue minus scheduled time. Only calls that were free to go at their time judge the replay.",
+    ),
+}
+
+LISTED_CALLS, LISTED_FILES, LISTED_THREADS, LISTED_OUTCOMES = 25, 25, 12, 40
+
+KINDS = {
+    "failed": "the replay failed, the original did not",
+    "succeeded": "the original failed, the replay did not",
+    "other_errno": "both failed, with another errno",
+    "fewer": "fewer bytes than in the original",
+    "more": "more bytes than in the original",
+    "other_result": "another result",
+    "bookkeeping": "not issued: bookkeeping of descriptors and processes",
+    "not_a_file": "not issued: not a file",
+    "ignored": "not issued: ignored by a pattern",
+    "kernel_file": "not issued: below /proc, /sys or /dev",
+    "mapped": "not issued: mapped memory",
+    "special_file": "not issued: a device node, socket or FIFO",
+    "unfinished": "not issued: did not return in the original",
+    "not_replayable": "not issued: no replay of it exists",
+    "not_reached": "not issued: the replay ended before",
+    "same": "as in the original",
+}
+"""Outcomes in words."""
+
+
+def calls_page(study: CallStudy, found: Mapping[Part, Sequence[Figure | Empty]]) -> Page:
+    """The page with these figures."""
+    empty = tuple(each for figures in found.values() for each in figures if isinstance(each, Empty))
+    tables = _tables(study)
+    sections = []
+    for part, words in SECTIONS.items():
+        figures = tuple(each for each in found.get(part, ()) if isinstance(each, Figure))
+        if figures or tables.get(part):
+            sections.append(Section(part.value, *words, figures, tables.get(part, ())))
+    return Page(_summary(study), tuple(sections), empty)
+
+
+def _summary(study: CallStudy) -> Summary:
+    first = study.first
+    single = study.is_single
+    title = first.calls.file.name if single else f"{first.calls.file.name} and its replay"
+    return Summary(
+        title=title,
+        short=first.calls.file.name if single else "Comparison",
+        lead=tuple(_lead(study)),
+        banners=tuple(banner for side in study.sides for banner in _banners(side, named=not single)),
+        tiles=tuple(_tiles(first)) if single else (),
+        tables=() if single else (_beside(study),),
+        facts=tuple(_facts(study)),
+        about="Files, machine and options",
+    )
+
+
+def _lead(study: CallStudy) -> Iterator[str]:
+    for side in study.sides:
+        extent, files = side.extent, side.files
+        calls = units.counted(extent.calls, "call")
+        threads = units.counted(extent.threads, "thread")
+        verb = "replayed" if side.is_run else "recorded"
+        yield (
+            f"{side.name}: {calls} of {threads} on {units.counted(files.files, 'path')}, {verb} over "
+            f"{units.span(side.seconds)}; {units.transferred(files.bytes_read)} read, "
+            f"{units.transferred(files.bytes_written)} written."
+        )
+    if not study.is_single and study.first.seconds > 0 and not study.first.is_run:
+        for side in study.runs:
+            share = side.seconds / study.first.seconds - 1
+            yield f"{side.name} took {units.span(side.seconds)}: {units.change(share)} against the original."
+
+
+def _banners(side: CallSide, *, named: bool) -> Iterator[Banner]:
+    name = f"{side.name}: " if named else ""
+    if not side.calls.file.complete:
+        yield Banner(Severity.WARNING, f"{name}the file was cut short.", "Incomplete:")
+    counts = side.calls.file.footer.get("counts") or {}
+    if lost := counts.get("lost_events"):
+        yield Banner(Severity.WARNING, f"{name}the recorder lost {lost:,} events.", "Losses:")
+    if bad := counts.get("bad_lines"):
+        yield Banner(Severity.WARNING, f"{name}{units.counted(bad, 'line')} could not be understood.", "Losses:")
+    if not side.is_run:
+        return
+    extent, errors = side.extent, side.issue_errors
+    if extent.mismatches:
+        share = units.percent(extent.mismatches / max(extent.calls, 1))
+        text = f"{name}{units.counted(extent.mismatches, 'call')} ({share}) had another result than in the original."
+        yield Banner(Severity.WARNING, text, "Mismatches:")
+    elif extent.calls:
+        yield Banner(Severity.GOOD, f"{name}all calls had the results of the original.", "Results:")
+    if errors.free.count and (side.calls.file.option("timing") or "exact") == "exact":
+        text = (
+            f"{name}half of the calls that were free to go were issued within "
+            f"{units.span(errors.free.quantile(0.5) / 1e9)} of their time, {units.percent(errors.within[25])} within "
+            f"25 µs, {units.percent(errors.within[50])} within 50 µs."
+        )
+        severity = Severity.GOOD if errors.within[50] >= 0.95 else Severity.BAD
+        yield Banner(severity, text, "Faithful:" if severity is Severity.GOOD else "NOT faithful:")
+
+
+def _tiles(side: CallSide) -> Iterator[Tile]:
+    extent, files, values = side.extent, side.files, side.pooled_response
+    failed = f"{units.percent(extent.failed / extent.calls)} failed" if extent.calls else ""
+    yield Tile("Calls", f"{extent.calls:,}", failed)
+    if side.seconds > 0:
+        yield Tile("Load", f"{units.count(extent.calls / side.seconds)} calls/s", f"over {units.span(side.seconds)}")
+    yield Tile(
+        "Paths",
+        f"{files.files:,}",
+        f"{units.count(len(files.read_by_rank))} read, {units.count(len(files.written_by_rank))} written",
+    )
+    yield Tile("Read", units.transferred(files.bytes_read), _speed(files.bytes_read, side.seconds))
+    yield Tile("Written", units.transferred(files.bytes_written), _speed(files.bytes_written, side.seconds))
+    if values.count:
+        yield Tile("Response time p50", units.span(values.quantile(0.5) / 1e9), "half are faster")
+        yield Tile("Response time p99", units.span(values.quantile(0.99) / 1e9), "1 in 100 is slower")
+        total = values.total / 1e9
+        yield Tile("Time in calls", units.span(total), _of_threads(total, side))
+    if side.is_run and side.issue_errors.free.count:
+        errors = side.issue_errors.free
+        yield Tile(
+            "Issue error p50", units.span(errors.quantile(0.5) / 1e9), f"p99 {units.span(errors.quantile(0.99) / 1e9)}"
+        )
+
+
+def _speed(bytes_: int, seconds: float) -> str:
+    return f"{units.transferred(bytes_ / seconds)}/s" if seconds > 0 else ""
+
+
+def _of_threads(total: float, side: CallSide) -> str:
+    return f"{units.percent(total / side.seconds)} of the duration" if side.seconds > 0 else ""
+
+
+def _beside(study: CallStudy) -> Table:
+    """The key numbers of all sides."""
+    names = [side.name for side in study.sides]
+    rows: list[tuple[str, ...]] = []
+
+    def add(title: str, texts: Sequence[str]) -> None:
+        rows.append((title, *texts))
+
+    add("calls", [f"{side.extent.calls:,}" for side in study.sides])
+    add("duration", [units.span(side.seconds) for side in study.sides])
+    add("calls per second, median", [units.count(side.load(study.window_s).median) for side in study.sides])
+    add("calls per second, maximum", [units.count(side.load(study.window_s).maximum) for side in study.sides])
+    for share in (0.5, 0.9, 0.99):
+        texts = [units.span(side.pooled_response.quantile(share) / 1e9) for side in study.sides]
+        add(f"response time p{share * 100:g}", texts)
+    add("time in calls", [units.span(side.pooled_response.total / 1e9) for side in study.sides])
+    add("mismatches", [f"{side.extent.mismatches:,}" if side.is_run else "–" for side in study.sides])
+    for share in (0.5, 0.99):
+        texts = [
+            units.span(side.issue_errors.free.quantile(share) / 1e9) if side.is_run else "–" for side in study.sides
+        ]
+        add(f"issue error p{share * 100:g}", texts)
+    return Table("Side by side", ("", *names), tuple(rows))
+
+
+def _tables(study: CallStudy) -> dict[Part, tuple[Table, ...]]:
+    if not study.is_single:
+        runs = [_outcomes(side, f"Outcomes of {side.name}") for side in study.runs]
+        return {Part.FIDELITY: tuple(table for table in runs if table.rows)}
+    side = study.first
+    found = {
+        Part.MIX: (_mix(side), _threads(side)),
+        Part.FILES: (_patterns(side), _files(side)),
+        Part.RESPONSE: (_responses(side),),
+        Part.FIDELITY: (_outcomes(side, "Outcomes"),) if side.is_run else (),
+    }
+    return {part: kept for part, tables in found.items() if (kept := tuple(table for table in tables if table.rows))}
+
+
+def _mix(side: CallSide) -> Table:
+    rows = tuple(
+        (
+            each.call,
+            f"{each.calls:,}",
+            units.percent(each.share),
+            units.span(each.seconds),
+            units.percent(each.time_share),
+            f"{each.failed:,}",
+            units.transferred(each.bytes) if each.bytes else "",
+        )
+        for each in side.mix[:LISTED_CALLS]
+    )
+    columns = ("call", "calls", "share", "time in calls", "share", "failed", "bytes moved")
+    return Table(_titled("Mix of calls", len(side.mix), len(rows)), columns, rows)
+
+
+def _threads(side: CallSide) -> Table:
+    rows = tuple(
+        (str(each.thread), f"{each.calls:,}", units.percent(each.share), units.span(each.seconds))
+        for each in side.threads[:LISTED_THREADS]
+    )
+    return Table(_titled("Threads", len(side.threads), len(rows)), ("thread", "calls", "share", "time in calls"), rows)
+
+
+def _responses(side: CallSide) -> Table:
+    names = [each.call for each in side.mix[:LISTED_CALLS]]
+    found = by_call(side.table, names) if names else {}
+    rows = tuple(
+        (
+            name,
+            f"{found[name].count:,}",
+            units.span(found[name].mean / 1e9),
+            *(units.span(found[name].quantile(share) / 1e9) for share in (0.5, 0.9, 0.99, 0.999)),
+            units.span(found[name].maximum / 1e9),
+        )
+        for name in names
+        if name in found
+    )
+    return Table("Response time by call", ("call", "calls", "avg", "p50", "p90", "p99", "p99.9", "max"), rows)
+
+
+def _patterns(side: CallSide) -> Table:
+    rows = tuple(
+        (pattern.value, f"{operation}s", f"{files:,}", units.transferred(moved))
+        for pattern, operation, files, moved in count_patterns(side.table)
+    )
+    return Table("Access patterns", ("pattern", "of", "files", "bytes"), rows)
+
+
+def _files(side: CallSide) -> Table:
+    patterns: dict[str, list[str]] = {}
+    for each in side.accesses:
+        patterns.setdefault(each.path, []).append(f"{each.operation}s {each.pattern.value}")
+    rows = tuple(
+        (
+            short_path(each.path),
+            f"{each.calls:,}",
+            units.transferred(each.bytes_read) if each.reads else "",
+            units.transferred(each.bytes_written) if each.writes else "",
+            units.binary_bytes(each.mean_size) if each.bytes else "",
+            units.span(each.seconds),
+            f"{units.transferred(each.speed)}/s" if each.speed else "",
+            "; ".join(patterns.get(each.path, [])),
+        )
+        for each in largest_files(side.table, LISTED_FILES)
+    )
+    columns = ("path", "calls", "read", "written", "mean size", "time in calls", "speed", "pattern")
+    return Table(_titled("Files with the most bytes", side.files.files, len(rows)), columns, rows)
+
+
+def _outcomes(side: CallSide, title: str) -> Table:
+    found = outcomes_of_calls(side.every)
+    different = sorted(
+        (each for each in found if each.outcome != "same"), key=lambda each: (not each.is_mismatch, -each.calls)
+    )
+    rows = tuple(
+        (KINDS.get(each.outcome, each.outcome), each.call, f"{each.calls:,}") for each in different[:LISTED_OUTCOMES]
+    )
+    return Table(title, ("outcome", "call", "calls"), rows)
+
+
+def _titled(title: str, all_: int, shown: int) -> str:
+    return title if shown == all_ else f"{title}: {shown} of {all_:,}"
+
+
+def _facts(study: CallStudy) -> Iterator[tuple[str, str]]:
+    for side in study.sides:
+        file = side.calls.file
+        yield "File", file.path
+        if command := file.footer.get("command"):
+            yield "Command", " ".join(command)
+        if recorder := file.footer.get("recorder"):
+            yield "Recorder", str(recorder)
+        for key, name in (("trace", "Trace"), ("root", "Root")):
+            if file.run.get(key):
+                yield name, str(file.run[key])
+        machine = file.run.get("machine")
+        if isinstance(machine, dict):
+            for key, name in (("hostname", "Machine"), ("kernel", "Kernel"), ("processor", "Processor")):
+                if machine.get(key):
+                    yield name, str(machine[key])
+        if options := command_line(file.run):
+            yield "Options", options
+        yield from (("Notice", notice) for notice in file.footer.get("notices", [])[:5])

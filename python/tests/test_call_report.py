@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from call_factory import read, replayed, write_calls, write_calls_run
+from factory import load_row, write_load
+from made_calls import made_calls, made_replay
+from test_report import report
+
+from iosonar.cli.compare import app as compare_app
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_calls(
+        tmp_path_factory.mktemp("calls") / "shop.calls.parquet", made_calls(5), command=["shop", "--now"]
+    )
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rows = made_replay(made_calls(5))
+    footer = {"options": {"order": "fs", "timing": "exact"}, "root": "/mnt/test"}
+    return write_calls_run(tmp_path_factory.mktemp("calls") / "shop.calls-run.parquet", rows, run=footer)
+
+
+def compare(*words: object) -> int:
+    with pytest.raises(SystemExit) as ended:
+        compare_app([str(word) for word in words], prog_name="iosonar compare")
+    return int(ended.value.code or 0)
+
+
+def test_the_page_of_a_trace(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(trace, "--out", tmp_path) == 0
+    page = (tmp_path / "shop.report.html").read_text()
+    for text in ("Response time over time", "Access patterns", "sequential with gaps", "shop --now", "newfstatat"):
+        assert text in page
+    assert "issue_error, compute_error not drawn: not a run" in capsys.readouterr().err
+
+
+def test_the_page_of_a_comparison(trace: Path, run: Path, tmp_path: Path) -> None:
+    # The original is the first side, whatever the order of the names.
+    assert compare(run, trace, "--out", tmp_path) == 0
+    page = (tmp_path / "shop.compare.html").read_text()
+    for text in ("shop and its replay", "Side by side", "another result", "shop (fs, exact)"):
+        assert text in page
+
+
+def test_a_picture_and_its_numbers(run: Path, tmp_path: Path) -> None:
+    assert report(run, "--out", tmp_path, "--format", "svg", "--only", "issue_error", "--data", "csv") == 0
+    assert (tmp_path / "shop.f13.issue_error.svg").exists()
+    head = (tmp_path / "shop.f13.issue_error.csv").read_text().splitlines()[0]
+    assert head == '"series","issue_error_s","share_of_the_calls_that_were_free_to_go_pct"'
+
+
+def test_mismatches_are_named(tmp_path: Path) -> None:
+    rows = [replayed(0, "read", 0, outcome="fewer"), replayed(1, "read", 1)]
+    run = write_calls_run(tmp_path / "r.calls-run.parquet", rows)
+    assert report(run, "--out", tmp_path) == 0
+    page = (tmp_path / "r.report.html").read_text()
+    assert "1 call (50.0\u00a0%) had another result than in the original." in page
+    assert "fewer bytes than in the original" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--device", "sda"], "--device: not for calls to files"),
+        (["--only", "mixx"], "no diagram of calls is named 'mixx'; did you mean mix?"),
+    ],
+)
+def test_wrong_options(
+    trace: Path, tmp_path: Path, words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report(trace, "--out", tmp_path, *words) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_wrong_sets_of_files(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    load = write_load(tmp_path / "b.load.parquet", [load_row(0)])
+    other = write_calls(tmp_path / "u.calls.parquet", [read(0, "/a", 0, 1)])
+    for files, reason in (
+        ((trace, load), "is a load, not of calls"),
+        ((trace, other), "several traces of calls"),
+        ((trace, trace), "is named twice"),
+    ):
+        assert report(*files, "--out", tmp_path) != 0
+        assert reason in capsys.readouterr().err
