@@ -13,15 +13,21 @@ const ROWS: u64 = 1 << 14;
 pub struct Rows {
     bar: ProgressBar,
     rows: u64,
+    unit: &'static str,
     started: Instant,
 }
 
 impl Rows {
     /// `what` is the label of the bar.
     pub fn new(what: &str) -> Self {
+        Self::of(what, "requests")
+    }
+
+    /// The same, with the name of its rows.
+    pub fn of(what: &str, unit: &'static str) -> Self {
         let bar = ProgressBar::hidden();
         bar.set_message(one_line(what));
-        Self { bar, rows: 0, started: Instant::now() }
+        Self { bar, rows: 0, unit, started: Instant::now() }
     }
 
     /// Counts a row; calls `progress` (0 to 1) every [`ROWS`] rows.
@@ -36,8 +42,8 @@ impl Rows {
         const STEPS: f64 = 1000.0;
         if self.bar.length().is_none() && self.bar.is_hidden() {
             let template = match progress {
-                Some(_) => "{msg} [{bar:40}] {percent} % · {prefix} requests · {eta} left",
-                None => "{spinner} {msg}: {prefix} requests",
+                Some(_) => "{msg} [{bar:40}] {percent} % · {prefix} · {eta} left",
+                None => "{spinner} {msg}: {prefix}",
             };
             let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
             self.bar.set_style(style.progress_chars("=> "));
@@ -46,7 +52,7 @@ impl Rows {
                 self.bar.set_length(STEPS as u64);
             }
         }
-        self.bar.set_prefix(self.rows.to_string());
+        self.bar.set_prefix(format!("{} {}", self.rows, self.unit));
         match progress {
             Some(done) => self.bar.set_position((done * STEPS) as u64),
             None => self.bar.tick(),

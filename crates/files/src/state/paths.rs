@@ -56,6 +56,9 @@ impl State {
             let object = self.descriptions.get(id).object?;
             self.names.learn_kind(object, Kind::Directory);
             object
+        } else if let Some(cwd) = step.call.fd_path.clone().filter(|cwd| fd == step.call.fd && cwd.is_absolute()) {
+            // strace -y shows the working directory of AT_FDCWD.
+            self.names.directory(&cwd)
         } else {
             if folders.cwd == self.cwd && !self.is_cwd_known {
                 self.counts.assumed_cwds += 1;

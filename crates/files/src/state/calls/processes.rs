@@ -1,6 +1,7 @@
 //! Calls that make, change and end processes and threads.
 
 use super::super::State;
+use super::super::names::ROOT;
 use super::super::paths::shows;
 use super::super::processes::{Ended, Thread};
 use super::super::step::Step;
@@ -136,5 +137,19 @@ impl State {
         let place = if call.kind == CallKind::Chroot { &mut folders.root } else { &mut folders.cwd };
         let old = std::mem::replace(place, object);
         self.names.release(old);
+    }
+
+    /// `getcwd` tells a working directory that may be unknown.
+    pub(super) fn show_folder(&mut self, step: &mut Step) {
+        step.skip(Skip::Bookkeeping);
+        let path = step.call.path.as_ref().filter(|path| step.call.succeeded() && path.is_absolute());
+        let folders = self.processes.folders(step.thread.folders);
+        let Some(path) = path.filter(|_| folders.root == ROOT) else { return };
+        let cwd = self.names.directory(path);
+        if cwd != folders.cwd {
+            self.names.hold(cwd);
+            self.processes.folders_mut(step.thread.folders).cwd = cwd;
+            self.names.release(folders.cwd);
+        }
     }
 }

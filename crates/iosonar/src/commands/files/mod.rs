@@ -7,6 +7,7 @@ use clap::Subcommand;
 
 mod check;
 mod generate;
+mod needs;
 mod order;
 mod prepare;
 mod record;

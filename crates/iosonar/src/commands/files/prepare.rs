@@ -1,19 +1,111 @@
 //! `iosonar files prepare`.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
+use iosonar_files::tree::{Done, Settings, prepare};
+use iosonar_replay::pipeline::payload::DataSpec;
+use serde_json::json;
+
+use super::needs::{NeedArgs, Needed};
+use crate::console::{out, status};
+use crate::progress::Rows;
+use crate::{console, human};
+
+/// The same trace gets the same data.
+const SEED: u64 = 0;
 
 /// Create what a trace of calls needs below a folder
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  iosonar files prepare tar.calls.parquet --root /mnt/test
+  iosonar files prepare tar.calls.parquet --root /mnt/test --reset     again, after a replay
+
+Directories, files with data, symbolic links and hard links are created as the snapshot has them; what
+it does not cover is derived from the trace. Existing files that are too short become longer; nothing
+else that exists is changed, unless --reset is given. Nothing outside the root is touched.
+
+Exit codes: 0 success, 1 failure, 2 wrong command line.")]
 pub struct Args {
-    /// The trace
-    trace: PathBuf,
+    #[command(flatten)]
+    needs: NeedArgs,
+    /// Bring the root back to the state before the trace: remove what is not part of it, and change what differs; only in a
+    /// directory that was empty when it was prepared first
+    #[arg(long)]
+    reset: bool,
+    /// Give files their size without writing data: reads of them do not reach the device
+    #[arg(long)]
+    sparse: bool,
+    #[command(flatten)]
+    data: DataSpec,
 }
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        bail!("{}: files prepare is not built yet", self.trace.display())
+        let needed = self.needs.needed()?;
+        let settings = Settings {
+            data: self.data.clone(),
+            seed: SEED,
+            is_sparse: self.sparse,
+            reset: self.reset,
+            special_files: self.needs.special_files,
+        };
+        let total = needed.plan.data_bytes().max(1);
+        let mut rows = Rows::of("creating files", "steps");
+        let done = prepare(&self.needs.root, &needed.plan, &settings, |bytes| {
+            rows.row(|| Some(bytes as f64 / total as f64));
+        })?;
+        rows.finish();
+        if self.needs.json {
+            self.print_json(&needed, &done)?;
+        } else {
+            self.print(&needed, &done);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn print_json(&self, needed: &Needed, done: &Done) -> Result<()> {
+        console::answer_json(&json!({
+            "trace": self.needs.trace,
+            "root": self.needs.root,
+            "snapshot": needed.snapshot,
+            "paths": needed.plan.items.len(),
+            "done": done,
+            "notices": needed.notices(),
+        }))?;
+        Ok(())
+    }
+
+    fn print(&self, needed: &Needed, done: &Done) {
+        let root = self.needs.root.display();
+        if done.is_nothing() {
+            out!("{root} has all that the trace needs; nothing was changed");
+        } else {
+            out!("{root} is prepared:");
+        }
+        for (count, what) in [
+            (done.removed, "removed"),
+            (done.directories, "directories"),
+            (done.files, "files"),
+            (done.extended, "files made longer"),
+            (done.shortened, "files made shorter"),
+            (done.symlinks, "symbolic links"),
+            (done.hard_links, "hard links"),
+            (done.special, "device nodes, sockets and FIFOs"),
+            (done.attributes, "with corrected permissions, owner or time"),
+            (done.special_left_out, "device nodes, sockets and FIFOs left out (--special-files)"),
+            (done.owners_refused, "with another owner, as only root may set owners"),
+        ] {
+            if count > 0 {
+                out!("  {:>10} {what}", human::count(count));
+            }
+        }
+        if done.bytes > 0 {
+            out!("  {:>10} of {}", human::bytes(done.bytes), self.data);
+        }
+        for notice in needed.notices() {
+            status!("{notice}");
+        }
     }
 }

@@ -1,0 +1,105 @@
+//! Options that `files check` and `files prepare` share: the trace, the root, and what the trace needs below it.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Result;
+use iosonar_files::state::{Ignore, Options, PathMap};
+use iosonar_files::tree::{Plan, Survey, Tree, beside, survey};
+use iosonar_files::{Metadata, Name, OpenOptions};
+
+use crate::progress::Rows;
+
+#[derive(clap::Args)]
+pub struct NeedArgs {
+    /// The trace
+    pub trace: PathBuf,
+    /// The directory below which the trace is replayed: /home/u/x is DIR/home/u/x
+    #[arg(long, value_name = "DIR")]
+    pub root: PathBuf,
+    /// Other names for files of the trace: lines OLD NEW; the longest OLD that is a path or a directory above it is replaced
+    /// by NEW, a path below the root
+    #[arg(long, value_name = "FILE")]
+    pub map: Option<PathBuf>,
+    /// Files whose calls are not replayed: a pattern on each line, with *, ** and ?
+    #[arg(long, value_name = "FILE")]
+    pub ignore: Option<PathBuf>,
+    /// The snapshot of the files before the trace [default: NAME.tree.parquet beside NAME.calls.parquet, if it exists]
+    #[arg(long, value_name = "FILE")]
+    pub tree_from: Option<PathBuf>,
+    /// Working directory of the traced program, if the trace does not record it
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+    /// Include device nodes, sockets and FIFOs
+    #[arg(long)]
+    pub special_files: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// List all paths
+    #[arg(long, short)]
+    pub verbose: bool,
+}
+
+/// What a trace needs below the root.
+pub struct Needed {
+    pub survey: Survey,
+    pub plan: Plan,
+    pub metadata: Metadata,
+    /// The file of the snapshot.
+    pub snapshot: Option<PathBuf>,
+}
+
+impl NeedArgs {
+    /// Reads the trace once. Nothing is done below the root.
+    pub fn needed(&self) -> Result<Needed> {
+        let map = self.map.as_deref().map(PathMap::read).transpose()?.unwrap_or_default();
+        let ignore = self.ignore.as_deref().map(Ignore::read).transpose()?.unwrap_or_default();
+        let snapshot = self.snapshot();
+        let tree = snapshot.as_deref().map(Tree::load).transpose()?.map(Arc::new);
+        let mut reader = iosonar_files::open(&self.trace, &OpenOptions { cwd: self.cwd.clone() })?;
+        let options = Options {
+            tree: tree.clone(),
+            map: map.clone(),
+            ignore: ignore.clone(),
+            special_files: self.special_files,
+            cwd: self.cwd.as_ref().map(|cwd| Name::from(cwd.as_os_str().as_bytes())),
+            with_needs: true,
+        };
+        let mut rows = Rows::of("reading the trace", "calls");
+        let survey = survey(&mut *reader, options, |progress| rows.row(|| progress))?;
+        rows.finish();
+        let metadata = reader.metadata().clone();
+        let needs = survey.state.needs().expect("asked for");
+        let plan = Plan::new(needs, tree.as_deref(), &map, &ignore);
+        Ok(Needed { survey, plan, metadata, snapshot })
+    }
+
+    fn snapshot(&self) -> Option<PathBuf> {
+        self.tree_from.clone().or_else(|| Some(beside(&self.trace)).filter(|path: &PathBuf| path.is_file()))
+    }
+}
+
+impl Needed {
+    /// What limits the result.
+    pub fn notices(&self) -> Vec<String> {
+        let mut notices = self.metadata.notices.clone();
+        if !self.metadata.complete {
+            notices.push("the trace was cut short".into());
+        }
+        notices.extend(self.survey.counts.notices());
+        if self.plan.unknown_links > 0 {
+            notices.push(format!(
+                "{} symbolic links were read, but their targets are not in the trace; a snapshot (files record --tree) has them",
+                self.plan.unknown_links
+            ));
+        }
+        notices
+    }
+}
+
+/// A path for JSON and tables.
+pub fn text(path: &[u8]) -> String {
+    iosonar_trace::path_text(Path::new(std::ffi::OsStr::from_bytes(path)))
+}
