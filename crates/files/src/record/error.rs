@@ -70,6 +70,9 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// The writer thread panicked.
+    #[error("the thread that writes the recording ended unexpectedly")]
+    WriterGone,
     /// A trace cannot be read or written.
     #[error(transparent)]
     Trace(#[from] iosonar_trace::Error),

@@ -15,7 +15,7 @@ mod line;
 mod lookup;
 mod names;
 mod notices;
-mod order;
+pub(crate) mod order;
 mod packed;
 mod parse;
 mod pending;

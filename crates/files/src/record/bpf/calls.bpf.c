@@ -314,11 +314,11 @@ int call_begins(__u64 *ctx)
 	t->thread = id;
 	t->child = 0;
 	t->missing = 0;
-	t->state |= IS_CALLING;
 	if (EXTRA(what))
 		read_extra(t, EXTRA(what));
-	/* As late as possible: the time of the preparation belongs to the program. */
-	t->begin_ns = bpf_ktime_get_ns();
+	/* User space reads both at any time: a thread that is calling has the time of this call. */
+	*(volatile __u64 *)&t->begin_ns = bpf_ktime_get_ns();
+	*(volatile __u8 *)&t->state |= IS_CALLING;
 	if (FIRST_PATH(what))
 		t->missing = report_paths(t, what, 3);
 	return 0;
@@ -348,12 +348,13 @@ int call_ends(__u64 *ctx)
 
 	if (!t || !(t->state & IS_CALLING))
 		return 0;
-	t->state &= ~IS_CALLING;
 	what = what_of[t->number & (NUMBERS - 1)];
 	extra = EXTRA(what);
 	if (t->state & AWAITS_EXEC) {
-		if (result)
+		if (result) {
+			t->state &= ~IS_CALLING;
 			return 0;
+		}
 		t->state &= ~AWAITS_EXEC;
 	}
 	if (t->missing) {
@@ -370,12 +371,14 @@ int call_ends(__u64 *ctx)
 	else if (extra == RESULT_PATH && result > 0)
 		report_path(0, (void *)t->arguments[0], 1, 1, t->thread, t->begin_ns);
 	c = reserve();
-	if (!c)
-		return 0;
-	fill(c, t, CALL);
-	c->end_ns = now;
-	c->result = result;
-	bpf_ringbuf_submit(c, wakeup());
+	if (c) {
+		fill(c, t, CALL);
+		c->end_ns = now;
+		c->result = result;
+		bpf_ringbuf_submit(c, wakeup());
+	}
+	/* After the event, so that a call is in the ring or in flight at any time. */
+	*(volatile __u8 *)&t->state &= ~IS_CALLING;
 	return 0;
 }
 

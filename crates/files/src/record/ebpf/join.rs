@@ -54,8 +54,8 @@ impl Join {
         *if path.is_second { &mut paths.second } else { &mut paths.first } = Some(path.text.into());
     }
 
-    /// The call with its paths; `None` if it is none to be recorded.
-    pub fn call(&mut self, raw: &RawCall) -> Option<Call> {
+    /// The call with its arguments and result; `None` if it is none to be recorded.
+    pub fn without_paths(&self, raw: &RawCall) -> Option<Call> {
         let mut call = if raw.number & URING != 0 {
             uring::call(raw, raw.number & !URING)?
         } else {
@@ -65,12 +65,20 @@ impl Join {
         call.begin = Nanos(i64::try_from(since_zero).ok()?);
         call.process = raw.process;
         set_result(&mut call, raw);
+        if !call.is_uring {
+            set_arguments(&mut call, &raw.arguments, raw.extra);
+        }
+        Some(call)
+    }
+
+    /// The call with its paths; `None` if it is none to be recorded.
+    pub fn call(&mut self, raw: &RawCall) -> Option<Call> {
+        let mut call = self.without_paths(raw)?;
         if call.is_uring {
             if let Some(paths) = self.of_requests.remove(&(raw.thread, raw.begin_ns)) {
                 (call.path, call.path2) = (paths.first, paths.second);
             }
         } else {
-            set_arguments(&mut call, &raw.arguments, raw.extra);
             if let Some(paths) = self.of_threads.get_mut(&raw.thread).filter(|paths| paths.begin_ns == raw.begin_ns) {
                 (call.path, call.path2) = (paths.first.take(), paths.second.take());
             }
@@ -86,14 +94,19 @@ fn ends_thread(kind: CallKind) -> bool {
     matches!(kind, CallKind::Exit | CallKind::ExitGroup)
 }
 
+/// A signal interrupted the call (`-ERESTARTSYS`, …): the program sees another result, or the kernel makes the call again.
+const RESTARTED: [i64; 4] = [-512, -513, -514, -516];
+
+/// Sets what the call returned. As for libc, the last 4095 values are errors.
 fn set_result(call: &mut Call, raw: &RawCall) {
     let Some(end_ns) = raw.end_ns else {
         (call.duration, call.result) = (None, None);
         return;
     };
     call.duration = Some(Nanos(end_ns.saturating_sub(raw.begin_ns).cast_signed()));
-    // As libc does: the last 4095 values are errors.
-    if (-4095..0).contains(&raw.result) {
+    if RESTARTED.contains(&raw.result) {
+        call.result = None;
+    } else if (-4095..0).contains(&raw.result) {
         (call.result, call.errno) = (Some(-1), (-raw.result) as i32);
     } else if raw.child != 0 && raw.result > 0 {
         // In a PID namespace the program sees another number.
@@ -135,6 +148,12 @@ mod tests {
         let mut join = Join::new(0);
         let call = join.call(&RawCall { end_ns: None, ..raw(libc::SYS_exit_group as u16, 7, 0) }).unwrap();
         assert_eq!((call.kind, call.duration, call.result), (CallKind::ExitGroup, None, None));
+    }
+
+    #[test]
+    fn a_call_that_a_signal_interrupted_has_a_duration_but_no_result() {
+        let call = Join::new(0).call(&raw(libc::SYS_wait4 as u16, 7, -512)).unwrap();
+        assert_eq!((call.duration, call.result, call.errno), (Some(Nanos(5)), None, 0));
     }
 
     #[test]

@@ -42,6 +42,9 @@ type Counters = [u64; 6];
 /// `struct thread` of the eBPF program.
 type Thread = [u64; 11];
 
+/// `struct call` of the eBPF program.
+type Request = [u64; 13];
+
 /// The bit of [`Thread`]'s state that says that a call is being made, and the one of a thread before its program.
 const IS_CALLING: u64 = 1;
 const AWAITS_EXEC: u64 = 2;
@@ -51,6 +54,7 @@ pub struct Kernel {
     ring: RingBuf<MapData>,
     counters: Array<MapData, Counters>,
     threads: HashMap<MapData, u32, Thread>,
+    requests: HashMap<MapData, u64, Request>,
     programs: Option<Ebpf>,
     skipped: u64,
     /// The position in a file that announces the command: known to this recording alone.
@@ -88,6 +92,7 @@ impl Kernel {
             ring: RingBuf::try_from(map("events")).map_err(|e| refusal(&e))?,
             counters: Array::try_from(map(".bss")).map_err(|e| refusal(&e))?,
             threads: HashMap::try_from(map("threads")).map_err(|e| refusal(&e))?,
+            requests: HashMap::try_from(map("requests")).map_err(|e| refusal(&e))?,
             programs: Some(programs),
             skipped: 0,
             signal_position,
@@ -143,16 +148,22 @@ impl Kernel {
         Drained { is_empty: false, malformed }
     }
 
-    /// Unloads the program. The ring keeps its events. Returns the calls in flight, which have no end.
-    pub fn stop(&mut self) -> Vec<RawCall> {
+    /// Unloads the program. The ring keeps its events. What is in flight then has no end.
+    pub fn stop(&mut self) {
         if let Some(programs) = self.programs.take() {
             self.skipped = programs.programs().filter_map(|(_, program)| recursion_misses(program)).sum();
         }
-        let threads = self.threads.iter().flatten();
-        threads
-            .filter(|(_, thread)| thread[10] >> 48 & (IS_CALLING | AWAITS_EXEC) == IS_CALLING)
-            .map(|(_, t)| in_flight(&t))
-            .collect()
+    }
+
+    /// The calls and requests in flight. Each call that began earlier is among them, or its end is in the ring.
+    pub fn in_flight(&self) -> Vec<RawCall> {
+        let threads = self.threads.iter().flatten().filter(|(_, thread)| is_calling(thread));
+        // The program may change a thread while it is read.
+        let unchanged = |(id, thread): &(u32, Thread)| {
+            self.threads.get(id, 0).is_ok_and(|now| is_calling(&now) && now[0] == thread[0])
+        };
+        let calls = threads.filter(unchanged).map(|(_, thread)| call_of_thread(&thread));
+        calls.chain(self.requests.iter().flatten().map(|(_, request)| call_of_request(&request))).collect()
     }
 
     /// What could not be recorded so far.
@@ -170,8 +181,13 @@ impl Kernel {
 /// `BPF_NOEXIST`.
 const NO_REPLACEMENT: u64 = 1;
 
-/// A call that a thread is making.
-fn in_flight(thread: &Thread) -> RawCall {
+/// Whether the thread is making a call that is recorded.
+fn is_calling(thread: &Thread) -> bool {
+    thread[10] >> 48 & (IS_CALLING | AWAITS_EXEC) == IS_CALLING
+}
+
+/// The call that a thread is making.
+fn call_of_thread(thread: &Thread) -> RawCall {
     RawCall {
         number: (thread[10] >> 32) as u16,
         thread: thread[10] as u32,
@@ -181,6 +197,21 @@ fn in_flight(thread: &Thread) -> RawCall {
         end_ns: None,
         arguments: std::array::from_fn(|i| thread[1 + i]),
         extra: [thread[7], thread[8]],
+        result: 0,
+    }
+}
+
+/// A request of io_uring.
+fn call_of_request(request: &Request) -> RawCall {
+    RawCall {
+        number: (request[0] >> 16) as u16,
+        thread: (request[0] >> 32) as u32,
+        process: request[1] as u32,
+        child: 0,
+        begin_ns: request[2],
+        end_ns: None,
+        arguments: std::array::from_fn(|i| request[4 + i]),
+        extra: [request[10], request[11]],
         result: 0,
     }
 }

@@ -1,8 +1,8 @@
 //! Recording with programs in the kernel.
 //!
 //! ```text
-//!  sys_enter ─▶ threads ─▶ sys_exit ─▶ ring ─▶ kernel.rs ─▶ join.rs ─▶ recorder.rs ─▶ table
-//!   arguments              result              events       paths to     in order
+//!  sys_enter ─▶ threads ─▶ sys_exit ─▶ ring ─▶ kernel.rs ─▶ join.rs ─▶ sequence.rs ─▶ writer_thread.rs
+//!   arguments              result              events       paths to     in order       a table
 //!   and paths                                               their calls  of begin
 //! ```
 
@@ -18,7 +18,9 @@ mod layout;
 mod losses;
 mod numbers;
 mod recorder;
+mod sequence;
 mod uring;
+mod writer_thread;
 
 pub(super) use layout::is_recorded;
 pub use recorder::{Options, Progress, Recorder};

@@ -1,23 +1,43 @@
 //! A recording: from the kernel's events to the table.
 
-use std::time::Duration;
+use std::io;
+use std::time::{Duration, Instant};
 
-use iosonar_trace::Clocks;
+use iosonar_trace::{Clocks, Nanos};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::event::Event;
 use super::join::Join;
 use super::kernel::Kernel;
+use super::sequence::Sequence;
+use super::writer_thread::WriterThread;
 use crate::model::call::Call;
-use crate::model::metadata::{Metadata, Recorder as RecordedBy};
+use crate::model::metadata::{CallCounts, Metadata, Recorder as RecordedBy};
 use crate::model::stream::CallWriter;
-use crate::record::error::Result;
+use crate::record::error::{Error, Result};
 
 /// How often the ring is drained when it is not filling up.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Events drained at once, before the recorder does anything else.
 const DRAIN_EVENTS: usize = 1 << 16;
+
+/// How often calls get their places in the order, and for how many waiting calls earlier.
+const SETTLE_INTERVAL: Duration = Duration::from_millis(100);
+const UNSETTLED_CALLS: usize = 1 << 16;
+
+/// Noting the calls in flight takes at most this part of the time.
+const NOTING_PARTS: u32 = 20;
+
+/// Calls get their places this long after their begin: a processor may stop between reading the clock and saying that a call
+/// is in flight, as a virtual machine's does.
+const SETTLE_BEHIND_NS: i64 = 50_000_000;
+
+/// The least room that an event takes in the ring.
+const SMALLEST_EVENT_BYTES: usize = 24;
+
+/// Calls handed to the writer thread at once.
+const BATCH_CALLS: usize = 4096;
 
 /// How to record.
 #[derive(Clone, Debug)]
@@ -44,7 +64,10 @@ pub struct Recorder {
     zero_ns: u64,
     unix_ns: i64,
     malformed_events: u64,
-    calls: Vec<Call>,
+    ring_events: usize,
+    calls: u64,
+    sequence: Sequence,
+    counts: CallCounts,
 }
 
 impl Recorder {
@@ -54,8 +77,17 @@ impl Recorder {
     /// If the kernel refuses the eBPF program.
     pub fn start(options: &Options) -> Result<Self> {
         let kernel = Kernel::load(options)?;
-        let mut recorder =
-            Self { kernel, join: Join::new(0), zero_ns: 0, unix_ns: 0, malformed_events: 0, calls: Vec::new() };
+        let mut recorder = Self {
+            kernel,
+            join: Join::new(0),
+            zero_ns: 0,
+            unix_ns: 0,
+            malformed_events: 0,
+            ring_events: options.ring_bytes as usize / SMALLEST_EVENT_BYTES,
+            calls: 0,
+            sequence: Sequence::default(),
+            counts: CallCounts::default(),
+        };
         recorder.begin_now();
         Ok(recorder)
     }
@@ -88,34 +120,91 @@ impl Recorder {
     /// If the file cannot be written.
     pub fn run(
         mut self,
-        mut writer: Box<dyn CallWriter>,
+        writer: Box<dyn CallWriter>,
         metadata: Metadata,
         mut go_on: impl FnMut(&Progress) -> bool,
     ) -> Result<Metadata> {
+        let file = WriterThread::start(writer);
+        let recorded = self.record_until(&file, &mut go_on);
+        self.kernel.stop();
+        let ended = recorded.and_then(|()| self.end(&file));
+        let metadata = self.complete(metadata);
+        // The reason why the file cannot be written comes first.
+        file.finish(metadata.clone())?;
+        ended.map(|()| metadata)
+    }
+
+    fn record_until(&mut self, file: &WriterThread, go_on: &mut impl FnMut(&Progress) -> bool) -> Result<()> {
+        let mut next_settling = Instant::now() + SETTLE_INTERVAL;
         while go_on(&self.progress()) {
             self.kernel.wait(DRAIN_INTERVAL)?;
             self.drain();
+            if self.sequence.unsettled() >= UNSETTLED_CALLS || Instant::now() >= next_settling {
+                let noting = self.settle()?;
+                next_settling = Instant::now() + SETTLE_INTERVAL.max(noting * NOTING_PARTS);
+                self.send(file)?;
+            }
+            if file.has_ended() {
+                return Ok(());
+            }
         }
-        for raw in self.kernel.stop() {
-            self.calls.extend(self.join.call(&raw));
+        Ok(())
+    }
+
+    /// Gives their places to the calls so far. Returns how long it took to note those in flight.
+    fn settle(&mut self) -> Result<Duration> {
+        let before = self.since_zero() - SETTLE_BEHIND_NS;
+        let start = Instant::now();
+        let in_flight = self.kernel.in_flight();
+        let noting = start.elapsed();
+        let in_flight: Vec<Call> = in_flight.iter().filter_map(|raw| self.join.without_paths(raw)).collect();
+        // What the ring holds now has been drained when it was empty once, or after more events than it has room for.
+        for _ in 0..=self.ring_events / DRAIN_EVENTS {
+            if self.drain() {
+                break;
+            }
         }
+        self.sequence.settle(Nanos(before), &in_flight).map_err(temporary_file)?;
+        Ok(noting)
+    }
+
+    /// Takes the events that are left. Calls in flight do not return.
+    fn end(&mut self, file: &WriterThread) -> Result<()> {
         while !self.drain() {}
-        self.calls.sort_by_key(|call| call.begin);
-        let mut metadata = self.complete(metadata);
-        for call in &self.calls {
-            writer.write(call)?;
-            metadata.counts.calls += 1;
-            metadata.counts.unfinished += u64::from(call.duration.is_none());
-            metadata.counts.uring += u64::from(call.is_uring);
+        for raw in self.kernel.in_flight() {
+            if let Some(call) = self.join.call(&raw) {
+                self.sequence.push(call);
+            }
         }
-        writer.finish(&metadata)?;
-        Ok(metadata)
+        self.sequence.settle(Nanos(i64::MAX), &[]).map_err(temporary_file)?;
+        self.send(file)
+    }
+
+    /// Sends the calls that are in order to the file.
+    fn send(&mut self, file: &WriterThread) -> Result<()> {
+        let mut batch = Vec::new();
+        while let Some(call) = self.sequence.next().map_err(temporary_file)? {
+            self.counts.calls += 1;
+            self.counts.unfinished += u64::from(call.duration.is_none());
+            self.counts.uring += u64::from(call.is_uring);
+            batch.push(call);
+            if batch.len() == BATCH_CALLS {
+                file.write(std::mem::take(&mut batch));
+            }
+        }
+        file.write(batch);
+        Ok(())
     }
 
     /// Drains the ring of at most [`DRAIN_EVENTS`] events; returns whether it is empty.
     fn drain(&mut self) -> bool {
         let drained = self.kernel.drain(DRAIN_EVENTS, |event| match event {
-            Event::Call(raw) => self.calls.extend(self.join.call(raw)),
+            Event::Call(raw) => {
+                self.calls += 1;
+                if let Some(call) = self.join.call(raw) {
+                    self.sequence.push(call);
+                }
+            }
             Event::Path(path) => self.join.path(path),
         });
         self.malformed_events += drained.malformed;
@@ -124,10 +213,14 @@ impl Recorder {
 
     fn progress(&self) -> Progress {
         Progress {
-            elapsed: Duration::from_nanos(now(ClockId::Monotonic) - self.zero_ns),
-            calls: self.calls.len() as u64,
+            elapsed: Duration::from_nanos(self.since_zero().unsigned_abs()),
+            calls: self.calls,
             lost_events: self.lost_events(),
         }
+    }
+
+    fn since_zero(&self) -> i64 {
+        now(ClockId::Monotonic).cast_signed() - self.zero_ns.cast_signed()
     }
 
     fn lost_events(&self) -> u64 {
@@ -138,7 +231,7 @@ impl Recorder {
         metadata.recorder = RecordedBy::Ebpf;
         metadata.epoch_unix_ns = Some(self.unix_ns);
         metadata.clocks = Some(Clocks { unix_ns: self.unix_ns, monotonic_ns: self.zero_ns.cast_signed() });
-        metadata.counts.lost_events = self.lost_events();
+        metadata.counts = CallCounts { lost_events: self.lost_events(), ..self.counts.clone() };
         metadata.complete = true;
         metadata.notices.push(format!(
             "recorded by eBPF; started at {} ns of CLOCK_MONOTONIC; kernel {}",
@@ -146,11 +239,19 @@ impl Recorder {
             rustix::system::uname().release().to_string_lossy()
         ));
         metadata.notices.extend(self.kernel.losses().notices());
+        let late = self.sequence.late();
+        if late > 0 {
+            metadata.notices.push(format!("{late} calls arrived too late for sorting, and have a later begin"));
+        }
         if let Some(problem) = self.kernel.uring_problem() {
             metadata.notices.push(format!("requests of io_uring are not recorded, this kernel refused: {problem}"));
         }
         metadata
     }
+}
+
+fn temporary_file(source: io::Error) -> Error {
+    Error::system("cannot use a temporary file (set TMPDIR to a folder with more room)", source)
 }
 
 fn now(clock: ClockId) -> u64 {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use iosonar_files::record::default_method;
+use iosonar_files::tree::{self, Tree};
 use iosonar_files::{CallWriter, Metadata, record, table};
 use iosonar_trace::Source;
 
@@ -102,6 +103,13 @@ impl Args {
             source: Source { format: "record".into(), preamble: self.note, ..Source::default() },
             ..Metadata::default()
         };
+        let beside = tree::beside(&output);
+        let snapshot = if self.tree.is_empty() {
+            None
+        } else {
+            refuse_existing(&beside)?;
+            Some(Tree::capture_all(&self.tree)?)
+        };
         let writer = table::create(&output, &metadata)?;
         let plan = Plan {
             writer,
@@ -116,7 +124,14 @@ impl Args {
             Method::Ebpf => ebpf::record(plan)?,
             Method::Strace => strace::record(plan)?,
         };
-        report(&output, &metadata, self.tree.is_empty());
+        report(&output, &metadata);
+        match snapshot {
+            Some(tree) => {
+                tree.save(&beside)?;
+                status!("{}: {}", beside.display(), human::counted(tree.captured() as u64, "file or folder"));
+            }
+            None => status!("  without --tree DIR, a replay makes only files that calls show, at the sizes that they show"),
+        }
         if self.pid.is_some() { Ok(ExitCode::SUCCESS) } else { until.exit_code() }
     }
 }
@@ -129,7 +144,7 @@ fn default_output(command: &[String], pid: Option<u32>) -> PathBuf {
     }
 }
 
-fn report(output: &Path, metadata: &Metadata, has_no_tree: bool) {
+fn report(output: &Path, metadata: &Metadata) {
     let counts = &metadata.counts;
     let mut parts = vec![human::counted(counts.calls, "call")];
     if counts.unfinished > 0 {
@@ -145,9 +160,5 @@ fn report(output: &Path, metadata: &Metadata, has_no_tree: bool) {
     if counts.lost_events > 0 {
         status!("  use a larger --buffer to lose no events");
     }
-    if has_no_tree {
-        status!(
-            "  without --tree DIR, a replay makes files as the trace needs them: sizes and names that no call shows are unknown"
-        );
-    }
+}
 }

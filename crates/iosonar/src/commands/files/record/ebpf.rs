@@ -9,6 +9,7 @@ use iosonar_files::record::{inherited_by_children, process_with_threads};
 
 use super::Plan;
 use crate::commands::record::until::Until;
+use crate::console::status;
 
 /// Records by the plan; returns the metadata, and the command.
 pub fn record(plan: Plan) -> Result<(Metadata, Until)> {
@@ -18,6 +19,7 @@ pub fn record(plan: Plan) -> Result<(Metadata, Until)> {
     if let Some(pid) = pid {
         metadata.processes = vec![recorder.follow(pid, || process_with_threads(pid))?];
         until = Until::start(&command, duration, orders)?;
+        status!("recording process {pid}; Ctrl-C ends the recording");
     } else {
         recorder.follow_next_child()?;
         until = Until::start(&command, duration, orders)?;

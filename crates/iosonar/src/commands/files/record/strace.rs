@@ -40,6 +40,7 @@ pub fn record(plan: Plan) -> Result<(Metadata, Until)> {
         }
         if metadata.processes.is_empty() && tracer.is_some() {
             metadata.processes.extend(pid.and_then(|pid| process_with_threads(pid).ok()));
+            pid.inspect(|pid| status!("recording process {pid}; Ctrl-C ends the recording"));
         }
         thread::sleep(TICK);
     }

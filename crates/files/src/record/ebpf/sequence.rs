@@ -1,0 +1,237 @@
+//! Calls in the order of their begin, though they arrive in the order of their end.
+//!
+//! From time to time, the recorder notes the calls in flight and then drains the ring. Each call that began before that has
+//! either ended, and is known, or is in flight, and its begin is known: all of them get their place in the order. A call
+//! that is in flight holds back those after it, in memory or in a temporary file.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::{io, mem};
+
+use iosonar_trace::Nanos;
+
+use crate::model::call::Call;
+use crate::strace::order::Order;
+
+/// What tells a call in flight from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    thread: u32,
+    begin: Nanos,
+    is_uring: bool,
+}
+
+impl From<&Call> for Key {
+    fn from(call: &Call) -> Self {
+        Self { thread: call.thread, begin: call.begin, is_uring: call.is_uring }
+    }
+}
+
+/// Puts calls in order.
+#[derive(Default)]
+pub struct Sequence {
+    order: Order,
+    /// Calls that ended and have no place yet.
+    ended: Vec<Call>,
+    /// Calls in flight that have a place.
+    open: HashMap<Key, u64>,
+    open_numbers: BTreeSet<u64>,
+    /// The begin of the last call that has a place.
+    last: Nanos,
+    late: u64,
+    lost: u64,
+}
+
+impl Sequence {
+    /// A call has ended.
+    pub fn push(&mut self, call: Call) {
+        match self.open.remove(&Key::from(&call)) {
+            Some(number) => {
+                self.open_numbers.remove(&number);
+                self.order.complete(number, call);
+            }
+            None => self.ended.push(call),
+        }
+    }
+
+    /// Gives their places to all calls that began before `before`. `in_flight` was noted before the ring was drained, and
+    /// has begins only.
+    ///
+    /// # Errors
+    /// If the temporary file cannot be written.
+    pub fn settle(&mut self, before: Nanos, in_flight: &[Call]) -> io::Result<()> {
+        let mut all = mem::take(&mut self.ended);
+        let arrived: HashSet<Key> = all.iter().map(Key::from).collect();
+        let in_flight: HashSet<Key> = in_flight.iter().map(Key::from).collect();
+        self.drop_lost(&in_flight);
+        let is_new = |key: &&Key| key.begin < before && !arrived.contains(key) && !self.open.contains_key(key);
+        let mut begun: Vec<Key> = in_flight.iter().filter(is_new).copied().collect();
+        begun.sort_by_key(|key| key.begin);
+        // Stable, so that calls that begin at the same time stay in the order of their end.
+        all.sort_by_key(|call| call.begin);
+        let keep_from = all.partition_point(|call| call.begin < before);
+        self.ended = all.split_off(keep_from);
+        let mut begun = begun.into_iter().peekable();
+        for mut call in all {
+            while let Some(key) = begun.next_if(|key| key.begin <= call.begin) {
+                self.open(key);
+            }
+            if call.begin < self.last {
+                self.late += 1;
+                delay(&mut call, self.last);
+            }
+            self.last = call.begin;
+            let number = self.order.begin();
+            self.order.complete(number, call);
+        }
+        begun.for_each(|key| self.open(key));
+        if self.order.is_full() {
+            self.order.spill()?;
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, key: Key) {
+        // What arrives late at its place is not delayed: it has a place of its own.
+        if key.begin < self.last {
+            return;
+        }
+        self.last = key.begin;
+        let number = self.order.begin();
+        self.open.insert(key, number);
+        self.open_numbers.insert(number);
+    }
+
+    /// A call that is no longer in flight, though its end did not arrive, was lost.
+    fn drop_lost(&mut self, in_flight: &HashSet<Key>) {
+        let lost: Vec<(Key, u64)> =
+            self.open.iter().filter(|(key, _)| !in_flight.contains(key)).map(|(key, number)| (*key, *number)).collect();
+        for (key, number) in lost {
+            self.open.remove(&key);
+            self.open_numbers.remove(&number);
+            self.order.drop(number);
+            self.lost += 1;
+        }
+    }
+
+    /// The next call, if none comes before it.
+    ///
+    /// # Errors
+    /// If the temporary file cannot be read.
+    pub fn next(&mut self) -> io::Result<Option<Call>> {
+        self.order.next(self.open_numbers.first().copied())
+    }
+
+    /// Calls that ended and have no place yet.
+    pub fn unsettled(&self) -> usize {
+        self.ended.len()
+    }
+
+    /// Calls that came after later ones had their places. They have a later begin.
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// Calls in flight whose end never arrived.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+}
+
+/// Moves the begin of a call, not its end.
+fn delay(call: &mut Call, begin: Nanos) {
+    let end = call.end();
+    call.begin = begin;
+    call.duration = end.map(|end| Nanos((end.0 - begin.0).max(0)));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::kind::CallKind;
+
+    fn call(thread: u32, begin: i64, end: i64) -> Call {
+        Call { duration: Some(Nanos(end - begin)), ..Call::new(Nanos(begin), thread, CallKind::Read) }
+    }
+
+    fn in_flight(thread: u32, begin: i64) -> Call {
+        Call { duration: None, ..call(thread, begin, begin) }
+    }
+
+    fn begins(sequence: &mut Sequence) -> Vec<i64> {
+        std::iter::from_fn(|| sequence.next().unwrap()).map(|call| call.begin.0).collect()
+    }
+
+    #[test]
+    fn a_call_in_flight_holds_back_those_after_it() {
+        let mut sequence = Sequence::default();
+        sequence.push(call(1, 5, 6));
+        sequence.push(call(2, 30, 40));
+        sequence.settle(Nanos(50), &[in_flight(1, 10)]).unwrap();
+        assert_eq!(begins(&mut sequence), [5]);
+        sequence.push(call(1, 10, 60));
+        assert_eq!(begins(&mut sequence), [10, 30]);
+        assert_eq!((sequence.late(), sequence.lost()), (0, 0));
+    }
+
+    #[test]
+    fn a_call_whose_end_was_lost_holds_nothing_back_for_long() {
+        let mut sequence = Sequence::default();
+        sequence.push(call(2, 30, 40));
+        sequence.settle(Nanos(50), &[in_flight(1, 10)]).unwrap();
+        assert_eq!(begins(&mut sequence), [0; 0]);
+        sequence.settle(Nanos(60), &[]).unwrap();
+        assert_eq!(begins(&mut sequence), [30]);
+        assert_eq!(sequence.lost(), 1);
+    }
+
+    #[test]
+    fn a_call_that_comes_too_late_begins_later() {
+        let mut sequence = Sequence::default();
+        sequence.push(call(2, 30, 40));
+        sequence.settle(Nanos(50), &[]).unwrap();
+        sequence.push(call(1, 10, 45));
+        sequence.settle(Nanos(60), &[]).unwrap();
+        let calls: Vec<Call> = std::iter::from_fn(|| sequence.next().unwrap()).collect();
+        assert_eq!((calls[1].begin, calls[1].end()), (Nanos(30), Some(Nanos(45))));
+        assert_eq!(sequence.late(), 1);
+    }
+
+    proptest! {
+        /// Threads call one after the other; the recorder looks at random times.
+        #[test]
+        fn calls_come_in_order_of_begin(
+            threads in prop::collection::vec(prop::collection::vec((1_i64..20, 0_i64..60), 1..30), 1..5),
+            looks in prop::collection::btree_set(1_i64..1000, 0..20),
+        ) {
+            let mut all = Vec::new();
+            for (thread, calls) in threads.iter().enumerate() {
+                let mut now = 0;
+                for (gap, duration) in calls {
+                    all.push(call(thread as u32, now + gap, now + gap + duration));
+                    now += gap + duration;
+                }
+            }
+            let mut expected: Vec<i64> = all.iter().map(|call| call.begin.0).collect();
+            expected.sort_unstable();
+            all.sort_by_key(|call| call.end());
+            let mut sequence = Sequence::default();
+            let mut found = Vec::new();
+            let mut waiting = all.iter().peekable();
+            for look in looks {
+                while let Some(ended) = waiting.next_if(|call| call.end() < Some(Nanos(look))) {
+                    sequence.push(ended.clone());
+                }
+                let running: Vec<Call> = waiting.clone().filter(|call| call.begin.0 < look).map(|c| (*c).clone()).collect();
+                sequence.settle(Nanos(look), &running).unwrap();
+                found.extend(begins(&mut sequence));
+            }
+            waiting.for_each(|call| sequence.push(call.clone()));
+            sequence.settle(Nanos(i64::MAX), &[]).unwrap();
+            found.extend(begins(&mut sequence));
+            prop_assert_eq!(found, expected);
+            prop_assert_eq!((sequence.late(), sequence.lost()), (0, 0));
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Programs recorded by eBPF and by strace at once: `iosonar files record --with ebpf -- strace … PROGRAM`. Both recordings
+//! must agree call by call. Run as root: `make acceptance`.
+//!
+//! strace shows itself in the recording of eBPF: the tracer is a process of its own, and the tracee makes a few calls before
+//! it executes the program. What else may differ is in `differences`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use iosonar_files::{Call, CallKind, CallReader, Metadata, strace, table};
+use iosonar_testing::{Need, left_out};
+use iosonar_trace::input::Input;
+
+/// All calls of a trace.
+fn all(mut reader: impl AsMut<dyn CallReader>) -> (Vec<Call>, Metadata) {
+    let reader = reader.as_mut();
+    let mut calls = Vec::new();
+    while let Some(call) = reader.next().unwrap() {
+        calls.push(call);
+    }
+    (calls, reader.metadata().clone())
+}
+
+/// The recordings of a shell script by eBPF and by strace.
+fn record(script: &str) -> (Vec<Call>, Vec<Call>, Metadata) {
+    let folder = tempfile::tempdir().unwrap();
+    let [trace, text] = ["both.calls.parquet", "both.strace"].map(|name| folder.path().join(name));
+    let output = Command::new(env!("CARGO_BIN_EXE_iosonar"))
+        .args(["files", "record", "--with", "ebpf", "--buffer", "64", "--output"])
+        .arg(&trace)
+        .args(["--", "strace", "-q", "-a1", "-s0", "-f", "--absolute-timestamps=format:unix,precision:ns"])
+        .args(["--syscall-times=ns", "-e", "trace=all", "-e", "abbrev=!pipe,pipe2,socketpair", "-o"])
+        .arg(&text)
+        .args(["sh", "-e", "-c", script])
+        .current_dir(folder.path())
+        .env("HOME", folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (ebpf, metadata) = all(table::open(Input::open(&trace).unwrap()).unwrap());
+    let reader = strace::Reader::open(Input::open(&text).unwrap(), &strace::Options::default()).unwrap();
+    let (strace, read) = all(Box::new(reader) as Box<dyn CallReader>);
+    assert_eq!(read.counts.bad_lines, 0, "{:?}", read.notices);
+    if let Some(place) = std::env::var_os("IOSONAR_KEEP") {
+        fs::copy(&text, Path::new(&place).join("both.strace")).unwrap();
+    }
+    (ebpf, strace, metadata)
+}
+
+/// The calls of each thread, in order.
+fn by_thread(calls: Vec<Call>) -> HashMap<u32, Vec<Call>> {
+    let mut threads: HashMap<u32, Vec<Call>> = HashMap::new();
+    for call in calls {
+        threads.entry(call.thread).or_default().push(call);
+    }
+    threads
+}
+
+/// What is compared of a call, as text; descriptors and numbers included, times not.
+fn shape(call: &Call) -> String {
+    let mut call = call.clone();
+    match call.kind {
+        // strace prints addresses and structures where these have numbers, or the other way round.
+        CallKind::Mmap => call.result = call.result.map(|_| 0),
+        CallKind::Ioctl => call.flags = 0,
+        _ => {}
+    }
+    format!(
+        "{} fd {:?} {:?} path {:?} {:?} at {:?} length {:?} flags {:#x} mode {:?} = {:?} errno {}",
+        call.kind.name(),
+        call.fd,
+        call.fd2,
+        call.path,
+        call.path2,
+        call.offset,
+        call.length,
+        call.flags,
+        call.mode,
+        call.result,
+        call.errno,
+    )
+}
+
+/// Whether both recorders can see such a call: eBPF leaves out mappings without a file.
+fn is_compared(call: &Call) -> bool {
+    match call.kind {
+        CallKind::Munmap | CallKind::Mremap => false,
+        CallKind::Mmap => call.flags & libc::MAP_ANONYMOUS as u64 == 0 && call.fd.is_some_and(|fd| fd >= 0),
+        _ => true,
+    }
+}
+
+/// The differences, as `eBPF | strace`, and the number of calls compared.
+fn differences(ebpf: Vec<Call>, strace: Vec<Call>) -> (Vec<String>, usize) {
+    let mut ebpf = by_thread(ebpf);
+    let (mut found, mut compared) = (Vec::new(), 0);
+    for (thread, strace) in by_thread(strace.into_iter().filter(is_compared).collect()) {
+        let mut own = ebpf.remove(&thread).unwrap_or_default();
+        let first = own.iter().position(|call| shape(call) == shape(&strace[0])).unwrap_or(0);
+        // The tracee before its first program.
+        own.drain(..first);
+        compared += strace.len();
+        for index in 0..own.len().max(strace.len()) {
+            let [left, right] = [&own, &strace].map(|calls| calls.get(index).map_or("nothing".into(), shape));
+            if left != right {
+                found.push(format!("thread {thread} call {index}:\n  ebpf   {left}\n  strace {right}"));
+                if own.get(index).map(|call| call.kind) != strace.get(index).map(|call| call.kind) {
+                    break;
+                }
+            }
+        }
+    }
+    (found, compared)
+}
+
+fn assert_agreement(script: &str, at_least: usize) {
+    if left_out(Need::Bpf) {
+        return;
+    }
+    let (ebpf, strace, metadata) = record(script);
+    assert_eq!(metadata.counts.lost_events, 0, "{:?}", metadata.notices);
+    assert!(ebpf.is_sorted_by_key(|call| call.begin));
+    let (found, compared) = differences(ebpf, strace);
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    for difference in &found {
+        let kind = difference.lines().nth(1).and_then(|line| line.split_whitespace().nth(1)).unwrap_or_default();
+        *kinds.entry(kind).or_default() += 1;
+    }
+    println!("{compared} calls compared, {} differ: {kinds:?}", found.len());
+    assert!(found.is_empty(), "{} of {compared} differ:\n{}", found.len(), found[..found.len().min(40)].join("\n"));
+    assert!(compared >= at_least, "{compared}");
+}
+
+#[test]
+fn shells_with_pipes_and_redirections_agree() {
+    assert_agreement(
+        "mkdir d; cd d; for i in 1 2 3; do echo $i > f$i; cat f$i | sort | uniq >> all; done; ln -s all l; cat l; ls -l; \
+         (exec 5<all; cat <&5); mv f1 f4; rm f2; cd ..; rm -r d; sleep 0.05 & wait; true",
+        500,
+    );
+}
+
+#[test]
+fn tar_agrees() {
+    assert_agreement(
+        "mkdir -p t/a/b; for i in $(seq 200); do echo $i > t/a/b/$i; done; tar -cf t.tar t; mkdir u; tar -C u -xf t.tar; \
+         tar -czf t.tar.gz t; diff -r t u/t",
+        3000,
+    );
+}
+
+#[test]
+fn sqlite_agrees() {
+    assert_agreement(
+        "echo 'create table t(a integer primary key, b text);' | sqlite3 x.db; for i in 1 2 3 4 5 6; do echo \
+         \"insert into t(b) values (hex(randomblob(1000))); begin; update t set b = 'x'; commit; select count(*) from t;\" \
+         | sqlite3 x.db; done; sqlite3 x.db 'pragma journal_mode=wal; insert into t(b) values (1); vacuum;'",
+        500,
+    );
+}
+
+#[test]
+fn git_agrees() {
+    assert_agreement(
+        "git init -q r; cd r; git config user.email a@b; git config user.name a; for i in $(seq 20); do echo $i > f$i; git \
+         add .; git commit -qm $i; done; cd ..; git clone -q r s; cd s; git gc -q --aggressive; git log --oneline | wc -l; \
+         git status -s",
+        5000,
+    );
+}
