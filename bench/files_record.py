@@ -98,7 +98,9 @@ def main() -> None:
     arguments = parser.parse_args()
 
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    print("| calls/s | way | calls/s seen | wall time | program's processor time each | recorder's each | rows missing |")
+    print(
+        "| calls/s | way | calls/s seen | wall time | program's processor time each | recorder's each | rows missing |"
+    )
     print("|---|---|---|---|---|---|---|")
     results = {}
     with folder() as place:
@@ -130,9 +132,7 @@ def row(rate: float, way: str, runs: dict[str, list[Run]]) -> str:
         return f"| {asked} | {way} | {seen:,.0f} | 1 | | | |"
     recorder = statistics.median(r.recorder / r.calls for r in own)
     missing = max(max(0, r.calls - r.rows) for r in own)
-    return (
-        f"| {asked} | {way} | {seen:,.0f} | {ratio:.3f} | {each * 1e6:+.2f} µs | {recorder * 1e6:.2f} µs | {missing:,} |"
-    )
+    return f"| {asked} | {way} | {seen:,.0f} | {ratio:.3f} | {each * 1e6:+.2f} µs | {recorder * 1e6:.2f} µs | {missing:,} |"
 
 
 if __name__ == "__main__":

@@ -128,9 +128,11 @@ impl Args {
         match snapshot {
             Some(tree) => {
                 tree.save(&beside)?;
-                status!("{}: {}", beside.display(), human::counted(tree.captured() as u64, "file or folder"));
+                status!("{}: {}", beside.display(), human::counted(tree.len() as u64, "name"));
             }
-            None => status!("  without --tree DIR, a replay makes only files that calls show, at the sizes that they show"),
+            None => {
+                status!("  without --tree DIR, a replay makes only files that calls show, at the sizes that they show")
+            }
         }
         if self.pid.is_some() { Ok(ExitCode::SUCCESS) } else { until.exit_code() }
     }
@@ -160,5 +162,4 @@ fn report(output: &Path, metadata: &Metadata) {
     if counts.lost_events > 0 {
         status!("  use a larger --buffer to lose no events");
     }
-}
 }
