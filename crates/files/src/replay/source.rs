@@ -1,0 +1,174 @@
+//! Turns the calls of a trace into planned calls: what each touches, and which must precede it.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use iosonar_trace::Nanos;
+
+use super::action::Action;
+use super::error::Result;
+use super::feed::Source;
+use super::outcome::of_skip;
+use super::planned::{Planned, Predecessors, Record};
+use crate::order::{Order, Policy};
+use crate::state::{self, State};
+use crate::{Call, CallOutcome, CallReader, OpenOptions, Resolved};
+
+/// The part of a trace that is replayed.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Calls that begin from here on.
+    pub start: Nanos,
+    /// Calls that begin before this.
+    pub end: Option<Nanos>,
+}
+
+impl Window {
+    /// Whether calls that begin then are replayed.
+    pub fn contains(&self, begin: Nanos) -> bool {
+        begin >= self.start && !self.is_over(begin)
+    }
+
+    /// Whether all later calls are outside.
+    pub fn is_over(&self, begin: Nanos) -> bool {
+        self.end.is_some_and(|end| begin >= end)
+    }
+}
+
+/// A trace and what is assumed about it.
+pub struct Trace {
+    reader: Box<dyn CallReader>,
+    state: State,
+}
+
+impl Trace {
+    /// Opens a trace.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn open(path: &Path, options: state::Options) -> Result<Self> {
+        let reader = crate::open(path, &OpenOptions::default())?;
+        let state = State::new(reader.metadata(), options);
+        Ok(Self { reader, state })
+    }
+
+    /// The next call, and what it touches.
+    ///
+    /// # Errors
+    /// If the trace cannot be read.
+    pub fn next(&mut self) -> Result<Option<(Call, Resolved)>> {
+        let Some(call) = self.read()? else { return Ok(None) };
+        let resolved = self.resolve(&call);
+        Ok(Some((call, resolved)))
+    }
+
+    /// The next call, which must be resolved before the one after it.
+    ///
+    /// # Errors
+    /// If the trace cannot be read.
+    pub fn read(&mut self) -> Result<Option<Call>> {
+        Ok(self.reader.next()?)
+    }
+
+    /// What a call touches.
+    pub fn resolve(&mut self, call: &Call) -> Resolved {
+        self.state.next(call)
+    }
+
+    /// What was found out so far.
+    pub fn state(&mut self) -> &mut State {
+        &mut self.state
+    }
+
+    /// The reader.
+    pub fn reader(&self) -> &dyn CallReader {
+        &*self.reader
+    }
+}
+
+/// Planned calls of a trace.
+pub struct TraceSource {
+    /// The trace.
+    pub trace: Trace,
+    /// The part that is replayed.
+    pub window: Window,
+    /// The begin of the first call of the window.
+    pub zero: Nanos,
+    /// The number of the next call.
+    pub number: u64,
+    /// Which calls must precede a call.
+    pub order: Order,
+    /// The thread of the replay for each thread of the trace; `None` if any thread issues any call.
+    pub workers: Option<Arc<HashMap<u32, u32>>>,
+}
+
+impl TraceSource {
+    /// Plans a window of a trace.
+    pub fn new(trace: Trace, window: Window, zero: Nanos, policy: Policy) -> Self {
+        Self { trace, window, zero, number: 0, order: Order::new(policy), workers: None }
+    }
+}
+
+impl Source for TraceSource {
+    fn next(&mut self) -> Result<Option<Planned>> {
+        loop {
+            let Some((call, resolved)) = self.trace.next()? else { return Ok(None) };
+            let number = self.number;
+            self.number += 1;
+            if self.window.is_over(call.begin) {
+                return Ok(None);
+            }
+            if self.window.contains(call.begin) {
+                let predecessors = Predecessors::from(self.order.predecessors(number, &call, &resolved));
+                let worker = self.workers.as_ref().and_then(|workers| workers.get(&call.thread)).copied();
+                return Ok(Some(plan(number, &call, resolved, predecessors, self.zero, worker)));
+            }
+        }
+    }
+
+    fn forget_before(&mut self, number: u64) {
+        self.order.forget_before(number);
+    }
+}
+
+fn plan(
+    number: u64,
+    call: &Call,
+    resolved: Resolved,
+    predecessors: Predecessors,
+    zero: Nanos,
+    worker: Option<u32>,
+) -> Planned {
+    let action = if resolved.skip.is_none() { Action::of(call, &resolved) } else { None };
+    let left_out = match resolved.skip {
+        Some(skip) => Some(of_skip(skip)),
+        None if action.is_none() => Some(CallOutcome::NotReplayable),
+        None => None,
+    };
+    let action = match action {
+        None if !resolved.ends.is_empty() => Some(Action::end(call.kind, resolved.ends)),
+        action => action,
+    };
+    let begin = call.begin - zero;
+    Planned {
+        number,
+        begin,
+        end: begin + call.duration.unwrap_or_default(),
+        // Any thread can leave a call out.
+        worker: worker.filter(|_| action.is_some()),
+        action: action.map(Box::new),
+        predecessors,
+        record: Record {
+            thread: call.thread,
+            kind: call.kind,
+            path: resolved.path,
+            position: resolved.position,
+            length: call.length,
+            expected_result: call.result,
+            expected_errno: call.errno,
+            expected_duration: call.duration,
+            left_out,
+        },
+    }
+}
