@@ -18,4 +18,4 @@ pub mod time;
 pub(crate) mod typed;
 pub mod validation;
 pub mod verification;
-pub(crate) mod wait_choice;
+pub mod wait_choice;

@@ -2,18 +2,371 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use iosonar_files::order::Policy;
+use iosonar_files::replay::{Cache, Options, Prepared, Progress, Statistics, Threads, Timing};
+use iosonar_replay::config::issuing::Wait;
+use iosonar_replay::issuer::Stop;
+use iosonar_replay::pipeline::payload::DataSpec;
+use iosonar_trace::Nanos;
+use iosonar_trace::params::parse_duration;
+use iosonar_trace::run_info::{Quantiles, Within};
 
-/// Replay a trace of calls below a folder
+use crate::console::{answer_json, out, status};
+use crate::{exit, human, watch};
+
+/// Replay the calls of a trace below a folder, in a stated order at a stated time
+///
+/// CHANGES FILES below the root: it makes, writes, renames and removes them as the original did. Nothing outside of the root
+/// is touched: no `..` and no symbolic link leads out of it.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  iosonar files replay tar.calls.parquet --root /mnt/test --output tar.calls-run.parquet
+                                          at the times of the trace, each call after those that had
+                                          ended before it began
+  iosonar files replay db.calls.parquet --root /mnt/test -o fast.calls-run.parquet --timing asap
+  iosonar files replay db.calls.parquet --root /mnt/test -o r.calls-run.parquet --order resource
+                                          calls of different files may overlap as they could not then
+  iosonar files replay db.calls.parquet --root /mnt/test -o cold.calls-run.parquet --drop-caches
+  iosonar files replay db.calls.parquet --root /mnt/test -o w.calls-run.parquet --start 60 --end 120
+                                          the second minute; files open at its start are opened first
+  iosonar files replay job.calls.parquet --root /mnt/test -o ten.calls-run.parquet --instances 10
+                                          ten at once, in instance-0 to instance-9 below the root
+To make what a trace needs: iosonar files prepare tar.calls.parquet --root /mnt/test
+
+Exit codes: 0 success, 1 failure, 2 wrong command line, 4 the result of a call differs from the
+original's, 5 the replay was cut short (the result has all calls until then).")]
 pub struct Args {
-    /// The trace
+    /// The trace: NAME.calls.parquet, or text of strace
     trace: PathBuf,
+    /// Replay below this folder
+    #[arg(long, value_name = "DIR")]
+    root: PathBuf,
+    /// The result: NAME.calls-run.parquet
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+    /// Replace an existing result
+    #[arg(long)]
+    overwrite: bool,
+    /// Which calls must end before a call is issued
+    #[arg(long, value_enum, value_name = "HOW", default_value = "conservative", help_heading = "Order and time")]
+    order: OrderArg,
+    /// When calls are issued
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "exact", help_heading = "Order and time")]
+    timing: TimingArg,
+    /// Multiply all times and gaps of the trace by this: 0.5 replays twice as fast
+    #[arg(long, value_name = "F", default_value = "1", help_heading = "Order and time")]
+    factor: f64,
+    /// Issue each call this much later
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration, help_heading = "Order and time")]
+    #[arg(allow_hyphen_values = true)]
+    extra_delay: Nanos,
+    /// Replay only calls that begin at this time of the trace or later
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration, help_heading = "Order and time")]
+    #[arg(allow_hyphen_values = true)]
+    start: Nanos,
+    /// Replay only calls that begin before this time of the trace
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Order and time")]
+    #[arg(allow_hyphen_values = true)]
+    end: Option<Nanos>,
+    /// Do not prove from the result that the order was kept
+    #[arg(long, help_heading = "Order and time")]
+    no_verify_order: bool,
+    /// Concurrent instances, each in its own folder instance-K below the root, or where --map says with {instance}
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "Files")]
+    instances: u32,
+    /// Map paths: a line OLD NEW for each prefix; NEW is a path below the root
+    #[arg(long, value_name = "FILE", help_heading = "Files")]
+    map: Option<PathBuf>,
+    /// Leave out calls on these files: a pattern on a line, # for comments
+    #[arg(long, value_name = "FILE", help_heading = "Files")]
+    ignore: Option<PathBuf>,
+    /// Also make and open device nodes, sockets and FIFOs
+    #[arg(long, help_heading = "Files")]
+    special_files: bool,
+    /// Drop the page cache of the machine before the replay (needs root)
+    #[arg(long, conflicts_with = "no_cache", help_heading = "Files")]
+    drop_caches: bool,
+    /// Drop the cached pages of each file when it is opened
+    #[arg(long, help_heading = "Files")]
+    no_cache: bool,
+    /// Threads that issue calls: trace for one for each thread of the trace, each issuing its own calls
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "pool", help_heading = "Issuing")]
+    threads: ThreadsArg,
+    /// The most threads of the pool, and so the most calls at the same time
+    #[arg(long, value_name = "N", default_value = "64", help_heading = "Issuing")]
+    pool: usize,
+    /// How to wait for the time of a call [default: spin; hybrid with one processor, or if other programs need more
+    /// processors than there are]
+    #[arg(long, value_enum, help_heading = "Issuing")]
+    wait: Option<WaitArg>,
+    /// Issue no calls: each is assumed to return what the original returned. Measures the replayer
+    #[arg(long, help_heading = "Issuing")]
+    fake_io: bool,
+    #[command(flatten)]
+    data: DataSpec,
+    /// Print the closing statistics as a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// The value of `--order`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum OrderArg {
+    /// All calls that had ended before it began in the trace
+    Conservative,
+    /// The last call that modified the same object, or the directory that holds its name
+    Fs,
+    /// The call before it in its thread
+    Thread,
+    /// The call before it in its thread, and those that made or changed what it uses
+    Resource,
+}
+
+/// The value of `--timing`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum TimingArg {
+    /// At their time in the trace, or as soon as the order allows
+    Exact,
+    /// As soon as the order allows
+    Asap,
+    /// After the same gap from the end of the latest predecessor as in the trace
+    Diff,
+    /// After the same gap from the begin of the latest predecessor as in the trace
+    Begin,
+}
+
+/// The value of `--threads`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum ThreadsArg {
+    /// A pool: any thread issues any call
+    Pool,
+    /// One for each thread of the trace
+    Trace,
+}
+
+/// The value of `--wait`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum WaitArg {
+    /// Busy-wait: precise, occupies a processor
+    Spin,
+    /// Sleep until shortly before the scheduled time, then spin
+    Hybrid,
+    /// Sleep until the scheduled time: late by the wake-up latency
+    Sleep,
 }
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        bail!("{}: files replay is not built yet", self.trace.display())
+        let json = self.json;
+        let stop = Arc::new(Stop::default());
+        let _handler = watch::stop_on_signals(&stop).context("cannot handle signals")?;
+        let prepared = Prepared::new(self.options(), &stop)?;
+        for warning in prepared.warnings() {
+            status!("warning: {warning}");
+        }
+        let printed = prepared.warnings().len();
+        let progress = Arc::new(Progress::default());
+        let bar = Bar::start(&progress, prepared.expected_rows(), prepared.duration());
+        let finished = prepared.run(&progress);
+        bar.finish();
+        let finished = finished?;
+        for warning in finished.warnings.iter().skip(printed) {
+            status!("warning: {warning}");
+        }
+        let statistics = &finished.statistics;
+        if json {
+            answer_json(statistics)?;
+        } else {
+            print(statistics);
+            out!("result           {}", finished.output.display());
+        }
+        Ok(match statistics {
+            _ if !statistics.complete => ExitCode::from(exit::CUT_SHORT),
+            _ if statistics.mismatches > 0 => ExitCode::from(exit::REQUESTS_FAILED),
+            _ => ExitCode::SUCCESS,
+        })
     }
+
+    fn options(self) -> Options {
+        Options {
+            trace: self.trace,
+            root: self.root,
+            output: self.output,
+            overwrite: self.overwrite,
+            order: match self.order {
+                OrderArg::Conservative => Policy::Conservative,
+                OrderArg::Fs => Policy::Fs,
+                OrderArg::Thread => Policy::Thread,
+                OrderArg::Resource => Policy::Resource,
+            },
+            timing: match self.timing {
+                TimingArg::Exact => Timing::Exact,
+                TimingArg::Asap => Timing::Asap,
+                TimingArg::Diff => Timing::Diff,
+                TimingArg::Begin => Timing::Begin,
+            },
+            factor: self.factor,
+            extra_delay: self.extra_delay,
+            start: self.start,
+            end: self.end,
+            instances: self.instances,
+            map: self.map,
+            ignore: self.ignore,
+            threads: match self.threads {
+                ThreadsArg::Pool => Threads::Pool(self.pool),
+                ThreadsArg::Trace => Threads::Trace,
+            },
+            cache: match (self.drop_caches, self.no_cache) {
+                (true, _) => Cache::Drop,
+                (_, true) => Cache::None,
+                _ => Cache::Keep,
+            },
+            fake_io: self.fake_io,
+            special_files: self.special_files,
+            data: self.data,
+            wait: self.wait.map(|wait| match wait {
+                WaitArg::Spin => Wait::Spin,
+                WaitArg::Hybrid => Wait::Hybrid,
+                WaitArg::Sleep => Wait::Sleep,
+            }),
+            verify_order: !self.no_verify_order,
+        }
+    }
+}
+
+/// Kinds of mismatches to print; the result has more.
+const MISMATCHES: usize = 10;
+
+fn print(s: &Statistics) {
+    let line = |name: &str, text: String| {
+        if !text.is_empty() {
+            out!("{name:<17}{text}");
+        }
+    };
+    let list = |counts: &std::collections::BTreeMap<&'static str, u64>| {
+        let each = counts.iter().map(|(name, calls)| format!("{} {}", human::count(*calls), name.replace('_', " ")));
+        each.collect::<Vec<_>>().join(", ")
+    };
+    line("FAKE RESULT", s.fake.as_deref().map_or("", |why| why.trim_start_matches("FAKE RESULT: ")).to_owned());
+    line("calls", format!("{}, {} issued", human::count(s.calls), human::count(s.issued)));
+    line("left out", list(&s.left_out));
+    line("rate", format!("{} calls/s in {}", human::rate(s.calls_per_s), human::span(s.elapsed_s)));
+    let ratio = s.elapsed_s / s.original_s;
+    let ratio = if ratio.is_finite() { format!(", {} of it", human::percent(ratio)) } else { String::new() };
+    line("original", format!("{}{ratio}", human::span(s.original_s)));
+    line("data", format!("{} read, {} written", human::bytes(s.bytes_read), human::bytes(s.bytes_written)));
+    line("in flight", format!("at most {}", s.max_in_flight));
+    line("response", s.response_us.as_ref().map(quantiles).unwrap_or_default());
+    line("  original", s.original_response_us.as_ref().map(quantiles).unwrap_or_default());
+    line("issue error", s.issue_error_us.as_ref().map(quantiles).unwrap_or_default());
+    line("  within", s.within_pct.as_ref().map(within).unwrap_or_default());
+    line("  of the gap", s.compute_time_error_pct.as_ref().map_or(String::new(), |q| {
+        let below = s.compute_time_error_below_10_pct.unwrap_or_default();
+        format!("median {:.2} %, below 10 % for {} of the calls", q.p50, human::percent(below / 100.0))
+    }));
+    line("held by", list(&s.held));
+    line("  then issued in", s.release_to_issue_us.as_ref().map(quantiles).unwrap_or_default());
+    for instance in &s.instances {
+        line(&format!("instance {}", instance.instance), human::span(instance.job_s));
+    }
+    line("listings differ", if s.listings_differ > 0 { human::count(s.listings_differ) } else { String::new() });
+    let differ = |calls| format!("{}: the result differs from the original's", human::counted(calls, "call"));
+    line("mismatches", if s.mismatches > 0 { differ(s.mismatches) } else { "none".into() });
+    for kind in s.mismatch_kinds.iter().take(MISMATCHES) {
+        let errno = |errno: i32| match errno {
+            0 => "success".to_owned(),
+            errno => std::io::Error::from_raw_os_error(errno).to_string(),
+        };
+        let path = kind.first_path.as_deref().unwrap_or("no path");
+        line(
+            "",
+            format!(
+                "  {} {}: {} ({}, originally {}), first call {} on {path}",
+                human::count(kind.calls),
+                kind.call,
+                kind.outcome.replace('_', " "),
+                errno(kind.errno),
+                errno(kind.expected_errno),
+                kind.first_call,
+            ),
+        );
+    }
+    if let Some(order) = &s.order {
+        let number = |key: &str| order[key].as_u64().unwrap_or(0);
+        line(
+            "order",
+            match number("violations") {
+                0 => format!("kept: {} pairs of calls proven", human::count(number("pairs"))),
+                more => format!("NOT KEPT: {} pairs of calls", human::count(more)),
+            },
+        );
+    }
+    line("verdict", s.verdict.as_ref().map_or(String::new(), |verdict| verdict.sentence.clone()));
+}
+
+fn quantiles(q: &Quantiles) -> String {
+    let span = |us: f64| human::span(us / 1e6);
+    format!("median {}, 90 % {}, 99 % {}, max {}", span(q.p50), span(q.p90), span(q.p99), span(q.max))
+}
+
+fn within(w: &Within) -> String {
+    let [a, b, c, d] = [w.us10, w.us25, w.us50, w.us100].map(|pct| human::percent(pct / 100.0));
+    format!("10 µs {a}, 25 µs {b}, 50 µs {c}, 100 µs {d}")
+}
+
+/// Interval between updates.
+const TICK: Duration = Duration::from_millis(250);
+
+/// A progress bar on standard error, if that is a terminal.
+struct Bar {
+    over: Arc<AtomicBool>,
+    drawer: Option<thread::JoinHandle<()>>,
+}
+
+impl Bar {
+    fn start(progress: &Arc<Progress>, calls: u64, duration: Option<Nanos>) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let (progress, seen) = (Arc::clone(progress), Arc::clone(&over));
+        let is_shown = std::io::IsTerminal::is_terminal(&std::io::stderr());
+        let draw = move || draw(&progress, &seen, calls, duration);
+        // If the thread cannot start, run without one.
+        let drawer = if is_shown { thread::Builder::new().spawn(draw).ok() } else { None };
+        Self { over, drawer }
+    }
+
+    fn finish(self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(drawer) = self.drawer {
+            drawer.thread().unpark();
+            // A failed bar does not affect the replay.
+            let _ = drawer.join();
+        }
+    }
+}
+
+fn draw(progress: &Progress, over: &AtomicBool, calls: u64, duration: Option<Nanos>) {
+    let length = duration.map_or(calls, |duration| duration.0.max(1) as u64);
+    let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}, {eta} left").expect("a valid template");
+    let bar = ProgressBar::new(length).with_style(style);
+    let mut before = 0;
+    while !over.load(Ordering::Relaxed) {
+        let done = progress.calls.load(Ordering::Relaxed);
+        let wrong = progress.mismatches.load(Ordering::Relaxed);
+        let rate = (done - before) as f64 / TICK.as_secs_f64();
+        before = done;
+        let differ = if wrong > 0 { format!(", {} mismatches", human::count(wrong)) } else { String::new() };
+        bar.set_message(format!("{}, {}/s{differ}", human::counted(done, "call"), human::rate(rate)));
+        let scheduled = progress.scheduled_ns.load(Ordering::Relaxed).max(0) as u64;
+        bar.set_position(if duration.is_some() { scheduled } else { done });
+        thread::park_timeout(TICK);
+    }
+    bar.finish_and_clear();
 }
