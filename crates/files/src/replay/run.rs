@@ -149,8 +149,7 @@ impl Prepared {
             (self.wait, self.wait_reason) = (wait, "set with --wait".into());
             return;
         }
-        let contention =
-            if self.options.timing.has_times() { Contention::sample_unless_preferred() } else { None };
+        let contention = if self.options.timing.has_times() { Contention::sample_unless_preferred() } else { None };
         (self.wait, self.wait_reason) = match contention {
             _ if processors() == 1 => (Wait::Hybrid, "only one processor is available".into()),
             Some(contention) if contention.is_oversubscribed() => {
@@ -177,7 +176,9 @@ impl Prepared {
         warn_if(!is_complete, "the trace is incomplete: its recording or conversion was cut short".into());
         warn_if(
             mapped > 0,
-            format!("{mapped} calls map files into memory: accesses to mapped files are not recorded, and not replayed"),
+            format!(
+                "{mapped} calls map files into memory: accesses to mapped files are not recorded, and not replayed"
+            ),
         );
         warn_if(uring > 0, format!("{uring} calls of io_uring are replayed as system calls"));
         let deleted = open.iter().filter(|open| open.is_deleted).count();
@@ -214,7 +215,8 @@ impl Prepared {
             } else {
                 self.prescan.open.clone()
             };
-            let (descriptors, missing) = if self.options.fake_io { Default::default() } else { open_before(root, &open) };
+            let (descriptors, missing) =
+                if self.options.fake_io { Default::default() } else { open_before(root, &open) };
             warnings.extend(missing);
             let mut source =
                 TraceSource::new(self.trace(number)?, self.window(), self.prescan.zero, self.options.order);
@@ -222,9 +224,8 @@ impl Prepared {
                 source.workers = Some(Arc::new(self.prescan.threads.clone()));
             }
             let options = InstanceOptions { seed: seed.wrapping_add(u64::from(number)), ..options.clone() };
-            let (instance, done) =
-                Instance::start(Box::new(source), self.prescan.first, root, descriptors, &options)
-                    .inspect_err(|_| self.stop.abort())?;
+            let (instance, done) = Instance::start(Box::new(source), self.prescan.first, root, descriptors, &options)
+                .inspect_err(|_| self.stop.abort())?;
             instances.push(instance);
             from.push(done);
         }
@@ -240,7 +241,9 @@ impl Prepared {
         while !instances.iter().all(Instance::has_ended) {
             thread::sleep(LOOK);
             if self.stop.is_abort() {
-                instances.iter().for_each(|instance| drop(instance.try_end()));
+                instances.iter().for_each(|instance| {
+                    instance.try_end();
+                });
             }
         }
         let was_stopped = self.stop.is_requested();
@@ -487,8 +490,7 @@ fn warnings_after(s: &Statistics) -> Vec<String> {
              `iosonar files prepare` creates it"
         ));
     }
-    let full: u64 =
-        s.mismatch_kinds.iter().filter(|kind| kind.errno == libc::ENOSPC).map(|kind| kind.calls).sum();
+    let full: u64 = s.mismatch_kinds.iter().filter(|kind| kind.errno == libc::ENOSPC).map(|kind| kind.calls).sum();
     if full > 0 {
         warnings.push(format!("{full} calls failed because the file system of the root was full"));
     }

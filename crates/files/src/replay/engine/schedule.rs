@@ -138,11 +138,6 @@ impl Schedule {
         }
     }
 
-    /// The pace.
-    pub fn pace(&self) -> Pace {
-        self.pace
-    }
-
     /// The oldest call that has not completed.
     pub fn floor(&self) -> u64 {
         self.base

@@ -268,10 +268,13 @@ fn print(s: &Statistics) {
     line("  original", s.original_response_us.as_ref().map(quantiles).unwrap_or_default());
     line("issue error", s.issue_error_us.as_ref().map(quantiles).unwrap_or_default());
     line("  within", s.within_pct.as_ref().map(within).unwrap_or_default());
-    line("  of the gap", s.compute_time_error_pct.as_ref().map_or(String::new(), |q| {
-        let below = s.compute_time_error_below_10_pct.unwrap_or_default();
-        format!("median {:.2} %, below 10 % for {} of the calls", q.p50, human::percent(below / 100.0))
-    }));
+    line(
+        "  of the gap",
+        s.compute_time_error_pct.as_ref().map_or(String::new(), |q| {
+            let below = s.compute_time_error_below_10_pct.unwrap_or_default();
+            format!("median {:.2} %, below 10 % for {} of the calls", q.p50, human::percent(below / 100.0))
+        }),
+    );
     line("held by", list(&s.held));
     line("  then issued in", s.release_to_issue_us.as_ref().map(quantiles).unwrap_or_default());
     for instance in &s.instances {
