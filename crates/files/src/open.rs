@@ -35,6 +35,9 @@ pub fn open(path: &Path, _options: &OpenOptions) -> Result<Box<dyn CallReader>> 
     if (parquet::FORMAT.recognise)(input.head()) {
         return table::open(input);
     }
+    if crate::strace::recognise(input.head()) {
+        return Ok(Box::new(crate::strace::Reader::open(input, &crate::strace::Options::default())?));
+    }
     Err(Error::format(path, "neither a table of calls nor text of strace"))
 }
 

@@ -1,0 +1,374 @@
+//! `iosonar files replay`: results, safety, windows, limits, exit codes. All calls go to folders in memory.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use iosonar_files::{Call, CallKind, CallOutcome, CallResult, Metadata, Name, table};
+use iosonar_testing::{Need, left_out};
+use iosonar_trace::Nanos;
+use tempfile::TempDir;
+
+/// Calls of one thread, a microsecond after each other.
+struct Trace {
+    calls: Vec<Call>,
+}
+
+impl Trace {
+    fn new() -> Self {
+        Self { calls: Vec::new() }
+    }
+
+    fn call(&mut self, kind: CallKind, change: impl FnOnce(&mut Call)) -> &mut Self {
+        let at = self.calls.last().map_or(0, |last| last.end().unwrap().0 + 1000);
+        let mut call = Call { process: 100, duration: Some(Nanos(1000)), ..Call::new(Nanos(at), 100, kind) };
+        change(&mut call);
+        self.calls.push(call);
+        self
+    }
+
+    fn open(&mut self, path: &str, flags: i32, result: i64) -> &mut Self {
+        self.call(CallKind::Openat, |call| {
+            call.fd = Some(iosonar_files::AT_FDCWD);
+            call.path = Some(Name::from(path));
+            call.flags = flags as u64;
+            call.mode = Some(0o644);
+            (call.result, call.errno) = returned(result);
+        })
+    }
+
+    fn on(&mut self, kind: CallKind, fd: i32, length: Option<u64>, result: i64) -> &mut Self {
+        self.call(kind, |call| {
+            call.fd = Some(fd);
+            call.length = length;
+            (call.result, call.errno) = returned(result);
+        })
+    }
+
+    fn path(&mut self, kind: CallKind, path: &str, result: i64) -> &mut Self {
+        self.call(kind, |call| {
+            call.path = Some(Name::from(path));
+            call.mode = Some(0o755);
+            (call.result, call.errno) = returned(result);
+        })
+    }
+
+    fn two(&mut self, kind: CallKind, path: &str, path2: &str, result: i64) -> &mut Self {
+        self.call(kind, |call| {
+            call.path = Some(Name::from(path));
+            call.path2 = Some(Name::from(path2));
+            (call.result, call.errno) = returned(result);
+        })
+    }
+
+    fn write(&self, to: &Path) {
+        let metadata = Metadata { complete: true, ..Metadata::default() };
+        let mut writer = table::create(to, &metadata).expect("a table");
+        for call in &self.calls {
+            writer.write(call).expect("a row");
+        }
+        writer.finish(&metadata).expect("a footer");
+    }
+}
+
+/// Result and errno of a result that is a negated errno if the call failed.
+fn returned(result: i64) -> (Option<i64>, i32) {
+    if result < 0 { (Some(-1), -result as i32) } else { (Some(result), 0) }
+}
+
+struct Bench(TempDir);
+
+impl Bench {
+    fn new() -> Self {
+        iosonar_testing::default_signals();
+        let bench = Self(tempfile::tempdir_in("/dev/shm").expect("a folder in memory"));
+        fs::create_dir(bench.root()).unwrap();
+        bench
+    }
+
+    fn root(&self) -> PathBuf {
+        self.0.path().join("root")
+    }
+
+    fn result(&self) -> PathBuf {
+        self.0.path().join("r.calls-run.parquet")
+    }
+
+    fn command(&self, trace: &Trace, more: &[&str]) -> Command {
+        let path = self.0.path().join("t.calls.parquet");
+        trace.write(&path);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+        command.args(["files", "replay"]).arg(&path).arg("--root").arg(self.root()).arg("--output").arg(self.result());
+        command.arg("--overwrite").args(more).stdin(Stdio::null());
+        command
+    }
+
+    /// Replays, expects this exit code, and returns the rows in the order of the trace.
+    fn replay(&self, trace: &Trace, code: i32, more: &[&str]) -> Vec<CallResult> {
+        self.output(trace, code, more);
+        self.rows()
+    }
+
+    fn output(&self, trace: &Trace, code: i32, more: &[&str]) -> Output {
+        let output = self.command(trace, more).output().expect("it runs");
+        let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{}\n{}", shown(&output.stdout), shown(&output.stderr));
+        output
+    }
+
+    fn rows(&self) -> Vec<CallResult> {
+        let mut reader = table::open_run(&self.result()).expect("a result");
+        let mut rows: Vec<CallResult> = std::iter::from_fn(|| reader.next().expect("a row")).collect();
+        rows.sort_by_key(|row| (row.instance, row.call));
+        rows
+    }
+
+    fn statistics(&self) -> serde_json::Value {
+        table::open_run(&self.result()).unwrap().metadata().run.clone().unwrap()["statistics"].clone()
+    }
+}
+
+fn outcomes(rows: &[CallResult]) -> Vec<CallOutcome> {
+    rows.iter().map(|row| row.outcome).collect()
+}
+
+/// A program that makes, writes, reads, renames, links and removes files, as it ran in an empty tree.
+fn program() -> Trace {
+    use CallKind as K;
+    let mut trace = Trace::new();
+    trace.path(K::Mkdir, "/d", 0).open("/d/a", libc::O_CREAT | libc::O_RDWR, 3);
+    trace.on(K::Write, 3, Some(5000), 5000).on(K::Fsync, 3, None, 0);
+    trace.call(K::Lseek, |call| (call.fd, call.offset, call.result) = (Some(3), Some(1000), Some(1000)));
+    trace.on(K::Read, 3, Some(8000), 4000).on(K::Read, 3, Some(8000), 0);
+    trace.call(K::Pread64, |call| {
+        (call.fd, call.offset, call.length, call.result) = (Some(3), Some(4000), Some(100), Some(100));
+    });
+    trace.call(K::Pwrite64, |call| {
+        (call.fd, call.offset, call.length, call.result) = (Some(3), Some(10_000), Some(100), Some(100));
+    });
+    trace.on(K::Ftruncate, 3, Some(7000), 0).on(K::Fstat, 3, None, 0).on(K::Close, 3, None, 0);
+    trace.two(K::Rename, "/d/a", "/d/b", 0).two(K::Link, "/d/b", "/d/c", 0).two(K::Symlink, "b", "/d/l", 0);
+    trace.open("/d/a", libc::O_RDONLY, -i64::from(libc::ENOENT)).open("/d/l", libc::O_RDONLY, 3);
+    trace.on(K::Read, 3, Some(100), 100).on(K::Close, 3, None, 0);
+    trace.path(K::Stat, "/d/l", 0).path(K::Readlink, "/d/l", 1).path(K::Chmod, "/d/b", 0).path(K::Rmdir, "/d", -39);
+    trace.open("/d", libc::O_RDONLY | libc::O_DIRECTORY, 4).on(K::Getdents64, 4, Some(32_768), 120);
+    trace.on(K::Getdents64, 4, Some(32_768), 0).on(K::Close, 4, None, 0).path(K::Unlink, "/d/c", 0);
+    trace.call(K::Dup, |call| (call.fd, call.result) = (Some(1), Some(9)));
+    trace
+}
+
+#[test]
+fn a_program_is_repeated_with_all_its_results() {
+    for more in [
+        &[][..],
+        &["--timing", "asap"],
+        &["--order", "resource", "--timing", "diff"],
+        &["--order", "thread", "--timing", "begin"],
+        &["--threads", "trace", "--wait", "hybrid"],
+        &["--no-cache", "--pool", "1", "--wait", "sleep"],
+    ] {
+        let bench = Bench::new();
+        let rows = bench.replay(&program(), 0, more);
+        let wrong: Vec<_> = rows.iter().filter(|row| row.issued.is_some() && row.outcome != CallOutcome::Same).collect();
+        assert!(wrong.is_empty(), "{more:?}: {wrong:?}");
+        assert_eq!(rows.len(), program().calls.len());
+        let file = fs::metadata(bench.root().join("d/b")).unwrap();
+        assert_eq!((file.len(), file.nlink(), file.mode() & 0o777), (7000, 1, 0o755));
+        assert_eq!(fs::read_link(bench.root().join("d/l")).unwrap(), Path::new("b"));
+        let statistics = bench.statistics();
+        assert_eq!(statistics["bytes_written"], 5100);
+        assert_eq!(statistics["bytes_read"], 4200);
+        assert_eq!(statistics["complete"], true);
+    }
+}
+
+#[test]
+fn the_order_is_proven_after_the_replay() {
+    let bench = Bench::new();
+    let output = bench.output(&program(), 0, &["--json", "--timing", "asap"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(json["order"]["violations"] == 0 && json["order"]["pairs"].as_u64() > Some(0), "{json}");
+}
+
+#[test]
+fn other_results_are_mismatches_by_kind_and_exit_with_4() {
+    let bench = Bench::new();
+    fs::write(bench.root().join("short"), [0; 10]).unwrap();
+    let mut trace = Trace::new();
+    trace.open("/missing", libc::O_RDONLY, 3).on(CallKind::Read, 3, Some(10), 10);
+    trace.open("/short", libc::O_RDONLY, 4).on(CallKind::Read, 4, Some(100), 100);
+    trace.path(CallKind::Mkdir, "/made", -i64::from(libc::EEXIST)).path(CallKind::Rmdir, "/nothing", -39);
+    let rows = bench.replay(&trace, 4, &[]);
+    use CallOutcome::{Failed, Fewer, OtherErrno, Same, Succeeded};
+    assert_eq!(outcomes(&rows), [Failed, Failed, Same, Fewer, Succeeded, OtherErrno]);
+    assert_eq!((rows[0].errno, rows[1].errno, rows[3].result), (libc::ENOENT, libc::EBADF, Some(10)));
+    assert_eq!(bench.statistics()["mismatches"], 5);
+}
+
+/// A folder beside the root that must stay as it is.
+fn with_outside(bench: &Bench) -> PathBuf {
+    let outside = bench.0.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("secret"), "untouched").unwrap();
+    outside
+}
+
+#[test]
+fn nothing_leads_out_of_the_root() {
+    let bench = Bench::new();
+    let outside = with_outside(&bench);
+    let shown = outside.to_str().unwrap();
+    symlink(&outside, bench.root().join("absolute")).unwrap();
+    symlink("../outside", bench.root().join("relative")).unwrap();
+    symlink(outside.join("secret"), bench.root().join("file")).unwrap();
+    let mut trace = Trace::new();
+    for (number, way) in ["/absolute", "/relative", "/../outside", "/x/../../outside", shown].into_iter().enumerate() {
+        let fd = 10 + number as i64;
+        trace.open(&format!("{way}/new"), libc::O_CREAT | libc::O_WRONLY, fd);
+        trace.open(&format!("{way}/secret"), libc::O_TRUNC | libc::O_WRONLY, fd + 100);
+        trace.path(CallKind::Unlink, &format!("{way}/secret"), 0).path(CallKind::Chmod, &format!("{way}/secret"), 0);
+        trace.path(CallKind::Truncate, &format!("{way}/secret"), 0).path(CallKind::Mkdir, &format!("{way}/d"), 0);
+        trace.two(CallKind::Rename, &format!("{way}/secret"), "/stolen", 0);
+    }
+    trace.path(CallKind::Truncate, "/file", 0).path(CallKind::Chmod, "/file", 0).two(CallKind::Symlink, shown, "/own", 0);
+    trace.open("/own/secret", libc::O_RDWR | libc::O_TRUNC, 90);
+    bench.replay(&trace, 4, &["--timing", "asap"]);
+    let names: Vec<_> = fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["secret"]);
+    assert_eq!(fs::read_to_string(outside.join("secret")).unwrap(), "untouched");
+    assert!(!bench.root().join("stolen").exists());
+}
+
+#[test]
+fn special_files_are_neither_made_nor_waited_for() {
+    let bench = Bench::new();
+    let fifo = std::ffi::CString::new(bench.root().join("planted").into_os_string().into_encoded_bytes()).unwrap();
+    assert!(Command::new("mkfifo").arg(fifo.to_str().unwrap()).status().unwrap().success());
+    let mut trace = Trace::new();
+    trace.path(CallKind::Mknod, "/fifo", 0);
+    trace.calls[0].mode = Some(libc::S_IFIFO | 0o644);
+    trace.open("/planted", libc::O_RDONLY, 3);
+    let rows = bench.replay(&trace, 4, &[]);
+    assert_eq!(outcomes(&rows), [CallOutcome::SpecialFile, CallOutcome::Failed]);
+    assert!(!bench.root().join("fifo").exists());
+    bench.output(&trace, 0, &["--special-files"]);
+    assert!(fs::metadata(bench.root().join("fifo")).unwrap().file_type().is_fifo());
+}
+
+#[test]
+fn a_window_begins_with_the_files_open_then() {
+    let bench = Bench::new();
+    let data: Vec<u8> = (0..100).collect();
+    fs::write(bench.root().join("a"), data).unwrap();
+    let mut trace = Trace::new();
+    trace.open("/a", libc::O_RDONLY, 3).on(CallKind::Read, 3, Some(40), 40).on(CallKind::Read, 3, Some(100), 60);
+    trace.on(CallKind::Close, 3, None, 0);
+    let start = format!("{}ns", trace.calls[2].begin.0);
+    let rows = bench.replay(&trace, 0, &["--start", &start]);
+    // It reads what is left after the first forty bytes.
+    assert_eq!(rows.iter().map(|row| (row.call, row.result)).collect::<Vec<_>>(), [(2, Some(60)), (3, Some(0))]);
+    let end = format!("{}ns", trace.calls[1].begin.0 + 1);
+    let rows = bench.replay(&trace, 0, &["--end", &end]);
+    assert_eq!(rows.iter().map(|row| row.call).collect::<Vec<_>>(), [0, 1]);
+    let output = bench.output(&trace, 1, &["--start", "1h"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no call of the trace begins in the window"));
+}
+
+#[test]
+fn calls_without_times_to_keep_are_not_issued_with_fake_io() {
+    let bench = Bench::new();
+    let rows = bench.replay(&program(), 0, &["--fake-io", "--timing", "asap"]);
+    assert_eq!(rows.len(), program().calls.len());
+    assert!(!bench.root().join("d").exists());
+    assert!(bench.statistics()["fake"].as_str().unwrap().starts_with("FAKE RESULT"));
+}
+
+#[test]
+fn many_files_are_open_at_once() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let many = limit.maximum.unwrap_or(u64::MAX).min(20_000) - 100;
+    let bench = Bench::new();
+    let mut trace = Trace::new();
+    trace.open("/a", libc::O_CREAT | libc::O_RDWR, 3);
+    for fd in 4..many as i64 {
+        trace.open("/a", libc::O_RDONLY, fd);
+    }
+    let rows = bench.replay(&trace, 0, &["--timing", "asap"]);
+    assert_eq!(rows.len() as u64, many - 3);
+}
+
+#[test]
+fn a_replay_without_descriptors_left_says_so() {
+    let bench = Bench::new();
+    let mut trace = Trace::new();
+    trace.open("/a", libc::O_CREAT | libc::O_RDWR, 3);
+    (4..200).for_each(|fd| drop(trace.open("/a", libc::O_RDONLY, fd).calls.len()));
+    let mut replay = bench.command(&trace, &["--timing", "asap"]);
+    let mut limited = Command::new("prlimit");
+    limited.arg("--nofile=64:64").arg("setpriv").arg("--bounding-set=-sys_resource").arg("--inh-caps=-sys_resource");
+    limited.arg(replay.get_program()).args(replay.get_args()).stdin(Stdio::null());
+    drop(&mut replay);
+    let output = limited.output().expect("it runs");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && message.contains("ulimit -n"), "{:?} {message}", output.status);
+}
+
+#[test]
+fn a_full_file_system_is_a_result() {
+    if left_out(Need::Root) {
+        return;
+    }
+    let bench = Bench::new();
+    let root = bench.root();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(&root).status().unwrap();
+    assert!(mounted.success());
+    let mut trace = Trace::new();
+    trace.open("/a", libc::O_CREAT | libc::O_RDWR, 3);
+    (0..8).for_each(|_| drop(trace.on(CallKind::Write, 3, Some(256 << 10), 256 << 10).calls.len()));
+    let output = bench.command(&trace, &["--timing", "asap"]).output();
+    assert!(Command::new("umount").arg(&root).status().unwrap().success());
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(4));
+    let rows = bench.rows();
+    assert_eq!(rows.last().map(|row| (row.outcome, row.errno)), Some((CallOutcome::Failed, libc::ENOSPC)));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("was full"));
+}
+
+#[test]
+fn instances_have_folders_of_their_own() {
+    let bench = Bench::new();
+    let output = bench.output(&program(), 1, &["--instances", "2"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("instance-0"));
+    (0..3).for_each(|number| fs::create_dir(bench.root().join(format!("instance-{number}"))).unwrap());
+    let rows = bench.replay(&program(), 0, &["--instances", "3", "--timing", "asap"]);
+    assert_eq!(rows.len(), 3 * program().calls.len());
+    for number in 0..3 {
+        assert!(bench.root().join(format!("instance-{number}/d/b")).exists());
+    }
+    assert_eq!(bench.statistics()["instances"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn wrong_options_are_refused_before_anything_is_touched() {
+    let bench = Bench::new();
+    for (more, words) in [
+        (&["--factor", "0"][..], "0.5"),
+        (&["--start", "2s", "--end", "1s"], "--start 5m --end 10m"),
+        (&["--order", "fs", "--threads", "trace"], "omit --threads trace"),
+        (&["--pool", "0"], "64"),
+        (&["--instances", "0"], "for example 4"),
+        (&["--order", "nonsense"], "conservative"),
+        (&["--output", "b.parquet"], "cannot be used multiple times"),
+    ] {
+        let output = bench.output(&program(), 2, more);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(message.contains(words), "{more:?}: {message}");
+    }
+    bench.replay(&program(), 0, &[]);
+    let again = bench.command(&program(), &[]);
+    let mut kept = Command::new(again.get_program());
+    let output = kept.args(again.get_args().filter(|word| *word != "--overwrite")).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && message.contains("exists; choose another --output"), "{message}");
+}
