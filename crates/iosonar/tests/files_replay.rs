@@ -170,7 +170,8 @@ fn a_program_is_repeated_with_all_its_results() {
     ] {
         let bench = Bench::new();
         let rows = bench.replay(&program(), 0, more);
-        let wrong: Vec<_> = rows.iter().filter(|row| row.issued.is_some() && row.outcome != CallOutcome::Same).collect();
+        let wrong: Vec<_> =
+            rows.iter().filter(|row| row.issued.is_some() && row.outcome != CallOutcome::Same).collect();
         assert!(wrong.is_empty(), "{more:?}: {wrong:?}");
         assert_eq!(rows.len(), program().calls.len());
         let file = fs::metadata(bench.root().join("d/b")).unwrap();
@@ -231,7 +232,12 @@ fn nothing_leads_out_of_the_root() {
         trace.path(CallKind::Truncate, &format!("{way}/secret"), 0).path(CallKind::Mkdir, &format!("{way}/d"), 0);
         trace.two(CallKind::Rename, &format!("{way}/secret"), "/stolen", 0);
     }
-    trace.path(CallKind::Truncate, "/file", 0).path(CallKind::Chmod, "/file", 0).two(CallKind::Symlink, shown, "/own", 0);
+    trace.path(CallKind::Truncate, "/file", 0).path(CallKind::Chmod, "/file", 0).two(
+        CallKind::Symlink,
+        shown,
+        "/own",
+        0,
+    );
     trace.open("/own/secret", libc::O_RDWR | libc::O_TRUNC, 90);
     bench.replay(&trace, 4, &["--timing", "asap"]);
     let names: Vec<_> = fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().file_name()).collect();

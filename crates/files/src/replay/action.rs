@@ -7,6 +7,9 @@ use crate::{Call, CallKind, DescriptionId, Family, Name, Resolved};
 /// The most bytes that a read or write moves at once (`MAX_RW_COUNT`).
 pub const MAX_BYTES: u64 = 0x7fff_f000;
 
+/// Room for the answer of a call whose trace does not have the size of the buffer.
+const ANSWER: u64 = 4096;
+
 /// What to issue.
 #[derive(Debug)]
 pub struct Action {
@@ -42,6 +45,7 @@ impl Action {
         if !is_known(call, resolved) {
             return None;
         }
+        let has_answer = matches!(call.kind.family(), Family::Stat | Family::List);
         let is_symlink = matches!(call.kind, CallKind::Symlink | CallKind::Symlinkat);
         Some(Self {
             kind: call.kind,
@@ -52,7 +56,7 @@ impl Action {
             path: if is_symlink { call.path.clone() } else { resolved.path.clone() },
             path2: if is_xattr(call.kind) { call.path2.clone() } else { resolved.path2.clone() },
             offset: call.offset,
-            length: call.length.unwrap_or(0),
+            length: call.length.unwrap_or(if has_answer { ANSWER } else { 0 }),
             flags: call.flags,
             mode: call.mode.unwrap_or(0),
             buffer: None,

@@ -18,6 +18,8 @@ mod run;
 mod scratch;
 mod source;
 mod statistics;
+#[cfg(test)]
+mod tests;
 
 pub use options::{Cache, Options, Threads, Timing};
 pub use prescan::Prescan;

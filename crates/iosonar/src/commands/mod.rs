@@ -56,7 +56,11 @@ pub enum Command {
 impl Command {
     /// Whether the command does I/O on a target, which may hang.
     pub fn may_hang(&self) -> bool {
-        matches!(self, Self::Replay(_) | Self::Device(_))
+        match self {
+            Self::Replay(_) | Self::Device(_) => true,
+            Self::Files(args) => args.may_hang(),
+            _ => false,
+        }
     }
 
     pub fn run(self, program: &Program) -> Result<ExitCode> {

@@ -19,6 +19,9 @@ use crate::{CallKind, CallOutcome, HeldBy};
 /// Calls are read this long before their time.
 const AHEAD: Nanos = Nanos(2_000_000);
 
+/// The most calls that are not issued between two readings of the clock.
+const UNISSUED: usize = 64;
+
 /// A call for a thread to issue.
 #[derive(Debug)]
 pub struct Job {
@@ -153,7 +156,12 @@ impl Core {
 
     /// The next thing to do for this thread.
     pub fn find(&mut self, me: u32, now: Nanos) -> Find {
-        loop {
+        if now < Nanos::ZERO && self.rules.pace.timing == Timing::Asap {
+            self.read(now);
+            return if self.stopped { Find::Finished } else { Find::WaitUntil(Nanos::ZERO) };
+        }
+        // The time is read anew, and a stop looked for, after some calls that are not issued.
+        for _ in 0..UNISSUED {
             let read = if self.stopped { Read::Ended } else { self.read(now) };
             if self.stopped {
                 return if self.in_flight == 0 { Find::Finished } else { Find::WaitForCalls };
@@ -185,6 +193,7 @@ impl Core {
                 }
             }
         }
+        Find::WaitUntil(now)
     }
 
     /// Reads calls as far as it makes sense.

@@ -377,6 +377,9 @@ impl Crew {
     fn fail(&self, error: io::Error) {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         self.stop.drain();
+        // No thread may be left to lead.
+        self.ended.store(true, Ordering::Release);
+        self.wake_all();
     }
 
     /// Whether all is over.

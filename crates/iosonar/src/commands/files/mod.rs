@@ -39,6 +39,11 @@ enum Command {
 }
 
 impl Args {
+    /// Whether the command issues calls, which may hang.
+    pub fn may_hang(&self) -> bool {
+        matches!(self.command, Command::Replay(_))
+    }
+
     pub fn run(self) -> Result<ExitCode> {
         match self.command {
             Command::Record(args) => args.run(),
