@@ -12,6 +12,7 @@ from iosonar.errors import UsageError
 
 if TYPE_CHECKING:
     from iosonar.diagrams.calls import CallOptions
+    from iosonar.figures.size import Size
     from iosonar.report.output_options import OutputOptions
     from iosonar.table import SourceFile
     from iosonar.table.engine import EngineOptions
@@ -24,12 +25,14 @@ def report_calls(
     options: CallOptions,
     output: OutputOptions,
     only: Sequence[str],
+    blocks: SourceFile | None = None,
 ) -> None:
-    """The report of a trace or a run of calls, or of several side by side."""
+    """The report of a trace or a run of calls, or of several side by side; with a recording of block devices."""
     from iosonar.diagrams.calls import CallStudy
     from iosonar.diagrams.calls.study import MAX_SIDES
     from iosonar.report.calls import chosen, write_calls_report
     from iosonar.table import OF_CALLS, Kind, calls_of
+    from iosonar.table.blocks import blocks_beside
     from iosonar.table.input_checks import refuse_copies
 
     if other := next((file for file in files if file.kind not in OF_CALLS), None):
@@ -39,6 +42,8 @@ def report_calls(
         raise UsageError("several traces of calls: name one trace, and runs of it")
     if len(files) > MAX_SIDES:
         raise UsageError(f"at most {MAX_SIDES} files of calls can be compared, not {len(files)}")
+    if blocks is not None and [file.kind for file in files] != [Kind.CALLS]:
+        raise UsageError("--blocks needs one trace of calls")
     diagrams = chosen(only)
     with ExitStack() as stack:
         # The original is the first.
@@ -49,10 +54,33 @@ def report_calls(
         ]
         missing: dict[str, list[str]] = {}
         suffix = "report" if len(files) == 1 else "compare"
-        for done in write_calls_report(CallStudy(tables, options), diagrams, output, suffix):
+        study = CallStudy(tables, options, blocks_beside(tables[0], blocks) if blocks else None)
+        for done in write_calls_report(study, diagrams, output, suffix):
             for path in done.paths:
                 print_lines(path)
             if not done.paths:
                 missing.setdefault(done.reason, []).append(done.name)
         for reason, names in missing.items():
             print_error(f"{', '.join(names)} not drawn: {reason}")
+
+
+def report_scale(
+    files: Sequence[SourceFile], spill: Path, engine: EngineOptions, size: Size, output: OutputOptions
+) -> None:
+    """The scaling curve of an experiment with several instances."""
+    from iosonar.diagrams.calls.scaling import NAME, scaling_curve
+    from iosonar.quantities.calls.scaling import job_times
+    from iosonar.report.calls import write_scaling
+    from iosonar.table.engines import start
+
+    if len(files) > 1:
+        raise UsageError(f"{files[0].path} is {files[0].kind.words}: make a report of it alone")
+    running = start(spill, engine)
+    try:
+        times = job_times(running.read(files[0].parquet, ["instances", "what", "instance", "seconds"]))
+    finally:
+        running.close()
+    for done in write_scaling(files[0], scaling_curve(times, files[0].name), times, size, output):
+        print_lines(*done.paths)
+        if not done.paths:
+            print_error(f"{NAME} not drawn: {done.reason}")

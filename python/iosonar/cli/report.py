@@ -34,6 +34,8 @@ Examples:
   iosonar report run.replay.parquet --only latency.realtime --data csv
   iosonar report tar.calls.parquet
       calls to files: a trace, or a run of it
+  iosonar report tar.calls.parquet --blocks tar.load.parquet
+      with the requests of block devices that calls caused
   iosonar report run.replay.parquet --fail-on bad
       exit code 3 if the verdict is bad, for scripts
 
@@ -99,6 +101,13 @@ def report(
     ] = None,
     data: Annotated[DataFormat | None, typer.Option(help="Also write the data of each diagram in this format.")] = None,
     fail_on: Annotated[Grade | None, typer.Option(help="Exit with code 3 if the verdict is this bad or worse.")] = None,
+    blocks: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="LOAD",
+            help="With a trace of calls: a recording of block devices made at the same time, for amplification.",
+        ),
+    ] = None,
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="Memory limit; what exceeds it spills to TMPDIR.")
     ] = "2GiB",
@@ -111,7 +120,7 @@ def report(
     ] = "duckdb",
 ) -> None:
     """Show runs or loads as diagrams, on a page or as pictures."""
-    from iosonar.cli.calls import report_calls
+    from iosonar.cli.calls import report_calls, report_scale
     from iosonar.diagrams import CATALOGUE, Options, Study
     from iosonar.diagrams.calls import CallOptions
     from iosonar.errors import UsageError, UserError
@@ -121,7 +130,7 @@ def report(
     from iosonar.report.pictures import prefix
     from iosonar.report.selection import Selection
     from iosonar.report.verdict import fails, verdict_of, write_verdict
-    from iosonar.table import OF_CALLS, Requests, only_device, open_files, requests_of
+    from iosonar.table import OF_CALLS, Kind, Requests, only_device, open_files, requests_of
     from iosonar.table.engine import EngineOptions, parse_engine
 
     def work() -> None:
@@ -142,13 +151,21 @@ def report(
         make_folder(out)
         resources = EngineOptions(memory, kind=kind, url=url)
         output = OutputOptions(out, format_, theme, data)
-        with open_files(files) as (opened, spill):
+        with open_files([*files, *([blocks] if blocks else [])]) as (opened, spill):
             print_skipped_rows(opened)
+            if any(file.kind is Kind.SCALE for file in opened):
+                refuse_options_of_requests()
+                report_scale(opened, spill, resources, drawn_for, output)
+                return
             if any(file.kind in OF_CALLS for file in opened):
                 refuse_options_of_requests()
                 chosen = tuple(name for name in only.split(",") if name)
-                report_calls(opened, spill, resources, CallOptions(window, drawn_for), output, chosen)
+                load = opened[-1] if blocks else None
+                of_calls = opened[:-1] if blocks else opened
+                report_calls(of_calls, spill, resources, CallOptions(window, drawn_for), output, chosen, load)
                 return
+            if blocks:
+                raise UsageError("--blocks needs one trace of calls")
             with requests_of(opened, spill, resources) as requests:
                 report_requests(requests, options, selection, output)
 

@@ -8,10 +8,13 @@ from collections.abc import Iterator, Sequence
 from iosonar.diagrams.calls import CATALOGUE, CallDiagram, CallStudy, Part
 from iosonar.errors import UsageError
 from iosonar.figures.model import Empty, Figure
-from iosonar.report.calls_page import calls_page
+from iosonar.figures.size import Size
+from iosonar.quantities.calls.scaling import JobTimes
+from iosonar.report.calls_page import calls_page, scaling_page
 from iosonar.report.output_options import OutputOptions, ReportFormat, Written
 from iosonar.report.outputs import write_whole
 from iosonar.report.pictures import Set, short, write_data, write_figures
+from iosonar.table import SourceFile
 
 
 def chosen(only: Sequence[str]) -> list[CallDiagram]:
@@ -51,3 +54,22 @@ def write_calls_report(
                 yield Written(figure.name, paths)
     for empty in page.empty:
         yield Written(empty.name, (), empty.reason)
+
+
+def write_scaling(
+    file: SourceFile, figure: Figure | Empty, times: Sequence[JobTimes], size: Size, options: OutputOptions
+) -> Iterator[Written]:
+    """Yields the files of a scaling curve."""
+    from iosonar.report.page import write_page
+
+    stem = short(file.stem)
+    if isinstance(figure, Empty):
+        yield Written(figure.name, (), figure.reason)
+    elif options.format is not ReportFormat.HTML:
+        yield from write_figures(Set(stem, size), {figure.name: lambda: figure}, options)
+    else:
+        path = options.folder / f"{stem}.report.html"
+        page = scaling_page(file, figure, times)
+        write_whole(path, lambda unfinished: write_page(page, unfinished, options.theme))
+        yield Written("page", (path,))
+        yield Written(figure.name, tuple(write_data(stem, figure, options)))

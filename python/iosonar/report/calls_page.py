@@ -12,8 +12,10 @@ from iosonar.quantities.calls.access import count_patterns
 from iosonar.quantities.calls.by_file import largest_files
 from iosonar.quantities.calls.mismatches import outcomes_of_calls
 from iosonar.quantities.calls.response import by_call
+from iosonar.quantities.calls.scaling import JobTimes
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
 from iosonar.report.typed import command_line
+from iosonar.table import SourceFile
 
 SECTIONS: dict[Part, tuple[str, str]] = {
     Part.TIME: (
@@ -24,6 +26,11 @@ SECTIONS: dict[Part, tuple[str, str]] = {
         "Files",
         "Where in the largest files calls read and wrote, and how the bytes are spread over files. `docs/files.md` "
         "defines the names of the patterns.",
+    ),
+    Part.BLOCKS: (
+        "Block devices",
+        "A request belongs to the call that its process was making. The kernel writes most data back later, in threads "
+        "of its own: those requests belong to no call.",
     ),
     Part.RESPONSE: ("Response times", "From the begin of a call to its end."),
     Part.MIX: ("Mix", "Which calls, and which threads made them."),
@@ -197,6 +204,7 @@ def _tables(study: CallStudy) -> dict[Part, tuple[Table, ...]]:
         Part.MIX: (_mix(side), _threads(side)),
         Part.FILES: (_patterns(side), _files(side)),
         Part.RESPONSE: (_responses(side),),
+        Part.BLOCKS: (_requests(study),),
         Part.FIDELITY: (_outcomes(side, "Outcomes"),) if side.is_run else (),
     }
     return {part: kept for part, tables in found.items() if (kept := tuple(table for table in tables if table.rows))}
@@ -273,6 +281,24 @@ def _files(side: CallSide) -> Table:
     return Table(_titled("Files with the most bytes", side.files.files, len(rows)), columns, rows)
 
 
+def _requests(study: CallStudy) -> Table:
+    rows = tuple(
+        (
+            short_path(each.name) if each.is_file else f"no call: {each.name}",
+            f"{each.requests:,}",
+            units.transferred(each.called_read) if each.called_read else "",
+            units.transferred(each.requested_read) if each.requested_read else "",
+            f"{units.number(each.read_amplification)} ×" if each.read_amplification is not None else "",
+            units.transferred(each.called_written) if each.called_written else "",
+            units.transferred(each.requested_written) if each.requested_written else "",
+            f"{units.number(each.write_amplification)} ×" if each.write_amplification is not None else "",
+        )
+        for each in study.requests_of_files[:LISTED_FILES]
+    )
+    columns = ("file", "requests", "calls read", "requests read", "ratio", "calls wrote", "requests wrote", "ratio")
+    return Table(_titled("Requests by file", len(study.requests_of_files), len(rows)), columns, rows)
+
+
 def _outcomes(side: CallSide, title: str) -> Table:
     found = outcomes_of_calls(side.every)
     different = sorted(
@@ -307,3 +333,29 @@ def _facts(study: CallStudy) -> Iterator[tuple[str, str]]:
         if options := command_line(file.run):
             yield "Options", options
         yield from (("Notice", notice) for notice in file.footer.get("notices", [])[:5])
+
+
+def scaling_page(file: SourceFile, figure: Figure, times: Sequence[JobTimes]) -> Page:
+    """The page of an experiment with several instances."""
+    mean = {(each.what, each.instances): each.mean for each in times}
+    rows = tuple(
+        (
+            str(number),
+            *(units.span(mean[key]) if (key := (what, number)) in mean else "–" for what in WHAT),
+            _ratio(mean, number),
+        )
+        for number in sorted({each.instances for each in times})
+    )
+    table = Table("Mean time of an instance", ("instances", *WHAT, "replay against program"), rows)
+    return Page(
+        Summary(title=file.name, short=file.name, tables=(table,), facts=(("File", file.path),), about="Files"),
+        (Section("scale", "Scaling", "Each instance does the same work on files of its own.", (figure,)),),
+    )
+
+
+WHAT = ("program", "replay")
+
+
+def _ratio(mean: Mapping[tuple[str, int], float], number: int) -> str:
+    program, replay = (mean.get((what, number)) for what in WHAT)
+    return units.change(replay / program - 1) if program and replay is not None else "–"

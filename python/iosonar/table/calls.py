@@ -117,12 +117,18 @@ def _of_trace(table: ir.Table) -> dict[str, ir.Value]:
         # The file as the reader resolved it, else as the recorder or the program named it.
         "path": first("file", "fd_path", "path"),
         "offset": first("position", "offset"),
-        "end_ns": table.begin_ns + table.duration_ns,
+        "end_ns": table.begin_ns + table.duration_ns if "duration_ns" in table.columns else ibis.null(),
         "scheduled_ns": table.begin_ns,
     }
 
 
+DEFAULTS = {"held_by": "none", "outcome": "same"}
+"""Values of columns that a run may lack."""
+
+
 def _of_run(table: ir.Table) -> dict[str, ir.Value]:
+    import ibis
+
     found: dict[str, ir.Value] = {
         "number": table.call_number,
         "begin_ns": table.issued_ns,
@@ -131,4 +137,6 @@ def _of_run(table: ir.Table) -> dict[str, ir.Value]:
     }
     if "position" in table.columns:
         found["offset"] = table.position
+    # What columns that are missing mean.
+    found |= {name: ibis.literal(text) for name, text in DEFAULTS.items() if name not in table.columns}
     return found

@@ -1,10 +1,10 @@
 """Diagrams of calls to files: one file for each family, with its list `DIAGRAMS`."""
 
-from iosonar.diagrams.calls import fidelity, files, graph, mix, response, timeline
+from iosonar.diagrams.calls import blocks, fidelity, files, graph, mix, response, timeline
 from iosonar.diagrams.calls.catalogue import CallDiagram, Part
 from iosonar.diagrams.calls.study import CallOptions, CallSide, CallStudy
 
-FAMILIES = (timeline, mix, response, files, graph, fidelity)
+FAMILIES = (timeline, mix, response, files, blocks, graph, fidelity)
 
 CATALOGUE: tuple[CallDiagram, ...] = tuple(
     sorted(

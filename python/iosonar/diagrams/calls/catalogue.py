@@ -16,6 +16,7 @@ class Part(StrEnum):
     TIME = "time"
     RESPONSE = "response"
     FILES = "files"
+    BLOCKS = "blocks"
     MIX = "mix"
     ORDER = "order"
     FIDELITY = "fidelity"

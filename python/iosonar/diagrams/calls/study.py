@@ -11,6 +11,7 @@ from iosonar import units
 from iosonar.figures.model import Role
 from iosonar.figures.size import Size
 from iosonar.quantities.calls.access import Access, largest_accesses
+from iosonar.quantities.calls.attribution import FileRequests, requests_of_files
 from iosonar.quantities.calls.by_file import AllFiles, all_files
 from iosonar.quantities.calls.call_load import CallLoad, call_load, window_for
 from iosonar.quantities.calls.fidelity import IssueErrors, issue_errors
@@ -18,6 +19,7 @@ from iosonar.quantities.calls.mix import CallShare, mix
 from iosonar.quantities.calls.per_thread import ThreadShare, shares_of_threads
 from iosonar.quantities.calls.series import with_series
 from iosonar.quantities.distribution import Distribution, distributions, pooled
+from iosonar.table.blocks import Blocks
 from iosonar.table.calls import Calls
 
 if TYPE_CHECKING:
@@ -192,8 +194,8 @@ class CallSide:
 class CallStudy:
     """One table of calls, or an original and runs side by side."""
 
-    def __init__(self, tables: Sequence[Calls], options: CallOptions) -> None:
-        self.options = options
+    def __init__(self, tables: Sequence[Calls], options: CallOptions, blocks: Blocks | None = None) -> None:
+        self.options, self.blocks = options, blocks
         roles = iter(RUN_ROLES)
         names = [plain_name(each) for each in tables]
         self.sides = tuple(
@@ -230,6 +232,13 @@ class CallStudy:
     def seconds(self) -> float:
         """The end of time axes."""
         return max(side.seconds for side in self.sides)
+
+    @cached_property
+    def requests_of_files(self) -> list[FileRequests]:
+        """Files with the bytes of their calls and of the requests of `blocks` that they caused."""
+        if self.blocks is None:
+            return []
+        return requests_of_files(self.first.calls.table, self.blocks.table)
 
     @property
     def window_s(self) -> float:

@@ -1,0 +1,62 @@
+"""The scaling curve: the time of a job over the number of instances at once, of a program and of its replay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from iosonar import units
+from iosonar.diagrams.parts import linear_axis
+from iosonar.figures.model import Axis, Empty, Figure, Legend, LegendRow, Line, Role, Scale, Stroke, Unit
+from iosonar.quantities.calls.scaling import JobTimes
+
+NAME, RANK = "scale", "f16"
+LOOKS = {"program": (Role.ALL, "Program"), "replay": (Role.ACTUAL, "Replay")}
+CAP = 1.03
+"""Half the width of the ends of a bar, as a factor."""
+
+
+def scaling_curve(times: Sequence[JobTimes], of: str) -> Figure | Empty:
+    """The mean time of an instance, with a bar from the shortest to the longest."""
+    if not times:
+        return Empty(NAME, "no instances in the file")
+    layers, rows = [], []
+    numbers = sorted({each.instances for each in times})
+    for place, (what, (role, label)) in enumerate(LOOKS.items()):
+        found = [each for each in times if each.what == what]
+        if not found:
+            continue
+        # Bars of program and replay are beside each other.
+        x = np.array([each.instances for each in found]) * 1.012 ** (2 * place - 1)
+        layers.append(Line(role, label, x, np.array([each.mean for each in found])))
+        layers.append(Line(role, f"{label}, shortest to longest", *_ranges(found, x), Stroke.SOLID))
+        cells = tuple(_cell(found, number) for number in numbers)
+        rows.append(LegendRow(role, label, cells, Stroke.SOLID))
+        rows.append(LegendRow(role, f"{label}, shortest to longest", (), Stroke.SOLID))
+    low, high = float(numbers[0]), float(max(numbers[-1], numbers[0] + 1))
+    ticks = tuple((float(number), str(number)) for number in numbers)
+    return Figure(
+        NAME,
+        RANK,
+        "Time of an instance over the number of instances",
+        of,
+        Axis("Instances at once", Unit.CALLS, low / 1.15, high * 1.15, Scale.LOG, named=ticks),
+        linear_axis("Time of an instance", Unit.SECONDS, max(each.longest for each in times)),
+        tuple(layers),
+        Legend(tuple(str(number) for number in numbers), tuple(rows)),
+    )
+
+
+def _cell(found: Sequence[JobTimes], number: int) -> str:
+    return next((units.span(each.mean) for each in found if each.instances == number), "–")
+
+
+def _ranges(found: Sequence[JobTimes], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A vertical line with ends for each number of instances; gaps between."""
+    xs, ys = [], []
+    for each, at in zip(found, x, strict=True):
+        left, right, low, high = at / CAP, at * CAP, each.shortest, each.longest
+        xs += [left, right, at, at, left, right, np.nan]
+        ys += [low, low, low, high, high, high, np.nan]
+    return np.array(xs), np.array(ys)
