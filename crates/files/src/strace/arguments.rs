@@ -195,7 +195,7 @@ impl<'b> Filler<'_, 'b> {
             }
             K::Readlink | K::Listxattr | K::Llistxattr => {
                 self.path(0)?;
-                self.length(if self.call.kind == K::Readlink { 2 } else { 2 })
+                self.length(2)
             }
             K::Readlinkat => {
                 self.fd(0)?;

@@ -22,14 +22,20 @@ mod pending;
 mod processes;
 mod reader;
 mod recognise;
+mod signature;
 mod split;
 mod threads;
 mod values;
+mod write;
 
 pub use errno::name as errno_name;
 pub use reader::{Options, Reader};
 pub use recognise::recognise;
+pub use write::Writer;
 
 /// Calls whose lists strace must print in full: the descriptors of pipes, and the lengths of buffers. Without
 /// `-e abbrev=!LISTS`, `-s 0` hides them.
 pub const LISTS: &str = "pipe,pipe2,socketpair,readv,writev,preadv,pwritev,preadv2,pwritev2,vmsplice,sendmsg,recvmsg";
+
+#[cfg(test)]
+mod tests;
