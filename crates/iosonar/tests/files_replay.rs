@@ -345,6 +345,73 @@ fn a_full_file_system_is_a_result() {
 }
 
 #[test]
+fn a_result_on_a_full_disk_is_an_error() {
+    if left_out(Need::Root) {
+        return;
+    }
+    let bench = Bench::new();
+    let place = bench.0.path().join("full");
+    fs::create_dir(&place).unwrap();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]).arg(&place).status().unwrap();
+    assert!(mounted.success());
+    let mut trace = Trace::new();
+    for number in 0..50_000 {
+        trace.path(CallKind::Stat, &format!("/{}", number * 7919 % 50_000), -i64::from(libc::ENOENT));
+    }
+    let mut command = bench.command(&trace, &["--timing", "asap"]);
+    let words: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+    command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+    let result = place.join("r.calls-run.parquet").into_os_string();
+    command.args(words.into_iter().map(|word| if word == bench.result() { result.clone() } else { word }));
+    let output = command.output();
+    assert!(Command::new("umount").arg(&place).status().unwrap().success());
+    let output = output.unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && message.contains("No space left"), "{message}");
+}
+
+#[test]
+fn an_interrupted_replay_keeps_what_was_measured() {
+    let bench = Bench::new();
+    let mut trace = Trace::new();
+    trace.path(CallKind::Mkdir, "/d", 0);
+    trace.call(CallKind::Rmdir, |call| {
+        call.begin = Nanos(60_000_000_000);
+        call.path = Some(Name::from("/d"));
+    });
+    let child = bench.command(&trace, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    while !bench.root().join("d").exists() {
+        assert!(begun.elapsed().as_secs() < 60, "the first call is issued");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(outcomes(&bench.rows()), [CallOutcome::Same]);
+    assert_eq!(bench.statistics()["complete"], false);
+}
+
+#[test]
+fn paths_are_mapped_and_ignored() {
+    let bench = Bench::new();
+    let (map, ignore) = (bench.0.path().join("map"), bench.0.path().join("ignore"));
+    fs::write(&map, "/home/u /moved/{instance}\n").unwrap();
+    fs::write(&ignore, "# a comment\n*.log\n").unwrap();
+    let mut trace = Trace::new();
+    trace.path(CallKind::Mkdir, "/home/u/d", 0).open("/home/u/x.log", libc::O_CREAT | libc::O_WRONLY, 3);
+    trace.on(CallKind::Write, 3, Some(10), 10).on(CallKind::Close, 3, None, 0);
+    (0..2).for_each(|number| fs::create_dir_all(bench.root().join(format!("moved/{number}"))).unwrap());
+    let more = ["--map", map.to_str().unwrap(), "--ignore", ignore.to_str().unwrap(), "--instances", "2"];
+    let rows = bench.replay(&trace, 0, &more);
+    for number in 0..2 {
+        let folder = bench.root().join(format!("moved/{number}"));
+        assert!(folder.join("d").is_dir() && !folder.join("x.log").exists());
+    }
+    assert_eq!(rows.iter().filter(|row| row.outcome == CallOutcome::Ignored).count(), 6, "{:?}", outcomes(&rows));
+}
+
+#[test]
 fn instances_have_folders_of_their_own() {
     let bench = Bench::new();
     let output = bench.output(&program(), 1, &["--instances", "2"]);

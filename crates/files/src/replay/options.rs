@@ -74,7 +74,7 @@ pub struct Options {
     /// Added to the time of each call.
     pub extra_delay: Nanos,
     /// Only calls that begin from this time of the trace on.
-    pub start: Nanos,
+    pub start: Option<Nanos>,
     /// Only calls that begin before this time of the trace.
     pub end: Option<Nanos>,
     /// How many concurrent instances.
@@ -83,6 +83,10 @@ pub struct Options {
     pub map: Option<PathBuf>,
     /// A file of patterns of paths that are ignored.
     pub ignore: Option<PathBuf>,
+    /// The snapshot of the files before the trace; `None` is the one beside the trace, if it exists.
+    pub tree_from: Option<PathBuf>,
+    /// The working directory of the traced program, if the trace does not have it.
+    pub cwd: Option<PathBuf>,
     /// The threads that issue calls.
     pub threads: Threads,
     /// What is done about the page cache.

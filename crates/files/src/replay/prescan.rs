@@ -42,7 +42,7 @@ const MAKING: u64 = (libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC) as u64;
 ///
 /// # Errors
 /// If the trace cannot be read, has no call in the window, or the replay was stopped.
-pub fn scan(mut trace: Trace, window: Window, stop: &Stop) -> Result<Prescan> {
+pub fn scan(trace: &mut Trace, window: Window, stop: &Stop) -> Result<Prescan> {
     let mut found = Prescan::default();
     let mut number = 0;
     while let Some(call) = trace.read()? {

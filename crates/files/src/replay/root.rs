@@ -220,6 +220,7 @@ fn openat2(directory: i32, path: &CStr, flags: u64, mode: u64) -> io::Result<Own
     how.flags = flags;
     how.mode = mode;
     how.resolve = libc::RESOLVE_IN_ROOT | libc::RESOLVE_NO_MAGICLINKS;
+    let mut tries = 0;
     loop {
         // SAFETY: the path ends in NUL, and `how` has the size that is passed.
         let result = unsafe {
@@ -231,7 +232,8 @@ fn openat2(directory: i32, path: &CStr, flags: u64, mode: u64) -> io::Result<Own
         }
         let error = io::Error::last_os_error();
         // The kernel could not rule out that a rename meanwhile led out of the root.
-        if error.raw_os_error() != Some(libc::EAGAIN) {
+        tries += 1;
+        if error.raw_os_error() != Some(libc::EAGAIN) || tries == 1000 {
             return Err(error);
         }
     }

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -34,7 +35,8 @@ use super::source::{Trace, TraceSource, Window};
 use super::statistics::{Counter, Statistics};
 use crate::order::Policy;
 use crate::state::{self, Ignore, PathMap};
-use crate::{Metadata, table, verify};
+use crate::tree::{Confined, Plan, Tree, beside, differences};
+use crate::{Metadata, Name, OpenOptions, table, verify};
 
 /// Time to prepare calls before the first one is issued.
 const GRACE: Nanos = Nanos(100_000_000);
@@ -48,6 +50,7 @@ pub struct Prepared {
     options: Options,
     stop: Arc<Stop>,
     prescan: Prescan,
+    tree: Option<Arc<Tree>>,
     map: PathMap,
     ignore: Ignore,
     roots: Vec<Root>,
@@ -78,6 +81,9 @@ impl Prepared {
         let map = options.map.as_deref().map(PathMap::read).transpose()?.unwrap_or_default();
         let ignore = options.ignore.as_deref().map(Ignore::read).transpose()?.unwrap_or_default();
         let root = Root::open(&options.root)?;
+        let beside = || Some(beside(&options.trace)).filter(|path| path.is_file());
+        let tree = options.tree_from.clone().or_else(beside);
+        let tree = tree.as_deref().map(Tree::load).transpose()?.map(Arc::new);
         let has_own_files = options.instances == 1 || map.has_instances();
         let roots = (0..options.instances).map(|instance| {
             let own = options.root.join(format!("instance-{instance}"));
@@ -87,6 +93,7 @@ impl Prepared {
         let mut prepared = Self {
             stop: Arc::clone(stop),
             prescan: Prescan::default(),
+            tree,
             map,
             ignore,
             roots,
@@ -96,11 +103,12 @@ impl Prepared {
             source: Metadata::default(),
             options,
         };
-        let trace = prepared.trace(0)?;
+        let mut trace = prepared.trace(0)?;
         prepared.source = trace.reader().metadata().clone();
-        prepared.prescan = scan(trace, prepared.window(), stop)?;
+        prepared.prescan = scan(&mut trace, prepared.window(), stop)?;
         prepared.choose_wait();
         prepared.warnings = prepared.warnings_before();
+        prepared.warnings.extend(prepared.missing(&mut trace));
         Ok(prepared)
     }
 
@@ -126,7 +134,7 @@ impl Prepared {
     }
 
     fn window(&self) -> Window {
-        Window { start: self.options.start, end: self.options.end }
+        Window { start: self.options.start.unwrap_or(Nanos(i64::MIN)), end: self.options.end }
     }
 
     fn pace(&self) -> Pace {
@@ -135,13 +143,35 @@ impl Prepared {
     }
 
     fn trace(&self, instance: u32) -> Result<Trace> {
+        let cwd = self.options.cwd.as_ref().map(|cwd| Name::from(cwd.as_os_str().as_bytes()));
         let options = state::Options {
+            tree: self.tree.clone(),
+            cwd,
+            with_needs: instance == 0 && self.prescan.calls == 0 && self.options.start.is_none(),
             map: self.map.for_instance(instance),
             ignore: self.ignore.clone(),
             special_files: self.options.special_files,
             ..state::Options::default()
         };
-        Trace::open(&self.options.trace, options)
+        Trace::open(&self.options.trace, self.options.cwd.clone(), options)
+    }
+
+    /// A sentence if the root lacks something that the trace needs.
+    fn missing(&self, trace: &mut Trace) -> Option<String> {
+        if self.options.fake_io {
+            return None;
+        }
+        let map = self.map.for_instance(0);
+        let plan = Plan::new(trace.state().needs()?, self.tree.as_deref(), &map, &self.ignore);
+        let root = Confined::open(self.roots[0].path()).ok()?;
+        let found = differences(&root, &plan, self.options.special_files, || {}).len();
+        (found > 0).then(|| {
+            let differ = if found == 1 { "path differs" } else { "paths differ" };
+            format!(
+                "{found} {differ} from what the trace needs below the root: `iosonar files check` lists them, `iosonar files \
+                 prepare` creates what is missing"
+            )
+        })
     }
 
     fn choose_wait(&mut self) {
@@ -211,12 +241,15 @@ impl Prepared {
         for number in 0..self.options.instances {
             let root = &self.roots[number as usize];
             let open = if self.map.has_instances() && number > 0 {
-                scan(self.trace(number)?, self.window(), &self.stop)?.open
+                scan(&mut self.trace(number)?, self.window(), &self.stop)?.open
             } else {
                 self.prescan.open.clone()
             };
-            let (descriptors, missing) =
-                if self.options.fake_io { Default::default() } else { open_before(root, &open) };
+            let (descriptors, missing) = if self.options.fake_io {
+                Default::default()
+            } else {
+                open_before(root, &open, self.options.special_files)
+            };
             warnings.extend(missing);
             let mut source =
                 TraceSource::new(self.trace(number)?, self.window(), self.prescan.zero, self.options.order);
@@ -312,13 +345,13 @@ impl Prepared {
 
     /// Proves the order from the result.
     fn verify(&self) -> Result<verify::Report> {
-        let mut calls = crate::open(&self.options.trace, &crate::OpenOptions::default())?;
+        let mut calls = crate::open(&self.options.trace, &OpenOptions { cwd: self.options.cwd.clone() })?;
         let mut results = table::open_run(&self.options.output)?;
         let mut state = self.trace(0)?;
         let options = verify::Options {
             policy: self.options.order,
             dispatched: false,
-            window: (Some(self.options.start), self.options.end),
+            window: (self.options.start, self.options.end),
             instances: self.options.instances,
         };
         Ok(verify::check(&mut *calls, &mut *results, &options, |call| state.resolve(call))?)
@@ -374,7 +407,7 @@ fn check(options: &Options) -> Result<()> {
     if !(options.factor.is_finite() && options.factor > 0.0) {
         return usage("--factor must be above 0, for example 0.5");
     }
-    if options.end.is_some_and(|end| end <= options.start) {
+    if options.start.zip(options.end).is_some_and(|(start, end)| end <= start) {
         return usage("the window is empty: --end must be after --start, for example --start 5m --end 10m");
     }
     if options.extra_delay < Nanos::ZERO {
@@ -432,7 +465,7 @@ fn check_output(options: &Options) -> Result<()> {
 }
 
 /// Opens what was open when the window began. Returns sentences about what cannot be opened.
-fn open_before(root: &Root, open: &[state::OpenDescription]) -> (DescriptorTable, Vec<String>) {
+fn open_before(root: &Root, open: &[state::OpenDescription], special_files: bool) -> (DescriptorTable, Vec<String>) {
     let (mut table, mut missing) = (DescriptorTable::default(), Vec::new());
     for description in open.iter().filter(|description| !description.is_deleted) {
         let Ok(path) = std::ffi::CString::new(description.path.as_bytes()) else { continue };
@@ -444,7 +477,14 @@ fn open_before(root: &Root, open: &[state::OpenDescription]) -> (DescriptorTable
             }
             _ => Err(error),
         });
-        match opened {
+        let is_special = |file: &File| {
+            let kind = file.metadata().map(|meta| meta.file_type());
+            kind.is_ok_and(|kind| !(kind.is_file() || kind.is_dir() || kind.is_symlink()))
+        };
+        match opened.map(File::from) {
+            Ok(file) if !special_files && is_special(&file) => {
+                missing.push(format!("{}: it is a device node, socket or FIFO", description.path));
+            }
             Ok(file) => {
                 seek(&file, description.position);
                 table.insert(description.id, file.into_raw_fd());

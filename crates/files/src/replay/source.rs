@@ -1,7 +1,7 @@
 //! Turns the calls of a trace into planned calls: what each touches, and which must precede it.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use iosonar_trace::Nanos;
@@ -47,8 +47,8 @@ impl Trace {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn open(path: &Path, options: state::Options) -> Result<Self> {
-        let reader = crate::open(path, &OpenOptions::default())?;
+    pub fn open(path: &Path, cwd: Option<PathBuf>, options: state::Options) -> Result<Self> {
+        let reader = crate::open(path, &OpenOptions { cwd })?;
         let state = State::new(reader.metadata(), options);
         Ok(Self { reader, state })
     }

@@ -69,9 +69,9 @@ pub struct Args {
     #[arg(allow_hyphen_values = true)]
     extra_delay: Nanos,
     /// Replay only calls that begin at this time of the trace or later
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration, help_heading = "Order and time")]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Order and time")]
     #[arg(allow_hyphen_values = true)]
-    start: Nanos,
+    start: Option<Nanos>,
     /// Replay only calls that begin before this time of the trace
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Order and time")]
     #[arg(allow_hyphen_values = true)]
@@ -88,6 +88,12 @@ pub struct Args {
     /// Leave out calls on these files: a pattern on a line, # for comments
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     ignore: Option<PathBuf>,
+    /// The snapshot of the files before the trace [default: NAME.tree.parquet beside NAME.calls.parquet, if it exists]
+    #[arg(long, value_name = "FILE", help_heading = "Files")]
+    tree_from: Option<PathBuf>,
+    /// Working directory of the traced program, if the trace does not record it
+    #[arg(long, value_name = "DIR", help_heading = "Files")]
+    cwd: Option<PathBuf>,
     /// Also make and open device nodes, sockets and FIFOs
     #[arg(long, help_heading = "Files")]
     special_files: bool,
@@ -220,6 +226,8 @@ impl Args {
             instances: self.instances,
             map: self.map,
             ignore: self.ignore,
+            tree_from: self.tree_from,
+            cwd: self.cwd,
             threads: match self.threads {
                 ThreadsArg::Pool => Threads::Pool(self.pool),
                 ThreadsArg::Trace => Threads::Trace,
