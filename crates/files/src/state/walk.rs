@@ -152,7 +152,7 @@ impl Walker<'_> {
                 return;
             }
             b".." => {
-                self.up(in_text);
+                self.up(how, in_text);
                 if is_end {
                     self.arrive_at_directory();
                 }
@@ -247,8 +247,14 @@ impl Walker<'_> {
         }
     }
 
-    fn up(&mut self, in_text: bool) {
-        if self.is_lost {
+    fn up(&mut self, how: How, in_text: bool) {
+        let leads_nowhere = match self.names.object(self.at).map(|object| object.kind) {
+            Some(kind) => kind.is_some_and(|kind| kind != Kind::Directory),
+            // A call that failed may have failed because of this name: it stays in the text, and the call fails again.
+            None => !matches!(how.shows, Shows::Exists | Shows::Directory),
+        };
+        if self.is_lost || leads_nowhere {
+            self.is_lost = true;
             return;
         }
         if self.names.object(self.at).is_none() {

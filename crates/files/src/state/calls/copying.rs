@@ -23,6 +23,8 @@ impl State {
         // The offset is that of the input; `splice` from a pipe to a file has that of the output.
         let stated = call.offset.and_then(|offset| u64::try_from(offset).ok());
         let is_input_file = self.is_file(input);
+        // Taken before the input moves: both may be the same description.
+        let own = output.and_then(|id| self.descriptions.get(id).position);
         if let Some(id) = input
             && let Some(object) = self.descriptions.get(id).object
         {
@@ -47,7 +49,6 @@ impl State {
         {
             let stated = stated.filter(|_| !is_input_file);
             let is_appending = self.descriptions.get(id).has_flag(libc::O_APPEND);
-            let own = self.descriptions.get(id).position;
             let position = if is_appending { self.size(object) } else { stated.or(own) };
             if stated.is_none() {
                 step.modifies(Resource::Position(id));

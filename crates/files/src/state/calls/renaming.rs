@@ -33,6 +33,9 @@ impl State {
         self.place_second(step, &new);
         self.touch_found(step, &old);
         self.touch_found(step, &new);
+        if let (libc::ENOTEMPTY | libc::EEXIST, Some(full)) = (call.errno, new.object) {
+            step.uses(Resource::Entries(full));
+        }
         if let (Some(object), Some(_)) = (old.object.filter(|_| call.succeeded()), old.name.and(new.name)) {
             self.renamed(step, &old, &new, object);
         }
@@ -66,7 +69,8 @@ impl State {
             step.modifies(Resource::Object(replaced));
             step.modifies(Resource::Attributes(replaced));
             if self.names.object(replaced).is_some_and(|replaced| replaced.is_directory()) {
-                step.uses(Resource::Entries(replaced));
+                // A directory that is removed cannot be listed any more.
+                step.modifies(Resource::Entries(replaced));
             }
         } else if !step.has_flag(RENAME_NOREPLACE) {
             new.note(&mut self.names, First::Either);
