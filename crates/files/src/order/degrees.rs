@@ -47,8 +47,8 @@ pub struct Summary {
 }
 
 impl Degrees {
-    /// Adds a call with its predecessors, ascending; calls come in turn. `takes_part` is false for a call that the order
-    /// leaves out.
+    /// Adds a call with its predecessors, ascending; calls come in turn. `takes_part` is false for a call that is not
+    /// replayed where the order leaves these out, though it may end descriptions.
     pub fn add(&mut self, number: u64, predecessors: &[u64], takes_part: bool) {
         let mut depth = 0;
         for &before in predecessors {
@@ -57,14 +57,15 @@ impl Degrees {
             depth = depth.max(node.depth);
         }
         self.edges += predecessors.len() as u64;
-        let takes_part = takes_part || !predecessors.is_empty();
+        let is_node = takes_part || !predecessors.is_empty();
         self.calls.resize(number as usize, Node { dependents: OUTSIDE, depth: 0 });
-        self.calls
-            .push(Node { dependents: if takes_part { 0 } else { OUTSIDE }, depth: depth + u32::from(takes_part) });
+        self.calls.push(Node { dependents: if is_node { 0 } else { OUTSIDE }, depth: depth + u32::from(is_node) });
+        if is_node {
+            self.longest_chain = self.longest_chain.max(depth + 1);
+        }
         if !takes_part {
             return;
         }
-        self.longest_chain = self.longest_chain.max(depth + 1);
         if self.neighbour.is_some_and(|neighbour| predecessors.binary_search(&neighbour).is_err()) {
             self.reorderable += 1;
         }

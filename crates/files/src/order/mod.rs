@@ -15,6 +15,7 @@ mod degrees;
 mod edges;
 mod frontier;
 mod fs;
+mod graph;
 #[cfg(test)]
 pub(crate) mod random;
 mod reduce;
@@ -38,6 +39,7 @@ use fs::Fs;
 use resource::Resources;
 
 pub use degrees::{Degrees, Summary};
+pub use graph::{GraphFormat, GraphWriter};
 pub use reduce::Reducer;
 
 /// Keys are numbers that `state` assigns, so no trace can choose them to collide.

@@ -206,13 +206,13 @@ impl Checker {
                 sweep.add(call.end(), done);
             }
         }
-        if let Some(done) = done.filter(|_| !call.is_uring) {
-            if let Some((last, end)) = thread.last.replace((done, call.end())) {
-                let latest = thread.earlier.map(|(done, _)| done).filter(|earlier| earlier.at > last.at);
-                // The thread went on, so it had ended.
-                let end = end.map_or(call.begin, |end| end.min(call.begin));
-                thread.earlier = Some((latest.unwrap_or(last), Some(end)));
-            }
+        if let Some(done) = done.filter(|_| !call.is_uring)
+            && let Some((last, end)) = thread.last.replace((done, call.end()))
+        {
+            let latest = thread.earlier.map(|(done, _)| done).filter(|earlier| earlier.at > last.at);
+            // The thread went on, so it had ended.
+            let end = end.map_or(call.begin, |end| end.min(call.begin));
+            thread.earlier = Some((latest.unwrap_or(last), Some(end)));
         }
         for (before, pairs) in demands {
             self.demand(this, before, Rule::Thread, pairs);

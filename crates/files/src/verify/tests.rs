@@ -130,11 +130,7 @@ proptest! {
             let mut degrees = crate::order::Degrees::default();
             for (number, before) in (0..).zip(predecessors(policy, &trace)) {
                 let takes_part = trace[number as usize].1.skip.is_none() || policy.orders_skipped_calls();
-                if takes_part {
-                    degrees.add(number, &before, true);
-                } else {
-                    degrees.add(number, &[], false);
-                }
+                degrees.add(number, &before, takes_part);
             }
             let times = replay(policy, &trace, &[1]);
             prop_assert_eq!(checked(policy, &trace, &times, 1).reorderable, degrees.summary().reorderable, "{}", policy);
