@@ -157,6 +157,10 @@ impl Assembler {
                 self.give_up(thread);
                 let mut call = Call { result: None, duration: None, ..Call::new(at, thread, kind) };
                 let returned = parse(&mut call, text, &mut self.names)?.ok_or("the line ends before the result")?;
+                if is_memory(&call) {
+                    self.other_call(name);
+                    return Ok(None);
+                }
                 self.finish(&mut call, returned, None);
                 Ok(self.order.begin_complete(call))
             }
@@ -227,6 +231,11 @@ impl Assembler {
         let parsed = parse(&mut call, &text, &mut self.names).and_then(|r| r.ok_or("the line ends before the result"));
         self.pending.recycle(text);
         match parsed {
+            Ok(_) if is_memory(&call) => {
+                self.other_call(name);
+                self.order.drop(number);
+                Ok(None)
+            }
             Ok(returned) => {
                 self.finish(&mut call, returned, Some(at));
                 self.order.complete(number, call);
@@ -366,4 +375,9 @@ impl Assembler {
         let times = self.clock.kind().unwrap_or(Kind::Unix);
         notices::add(&mut self.metadata, &self.oddities, &self.names, times, &self.clock);
     }
+}
+
+/// Whether a call concerns no file: a mapping of memory without one.
+fn is_memory(call: &Call) -> bool {
+    call.kind == CallKind::Mmap && call.fd.is_none() && call.offset.is_some()
 }

@@ -152,7 +152,6 @@ fn arguments_of_calls() {
             "mmap(NULL, 25160, PROT_READ, MAP_PRIVATE|MAP_DENYWRITE, 3, 0x1000) = 0x7fa1",
             "mmap fd=3 offset=4096 length=25160 flags=0x802",
         ),
-        ("mmap(NULL, 8, PROT_NONE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0) = 0x7fa1", "mmap offset=0 length=8 flags=0x22"),
         ("umask(022) = 002", "umask mode=0o22"),
         (
             "recvmsg(3, {msg_name=NULL, msg_iov=[{iov_base=\"\", iov_len=9}], msg_iovlen=1}, 0) = 1",
@@ -173,6 +172,15 @@ fn calls_of_other_kinds_are_counted_by_name() {
     let others: Vec<_> = about.counts.other_calls.into_iter().collect();
     assert_eq!(others, [("brk".to_owned(), 2), ("futex".to_owned(), 1)]);
     assert_eq!(about.counts.bad_lines, 0);
+}
+
+#[test]
+fn mappings_without_a_file_are_other_calls() {
+    let (calls, about) = read(
+        "7 mmap(NULL, 8, PROT_NONE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0) = 0x7fa1\n7 mmap(NULL, 8, PROT_NONE <unfinished ...>\n\
+         8 sync() = 0\n7 <... mmap resumed>, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0) = 0x7fa1\n",
+    );
+    assert_eq!((calls.len(), about.counts.bad_lines, about.counts.other_calls["mmap"]), (1, 0, 2));
 }
 
 #[test]

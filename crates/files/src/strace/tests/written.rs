@@ -70,8 +70,8 @@ fn recorded(mut call: Call) -> Call {
         call.fd = None;
     }
     if call.kind == K::Mmap {
-        // Without a file, the number is -1.
-        call.fd = call.fd.filter(|&fd| fd >= 0);
+        // Without a file, there is no row.
+        call.fd = call.fd.map(|fd| fd.max(0));
     }
     if !has(&['e', '['])
         && !(has(&['a']) && matches!(call.flags, 0 | 2 | 4 | 8 | 10 | 1024 | 1026 | 1030 | 1031 | 1033))
