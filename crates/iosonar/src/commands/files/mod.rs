@@ -12,6 +12,7 @@ mod order;
 mod prepare;
 mod record;
 mod replay;
+mod scale;
 
 /// Record what programs do to files, and replay it in a stated order at a stated time
 #[derive(clap::Args)]
@@ -34,6 +35,7 @@ enum Command {
     Check(check::Args),
     Prepare(prepare::Args),
     Replay(replay::Args),
+    Scale(scale::Args),
     Order(order::Args),
     Generate(generate::Args),
 }
@@ -50,6 +52,7 @@ impl Args {
             Command::Check(args) => args.run(),
             Command::Prepare(args) => args.run(),
             Command::Replay(args) => args.run(),
+            Command::Scale(args) => args.run(),
             Command::Order(args) => args.run(),
             Command::Generate(args) => args.run(),
         }
