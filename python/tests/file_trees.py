@@ -26,21 +26,21 @@ def entries(top: Path) -> dict[str, tuple[object, ...]]:
     """
     found: dict[str, tuple[object, ...]] = {}
     first_names: dict[tuple[int, int], str] = {}
-    for folder, folders, files in os.walk(os.fsencode(top)):
+    for where, folders, files in os.walk(top):
         folders.sort()
         for name in sorted(folders + files):
-            path = os.path.join(folder, name)
-            is_ = os.lstat(path)
-            kind = KINDS.get(stat.S_IFMT(is_.st_mode))
-            shown = os.fsdecode(os.path.relpath(path, os.fsencode(top)))
-            mode = oct(stat.S_IMODE(is_.st_mode))
+            path = Path(where, name)
+            status = path.lstat()
+            kind = KINDS.get(stat.S_IFMT(status.st_mode))
+            shown = str(path.relative_to(top))
+            mode = oct(stat.S_IMODE(status.st_mode))
             if kind == "directory":
                 found[shown] = (kind, mode)
             elif kind == "link":
-                found[shown] = (kind, os.readlink(path))
+                found[shown] = (kind, str(path.readlink()))
             elif kind == "file":
-                same = first_names.setdefault((is_.st_dev, is_.st_ino), shown)
-                found[shown] = (kind, mode, is_.st_size, same)
+                same = first_names.setdefault((status.st_dev, status.st_ino), shown)
+                found[shown] = (kind, mode, status.st_size, same)
     return found
 
 

@@ -114,7 +114,9 @@ impl Args {
         command.arg(folders.top.join("run.calls-run.parquet"));
         let output = command.stderr(Stdio::inherit()).output().context("cannot start the replay")?;
         let found: Value = match output.status.code() {
-            Some(code) if code == 0 || code == exit::REQUESTS_FAILED.into() => serde_json::from_slice(&output.stdout)?,
+            Some(code) if code == 0 || code == i32::from(exit::REQUESTS_FAILED) => {
+                serde_json::from_slice(&output.stdout)?
+            }
             _ => bail!("the replay of {} failed: {}", human::counted(instances.into(), "instance"), output.status),
         };
         let mismatches = found["mismatches"].as_u64().unwrap_or(0);

@@ -1,0 +1,72 @@
+"""Real programs: recorded by strace and by eBPF, and replayed on several file systems."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from file_trees import differences, file_system
+from recorded_programs import (
+    BINARY,
+    PROGRAMS,
+    Recording,
+    disagreements,
+    record_both,
+    record_by_ebpf,
+    run,
+    work_folder,
+)
+
+pytestmark = pytest.mark.slow
+
+KINDS = ("tmpfs", "ext4", "xfs", "btrfs")
+
+
+class Recordings:
+    """The programs' recordings, each made when it is needed first."""
+
+    def __init__(self, below: Path) -> None:
+        self.below = below
+        self.both = cache(lambda program: record_both(program, below))
+        self.by_ebpf = cache(lambda program: record_by_ebpf(program, below))
+
+    def recording(self, program: str, recorder: str) -> Recording:
+        return self.by_ebpf(program) if recorder == "ebpf" else self.both(program)[0]
+
+
+@pytest.fixture(scope="module")
+def recordings() -> Iterator[Recordings]:
+    with work_folder() as folder:
+        yield Recordings(folder)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_strace_and_ebpf_record_the_same_calls(program: str, recordings: Recordings) -> None:
+    recording, around = recordings.both(program)
+    same, found = disagreements(recording.trace, around)
+    assert found == []
+    assert same > 1000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("recorder", "timing"), [("ebpf", "exact"), ("strace", "asap")])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_replay_has_the_results_of_the_program_and_leaves_its_tree(
+    program: str, recorder: str, timing: str, kind: str, recordings: Recordings, tmp_path: Path
+) -> None:
+    recording = recordings.recording(program, recorder)
+    result = tmp_path / "x.calls-run.parquet"
+    with file_system(kind, tmp_path / "root") as root:
+        run(BINARY, "files", "prepare", recording.trace, "--root", root)
+        words = ["--root", root, "--output", result, "--timing", timing, "--json"]
+        found = json.loads(run(BINARY, "files", "replay", recording.trace, *words))
+        assert found["mismatches"] == 0, found["mismatch_kinds"]
+        assert found["order"]["violations"] == 0 and found["order"]["pairs"] > 0
+        replayed = root / os.path.relpath(recording.folder, "/")
+        assert differences(recording.folder, replayed) == []
+    if timing == "exact":
+        assert found["elapsed_s"] == pytest.approx(found["original_s"], rel=0.2), "on a busy machine"
