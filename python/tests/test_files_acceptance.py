@@ -68,5 +68,3 @@ def test_a_replay_has_the_results_of_the_program_and_leaves_its_tree(
         assert found["order"]["violations"] == 0 and found["order"]["pairs"] > 0
         replayed = root / os.path.relpath(recording.folder, "/")
         assert differences(recording.folder, replayed) == []
-    if timing == "exact":
-        assert found["elapsed_s"] == pytest.approx(found["original_s"], rel=0.2), "on a busy machine"
