@@ -159,7 +159,7 @@ impl Names {
             let tree = Arc::clone(tree);
             match tree.child(entry, component) {
                 Some(child) => return Lookup::Object(self.take_from_tree(directory, component, &tree, child)),
-                None if tree.entry(entry).is_captured => return Lookup::Absent,
+                None if tree.entry(entry).is_complete => return Lookup::Absent,
                 None => {}
             }
         }
@@ -225,7 +225,7 @@ impl Names {
     fn was_absent(&self, directory: ObjectId, component: &[u8]) -> bool {
         let Some(object) = self.objects.get(&directory) else { return false };
         if let (Some(entry), Some(tree)) = (object.entry, &self.tree)
-            && tree.entry(entry).is_captured
+            && tree.entry(entry).is_complete
             && tree.child(entry, component).is_none()
         {
             return true;

@@ -50,6 +50,7 @@ impl Tree {
         let top = self.directory(under);
         let mut groups = HashMap::new();
         self.take(top, &metadata);
+        self.entry_mut(top).is_complete = true;
         let mut directories = vec![(top, dir.to_path_buf())];
         while let Some((id, path)) = directories.pop() {
             for name in names(&path)? {
@@ -64,8 +65,10 @@ impl Tree {
                 let child = self.add(Entry::new(id, name.as_bytes(), kind));
                 self.take(child, &metadata);
                 if kind == Kind::Directory {
+                    self.entry_mut(child).is_complete = true;
                     if OF_KERNEL.contains(&path.as_os_str().as_bytes()) {
-                        self.entry_mut(child).is_captured = false;
+                        let entry = self.entry_mut(child);
+                        (entry.is_captured, entry.is_complete) = (false, false);
                     } else {
                         directories.push((child, path));
                     }
@@ -88,7 +91,7 @@ impl Tree {
     }
 
     /// Takes over what `stat` says.
-    fn take(&mut self, id: EntryId, metadata: &Metadata) {
+    pub(super) fn take(&mut self, id: EntryId, metadata: &Metadata) {
         let entry = self.entry_mut(id);
         entry.is_captured = true;
         entry.mode = metadata.mode() & 0o7777;

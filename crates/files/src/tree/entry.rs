@@ -112,8 +112,10 @@ pub struct Entry {
     pub device: Option<u64>,
     /// Bytes that the file occupies on its device.
     pub allocated: u64,
-    /// It was captured; a directory with everything in it. Else it is only on the way to one that was.
+    /// It was captured. Else it is only on the way to something that was.
     pub is_captured: bool,
+    /// Of a directory: the tree has everything in it.
+    pub is_complete: bool,
     /// Ranges without data: offset and length, in ascending order.
     pub holes: Box<[(u64, u64)]>,
 }
@@ -135,6 +137,7 @@ impl Entry {
             device: None,
             allocated: 0,
             is_captured: false,
+            is_complete: false,
             holes: Box::default(),
         }
     }

@@ -10,6 +10,7 @@
 mod capture;
 mod check;
 mod confined;
+mod elsewhere;
 mod entry;
 
 mod plan;

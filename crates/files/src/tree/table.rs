@@ -41,6 +41,7 @@ impl Table for Row {
         nullable("device", CellType::Int64),
         column("allocated", CellType::Int64),
         nullable("holes", CellType::Text),
+        column("complete", CellType::Bool),
     ];
 
     fn write_cells(&self, cells: &mut Buffers) {
@@ -57,6 +58,7 @@ impl Table for Row {
         cells.int64_or_null(entry.device.map(saturated));
         cells.int64(saturated(entry.allocated));
         cells.text_or_null((!entry.holes.is_empty()).then(|| holes_text(&entry.holes)).as_deref());
+        cells.boolean(entry.is_complete);
     }
 
     fn read_cells(cells: &mut Cells<'_>, _: u64) -> std::result::Result<Self, &'static str> {
@@ -77,6 +79,7 @@ impl Table for Row {
             Some(text) => parse_holes(&text, entry.bytes).ok_or("holes are not OFFSET+LENGTH in ascending order")?,
             None => Box::default(),
         };
+        entry.is_complete = entry.kind == Kind::Directory && cells.number().is_none_or(|is_complete| is_complete != 0);
         if path.first() != Some(&b'/') || path.contains(&0) || entry.target.as_ref().is_some_and(|to| to.contains(&0)) {
             return Err("path is not absolute, or contains a NUL byte");
         }
@@ -144,7 +147,8 @@ impl Tree {
             let end = of.iter().rposition(|&byte| byte != b'/').map_or(0, |at| at + 1);
             let start = of[..end].iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
             if start == end {
-                tree.entry_mut(EntryId::ROOT).is_captured = true;
+                let root = tree.entry_mut(EntryId::ROOT);
+                (root.is_captured, root.is_complete) = (true, entry.is_complete);
                 continue;
             }
             entry.parent = tree.directory(&of[..start]);

@@ -5,13 +5,14 @@ mod strace;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use iosonar_files::record::default_method;
-use iosonar_files::tree::{self, Tree};
-use iosonar_files::{CallWriter, Metadata, record, table};
+use iosonar_files::tree::{self, Tree, survey};
+use iosonar_files::{CallWriter, Metadata, OpenOptions, record, state, table};
 use iosonar_trace::Source;
 
 use crate::commands::record::refuse_existing;
@@ -104,12 +105,8 @@ impl Args {
             ..Metadata::default()
         };
         let beside = tree::beside(&output);
-        let snapshot = if self.tree.is_empty() {
-            None
-        } else {
-            refuse_existing(&beside)?;
-            Some(Tree::capture_all(&self.tree)?)
-        };
+        refuse_existing(&beside)?;
+        let mut tree = Tree::capture_all(&self.tree)?;
         let writer = table::create(&output, &metadata)?;
         let plan = Plan {
             writer,
@@ -125,17 +122,27 @@ impl Args {
             Method::Strace => strace::record(plan)?,
         };
         report(&output, &metadata);
-        match snapshot {
-            Some(tree) => {
-                tree.save(&beside)?;
-                status!("{}: {}", beside.display(), human::counted(tree.len() as u64, "name"));
-            }
-            None => {
-                status!("  without --tree DIR, a replay makes only files that calls show, at the sizes that they show")
-            }
+        if self.tree.is_empty() {
+            status!("  without --tree DIR, a replay makes only files that calls show, at the sizes that they show");
+        }
+        add_used(&mut tree, &output)?;
+        if !tree.is_empty() {
+            tree.save(&beside)?;
+            status!("{}: {}", beside.display(), human::counted(tree.len() as u64, "name"));
         }
         if self.pid.is_some() { Ok(ExitCode::SUCCESS) } else { until.exit_code() }
     }
+}
+
+/// Adds the directories and symbolic links that the recorded calls used outside of the snapshot.
+fn add_used(tree: &mut Tree, trace: &Path) -> Result<()> {
+    let mut calls = iosonar_files::open(trace, &OpenOptions::default())?;
+    let options = state::Options { tree: Some(Arc::new(tree.clone())), with_needs: true, ..state::Options::default() };
+    let survey = survey(&mut *calls, options, |_| {})?;
+    if let Some(needs) = survey.state.needs() {
+        tree.add_used(needs);
+    }
+    Ok(())
 }
 
 fn default_output(command: &[String], pid: Option<u32>) -> PathBuf {
